@@ -1,0 +1,36 @@
+# Each target sets up what it needs in .venv; only Python 3.11 or newer and make are expected to be there.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+AGENT ?= minimax
+
+.PHONY: submission test check benchmark clean
+
+submission: $(VENV)/.installed  ## build and check submissions/submission.py (AGENT=name for another agent)
+	$(BIN)/python build_submission.py $(AGENT) -o submissions/submission.py
+
+test: check  ## lint, types, and every test
+	$(BIN)/python -m pytest -n auto
+
+check: $(VENV)/.installed-dev  ## lint and types only
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy .
+
+benchmark: $(VENV)/.installed-dev  ## nodes a second and depth of minimax
+	$(BIN)/python -m benchmarks.search
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and f"Python 3.11 or newer is needed, $(PYTHON) is {sys.version.split()[0]}")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: requirements.txt | $(BIN)/python
+	$(BIN)/pip install -q --disable-pip-version-check -r requirements.txt
+	touch $@
+
+$(VENV)/.installed-dev: requirements-dev.txt $(VENV)/.installed
+	$(BIN)/pip install -q --disable-pip-version-check -r requirements-dev.txt
+	touch $@

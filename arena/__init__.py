@@ -1,0 +1,1 @@
+"""The parts of evaluate.py: games between agents, each in a process of its own, and what they prove."""

@@ -1,0 +1,189 @@
+"""The bitboard: who stands where, what can be played, what wins.
+
+Bits of the 7x6 board, seen as the board stands; a column is 7 bits, the topmost of which (6, 13, ...) is a guard that
+never holds a stone, so that no line runs from the top of one column into the bottom of the next:
+
+     6 13 20 27 34 41 48     guards
+     5 12 19 26 33 40 47
+     4 11 18 25 32 39 46
+     3 10 17 24 31 38 45
+     2  9 16 23 30 37 44
+     1  8 15 22 29 36 43
+     0  7 14 21 28 35 42     bottom row
+
+A position is two integers: ``position``, the stones of the side to move, and ``mask``, the stones of both. There is no
+colour and no undo: after a move the other side is "the side to move". The functions below work on these integers and
+serve kernels and Python alike; the class ``Position`` wraps them for everything that is not in a hurry. The layout and
+the key are those of Pons' tutorial (blog.gamesolver.org), here for any rows, columns and inarow.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from connectx.geometry import Geometry, geometry_of
+from connectx.jit import jitable
+
+
+@jitable
+def open_cells(mask, geometry):
+    """The cells that a stone can be dropped on: the lowest empty one of each column that is not full."""
+    return (mask + geometry.bottom_mask) & geometry.board_mask
+
+
+@jitable
+def column_cells(column, geometry):
+    """All cells of one column."""
+    return ((1 << geometry.rows) - 1) << column * geometry.stride
+
+
+@jitable
+def key_of(position, mask):
+    """A number that no other position of the same geometry has: in each column, mask marks the height, position who."""
+    return position + mask
+
+
+@jitable
+def line_spots(stones, step, inarow):
+    """Bits, on the board or off it, that complete a line of ``inarow`` with ``stones`` along one direction.
+
+    ``step`` is the distance in bits between neighbours of the line.
+    """
+    if inarow == 4:
+        pair_below = (stones << step) & (stones << 2 * step)
+        pair_above = (stones >> step) & (stones >> 2 * step)
+        return (
+            (pair_below & ((stones << 3 * step) | (stones >> step)))
+            | (pair_above & ((stones >> 3 * step) | (stones << step)))
+        )  # fmt: skip
+    spots = 0
+    for below in range(inarow):  # stones of the line before the open cell
+        line = -1
+        for distance in range(1, below + 1):
+            line &= stones << distance * step
+        for distance in range(1, inarow - below):
+            line &= stones >> distance * step
+        spots |= line
+    return spots
+
+
+@jitable
+def winning_spots(stones, mask, geometry):
+    """The empty cells, reachable now or later, where one more stone of ``stones`` makes a line."""
+    spots = line_spots(stones, 1, geometry.inarow)
+    for step in range(geometry.stride - 1, geometry.stride + 2):
+        spots |= line_spots(stones, step, geometry.inarow)
+    return spots & (geometry.board_mask ^ mask)
+
+
+@jitable
+def has_line(stones, geometry):
+    """Whether ``stones`` hold a line of at least ``inarow``."""
+    for direction in range(4):
+        step = 1 if direction == 0 else geometry.stride - 2 + direction
+        line = stones
+        for distance in range(1, geometry.inarow):
+            line &= stones >> distance * step
+        if line:
+            return True
+    return False
+
+
+@jitable
+def mirror_bits(bits, geometry):
+    """The bits with the columns in reverse order."""
+    column_bits = (1 << geometry.stride) - 1
+    mirrored = 0
+    for column in range(geometry.columns):
+        mirrored = (mirrored << geometry.stride) | ((bits >> column * geometry.stride) & column_bits)
+    return mirrored
+
+
+def field(record, name: str):
+    """An entry of an observation or a configuration, whether it is a dict, Kaggle's Struct, or has attributes only."""
+    try:
+        return record[name]
+    except (TypeError, KeyError):
+        return getattr(record, name)
+
+
+class Position(NamedTuple):
+    """An immutable position, seen by the side to move. Its score range and legality follow from ``geometry``."""
+
+    position: int  # stones of the side to move
+    mask: int  # stones of both sides
+    geometry: Geometry
+
+    @classmethod
+    def empty(cls, geometry: Geometry) -> "Position":
+        return cls(0, 0, geometry)
+
+    @classmethod
+    def from_observation(cls, obs, config) -> "Position":
+        """The position that Kaggle shows: ``obs.board`` lists the cells row by row from the top, 0 for empty."""
+        geometry = geometry_of(field(config, "rows"), field(config, "columns"), field(config, "inarow"))
+        mark, position, mask = field(obs, "mark"), 0, 0
+        for cell, stone in enumerate(field(obs, "board")):
+            if stone:
+                row, column = divmod(cell, geometry.columns)
+                bit = 1 << column * geometry.stride + geometry.rows - 1 - row
+                mask |= bit
+                position |= bit if stone == mark else 0
+        return cls(position, mask, geometry)
+
+    @classmethod
+    def from_moves(cls, columns: Iterable[int], geometry: Geometry) -> "Position":
+        """The position after the columns were played from the empty board.
+
+        Raises:
+            ValueError: a column is not legal when it is played, or the game was over.
+        """
+        state = cls.empty(geometry)
+        for ply, column in enumerate(columns):
+            if column not in state.legal_columns() or state.is_lost():
+                raise ValueError(f"column {column!r} cannot be played on ply {ply}")
+            state = state.play(column)
+        return state
+
+    @property
+    def ply(self) -> int:
+        """Number of stones on the board."""
+        return self.mask.bit_count()
+
+    @property
+    def key(self) -> int:
+        return key_of(self.position, self.mask)
+
+    def legal_columns(self) -> list[int]:
+        """The columns that are not full, from left to right. (Kaggle ends a game at a line; this does not look.)"""
+        moves = open_cells(self.mask, self.geometry)
+        return [c for c in range(self.geometry.columns) if moves & column_cells(c, self.geometry)]
+
+    def winning_columns(self) -> list[int]:
+        """The columns that make a line at once."""
+        wins = self.winning_spots() & open_cells(self.mask, self.geometry)
+        return [c for c in range(self.geometry.columns) if wins & column_cells(c, self.geometry)]
+
+    def winning_spots(self) -> int:
+        return winning_spots(self.position, self.mask, self.geometry)
+
+    def play(self, column: int) -> "Position":
+        """The position after a stone in ``column``, which must be legal, seen by the other side."""
+        move = open_cells(self.mask, self.geometry) & column_cells(column, self.geometry)
+        return Position(self.position ^ self.mask, self.mask | move, self.geometry)
+
+    def pass_turn(self) -> "Position":
+        """The same stones with the other side to move: what the opponent threatens."""
+        return Position(self.position ^ self.mask, self.mask, self.geometry)
+
+    def is_lost(self) -> bool:
+        """Whether the side that moved last has a line."""
+        return has_line(self.position ^ self.mask, self.geometry)
+
+    def is_full(self) -> bool:
+        return self.mask == self.geometry.board_mask
+
+    def is_over(self) -> bool:
+        return self.is_full() or self.is_lost()
+
+    def mirror(self) -> "Position":
+        return Position(mirror_bits(self.position, self.geometry), mirror_bits(self.mask, self.geometry), self.geometry)
