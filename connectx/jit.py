@@ -12,6 +12,7 @@ other are masked before use.
 """
 
 import sys
+from typing import Any
 
 import numpy as np
 
@@ -42,11 +43,13 @@ def popcount(bits):
     return bits.bit_count()
 
 
+njit: Any = numba.njit if COMPILED else _identity
+jitable: Any = _identity
+
 if COMPILED:
     from numba.core import types
     from numba.extending import intrinsic, overload, register_jitable
 
-    njit = numba.njit
     jitable = register_jitable
 
     @intrinsic
@@ -58,10 +61,10 @@ if COMPILED:
 
     @overload(popcount, inline="always")
     def _popcount(bits):
-        return lambda bits: _ctpop(bits)
+        def one_instruction(bits):
+            return _ctpop(bits)  # type: ignore[call-arg]
 
-else:
-    njit = jitable = _identity
+        return one_instruction
 
 
 def plain(kernel):
@@ -70,5 +73,5 @@ def plain(kernel):
 
 
 def int_array(size, compiled=COMPILED):
-    """``size`` zeros for a kernel to work on: int64 (size,) if compiled, else a list, whose items are faster in Python."""
+    """``size`` zeros for a kernel to work on: int64 (size,), or a list if not compiled, as Python is faster on those."""
     return np.zeros(size, np.int64) if compiled else [0] * size
