@@ -73,5 +73,5 @@ def plain(kernel):
 
 
 def int_array(size, compiled=COMPILED):
-    """``size`` zeros for a kernel to work on: int64 (size,), or a list if not compiled, as Python is faster on those."""
+    """``size`` zeros for a kernel to work on: int64 (size,), or a list if not compiled: Python is faster on those."""
     return np.zeros(size, np.int64) if compiled else [0] * size
