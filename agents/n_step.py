@@ -60,7 +60,7 @@ def score_moves(position: Position, steps: int, budget: Budget) -> dict[int, flo
 
 
 def choose(position: Position, steps: int, budget: Budget) -> int:
-    """A best column at random, looking ``steps`` ahead, or less where the clock ends (on 7x6 three take 20 ms)."""
+    """A best column at random, looking ``steps`` ahead, or less where the clock ends (on 7x6 three take some ms)."""
     best = position.legal_columns()
     try:
         for depth in range(1, steps + 1):

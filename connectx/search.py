@@ -152,11 +152,11 @@ def enter(frames, base, moves, moves_base, order, keys, entries, geometry):
     entry = probe(keys, entries, key_of(position, mask))
     if entry != NO_ENTRY:
         value, first, entry_depth, bound = unpack(entry)
-        if entry_depth >= depth or abs(value) > WIN:
-            if bound != UPPER:
-                alpha = max(alpha, value)
-            if bound != LOWER:
-                beta = min(beta, value)
+        # A win proven by a shallow search is a win, but a quicker one may exist; a loss likewise.
+        if bound != UPPER and (entry_depth >= depth or value > WIN):
+            alpha = max(alpha, value)
+        if bound != LOWER and (entry_depth >= depth or value < -WIN):
+            beta = min(beta, value)
     if alpha >= beta:
         return alpha
     frames[base + ALPHA], frames[base + BETA], frames[base + FLOOR] = alpha, beta, alpha
@@ -260,15 +260,15 @@ class Searcher:
 
     Args:
         compiled: whether the kernel runs compiled; by default, wherever numba works and 64 bits hold the board.
+        buckets: size of the table; by default TABLE_BUCKETS or PLAIN_TABLE_BUCKETS.
     """
 
-    def __init__(self, geometry: Geometry, compiled: bool | None = None):
+    def __init__(self, geometry: Geometry, compiled: bool | None = None, buckets: int | None = None):
         self.geometry = geometry
         self.compiled = COMPILED and geometry.fits_word if compiled is None else compiled
-        buckets = TABLE_BUCKETS if self.compiled else PLAIN_TABLE_BUCKETS
         self._kernel = negamax if self.compiled else plain(negamax)
-        self._keys = int_array(2 * buckets, self.compiled)
-        self._entries = int_array(2 * buckets, self.compiled)
+        self._slots = 2 * (buckets or (TABLE_BUCKETS if self.compiled else PLAIN_TABLE_BUCKETS))
+        self.forget()
         plies = min(geometry.cells, MAX_DEPTH) + 1
         self._frames = int_array(plies * FRAME_SIZE, self.compiled)
         self._moves = int_array(plies * geometry.columns, self.compiled)
@@ -277,6 +277,10 @@ class Searcher:
             self._order[index] = column
         self._slice = 1  # nodes between two looks at the clock, adapted to the machine as it goes
         self.nodes = 0
+
+    def forget(self) -> None:
+        """Empties the table."""
+        self._keys, self._entries = int_array(self._slots, self.compiled), int_array(self._slots, self.compiled)
 
     def search(self, position: Position, budget: Budget, max_depth: int | None = None) -> Result:
         """The best move found within the budget, searching one ply deeper at a time.
