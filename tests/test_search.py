@@ -61,7 +61,8 @@ def test_kernel_equals_reference(compiled):
 @pytest.mark.parametrize("shape", SMALL)
 def test_full_depth_is_exact(shape):
     """Searched to the end, a small board gets its true value; the chosen column keeps it."""
-    geometry, rng, known = geometry_of(*shape), random.Random(2), {}
+    geometry, rng = geometry_of(*shape), random.Random(2)
+    known: dict[int, int] = {}
     searcher = Searcher(geometry)
     for position in (p for _ in range(4) for p in random_game(geometry, rng)):
         truth = exact(position, known)
@@ -79,11 +80,11 @@ def test_compiled_equals_plain():
         assert fast.search(position, Budget(nodes=2000)) == slow.search(position, Budget(nodes=2000))
 
 
-def test_resumed_after_every_node():
+def test_resumed_after_every_node(monkeypatch):
     """Pausing changes nothing."""
     position = Position.from_moves([3, 3, 2, 4], STANDARD)
     at_once, stepwise = Searcher(STANDARD), Searcher(STANDARD)
-    stepwise._adapt_slice = lambda seconds: None  # it stays at one node
+    monkeypatch.setattr(stepwise, "_adapt_slice", lambda seconds: None)  # it stays at one node
     assert at_once.search(position, Budget(), 6) == stepwise.search(position, Budget(), 6)
 
 
