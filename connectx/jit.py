@@ -50,7 +50,7 @@ if COMPILED:
     from numba.core import types
     from numba.extending import intrinsic, overload, register_jitable
 
-    jitable = register_jitable
+    jitable = register_jitable(forceinline=True)
 
     @intrinsic
     def _ctpop(typingctx, bits):
