@@ -27,6 +27,11 @@ BOUND_BITS = 6  # a bound of a score: at most 63 cells fit a word, so 0 <= score
 BOUND_MASK = (1 << BOUND_BITS) - 1
 LANE_BITS = 6  # a column's number in the order of the moves
 LANE_MASK = (1 << LANE_BITS) - 1
+# The table has two parts, in buckets of two entries. Most nodes are deep; if their part fits the processor's second
+# cache (2 MB), the search is 3 times as fast as with one part of 32 MB. The few nodes above have the wide part.
+DEEP_BITS = 17  # log2 of the deep part's buckets
+DEEP_EMPTY = 19  # empty cells of the shallowest deep node
+BARE_EMPTY = 6  # nodes with fewer are cheaper to search than to look up
 SPAN = 32  # no score of a board that fits a word is larger
 COMPILED_SLICE, PLAIN_SLICE = 1 << 16, 1 << 7  # nodes between two looks at the clock: about 10 ms
 
@@ -41,11 +46,11 @@ JOB_POSITION, JOB_MASK, JOB_LOW, JOB_HIGH, JOB_FLOOR, JOB_CEILING, JOB = range(7
 
 # Fields of a node's frame, after three blocks of one number a lane (order, spots, hash).
 (NODE_POSITION, NODE_MASK, NODE_MIRROR_POSITION, NODE_MIRROR_MASK, NODE_MINE, NODE_THEIRS, NODE_HASH, NODE_BEST,
- NODE) = range(9)  # fmt: skip
+ NODE_PENDING, NODE) = range(10)  # fmt: skip
 
 
 @lru_cache(maxsize=8)
-def kernel_for(geometry: Geometry, index_bits: int):
+def kernel_for(geometry: Geometry, table_bits: int):
     """The search kernel of one geometry and table size; both are constants to the compiler.
 
     ``run(jobs, job_count, state, frames, table, node_limit) -> bool`` works through the jobs until all are done (True)
@@ -57,8 +62,12 @@ def kernel_for(geometry: Geometry, index_bits: int):
     lanes = 8 if columns <= 8 and stride <= 9 else columns  # 8 int64 fill a vector; no shift may reach 64
     at_spots, at_hash, at_node = lanes, 2 * lanes, 3 * lanes
     frame = 3 * lanes + NODE
-    tag_bits = columns * stride - index_bits
-    tag_mask, index_mask = (1 << tag_bits) - 1, (1 << index_bits) - 1
+    word = columns * stride
+    deep_bits, wide_bits = min(DEEP_BITS, word), min(table_bits - 1, word)  # log2 of the buckets of each part
+    deep_shift, wide_shift = word - deep_bits, word - wide_bits
+    deep_mask, wide_mask, tag_mask = (1 << deep_bits) - 1, (1 << wide_bits) - 1, (1 << deep_shift) - 1
+    wide_start = 2 << deep_bits
+    last_wide, last_stored = cells - DEEP_EMPTY - 1, cells - BARE_EMPTY
     span = (cells + 1) // 2  # no score is larger
 
     @njit
@@ -123,7 +132,7 @@ def kernel_for(geometry: Geometry, index_bits: int):
                 moves &= theirs
             base = key_of(position ^ mask, mask)  # a move's bit added gives the child's key
             mirror_base = key_of(mirror_position ^ mirror_mask, mirror_mask)
-            won = 0
+            won = pending = 0
             for lane in range(lanes):
                 bits = (moves >> lane * stride) & column_bits
                 move = bits << lane * stride
@@ -138,7 +147,8 @@ def kernel_for(geometry: Geometry, index_bits: int):
                 score = 64 + 2 * popcount(spots) - (2 if (move << 1) & mine else 0)
                 order = (((score << LANE_BITS) + columns - abs(2 * lane + 1 - columns)) << LANE_BITS) + lane
                 frames[row + at_spots + lane] = spots
-                frames[row + lane] = order if move else 0
+                frames[row + lane] = order
+                pending |= 1 << lane if move else 0
 
             best = -span
             decided = True
@@ -146,42 +156,43 @@ def kernel_for(geometry: Geometry, index_bits: int):
                 value = (cells - 1 - ply) // 2
             elif beta > (cells - 3 - ply) // 2:
                 value = (cells - 3 - ply) // 2
+            elif ply >= last_stored:
+                decided, value = False, -span
             else:
-                decided = False
-                value = 0
+                value, refuted = -span, 0
+                shift, index_mask, start = wide_shift, wide_mask, wide_start
+                if ply >= last_wide:
+                    shift, index_mask, start = deep_shift, deep_mask, 0
                 for lane in range(lanes):
-                    if frames[row + lane]:
-                        child = frames[row + at_hash + lane]
-                        bucket = ((child >> tag_bits) & index_mask) << 1
-                        tag = child & tag_mask
-                        entry = table[bucket]
-                        if entry >> 2 * BOUND_BITS != tag:
-                            entry = table[bucket + 1]
-                            if entry >> 2 * BOUND_BITS != tag:
-                                continue
-                        if ((entry >> BOUND_BITS) & BOUND_MASK) - span >= beta:
-                            value = ((entry >> BOUND_BITS) & BOUND_MASK) - span
-                            decided = True
-                        upper = span - (entry & BOUND_MASK)
-                        if upper < beta:
-                            frames[row + lane] = 0
-                            best = max(best, upper)
+                    child = frames[row + at_hash + lane]
+                    bucket = start + (((child >> shift) & index_mask) << 1)
+                    tag = child & tag_mask
+                    first, second = table[bucket], table[bucket + 1]
+                    entry = first if first >> 2 * BOUND_BITS == tag else second
+                    known = (pending >> lane) & 1 if entry >> 2 * BOUND_BITS == tag else 0
+                    value = max(value, ((entry >> BOUND_BITS) & BOUND_MASK) - span if known else -span)
+                    upper = span - (entry & BOUND_MASK) if known else span
+                    refuted |= 1 << lane if upper < beta else 0
+                    best = max(best, upper if upper < beta else -span)
+                decided = value >= beta
+                pending ^= refuted
 
             # Search the next child, or return to the parent, until a node is to be entered or the root is decided.
             while True:
                 if not decided:
                     pick = 0
                     for lane in range(lanes):
-                        pick = max(pick, frames[row + lane])
+                        pick = max(pick, frames[row + lane] if (pending >> lane) & 1 else 0)
                     if pick:
                         lane = pick & LANE_MASK
-                        frames[row + lane] = 0
+                        pending ^= 1 << lane
                         node = row + at_node
                         frames[node + NODE_POSITION], frames[node + NODE_MASK] = position, mask
                         frames[node + NODE_MIRROR_POSITION] = mirror_position
                         frames[node + NODE_MIRROR_MASK] = mirror_mask
                         frames[node + NODE_MINE], frames[node + NODE_THEIRS] = mine, theirs
                         frames[node + NODE_HASH], frames[node + NODE_BEST] = product, best
+                        frames[node + NODE_PENDING] = pending
                         product = frames[row + at_hash + lane]
                         position, mirror_position = position ^ mask, mirror_position ^ mirror_mask
                         bits = ((mask + bottom) >> lane * stride) & column_bits
@@ -193,25 +204,29 @@ def kernel_for(geometry: Geometry, index_bits: int):
                         break
                     value = best
 
-                low, high = -span, span
-                if value >= beta:
-                    low = value
-                else:
-                    high = value
-                bucket = ((product >> tag_bits) & index_mask) << 1
-                tag = product & tag_mask
-                entry = table[bucket]
-                if entry >> 2 * BOUND_BITS != tag:
-                    other = table[bucket + 1]
-                    if other >> 2 * BOUND_BITS == tag:
-                        bucket += 1
-                        entry = other
+                if popcount(mask) <= last_stored:
+                    low, high = -span, span
+                    if value >= beta:
+                        low = value
                     else:
-                        table[bucket + 1] = entry
-                        entry = 0
-                low = max(low, (entry & BOUND_MASK) - span)
-                high = min(high, span - ((entry >> BOUND_BITS) & BOUND_MASK))
-                table[bucket] = (((tag << BOUND_BITS) + span - high) << BOUND_BITS) + low + span
+                        high = value
+                    if popcount(mask) > last_wide:
+                        bucket = ((product >> deep_shift) & deep_mask) << 1
+                    else:
+                        bucket = wide_start + (((product >> wide_shift) & wide_mask) << 1)
+                    tag = product & tag_mask
+                    entry = table[bucket]
+                    if entry >> 2 * BOUND_BITS != tag:
+                        other = table[bucket + 1]
+                        if other >> 2 * BOUND_BITS == tag:
+                            bucket += 1
+                            entry = other
+                        else:
+                            table[bucket + 1] = entry
+                            entry = 0
+                    low = max(low, (entry & BOUND_MASK) - span)
+                    high = min(high, span - ((entry >> BOUND_BITS) & BOUND_MASK))
+                    table[bucket] = (((tag << BOUND_BITS) + span - high) << BOUND_BITS) + low + span
 
                 if depth == 0:
                     row = job * JOB
@@ -229,7 +244,7 @@ def kernel_for(geometry: Geometry, index_bits: int):
                 position, mask = frames[node + NODE_POSITION], frames[node + NODE_MASK]
                 mirror_position, mirror_mask = frames[node + NODE_MIRROR_POSITION], frames[node + NODE_MIRROR_MASK]
                 mine, theirs = frames[node + NODE_MINE], frames[node + NODE_THEIRS]
-                product = frames[node + NODE_HASH]
+                product, pending = frames[node + NODE_HASH], frames[node + NODE_PENDING]
                 decided = value >= beta
                 best = max(frames[node + NODE_BEST], value)
         state[STATE_JOB], state[STATE_DEPTH], state[STATE_NODES] = job, depth, nodes
@@ -266,22 +281,23 @@ class Solver:
     loss the negative, a draw 0. ``nodes`` is the number of nodes entered since the solver was made.
 
     Args:
-        table_bits: log2 of the number of table entries, 8 bytes each.
+        table_bits: log2 of the number of entries in the wide part of the table, 8 bytes each.
         compiled: False to run the kernel uncompiled. By default compiled where numba works.
 
     Raises:
         ValueError: the geometry does not fit a 64-bit word.
     """
 
-    def __init__(self, geometry: Geometry, table_bits: int = 21, compiled: bool | None = None):
+    def __init__(self, geometry: Geometry, table_bits: int = 22, compiled: bool | None = None):
         if not geometry.fits_word:
             raise ValueError(f"a board of {geometry[:3]} (rows, columns, inarow) does not fit a 64-bit word")
         self.geometry = geometry
         self.compiled = COMPILED if compiled is None else compiled
-        index_bits = max(table_bits - 1, geometry.columns * geometry.stride - 63 + 2 * BOUND_BITS, 1)
-        kernel = kernel_for(geometry, index_bits)
+        kernel = kernel_for(geometry, table_bits)
         self._run = kernel if self.compiled else plain(kernel)
-        self._table = int_array(2 << index_bits, self.compiled)
+        self._table = int_array((2 << DEEP_BITS) + (1 << table_bits), self.compiled)
+        if self.compiled:
+            self._table.fill(0)  # has the memory mapped now, not at first use in the middle of a search
         self._frames = int_array((geometry.cells + 1) * (3 * max(8, geometry.columns) + NODE), self.compiled)
         self._state = int_array(STATE, self.compiled)
 
