@@ -35,7 +35,7 @@ class Geometry(NamedTuple):
         return ((1 << self.rows) - 1) << column * self.stride
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=64, typed=True)
 def geometry_of(rows: int, columns: int, inarow: int) -> Geometry:
     """The geometry of a board.
 

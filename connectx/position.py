@@ -98,12 +98,19 @@ def mirror_bits(bits, geometry):
     return mirrored
 
 
-def field(record, name: str):
-    """An entry of an observation or a configuration, whether it is a dict, Kaggle's Struct, or has attributes only."""
+_REQUIRED = object()
+
+
+def field(record, name: str, default=_REQUIRED):
+    """An entry of an observation or a configuration, whether it is a dict, Kaggle's Struct, or has attributes only.
+
+    Raises:
+        AttributeError: there is none, and no default was given.
+    """
     try:
         return record[name]
     except (TypeError, KeyError):
-        return getattr(record, name)
+        return getattr(record, name) if default is _REQUIRED else getattr(record, name, default)
 
 
 class Position(NamedTuple):

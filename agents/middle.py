@@ -1,0 +1,12 @@
+"""The middle column, or when it is full the open one nearest to it.
+
+The course's agent goes on playing the full column and forfeits; benchmarks/course.py measures that one too.
+"""
+
+from connectx.position import Position
+
+
+def agent(obs, config):
+    position = Position.from_observation(obs, config)
+    legal = set(position.legal_columns())
+    return next(column for column in position.geometry.column_order if column in legal)

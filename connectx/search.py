@@ -1,0 +1,371 @@
+"""Iterative-deepening alpha-beta over the static evaluation, stoppable at a deadline or after a number of nodes.
+
+The kernel ``negamax`` keeps its own stack, so that Python can stop it after any node and take it up again: it runs in
+slices of about 10 ms, and Python looks at the clock in between. The same source searches boards beyond 64 bits, and
+any board where numba is missing, uncompiled.
+
+Methods: principal variation search (Marsland and Campbell 1982), a transposition table with two slots a bucket, moves
+that lose at once are never searched, moves are ordered by the winning spots that they make (Pons), forced replies cost
+no depth.
+"""
+
+import time
+from collections.abc import Collection
+from typing import NamedTuple
+
+from connectx.clock import Budget
+from connectx.geometry import Geometry
+from connectx.heuristic import evaluate
+from connectx.jit import COMPILED, int_array, jitable, njit, plain, popcount
+from connectx.position import Position, column_cells, key_of, open_cells, winning_spots
+
+WIN = 10_000  # a proven win scores WIN + its exact score, more than any evaluation; a proven loss the negative of that
+INFINITY = 1 << 20
+
+SLICE_SECONDS = 0.01
+TABLE_BUCKETS = 1_048_573  # a prime below 2^20: two slots of 16 bytes each make 32 MB
+PLAIN_TABLE_BUCKETS = 65_537  # plain Python searches some 10^4 nodes a second
+
+# What a table value says of the true one.
+EXACT, LOWER, UPPER = 0, 1, 2
+NO_ENTRY = -1
+
+# control: the current frame, nodes so far, the value that a finished frame hands to its parent, whether a frame is new.
+PLY, NODES, VALUE, ENTERING = 0, 1, 2, 3
+CONTROL_SIZE = 4
+
+# A frame of the stack. The first five are set by the parent; DEPTH counts plies down to the evaluation.
+POSITION, MASK, DEPTH, ALPHA, BETA = 0, 1, 2, 3, 4
+BEST, BEST_COLUMN, FLOOR = 5, 6, 7  # best value so far, its column, and alpha before the first move
+NEXT, COUNT, SCOUTING = 8, 9, 10  # the move being searched, how many there are, whether its window is a null window
+FRAME_SIZE = 11
+
+# A move on the stack is column << RANK_BITS | rank.
+RANK_BITS = 16
+RANK_MASK = (1 << RANK_BITS) - 1
+TABLE_RANK = RANK_MASK >> 1  # added to the rank of the table's move
+
+MAX_DEPTH = 1023  # what a table entry has room for
+
+
+class Result(NamedTuple):
+    """Outcome of a search. |score| > WIN is proven; ``depth`` is the last one completed, in plies; 0 if none was."""
+
+    column: int
+    score: int
+    depth: int
+    nodes: int
+
+
+@jitable
+def safe_moves(position, mask, geometry):
+    """Moves, as bits, after which the opponent cannot win at once; 0 if there are none."""
+    moves = open_cells(mask, geometry)
+    spots = winning_spots(position ^ mask, mask, geometry)
+    forced = moves & spots
+    if forced:
+        moves = forced if forced & (forced - 1) == 0 else 0
+    return moves & ~(spots >> 1)
+
+
+@jitable
+def win_score(mask, plies, geometry):
+    """Score of the side that wins with the stone played ``plies`` plies from now (0: with the next one)."""
+    return WIN + (geometry.rows * geometry.columns + 1 - popcount(mask) - plies) // 2
+
+
+@jitable
+def pack(value, column, depth, bound):
+    """A table entry in one non-negative number."""
+    return (value + INFINITY) << 24 | column << 12 | depth << 2 | bound
+
+
+@jitable
+def unpack(entry):
+    """(value, column, depth, bound) of a table entry."""
+    return (entry >> 24) - INFINITY, (entry >> 12) & 0xFFF, (entry >> 2) & MAX_DEPTH, entry & 3
+
+
+@jitable
+def probe(keys, entries, key):
+    """The entry of a position, or NO_ENTRY. Keys are stored plus 1, so that 0 means empty."""
+    slot = key % (len(keys) // 2) * 2
+    if keys[slot] == key + 1:
+        return entries[slot]
+    if keys[slot + 1] == key + 1:
+        return entries[slot + 1]
+    return NO_ENTRY
+
+
+@jitable
+def store(keys, entries, key, entry):
+    """Keeps the deeper of two entries in a bucket's first slot, and the newest of the others in its second."""
+    slot = key % (len(keys) // 2) * 2
+    kept_depth = (entries[slot] >> 2) & MAX_DEPTH
+    if keys[slot] != key + 1 and keys[slot] != 0 and kept_depth > (entry >> 2) & MAX_DEPTH:
+        slot += 1
+    keys[slot] = key + 1
+    entries[slot] = entry
+
+
+@jitable
+def order_moves(candidates, first, position, mask, moves, base, order, geometry):
+    """Writes the candidate moves to moves[base:], best first, and returns their number.
+
+    Column ``first`` leads (the table's move, or -1), then go the moves that make most winning spots; among equals the
+    order of the columns in ``order`` stays.
+    """
+    count = 0
+    for index in range(len(order)):
+        column = order[index]
+        move = candidates & column_cells(column, geometry)
+        if move:
+            rank = popcount(winning_spots(position | move, mask | move, geometry))
+            if column == first:
+                rank += TABLE_RANK
+            place = base + count
+            while place > base and moves[place - 1] & RANK_MASK < rank:
+                moves[place] = moves[place - 1]
+                place -= 1
+            moves[place] = column << RANK_BITS | rank
+            count += 1
+    return count
+
+
+@jitable
+def enter(frames, base, moves, moves_base, order, keys, entries, geometry):
+    """Opens a frame: returns its value if that is known at once, else INFINITY with the frame ready for its moves.
+
+    Precondition, as everywhere in this search: the mover has no winning move (the parent saw to it).
+    """
+    position, mask, depth = frames[base + POSITION], frames[base + MASK], frames[base + DEPTH]
+    cells_left = geometry.rows * geometry.columns - popcount(mask)
+    candidates = safe_moves(position, mask, geometry)
+    if candidates == 0 and cells_left > 0:
+        return -win_score(mask, 1, geometry)
+    if cells_left <= 2:  # neither the mover nor, after a safe move, the opponent has a stone that wins
+        return 0
+    if depth <= 0:
+        return evaluate(position, mask, geometry)
+    alpha = max(frames[base + ALPHA], -win_score(mask, 3, geometry))
+    beta = min(frames[base + BETA], win_score(mask, 2, geometry))
+    first = -1
+    entry = probe(keys, entries, key_of(position, mask))
+    if entry != NO_ENTRY:
+        value, first, entry_depth, bound = unpack(entry)
+        # A win proven by a shallow search is a win, but a quicker one may exist; a loss likewise.
+        if bound != UPPER and (entry_depth >= depth or value > WIN):
+            alpha = max(alpha, value)
+        if bound != LOWER and (entry_depth >= depth or value < -WIN):
+            beta = min(beta, value)
+    if alpha >= beta:
+        return alpha
+    frames[base + ALPHA], frames[base + BETA], frames[base + FLOOR] = alpha, beta, alpha
+    frames[base + BEST], frames[base + BEST_COLUMN] = -INFINITY, 0
+    frames[base + NEXT], frames[base + SCOUTING] = 0, 0
+    frames[base + COUNT] = order_moves(candidates, first, position, mask, moves, moves_base, order, geometry)
+    return INFINITY
+
+
+@jitable
+def push_child(frames, base, move, geometry):
+    """Sets the next frame up for the move, with a null window if the frame scouts."""
+    position, mask, child = frames[base + POSITION], frames[base + MASK], base + FRAME_SIZE
+    frames[child + POSITION] = position ^ mask
+    frames[child + MASK] = mask | (open_cells(mask, geometry) & column_cells(move >> RANK_BITS, geometry))
+    # A forced reply costs no depth. It cannot run away: every ply fills a cell.
+    frames[child + DEPTH] = frames[base + DEPTH] - (1 if frames[base + COUNT] > 1 else 0)
+    alpha = frames[base + ALPHA]
+    frames[child + ALPHA] = -alpha - 1 if frames[base + SCOUTING] else -frames[base + BETA]
+    frames[child + BETA] = -alpha
+
+
+@jitable
+def absorb(frames, base, move, score):
+    """Takes the score of the move being searched, and moves on: to its full window, the next move, or past the last."""
+    if frames[base + SCOUTING] and frames[base + ALPHA] < score < frames[base + BETA]:
+        frames[base + SCOUTING] = 0
+        return
+    if score > frames[base + BEST]:
+        frames[base + BEST], frames[base + BEST_COLUMN] = score, move >> RANK_BITS
+    frames[base + ALPHA] = max(frames[base + ALPHA], score)
+    frames[base + NEXT] += 1
+    frames[base + SCOUTING] = 1 if frames[base + BETA] - frames[base + ALPHA] > 1 else 0
+    if frames[base + ALPHA] >= frames[base + BETA]:
+        frames[base + NEXT] = frames[base + COUNT]
+
+
+@jitable
+def leave(frames, base, keys, entries):
+    """Stores the value of a finished frame and returns it."""
+    best, bound = frames[base + BEST], EXACT
+    if best <= frames[base + FLOOR]:
+        bound = UPPER
+    elif best >= frames[base + BETA]:
+        bound = LOWER
+    entry = pack(best, frames[base + BEST_COLUMN], frames[base + DEPTH], bound)
+    store(keys, entries, key_of(frames[base + POSITION], frames[base + MASK]), entry)
+    return best
+
+
+@njit
+def negamax(control, frames, moves, order, keys, entries, geometry, node_limit):
+    """Searches the position in the first frame within its window; the value comes in control[VALUE].
+
+    Fail-soft: a value <= ALPHA is an upper bound of the true one, a value >= BETA a lower bound, any other is exact,
+    all to the frame's DEPTH. A proven win or loss is true to any depth.
+
+    Args:
+        control: (CONTROL_SIZE,) int64, zeros but ENTERING = 1 to begin with.
+        frames: ((cells + 1) * FRAME_SIZE,) int64; the first five numbers of the first frame are the task. Its mover
+            must not have a winning move.
+        moves: ((cells + 1) * columns,) int64, working memory.
+        order: (columns,) int64, columns in the order in which equally promising ones are tried.
+        keys, entries: (2 * buckets,) int64, the transposition table.
+        node_limit: the search pauses when control[NODES] has reached it.
+
+    Returns:
+        Whether the search is finished. If not, the same call with a higher limit goes on with it.
+    """
+    ply = control[PLY]
+    while ply >= 0:
+        base, moves_base = ply * FRAME_SIZE, ply * geometry.columns
+        value = INFINITY
+        if control[ENTERING]:
+            if control[NODES] >= node_limit:
+                control[PLY] = ply
+                return False
+            control[NODES] += 1
+            control[ENTERING] = 0
+            value = enter(frames, base, moves, moves_base, order, keys, entries, geometry)
+        else:
+            absorb(frames, base, moves[moves_base + frames[base + NEXT]], -control[VALUE])
+        if value == INFINITY:
+            if frames[base + NEXT] < frames[base + COUNT]:
+                push_child(frames, base, moves[moves_base + frames[base + NEXT]], geometry)
+                control[ENTERING] = 1
+                ply += 1
+                continue
+            value = leave(frames, base, keys, entries)
+        control[VALUE] = value
+        ply -= 1
+    return True
+
+
+class OutOfBudget(Exception):
+    """The budget ended before the search did."""
+
+
+class Searcher:
+    """Chooses moves on one geometry. What it has learnt of positions stays in its table from move to move.
+
+    Args:
+        compiled: whether the kernel runs compiled; by default, wherever numba works and 64 bits hold the board.
+        buckets: size of the table; by default TABLE_BUCKETS or PLAIN_TABLE_BUCKETS.
+    """
+
+    def __init__(self, geometry: Geometry, compiled: bool | None = None, buckets: int | None = None):
+        self.geometry = geometry
+        self.compiled = COMPILED and geometry.fits_word if compiled is None else compiled
+        self._kernel = negamax if self.compiled else plain(negamax)
+        self._slots = 2 * (buckets or (TABLE_BUCKETS if self.compiled else PLAIN_TABLE_BUCKETS))
+        self.forget()
+        plies = min(geometry.cells, MAX_DEPTH) + 1
+        self._frames = int_array(plies * FRAME_SIZE, self.compiled)
+        self._moves = int_array(plies * geometry.columns, self.compiled)
+        self._order = int_array(geometry.columns, self.compiled)
+        for index, column in enumerate(geometry.column_order):
+            self._order[index] = column
+        self._slice = 1  # nodes between two looks at the clock, adapted to the machine as it goes
+        self.nodes = 0
+
+    def forget(self) -> None:
+        """Empties the table."""
+        self._keys, self._entries = int_array(self._slots, self.compiled), int_array(self._slots, self.compiled)
+
+    def search(
+        self,
+        position: Position,
+        budget: Budget,
+        max_depth: int | None = None,
+        columns: Collection[int] | None = None,
+    ) -> Result:
+        """The best move found within the budget, searching one ply deeper at a time.
+
+        Args:
+            columns: the legal columns to choose from; all of them by default.
+
+        Raises:
+            ValueError: the game is over, or the position has another geometry.
+        """
+        if position.geometry != self.geometry or position.is_over():
+            raise ValueError(f"cannot search {position!r}: it is over, or not on {self.geometry!r}")
+        self.nodes = 0
+        allowed = position.legal_columns() if columns is None else columns
+        wins = [column for column in position.winning_columns() if column in allowed]
+        if wins:
+            return Result(wins[0], win_score(position.mask, 0, self.geometry), 1, 0)
+        order = self._root_order(position, allowed)
+        result = Result(order[0], 0, 0, 0)
+        if len(order) == 1 and max_depth is None:
+            return result
+        deepest = min(self.geometry.cells - position.ply, MAX_DEPTH, max_depth or MAX_DEPTH)
+        for depth in range(1, deepest + 1):
+            result, completed = self._search_root(position, order, depth, budget, result)
+            if not completed or abs(result.score) > WIN:
+                break
+            order.sort(key=lambda column: column != result.column)  # stable: the best leads the next iteration
+        return result._replace(nodes=self.nodes)
+
+    def _root_order(self, position: Position, allowed: Collection[int]) -> list[int]:
+        """The moves worth searching, centre first: the safe ones; if all lose, those that at least block a win."""
+        safe = safe_moves(position.position, position.mask, self.geometry)
+        blocks = position.pass_turn().winning_columns()
+        for good in ([c for c in allowed if safe & column_cells(c, self.geometry)], blocks, allowed):
+            candidates = [column for column in self.geometry.column_order if column in good and column in allowed]
+            if candidates:
+                return candidates
+        raise ValueError(f"no column to choose from: {allowed!r}")
+
+    def _search_root(
+        self, position: Position, columns: list[int], depth: int, budget: Budget, before: Result
+    ) -> tuple[Result, bool]:
+        """One iteration: its result, or as far as it came if the budget ends, and whether it was completed."""
+        alpha, best = -INFINITY, before
+        try:
+            for index, column in enumerate(columns):
+                child = position.play(column)
+                score = -self._value(child, -alpha - 1 if index else -INFINITY, -alpha, depth - 1, budget)
+                if index and score > alpha:
+                    score = -self._value(child, -INFINITY, -alpha, depth - 1, budget)
+                if score > alpha:
+                    alpha = score
+                    best = Result(column, score, depth, 0)
+        except OutOfBudget:
+            return best._replace(depth=before.depth), False
+        return best, True
+
+    def _value(self, position: Position, alpha: int, beta: int, depth: int, budget: Budget) -> int:
+        """The value of a position for its mover, as ``negamax`` gives it; wins in one are seen to here."""
+        if position.winning_columns():
+            return int(win_score(position.mask, 0, self.geometry))
+        self._frames[:5] = [position.position, position.mask, depth, alpha, beta]
+        control = int_array(CONTROL_SIZE, self.compiled)
+        control[ENTERING] = 1
+        finished = False
+        while not finished:
+            limit = self._slice if budget.nodes is None else min(self._slice, budget.nodes - self.nodes)
+            if limit <= 0 or budget.is_late():
+                raise OutOfBudget
+            started, nodes = time.perf_counter(), control[NODES]
+            finished = self._kernel(
+                control, self._frames, self._moves, self._order, self._keys, self._entries, self.geometry, nodes + limit
+            )
+            self.nodes += int(control[NODES] - nodes)
+            if not finished:
+                self._adapt_slice(time.perf_counter() - started)
+        return int(control[VALUE])
+
+    def _adapt_slice(self, seconds: float) -> None:
+        """Sets the next slice to last about SLICE_SECONDS, growing no faster than tenfold."""
+        self._slice = max(1, int(self._slice * min(10.0, SLICE_SECONDS / max(seconds, 1e-6))))

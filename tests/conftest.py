@@ -1,0 +1,71 @@
+"""What several test files need: boards to test on, random games, observations as Kaggle sends them."""
+
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from connectx.geometry import Geometry, geometry_of
+from connectx.position import Position
+
+# rows, columns, inarow: the standard board, small, tall, wide, single-row, square, and beyond 64 bits.
+SHAPES = [
+    (6, 7, 4),
+    (5, 4, 3),
+    (4, 5, 3),
+    (8, 9, 5),
+    (9, 8, 5),
+    (3, 3, 3),
+    (7, 1, 4),
+    (1, 7, 4),
+    (8, 8, 4),
+    (12, 12, 5),
+]
+
+
+@pytest.fixture(params=SHAPES, ids=lambda shape: "{}x{}k{}".format(*shape))
+def geometry(request) -> Geometry:
+    return geometry_of(*request.param)
+
+
+def random_game(geometry: Geometry, rng: random.Random) -> Iterator[Position]:
+    """The positions of a game of random moves, from the empty board to the last one before the end."""
+    position = Position.empty(geometry)
+    while not position.is_over():
+        yield position
+        position = position.play(rng.choice(position.legal_columns()))
+
+
+def board_of(position: Position) -> list[int]:
+    """The board as Kaggle lists it."""
+    geometry, board = position.geometry, []
+    mover = 1 + position.ply % 2
+    for row in reversed(range(geometry.rows)):
+        for column in range(geometry.columns):
+            bit = 1 << column * geometry.stride + row
+            if not position.mask & bit:
+                board.append(0)
+            else:
+                board.append(mover if position.position & bit else 3 - mover)
+    return board
+
+
+def observe(position: Position, act_timeout: float = 2.0, bank: float = 60.0, **extra) -> tuple[dict, dict]:
+    """(obs, config) that show the position to the side to move, as plain dicts."""
+    geometry = position.geometry
+    obs = {
+        "board": board_of(position),
+        "mark": 1 + position.ply % 2,
+        "step": position.ply,
+        "remainingOverageTime": bank,
+    }
+    config = {
+        "rows": geometry.rows,
+        "columns": geometry.columns,
+        "inarow": geometry.inarow,
+        "actTimeout": act_timeout,
+        "timeout": act_timeout,
+        "episodeSteps": 1000,
+        "runTimeout": 1200,
+    }
+    return obs, config | extra

@@ -1,0 +1,50 @@
+"""The clock's arithmetic, and a whole game's worth of bank."""
+
+import pytest
+
+from connectx import clock
+from connectx.clock import Budget, budget_for, charge, seconds_for
+
+
+@pytest.mark.parametrize("bank", [0.0, 0.5, 2.0, 10.0, 38.0, 60.0])
+@pytest.mark.parametrize("act_timeout", [0.1, 1.0, 2.0, 8.0])
+def test_a_move_leaves_a_margin_and_the_reserve(act_timeout, bank):
+    seconds = seconds_for(act_timeout, bank)
+    assert seconds >= clock.LEAST
+    if bank <= clock.RESERVE:
+        assert seconds <= act_timeout * clock.MOVE_SHARE
+    else:
+        assert seconds - act_timeout <= bank - clock.RESERVE
+
+
+def test_bank_of_a_whole_game():
+    """21 moves that each use 0.1 s more than their budget, the first with 8 s of loading: under 30 s of 60 are used."""
+    bank = 60.0
+    for move in range(21):
+        spent = 8.0 if move == 0 else 0.0
+        used = spent + seconds_for(2.0, bank, spent) + 0.1
+        bank -= max(0.0, used - 2.0)
+    assert 30.0 < bank < 45.0
+
+
+def test_an_empty_bank_is_never_drawn_on():
+    assert seconds_for(2.0, 0.0) == 1.0
+    assert seconds_for(2.0, 0.0, spent=1.9) == clock.LEAST
+
+
+def test_load_time_is_charged_once():
+    obs, config = {"remainingOverageTime": 30.0}, {"actTimeout": 2.0}
+    charge(1.0)
+    first, second = budget_for(obs, config).seconds_left(), budget_for(obs, config).seconds_left()
+    assert first == pytest.approx(2.0 * clock.MOVE_SHARE - 1.0, abs=0.1)
+    assert second == pytest.approx(2.0 * clock.MOVE_SHARE, abs=0.1)
+
+
+def test_node_budget_replaces_the_clock():
+    budget = budget_for({"remainingOverageTime": 60.0}, {"actTimeout": 2.0, "nodeBudget": 500})
+    assert budget == Budget(nodes=500) and not budget.is_late()
+
+
+def test_missing_fields_are_taken_with_care():
+    """Without a bank in the observation, none is spent."""
+    assert budget_for({}, {}).seconds_left() <= 2.0 * clock.POOR_MOVE_SHARE
