@@ -1,0 +1,333 @@
+"""A game between two agents, judged by Kaggle's own environment or by a loop of ours that gives the same verdicts.
+
+Both referees ask the same workers and return the same ``Game``. Rewards, statuses and the clock are Kaggle's; what
+Kaggle leaves out is added: the kind of each fault, and the win of the agent that did not make it.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from time import perf_counter
+from typing import Any, NamedTuple
+
+from arena.worker import Opaque, Reply, Worker
+from connectx.geometry import geometry_of
+from connectx.position import has_line
+
+# What Kaggle fills into a configuration that leaves it out (connectx.json and schemas.json of kaggle-environments).
+DEFAULTS: dict[str, Any] = {
+    "rows": 6,
+    "columns": 7,
+    "inarow": 4,
+    "actTimeout": 2,
+    "agentTimeout": 60,
+    "timeout": 2,
+    "episodeSteps": 1000,
+    "runTimeout": 1200,
+}
+BANK = 60.0  # seconds: Kaggle's remainingOverageTime at the start
+
+# The kinds of fault. The first five come from the worker, which sees how an agent fails; the rest are named here.
+STATUS_OF = {
+    "exception": "ERROR",
+    "load": "ERROR",  # raised while the agent was loaded
+    "exit": "ERROR",  # SystemExit, KeyboardInterrupt: would end Kaggle's runner
+    "crash": "ERROR",  # the process died
+    "hang": "TIMEOUT",  # killed; Kaggle would wait for ever
+    "timeout": "TIMEOUT",  # answered, with the bank overdrawn
+    "float": "ERROR",  # 3.0 passes Kaggle's schema, then raises out of its evaluate
+    "not an integer": "INVALID",
+    "no such column": "INVALID",
+    "full column": "INVALID",
+    "none": "INVALID",  # plays column 0 where that is open: then it is counted, and the game goes on
+}
+
+
+@dataclass(frozen=True)
+class Rules:
+    """A configuration as Kaggle takes it, completed with Kaggle's defaults, and the time bank.
+
+    Raises:
+        ValueError: a size or a limit that Kaggle would refuse.
+    """
+
+    config: dict[str, Any] = field(default_factory=dict)
+    bank: float = BANK
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "config", {**DEFAULTS, **self.config})
+        for name in ("rows", "columns", "inarow", "episodeSteps"):
+            size = self.config[name]
+            if type(size) is not int or size < 1:
+                raise ValueError(f"{name} should be an integer of at least 1, not {size!r}")
+        for name, limit in (*((n, self.config[n]) for n in ("actTimeout", "runTimeout")), ("bank", self.bank)):
+            if isinstance(limit, bool) or not isinstance(limit, int | float) or not limit >= 0:
+                raise ValueError(f"{name} should be a number of seconds, not {limit!r}")
+
+
+class Fault(NamedTuple):
+    """One thing that an agent did wrong."""
+
+    seat: int  # 0 moves first
+    ply: int
+    kind: str  # a key of STATUS_OF
+    detail: str
+    fatal: bool  # ended the game
+
+
+@dataclass(frozen=True)
+class Game:
+    """How a game went."""
+
+    moves: tuple[int, ...]  # columns, opening included
+    opening: int  # how many of them were given
+    rewards: tuple[int | None, int | None]  # Kaggle's: None is a forfeit
+    statuses: tuple[str, str]  # Kaggle's
+    seconds: tuple[float, ...]  # of every call of an agent, in order; the last may have given no move
+    banks: tuple[float, float]  # seconds left
+    faults: tuple[Fault, ...]
+    ending: str  # "line", "full board", "step limit", "run limit" or the kind of the fault
+
+    @property
+    def score(self) -> float:
+        """Of the agent that moves first: 1 for a win, 0.5 for a draw, 0 for a loss; a fault loses."""
+        first, second = self.rewards
+        if first is None or second is None:
+            return 0.5 if first is second else float(second is None)
+        return (first - second + 2) / 4
+
+    @property
+    def forfeit(self) -> Fault | None:
+        """The fault that ended the game, if one did."""
+        return next((fault for fault in self.faults if fault.fatal), None)
+
+
+Referee = Callable[[Sequence[Worker], Rules, Sequence[int], Sequence[int]], Game]
+
+
+def illegal_kind(action: Any, columns: int, is_open: Callable[[int], bool]) -> str | None:
+    """The kind of fault that an action is, None for a legal one. ``is_open``: whether a column has room."""
+    if isinstance(action, Opaque):
+        return "not an integer"
+    if isinstance(action, float):
+        if not action.is_integer() or action < 0:
+            return "not an integer"
+        return "float" if action < columns else "no such column"
+    if action is None:
+        return None if is_open(0) else "none"
+    if not 0 <= action < columns:
+        return "no such column"
+    return None if is_open(action) else "full column"
+
+
+def _fatal_kind(kind: str | None, overdrawn: bool) -> str:
+    """What ended the game: Kaggle looks at the clock first, whatever else is wrong."""
+    if overdrawn:
+        return "hang" if kind == "hang" else "timeout"
+    assert kind is not None
+    return kind
+
+
+class _Record:
+    """What the referee notes while a game runs: replies and faults, for both referees alike."""
+
+    def __init__(self, workers: Sequence[Worker], rules: Rules, opening: Sequence[int]):
+        self.workers = workers
+        self.rules = rules
+        self.opening = tuple(opening)
+        self.replies: list[Reply] = []
+        self.faults: list[Fault] = []
+
+    def ask(self, ply: int, bank: float, board: bytes) -> tuple[Reply, str | None]:
+        """Asks the agent to move for its reply, and names the fault in it, the clock left out."""
+        seat, config = ply % 2, self.rules.config
+        reply = self.workers[seat].ask(ply, seat + 1, bank, board, config["actTimeout"])
+        self.replies.append(reply)
+        if reply.fault:
+            return reply, reply.fault
+        kind = illegal_kind(reply.action, config["columns"], lambda column: not board[column])
+        if reply.action is None and kind is None:
+            self.note(ply, "none", "returned None: played as column 0", fatal=False)
+        return reply, kind
+
+    def note(self, ply: int, kind: str, detail: str, fatal: bool = True) -> None:
+        self.faults.append(Fault(ply % 2, ply, kind, detail, fatal))
+
+    def note_fatal(self, ply: int, kind: str) -> None:
+        reply = self.replies[-1]
+        if reply.action is None and self.faults and self.faults[-1].ply == ply:
+            self.faults.pop()  # the clock ended the game on a None that would have been played
+        text = reply.action.text if isinstance(reply.action, Opaque) else repr(reply.action)
+        self.note(ply, kind, reply.detail or f"{text} after {reply.seconds:.3f} s")
+
+    def game(self, moves: Sequence[int], rewards, statuses, banks, ending: str) -> Game:
+        return Game(
+            tuple(moves),
+            len(self.opening),
+            tuple(rewards),
+            tuple(statuses),
+            tuple(reply.seconds for reply in self.replies),
+            tuple(banks),
+            tuple(self.faults),
+            ending,
+        )
+
+
+def _begin(workers: Sequence[Worker], rules: Rules, seeds: Sequence[int]) -> None:
+    for worker, seed in zip(workers, seeds, strict=True):
+        worker.begin(rules.config, seed)
+
+
+# Kaggle's environment
+
+
+@lru_cache(maxsize=8)
+def _environment(config: tuple[tuple[str, Any], ...], bank: float):
+    """Kaggle's environment: kept, because making one takes as long as a short game. Its import takes 1.2 s."""
+    from kaggle_environments import environments, make
+
+    parts = dict(environments["connectx"])
+    observation = {**parts["specification"]["observation"], "remainingOverageTime": bank}
+    parts["specification"] = {**parts["specification"], "observation": observation}
+    return make(parts, configuration=dict(config))
+
+
+def warm_up(rules: Rules, referee: str) -> None:
+    """Loads what the referee needs, so that processes forked afterwards have it already."""
+    if referee == "kaggle":
+        _environment(tuple(rules.config.items()), rules.bank)
+
+
+class _Forfeit(Exception):
+    """Stands for whatever the agent's process raised, so that Kaggle's environment sees an exception."""
+
+
+def play_kaggle(workers: Sequence[Worker], rules: Rules, opening: Sequence[int], seeds: Sequence[int]) -> Game:
+    """One game in Kaggle's own environment, run by its own loop and timed by its own clock.
+
+    Kaggle's environment redirects the standard streams of the whole process: call it from one thread only.
+
+    Args:
+        workers: who moves first, who moves second.
+        rules: configuration and bank.
+        opening: columns to play before the agents are asked, legal and not ending the game.
+        seeds: one for each agent's random generators.
+    """
+    env = _environment(tuple(rules.config.items()), rules.bank)
+    record = _Record(workers, rules, opening)
+    _begin(workers, rules, seeds)
+    kinds: list[str | None] = []
+
+    def player(obs, config):
+        reply, kind = record.ask(obs.step, obs.remainingOverageTime, bytes(obs.board))
+        kinds.append(kind)
+        if reply.fault:
+            raise _Forfeit(reply.detail)
+        return reply.action
+
+    env.reset()
+    env.logs.clear()
+    for ply, column in enumerate(opening):
+        env.step([column, 0] if ply % 2 == 0 else [0, column])
+    ending = _run(env, player)
+    return _kaggle_game(env, record, kinds, ending)
+
+
+def _run(env, player) -> str | None:
+    """Runs the environment to its end; the ending's name if Kaggle's evaluate would have raised."""
+    from kaggle_environments.errors import DeadlineExceeded
+
+    try:
+        env.run([player, player])
+    except DeadlineExceeded:
+        return "run limit"
+    except TypeError as problem:  # its interpreter indexes the board with a float
+        if "indices must be integers" not in str(problem):
+            raise
+        return "float"
+    return None
+
+
+def _kaggle_game(env, record: _Record, kinds: list[str | None], ending: str | None) -> Game:
+    state = env.state
+    moves = [step[ply % 2].action for ply, step in enumerate(env.steps[1:])]
+    statuses, rewards = [s.status for s in state], [s.reward for s in state]
+    banks = [s.observation.remainingOverageTime for s in state]
+    mover = (len(record.opening) + len(record.replies) - 1) % 2
+    if ending == "float":
+        statuses[mover], statuses[1 - mover] = "ERROR", "DONE"
+        rewards[mover] = None
+        record.note_fatal(len(moves), "float")
+    elif ending == "run limit":
+        rewards, statuses = [None, None], ["TIMEOUT", "TIMEOUT"]
+    elif None in rewards:
+        moves.pop()
+        ending = _fatal_kind(kinds[-1], overdrawn=statuses[mover] == "TIMEOUT")
+        record.note_fatal(len(moves), ending)
+    else:
+        ending = "line" if 1 in rewards else "full board" if all(state[0].observation.board) else "step limit"
+    return record.game(moves, rewards, statuses, banks, ending)
+
+
+# Our own loop
+
+
+class _Board:
+    """The cells as Kaggle shows them, the stones as bits to find lines in, and the heights of the columns."""
+
+    def __init__(self, rules: Rules, opening: Sequence[int]):
+        config = rules.config
+        self.geometry = geometry_of(config["rows"], config["columns"], config["inarow"])
+        self.cells = bytearray(self.geometry.cells)
+        self.heights = [0] * self.geometry.columns
+        self.stones = [0, 0]
+        self.moves: list[int] = []
+        for column in opening:
+            self.play(column)
+
+    def play(self, column: int) -> bool:
+        """Drops a stone of the side to move; whether it makes a line."""
+        geometry, seat, height = self.geometry, len(self.moves) % 2, self.heights[column]
+        self.cells[(geometry.rows - 1 - height) * geometry.columns + column] = seat + 1
+        self.heights[column] = height + 1
+        self.stones[seat] |= 1 << column * geometry.stride + height
+        self.moves.append(column)
+        return has_line(self.stones[seat], geometry)
+
+
+def play_fast(workers: Sequence[Worker], rules: Rules, opening: Sequence[int], seeds: Sequence[int]) -> Game:
+    """One game in our own loop. Arguments and result are those of ``play_kaggle``."""
+    config, record, board = rules.config, _Record(workers, rules, opening), _Board(rules, opening)
+    _begin(workers, rules, seeds)
+    banks, start, ending = [rules.bank, rules.bank], perf_counter(), None
+    while ending is None:
+        if perf_counter() - start >= config["runTimeout"]:
+            return record.game(board.moves, (None, None), ("TIMEOUT", "TIMEOUT"), banks, "run limit")
+        ply = len(board.moves)
+        seat = ply % 2
+        reply, kind = record.ask(ply, banks[seat], bytes(board.cells))
+        overtime = reply.seconds - config["actTimeout"]
+        overdrawn = overtime > banks[seat]
+        if overtime > 0 and (overdrawn or kind != "float"):  # Kaggle's interpreter fails on a float before it charges
+            banks[seat] -= overtime
+        if overdrawn or kind:
+            return _forfeited(record, board, banks, _fatal_kind(kind, overdrawn))
+        if board.play(reply.action or 0):
+            ending = "line"
+        elif len(board.moves) == board.geometry.cells:
+            ending = "full board"
+        elif len(board.moves) >= config["episodeSteps"] - 1:
+            ending = "step limit"
+    rewards = (0, 0) if ending != "line" else (1, -1) if seat == 0 else (-1, 1)
+    return record.game(board.moves, rewards, ("DONE", "DONE"), banks, ending)
+
+
+def _forfeited(record: _Record, board: _Board, banks: Sequence[float], kind: str) -> Game:
+    seat = len(board.moves) % 2
+    record.note_fatal(len(board.moves), kind)
+    rewards, statuses = [0, 0], ["DONE", "DONE"]
+    statuses[seat] = STATUS_OF[kind]
+    return record.game(board.moves, [None if s == seat else r for s, r in enumerate(rewards)], statuses, banks, kind)
+
+
+REFEREES: dict[str, Referee] = {"kaggle": play_kaggle, "fast": play_fast}

@@ -1,0 +1,476 @@
+"""One agent, one process: found, loaded as Kaggle loads it, asked for moves, timed, and killed when it hangs.
+
+An agent of ours, one of Kaggle's own, or a file runs in a new Python interpreter that has imported nothing but this
+module, so that the time of its first move is honest: imports and compilation count, as they do on Kaggle. A callable
+runs in a fork of the present process, because a function of a notebook exists nowhere else.
+
+The protocol on the socket pair is strictly one request, one reply. Both start with their own length in bytes:
+
+    request   "<IcIBd"  length, b"G" or b"M", ply, mark, bank in seconds; then for G the game's configuration and
+                        seed as JSON, for M the cells of the board, one byte each, in Kaggle's order
+    reply     "<Idq"    length, seconds that the agent took, column; then, unless the agent returned an int, JSON: what
+                        it returned instead or what went wrong
+
+Times are those of ``time.perf_counter`` around the call alone, taken in the agent's process: 13 us of transport are
+not charged to the agent.
+"""
+
+import ctypes
+import faulthandler
+import importlib
+import importlib.util
+import io
+import json
+import os
+import random
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+import traceback
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+GRACE = 1.0  # seconds past actTimeout + bank before a silent agent is killed; Kaggle itself would wait for ever
+START_LIMIT = 60.0  # seconds for a bare interpreter to answer; it takes 0.03 on a quiet machine
+DETAIL = 500  # characters of a traceback or a repr that are kept
+REQUEST = struct.Struct("<IcIBd")
+REPLY = struct.Struct("<Idq")
+LENGTH = struct.Struct("<I")
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
+
+
+class UnknownAgent(ValueError):
+    """Nothing by that name, path or type is an agent."""
+
+
+class AgentSpec(NamedTuple):
+    """Where an agent comes from. Plain strings, so that it can be compared, stored and sent to another process."""
+
+    kind: str  # "ours", "kaggle", "file" or "callable"
+    target: str  # module name, Kaggle's name, absolute path, or key into the registry of callables
+    label: str  # what tables call it
+
+
+class Opaque(NamedTuple):
+    """A returned object that is neither an int nor a float nor None: Kaggle's schema refuses every one of them."""
+
+    type_name: str
+    text: str
+
+
+class Reply(NamedTuple):
+    """What an agent did when asked for a move."""
+
+    action: Any  # int, float, None or Opaque; meaningless where there is a fault
+    seconds: float
+    fault: str | None = None  # "exception", "load", "exit", "crash" or "hang"; illegal moves are the referee's to name
+    detail: str = ""
+
+
+class Struct(dict):
+    """Kaggle's record: the entries it was made with can be read as items and as attributes."""
+
+    def __init__(self, **entries: Any) -> None:
+        super().__init__(entries)
+        self.__dict__.update(entries)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self.__dict__[name] = value
+        self[name] = value
+
+
+# Finding agents
+
+_callables: dict[str, Callable] = {}
+
+
+def our_agents() -> list[str]:
+    """The names in agents/, sorted."""
+    return sorted(path.stem for path in (ROOT / "agents").glob("*.py") if not path.stem.startswith("_"))
+
+
+def kaggle_agents() -> dict[str, Callable]:
+    """Kaggle's built-in agents by name, from the one file that holds them: the package takes seconds to import.
+
+    Raises:
+        UnknownAgent: kaggle-environments is not installed.
+    """
+    package = importlib.util.find_spec("kaggle_environments")
+    if package is None or package.origin is None:
+        raise UnknownAgent("kaggle-environments is not installed")
+    source = Path(package.origin).parent / "envs" / "connectx" / "connectx.py"
+    spec = importlib.util.spec_from_file_location("kaggle_connectx", source)
+    if spec is None or spec.loader is None:
+        raise UnknownAgent(f"{source} cannot be loaded")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.agents
+
+
+def resolve(agent: str | os.PathLike | Callable | AgentSpec) -> AgentSpec:
+    """Finds an agent: a name of ours, a built-in name of Kaggle's, the path of a Python file, or a callable.
+
+    Raises:
+        UnknownAgent: it is none of these.
+    """
+    if isinstance(agent, AgentSpec):
+        return agent
+    if callable(agent):
+        return _register(agent)
+    if not isinstance(agent, str | os.PathLike):
+        raise UnknownAgent(f"an agent should be a name, a path or a callable, not {agent!r}")
+    text = os.fspath(agent)
+    if os.path.isfile(text):
+        return AgentSpec("file", os.path.abspath(text), text)
+    if text in our_agents():
+        return AgentSpec("ours", f"agents.{text}", text)
+    if text in kaggle_agents():
+        return AgentSpec("kaggle", text, text)
+    raise UnknownAgent(
+        f"no agent {text!r}: it is no file, and the names are {', '.join([*our_agents(), *kaggle_agents()])}"
+    )
+
+
+def _register(agent: Callable) -> AgentSpec:
+    """Callables stay in this process's registry; processes forked from it later find them there by key."""
+    label = getattr(agent, "__name__", type(agent).__name__)
+    for key, known in _callables.items():
+        if known is agent:
+            return AgentSpec("callable", key, label)
+    key = f"{label}#{len(_callables)}"
+    _callables[key] = agent
+    return AgentSpec("callable", key, label)
+
+
+def load(spec: AgentSpec) -> Callable:
+    """The agent's function. Whatever its code raises passes through."""
+    if spec.kind == "callable":
+        return _callables[spec.target]
+    if spec.kind == "ours":
+        return importlib.import_module(spec.target).agent
+    if spec.kind == "kaggle":
+        return kaggle_agents()[spec.target]
+    return last_callable(spec.target)
+
+
+def last_callable(path: str) -> Callable:
+    """Loads a file as Kaggle does: its text is exec'd under no module name, the callable bound last is the agent.
+
+    Raises:
+        IndexError: the file binds no callable.
+    """
+    code = compile(Path(path).read_text(encoding="utf-8"), path, "exec")
+    names: dict[str, Any] = {}
+    sys.path.append(os.path.dirname(path))
+    exec(code, names)
+    sys.path.pop()
+    return [value for value in names.values() if callable(value)][-1]
+
+
+# The agent's process
+
+
+def die_with_parent() -> None:
+    """Asks Linux to kill this process with the thread that started it, so that no agent outlives a killed run."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _receive(sock: socket.socket) -> bytes:
+    """One message. Empty at the end of the stream."""
+    message = sock.recv(65536)
+    if len(message) >= LENGTH.size:
+        (length,) = LENGTH.unpack_from(message)
+        while len(message) < length:
+            part = sock.recv(65536)
+            if not part:
+                return b""
+            message += part
+    return message
+
+
+class _Server:
+    """The loop inside the agent's process."""
+
+    def __init__(self, sock: socket.socket, spec: AgentSpec):
+        self.sock = sock
+        self.spec = spec
+        self.agent: Callable | None = None
+        self.arguments = 2
+        self.config: dict[str, Any] = {}
+        self.seed = 0
+
+    def run(self) -> None:
+        while message := _receive(self.sock):
+            _, kind, ply, mark, bank = REQUEST.unpack_from(message)
+            body = message[REQUEST.size :]
+            self.sock.sendall(self.start_game(body) if kind == b"G" else self.move(ply, mark, bank, body))
+
+    def start_game(self, body: bytes) -> bytes:
+        game = json.loads(body)
+        self.config, self.seed = game["config"], game["seed"]
+        seed_everything(self.seed)
+        return _pack(0.0, 0, None)
+
+    def move(self, ply: int, mark: int, bank: float, board: bytes) -> bytes:
+        obs = Struct(remainingOverageTime=bank, step=ply, board=list(board), mark=mark)
+        config = Struct(**self.config)
+        sys.stdout, sys.stderr = io.StringIO(), io.StringIO()  # as on Kaggle: what is printed never reaches ours
+        start = time.perf_counter()
+        try:
+            action = self._call(obs, config)
+            seconds = time.perf_counter() - start
+            return _pack(seconds, *_describe(action))
+        except BaseException as problem:  # SystemExit and KeyboardInterrupt too: they would end Kaggle's runner
+            seconds = time.perf_counter() - start
+            return _pack(seconds, 0, {"fault": self._fault_kind(problem), "detail": _last_lines(problem)})
+
+    def _call(self, obs: Struct, config: Struct) -> Any:
+        if self.agent is None:
+            agent = load(self.spec)
+            code = getattr(agent, "__code__", None)
+            self.arguments = getattr(code, "co_argcount", 2)  # Kaggle passes as many arguments as the code names
+            seed_everything(self.seed)  # once more: loading may have imported numpy or torch
+            self.agent = agent
+        if self.spec.kind == "file":
+            config["__raw_path__"] = self.spec.target
+        return self.agent(*(obs, config)[: self.arguments])
+
+    def _fault_kind(self, problem: BaseException) -> str:
+        if not isinstance(problem, Exception):
+            return "exit"
+        return "load" if self.agent is None else "exception"
+
+
+def seed_everything(seed: int) -> None:
+    """Seeds the global generators of random, and of numpy and torch where the agent has imported them."""
+    random.seed(seed)
+    if numpy := sys.modules.get("numpy"):
+        numpy.random.seed(seed % 2**32)
+    if torch := sys.modules.get("torch"):
+        torch.manual_seed(seed)
+
+
+def _pack(seconds: float, column: int, extra: dict[str, Any] | None) -> bytes:
+    body = b"" if extra is None else json.dumps(extra).encode()
+    return REPLY.pack(REPLY.size + len(body), seconds, column) + body
+
+
+def _describe(action: Any) -> tuple[int, dict[str, Any] | None]:
+    """The reply for a returned object: (column, None) for a plain int, (0, JSON) for everything else."""
+    if type(action) is int and abs(action) < 2**63:
+        return action, None
+    if isinstance(action, BaseException):
+        return 0, {"fault": "exception", "detail": f"returned {action!r:.{DETAIL}}"}
+    if action is None or (isinstance(action, int | float) and not isinstance(action, bool)):
+        return 0, {"value": action}
+    try:
+        text = f"{action!r:.{DETAIL}}"
+    except Exception as problem:
+        text = f"<its repr raises {type(problem).__name__}>"
+    return 0, {"opaque": type(action).__name__, "text": text}
+
+
+def _last_lines(problem: BaseException) -> str:
+    return "".join(traceback.format_exception(problem))[-DETAIL:]
+
+
+def _serve(sock: socket.socket, spec: AgentSpec) -> None:
+    try:
+        _Server(sock, spec).run()
+    finally:
+        os._exit(0)  # a fork must not run what its parent left to be done at exit
+
+
+def serve_descriptor(descriptor: int, spec: list[str], parent: int) -> None:
+    """Entry of a new interpreter: see ``Worker._start_interpreter``."""
+    die_with_parent()
+    if os.getppid() == parent:  # else it died before the line above
+        _serve(socket.socket(fileno=descriptor), AgentSpec(*spec))
+
+
+# The referee's side
+
+_BOOT = """
+import json, sys
+settings = json.loads(sys.argv.pop())
+sys.path[:] = settings["path"]
+from arena.worker import serve_descriptor
+serve_descriptor(settings["descriptor"], settings["spec"], settings["parent"])
+"""
+
+
+class _Fork:
+    """A forked child, with the part of subprocess.Popen's interface that Worker uses."""
+
+    def __init__(self, pid: int):
+        self.pid = pid
+        self.code: int | None = None
+
+    def poll(self, options: int = os.WNOHANG) -> int | None:
+        if self.code is None:
+            pid, status = os.waitpid(self.pid, options)
+            self.code = os.waitstatus_to_exitcode(status) if pid else None
+        return self.code
+
+    def wait(self) -> int | None:
+        return self.poll(0)
+
+
+class Worker:
+    """An agent in a process of its own, which starts with the first game and is killed by ``close``.
+
+    Args:
+        spec: from ``resolve``.
+        fresh: whether every game gets a new process. None: files do, as Kaggle exec's a file anew for each game.
+        grace: seconds that a call may exceed its limit before the process is killed.
+    """
+
+    _open: ClassVar["weakref.WeakSet[Worker]"] = weakref.WeakSet()
+
+    def __init__(self, spec: AgentSpec, fresh: bool | None = None, grace: float = GRACE):
+        self.spec = spec
+        self.fresh = spec.kind == "file" if fresh is None else fresh
+        self.grace = grace
+        self.sock: socket.socket | None = None
+        self.process: subprocess.Popen | _Fork | None = None
+
+    def __enter__(self) -> "Worker":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def begin(self, config: dict[str, Any], seed: int) -> None:
+        """Tells the agent's process, started where need be, that a game with this configuration begins.
+
+        The agent's code is not run: it is loaded within its first move, on its clock.
+
+        Raises:
+            RuntimeError: the process does not start.
+        """
+        if self.fresh:
+            self.close()
+        if self.sock is None:
+            self._start()
+        body = json.dumps({"config": config, "seed": seed}).encode()
+        reply = self._exchange(REQUEST.pack(REQUEST.size + len(body), b"G", 0, 0, 0.0) + body, START_LIMIT)
+        if reply.fault and not self.fresh:  # the agent's process died or hung after its last move: one more try
+            self._start()
+            reply = self._exchange(REQUEST.pack(REQUEST.size + len(body), b"G", 0, 0, 0.0) + body, START_LIMIT)
+        if reply.fault:
+            raise RuntimeError(f"the process of {self.spec.label} does not start: {reply.fault}, {reply.detail}")
+
+    def ask(self, ply: int, mark: int, bank: float, board: bytes, act_timeout: float) -> Reply:
+        """The agent's reply to a position. ``board``: cells in Kaggle's order, one byte each."""
+        if self.sock is None:
+            return Reply(None, 0.0, "crash", "the process is gone")
+        request = REQUEST.pack(REQUEST.size + len(board), b"M", ply, mark, bank) + board
+        return self._exchange(request, act_timeout + max(bank, 0.0) + self.grace)
+
+    def close(self) -> None:
+        """Kills the agent's process and whatever it started."""
+        if self.process is not None:
+            _kill(self.process.pid)
+            self.process.wait()
+        if self.sock is not None:
+            self.sock.close()
+        self.sock = self.process = None
+        self._open.discard(self)
+
+    def _exchange(self, request: bytes, limit: float) -> Reply:
+        assert self.sock is not None
+        start = time.perf_counter()
+        try:
+            self.sock.settimeout(limit)
+            self.sock.sendall(request)
+            message = _receive(self.sock)
+        except TimeoutError:
+            self.close()
+            return Reply(None, time.perf_counter() - start, "hang", f"killed after {limit:.1f} s")
+        except OSError:
+            message = b""
+        if len(message) < REPLY.size:
+            return Reply(None, time.perf_counter() - start, "crash", self._obituary())
+        _, seconds, column = REPLY.unpack_from(message)
+        if len(message) == REPLY.size:
+            return Reply(column, seconds)
+        extra = json.loads(message[REPLY.size :])
+        if "fault" in extra:
+            return Reply(None, seconds, extra["fault"], extra["detail"])
+        action = Opaque(extra["opaque"], extra["text"]) if "opaque" in extra else extra["value"]
+        return Reply(action, seconds)
+
+    def _obituary(self) -> str:
+        assert self.process is not None
+        deadline = time.perf_counter() + 0.5  # seconds; it may also live on, with its socket closed
+        while (code := self.process.poll()) is None and time.perf_counter() < deadline:
+            time.sleep(0.002)
+        self.close()
+        if code is None:
+            return "closed its socket"
+        return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+
+    def _start(self) -> None:
+        ours, theirs = socket.socketpair()
+        self.sock = ours
+        if self.spec.kind == "callable":
+            self.process = self._fork(theirs)
+        else:
+            self.process = self._start_interpreter(theirs)
+        theirs.close()
+        self._open.add(self)
+
+    def _start_interpreter(self, theirs: socket.socket) -> subprocess.Popen:
+        settings = {
+            "path": [str(ROOT), *sys.path],
+            "descriptor": theirs.fileno(),
+            "spec": list(self.spec),
+            "parent": os.getpid(),
+        }
+        return subprocess.Popen(
+            [sys.executable, "-c", _BOOT, json.dumps(settings)],
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C is for us; and killpg takes the agent's own children too
+        )
+
+    def _fork(self, theirs: socket.socket) -> _Fork:
+        pid = os.fork()
+        if pid == 0:
+            try:
+                os.setsid()
+                die_with_parent()
+                for worker in [*self._open, self]:  # else their agents would not see that the referee is gone
+                    if worker.sock is not None:
+                        worker.sock.close()
+                _silence()
+                _serve(theirs, self.spec)
+            finally:
+                os._exit(1)
+        return _Fork(pid)
+
+
+def _kill(pid: int) -> None:
+    """Kills a process and its group, also when it has not come to lead one yet, or ended by itself."""
+    for kill in (os.killpg, os.kill):
+        try:
+            kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+
+
+def _silence() -> None:
+    """Points the standard descriptors at nothing: what compiled code prints must not reach our terminal."""
+    faulthandler.disable()  # it may have been told to report elsewhere
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for descriptor in range(3):
+        os.dup2(nothing, descriptor)

@@ -1,0 +1,204 @@
+"""Lets two agents play and says who is stronger.
+
+In a notebook:      from evaluate import get_win_percentages
+                    get_win_percentages(my_agent, "negamax", n_rounds=100)
+At a command line:  python evaluate.py minimax negamax --rounds 20
+
+An agent is a name in agents/, a built-in name of Kaggle's, the path of a Python file, or (in Python) a callable.
+"""
+
+import argparse
+import json
+import secrets
+import sys
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from os import PathLike
+
+from tqdm import tqdm
+
+from arena.match import Setup, Task, check_concurrency, derived_seed, play_all
+from arena.referee import BANK, REFEREES, Fault, Game, Rules
+from arena.worker import AgentSpec, resolve
+
+Agent = str | PathLike | Callable
+COURSE_CONFIG = {"rows": 6, "columns": 7, "inarow": 4}
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """Outcome of ``get_win_percentages``; index 0 of a pair is agent 1.
+
+    A fault that ends a game is a loss of the agent that made it and counts in ``wins`` of the other.
+    """
+
+    wins: tuple[int, int]
+    draws: int
+    forfeits: tuple[int, int]  # games that the agent lost by a fault
+    faults: tuple[tuple[Fault, ...], tuple[Fault, ...]]  # all of them, also those that did not end the game
+    games: tuple[Game, ...]
+    seed: int  # pass it to play the same games again
+
+    @property
+    def percentages(self) -> tuple[float, float]:
+        """Share of the games that each agent won, from 0 to 1."""
+        return self.wins[0] / len(self.games), self.wins[1] / len(self.games)
+
+
+def get_win_percentages(
+    agent1: Agent,
+    agent2: Agent,
+    n_rounds: int = 100,
+    *,
+    workers: int = 1,
+    config: dict | None = None,
+    referee: str = "kaggle",
+    fresh: bool | None = None,
+    seed: int | None = None,
+    bank: float = BANK,
+) -> Rounds:
+    """Plays ``n_rounds`` games, half of them with agent 1 moving first, and prints who won how many.
+
+    Args:
+        agent1, agent2: names, paths or callables. Each runs in a process of its own.
+        n_rounds: games in all.
+        workers: games at a time, each on a core of its own.
+        config: Kaggle's configuration; 6 rows, 7 columns and 4 in a row unless it says otherwise.
+        referee: "kaggle" for Kaggle's own environment, "fast" for our loop, which gives the same verdicts.
+        fresh: whether agents are loaded anew for each game; None does so for files, as Kaggle does.
+        seed: of the agents' random generators; None draws one.
+        bank: seconds that an agent may use beyond actTimeout in a whole game.
+
+    Raises:
+        ValueError: an unknown agent, a bad configuration, or too many workers.
+    """
+    if type(n_rounds) is not int or n_rounds < 1:
+        raise ValueError(f"n_rounds should be an integer of at least 1, not {n_rounds!r}")
+    if referee not in REFEREES:
+        raise ValueError(f"referee should be one of {', '.join(REFEREES)}, not {referee!r}")
+    check_concurrency(workers)
+    setup = Setup(Rules({**COURSE_CONFIG, **(config or {})}, bank), referee, fresh)
+    seed = secrets.randbits(32) if seed is None else seed
+    tasks = _course_tasks((resolve(agent1), resolve(agent2)), n_rounds, seed)
+    games: list[Game | None] = [None] * n_rounds
+    bar = tqdm(play_all(tasks, setup, workers), total=n_rounds, unit="game", delay=2, leave=False, disable=_quiet())
+    for task, game in bar:
+        games[task.number] = game
+    rounds = _count([game for game in games if game], n_rounds // 2, seed)
+    _print(rounds)
+    return rounds
+
+
+def _course_tasks(specs: tuple[AgentSpec, AgentSpec], n_rounds: int, seed: int) -> list[Task]:
+    """The course's order: agent 1 moves first in the first half, rounded down, then agent 2 does."""
+    tasks = []
+    for index in range(n_rounds):
+        seeds = [derived_seed(seed, index, agent) for agent in (1, 2)]
+        players, order = (specs, seeds) if index < n_rounds // 2 else (specs[::-1], seeds[::-1])
+        tasks.append(Task(index, (players[0], players[1]), (), (order[0], order[1])))
+    return tasks
+
+
+def _count(games: Sequence[Game], swapped_from: int, seed: int) -> Rounds:
+    """Counts by agent; from game ``swapped_from`` on, agent 2 moves first."""
+    wins = [0, 0]
+    faults: tuple[list[Fault], list[Fault]] = ([], [])
+    for index, game in enumerate(games):
+        swapped = index >= swapped_from
+        if game.score != 0.5:
+            wins[(game.score == 0) ^ swapped] += 1
+        for fault in game.faults:
+            faults[fault.seat ^ swapped].append(fault)
+    forfeits = [sum(fault.fatal for fault in of_agent) for of_agent in faults]
+    return Rounds(
+        (wins[0], wins[1]),
+        len(games) - sum(wins),
+        (forfeits[0], forfeits[1]),
+        (tuple(faults[0]), tuple(faults[1])),
+        tuple(games),
+        seed,
+    )
+
+
+def _print(rounds: Rounds) -> None:
+    """The four lines of Kaggle's course, then what they hide."""
+    for agent, share in enumerate(rounds.percentages, 1):
+        print(f"Agent {agent} Win Percentage: {round(share, 2)}")
+    for agent, forfeits in enumerate(rounds.forfeits, 1):
+        print(f"Number of Invalid Plays by Agent {agent}: {forfeits}")
+    for agent, faults in enumerate(rounds.faults, 1):
+        for kind, count in Counter(fault.kind for fault in faults).most_common():
+            example = next(fault for fault in faults if fault.kind == kind)
+            reason = example.detail.strip().splitlines()[-1]
+            print(f"Agent {agent}, {kind}: {count} (first on ply {example.ply}: {reason:.120})")
+
+
+def _quiet() -> bool:
+    """Whether to leave out the progress bar: nobody watches a standard error that is neither terminal nor notebook."""
+    return not (sys.stderr.isatty() or "ipykernel" in sys.modules)
+
+
+# Command line
+
+
+class _Parser(argparse.ArgumentParser):
+    """Bad input gives one line and exit code 2."""
+
+    def error(self, message: str):
+        self.exit(2, f"{self.prog}: {message}\n")
+
+
+def parse_config(text: str) -> dict:
+    """``rows=5,columns=4`` as a dict; values are JSON.
+
+    Raises:
+        argparse.ArgumentTypeError: an item is not NAME=NUMBER.
+    """
+    config = {}
+    for item in text.split(","):
+        name, separator, value = item.partition("=")
+        try:
+            config[name] = json.loads(value)
+        except json.JSONDecodeError:
+            separator = ""
+        if not (name and separator):
+            raise argparse.ArgumentTypeError(f"an item of the configuration should be NAME=NUMBER, not {item!r}")
+    return config
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="evaluate.py", description="Lets two agents play and counts wins, losses and faults.")
+    parser.add_argument("agent1", help="a name in agents/, one of Kaggle's, or a file")
+    parser.add_argument("agent2")
+    parser.add_argument("--rounds", type=int, default=100, metavar="N", help="games; half with seats swapped (100)")
+    parser.add_argument("--config", type=parse_config, metavar="rows=6,columns=7,...", help="Kaggle's configuration")
+    parser.add_argument("--bank", type=float, default=BANK, metavar="SECONDS", help="time bank of a game (60)")
+    parser.add_argument("--referee", choices=sorted(REFEREES), default="kaggle", help="environment or loop")
+    parser.add_argument("--concurrency", type=int, default=1, metavar="N", help="games at a time, each on its own core")
+    parser.add_argument("--fresh", choices=("files", "always", "never"), default="files", help="loaded each game")
+    parser.add_argument("--seed", type=int, metavar="N", help="of the agents' random generators; drawn if not given")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = _parser()
+    options = parser.parse_args(argv)
+    try:
+        get_win_percentages(
+            options.agent1,
+            options.agent2,
+            options.rounds,
+            workers=options.concurrency,
+            config=options.config,
+            referee=options.referee,
+            fresh={"files": None, "always": True, "never": False}[options.fresh],
+            seed=options.seed,
+            bank=options.bank,
+        )
+    except ValueError as problem:
+        parser.error(str(problem))
+
+
+if __name__ == "__main__":
+    main()

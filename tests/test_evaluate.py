@@ -1,0 +1,115 @@
+"""The door that notebooks use, and the command line behind the same door."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import evaluate
+from evaluate import get_win_percentages, main, parse_config
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def wins_down_the_left(obs, config):
+    return 0
+
+
+def plays_column_6(obs, config):
+    return 6
+
+
+def gives_up_on_its_second_move(obs, config):
+    return 0 if obs.step < 2 else 99
+
+
+def test_the_course_s_four_lines(capsys):
+    rounds = get_win_percentages(wins_down_the_left, plays_column_6, 5)
+    assert capsys.readouterr().out == (
+        "Agent 1 Win Percentage: 0.4\n"  # who moves first completes a column first: 2 of 5 games, then 3
+        "Agent 2 Win Percentage: 0.6\n"
+        "Number of Invalid Plays by Agent 1: 0\n"
+        "Number of Invalid Plays by Agent 2: 0\n"
+    )
+    assert rounds.wins == (2, 3) and rounds.draws == 0 and len(rounds.games) == 5
+
+
+def test_faults_count_as_losses_and_are_named(capsys):
+    rounds = get_win_percentages(gives_up_on_its_second_move, wins_down_the_left, 4, referee="fast")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:4] == [
+        "Agent 1 Win Percentage: 0.0",
+        "Agent 2 Win Percentage: 1.0",
+        "Number of Invalid Plays by Agent 1: 4",
+        "Number of Invalid Plays by Agent 2: 0",
+    ]
+    assert lines[4].startswith("Agent 1, no such column: 4 (first on ply ") and len(lines) == 5
+    assert rounds.wins == (0, 4) and rounds.forfeits == (4, 0)
+
+
+def test_draws_are_in_the_denominator_only():
+    rounds = get_win_percentages("random", "random", 4, config={"inarow": 10}, referee="fast")
+    assert rounds.draws == 4 and rounds.percentages == (0.0, 0.0)
+
+
+def test_the_seed_decides(capsys):
+    first, again, other = (get_win_percentages("random", "random", 6, seed=seed, referee="fast") for seed in (1, 1, 2))
+    assert [g.moves for g in first.games] == [g.moves for g in again.games] != [g.moves for g in other.games]
+
+
+@pytest.mark.parametrize("referee", ["kaggle", "fast"])
+def test_workers_play_the_same_games(referee, capsys):
+    """In order too: a closure of this very test goes to both processes."""
+    columns = iter(range(10**6))
+
+    def agent(obs, config):
+        next(columns)
+        return next(c for c in range(7) if not obs.board[c])
+
+    runs = [get_win_percentages(agent, "random", 9, seed=3, workers=workers, referee=referee) for workers in (1, 2)]
+    assert [game.moves for game in runs[0].games] == [game.moves for game in runs[1].games]
+
+
+def test_command_line(tmp_path):
+    """As a user runs it, from another folder, with a file; standard error stays empty."""
+    (tmp_path / "mine.py").write_text("def agent(obs, config):\n    return obs.step // 2 % config.columns\n")
+    command = [sys.executable, str(ROOT / "evaluate.py"), "mine.py", "negamax", "--rounds", "2"]
+    command += ["--config", "rows=4,columns=5"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("Agent 1 Win Percentage: ")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "leftmost",
+        "leftmost nobody",
+        "leftmost missing.py",
+        "leftmost random --rounds 0",
+        "leftmost random --rounds many",
+        "leftmost random --config rows",
+        "leftmost random --config rows=0",
+        "leftmost random --config rows=x",
+        "leftmost random --concurrency 1000",
+        "leftmost random --bank -1",
+        "leftmost random --referee mine",
+        "leftmost random --what",
+    ],
+)
+def test_bad_input_gives_one_line_and_code_2(arguments, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(arguments.split())
+    captured = capsys.readouterr()
+    assert stop.value.code == 2 and captured.out == ""
+    assert captured.err.startswith("evaluate.py: ") and captured.err.count("\n") == 1
+
+
+def test_parse_config():
+    assert parse_config("rows=5,actTimeout=0.5,inarow=3") == {"rows": 5, "actTimeout": 0.5, "inarow": 3}
+
+
+def test_progress_is_for_people(monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    assert not evaluate._quiet()

@@ -1,0 +1,115 @@
+"""The two referees against each other, on agents that play, fail, and dawdle."""
+
+import random
+from collections import Counter
+
+import pytest
+from kaggle_environments import agent as kaggle_agent
+from kaggle_environments import core as kaggle_core
+from kaggle_environments import make
+
+from arena import referee as referees
+from arena.referee import BANK, DEFAULTS, REFEREES, STATUS_OF, Rules, play_fast, play_kaggle
+from arena.worker import Worker, resolve
+from tests.misbehaving import CASES, CONFIGS, Clock, first_full_column, returning, scripted_games
+
+TIGHT = Rules({"actTimeout": 0.2}, bank=0.2)
+
+
+def random_legal(obs, config):
+    return random.choice([c for c in range(config.columns) if not obs.board[c]])
+
+
+def play(referee, agents, rules, opening=(), seeds=(1, 2), grace=0.3):
+    workers = [Worker(resolve(agent), grace=grace) for agent in agents]
+    try:
+        return referee(workers, rules, opening, seeds)
+    finally:
+        for worker in workers:
+            worker.close()
+
+
+def test_defaults_are_kaggles():
+    env = make("connectx")
+    assert dict(env.configuration) == DEFAULTS
+    assert env.state[0].observation.remainingOverageTime == BANK
+
+
+def test_same_verdicts_on_scripted_games(monkeypatch):
+    """Moves, rewards, statuses, faults, durations and banks are equal: misdeeds of all kinds, at scripted speeds."""
+    clock, fast_clock = Clock(), Clock()
+    monkeypatch.setattr(kaggle_agent, "perf_counter", clock)
+    monkeypatch.setattr(kaggle_core, "perf_counter", clock)
+    monkeypatch.setattr(referees, "perf_counter", fast_clock)
+    endings: Counter[str] = Counter()
+    for truth, ours in scripted_games(150, 1, [(play_kaggle, clock), (play_fast, fast_clock)]):
+        assert ours.banks == pytest.approx(truth.banks, abs=1e-5)  # Kaggle rounds durations to the microsecond
+        assert {**ours.__dict__, "banks": 0} == {**truth.__dict__, "banks": 0}
+        endings[ours.ending] += 1
+    assert endings.keys() >= {"line", "full board", "step limit", "run limit", "timeout", "float", "none"}
+
+
+@pytest.mark.parametrize("referee", REFEREES.values(), ids=REFEREES)
+@pytest.mark.parametrize("name", CASES)
+def test_misbehaving_agents_forfeit(referee, name):
+    """Each gets its fault and a loss in either seat, and the run goes on."""
+    case = CASES[name]
+    for seat in (0, 1):
+        agents = [random_legal, random_legal]
+        agents[seat] = case.agent
+        game = play(referee, agents, TIGHT)
+        assert [(fault.seat, fault.kind, fault.fatal) for fault in game.faults] == [(seat, case.kind, True)]
+        assert game.statuses == tuple(case.status if s == seat else "DONE" for s in (0, 1))
+        assert game.rewards == tuple(None if s == seat else 0 for s in (0, 1))
+        assert game.score == seat and game.ending == case.kind and len(game.moves) == seat
+        assert STATUS_OF[case.kind] == case.status
+
+
+@pytest.mark.parametrize("referee", REFEREES.values(), ids=REFEREES)
+def test_full_column(referee):
+    game = play(referee, [first_full_column, first_full_column], Rules())
+    assert game.moves == (0,) * 6 and game.forfeit.kind == "full column" and game.rewards == (None, 0)
+
+
+@pytest.mark.parametrize("referee", REFEREES.values(), ids=REFEREES)
+def test_none_plays_column_0_until_it_is_full(referee):
+    """Kaggle plays it; the count shows it."""
+    game = play(referee, [returning(None), returning(0)], Rules())
+    assert game.moves == (0,) * 6 and game.rewards == (None, 0)
+    assert [(f.ply, f.kind, f.fatal) for f in game.faults] == [(p, "none", p == 6) for p in (0, 2, 4, 6)]
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=str)
+def test_same_games_with_real_agents(config):
+    """Seeded agents in processes play the same game under either referee, after an opening too."""
+    for seed in range(3):
+        opening = [0, config.get("columns", 7) - 1][: 2 if config.get("rows", 6) > 1 else 0]
+        games = [play(r, ["random", random_legal], Rules(config), opening, (seed, 9)) for r in REFEREES.values()]
+        assert games[0].moves == games[1].moves and games[0].moves[: len(opening)] == tuple(opening)
+        assert games[0].rewards == games[1].rewards and games[0].statuses == games[1].statuses
+
+
+@pytest.mark.parametrize("referee", REFEREES.values(), ids=REFEREES)
+def test_the_bank_pays_for_long_moves(referee):
+    """Moves of 0.3 s at 0.2 s a move cost 0.1 s of the bank each; the one it cannot pay for forfeits."""
+
+    def slow(obs, config):
+        import time
+
+        banks.append(obs.remainingOverageTime)
+        time.sleep(0.3)
+        return len(banks) % 7
+
+    banks: list[float] = []
+    game = play(referee, [slow, random_legal], Rules({"actTimeout": 0.2}, bank=0.25))
+    assert game.ending == "timeout" and game.statuses == ("TIMEOUT", "DONE") and len(game.moves) == 4
+    assert game.seconds[0::2] == pytest.approx([0.3] * 3, abs=0.03)
+    assert game.banks[1] == 0.25 and game.banks[0] == pytest.approx(-0.05, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    "config", [{"rows": 0}, {"rows": 6.0}, {"inarow": True}, {"actTimeout": -1}, {"actTimeout": "2"}], ids=str
+)
+def test_rules_refuse(config):
+    with pytest.raises(ValueError, match=next(iter(config))):
+        Rules(config)

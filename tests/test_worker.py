@@ -1,0 +1,231 @@
+"""How agents are found, loaded, seeded, timed, silenced and ended."""
+
+import os
+import random
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from kaggle_environments.agent import get_last_callable
+
+from arena.referee import DEFAULTS
+from arena.worker import AgentSpec, Struct, UnknownAgent, Worker, last_callable, our_agents, resolve
+
+EMPTY = bytes(42)
+
+
+def ask(worker: Worker, ply: int = 0, seed: int = 1, begin: bool = True, bank: float = 60.0):
+    if begin:
+        worker.begin(DEFAULTS, seed)
+    return worker.ask(ply, 1, bank, EMPTY, 2)
+
+
+@pytest.fixture
+def start():
+    """Makes workers and closes them."""
+    workers = []
+
+    def make(agent, **options):
+        workers.append(Worker(resolve(agent), **options))
+        return workers[-1]
+
+    yield make
+    for worker in workers:
+        worker.close()
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write_file(text: str, name: str = "submission.py") -> str:
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        return str(tmp_path / name)
+
+    return write_file
+
+
+def test_every_source_of_agents(start, write):
+    path = write("def agent(obs, config):\n    return 5\n")
+    assert ask(start("leftmost")).action == 0
+    assert ask(start("random")).action in range(7)
+    assert ask(start(path)).action == 5
+    assert ask(start(Path(path))).action == 5
+    assert ask(start(lambda obs, config: 6)).action == 6
+    assert "leftmost" in our_agents() and "__init__" not in our_agents()
+
+
+@pytest.mark.parametrize("agent", ["no_such_agent", "no/such/file.py", "", 3, None], ids=repr)
+def test_unknown_agents(agent):
+    with pytest.raises(UnknownAgent, match="agent"):
+        resolve(agent)
+
+
+def test_specs_are_stable(write):
+    def agent(obs, config):
+        return 0
+
+    assert resolve(agent) == resolve(agent) != resolve(lambda obs, config: 0)
+    path = write("agent = 1")
+    assert resolve(path) == resolve(resolve(path)) == AgentSpec("file", path, path)
+
+
+FILES = {
+    "helper before": "def helper(x):\n    return 1\ndef agent(obs, config):\n    return 4\n",
+    "helper after": "def agent(obs, config):\n    return 4\ndef last(obs, config):\n    return 2\n",
+    "rebound": "def agent(obs, config):\n    return 4\ndef other(obs):\n    return 1\ndef agent(obs):\n    return 5\n",
+    "class last": "def agent(obs, config):\n    return 4\nclass Last:\n    pass\n",
+    "lambda": "agent = lambda obs: 3\n",
+    "no name": "def agent(obs, config):\n    return 2 if __name__ == 'builtins' else 1\n",
+    "raw path": "def agent(obs, config):\n    return len(config['__raw_path__']) % 7\n",
+    "sibling": "import sibling_module\ndef agent(obs, config):\n    return sibling_module.COLUMN\n",
+    "no callable": "x = 1\n",
+    "syntax": "def agent(:\n",
+    "dunder file": "HERE = __file__\ndef agent(obs, config):\n    return 0\n",
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files_load_as_on_kaggle(name, write, start):
+    """The same callable is picked and given the same arguments, or loading fails in both."""
+    write("COLUMN = 6\n", "sibling_module.py")
+    path = write(FILES[name])
+    reply = ask(start(path))
+    sys.modules.pop("sibling_module", None)
+    obs = Struct(board=[0] * 42, mark=1, step=0, remainingOverageTime=60)
+    try:
+        theirs = get_last_callable(FILES[name], path=path)
+        ours = last_callable(path)
+    except Exception:
+        sys.path[:] = [entry for entry in sys.path if entry != os.path.dirname(path)]  # Kaggle leaves it there
+        assert reply.fault == "load"
+        return
+    assert ours.__name__ == theirs.__name__
+    if isinstance(theirs, type):
+        assert reply.fault == "exception" or reply.action.type_name == "Last"
+    else:
+        arguments = (obs, Struct(**DEFAULTS, __raw_path__=path))[: theirs.__code__.co_argcount]
+        assert reply.action == theirs(*arguments)
+
+
+def test_load_time_counts_and_files_start_anew(write, start):
+    """Module state is lost between games for a file and kept for one that is not fresh, as for callables."""
+    path = write(
+        "import time\ntime.sleep(0.2)\nn = 0\ndef agent(obs, config):\n    global n\n    n += 1\n    return n\n"
+    )
+    worker, kept = start(path), start(path, fresh=False)
+    for game in range(2):
+        replies = [ask(worker), ask(worker, 2, begin=False)]
+        assert [reply.action for reply in replies] == [1, 2]
+        assert replies[0].seconds >= 0.2 > replies[1].seconds
+        assert ask(kept).action == game + 1
+
+
+def test_seeds_decide(start, write):
+    """random and numpy are seeded, numpy also when it is imported while the agent loads."""
+    source = "import random\nimport numpy as np\ndef agent(obs, config):\n"
+    worker = start(write(source + "    return random.randrange(10**6) * 10**6 + np.random.randint(10**6)\n"))
+    first, second, again = (ask(worker, seed=seed).action for seed in (1, 2, 1))
+    assert first == again != second
+
+
+def test_observation_is_kaggles(start):
+    def agent(obs, config):
+        assert obs.board == obs["board"] == [0] * 42
+        assert (obs.mark, obs.step, obs.remainingOverageTime) == (1, 4, 12.5)
+        assert (config.rows, config["columns"], config.inarow, config.actTimeout) == (6, 7, 4, 2)
+        obs.board[0] = 1
+        config.rows = 3
+        return 1
+
+    worker = start(agent)
+    assert ask(worker, 4, bank=12.5).action == 1
+    assert ask(worker, 4, begin=False, bank=12.5).action == 1  # what it changed is not there the next time
+
+
+def test_output_is_swallowed(start, capfd):
+    def agent(obs, config):
+        print("to stdout")
+        print("to stderr", file=sys.stderr)
+        os.write(1, b"raw")
+        return 0
+
+    assert ask(start(agent)).action == 0
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_dead_agent_is_replaced_in_the_next_game(start):
+    def agent(obs, config):
+        if obs.step:
+            os._exit(3)
+        return 1
+
+    worker = start(agent)
+    assert ask(worker).action == 1
+    assert ask(worker, 2, begin=False).fault == "crash"
+    assert ask(worker, 4, begin=False).fault == "crash"
+    assert ask(worker).action == 1
+
+
+def test_details_name_the_cause(start):
+    def fails(obs, config):
+        return obs.board[99]
+
+    assert "IndexError: list index out of range" in ask(start(fails)).detail
+    assert ask(start(lambda obs, config: os._exit(3))).detail == "exit code 3"
+    assert ask(start(lambda obs, config: os.kill(os.getpid(), 11))).detail == "killed by SIGSEGV"
+
+
+def test_a_hang_is_killed_with_its_children(start, tmp_path):
+    def agent(obs, config):
+        if os.fork() == 0:
+            (tmp_path / "pid").write_text(str(os.getpid()))
+            time.sleep(1000)
+        time.sleep(1000)
+
+    worker = start(agent, grace=0.2)
+    worker.begin(DEFAULTS, 1)
+    reply = worker.ask(0, 1, 0.1, EMPTY, 0.2)
+    assert reply.fault == "hang" and 0.5 <= reply.seconds < 2
+    assert is_gone(int((tmp_path / "pid").read_text()))
+
+
+def is_gone(pid: int) -> bool:
+    """Whether a process ended (a zombie counts), within 2 s."""
+    for _ in range(200):
+        status = Path(f"/proc/{pid}/stat")
+        if not status.exists() or status.read_text().rpartition(")")[2].split()[0] == "Z":
+            return True
+        time.sleep(0.01)
+    return False
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="prctl is Linux's")
+@pytest.mark.parametrize("agent", ["callable", "file"])
+def test_no_agent_outlives_a_killed_referee(agent, write, tmp_path):
+    """A referee's process is killed while its agent spins: the agent goes too."""
+    note = tmp_path / "pid"
+    spin = (
+        f"import os\ndef agent(obs, config):\n    open({str(note)!r}, 'w').write(str(os.getpid()))\n    while 1: pass\n"
+    )
+    names: dict = {}
+    exec(spin, names)
+    spec = resolve(write(spin) if agent == "file" else names["agent"])
+    if (referee := os.fork()) == 0:
+        try:
+            ask(Worker(spec))
+        finally:
+            os._exit(0)
+    deadline = time.perf_counter() + 20
+    while not (note.exists() and note.read_text()) and time.perf_counter() < deadline:
+        time.sleep(0.01)
+    os.kill(referee, 9)
+    os.waitpid(referee, 0)
+    assert is_gone(int(note.read_text()))
+
+
+def test_big_boards_and_big_replies(start):
+    worker = start(lambda obs, config: "x" * 10**6 if obs.step else sum(obs.board) * 0 + len(obs.board))
+    worker.begin({**DEFAULTS, "rows": 500, "columns": 500}, 1)
+    board = bytes(random.Random(1).randrange(3) for _ in range(250_000))
+    assert worker.ask(0, 1, 60.0, board, 2).action == 250_000
+    assert worker.ask(1, 1, 60.0, board, 2).action.type_name == "str"
