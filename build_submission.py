@@ -25,7 +25,7 @@ from rich.table import Table
 
 from bundler.build import POSITIONS, NotAccepted, Options, build
 from bundler.inline import PROJECT, Refused
-from bundler.preflight import Limits, Report, RunnerDied, check
+from bundler.preflight import Limits, Report, Runner, RunnerDied, check
 
 STYLES = {"pass": "green", "note": "yellow", "reject": "bold red"}
 
@@ -116,13 +116,15 @@ def show(report: Report, as_json: bool, written: Path | None) -> None:
 def run(given: argparse.Namespace) -> int:
     options = options_of(given)
     if given.check is not None:
-        report = check(given.check, options.limits, options.slowdown, options.full)
+        with Runner() as runner:
+            report = check(given.check, runner, options.limits, options.slowdown, options.full)
         show(report, given.json, None)
         return 0 if report.accepted else 1
     agent = find_agent(given.agent)
     output = output_of(given, agent)
     try:
-        report = build(agent, output, options, lambda line: print(line, file=sys.stderr))
+        with Runner() as runner:
+            report = build(agent, output, options, runner, lambda line: print(line, file=sys.stderr))
     except NotAccepted as refused:
         show(refused.report, given.json, None)
         return 1

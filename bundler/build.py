@@ -1,4 +1,4 @@
-"""From an agent to an accepted submission: inline, embed, pre-flight, compare with the source; or nothing is written."""
+"""From an agent to an accepted submission: inline, embed, pre-flight, compare with the source, or write nothing."""
 
 import os
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from typing import Any
 
 from bundler.embed import archive, submission_text
 from bundler.inline import PROJECT, Inlined, import_name, inline
-from bundler.preflight import Limits, Report, Stage, check
+from bundler.preflight import Limits, Report, Runner, Stage, check
 from bundler.questions import Question, sample
 from connectx.weights import reduce, reduction_error
 
@@ -41,7 +41,6 @@ class Options:
     positions: int = POSITIONS
     slowdown: float | None = None
     full: bool = False
-    kaggle: Path | None = None
     limits: Limits = PUBLISHED
 
 
@@ -73,7 +72,9 @@ def _with_weights(inlined: Inlined) -> Inlined:
     return inlined
 
 
-def build(agent: Path, output: Path, options: Options, tell: Callable[[str], None] = lambda text: None) -> Report:
+def build(
+    agent: Path, output: Path, options: Options, runner: Runner, tell: Callable[[str], None] = lambda text: None
+) -> Report:
     """Writes ``output`` if, and only if, everything accepts it.
 
     Args:
@@ -98,7 +99,7 @@ def build(agent: Path, output: Path, options: Options, tell: Callable[[str], Non
             compare_with_source(stage, file, inlined, options, report)
 
     try:
-        report = check(partial, options.limits, options.slowdown, options.full, options.kaggle, compare)
+        report = check(partial, runner, options.limits, options.slowdown, options.full, compare)
         report.name = output.name
         for line in reductions:
             report.add("data", "note", line)
@@ -123,58 +124,60 @@ def _columns(answer: dict[str, Any]) -> list[int | None]:
 
 
 def compare_with_source(stage: Stage, file: Path, inlined: Inlined, options: Options, report: Report) -> None:
-    """The built file and its source must choose alike: same positions, same seeds, same node budget."""
+    """The built file and its source must choose alike: same positions, same seeds, same node budget.
+
+    Positions of other sizes than 7x6 on which the source faults are left out: the built file's guard answers there.
+    """
+    source = _source_job(inlined) | {"stop_after": COMPARE_SECONDS}
+    source["folders"] = [str(stage.root), *source["paths"]]
     questions = sample(options.positions)
-    source = _source_job(inlined)
-    folders = [str(stage.root), *source["paths"]]
-
-    def ask_source(asked: list[Question]) -> dict[str, Any]:
-        options = source | {"folders": folders, "stop_after": COMPARE_SECONDS}
-        return stage.replies(inlined.agent_path, "source", asked, **options)
-
-    ours = ask_source(questions)
-    if _failed(ours, "the source agent", report):
+    first = stage.replies(inlined.agent_path, "source", questions, **source)
+    if _failed(first, "the source agent", questions, report):
         return
-    asked = questions[: len(ours["result"]["replies"])]
+    sound = [i for i, reply in enumerate(first["result"]["replies"]) if reply["column"] in questions[i].legal]
+    wanted = [_columns(first)[i] for i in sound]
+    asked = [questions[i] for i in sound]
     built = stage.replies(file, "path", asked)
-    if _failed(built, "the built file", report):
+    if _failed(built, "the built file", asked, report):
         return
-    differ = [i for i, (a, b) in enumerate(zip(_columns(ours), _columns(built), strict=False)) if a != b]
-    report.figures["compared_positions"] = len(asked)
-    report.figures["different_moves"] = len(differ)
-    cut = (
-        ""
-        if len(asked) == len(questions)
-        else f" ({len(questions)} wanted, but it thinks {COMPARE_SECONDS:g} s on these)"
-    )
+    differ = [i for i, column in enumerate(_columns(built)) if column != wanted[i]]
+    report.figures |= {"compared_positions": len(asked), "different_moves": len(differ)}
+    cut = "" if len(asked) == len(questions) else f" ({len(questions)} were wanted)"
     if not differ:
-        report.add("same moves", "pass", f"the built file and its source agree on all {len(asked)} positions{cut}")
-        return
-    if options.dtype:
-        share = f"{len(differ)} of {len(asked)} moves change with {options.dtype} ({len(differ) / len(asked):.1%}){cut}"
+        report.add("same moves", "pass", f"the built file and its source agree on {len(asked)} positions{cut}")
+    elif options.dtype:
+        share = f"{len(differ)} of {len(asked)} moves ({len(differ) / len(asked):.1%}) change with {options.dtype}{cut}"
         report.add("same moves", "note", share)
-        return
-    again = ask_source(asked)
-    fickle = sum(a != b for a, b in zip(_columns(ours), _columns(again), strict=False)) if again["result"] else 0
-    where = asked[differ[0]]
-    if fickle:
-        text = (
-            f"cannot be compared: the source disagrees with itself on {fickle} of {len(asked)} positions, though seeded"
-        )
-        report.add("same moves", "note", f"{text} alike (a clock or its own randomness decides)")
     else:
-        text = f"the built file differs from its source on {len(differ)} of {len(asked)} positions, first {where.name}"
-        report.add("same moves", "reject", f"{text} ({where.config['rows']} x {where.config['columns']})")
+        again = stage.replies(inlined.agent_path, "source", asked, **source)
+        _judge_difference(asked[differ[0]], len(differ), wanted, again, report)
 
 
-def _failed(answer: dict[str, Any], who: str, report: Report) -> bool:
+def _judge_difference(
+    where: Question, count: int, wanted: list[int | None], again: dict[str, Any], report: Report
+) -> None:
+    """Whether moves differ because of the build, or because the source never plays the same twice."""
+    replies = _columns(again) if again["result"] and "replies" in again["result"] else []
+    fickle = sum(a != b for a, b in zip(wanted, replies, strict=False))
+    if fickle:
+        text = f"cannot be compared: the source disagrees with itself on {fickle} of {len(replies)} positions, seeded"
+        report.add("same moves", "note", f"{text} alike: its clock or a randomness of its own decides")
+    else:
+        shape = f"{where.config['rows']} x {where.config['columns']}, after {where.obs['step']} plies"
+        text = f"the built file differs from its source on {count} of {len(wanted)} positions"
+        report.add("same moves", "reject", f"{text}, first on {where.name} ({shape})")
+
+
+def _failed(answer: dict[str, Any], who: str, questions: list[Question], report: Report) -> bool:
     """Reports a comparison that did not come about."""
     result = answer["result"]
     if answer["ended"] != "ok":
         report.add("same moves", "reject", f"{who} gave no replies: {answer['ended']} ({answer['stage']})")
     elif "raised" in result:
         report.add("same moves", "reject", f"{who} does not load: {result['raised']}: {result['text']}")
-    elif bad := [reply for reply in result["replies"] if reply["column"] is None]:
+    elif bad := [
+        r for q, r in zip(questions, result["replies"], strict=False) if q.is_standard and r["column"] is None
+    ]:
         report.add("same moves", "reject", f"{who} replies {bad[0]['text']} ({bad[0]['type']})")
     else:
         return False

@@ -10,15 +10,14 @@ import ctypes
 import io
 import json
 import os
-import signal
 import subprocess
 import sys
 import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from bundler.questions import Question, hard_questions
 from bundler.restrict import Restriction
@@ -91,22 +90,29 @@ _LIBC = ctypes.CDLL(None)
 
 
 class Runner:
-    """A running ``runner.py``. ``kaggle`` is a folder with another version of kaggle-environments, if wanted."""
+    """A running ``runner.py``, a context manager. It serves any number of files, each job in a process of its own.
 
-    def __init__(self, home: Path, folder: Path, kaggle: Path | None = None):
-        environment = {"PATH": os.defpath, "HOME": str(home), "TMPDIR": str(home), "LANG": "C.UTF-8"}
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed in close)
+    Args:
+        kaggle: a folder with another version of kaggle-environments.
+    """
+
+    def __init__(self, kaggle: Path | None = None):
+        environment = {"PATH": os.defpath, "LANG": "C.UTF-8"}
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed in __exit__)
         self._process = subprocess.Popen(
             [sys.executable, "-I", str(RUNNER), *([str(kaggle)] if kaggle else [])],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            cwd=folder,
+            cwd=tempfile.gettempdir(),
             env=environment,
             preexec_fn=_drop_override,  # noqa: PLW1509 (it only makes one system call)
             text=True,
         )
+
+    def __enter__(self) -> "Runner":
         self.hello = self._read()
+        return self
 
     def _read(self) -> dict[str, Any]:
         assert self._process.stdout is not None
@@ -123,33 +129,23 @@ class Runner:
         self._process.stdin.flush()
         return self._read()
 
-    def close(self) -> None:
-        streams: list[IO[str] | None] = [self._process.stdin, self._process.stdout]
-        for stream in streams:
-            if stream is not None:
-                stream.close()
-        try:
-            self._process.wait(timeout=5)
-        except subprocess.TimeoutExpired:
-            self._process.send_signal(signal.SIGKILL)
-            self._process.wait()
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.communicate()
         self._errors.close()
 
 
 @contextlib.contextmanager
-def stage(limits: Limits, kaggle: Path | None = None) -> Iterator["Stage"]:
-    """Folders as on the judge and a runner in them; all of it is gone afterwards."""
+def stage(limits: Limits, runner: Runner) -> Iterator["Stage"]:
+    """Folders as on the judge; all of it is gone afterwards."""
     with tempfile.TemporaryDirectory(prefix="preflight-") as folder:
         root = Path(folder)
         for name in ("agent", "home", "elsewhere"):
             (root / name).mkdir()
-        runner = Runner(root / "home", root / "elsewhere", kaggle)
         try:
             yield Stage(root, runner, limits)
         finally:
-            runner.close()
-            (root / "agent").chmod(0o755)
-            for path in (root / "agent").rglob("*"):
+            for path in [root / "agent", *(root / "agent").rglob("*")]:
                 if path.is_dir():
                     path.chmod(0o755)
 
@@ -167,13 +163,15 @@ class Stage:
         for path in [*(self.root / "agent").rglob("*"), self.root / "agent"]:
             path.chmod(0o555 if path.is_dir() else 0o444)
 
-    def run(self, job: dict[str, Any], **restriction: Any) -> dict[str, Any]:
+    def run(self, job: dict[str, Any]) -> dict[str, Any]:
         common = {
             "limit": self.limits.first_move + PATIENCE,
             "memory": self.limits.memory + self.runner.hello["memory"],
             "folders": [str(self.root)],
+            "home": str(self.root / "home"),
+            "cwd": str(self.root / "elsewhere"),
         }
-        return self.runner.run(common | job | restriction)
+        return self.runner.run(common | job)
 
     def replies(self, file: Path, form: str, questions: list[Question], **options: Any) -> dict[str, Any]:
         asked = [question.as_json() for question in questions]
@@ -187,11 +185,11 @@ class Stage:
 
 def check(
     path: Path,
+    runner: Runner,
     limits: Limits | None = None,
     slowdown: float | None = None,
     full: bool = False,
-    kaggle: Path | None = None,
-    extra: Any = None,
+    extra: Callable[[Stage, Path, Report], None] | None = None,
 ) -> Report:
     """The pre-flight of a finished file, a .py or a .tar.gz.
 
@@ -199,8 +197,7 @@ def check(
         limits: the judge's; the published ones if not given.
         slowdown: also measure with the processor restricted to 1/slowdown of one core.
         full: play the validation game at the judge's own clock, which takes minutes.
-        kaggle: a folder that holds another version of kaggle-environments.
-        extra: called as extra(stage, file, report) after the load has passed, for the builder's comparison.
+        extra: called as extra(stage, file, report) after the games: the builder's comparison.
 
     Raises:
         OSError: the file cannot be read.
@@ -209,8 +206,8 @@ def check(
     limits = limits or Limits()
     report = Report(path.name)
     content = path.read_bytes()
-    with stage(limits, kaggle) as place:
-        report.figures["kaggle_environments"] = place.runner.hello["kaggle"]
+    with stage(limits, runner) as place:
+        report.figures["kaggle_environments"] = runner.hello["kaggle"]
         main = _unpack(path.name, content, place.root / "agent", limits, report)
         if main is None or not _static_check(main.read_bytes(), report):
             return report
@@ -365,8 +362,7 @@ def _check_replies(place: Stage, main: Path, report: Report) -> bool:
     report.add(
         "memory", "pass", f"peak {answer['peak'] / 2**20:.0f} MiB, {grown / 2**20:.0f} more than the empty judge"
     )
-    _judge_replies(questions, result["replies"], report)
-    _judge_guard([result["load_stderr"], *(reply["stderr"] for reply in result["replies"])], report)
+    _judge_replies(questions, result, report)
     _judge_clock(result, limits, report)
     return report.accepted
 
@@ -383,23 +379,36 @@ def fault_of(question: Question, reply: dict[str, Any]) -> str:
     return "" if column in question.legal else f"returns {column}, not a legal column"
 
 
-def _judge_replies(questions: list[Question], replies: list[dict[str, Any]], report: Report) -> None:
+def _judge_replies(questions: list[Question], result: dict[str, Any], report: Report) -> None:
+    """What was replied to what Kaggle asks today; then, as notes only, to what it may ask."""
+    answered = list(zip(questions, result["replies"], strict=False))
+    asked = [(question, reply) for question, reply in answered if not question.is_optional]
+    faults = _faults(asked)
+    for fault, names in faults.items():
+        report.add("replies", "reject", f"{fault} ({len(names)} of {len(asked)}: {'; '.join(names[:3])})")
+    if not faults:
+        wanted = sum(not question.is_optional for question in questions)
+        cut = "" if len(asked) == wanted else f" of {wanted}, for it thinks long"
+        report.add("replies", "pass", f"a legal int to each of {len(asked)} hard positions{cut}")
+    _judge_guard([result["load_stderr"], *(reply["stderr"] for _, reply in asked)], report)
+    missed = [q.name for q, reply in asked if q.sound is not None and reply["column"] not in q.sound]
+    if missed and not faults:
+        report.add("play", "note", f"misses {'; '.join(missed)}")
+    optional = [(question, reply) for question, reply in answered if question.is_optional]
+    guarded = [(question.name, reply["stderr"]) for question, reply in optional if GUARD_MARK in reply["stderr"]]
+    for fault, names in _faults(optional).items():
+        report.add("elsewhere", "note", f"{fault} on {'; '.join(names)}")
+    if guarded:
+        report.add("elsewhere", "note", f"the guard answers on {'; '.join(n for n, _ in guarded)}: {guarded[0][1]}")
+
+
+def _faults(answered: list[tuple[Question, dict[str, Any]]]) -> dict[str, list[str]]:
+    """fault -> names of the questions that brought it about."""
     faults: dict[str, list[str]] = {}
-    for question, reply in zip(questions, replies, strict=False):
+    for question, reply in answered:
         if fault := fault_of(question, reply):
             faults.setdefault(fault, []).append(question.name)
-    for fault, names in faults.items():
-        report.add("replies", "reject", f"{fault} ({len(names)} of {len(replies)}: {'; '.join(names[:3])})")
-    unsound = [
-        question.name
-        for question, reply in zip(questions, replies, strict=False)
-        if question.sound is not None and reply["column"] not in question.sound and not fault_of(question, reply)
-    ]
-    if unsound:
-        report.add("play", "note", f"misses {'; '.join(unsound)}")
-    if not faults:
-        cut = "" if len(replies) == len(questions) else f" of {len(questions)}, for it thinks long"
-        report.add("replies", "pass", f"a legal int to each of {len(replies)} hard questions{cut}")
+    return faults
 
 
 def _judge_guard(texts: list[str], report: Report) -> None:
@@ -473,7 +482,7 @@ def _check_slow(place: Stage, main: Path, report: Report, slowdown: float) -> No
     """The clock once more, with the processor really restricted."""
     questions = hard_questions(place.limits.act_timeout, place.limits.bank)[:2]
     with Restriction(1 / slowdown) as restriction:
-        spin = place.run({"job": "spin", "seconds": 1.5}, **restriction.job)
+        spin = place.run({"job": "spin", "seconds": 1.5} | restriction.job)
         answer = place.replies(main, "path", questions, **restriction.job)
     share = spin["result"]["share"]
     report.figures["slow"] = {"wanted_share": 1 / slowdown, "achieved_share": share, "by": restriction.kind}
@@ -484,7 +493,6 @@ def _check_slow(place: Stage, main: Path, report: Report, slowdown: float) -> No
         return
     slow = Report(report.name)
     _judge_clock(answer["result"], place.limits, slow)
-    _judge_replies(questions, answer["result"]["replies"], slow)
-    _judge_guard([answer["result"]["load_stderr"], *(r["stderr"] for r in answer["result"]["replies"])], slow)
+    _judge_replies(questions, answer["result"], slow)
     report.figures["slow"] |= slow.figures
     report.findings += [Finding("slow", finding.level, finding.text) for finding in slow.findings]

@@ -33,6 +33,7 @@ class Question(NamedTuple):
     config: dict[str, Any]
     sound: frozenset[int] | None = None
     plain: bool = False  # give plain dicts instead of Kaggle's Struct
+    is_optional: bool = False  # not what Kaggle asks today: a fault there is worth a note
 
     @property
     def legal(self) -> list[int]:
@@ -40,6 +41,10 @@ class Question(NamedTuple):
 
     def as_json(self) -> dict[str, Any]:
         return {"obs": self.obs, "config": self.config, "plain": self.plain}
+
+    @property
+    def is_standard(self) -> bool:
+        return (self.config["rows"], self.config["columns"], self.config["inarow"]) == STANDARD[:3]
 
 
 def board_after(moves: Iterable[int], geometry: Geometry) -> list[int]:
@@ -124,10 +129,10 @@ def hard_questions(act_timeout: float, bank: float) -> list[Question]:
         question("the middle is full", [3] * 6),
         question("one legal column", one_column),
         question("the last move", one_cell),
-        question("plain dicts, not Kaggle's Struct", [3, 3], plain=True),
+        question("plain dicts, not Kaggle's Struct", [3, 3], plain=True)._replace(is_optional=True),
     ]
     odd = [question(f"{g.rows} x {g.columns}, {g.inarow} in a row", [], g) for g in ODD_GEOMETRIES]
-    return standard + odd
+    return standard + [asked._replace(is_optional=True) for asked in odd]
 
 
 def sample(count: int, seed: int = 7) -> list[Question]:

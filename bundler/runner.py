@@ -153,7 +153,7 @@ def job_game(job, progress):
         return given[1] if given[0] == "path" else read_file(given[1])
 
     env = make("connectx", configuration=job["config"])
-    env.specification.observation["remainingOverageTime"] = job["bank"]
+    env.specification.observation["remainingOverageTime"]["default"] = job["bank"]
     progress("game")
     steps = env.run([agent(given) for given in job["agents"]])
     logs = [[entry[seat] for entry in env.logs if len(entry) > seat and entry[seat]] for seat in (0, 1)]
@@ -182,6 +182,8 @@ JOBS = {"replies": job_replies, "game": job_game, "spin": job_spin}
 def child(job, answer, output):
     """The forked process: does the job, writes its result to ``answer``, and ends."""
     os.setsid()
+    os.chdir(job["cwd"])
+    os.environ |= {"HOME": job["home"], "TMPDIR": job["home"]}
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     os.dup2(output, 1)

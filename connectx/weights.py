@@ -1,8 +1,8 @@
 """Weights and other data: reading a file beside the source, and a container of named arrays without pickle.
 
 The container is ``MAGIC``, the header's length (4 bytes, little-endian), a JSON header, and the arrays one after
-another as little-endian bytes in C order. The header holds ``meta`` (any JSON), each array's name, dtype and shape, and the
-sha256 of all that follows it; reading checks every one of them.
+another as little-endian bytes in C order. The header holds ``meta`` (any JSON), each array's name, dtype and shape, and
+the sha256 of all that follows it; reading checks every one of them.
 """
 
 import hashlib
