@@ -344,6 +344,31 @@ class Solver:
             values[column] = reply.negated()
         return values
 
+    def analyse(self, position: Position, budget: Any = None) -> list[Value | None]:
+        """What choosing a move takes: the result of each, then which of the best lasts how long.
+
+        First the results of all moves are proved; then, unless they are draws, the exact score of the best: the
+        quickest win, or the slowest loss. Of the others with the same result it is proved only that they score no more.
+
+        Arguments, exceptions and the form of the answer are those of ``scores``.
+        """
+        values = self.scores(position, budget, weak=True)
+        known = [value for value in values if value is not None]
+        if any(value.result is None for value in known) or max(value.low for value in known) == 0:
+            return values
+        result = max(value.result or 0 for value in known)
+        reach = max((value.low for value in known if value.exact and value.result == result), default=-SPAN)
+        for column in self.geometry.column_order:
+            value = values[column]
+            if value is None or value.exact or value.result != result:
+                continue
+            reply = value.negated()
+            child = position.play(column)
+            job = (child.position, child.mask, reply.low, reply.high, -SPAN, -reach)
+            values[column] = found = self._prove([job], budget)[0].negated()
+            reach = max(reach, found.low)
+        return values
+
     def _prove(self, jobs: Sequence[tuple[int, ...]], budget: Any) -> list[Value]:
         """Run the kernel on jobs until all are done or the budget is; the proven intervals."""
         queue = int_array(len(jobs) * JOB, self.compiled)

@@ -1,6 +1,7 @@
 """The solver against bitbully, against the plain oracle, and against itself under what must not change its answers."""
 
 import itertools
+import random
 
 import pytest
 
@@ -9,6 +10,7 @@ from connectx import jit
 from connectx.geometry import STANDARD, geometry_of
 from connectx.solver import Solver, Value
 from tests import oracle
+from tests.conftest import random_game
 
 
 @pytest.fixture(scope="module")
@@ -69,3 +71,14 @@ def test_scores_equal_the_plain_oracle(rows, columns, inarow, stones, compiled):
         assert solver.solve(sample.position) == Value(max(expected.values()), max(expected.values()))
         checked += 1
     assert checked
+
+
+def test_analyse_agrees_with_scores():
+    """The results of all moves and the best score are those of ``scores``; the bounds of the rest hold."""
+    rng, solver = random.Random(4), Solver(STANDARD)
+    for position in (p for _ in range(40) for p in random_game(STANDARD, rng) if p.ply in (16, 21, 26, 31)):
+        found, exact = solver.analyse(position), solver.scores(position)
+        assert [value is None for value in found] == [value is None for value in exact]
+        pairs = [(f, e) for f, e in zip(found, exact, strict=True) if f is not None and e is not None]
+        assert max(f.low for f, _ in pairs) == max(e.low for _, e in pairs)
+        assert all(f.low <= e.low <= f.high and f.result == e.result for f, e in pairs)
