@@ -30,6 +30,11 @@ class Budget(NamedTuple):
     def seconds(cls, seconds: float) -> "Budget":
         return cls(deadline=time.perf_counter() + seconds)
 
+    def part(self, share: float) -> "Budget":
+        """A budget of this share of what is left now."""
+        deadline = None if self.deadline is None else time.perf_counter() + share * max(0.0, self.seconds_left())
+        return Budget(deadline, None if self.nodes is None else int(share * self.nodes))
+
     def is_late(self) -> bool:
         return self.deadline is not None and time.perf_counter() >= self.deadline
 

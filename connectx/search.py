@@ -10,6 +10,7 @@ no depth.
 """
 
 import time
+from collections.abc import Collection
 from typing import NamedTuple
 
 from connectx.clock import Budget
@@ -282,8 +283,17 @@ class Searcher:
         """Empties the table."""
         self._keys, self._entries = int_array(self._slots, self.compiled), int_array(self._slots, self.compiled)
 
-    def search(self, position: Position, budget: Budget, max_depth: int | None = None) -> Result:
+    def search(
+        self,
+        position: Position,
+        budget: Budget,
+        max_depth: int | None = None,
+        columns: Collection[int] | None = None,
+    ) -> Result:
         """The best move found within the budget, searching one ply deeper at a time.
+
+        Args:
+            columns: the legal columns to choose from; all of them by default.
 
         Raises:
             ValueError: the game is over, or the position has another geometry.
@@ -291,28 +301,31 @@ class Searcher:
         if position.geometry != self.geometry or position.is_over():
             raise ValueError(f"cannot search {position!r}: it is over, or not on {self.geometry!r}")
         self.nodes = 0
-        wins = position.winning_columns()
+        allowed = position.legal_columns() if columns is None else columns
+        wins = [column for column in position.winning_columns() if column in allowed]
         if wins:
             return Result(wins[0], win_score(position.mask, 0, self.geometry), 1, 0)
-        columns = self._root_columns(position)
-        result = Result(columns[0], 0, 0, 0)
-        if len(columns) == 1 and max_depth is None:
+        order = self._root_order(position, allowed)
+        result = Result(order[0], 0, 0, 0)
+        if len(order) == 1 and max_depth is None:
             return result
         deepest = min(self.geometry.cells - position.ply, MAX_DEPTH, max_depth or MAX_DEPTH)
         for depth in range(1, deepest + 1):
-            result, completed = self._search_root(position, columns, depth, budget, result)
+            result, completed = self._search_root(position, order, depth, budget, result)
             if not completed or abs(result.score) > WIN:
                 break
-            columns.sort(key=lambda column: column != result.column)  # stable: the best leads the next iteration
+            order.sort(key=lambda column: column != result.column)  # stable: the best leads the next iteration
         return result._replace(nodes=self.nodes)
 
-    def _root_columns(self, position: Position) -> list[int]:
+    def _root_order(self, position: Position, allowed: Collection[int]) -> list[int]:
         """The moves worth searching, centre first: the safe ones; if all lose, those that at least block a win."""
-        opponent_wins = position.pass_turn().winning_columns()
-        legal = set(position.legal_columns())
         safe = safe_moves(position.position, position.mask, self.geometry)
-        candidates = {c for c in legal if safe & column_cells(c, self.geometry)} or set(opponent_wins) or legal
-        return [column for column in self.geometry.column_order if column in candidates]
+        blocks = position.pass_turn().winning_columns()
+        for good in ([c for c in allowed if safe & column_cells(c, self.geometry)], blocks, allowed):
+            candidates = [column for column in self.geometry.column_order if column in good and column in allowed]
+            if candidates:
+                return candidates
+        raise ValueError(f"no column to choose from: {allowed!r}")
 
     def _search_root(
         self, position: Position, columns: list[int], depth: int, budget: Budget, before: Result

@@ -1,0 +1,24 @@
+"""What every benchmark prints first: where it ran, and with which versions."""
+
+import os
+import platform
+from importlib.metadata import version
+from pathlib import Path
+
+PACKAGES = ("numpy", "numba", "torch", "kaggle-environments")
+
+
+def processor() -> str:
+    """The processor's name as the system tells it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or "unknown processor"
+
+
+def describe() -> str:
+    """One line: processor, cores, load, Python and package versions."""
+    load = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
+    packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
+    return f"{processor()}, {os.cpu_count()} cores{load}; Python {platform.python_version()}, {packages}"

@@ -1,0 +1,51 @@
+"""Speed of minimax: nodes a second and depth reached in one second, compiled and in plain Python.
+
+python -m benchmarks.search [--seconds 1]
+"""
+
+import argparse
+import time
+from statistics import mean
+
+from benchmarks.machine import describe
+from connectx.clock import Budget
+from connectx.geometry import STANDARD
+from connectx.position import Position
+from connectx.search import WIN, Result, Searcher
+
+# Moves from the empty board, columns from 1: openings, quiet middle games of random play, and late positions.
+POSITIONS = ["", "4", "44", "4443", "44444", "444426", "35333", "1234567", "44353617", "2252576253462244", "4455454166"]
+
+
+def timed(searcher: Searcher, position: Position, seconds: float) -> tuple[Result, float]:
+    started = time.perf_counter()
+    result = searcher.search(position, Budget.seconds(seconds))
+    return result, time.perf_counter() - started
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=1.0, help="time a position (default 1)")
+    seconds = parser.parse_args().seconds
+    print(describe())
+    for compiled in (True, False):
+        started = time.perf_counter()
+        Searcher(STANDARD, compiled).search(Position.empty(STANDARD), Budget(nodes=1))
+        print(f"\n{'compiled' if compiled else 'plain Python'}, ready in {time.perf_counter() - started:.1f} s")
+        print(f"{'position':<18}{'depth':>6}{'score':>8}{'nodes':>11}{'nodes/s':>11}")
+        depths, rates = [], []
+        for moves in POSITIONS:
+            position = Position.from_moves([int(move) - 1 for move in moves], STANDARD)
+            result, used = timed(Searcher(STANDARD, compiled), position, seconds)
+            solved = abs(result.score) > WIN or result.depth >= STANDARD.cells - position.ply
+            if not solved:  # a search that ended early says nothing of speed
+                depths.append(result.depth)
+                rates.append(result.nodes / used)
+            print(
+                f"{moves or '-':<18}{result.depth:>6}{result.score:>8}{result.nodes:>11,}{result.nodes / used:>11,.0f}"
+            )
+        print(f"mean of {len(rates)} that took the whole time: depth {mean(depths):.1f}, {mean(rates):,.0f} nodes/s")
+
+
+if __name__ == "__main__":
+    main()
