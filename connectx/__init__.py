@@ -1,1 +1,3 @@
 """What agents are made of: positions, search, solver, nets. The only project code that a submission contains."""
+
+__version__ = "0.1.0"  # in the header of every submission

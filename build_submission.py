@@ -1,0 +1,149 @@
+"""Turn an agent into one file that Kaggle accepts, or say why not; or check any finished submission.
+
+  python build_submission.py minimax                       agents/minimax.py -> submissions/minimax.py
+  python build_submission.py my_agent.py -o submission.py  any agent file, with the helper modules beside it
+  python build_submission.py --check submission.py         will Kaggle accept this .py or .tar.gz?
+
+Writing an agent: a Python file that defines `def agent(obs, config)` and returns the number of a column as an int.
+It may import the standard library, numpy, numba, torch, this repo's `connectx`, and modules or packages beside it.
+Data (weights, tables, an opening book) lies in a file beside the module that reads it:
+
+  from connectx.weights import read_data
+  weights = np.load(io.BytesIO(read_data("weights.npz")))      or torch.load(io.BytesIO(read_data("net.pt")))
+
+The built file holds every module readable, the data as text, and a guard: whatever the agent does, a legal column is
+played in time. A file is written only if Kaggle's own environment accepts it, and it plays the source's moves.
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from bundler.build import POSITIONS, NotAccepted, Options, build
+from bundler.inline import PROJECT, Refused
+from bundler.preflight import Limits, Report, Runner, RunnerDied, check
+
+STYLES = {"pass": "green", "note": "yellow", "reject": "bold red"}
+
+
+class UsageError(Exception):
+    """The command line asks for something that cannot be; one line says what."""
+
+
+def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="build_submission.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("agent", nargs="?", help="name of an agent in agents/, or the path of any agent's file")
+    parser.add_argument("-o", "--output", type=Path, help="file to write (default: submissions/AGENT.py or .tar.gz)")
+    parser.add_argument("--check", type=Path, metavar="FILE", help="only check a finished .py or .tar.gz")
+    parser.add_argument("--format", choices=("py", "tar.gz"), default="py", help="tar.gz: with main.py at its root")
+    parser.add_argument(
+        "--dtype", choices=("float16", "int8"), help="store float arrays of .npz and containers smaller"
+    )
+    parser.add_argument(
+        "--allow-package", action="append", default=[], metavar="NAME", help="a further package to allow"
+    )
+    parser.add_argument(
+        "--positions", type=int, default=POSITIONS, help="to compare with the source (default %(default)s)"
+    )
+    parser.add_argument("--slowdown", type=float, metavar="N", help="also measure with 1/N of one core")
+    parser.add_argument("--full", action="store_true", help="play the validation game at Kaggle's clock (minutes)")
+    parser.add_argument("--size-limit", type=float, default=100, metavar="MIB", help="default %(default)s MiB")
+    parser.add_argument("--memory-limit", type=float, default=6144, metavar="MIB", help="default %(default)s MiB")
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    return parser.parse_args(arguments)
+
+
+def find_agent(name: str) -> Path:
+    """The file of an agent that is given by name or path."""
+    ours = PROJECT / "agents" / f"{name}.py"
+    if ours.is_file() and name.isidentifier():
+        return ours
+    path = Path(name)
+    if path.is_dir():
+        raise UsageError(f"{name} is a folder; give the file that defines agent(obs, config)")
+    if not path.is_file():
+        known = sorted(p.stem for p in (PROJECT / "agents").glob("*.py") if p.stem != "__init__")
+        raise UsageError(f"no agent {name}: neither a file nor one of {', '.join(known)}")
+    if path.suffix != ".py":
+        raise UsageError(f"{name} is not a Python file (.py)")
+    return path
+
+
+def options_of(given: argparse.Namespace) -> Options:
+    for name in ("positions", "size_limit", "memory_limit"):
+        if getattr(given, name) <= 0:
+            raise UsageError(f"--{name.replace('_', '-')} should be positive, not {getattr(given, name)}")
+    if given.slowdown is not None and given.slowdown < 1:
+        raise UsageError(f"--slowdown should be at least 1, not {given.slowdown:g}")
+    if (given.agent is None) == (given.check is None):
+        raise UsageError("give either an agent to build or --check FILE; --help explains both")
+    limits = Limits(size=int(given.size_limit * 2**20), memory=int(given.memory_limit * 2**20))
+    extra = frozenset(given.allow_package)
+    return Options(given.format, given.dtype, extra, given.positions, given.slowdown, given.full, limits=limits)
+
+
+def output_of(given: argparse.Namespace, agent: Path) -> Path:
+    output = given.output or PROJECT / "submissions" / f"{agent.stem}.{given.format}"
+    if output.is_dir() or not output.parent.is_dir():
+        raise UsageError(f"cannot write {output}: {'it is a folder' if output.is_dir() else 'no such folder'}")
+    if output.resolve() == agent.resolve():
+        raise UsageError(f"{output} is the agent itself")
+    return output
+
+
+def show(report: Report, as_json: bool, written: Path | None) -> None:
+    """Prints the verdict with its reasons, for people or for machines."""
+    if as_json:
+        print(json.dumps(report.as_json() | {"written": str(written) if written else None}, indent=2))
+        return
+    console = Console(highlight=False)
+    table = Table("what", "", "found", box=None, pad_edge=False)
+    for topic, level, text in report.findings:
+        table.add_row(topic, level, text, style=STYLES[level] if level != "pass" else None)
+    console.print(table)
+    verdict = "ACCEPT" if report.accepted else "REJECT"
+    console.print(f"{verdict} {report.name}", style=STYLES["pass" if report.accepted else "reject"])
+    if written:
+        console.print(f"wrote {written}")
+
+
+def run(given: argparse.Namespace) -> int:
+    options = options_of(given)
+    if given.check is not None:
+        with Runner() as runner:
+            report = check(given.check, runner, options.limits, options.slowdown, options.full)
+        show(report, given.json, None)
+        return 0 if report.accepted else 1
+    agent = find_agent(given.agent)
+    output = output_of(given, agent)
+    try:
+        with Runner() as runner:
+            report = build(agent, output, options, runner, lambda line: print(line, file=sys.stderr))
+    except NotAccepted as refused:
+        show(refused.report, given.json, None)
+        return 1
+    show(report, given.json, output)
+    return 0
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Exit code 0: built or accepted; 1: refused; 2: bad usage or a file that cannot be read."""
+    given = parse_arguments(arguments)
+    try:
+        return run(given)
+    except Refused as refused:
+        print(f"refused, {len(refused.refusals)} reason(s):\n{refused}", file=sys.stderr)
+        return 1
+    except (UsageError, OSError, ValueError, RunnerDied) as fault:
+        print(f"build_submission.py: {fault}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

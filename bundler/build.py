@@ -1,0 +1,184 @@
+"""From an agent to an accepted submission: inline, embed, pre-flight, compare with the source, or write nothing."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bundler.embed import archive, submission_text
+from bundler.inline import PROJECT, Inlined, import_name, inline
+from bundler.preflight import Limits, Report, Runner, Stage, check
+from bundler.questions import Question, sample
+from connectx.weights import reduce, reduction_error
+
+POSITIONS = 500
+PUBLISHED = Limits()
+COMPARE_SECONDS = 20.0  # after this many no further position is asked
+
+
+class NotAccepted(Exception):
+    """The submission was made and refused by the pre-flight or the comparison."""
+
+    def __init__(self, report: Report):
+        super().__init__("; ".join(report.reasons))
+        self.report = report
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to build.
+
+    form: "py", or "tar.gz" with main.py at its root
+    dtype: "float16" or "int8" for the floating-point arrays of embedded .npz files and weight containers
+    extra_packages: third-party packages that may be imported besides numpy, numba and torch
+    positions: how many positions the built file and its source are compared on
+    """
+
+    form: str = "py"
+    dtype: str | None = None
+    extra_packages: frozenset[str] = frozenset()
+    positions: int = POSITIONS
+    slowdown: float | None = None
+    full: bool = False
+    limits: Limits = PUBLISHED
+
+
+def render(inlined: Inlined, dtype: str | None) -> tuple[str, list[str]]:
+    """The submission's text, and a line on each data file whose precision was reduced.
+
+    Raises:
+        OSError: a data file cannot be read.
+        ValueError: a data file holds values that ``dtype`` cannot stand for.
+    """
+    contents = {path: file.read_bytes() for path, file in inlined.data.items()}
+    reduced, lines, notes = {}, [], {}
+    for path, content in sorted(contents.items()) if dtype else []:
+        smaller = reduce(content, dtype or "")
+        if smaller is None:
+            lines.append(f"{path}: no floating-point arrays that could be reduced, embedded as it is")
+            continue
+        largest, relative = reduction_error(content, smaller)
+        reduced[path], notes[path] = smaller, f" as {dtype}"
+        size = f"{len(content):,} to {len(smaller):,} bytes before compression"
+        lines.append(f"{path} as {dtype}: {size}, largest error {largest:.3g}, {relative:.2%} of the weights' size")
+    inlined = _with_weights(inlined) if reduced else inlined
+    return submission_text(inlined, contents, reduced, notes), lines
+
+
+def _with_weights(inlined: Inlined) -> Inlined:
+    """Reduced data is restored by connectx.weights, which whoever calls read_data imports anyway."""
+    assert "connectx/weights.py" in inlined.sources
+    return inlined
+
+
+def build(
+    agent: Path, output: Path, options: Options, runner: Runner, tell: Callable[[str], None] = lambda text: None
+) -> Report:
+    """Writes ``output`` if, and only if, everything accepts it.
+
+    Args:
+        tell: called with a line at each stage.
+
+    Raises:
+        bundler.inline.Refused: with file and line of what cannot be inlined.
+        NotAccepted: with the report.
+        OSError, ValueError: files that cannot be read, or data that cannot be reduced.
+    """
+    tell(f"inlining {agent}")
+    inlined = inline(agent, options.extra_packages)
+    text, reductions = render(inlined, options.dtype)
+    content = text.encode("utf-8")
+    partial = output.with_name(f".{output.name}.partial")
+    partial.write_bytes(content if options.form == "py" else archive(content))
+    tell(f"checking {len(content):,} bytes, {len(inlined.sources)} modules")
+
+    def compare(stage: Stage, file: Path, report: Report) -> None:
+        if report.accepted:
+            tell(f"comparing with the source on {options.positions} positions")
+            compare_with_source(stage, file, inlined, options, report)
+
+    try:
+        report = check(partial, runner, options.limits, options.slowdown, options.full, compare)
+        report.name = output.name
+        for line in reductions:
+            report.add("data", "note", line)
+        if not report.accepted:
+            raise NotAccepted(report)
+        os.replace(partial, output)
+    finally:
+        partial.unlink(missing_ok=True)
+    return report
+
+
+def _source_job(inlined: Inlined) -> dict[str, Any]:
+    root, module = import_name(inlined.agent_path)
+    folder = inlined.agent_path.resolve().parent
+    paths = list(dict.fromkeys([str(root), str(folder), str(PROJECT)]))
+    function = inlined.entry[1]
+    return {"module": module, "function": function, "folder": str(folder), "paths": paths}
+
+
+def _columns(answer: dict[str, Any]) -> list[int | None]:
+    return [reply["column"] for reply in answer["result"]["replies"]]
+
+
+def compare_with_source(stage: Stage, file: Path, inlined: Inlined, options: Options, report: Report) -> None:
+    """The built file and its source must choose alike: same positions, same seeds, same node budget.
+
+    Positions of other sizes than 7x6 on which the source faults are left out: the built file's guard answers there.
+    """
+    source = _source_job(inlined) | {"stop_after": COMPARE_SECONDS}
+    source["folders"] = [str(stage.root), *source["paths"]]
+    questions = sample(options.positions)
+    first = stage.replies(inlined.agent_path, "source", questions, **source)
+    if _failed(first, "the source agent", questions, report):
+        return
+    sound = [i for i, reply in enumerate(first["result"]["replies"]) if reply["column"] in questions[i].legal]
+    wanted = [_columns(first)[i] for i in sound]
+    asked = [questions[i] for i in sound]
+    built = stage.replies(file, "path", asked)
+    if _failed(built, "the built file", asked, report):
+        return
+    differ = [i for i, column in enumerate(_columns(built)) if column != wanted[i]]
+    report.figures |= {"compared_positions": len(asked), "different_moves": len(differ)}
+    cut = "" if len(asked) == len(questions) else f" ({len(questions)} were wanted)"
+    if not differ:
+        report.add("same moves", "pass", f"the built file and its source agree on {len(asked)} positions{cut}")
+    elif options.dtype:
+        share = f"{len(differ)} of {len(asked)} moves ({len(differ) / len(asked):.1%}) change with {options.dtype}{cut}"
+        report.add("same moves", "note", share)
+    else:
+        again = stage.replies(inlined.agent_path, "source", asked, **source)
+        _judge_difference(asked[differ[0]], len(differ), wanted, again, report)
+
+
+def _judge_difference(
+    where: Question, count: int, wanted: list[int | None], again: dict[str, Any], report: Report
+) -> None:
+    """Whether moves differ because of the build, or because the source never plays the same twice."""
+    replies = _columns(again) if again["result"] and "replies" in again["result"] else []
+    fickle = sum(a != b for a, b in zip(wanted, replies, strict=False))
+    if fickle:
+        text = f"cannot be compared: the source disagrees with itself on {fickle} of {len(replies)} positions, seeded"
+        report.add("same moves", "note", f"{text} alike: its clock or a randomness of its own decides")
+    else:
+        shape = f"{where.config['rows']} x {where.config['columns']}, after {where.obs['step']} plies"
+        text = f"the built file differs from its source on {count} of {len(wanted)} positions"
+        report.add("same moves", "reject", f"{text}, first on {where.name} ({shape})")
+
+
+def _failed(answer: dict[str, Any], who: str, questions: list[Question], report: Report) -> bool:
+    """Reports a comparison that did not come about."""
+    result = answer["result"]
+    if answer["ended"] != "ok":
+        report.add("same moves", "reject", f"{who} gave no replies: {answer['ended']} ({answer['stage']})")
+    elif "raised" in result:
+        report.add("same moves", "reject", f"{who} does not load: {result['raised']}: {result['text']}")
+    elif bad := [
+        r for q, r in zip(questions, result["replies"], strict=False) if q.is_standard and r["column"] is None
+    ]:
+        report.add("same moves", "reject", f"{who} replies {bad[0]['text']} ({bad[0]['type']})")
+    else:
+        return False
+    return True

@@ -1,0 +1,94 @@
+"""The text of a submission: readable sources, data as checksummed text, the guard, and `agent` as the last name bound.
+
+The same inputs give the same bytes: no dates, no paths of this machine, everything sorted.
+"""
+
+import base64
+import gzip
+import hashlib
+import io
+import tarfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+
+from bundler.inline import Inlined
+from connectx import __version__
+
+GUARD = Path(__file__).with_name("guard.py")
+LINE = 116  # characters of base64 a line: editors choke on one line of megabytes
+
+_TAIL = """
+_submission = Submission(SOURCES, DATA, {entry!r}, _STARTED)
+
+
+def agent(obs, config):
+    return _submission.answer(obs, config)
+"""
+
+
+def quoted(source: str) -> str:
+    """A Python literal of a line feed and the source, as readable as the quotes in it allow."""
+    for quotes in ("'''", '"""'):
+        if quotes not in source:
+            return f"r{quotes}\n{source}{quotes}"
+    escaped = source.replace("\\", "\\\\").replace("'''", "\\'\\'\\'")
+    return f"'''\n{escaped}'''"
+
+
+def packed(content: bytes, is_reduced: bool = False) -> tuple[str, bool, str]:
+    """What the guard's ``read_data`` takes apart: sha256 of the zlib stream, whether reduced, its base64."""
+    stream = zlib.compress(content, 9)
+    return hashlib.sha256(stream).hexdigest(), is_reduced, base64.b64encode(stream).decode()
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+def _header(inlined: Inlined, contents: Mapping[str, bytes], notes: Mapping[str, str]) -> str:
+    module, function = inlined.entry
+    lines = [
+        f"ConnectX submission: {function} of {module}",
+        f"built by connectx {__version__} with build_submission.py: change the sources, not this file",
+        "",
+        "sha256 (first 16 digits) of the modules as embedded below:",
+        *(f"  {_digest(text.encode())}  {path}" for path, text in sorted(inlined.sources.items())),
+        f"  {_digest(GUARD.read_bytes())}  the guard",
+    ]
+    if contents:
+        lines += ["and of the data files:"]
+        lines += [f"  {_digest(data)}  {path}{notes.get(path, '')}" for path, data in sorted(contents.items())]
+    return "".join(f"# {line}".rstrip() + "\n" for line in lines)
+
+
+def submission_text(
+    inlined: Inlined, contents: Mapping[str, bytes], reduced: Mapping[str, bytes], notes: Mapping[str, str]
+) -> str:
+    """The one file.
+
+    Args:
+        contents: embedded path -> bytes of the data file.
+        reduced: of those to be embedded in reduced precision, the reduced form (``connectx.weights.reduce``).
+        notes: what the header says of a data file after its name.
+    """
+    parts = [_header(inlined, contents, notes), "import time as _time\n\n_STARTED = _time.perf_counter()\n"]
+    parts.append("\nSOURCES = {}\n")
+    parts += [f"\nSOURCES[{path!r}] = {quoted(text)}\n" for path, text in sorted(inlined.sources.items())]
+    parts.append("\nDATA = {}\n")
+    for path, content in sorted(contents.items()):
+        digest, is_reduced, text = packed(reduced.get(path, content), path in reduced)
+        wrapped = "\n".join(text[start : start + LINE] for start in range(0, len(text), LINE))
+        parts.append(f"DATA[{path!r}] = ({digest!r}, {is_reduced}, '''\n{wrapped}\n''')\n")
+    parts += ["\n", GUARD.read_text(encoding="utf-8"), "\n", _TAIL.format(entry=inlined.entry)]
+    return "".join(parts)
+
+
+def archive(main: bytes) -> bytes:
+    """A .tar.gz with ``main`` as main.py at its root, without dates and owners: the same input gives the same bytes."""
+    info = tarfile.TarInfo("main.py")
+    info.size, info.mode = len(main), 0o644
+    plain = io.BytesIO()
+    with tarfile.open(fileobj=plain, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+        tar.addfile(info, io.BytesIO(main))
+    return gzip.compress(plain.getvalue(), 9, mtime=0)

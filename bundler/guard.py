@@ -1,0 +1,320 @@
+"""What a submission does besides its agent: installs its modules, answers in time, and never answers nonsense.
+
+The builder copies this file as it is into every submission, so it uses the standard library alone. Each load makes a
+package name of its own: two submissions, or one against itself, share no state in one process.
+
+The agent's code, its load included, runs in one thread of its own while the caller waits with a deadline. Python code,
+and compiled code that returns now and then or releases the interpreter's lock, can be outwaited this way; compiled
+code that holds the lock for ever cannot, and only the build's checks find it.
+"""
+
+import base64
+import ctypes
+import gc
+import hashlib
+import importlib
+import importlib.abc
+import importlib.machinery
+import inspect
+import linecache
+import operator
+import os
+import posixpath
+import queue
+import sys
+import threading
+import time
+import traceback
+import weakref
+import zlib
+
+LOAD_WAIT = 30.0  # seconds that executing the file waits for the load; the first move waits on, by its own clock
+MARGIN = 0.3  # seconds kept back of actTimeout + bank, for waking up on a busy machine and for the referee ...
+MARGIN_SHARE = 0.15  # ... but no more than this share of actTimeout
+
+
+class Overdue(BaseException):
+    """Raised inside the agent's thread when its move is given up, so that it stops computing."""
+
+
+class Modules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Imports the embedded sources, {"connectx/clock.py": "\\n" + source}, as modules of the package ``prefix``."""
+
+    def __init__(self, prefix, sources, data):
+        self.prefix = prefix
+        self.sources = {path: source[1:] for path, source in sources.items()}  # less the line feed after the quotes
+        self.data = data  # {"agents/weights/book.bin": (sha256 of the bytes, whether reduced, zlib as base64)}
+
+    def _path(self, fullname):
+        """The embedded path of a module, None if it is not one of ours."""
+        stem = fullname[len(self.prefix) + 1 :].replace(".", "/")
+        paths = (stem + ".py", posixpath.join(stem, "__init__.py"))
+        return next((path for path in paths if path in self.sources), None)
+
+    def find_spec(self, fullname, path=None, target=None):
+        if fullname == self.prefix:
+            return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
+        embedded = self._path(fullname) if fullname.startswith(self.prefix + ".") else None
+        if embedded is None:
+            return None
+        return importlib.machinery.ModuleSpec(fullname, self, is_package=embedded.endswith("__init__.py"))
+
+    def exec_module(self, module):
+        path = self._path(module.__name__)
+        if path is None:
+            return  # the root package
+        filename, source = f"{self.prefix}/{path}", self.sources[path]
+        linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+        exec(compile(source, filename, "exec", dont_inherit=True), module.__dict__)
+
+    def get_source(self, fullname):
+        return self.sources.get(self._path(fullname), "")
+
+    def read_data(self, module_name, name):
+        """The bytes of the data file that lay at ``name`` beside the source of a module.
+
+        Raises:
+            FileNotFoundError: no such file was embedded.
+            ValueError: the embedded text is not what the builder wrote.
+        """
+        folder = posixpath.dirname(self._path(module_name))
+        key = posixpath.normpath(posixpath.join(folder, name))
+        if key not in self.data:
+            raise FileNotFoundError(f"{key} is not embedded in this submission")
+        digest, is_reduced, text = self.data[key]
+        packed = base64.b64decode(text)
+        if hashlib.sha256(packed).hexdigest() != digest:
+            raise ValueError(f"the embedded {key} is corrupt: its checksum differs")
+        content = zlib.decompress(packed)
+        return importlib.import_module(self.prefix + ".connectx.weights").restored(content) if is_reduced else content
+
+
+class Job:
+    """A call to be made by the agent's thread."""
+
+    def __init__(self, function):
+        self.function = function
+        self.result = None
+        self.fault = None
+        self.ended_at = None
+        self._ended = threading.Event()
+
+    def run(self):
+        try:
+            self.result = self.function()
+        except BaseException as fault:  # SystemExit included: nothing may reach the referee
+            self.fault = fault
+        finally:
+            self.ended_at = time.perf_counter()
+            self._ended.set()
+
+    def has_ended(self, deadline):
+        """Whether the job has ended by ``deadline``, a time.perf_counter() value; None waits as long as it takes."""
+        return self._ended.wait(None if deadline is None else max(0.0, deadline - time.perf_counter()))
+
+
+class Worker:
+    """One thread that runs jobs one after another."""
+
+    def __init__(self):
+        self.jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self.thread: threading.Thread | None = None
+
+    @staticmethod
+    def _serve(jobs):
+        while True:
+            try:
+                job = jobs.get()
+                if job is None:
+                    return
+                job.run()
+            except Overdue:  # came when the overdue job had just ended
+                continue
+
+    def start(self, function):
+        job = Job(function)
+        if self.thread is None or not self.thread.is_alive():
+            self.thread = threading.Thread(target=self._serve, args=(self.jobs,), daemon=True)
+            self.thread.start()
+        self._raise_in_thread(ctypes.py_object())  # clears what is still pending: it was meant for an earlier job
+        self.jobs.put(job)
+        return job
+
+    def interrupt(self):
+        """Raises Overdue in the thread at its next step of Python."""
+        self._raise_in_thread(ctypes.py_object(Overdue))
+
+    def _raise_in_thread(self, exception):
+        if self.thread is not None and self.thread.ident is not None:
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self.thread.ident), exception)
+
+
+class Record(dict):
+    """A dict whose entries are attributes as well, as Kaggle's observations are."""
+
+    def __getattr__(self, name):
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+def read_field(record, name, default):
+    """An entry of an observation or a configuration, whether it has items or attributes."""
+    try:
+        return record[name]
+    except (TypeError, KeyError):
+        return getattr(record, name, default)
+
+
+def wins(board, column, mark, rows, columns, inarow):
+    """Whether a stone of ``mark`` in ``column``, which is not full, makes a line. The board is Kaggle's, row by row."""
+    row = max(r for r in range(rows) if board[column + r * columns] == 0)
+    for row_step, column_step in ((1, 0), (0, 1), (1, 1), (1, -1)):
+        length = 1
+        for sign in (1, -1):
+            r, c = row + sign * row_step, column + sign * column_step
+            while 0 <= r < rows and 0 <= c < columns and board[c + r * columns] == mark:
+                length, r, c = length + 1, r + sign * row_step, c + sign * column_step
+        if length >= inarow:
+            return True
+    return False
+
+
+def fallback_column(board, mark, rows, columns, inarow):
+    """The reply without the agent: a win in one, else a block, else the most central legal column."""
+    legal = sorted((c for c in range(columns) if board[c] == 0), key=lambda c: abs(2 * c + 1 - columns))
+    for player in (mark, 3 - mark):
+        for column in legal:
+            if wins(board, column, player, rows, columns, inarow):
+                return column
+    return legal[0]
+
+
+def legal_column(reply, board, columns):
+    """The reply as an int. Raises ValueError unless it is an integer, of any type, and a column that is not full."""
+    try:
+        column = operator.index(reply)
+    except TypeError:
+        raise ValueError(f"the agent returned {reply!r:.80}, a {type(reply).__name__}, not an int") from None
+    if isinstance(reply, bool) or not 0 <= column < columns or board[column] != 0:
+        raise ValueError(f"the agent returned {reply!r:.80}, not a legal column")
+    return column
+
+
+def argument_count(function):
+    """How many of (obs, config) a callable takes."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return 2
+    if any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):
+        return 2
+    return sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
+
+
+def described(fault, prefix):
+    """A fault on one line, with the innermost place in the agent's own modules."""
+    frames = [f for f in traceback.extract_tb(fault.__traceback__) if f.filename.startswith(prefix)]
+    place = f" ({frames[-1].filename[len(prefix) + 1 :]}, line {frames[-1].lineno})" if frames else ""
+    return " ".join(f"{type(fault).__name__}: {fault}"[:300].split()) + place
+
+
+def dismantle(prefix, modules, jobs):
+    """Removes what a load left behind, once nobody holds its agent any more."""
+    jobs.put(None)
+    if modules in sys.meta_path:
+        sys.meta_path.remove(modules)
+    for name in [n for n in sys.modules if n == prefix or n.startswith(prefix + ".")]:
+        del sys.modules[name]
+    for name in [n for n in linecache.cache if n.startswith(prefix + "/")]:
+        del linecache.cache[name]
+
+
+class Submission:
+    """The agent ``entry`` = (module, name of its function) with its modules and data, behind the guard.
+
+    ``started_at`` is the time.perf_counter() of the file's first line: the load is part of the first move.
+    """
+
+    def __init__(self, sources, data, entry, started_at):
+        self._prefix = "submission_" + os.urandom(8).hex()
+        self._started_at = started_at
+        self._charged = False
+        self._worker = Worker()
+        self._move = None
+        modules = Modules(self._prefix, sources, data)
+        sys.meta_path.append(modules)
+        weakref.finalize(self, dismantle, self._prefix, modules, self._worker.jobs).atexit = False
+        has_clock = "connectx/clock.py" in sources
+        self._load = self._worker.start(lambda: load_agent(modules.prefix, entry, started_at, has_clock))
+        if self._load.has_ended(time.perf_counter() + LOAD_WAIT) and self._load.fault is not None:
+            self._report(f"the agent did not load: {described(self._load.fault, self._prefix)}")
+
+    def answer(self, obs, config):
+        """The agent's reply if it is a legal column and in time, else the fallback's. Always an int."""
+        collects = gc.isenabled()
+        gc.disable()  # a collection amid a move is a pause that no clock foresees
+        try:
+            return self._guarded(obs, config)
+        finally:
+            if collects:
+                gc.enable()
+
+    def _guarded(self, obs, config):
+        deadline = self._deadline(obs, config)
+        board = list(read_field(obs, "board", ()))  # the agent may write on its own copy
+        columns = read_field(config, "columns", 7)
+        try:
+            return legal_column(self._reply(obs, config, deadline), board, columns)
+        except Exception as fault:
+            rows, inarow = read_field(config, "rows", 6), read_field(config, "inarow", 4)
+            column = fallback_column(board, read_field(obs, "mark", 1), rows, columns, inarow)
+            self._report(f"played column {column} instead: {described(fault, self._prefix)}")
+            return column
+
+    def _deadline(self, obs, config):
+        """When the reply is due, as time.perf_counter(); None when a node budget stands in for the clock."""
+        if read_field(config, "nodeBudget", None) is not None:
+            return None
+        now, used = time.perf_counter(), 0.0
+        if not self._charged:
+            self._charged = True
+            used = (self._load.ended_at or now) - self._started_at
+        seconds = float(read_field(config, "actTimeout", 2))
+        bank = float(read_field(obs, "remainingOverageTime", 0) or 0)
+        return now - used + seconds + bank - min(MARGIN, MARGIN_SHARE * seconds)
+
+    def _reply(self, obs, config, deadline):
+        if not self._load.has_ended(deadline):
+            raise TimeoutError("the agent is still loading")
+        if self._load.fault is not None:
+            raise RuntimeError(f"not loaded: {described(self._load.fault, self._prefix)}")
+        if self._move is not None and not self._move.has_ended(deadline):
+            raise TimeoutError("the agent is still at an earlier move")
+        function, count = self._load.result
+        arguments = [Record(given) if type(given) is dict else given for given in (obs, config)][:count]
+        self._move = self._worker.start(lambda: function(*arguments))
+        if not self._move.has_ended(deadline):
+            self._worker.interrupt()
+            raise TimeoutError("the agent did not answer in time")
+        if isinstance(self._move.fault, Exception):
+            raise self._move.fault
+        if self._move.fault is not None:  # SystemExit and its like must not look like one to the caller
+            raise RuntimeError(f"{type(self._move.fault).__name__}: {self._move.fault}")
+        return self._move.result
+
+    @staticmethod
+    def _report(line):
+        print(f"submission guard: {line}", file=sys.stderr)
+
+
+def load_agent(prefix, entry, started_at, has_clock):
+    """Imports the entry module; returns its agent and the number of arguments that it takes."""
+    module, name = entry
+    function = getattr(importlib.import_module(f"{prefix}.{module}"), name)
+    if not callable(function):
+        raise TypeError(f"{name} of {module} is not callable")
+    if has_clock:
+        importlib.import_module(prefix + ".connectx.clock").charge(time.perf_counter() - started_at)
+    return function, argument_count(function)

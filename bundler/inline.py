@@ -1,0 +1,407 @@
+"""From an agent's file to the sources that a submission holds: follow imports, rewrite them, refuse what would differ.
+
+Modules stay modules. Each project import becomes a relative one, so that the copies inside a submission find one
+another under any package name; ``cache=True`` of numba's decorators becomes ``cache=False``, since a cached kernel
+looks its module up by a name that Kaggle's loader never makes. No other character changes and line numbers stay.
+"""
+
+import ast
+import io
+import re
+import sys
+import tokenize
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from bundler.rules import refused_import, refused_use
+
+PROJECT = Path(__file__).resolve().parent.parent
+PROJECT_PACKAGES = ("connectx", "agents")  # what of this repo an agent may import
+PACKAGES = frozenset({"numpy", "numba", "torch"})  # third-party packages that the judge is expected to hold
+NUMBA_DECORATORS = frozenset({"jit", "njit", "vectorize", "guvectorize", "cfunc", "stencil", "jit_module"})
+UNCHECKED = frozenset({"connectx/weights.py"})  # the one module that may open files: inside a submission it does not
+
+
+class Refusal(NamedTuple):
+    """Something that a submission cannot hold, or that would act differently there."""
+
+    path: Path
+    line: int
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.reason}"
+
+
+class Refused(Exception):
+    """An agent that cannot be inlined faithfully, with every reason found."""
+
+    def __init__(self, refusals: list[Refusal]):
+        super().__init__("\n".join(str(refusal) for refusal in refusals))
+        self.refusals = refusals
+
+
+@dataclass
+class Inlined:
+    """The sources of a submission.
+
+    sources: embedded path ("connectx/clock.py") -> rewritten source; every package has its ``__init__.py``
+    data: embedded path -> the declared data file on disk
+    entry: the agent's dotted module name and the name of its function there
+    """
+
+    agent_path: Path
+    entry: tuple[str, str]
+    sources: dict[str, str] = field(default_factory=dict)
+    data: dict[str, Path] = field(default_factory=dict)
+
+
+def import_name(agent_path: Path) -> tuple[Path, str]:
+    """The folder that an agent's file is imported from and its dotted name there (packages have ``__init__.py``)."""
+    agent_path = agent_path.resolve()
+    root, parts = agent_path.parent, [re.sub(r"\W", "_", agent_path.stem)]
+    while (root / "__init__.py").is_file():
+        parts.insert(0, root.name)
+        root = root.parent
+    return root, ".".join(parts)
+
+
+def inline(agent_path: Path, extra_packages: frozenset[str] = frozenset()) -> Inlined:
+    """The sources that the agent in ``agent_path`` needs, its own included, ready to be embedded.
+
+    Args:
+        agent_path: a Python file. Its helpers lie beside it, or in packages beside it, or in this repo's ``connectx``.
+        extra_packages: third-party packages that may be imported besides ``PACKAGES``.
+
+    Raises:
+        Refused: with the file and line of everything that cannot be inlined faithfully.
+        OSError: a file cannot be read.
+    """
+    root, name = import_name(agent_path)
+    project = _Project(tuple(dict.fromkeys([root, agent_path.resolve().parent, PROJECT])), PACKAGES | extra_packages)
+    pending: dict[str, Path] = {name: agent_path.resolve()}
+    inlined = Inlined(agent_path, (name, ""))
+    refusals: list[Refusal] = []
+    done: set[str] = set()
+    while pending:
+        dotted, path = pending.popitem()
+        done.add(dotted)
+        key = dotted.replace(".", "/") + ("/__init__.py" if path.name == "__init__.py" or path.is_dir() else ".py")
+        try:
+            module = _Module(key, path, project)
+            inlined.sources[key] = module.rewritten()
+        except Refused as refused:
+            refusals += refused.refusals
+            continue
+        refusals += module.refusals
+        inlined.data |= module.data
+        if dotted == name:
+            inlined.entry = (name, _entry_name(module, refusals))
+        pending |= {wanted: where for wanted, where in module.wanted.items() if wanted not in done}
+    if refusals:
+        raise Refused(sorted(refusals))
+    return inlined
+
+
+def _entry_name(module: "_Module", refusals: list[Refusal]) -> str:
+    """The agent's name: ``agent`` where the module binds it, else its last function, which Kaggle would take."""
+    last = ""
+    bound: dict[str, ast.stmt] = {}
+    for statement in module.tree.body:
+        for node in ast.walk(statement) if isinstance(statement, (ast.If, ast.Try, ast.With)) else [statement]:
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                bound[node.name] = node
+                last = node.name if isinstance(node, ast.FunctionDef) else last
+            elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                bound |= {target.id: node for target in targets if isinstance(target, ast.Name)}
+            elif isinstance(node, (ast.Import, ast.ImportFrom)):
+                bound |= {alias.asname or alias.name: node for alias in node.names}
+    name = "agent" if "agent" in bound else last
+    if not name:
+        refusals.append(Refusal(module.path, 1, "no function agent(obs, config) is defined"))
+    elif isinstance(bound[name], (ast.AsyncFunctionDef, ast.ClassDef)):
+        refusals.append(Refusal(module.path, bound[name].lineno, "agent must be a plain function (def)"))
+    return name
+
+
+class _Project(NamedTuple):
+    """Where project modules are looked for."""
+
+    roots: tuple[Path, ...]
+    packages: frozenset[str]
+
+    def find(self, dotted: str) -> Path | None:
+        """The file of a project module, the folder of a package without ``__init__.py``, or None."""
+        for root in self.roots:
+            if root == PROJECT and dotted.split(".")[0] not in PROJECT_PACKAGES:
+                continue
+            base = root.joinpath(*dotted.split("."))
+            if (base / "__init__.py").is_file():
+                return base / "__init__.py"
+            if base.with_name(base.name + ".py").is_file():
+                return base.with_name(base.name + ".py")
+            if base.is_dir() and any(base.rglob("*.py")):
+                return base
+        return None
+
+
+def read_source(path: Path) -> str:
+    """A Python source as text: any declared encoding, no byte order mark, lines that end in a line feed."""
+    try:
+        with tokenize.open(path) as file:
+            text = file.read()
+    except (SyntaxError, UnicodeDecodeError) as fault:
+        raise Refused([Refusal(path, 1, f"not readable as Python source: {fault}")]) from None
+    if "\0" in text:
+        raise Refused([Refusal(path, 1 + text[: text.index("\0")].count("\n"), "a NUL character in the source")])
+    return text if text.endswith("\n") or not text else text + "\n"
+
+
+class _Module:
+    """One source file: what it imports and declares, what is refused in it, and its text as embedded."""
+
+    def __init__(self, key: str, path: Path, project: _Project):
+        self.key, self.path, self.project = key, path, project
+        self.text = "" if path.is_dir() else read_source(path)
+        try:
+            self.tree = ast.parse(self.text, str(path))
+        except SyntaxError as fault:
+            raise Refused([Refusal(path, fault.lineno or 1, f"syntax error: {fault.msg}")]) from None
+        self.lines = self.text.splitlines(keepends=True)
+        self.refusals: list[Refusal] = []
+        self.wanted: dict[str, Path] = {}
+        self.data: dict[str, Path] = {}
+        self.edits: list[tuple[int, int, str]] = []
+        self.names: dict[str, str] = {}  # what imports bind: "np" -> "numpy"
+        self._line_starts = [0]
+        for line in io.StringIO(self.text, newline="\n"):
+            self._line_starts.append(self._line_starts[-1] + len(line))
+        dead = _dead_nodes(self.tree)
+        self.nodes = [node for node in ast.walk(self.tree) if id(node) not in dead]
+        self._want_parents()
+        self._read_imports()
+        self._read_uses()
+
+    def refuse(self, node: ast.AST, reason: str) -> None:
+        self.refusals.append(Refusal(self.path, getattr(node, "lineno", 1), reason))
+
+    def rewritten(self) -> str:
+        text = self.text
+        for start, end, new in sorted(self.edits, reverse=True):
+            text = text[:start] + new + text[end:]
+        return text
+
+    @property
+    def package(self) -> list[str]:
+        return self.key.split("/")[:-1]
+
+    def _offset(self, line: int, column: int) -> int:
+        """Characters before a position that ast gives as (line from 1, byte in the line)."""
+        start = self._line_starts[line - 1]
+        rest = self.text[start : self._line_starts[line]]
+        return start + len(rest.encode()[:column].decode())
+
+    def _span(self, node) -> tuple[int, int]:
+        return self._offset(node.lineno, node.col_offset), self._offset(node.end_lineno, node.end_col_offset)
+
+    def _want_parents(self) -> None:
+        """A module's packages run before it, so they are embedded with it."""
+        for depth in range(1, len(self.package) + 1):
+            dotted = ".".join(self.package[:depth])
+            found = self.project.find(dotted)
+            if found is not None and found != self.path:
+                self.wanted[dotted] = found
+
+    def _read_imports(self) -> None:
+        forgiving = _forgiven_imports(self.tree)
+        for node in self.nodes:
+            if isinstance(node, ast.Import):
+                self._read_import(node, id(node) in forgiving)
+            elif isinstance(node, ast.ImportFrom):
+                self._read_import_from(node, id(node) in forgiving)
+
+    def _is_project(self, node: ast.stmt, dotted: str, forgiving: bool) -> bool:
+        """Whether ``dotted`` is a project module, which is then wanted. Refuses what is neither that nor known."""
+        top = dotted.split(".")[0]
+        local = self.project.find(top)
+        known = top in sys.stdlib_module_names or top in self.project.packages
+        if known and local is not None and local != self.path and not local.is_dir():
+            self.refuse(node, f"{local.name} beside the agent has the name of the module {top}: rename it")
+        elif not known and local is None and not forgiving:
+            reason = f"unknown package {top}: neither a module beside the agent nor one that Kaggle's judge is known to"
+            self.refuse(node, f"{reason} hold; --allow-package {top} if you know better")
+        if known or local is None:
+            return False
+        parts = dotted.split(".")
+        for depth in range(1, len(parts) + 1):
+            found = self.project.find(".".join(parts[:depth]))
+            if found is None:
+                self.refuse(node, f"no module {dotted} in {local.parent}")
+                break
+            self.wanted[".".join(parts[:depth])] = found
+        return True
+
+    def _read_import(self, node: ast.Import, forgiving: bool) -> None:
+        dots, statements, is_changed = "." * len(self.key.split("/")), [], False
+        for alias in node.names:
+            self.names[alias.asname or alias.name.split(".")[0]] = (
+                alias.name if alias.asname else alias.name.split(".")[0]
+            )
+            self._check_import(node, alias.name)
+            parent, _, last = alias.name.rpartition(".")
+            renamed = f" as {alias.asname}" if alias.asname else ""
+            if not self._is_project(node, alias.name, forgiving):
+                statements.append(f"import {alias.name}{renamed}")
+                continue
+            is_changed = True
+            if parent and not alias.asname:  # binds the top package, once the submodule is loaded
+                top = parent.split(".")[0]
+                statements += [f"from {dots}{parent} import {last} as {top}", f"from {dots} import {top}"]
+            else:
+                statements.append(f"from {dots}{parent} import {last}{renamed}")
+        if is_changed:
+            padding = " \\\n" * ((node.end_lineno or node.lineno) - node.lineno)
+            self.edits.append((*self._span(node), "; ".join(statements) + padding))
+
+    def _read_import_from(self, node: ast.ImportFrom, forgiving: bool) -> None:
+        base = node.module or ""
+        if node.level:
+            anchor = self.package[: len(self.package) - node.level + 1]
+            if node.level > len(self.package) + 1 or (node.level > 1 and not anchor and len(self.package) == 0):
+                return self.refuse(node, "a relative import from beyond the top of the agent's package")
+            base = ".".join([*anchor, *([node.module] if node.module else [])])
+        for alias in node.names:
+            self.names[alias.asname or alias.name] = f"{base}.{alias.name}"
+            self._check_import(node, f"{base}.{alias.name}")
+        self._check_import(node, base)
+        if base and not self._is_project(node, base, forgiving):
+            if node.level:
+                self.refuse(node, f"no module {base} in this package")
+            return
+        if any(alias.name == "*" for alias in node.names):
+            return self.refuse(node, f"a star import from the project module {base}: name what you import")
+        for alias in node.names:
+            dotted = f"{base}.{alias.name}".strip(".")
+            submodule = self.project.find(dotted)
+            if submodule is not None and submodule != self.path:
+                self.wanted[dotted] = submodule
+        if not node.level:
+            self._make_relative(node, base)
+
+    def _make_relative(self, node: ast.ImportFrom, base: str) -> None:
+        """Replaces what stands between ``from`` and ``import``."""
+        start, end = self._span(node)
+        words = re.compile(r"from\b(.*?)\bimport\b", re.DOTALL).match(self.text, start, end)
+        assert words is not None, ast.unparse(node)
+        gap = "\\\n" * words.group(1).count("\n")
+        self.edits.append((*words.span(1), f" {'.' * len(self.key.split('/'))}{base} {gap}"))
+
+    def _check_import(self, node: ast.stmt, dotted: str) -> None:
+        if self.key not in UNCHECKED and (reason := refused_import(dotted)):
+            self.refuse(node, reason)
+
+    def qualified(self, node: ast.AST) -> str:
+        """The dotted name that an expression stands for, by this module's imports; "" where that cannot be said."""
+        parts: list[str] = []
+        while isinstance(node, ast.Attribute):
+            parts.insert(0, node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name):
+            return ""
+        return ".".join([self.names.get(node.id, node.id), *parts])
+
+    def _read_uses(self) -> None:
+        own_names = _bound_names(self.nodes)
+        calls_of_data = {id(node.func) for node in self.nodes if isinstance(node, ast.Call)}
+        for node in self.nodes:
+            if isinstance(node, ast.Call):
+                self._strip_cache(node)
+                self._read_data_call(node)
+            elif (
+                isinstance(node, (ast.Name, ast.Attribute))
+                and id(node) not in calls_of_data
+                and self._is_read_data(node)
+            ):
+                self.refuse(node, 'read_data must be called where it is named: read_data("file")')
+            if self.key in UNCHECKED:
+                continue
+            reason = refused_use(node, self.qualified, own_names)
+            if reason:
+                self.refuse(node, reason)
+
+    def _strip_cache(self, call: ast.Call) -> None:
+        name = self.qualified(call.func).split(".")[-1]
+        if name not in NUMBA_DECORATORS:
+            return
+        for keyword in call.keywords:
+            if keyword.arg != "cache":
+                continue
+            if not isinstance(keyword.value, ast.Constant):
+                self.refuse(call, "cache= of a numba decorator must be a plain True or False")
+            elif keyword.value.value:
+                self.edits.append((*self._span(keyword.value), "False"))
+
+    def _is_read_data(self, node: ast.AST) -> bool:
+        return self.qualified(node) == "connectx.weights.read_data"
+
+    def _read_data_call(self, call: ast.Call) -> None:
+        """Notes the file that a ``read_data("name")`` declares."""
+        if not self._is_read_data(call.func):
+            return
+        name = call.args[0].value if len(call.args) == 1 and isinstance(call.args[0], ast.Constant) else None
+        if not isinstance(name, str):
+            return self.refuse(call, 'read_data takes one literal name, as in read_data("weights.npz")')
+        parts = [*self.package, *Path(name).parts]
+        file = self.path.parent / name
+        if Path(name).is_absolute() or ".." in parts:
+            self.refuse(call, f"the data file {name!r} must lie beside this source or in a folder below it")
+        elif not file.is_file():
+            self.refuse(call, f"the data file {file} does not exist")
+        else:
+            self.data["/".join(part for part in parts if part != ".")] = file
+
+
+def _is_main_test(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test) in (
+        "__name__ == '__main__'",
+        "'__main__' == __name__",
+    )
+
+
+def _is_typing_test(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")
+
+
+def _dead_nodes(tree: ast.Module) -> set[int]:
+    """The nodes that never run in a submission: bodies of ``if __name__ == "__main__"`` and ``if TYPE_CHECKING``."""
+    blocks = [node for node in ast.walk(tree) if _is_main_test(node) or _is_typing_test(node)]
+    bodies = [statement for block in blocks if isinstance(block, ast.If) for statement in block.body]
+    return {id(node) for statement in bodies for node in ast.walk(statement)}
+
+
+def _forgiven_imports(tree: ast.Module) -> set[int]:
+    """The imports inside a ``try`` that catches ImportError: the module lives without them."""
+
+    def catches(handler: ast.ExceptHandler) -> bool:
+        names = "Exception" if handler.type is None else ast.unparse(handler.type)
+        return bool(re.search(r"\b(ImportError|ModuleNotFoundError|Exception|BaseException)\b", names))
+
+    tries = [node for node in ast.walk(tree) if isinstance(node, ast.Try) and any(map(catches, node.handlers))]
+    return {id(node) for block in tries for statement in block.body for node in ast.walk(statement)}
+
+
+def _bound_names(nodes: list[ast.AST]) -> set[str]:
+    """Every name that the module binds itself anywhere other than by import."""
+
+    def names(node: ast.AST) -> Iterator[str]:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield node.name
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.arg):
+            yield node.arg
+
+    return {name for node in nodes for name in names(node)}

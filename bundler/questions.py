@@ -1,0 +1,149 @@
+"""Positions to ask an agent about: hard ones that every agent must survive, and a sample for comparing two agents."""
+
+import random
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from connectx.geometry import STANDARD, Geometry, geometry_of
+from connectx.position import Position
+
+QUICK = (0.2, 38.0)  # actTimeout and bank of questions that are about the answer, not the clock
+NODE_BUDGET = 300  # nodes a move when two agents are compared
+
+# The configurations of the sample, most of it Connect Four: others show what depends on the size.
+SAMPLE_GEOMETRIES = (
+    *(STANDARD,) * 14,
+    *(geometry_of(4, 5, 3), geometry_of(5, 4, 3), geometry_of(6, 6, 4), geometry_of(7, 8, 4)),
+    *(geometry_of(8, 7, 5), geometry_of(9, 9, 5)),
+)
+
+# The configurations that Kaggle's environment was seen to play, extremes included.
+ODD_GEOMETRIES = tuple(
+    geometry_of(*shape)
+    for shape in ((4, 5, 3), (5, 4, 3), (8, 9, 5), (9, 8, 5), (20, 20, 4), (2, 2, 2), (1, 7, 4), (6, 1, 4), (6, 7, 10))
+)
+
+
+class Question(NamedTuple):
+    """An observation and a configuration as Kaggle gives them, with the columns that a sound player would choose."""
+
+    name: str
+    obs: dict[str, Any]
+    config: dict[str, Any]
+    sound: frozenset[int] | None = None
+    plain: bool = False  # give plain dicts instead of Kaggle's Struct
+    is_optional: bool = False  # not what Kaggle asks today: a fault there is worth a note
+
+    @property
+    def legal(self) -> list[int]:
+        return [column for column in range(self.config["columns"]) if self.obs["board"][column] == 0]
+
+    def as_json(self) -> dict[str, Any]:
+        return {"obs": self.obs, "config": self.config, "plain": self.plain}
+
+    @property
+    def is_standard(self) -> bool:
+        return (self.config["rows"], self.config["columns"], self.config["inarow"]) == STANDARD[:3]
+
+
+def board_after(moves: Iterable[int], geometry: Geometry) -> list[int]:
+    """Kaggle's board, row by row from the top, after the columns were played from the empty board."""
+    board = [0] * geometry.cells
+    heights = [0] * geometry.columns
+    for ply, column in enumerate(moves):
+        row = geometry.rows - 1 - heights[column]
+        board[row * geometry.columns + column] = 1 + ply % 2
+        heights[column] += 1
+    return board
+
+
+def question(
+    name: str,
+    moves: Iterable[int],
+    geometry: Geometry = STANDARD,
+    clock: tuple[float, float] = QUICK,
+    sound: Iterable[int] | None = None,
+    plain: bool = False,
+    **options: Any,
+) -> Question:
+    """The question that the mover faces after ``moves``; ``clock`` is (actTimeout, bank) in seconds."""
+    played = list(moves)
+    obs = {
+        "board": board_after(played, geometry),
+        "mark": 1 + len(played) % 2,
+        "step": len(played),
+        "remainingOverageTime": clock[1],
+    }
+    config = {
+        "rows": geometry.rows,
+        "columns": geometry.columns,
+        "inarow": geometry.inarow,
+        "actTimeout": clock[0],
+        "timeout": 2,
+        "agentTimeout": 60,
+        "episodeSteps": 1000,
+        "runTimeout": 1200,
+    } | options
+    return Question(name, obs, config, None if sound is None else frozenset(sound), plain)
+
+
+def random_moves(randomness: random.Random, geometry: Geometry, plies: int) -> list[int]:
+    """Up to ``plies`` legal random moves from the empty board, fewer if the next would end the game or none is left."""
+    position, moves = Position.empty(geometry), list[int]()
+    while len(moves) < plies:
+        choices = [c for c in position.legal_columns() if c not in position.winning_columns()]
+        if not choices:
+            break
+        moves.append(randomness.choice(choices))
+        position = position.play(moves[-1])
+    return moves if not position.is_over() else moves[:-1]
+
+
+@lru_cache(maxsize=1)
+def late_positions() -> tuple[list[int], list[int]]:
+    """Two games on 7x6: one that has a single legal column left, with some room in it, and one with a single cell."""
+    randomness, one_column, one_cell = random.Random(1), list[int](), list[int]()
+    while not (one_column and one_cell):
+        moves = random_moves(randomness, STANDARD, STANDARD.cells - 1)
+        for length in range(30, len(moves) + 1):
+            position = Position.from_moves(moves[:length], STANDARD)
+            if len(position.legal_columns()) == 1 and length == STANDARD.cells - 1:
+                one_cell = moves[:length]
+            elif len(position.legal_columns()) == 1 and length < STANDARD.cells - 1:
+                one_column = moves[:length]
+    return one_column, one_cell
+
+
+def hard_questions(act_timeout: float, bank: float) -> list[Question]:
+    """What every agent must answer legally: the true clock first, then positions where naive code fails."""
+    one_column, one_cell = late_positions()
+    standard = [
+        question("first move, true clock", [], clock=(act_timeout, bank)),
+        question("later move, true clock", [3, 3, 3, 2], clock=(act_timeout, bank / 6)),
+        question("a win in one", [3, 0, 3, 0, 3, 0], sound=[3]),
+        question("a win in one, second seat", [6, 3, 0, 3, 0, 3, 5], sound=[3]),
+        question("a block", [3, 0, 3, 0, 3], sound=[3]),
+        question("a block of a row", [0, 0, 1, 1, 2], sound=[3]),
+        question("column 0 is full", [0] * 6),
+        question("the middle is full", [3] * 6),
+        question("one legal column", one_column),
+        question("the last move", one_cell),
+        question("plain dicts, not Kaggle's Struct", [3, 3], plain=True)._replace(is_optional=True),
+    ]
+    odd = [question(f"{g.rows} x {g.columns}, {g.inarow} in a row", [], g) for g in ODD_GEOMETRIES]
+    return standard + [asked._replace(is_optional=True) for asked in odd]
+
+
+def sample(count: int, seed: int = 7) -> list[Question]:
+    """``count`` different positions of random games, none of them over, with a node budget in place of the clock."""
+    randomness, questions, seen = random.Random(seed), list[Question](), set()
+    while len(questions) < count:
+        geometry = randomness.choice(SAMPLE_GEOMETRIES)
+        moves = random_moves(randomness, geometry, randomness.randrange(geometry.cells))
+        asked = question(f"position {len(questions)}", moves, geometry, (2.0, 60.0), nodeBudget=NODE_BUDGET)
+        key = (geometry, *asked.obs["board"])
+        if key not in seen:
+            seen.add(key)
+            questions.append(asked)
+    return questions

@@ -1,0 +1,74 @@
+"""A real restriction of the processor: a share of one core, by a control group or by stopping and continuing."""
+
+import contextlib
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+PERIOD = 10_000  # microseconds of a quota's period: short, so that a restricted process looks slow, not jerky
+CGROUPS = Path("/sys/fs/cgroup")
+
+
+def _own_group(controller: str) -> str:
+    """This process's group in the hierarchy of a version 1 controller, or in the unified one for ""."""
+    for line in Path("/proc/self/cgroup").read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controller in controllers.split(","):
+            return path.strip("/")
+    return ""
+
+
+class Restriction:
+    """Grants ``share`` of one core to jobs that are run with ``job``; a context manager.
+
+    kind: "a cgroup v2 quota", "a cgroup v1 quota", or "stopping and continuing it" where no group can be made.
+    """
+
+    def __init__(self, share: float):
+        self.share = share
+        self.kind = "stopping and continuing it"
+        self._group: Path | None = None
+
+    def __enter__(self) -> "Restriction":
+        quota = max(1000, int(self.share * PERIOD))
+        version_2 = (CGROUPS / _own_group(""), "a cgroup v2 quota", {"cpu.max": f"{quota} {PERIOD}"})
+        limits = {"cpu.cfs_period_us": str(PERIOD), "cpu.cfs_quota_us": str(quota)}
+        version_1 = (CGROUPS / "cpu" / _own_group("cpu"), "a cgroup v1 quota", limits)
+        for parent, kind, settings in (version_2, version_1):
+            if self._make(parent / f"preflight-{os.getpid()}", settings):
+                self.kind = kind
+                break
+        return self
+
+    def _make(self, group: Path, settings: dict[str, str]) -> bool:
+        """Makes a group with these settings; False, and nothing left behind, where this user or kernel cannot."""
+        try:
+            group.mkdir()
+        except OSError:
+            return False
+        try:
+            for name, value in settings.items():
+                if not (group / name).exists():
+                    raise FileNotFoundError(name)
+                (group / name).write_text(value)
+        except OSError:
+            group.rmdir()
+            return False
+        self._group = group
+        return True
+
+    def __exit__(self, *_: object) -> None:
+        for _attempt in range(50):  # a killed process leaves its group a moment later
+            if self._group is None:
+                return
+            with contextlib.suppress(OSError):
+                self._group.rmdir()
+                self._group = None
+            time.sleep(0.02)
+
+    @property
+    def job(self) -> dict[str, Any]:
+        """What the runner must be told."""
+        core = max(os.sched_getaffinity(0))
+        return {"core": core} | ({"cgroup": str(self._group)} if self._group else {"duty": self.share})
