@@ -17,18 +17,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+from typing import NamedTuple
 
 from rich.console import Console
 from tqdm import tqdm
 
-from arena.match import Setup, Task, check_concurrency, derived_seed, play_all, play_match
-from arena.openings import openings_for
+from arena.match import Match, Setup, Task, check_concurrency, derived_seed, play_all, play_match
+from arena.openings import Opening, openings_for
 from arena.referee import BANK, REFEREES, Fault, Game, Rules
 from arena.report import match_lines, match_table
 from arena.stats import Sprt
+from arena.store import Store
 from arena.worker import AgentSpec, resolve
 
 Agent = str | PathLike | Callable | AgentSpec
+STORE = Path("runs/arena.sqlite")
 FRESH = {"files": None, "always": True, "never": False}
 COURSE_CONFIG = {"rows": 6, "columns": 7, "inarow": 4}
 
@@ -188,6 +191,10 @@ def _add_setup(parser: argparse.ArgumentParser, referee: str) -> None:
     parser.add_argument("--fresh", choices=tuple(FRESH), default="files", help="who is loaded anew for each game")
 
 
+def _add_store(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--store", type=Path, default=STORE, metavar="FILE", help=f"where results are kept ({STORE})")
+
+
 def _setup(options: argparse.Namespace, specs: Sequence[AgentSpec]) -> Setup:
     referee = options.referee
     if referee == "auto":
@@ -238,6 +245,7 @@ def _match_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--openings", type=Path, metavar="FILE", help="one a line, columns from 0, such as 3342")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of openings and agents (1)")
+    _add_store(parser)
     _add_setup(parser, referee="auto")
     return parser
 
@@ -250,21 +258,46 @@ def _match(arguments: Sequence[str], parser: argparse.ArgumentParser) -> None:
     specs = resolve(options.agent1), resolve(options.agent2)
     setup = _setup(options, specs)
     openings = openings_for(setup.rules.geometry, options.openings, options.pairs, options.seed)
-    with tqdm(total=2 * options.pairs, unit="game", delay=2, leave=False, disable=_quiet()) as bar:
-        match = play_match(
-            *specs,
-            setup,
-            openings,
-            options.pairs,
-            options.seed,
-            options.concurrency,
-            sprt,
-            on_game=lambda task, game: bar.update() and None,
-        )
-    console = Console(width=None if sys.stdout.isatty() else 140)
+    plan = Plan(openings, options.pairs, options.seed, options.concurrency, sprt)
+    console = _console()
+    with Store(options.store) as store:
+        match = _play_stored(specs, setup, plan, store, console)
     console.print(match_table(match))
     for line in match_lines(match, sprt):
         console.print(line, highlight=False, soft_wrap=True)
+
+
+class Plan(NamedTuple):
+    """How many games of a match are played, and from where."""
+
+    openings: Sequence[Opening]
+    pairs: int
+    seed: int
+    concurrency: int
+    sprt: Sprt | None = None
+
+
+def _play_stored(specs: tuple[AgentSpec, AgentSpec], setup: Setup, plan: Plan, store: Store, console: Console) -> Match:
+    """Plays those games of a match that the store has not got."""
+    number = store.match_id(*specs, setup, plan.openings, plan.seed)
+    known = {index: game for index, game in store.games(number).items() if index < 2 * plan.pairs}
+    if known:
+        console.print(f"{len(known)} of {2 * plan.pairs} games were known", highlight=False)
+
+    def on_game(task: Task, game: Game) -> None:
+        store.add(number, task, game)
+        bar.update()
+
+    total = 2 * plan.pairs - len(known)
+    with tqdm(total=total, unit="game", delay=2, leave=False, disable=_quiet()) as bar:
+        return play_match(
+            *specs, setup, plan.openings, plan.pairs, plan.seed, plan.concurrency, plan.sprt, known, on_game
+        )
+
+
+def _console() -> Console:
+    """Standard output; wide enough for our tables where it is no terminal."""
+    return Console(width=None if sys.stdout.isatty() else 140)
 
 
 def _sprt(elos: Sequence[float] | None) -> Sprt | None:

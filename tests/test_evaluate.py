@@ -102,6 +102,7 @@ def test_command_line(tmp_path):
         "match leftmost random --sprt 20 0",
         "match leftmost random --sprt 0",
         "match leftmost random --openings missing",
+        "match leftmost random --store evaluate.py",
     ],
 )
 def test_bad_input_gives_one_line_and_code_2(arguments, capsys):
@@ -114,7 +115,8 @@ def test_bad_input_gives_one_line_and_code_2(arguments, capsys):
 
 def test_match_command(tmp_path, capsys):
     (tmp_path / "openings").write_text("33\n3324\n")
-    main(f"match random leftmost --pairs 30 --openings {tmp_path / 'openings'} --sprt 0 50 --seed 2".split())
+    arguments = f"match random leftmost --pairs 30 --openings {tmp_path / 'openings'} --sprt 0 50 --seed 2"
+    main([*arguments.split(), "--store", str(tmp_path / "store")])
     out = capsys.readouterr().out
     assert "random v leftmost: " in out and "H0 accepted" in out and "leftmost is stronger" in out
 
