@@ -148,10 +148,15 @@ def _register(agent: Callable) -> AgentSpec:
     return AgentSpec("callable", key, label)
 
 
+def callable_of(spec: AgentSpec) -> Callable:
+    """The callable that a spec of kind "callable" stands for."""
+    return _callables[spec.target]
+
+
 def load(spec: AgentSpec) -> Callable:
     """The agent's function. Whatever its code raises passes through."""
     if spec.kind == "callable":
-        return _callables[spec.target]
+        return callable_of(spec)
     if spec.kind == "ours":
         return importlib.import_module(spec.target).agent
     if spec.kind == "kaggle":

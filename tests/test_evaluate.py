@@ -96,6 +96,13 @@ def test_command_line(tmp_path):
         "leftmost random --bank -1",
         "leftmost random --referee mine",
         "leftmost random --what",
+        "match leftmost",
+        "match leftmost nobody",
+        "match leftmost random --pairs 0",
+        "match leftmost random --sprt 20 0",
+        "match leftmost random --sprt 0",
+        "match leftmost random --openings missing",
+        "match leftmost random --store evaluate.py",
     ],
 )
 def test_bad_input_gives_one_line_and_code_2(arguments, capsys):
@@ -103,7 +110,15 @@ def test_bad_input_gives_one_line_and_code_2(arguments, capsys):
         main(arguments.split())
     captured = capsys.readouterr()
     assert stop.value.code == 2 and captured.out == ""
-    assert captured.err.startswith("evaluate.py: ") and captured.err.count("\n") == 1
+    assert captured.err.startswith("evaluate.py") and captured.err.count("\n") == 1
+
+
+def test_match_command(tmp_path, capsys):
+    (tmp_path / "openings").write_text("33\n3324\n")
+    arguments = f"match random leftmost --pairs 30 --openings {tmp_path / 'openings'} --sprt 0 50 --seed 2"
+    main([*arguments.split(), "--store", str(tmp_path / "store")])
+    out = capsys.readouterr().out
+    assert "random v leftmost: " in out and "H0 accepted" in out and "leftmost is stronger" in out
 
 
 def test_parse_config():
