@@ -209,7 +209,7 @@ def check(
     with stage(limits, runner) as place:
         report.figures["kaggle_environments"] = runner.hello["kaggle"]
         main = _unpack(path.name, content, place.root / "agent", limits, report)
-        if main is None or not _static_check(main.read_bytes(), report):
+        if main is None or not _static_check(main.read_bytes(), main.name, report):
             return report
         place.seal()
         if not _check_replies(place, main, report):
@@ -248,7 +248,7 @@ def _unpack(name: str, content: bytes, folder: Path, limits: Limits, report: Rep
     return folder / "main.py"
 
 
-def _static_check(content: bytes, report: Report) -> bool:
+def _static_check(content: bytes, main_name: str, report: Report) -> bool:
     """Whether the text compiles as Kaggle reads it; says what stands at the top level."""
     faults = {
         content.startswith(b"\xef\xbb\xbf"): "begins with a byte order mark, which Kaggle's loader does not skip",
@@ -260,6 +260,7 @@ def _static_check(content: bytes, report: Report) -> bool:
             return False
     try:
         tree = ast.parse(content.decode("utf-8"))
+        compile(content.decode("utf-8"), main_name, "exec", dont_inherit=True)  # finds more than the parser does
     except UnicodeDecodeError as fault:
         report.add("text", "reject", f"is not UTF-8: {fault}")
         return False

@@ -154,6 +154,8 @@ def job_game(job, progress):
 
     env = make("connectx", configuration=job["config"])
     env.specification.observation["remainingOverageTime"]["default"] = job["bank"]
+    for seat in (0, 1):
+        env.__dict__.pop(f"__state_schema_{seat}", None)  # made from the specification once more, at the reset
     progress("game")
     steps = env.run([agent(given) for given in job["agents"]])
     logs = [[entry[seat] for entry in env.logs if len(entry) > seat and entry[seat]] for seat in (0, 1)]
