@@ -1,23 +1,16 @@
 """The pre-flight's verdicts on a corpus of small agents, beside those of Kaggle's own environment."""
 
-import io
 import json
 import os
 import re
 import subprocess
 import sys
-import tarfile
-import zipfile
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-from bundler.preflight import Limits, Runner, check, first_bindings
-from bundler.questions import hard_questions, late_positions, sample
-from bundler.restrict import Restriction
-from connectx.geometry import STANDARD
-from connectx.position import Position
+from bundler.preflight import Limits, Runner, check
 
 CORPUS = Path(__file__).with_name("corpus") / "files"
 
