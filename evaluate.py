@@ -25,9 +25,10 @@ from tqdm import tqdm
 from arena.match import Match, Setup, Task, check_concurrency, derived_seed, play_all, play_match
 from arena.openings import Opening, openings_for
 from arena.referee import BANK, REFEREES, Fault, Game, Rules
-from arena.report import match_lines, match_table
+from arena.report import cross_table, ladder_table, match_lines, match_table
 from arena.stats import Sprt
 from arena.store import Store
+from arena.tournament import Tournament, pairings, participants
 from arena.worker import AgentSpec, resolve
 
 Agent = str | PathLike | Callable | AgentSpec
@@ -207,7 +208,7 @@ def _rounds_parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="evaluate.py",
         description="Lets two agents play and counts wins and faults, as Kaggle's course does.",
-        epilog="More: evaluate.py match --help",
+        epilog="More: evaluate.py match --help, evaluate.py tournament --help",
     )
     parser.add_argument("agent1", help="a name in agents/, one of Kaggle's, or a file")
     parser.add_argument("agent2")
@@ -308,7 +309,47 @@ def _sprt(elos: Sequence[float] | None) -> Sprt | None:
     return Sprt(*elos)
 
 
-COMMANDS = {"match": (_match_parser, _match)}
+def _tournament_parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="evaluate.py tournament", description="Plays agents against each other and rates them.")
+    parser.add_argument("agents", nargs="+", help="names, files, or folders of files")
+    parser.add_argument("--gauntlet", action="store_true", help="only the first agent plays, against each other one")
+    parser.add_argument("--pairs", type=int, default=10, metavar="N", help="pairs of games in each match (10)")
+    parser.add_argument("--anchor", metavar="NAME", help="whose Elo is 0 (the last agent)")
+    parser.add_argument("--openings", type=Path, metavar="FILE", help="one a line, columns from 0, such as 3342")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of openings and agents (1)")
+    _add_store(parser)
+    _add_setup(parser, referee="auto")
+    return parser
+
+
+def _tournament(arguments: Sequence[str], parser: argparse.ArgumentParser) -> None:
+    options = parser.parse_args(arguments)
+    if options.pairs < 1:
+        raise ValueError(f"--pairs should be at least 1, not {options.pairs}")
+    specs = participants(options.agents)
+    anchor = options.anchor or specs[-1].label
+    if anchor not in [spec.label for spec in specs]:
+        raise ValueError(f"--anchor {anchor!r} is not one of the agents")
+    setup = _setup(options, specs)
+    openings = openings_for(setup.rules.geometry, options.openings, options.pairs, options.seed)
+    plan = Plan(openings, options.pairs, options.seed, options.concurrency)
+    console, matches = _console(), []
+    with Store(options.store) as store:
+        for first, second in pairings(specs, options.gauntlet):
+            match = _play_stored((first, second), setup, plan, store, console)
+            matches.append(match)
+            tally = match.side(0).tally
+            console.print(f"{first.label} v {second.label}: {tally.wins} {tally.draws} {tally.losses}", highlight=False)
+    _print_ladder(Tournament(matches, [(m.first.label, m.second.label) for m in matches]), anchor, console)
+
+
+def _print_ladder(tournament: Tournament, anchor: str, console: Console) -> None:
+    ladder = tournament.ladder(anchor)
+    console.print(ladder_table(ladder, anchor))
+    console.print(cross_table(tournament, [line.name for line in ladder]))
+
+
+COMMANDS = {"match": (_match_parser, _match), "tournament": (_tournament_parser, _tournament)}
 
 
 def main(argv: Sequence[str] | None = None) -> None:

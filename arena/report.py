@@ -1,11 +1,13 @@
 """Results for people: tables for the terminal."""
 
 from collections import Counter
+from collections.abc import Sequence
 
 from rich.table import Table
 
 from arena.match import Match, Side
 from arena.stats import Estimate, Sprt, estimate, verdict
+from arena.tournament import Standing, Tournament
 
 SEATS = ("moving first", "moving second")
 
@@ -69,3 +71,52 @@ def match_lines(match: Match, sprt: Sprt | None = None, within: float = 20.0) ->
     if names[0] == names[1]:
         names = [f"{names[0]} (first named)", f"{names[1]} (second named)"]
     return [*lines, verdict(counts, names[0], names[1], within)]
+
+
+def ladder_table(standings: Sequence[Standing], anchor: str) -> Table:
+    """Agents by Elo with 95% intervals, their share of the points, also by seat."""
+    table = Table(title=f"Elo, {anchor} = {standings_elo(standings, anchor):g}")
+    for name in (
+        "rank",
+        "agent",
+        "Elo",
+        "95% interval",
+        "games",
+        "points",
+        "as first",
+        "as second",
+        "forfeits",
+        "worst s",
+    ):
+        table.add_column(name, justify="left" if name == "agent" else "right")
+    for rank, line in enumerate(standings, 1):
+        elo, low, high, games = line.rating
+        table.add_row(
+            str(rank),
+            line.name,
+            f"{elo:.0f}",
+            "anchor" if line.name == anchor else f"{low:.0f} to {high:.0f}",
+            str(games),
+            *(f"{share:.1%}" for share in (line.score, line.as_first, line.as_second)),
+            str(line.forfeits),
+            f"{line.worst_seconds:.2f}",
+        )
+    return table
+
+
+def standings_elo(standings: Sequence[Standing], name: str) -> float:
+    """An agent's Elo."""
+    return next(line.rating.elo for line in standings if line.name == name)
+
+
+def cross_table(tournament: Tournament, names: Sequence[str]) -> Table:
+    """Share of the points of the agent on the left against the one above, in per cent."""
+    cells = tournament.crosstable()
+    table = Table(title="points of row against column, %")
+    table.add_column("agent")
+    for number in range(1, len(names) + 1):
+        table.add_column(str(number), justify="right")
+    for number, name in enumerate(names, 1):
+        row = [f"{100 * cells[name, other][0]:.0f}" if (name, other) in cells else "" for other in names]
+        table.add_row(f"{number} {name}", *row)
+    return table
