@@ -7,7 +7,8 @@ blog.gamesolver.org; claim-even is Allis' rule, "A Knowledge-based Approach of C
 - Only moves that do not lose at once are generated, and all children of a node are made together, one a lane of short
   loops without branches, which compile to vector instructions. A child that has lost whatever it replies decides its
   parent; it is never entered. Every child's table entry is read before any child is entered.
-- Moves are tried by the number of winning spots that they leave, less a penalty for a stone under an own one.
+- Moves are tried by the number of winning spots that they leave, less a penalty for a stone under an own one; those on
+  rows that zugzwang favours, and a forced reply, count a little more (7% fewer nodes).
 - The table holds facts on positions, as intervals, which stay true over all calls. Mirrored positions share an entry.
 """
 
@@ -71,6 +72,7 @@ def kernel_for(geometry: Geometry, table_bits: int):
     wide_start = 2 << deep_bits
     last_wide, last_stored = cells - DEEP_EMPTY - 1, cells - BARE_EMPTY
     span = (cells + 1) // 2  # no score is larger
+    even_rows = sum(bottom << row for row in range(1, rows, 2))
 
     @njit
     def run(jobs, job_count, state, frames, table, node_limit):
@@ -134,6 +136,7 @@ def kernel_for(geometry: Geometry, table_bits: int):
                 moves &= theirs
             base = key_of(position ^ mask, mask)  # a move's bit added gives the child's key
             mirror_base = key_of(mirror_position ^ mirror_mask, mirror_mask)
+            good_rows = even_rows if ply & 1 else board ^ even_rows  # where a threat gains by zugzwang
             won = pending = 0
             for lane in range(lanes):
                 bits = (moves >> lane * stride) & column_bits
@@ -146,7 +149,8 @@ def kernel_for(geometry: Geometry, table_bits: int):
                 replies = child_playable & ~(spots >> 1) & (threats if threats != 0 else -1)
                 lost = (replies == 0) | ((threats & (threats - 1)) != 0)
                 won |= move if lost else 0
-                score = 64 + 2 * popcount(spots) - (2 if (move << 1) & mine else 0)
+                score = 256 + 8 * popcount(spots) + popcount(spots & good_rows)
+                score += (4 if threats else 0) - (24 if (move << 1) & mine else 0)
                 order = (((score << LANE_BITS) + columns - abs(2 * lane + 1 - columns)) << LANE_BITS) + lane
                 frames[row + at_spots + lane] = spots
                 frames[row + lane] = order
