@@ -49,8 +49,8 @@ def exact_move(position: Position, budget: Budget) -> int:
         exact = all(value is None or value.exact for value in values)
         return [None if value is None else value.low for value in values] if exact and SWINDLE else None
 
-    values = solver.analyse(position, budget.part(SOLVER_SHARE.get(position.geometry, OTHER_SOLVER_SHARE)))
-    if any(value is not None and value.result is None for value in values):
+    values = solver.best_moves(position, budget.part(SOLVER_SHARE.get(position.geometry, OTHER_SOLVER_SHARE)))
+    if sign(max(v.low for v in values if v is not None)) != sign(max(v.high for v in values if v is not None)):
         return best_proven(position, values, budget)
     return choose(position, [None if value is None else value.low for value in values], replies, budget)
 

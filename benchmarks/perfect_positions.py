@@ -35,7 +35,7 @@ def near_perfect_choice(solver: Solver):
     def choose(rng: random.Random, position: Position, columns: list[int]) -> int:
         if position.ply < 8 or rng.random() < ERROR_SHARE:
             return rng.choice(columns)
-        values = solver.analyse(position)
+        values = solver.best_moves(position)
         scores = {column: value.low for column in columns if (value := values[column]) is not None}
         return rng.choice([column for column in columns if scores[column] == max(scores.values())])
 
