@@ -1,7 +1,8 @@
 """What a submission does besides its agent: installs its modules, answers in time, and never answers nonsense.
 
-The builder copies this file as it is into every submission, so it uses the standard library alone. Each load makes a
-package name of its own: two submissions, or one against itself, share no state in one process.
+The builder copies this file as it is into every submission, where it runs in a namespace of its own, with the standard
+library alone. Each load makes a package name of its own: two submissions, or one against itself, share no state in one
+process, and what a load brought goes when its agent is dropped.
 
 The agent's code, its load included, runs in one thread of its own while the caller waits with a deadline. Python code,
 and compiled code that returns now and then or releases the interpreter's lock, can be outwaited this way; compiled
@@ -82,7 +83,10 @@ class Modules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if key not in self.data:
             raise FileNotFoundError(f"{key} is not embedded in this submission")
         digest, is_reduced, text = self.data[key]
-        packed = base64.b64decode(text)
+        try:
+            packed = base64.b64decode(text)
+        except ValueError:
+            packed = b""
         if hashlib.sha256(packed).hexdigest() != digest:
             raise ValueError(f"the embedded {key} is corrupt: its checksum differs")
         content = zlib.decompress(packed)

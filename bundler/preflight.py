@@ -100,7 +100,7 @@ class Runner:
         environment = {"PATH": os.defpath, "LANG": "C.UTF-8"}
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed in __exit__)
         self._process = subprocess.Popen(
-            [sys.executable, "-I", str(RUNNER), *([str(kaggle)] if kaggle else [])],
+            [sys.executable, "-IB", str(RUNNER), *([str(kaggle)] if kaggle else [])],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -167,7 +167,7 @@ class Stage:
         common = {
             "limit": self.limits.first_move + PATIENCE,
             "memory": self.limits.memory + self.runner.hello["memory"],
-            "folders": [str(self.root)],
+            "folders": [str(self.root), str(RUNNER)],
             "home": str(self.root / "home"),
             "cwd": str(self.root / "elsewhere"),
         }

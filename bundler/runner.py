@@ -48,6 +48,7 @@ def audit(allowed, seen):
 def load_source(job):
     """The agent as its author wrote it, imported with its folders on the path, as a function of (obs, config)."""
     import importlib
+    import inspect
 
     sys.path[:0] = job["paths"]
     package = type(sys)("source_under_test")  # lets a lone file use relative imports, as it may in a submission
@@ -55,7 +56,9 @@ def load_source(job):
     sys.modules["source_under_test"] = package
     name = job["module"] if "." in job["module"] else f"source_under_test.{job['module']}"
     function = getattr(importlib.import_module(name), job["function"])
-    return function
+    kinds = [parameter.kind for parameter in inspect.signature(function).parameters.values()]
+    count = 2 if inspect.Parameter.VAR_POSITIONAL in kinds else len(kinds)
+    return lambda obs, config: function(*(obs, config)[:count])
 
 
 def load(job):
