@@ -3,6 +3,7 @@
 In a notebook:      from evaluate import get_win_percentages
                     get_win_percentages(my_agent, "negamax", n_rounds=100)
 At a command line:  python evaluate.py minimax negamax --rounds 20
+                    python evaluate.py match minimax submissions/submission.py --sprt 0 20
 
 An agent is a name in agents/, a built-in name of Kaggle's, the path of a Python file, or (in Python) a callable.
 """
@@ -15,14 +16,24 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from os import PathLike
+from pathlib import Path
+from typing import NamedTuple
 
+from rich.console import Console
 from tqdm import tqdm
 
-from arena.match import Setup, Task, check_concurrency, derived_seed, play_all
+from arena.match import Match, Setup, Task, check_concurrency, derived_seed, play_all, play_match
+from arena.openings import Opening, openings_for
 from arena.referee import BANK, REFEREES, Fault, Game, Rules
+from arena.report import cross_table, ladder_table, match_lines, match_table
+from arena.stats import Sprt
+from arena.store import Store
+from arena.tournament import Tournament, pairings, participants
 from arena.worker import AgentSpec, resolve
 
-Agent = str | PathLike | Callable
+Agent = str | PathLike | Callable | AgentSpec
+STORE = Path("runs/arena.sqlite")
+FRESH = {"files": None, "always": True, "never": False}
 COURSE_CONFIG = {"rows": 6, "columns": 7, "inarow": 4}
 
 
@@ -167,35 +178,187 @@ def parse_config(text: str) -> dict:
     return config
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="evaluate.py", description="Lets two agents play and counts wins, losses and faults.")
+def _add_setup(parser: argparse.ArgumentParser, referee: str) -> None:
+    """The options that say how games are played. ``referee`` is the default."""
+    parser.add_argument("--config", type=parse_config, metavar="rows=6,columns=7,...", help="Kaggle's configuration")
+    parser.add_argument("--bank", type=float, default=BANK, metavar="SECONDS", help="time bank of a game (60)")
+    parser.add_argument(
+        "--referee",
+        choices=(*sorted(REFEREES), "auto"),
+        default=referee,
+        help="Kaggle's environment, our loop, or auto: Kaggle's for files, ours for names",
+    )
+    parser.add_argument("--concurrency", type=int, default=1, metavar="N", help="games at a time, each on its own core")
+    parser.add_argument("--fresh", choices=tuple(FRESH), default="files", help="who is loaded anew for each game")
+
+
+def _add_store(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--store", type=Path, default=STORE, metavar="FILE", help=f"where results are kept ({STORE})")
+
+
+def _setup(options: argparse.Namespace, specs: Sequence[AgentSpec]) -> Setup:
+    referee = options.referee
+    if referee == "auto":
+        referee = "kaggle" if any(spec.kind == "file" for spec in specs) else "fast"
+    check_concurrency(options.concurrency)
+    return Setup(Rules({**COURSE_CONFIG, **(options.config or {})}, options.bank), referee, FRESH[options.fresh])
+
+
+def _rounds_parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="evaluate.py",
+        description="Lets two agents play and counts wins and faults, as Kaggle's course does.",
+        epilog="More: evaluate.py match --help, evaluate.py tournament --help",
+    )
     parser.add_argument("agent1", help="a name in agents/, one of Kaggle's, or a file")
     parser.add_argument("agent2")
     parser.add_argument("--rounds", type=int, default=100, metavar="N", help="games; half with seats swapped (100)")
-    parser.add_argument("--config", type=parse_config, metavar="rows=6,columns=7,...", help="Kaggle's configuration")
-    parser.add_argument("--bank", type=float, default=BANK, metavar="SECONDS", help="time bank of a game (60)")
-    parser.add_argument("--referee", choices=sorted(REFEREES), default="kaggle", help="environment or loop")
-    parser.add_argument("--concurrency", type=int, default=1, metavar="N", help="games at a time, each on its own core")
-    parser.add_argument("--fresh", choices=("files", "always", "never"), default="files", help="loaded each game")
     parser.add_argument("--seed", type=int, metavar="N", help="of the agents' random generators; drawn if not given")
+    _add_setup(parser, referee="kaggle")
     return parser
 
 
-def main(argv: Sequence[str] | None = None) -> None:
-    parser = _parser()
-    options = parser.parse_args(argv)
-    try:
-        get_win_percentages(
-            options.agent1,
-            options.agent2,
-            options.rounds,
-            workers=options.concurrency,
-            config=options.config,
-            referee=options.referee,
-            fresh={"files": None, "always": True, "never": False}[options.fresh],
-            seed=options.seed,
-            bank=options.bank,
+def _rounds(arguments: Sequence[str], parser: argparse.ArgumentParser) -> None:
+    options = parser.parse_args(arguments)
+    specs = resolve(options.agent1), resolve(options.agent2)
+    setup = _setup(options, specs)
+    get_win_percentages(
+        *specs,
+        options.rounds,
+        workers=options.concurrency,
+        config=setup.rules.config,
+        referee=setup.referee,
+        fresh=setup.fresh,
+        seed=options.seed,
+        bank=options.bank,
+    )
+
+
+def _match_parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="evaluate.py match", description="Plays pairs of games from balanced openings and says who is stronger."
+    )
+    parser.add_argument("agent1", help="a name in agents/, one of Kaggle's, or a file")
+    parser.add_argument("agent2")
+    parser.add_argument("--pairs", type=int, default=50, metavar="N", help="pairs of games, seats swapped (50)")
+    parser.add_argument(
+        "--sprt", type=float, nargs=2, metavar=("ELO0", "ELO1"), help="stop when either difference is accepted"
+    )
+    parser.add_argument("--openings", type=Path, metavar="FILE", help="one a line, columns from 0, such as 3342")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of openings and agents (1)")
+    _add_store(parser)
+    _add_setup(parser, referee="auto")
+    return parser
+
+
+def _match(arguments: Sequence[str], parser: argparse.ArgumentParser) -> None:
+    options = parser.parse_args(arguments)
+    if options.pairs < 1:
+        raise ValueError(f"--pairs should be at least 1, not {options.pairs}")
+    sprt = _sprt(options.sprt)
+    specs = resolve(options.agent1), resolve(options.agent2)
+    setup = _setup(options, specs)
+    openings = openings_for(setup.rules.geometry, options.openings, options.pairs, options.seed)
+    plan = Plan(openings, options.pairs, options.seed, options.concurrency, sprt)
+    console = _console()
+    with Store(options.store) as store:
+        match = _play_stored(specs, setup, plan, store, console)
+    console.print(match_table(match))
+    for line in match_lines(match, sprt):
+        console.print(line, highlight=False, soft_wrap=True)
+
+
+class Plan(NamedTuple):
+    """How many games of a match are played, and from where."""
+
+    openings: Sequence[Opening]
+    pairs: int
+    seed: int
+    concurrency: int
+    sprt: Sprt | None = None
+
+
+def _play_stored(specs: tuple[AgentSpec, AgentSpec], setup: Setup, plan: Plan, store: Store, console: Console) -> Match:
+    """Plays those games of a match that the store has not got."""
+    number = store.match_id(*specs, setup, plan.openings, plan.seed)
+    known = {index: game for index, game in store.games(number).items() if index < 2 * plan.pairs}
+    if known:
+        console.print(f"{len(known)} of {2 * plan.pairs} games were known", highlight=False)
+
+    def on_game(task: Task, game: Game) -> None:
+        store.add(number, task, game)
+        bar.update()
+
+    total = 2 * plan.pairs - len(known)
+    with tqdm(total=total, unit="game", delay=2, leave=False, disable=_quiet()) as bar:
+        return play_match(
+            *specs, setup, plan.openings, plan.pairs, plan.seed, plan.concurrency, plan.sprt, known, on_game
         )
+
+
+def _console() -> Console:
+    """Standard output; wide enough for our tables where it is no terminal."""
+    return Console(width=None if sys.stdout.isatty() else 140)
+
+
+def _sprt(elos: Sequence[float] | None) -> Sprt | None:
+    if elos is None:
+        return None
+    if not elos[0] < elos[1]:
+        raise ValueError(f"--sprt takes the lower difference first, not {elos[0]:g} {elos[1]:g}")
+    return Sprt(*elos)
+
+
+def _tournament_parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="evaluate.py tournament", description="Plays agents against each other and rates them.")
+    parser.add_argument("agents", nargs="+", help="names, files, or folders of files")
+    parser.add_argument("--gauntlet", action="store_true", help="only the first agent plays, against each other one")
+    parser.add_argument("--pairs", type=int, default=10, metavar="N", help="pairs of games in each match (10)")
+    parser.add_argument("--anchor", metavar="NAME", help="whose Elo is 0 (the last agent)")
+    parser.add_argument("--openings", type=Path, metavar="FILE", help="one a line, columns from 0, such as 3342")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of openings and agents (1)")
+    _add_store(parser)
+    _add_setup(parser, referee="auto")
+    return parser
+
+
+def _tournament(arguments: Sequence[str], parser: argparse.ArgumentParser) -> None:
+    options = parser.parse_args(arguments)
+    if options.pairs < 1:
+        raise ValueError(f"--pairs should be at least 1, not {options.pairs}")
+    specs = participants(options.agents)
+    anchor = options.anchor or specs[-1].label
+    if anchor not in [spec.label for spec in specs]:
+        raise ValueError(f"--anchor {anchor!r} is not one of the agents")
+    setup = _setup(options, specs)
+    openings = openings_for(setup.rules.geometry, options.openings, options.pairs, options.seed)
+    plan = Plan(openings, options.pairs, options.seed, options.concurrency)
+    console, matches = _console(), []
+    with Store(options.store) as store:
+        for first, second in pairings(specs, options.gauntlet):
+            match = _play_stored((first, second), setup, plan, store, console)
+            matches.append(match)
+            tally = match.side(0).tally
+            console.print(f"{first.label} v {second.label}: {tally.wins} {tally.draws} {tally.losses}", highlight=False)
+    _print_ladder(Tournament(matches, [(m.first.label, m.second.label) for m in matches]), anchor, console)
+
+
+def _print_ladder(tournament: Tournament, anchor: str, console: Console) -> None:
+    ladder = tournament.ladder(anchor)
+    console.print(ladder_table(ladder, anchor))
+    console.print(cross_table(tournament, [line.name for line in ladder]))
+
+
+COMMANDS = {"match": (_match_parser, _match), "tournament": (_tournament_parser, _tournament)}
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    command = arguments[0] if arguments and arguments[0] in COMMANDS else None
+    make_parser, run = COMMANDS[command] if command else (_rounds_parser, _rounds)
+    parser = make_parser()
+    try:
+        run(arguments[1:] if command else arguments, parser)
     except ValueError as problem:
         parser.error(str(problem))
 

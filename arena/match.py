@@ -3,14 +3,18 @@
 import multiprocessing
 import os
 import signal
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
+from dataclasses import dataclass
 from hashlib import sha256
 from itertools import islice
 from typing import NamedTuple
 
+from arena.openings import Opening
 from arena.referee import REFEREES, Game, Rules, warm_up
+from arena.stats import Sprt, pentanomial
 from arena.worker import GRACE, AgentSpec, Worker, die_with_parent
 
 BATCH = {"kaggle": 2, "fast": 16}  # games sent to a slot at once: sending costs 0.5 ms, a fast game takes from 0.7 ms
@@ -155,3 +159,133 @@ def play_on(executor: Executor, tasks: Iterable[Task], concurrency: int, batch: 
             return
         for future in wait(under_way, return_when=FIRST_COMPLETED).done:
             yield from zip(under_way.pop(future), future.result(), strict=True)
+
+
+# A match of two agents
+
+
+class Tally(NamedTuple):
+    """Games of one agent, by result."""
+
+    wins: int
+    draws: int
+    losses: int
+
+
+class Side(NamedTuple):
+    """What one agent did in a match, in one seat."""
+
+    tally: Tally
+    faults: Counter  # by kind; those that did not end the game included
+    forfeits: int  # games lost by a fault
+    move_seconds: tuple[float, ...]  # of every call
+    bank_used: float  # seconds, in the game that used most
+
+
+@dataclass
+class Match:
+    """Two agents' games. Games 2k and 2k + 1 are a pair: one opening, begun by the first agent, then by the second."""
+
+    first: AgentSpec
+    second: AgentSpec
+    bank: float
+    games: dict[int, Game]
+
+    def pair_scores(self) -> list[float]:
+        """Points of the first agent in each complete pair, in order."""
+        pairs = sorted(number // 2 for number in self.games if number % 2 == 0 and number + 1 in self.games)
+        return [self.games[2 * pair].score + 1 - self.games[2 * pair + 1].score for pair in pairs]
+
+    @property
+    def counts(self) -> list[int]:
+        """Pentanomial counts of the complete pairs."""
+        return pentanomial(self.pair_scores())
+
+    def side(self, agent: int, seat: int | None = None) -> Side:
+        """Agent 0 or 1 in seat 0 (moves first) or 1, or in both."""
+        scores, faults, seconds, forfeits, bank = [], Counter[str](), [], 0, 0.0
+        for number, game in sorted(self.games.items()):
+            taken = agent ^ (number % 2)
+            if seat is not None and taken != seat:
+                continue
+            scores.append(game.score if taken == 0 else 1 - game.score)
+            own = [fault for fault in game.faults if fault.seat == taken]
+            faults.update(fault.kind for fault in own)
+            forfeits += sum(fault.fatal for fault in own)
+            seconds += [s for index, s in enumerate(game.seconds) if (game.opening + index) % 2 == taken]
+            bank = max(bank, self.bank - game.banks[taken])
+        tally = Tally(scores.count(1), scores.count(0.5), scores.count(0))
+        return Side(tally, faults, forfeits, tuple(seconds), bank)
+
+
+def pair_tasks(
+    first: AgentSpec, second: AgentSpec, openings: Sequence[Opening], pairs: int, seed: int
+) -> Iterator[Task]:
+    """The games of a match in order: of each pair, the one that ``first`` begins, then the one with seats swapped.
+
+    Openings are used in order and, if there are fewer than pairs, again from the start.
+    """
+    for pair in range(pairs):
+        opening = openings[pair % len(openings)]
+        for swapped in (0, 1):
+            number = 2 * pair + swapped
+            seeds = [derived_seed(seed, number, agent) for agent in (1, 2)]
+            players, order = ((second, first), seeds[::-1]) if swapped else ((first, second), seeds)
+            yield Task(number, players, opening, (order[0], order[1]))
+
+
+def play_match(
+    first: AgentSpec,
+    second: AgentSpec,
+    setup: Setup,
+    openings: Sequence[Opening],
+    pairs: int,
+    seed: int,
+    concurrency: int = 1,
+    sprt: Sprt | None = None,
+    known: Mapping[int, Game] | None = None,
+    on_game: Callable[[Task, Game], None] = lambda task, game: None,
+) -> Match:
+    """Plays up to ``pairs`` pairs, or until the SPRT accepts a hypothesis.
+
+    The SPRT looks at pairs in their order, not in that of their ends: short games would come first. So it stops at the
+    same pair however many games are played at a time; pairs beyond that one are left out of the match.
+
+    Args:
+        seed: of the agents' random generators; each game and agent gets its own from it.
+        known: games of this match played earlier; they are not played again.
+        on_game: called with each new game.
+    """
+    match = Match(first, second, setup.rules.bank, dict(known or {}))
+    tasks = (task for task in pair_tasks(first, second, openings, pairs, seed) if task.number not in match.games)
+    watch = _Watch(match, sprt)
+    if not watch.is_decided():
+        for task, game in play_all(tasks, setup, concurrency):
+            match.games[task.number] = game
+            on_game(task, game)
+            if watch.is_decided():
+                break
+    last = 2 * (watch.pairs if watch.is_decided() else pairs)
+    match.games = {number: game for number, game in match.games.items() if number < last}
+    return match
+
+
+class _Watch:
+    """Follows a match with a sequential test, along the pairs from the start without a gap."""
+
+    def __init__(self, match: Match, sprt: Sprt | None):
+        self.match = match
+        self.sprt = sprt
+        self.counts = [0] * 5
+        self.pairs = 0
+        self.answer: str | None = None
+
+    def is_decided(self) -> bool:
+        """Whether the test accepts a hypothesis after ``self.pairs`` pairs."""
+        games = self.match.games
+        while self.sprt and not self.answer and 2 * self.pairs in games and 2 * self.pairs + 1 in games:
+            points = games[2 * self.pairs].score + 1 - games[2 * self.pairs + 1].score
+            self.counts[int(2 * points)] += 1
+            self.pairs += 1
+            self.answer = self.sprt.accepted(self.counts)
+        return self.answer is not None

@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from arena.worker import Opaque, Reply, Worker
-from connectx.geometry import geometry_of
+from connectx.geometry import Geometry, geometry_of
 from connectx.position import has_line
 
 # What Kaggle fills into a configuration that leaves it out (connectx.json and schemas.json of kaggle-environments).
@@ -63,6 +63,10 @@ class Rules:
         for name, limit in (*((n, self.config[n]) for n in ("actTimeout", "runTimeout")), ("bank", self.bank)):
             if isinstance(limit, bool) or not isinstance(limit, int | float) or not limit >= 0:
                 raise ValueError(f"{name} should be a number of seconds, not {limit!r}")
+
+    @property
+    def geometry(self) -> Geometry:
+        return geometry_of(self.config["rows"], self.config["columns"], self.config["inarow"])
 
 
 class Fault(NamedTuple):
@@ -276,8 +280,7 @@ class _Board:
     """The cells as Kaggle shows them, the stones as bits to find lines in, and the heights of the columns."""
 
     def __init__(self, rules: Rules, opening: Sequence[int]):
-        config = rules.config
-        self.geometry = geometry_of(config["rows"], config["columns"], config["inarow"])
+        self.geometry = rules.geometry
         self.cells = bytearray(self.geometry.cells)
         self.heights = [0] * self.geometry.columns
         self.stones = [0, 0]

@@ -23,6 +23,7 @@ import io
 import json
 import os
 import random
+import re
 import signal
 import socket
 import struct
@@ -41,6 +42,7 @@ START_LIMIT = 60.0  # seconds for a bare interpreter to answer; it takes 0.03 on
 DETAIL = 500  # characters of a traceback or a repr that are kept
 REQUEST = struct.Struct("<IcIBd")
 REPLY = struct.Struct("<Idq")
+PARTNER = re.compile(r"(?P<base>\w+)(?=[@~])(?:@(?P<depth>[1-9]\d*))?(?:~(?P<percent>\d+(?:\.\d+)?))?")
 LENGTH = struct.Struct("<I")
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
@@ -52,8 +54,8 @@ class UnknownAgent(ValueError):
 class AgentSpec(NamedTuple):
     """Where an agent comes from. Plain strings, so that it can be compared, stored and sent to another process."""
 
-    kind: str  # "ours", "kaggle", "file" or "callable"
-    target: str  # module name, Kaggle's name, absolute path, or key into the registry of callables
+    kind: str  # "ours", "kaggle", "partner", "file" or "callable"
+    target: str  # module name, Kaggle's name, partner's name, absolute path, or key into the registry of callables
     label: str  # what tables call it
 
 
@@ -114,7 +116,7 @@ def kaggle_agents() -> dict[str, Callable]:
 
 
 def resolve(agent: str | os.PathLike | Callable | AgentSpec) -> AgentSpec:
-    """Finds an agent: a name of ours, a built-in name of Kaggle's, the path of a Python file, or a callable.
+    """Finds an agent: a name of ours or of Kaggle's, a sparring partner's, the path of a Python file, or a callable.
 
     Raises:
         UnknownAgent: it is none of these.
@@ -128,12 +130,18 @@ def resolve(agent: str | os.PathLike | Callable | AgentSpec) -> AgentSpec:
     text = os.fspath(agent)
     if os.path.isfile(text):
         return AgentSpec("file", os.path.abspath(text), text)
+    if parts := PARTNER.fullmatch(text):
+        base = resolve(parts["base"])
+        if base.kind == "file" or (parts["depth"] and base.target != "agents.minimax"):
+            raise UnknownAgent(f"{text!r}: only minimax has a depth, only named agents can be made to err")
+        return AgentSpec("partner", text, text)
     if text in our_agents():
         return AgentSpec("ours", f"agents.{text}", text)
     if text in kaggle_agents():
         return AgentSpec("kaggle", text, text)
     raise UnknownAgent(
-        f"no agent {text!r}: it is no file, and the names are {', '.join([*our_agents(), *kaggle_agents()])}"
+        f"no agent {text!r}: it is no file, and the names are {', '.join([*our_agents(), *kaggle_agents()])}, "
+        "minimax@DEPTH and NAME~PERCENT (of random moves)"
     )
 
 
@@ -148,14 +156,21 @@ def _register(agent: Callable) -> AgentSpec:
     return AgentSpec("callable", key, label)
 
 
+def callable_of(spec: AgentSpec) -> Callable:
+    """The callable that a spec of kind "callable" stands for."""
+    return _callables[spec.target]
+
+
 def load(spec: AgentSpec) -> Callable:
     """The agent's function. Whatever its code raises passes through."""
     if spec.kind == "callable":
-        return _callables[spec.target]
+        return callable_of(spec)
     if spec.kind == "ours":
         return importlib.import_module(spec.target).agent
     if spec.kind == "kaggle":
         return kaggle_agents()[spec.target]
+    if spec.kind == "partner":
+        return importlib.import_module("arena.partners").partner(spec.target)  # it imports this module
     return last_callable(spec.target)
 
 

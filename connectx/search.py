@@ -311,8 +311,10 @@ class Searcher:
             return result
         deepest = min(self.geometry.cells - position.ply, MAX_DEPTH, max_depth or MAX_DEPTH)
         for depth in range(1, deepest + 1):
+            started = time.perf_counter()
             result, completed = self._search_root(position, order, depth, budget, result)
-            if not completed or abs(result.score) > WIN:
+            # The next depth takes longer than this one did: it is not begun if it cannot end.
+            if not completed or abs(result.score) > WIN or budget.seconds_left() < time.perf_counter() - started:
                 break
             order.sort(key=lambda column: column != result.column)  # stable: the best leads the next iteration
         return result._replace(nodes=self.nodes)

@@ -96,6 +96,17 @@ def test_command_line(tmp_path):
         "leftmost random --bank -1",
         "leftmost random --referee mine",
         "leftmost random --what",
+        "match leftmost",
+        "match leftmost nobody",
+        "match leftmost random --pairs 0",
+        "match leftmost random --sprt 20 0",
+        "match leftmost random --sprt 0",
+        "match leftmost random --openings missing",
+        "match leftmost random --store evaluate.py",
+        "tournament leftmost",
+        "tournament leftmost leftmost",
+        "tournament leftmost random --anchor middle",
+        "tournament leftmost random --pairs 0",
     ],
 )
 def test_bad_input_gives_one_line_and_code_2(arguments, capsys):
@@ -103,7 +114,28 @@ def test_bad_input_gives_one_line_and_code_2(arguments, capsys):
         main(arguments.split())
     captured = capsys.readouterr()
     assert stop.value.code == 2 and captured.out == ""
-    assert captured.err.startswith("evaluate.py: ") and captured.err.count("\n") == 1
+    assert captured.err.startswith("evaluate.py") and captured.err.count("\n") == 1
+
+
+def test_match_command(tmp_path, capsys):
+    (tmp_path / "openings").write_text("33\n3324\n")
+    arguments = f"match random leftmost --pairs 30 --openings {tmp_path / 'openings'} --sprt 0 50 --seed 2"
+    main([*arguments.split(), "--store", str(tmp_path / "store")])
+    out = capsys.readouterr().out
+    assert "random v leftmost: " in out and "H0 accepted" in out and "leftmost is stronger" in out
+
+
+def test_tournament_command(tmp_path, capsys):
+    """Played once; the second time all games are known, and the table is the same."""
+    (tmp_path / "openings").write_text("33\n3324\n")
+    arguments = f"tournament one_step leftmost random --pairs 8 --openings {tmp_path / 'openings'}"
+    outputs = []
+    for _ in range(2):
+        main([*arguments.split(), "--store", str(tmp_path / "store")])
+        outputs.append(capsys.readouterr().out)
+    assert "Elo, random = 0" in outputs[0] and "1 one_step" in outputs[0] and "anchor" in outputs[0]
+    assert outputs[1].count("16 of 16 games were known") == 3
+    assert outputs[1].replace("16 of 16 games were known\n", "") == outputs[0]
 
 
 def test_parse_config():

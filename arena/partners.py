@@ -1,0 +1,54 @@
+"""Sparring partners of graded strength, made from agents by name.
+
+``minimax@4`` is minimax at a fixed depth of 4 plies, without a clock; ``NAME~10`` is any agent of ours or of Kaggle's
+that plays a random legal move 10% of the time; ``minimax@4~10`` is both.
+"""
+
+import random
+from collections.abc import Callable
+
+from arena.worker import PARTNER, UnknownAgent, load, resolve
+from connectx.clock import Budget
+from connectx.position import Position
+from connectx.search import Searcher
+
+
+def at_depth(depth: int) -> Callable:
+    """minimax, always to the same depth. Each game gets a new table, so that games repeat."""
+    last: Position | None = None
+    searcher: Searcher | None = None
+
+    def agent(obs, config):
+        nonlocal last, searcher
+        position = Position.from_observation(obs, config)
+        if searcher is None or last is None or position.geometry != last.geometry or position.ply <= last.ply:
+            searcher = Searcher(position.geometry)
+        last = position
+        return searcher.search(position, Budget(), max_depth=depth).column
+
+    return agent
+
+
+def with_errors(agent: Callable, percent: float) -> Callable:
+    """The agent, but for random legal moves in ``percent`` of all moves; they come from the global generator."""
+
+    def erring(obs, config):
+        if 100 * random.random() < percent:
+            return random.choice(Position.from_observation(obs, config).legal_columns())
+        return agent(obs, config)
+
+    return erring
+
+
+def partner(name: str) -> Callable:
+    """The agent that a partner's name describes.
+
+    Raises:
+        UnknownAgent: the name describes none.
+    """
+    parts = PARTNER.fullmatch(name)
+    if parts is None:
+        raise UnknownAgent(f"{name!r} is not NAME@DEPTH~PERCENT")
+    base, depth, percent = parts.groups()
+    agent = at_depth(int(depth)) if depth else load(resolve(base))
+    return with_errors(agent, float(percent)) if percent else agent

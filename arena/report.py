@@ -1,0 +1,122 @@
+"""Results for people: tables for the terminal."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from rich.table import Table
+
+from arena.match import Match, Side
+from arena.stats import Estimate, Sprt, estimate, verdict
+from arena.tournament import Standing, Tournament
+
+SEATS = ("moving first", "moving second")
+
+
+def signed(elo: float) -> str:
+    """An Elo difference as text: +12, -3, +inf."""
+    return f"{elo:+.0f}"
+
+
+def interval(result: Estimate) -> str:
+    """ "+55 [+28, +83]"; an end that the games do not bound is infinite."""
+    return f"{signed(result.elo)} [{signed(result.low)}, {signed(result.high)}]"
+
+
+def kinds(faults: Counter) -> str:
+    """ "2 timeout, 1 crash", or nothing."""
+    return ", ".join(f"{count} {kind}" for kind, count in faults.most_common())
+
+
+def match_table(match: Match) -> Table:
+    """Both agents, together and by seat: results, faults by kind, times and bank."""
+    table = Table(title=f"{match.first.label} v {match.second.label}: {len(match.games)} games")
+    table.add_column("agent")
+    table.add_column("seat")
+    for name in ("won", "drawn", "lost", "forfeits", "mean s", "worst s", "bank s"):
+        table.add_column(name, justify="right")
+    table.add_column("faults")
+    for agent, spec in enumerate((match.first, match.second)):
+        table.add_row(spec.label, "both", *_side_cells(match.side(agent)))
+        for seat, name in enumerate(SEATS):
+            table.add_row("", name, *_side_cells(match.side(agent, seat)), end_section=seat == 1)
+    return table
+
+
+def _side_cells(side: Side) -> list[str]:
+    seconds = side.move_seconds or (0.0,)
+    times = [sum(seconds) / len(seconds), max(seconds), side.bank_used]
+    return [*map(str, side.tally), str(side.forfeits), *(f"{time:.3f}" for time in times), kinds(side.faults)]
+
+
+def match_lines(match: Match, sprt: Sprt | None = None, within: float = 20.0) -> list[str]:
+    """What the pairs prove: Elo with interval, likelihood of superiority, SPRT, and plain words."""
+    counts = match.counts
+    if not sum(counts):
+        return ["no complete pair of games: nothing can be said"]
+    result = estimate(counts)
+    lines = [
+        f"Elo {interval(result)} (95%), likelihood of superiority {result.superiority:.1%}, "
+        f"pairs by points 0 to 2 in halves: {counts}"
+    ]
+    repeated = result.pairs - len({match.games[number].moves[: match.games[number].opening] for number in match.games})
+    if repeated > 0:
+        lines.append(f"{repeated} of {result.pairs} pairs repeat an opening: deterministic agents repeat the game too")
+    if sprt:
+        lower, upper = sprt.bounds
+        lines.append(
+            f"SPRT of {sprt.elo1:g} against {sprt.elo0:g} Elo: LLR {sprt.llr(counts):.2f} in "
+            f"({lower:.2f}, {upper:.2f}), {sprt.accepted(counts) or 'neither'} accepted"
+        )
+    names = [match.first.label, match.second.label]
+    if names[0] == names[1]:
+        names = [f"{names[0]} (first named)", f"{names[1]} (second named)"]
+    return [*lines, verdict(counts, names[0], names[1], within)]
+
+
+def ladder_table(standings: Sequence[Standing], anchor: str) -> Table:
+    """Agents by Elo with 95% intervals, their share of the points, also by seat."""
+    table = Table(title=f"Elo, {anchor} = {standings_elo(standings, anchor):g}")
+    for name in (
+        "rank",
+        "agent",
+        "Elo",
+        "95% interval",
+        "games",
+        "points",
+        "as first",
+        "as second",
+        "forfeits",
+        "worst s",
+    ):
+        table.add_column(name, justify="left" if name == "agent" else "right")
+    for rank, line in enumerate(standings, 1):
+        elo, low, high, games = line.rating
+        table.add_row(
+            str(rank),
+            line.name,
+            f"{elo:.0f}",
+            "anchor" if line.name == anchor else f"{low:.0f} to {high:.0f}",
+            str(games),
+            *(f"{share:.1%}" for share in (line.score, line.as_first, line.as_second)),
+            str(line.forfeits),
+            f"{line.worst_seconds:.2f}",
+        )
+    return table
+
+
+def standings_elo(standings: Sequence[Standing], name: str) -> float:
+    """An agent's Elo."""
+    return next(line.rating.elo for line in standings if line.name == name)
+
+
+def cross_table(tournament: Tournament, names: Sequence[str]) -> Table:
+    """Share of the points of the agent on the left against the one above, in per cent."""
+    cells = tournament.crosstable()
+    table = Table(title="points of row against column, %")
+    table.add_column("agent")
+    for number in range(1, len(names) + 1):
+        table.add_column(str(number), justify="right")
+    for number, name in enumerate(names, 1):
+        row = [f"{100 * cells[name, other][0]:.0f}" if (name, other) in cells else "" for other in names]
+        table.add_row(f"{number} {name}", *row)
+    return table

@@ -1,0 +1,265 @@
+"""What results prove: Elo differences with intervals, SPRT, ratings of many agents. Pure functions of counts.
+
+The unit is a pair: two games from one opening with the seats swapped, whose results depend on each other. Counts are
+pentanomial: ``counts[k]`` pairs gave the first agent k/2 points of 2, k = 0 .. 4.
+
+Intervals, likelihood of superiority and SPRT rest on one function, the likelihood ratio of the pentanomial (or any
+other bounded) distribution with a given mean, maximised over everything else: GSPRT as fishtest computes it (Van den
+Bergh, "A practical introduction to the GSPRT"), and the empirical likelihood of Owen 1988. Unlike the usual normal
+approximation it holds where all games are won: an interval then ends at infinity.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+
+PAIR_SCORES = (0.0, 0.25, 0.5, 0.75, 1.0)  # mean score of the two games
+Z95 = NormalDist().inv_cdf(0.975)
+LOGISTIC = 400 / math.log(10)  # Elo points in a natural unit of log odds
+FEWEST_DEVIATING = 5  # pairs unlike the commonest result that it takes to estimate a variance from a sample
+
+
+def elo_of(score: float) -> float:
+    """Elo difference that gives an expected score between 0 and 1; infinite at the ends."""
+    if score <= 0:
+        return -math.inf
+    return math.inf if score >= 1 else LOGISTIC * math.log(score / (1 - score))
+
+
+def score_of(elo: float) -> float:
+    """Expected score at an Elo difference."""
+    return 1 / (1 + math.exp(-elo / LOGISTIC))
+
+
+def pentanomial(pair_scores: Iterable[float]) -> list[int]:
+    """Counts of pairs, from the points (0 to 2) that the first agent made in each.
+
+    Raises:
+        ValueError: points that two games cannot give.
+    """
+    counts = [0] * 5
+    for points in pair_scores:
+        if points not in (0, 0.5, 1, 1.5, 2):
+            raise ValueError(f"two games give 0 to 2 points in halves, not {points!r}")
+        counts[int(2 * points)] += 1
+    return counts
+
+
+def mean_and_variance(counts: Sequence[float]) -> tuple[float, float]:
+    """Mean score of a game, and the variance of a pair's mean score.
+
+    Raises:
+        ValueError: there are no pairs.
+    """
+    pairs = sum(counts)
+    if pairs <= 0:
+        raise ValueError("there are no pairs of games to judge by")
+    mean = sum(n * a for n, a in zip(counts, PAIR_SCORES, strict=True)) / pairs
+    return mean, sum(n * (a - mean) ** 2 for n, a in zip(counts, PAIR_SCORES, strict=True)) / pairs
+
+
+def deviance(counts: Sequence[float], mean: float) -> float:
+    """Twice the log likelihood ratio of the best distribution there is and the best one with this mean score.
+
+    About chi-squared with one degree of freedom if ``mean`` is the truth. The best distribution with a given mean has
+    shares n_k / (1 + tilt (a_k - mean)); ``tilt`` is found by Newton's method, kept within its range by bisection.
+    Where it would leave the range, the rest of the mass lies on a result that never occurred: two wins or two losses.
+    """
+    pairs, (sample_mean, _) = sum(counts), mean_and_variance(counts)
+    if not 0 < mean < 1:
+        return 0.0 if mean == sample_mean else math.inf
+    terms = [(n / pairs, a - mean) for n, a in zip(counts, PAIR_SCORES, strict=True) if n]
+    tilt = _tilt(terms, -1 / (1 - mean), 1 / mean)
+    return max(0.0, 2 * pairs * sum(share * math.log(1 + tilt * offset) for share, offset in terms))
+
+
+def _tilt(terms: Sequence[tuple[float, float]], low: float, high: float) -> float:
+    """Where the falling function sum of share offset / (1 + tilt offset) is zero, or the end of its range."""
+    tilt = 0.0
+    for _ in range(60):
+        parts = [offset / (1 + tilt * offset) for _, offset in terms]
+        value = sum(share * part for (share, _), part in zip(terms, parts, strict=True))
+        slope = sum(share * part * part for (share, _), part in zip(terms, parts, strict=True))
+        low, high = (tilt, high) if value > 0 else (low, tilt)
+        following = tilt + value / slope if slope else tilt
+        if not low < following < high:
+            following = (low + high) / 2
+        if abs(following - tilt) <= 1e-13 * (1 + abs(tilt)):
+            break
+        tilt = following
+    return tilt
+
+
+class Estimate(NamedTuple):
+    """Elo difference of two agents with its 95% interval, and the likelihood that the first is stronger."""
+
+    elo: float
+    low: float
+    high: float
+    superiority: float
+    pairs: int
+
+
+def estimate(counts: Sequence[int]) -> Estimate:
+    """What the pairs say of the Elo difference. Raises ValueError if there are none."""
+    mean, _ = mean_and_variance(counts)
+    pairs = sum(counts)
+    z = Z95 + (Z95**3 + Z95) / (4 * pairs)  # Student's t to first order, for the variance is estimated too
+    low, high = 1 - _upper_end(counts[::-1], z * z), _upper_end(counts, z * z)
+    root = math.copysign(math.sqrt(deviance(counts, 0.5)), mean - 0.5)
+    return Estimate(elo_of(mean), elo_of(low), elo_of(high), NormalDist().cdf(root), pairs)
+
+
+def _upper_end(counts: Sequence[int], limit: float) -> float:
+    """The mean above the sample's at which the deviance reaches ``limit``; 1 if it never does.
+
+    Along the curve of best distributions, shares n_k / (1 + t a_k) scaled to 1 with t from 0 to -1, mean and deviance
+    are explicit. It ends early if no pair was won 2:0; from there on, mass moves to that result.
+    """
+    pairs = sum(counts)
+    if counts[4] == pairs:
+        return 1.0
+    terms = [(n / pairs, a) for n, a in zip(counts, PAIR_SCORES, strict=True) if n]
+    limit /= 2 * pairs
+    low, high = -1.0, 0.0
+    if not counts[4]:
+        logs = sum(share * math.log(1 - a) for share, a in terms)
+        if limit >= logs + math.log(sum(share / (1 - a) for share, a in terms)):
+            return 1 - math.exp(logs - limit)
+    for _ in range(60):
+        t = (low + high) / 2
+        scale = sum(share / (1 + t * a) for share, a in terms)
+        if math.log(scale) + sum(share * math.log(1 + t * a) for share, a in terms) > limit:
+            low = t
+        else:
+            high = t
+    return sum(share * a / (1 + high * a) for share, a in terms) / sum(share / (1 + high * a) for share, a in terms)
+
+
+class Sprt(NamedTuple):
+    """Wald's sequential test of H1, the difference is elo1, against H0, it is elo0.
+
+    ``alpha`` bounds the chance to accept H1 under H0, ``beta`` that to accept H0 under H1.
+    """
+
+    elo0: float
+    elo1: float
+    alpha: float = 0.05
+    beta: float = 0.05
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """At or below the first, H0 is accepted; at or above the second, H1."""
+        return math.log(self.beta / (1 - self.alpha)), math.log((1 - self.beta) / self.alpha)
+
+    def llr(self, counts: Sequence[int]) -> float:
+        """Log likelihood ratio of H1 to H0; 0 without pairs."""
+        if not sum(counts):
+            return 0.0
+        return (deviance(counts, score_of(self.elo0)) - deviance(counts, score_of(self.elo1))) / 2
+
+    def accepted(self, counts: Sequence[int]) -> str | None:
+        """ "H0", "H1", or None while neither is."""
+        llr, (lower, upper) = self.llr(counts), self.bounds
+        return "H1" if llr >= upper else "H0" if llr <= lower else None
+
+
+def verdict(counts: Sequence[int], first: str, second: str, within: float = 20.0) -> str:
+    """Plain words: who is stronger, that the difference is below ``within`` Elo, or how many more games it takes."""
+    result = estimate(counts)
+    if result.low > 0 or result.high < 0:
+        return f"{first if result.low > 0 else second} is stronger"
+    if -within < result.low and result.high < within:
+        return f"no difference within {within:g} Elo"
+    if math.isinf(result.high - result.low):
+        return f"not enough games: about {2 * max(result.pairs, 10)} more"
+    width = (result.high - result.low) / 2
+    target = max(abs(result.elo), within - abs(result.elo))  # the width at which one of the verdicts above is reached
+    more = result.pairs * ((width / target) ** 2 - 1)
+    return f"not enough games: about {max(2, 2 * math.ceil(more))} more"
+
+
+class Rating(NamedTuple):
+    """An agent's Elo with its 95% interval, relative to the anchor."""
+
+    elo: float
+    low: float
+    high: float
+    games: int
+
+
+def ratings(
+    pairings: Mapping[tuple[str, str], Sequence[int]], anchor: str, anchor_elo: float = 0.0
+) -> dict[str, Rating]:
+    """Elo of every agent by maximum likelihood over all pairings (Bradley and Terry 1952; a draw is half a win).
+
+    One drawn game is added to every pairing, so that an agent which wins all keeps a finite rating. Intervals take the
+    variance of the pairs as they fell (a sandwich estimator), or that of independent games without draws where too few
+    pairs deviate from the commonest result to estimate it.
+
+    Args:
+        pairings: pentanomial counts of each two agents that met, seen by the first.
+
+    Raises:
+        ValueError: the anchor did not play, or some agent is not connected with it by any chain of games.
+    """
+    names = sorted({name for pairing in pairings for name in pairing})
+    if anchor not in names:
+        raise ValueError(f"the anchor {anchor!r} has played no games")
+    cut_off = set(names) - _connected(pairings, anchor)
+    if cut_off:
+        raise ValueError(f"no games connect {', '.join(sorted(cut_off))} with the anchor {anchor!r}")
+    free = [name for name in names if name != anchor]
+    strengths, errors = _fit(pairings, {name: index for index, name in enumerate(free)})
+    table = {anchor: Rating(anchor_elo, anchor_elo, anchor_elo, _games(pairings, anchor))}
+    for name, strength, error in zip(free, strengths, errors, strict=True):
+        elo, margin = anchor_elo + LOGISTIC * strength, Z95 * LOGISTIC * error
+        table[name] = Rating(elo, elo - margin, elo + margin, _games(pairings, name))
+    return dict(sorted(table.items(), key=lambda item: -item[1].elo))
+
+
+def _games(pairings: Mapping[tuple[str, str], Sequence[int]], name: str) -> int:
+    pairs = 0
+    for pairing, counts in pairings.items():
+        if name in pairing:
+            pairs += sum(counts)
+    return 2 * pairs
+
+
+def _connected(pairings: Mapping[tuple[str, str], Sequence[int]], start: str) -> set[str]:
+    found, frontier = {start}, [start]
+    while frontier:
+        name = frontier.pop()
+        for pairing, counts in pairings.items():
+            if name in pairing and any(counts):
+                fresh = set(pairing) - found
+                found |= fresh
+                frontier.extend(fresh)
+    return found
+
+
+def _fit(pairings: Mapping[tuple[str, str], Sequence[int]], row: dict[str, int]) -> tuple[np.ndarray, np.ndarray]:
+    """Log odds of each free agent over the anchor (which has no row), and their standard errors; Newton's method."""
+    rows, games, scores, variances = [], [], [], []
+    for (first, second), counts in pairings.items():
+        mean, variance = mean_and_variance(counts)
+        rows.append([(name in row and name == first) - (name in row and name == second) for name in row])
+        games.append(2 * sum(counts) + 1)
+        scores.append((2 * sum(counts) * mean + 0.5) / games[-1])
+        variances.append(2 * variance if sum(counts) - max(counts) >= FEWEST_DEVIATING else 0.0)  # of a game
+    design, weight, score = np.array(rows, float), np.array(games, float), np.array(scores)
+    strengths = np.zeros(len(row))
+    for _ in range(100):
+        expected = 1 / (1 + np.exp(-design @ strengths))
+        information = design.T @ (design * (weight * expected * (1 - expected))[:, None])
+        step = np.linalg.solve(information, design.T @ (weight * (score - expected)))
+        strengths += np.clip(step, -1, 1)
+        if np.abs(step).max() < 1e-10:
+            break
+    each = np.where(np.array(variances) > 0, variances, expected * (1 - expected))
+    inverse = np.linalg.inv(information)
+    covariance = inverse @ (design.T @ (design * (weight * each)[:, None])) @ inverse
+    return strengths, np.sqrt(np.diag(covariance))

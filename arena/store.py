@@ -1,0 +1,182 @@
+"""Results in SQLite: every game with moves, times, seeds and versions, so that a killed run goes on where it was.
+
+A match is known by its key, a hash of all that decides its games: agents with the hashes of their files, configuration,
+bank, referee, openings and seed. The same match asked for again finds its games; more pairs or another SPRT add to
+them. Each game is committed as it ends; its number within the match is unique, so none can count twice.
+"""
+
+import json
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from arena.match import Match, Setup, Task
+from arena.openings import Opening, write_opening
+from arena.referee import Fault, Game
+from arena.worker import ROOT, AgentSpec, callable_of
+
+SCHEMA_VERSION = 1
+SCHEMA = """
+CREATE TABLE matches (
+    id INTEGER PRIMARY KEY,
+    key TEXT NOT NULL UNIQUE,
+    first TEXT NOT NULL, second TEXT NOT NULL,  -- JSON: kind, target, label, hash
+    config TEXT NOT NULL, bank REAL NOT NULL, referee TEXT NOT NULL, fresh TEXT NOT NULL, seed INTEGER NOT NULL,
+    versions TEXT NOT NULL, started TEXT NOT NULL
+);
+CREATE TABLE games (
+    match INTEGER NOT NULL REFERENCES matches, number INTEGER NOT NULL,  -- odd: the second agent moves first
+    moves TEXT NOT NULL, opening INTEGER NOT NULL, seeds TEXT NOT NULL,
+    rewards TEXT NOT NULL, statuses TEXT NOT NULL, ending TEXT NOT NULL, faults TEXT NOT NULL,
+    seconds TEXT NOT NULL, banks TEXT NOT NULL, finished TEXT NOT NULL,
+    PRIMARY KEY (match, number)
+) WITHOUT ROWID;
+"""
+
+
+class StoredMatch(NamedTuple):
+    """A match as the store knows it; ``hashes`` tell agents of one label apart."""
+
+    match: Match
+    hashes: tuple[str, str]
+    config: dict[str, Any]
+    referee: str
+    seed: int
+
+
+def fingerprint(spec: AgentSpec) -> str:
+    """A hash of what an agent's play follows from, as far as it can be seen.
+
+    Of a file its bytes; of an agent of ours or a sparring partner the sources of agents/ and connectx/ and the
+    weights; of Kaggle's the version of their package; of a callable its compiled code, but not what it refers to.
+    """
+    if spec.kind == "file":
+        return sha256(Path(spec.target).read_bytes()).hexdigest()
+    if spec.kind == "kaggle":
+        return sha256(f"{spec.target} {_version('kaggle-environments')}".encode()).hexdigest()
+    if spec.kind == "callable":
+        code = getattr(callable_of(spec), "__code__", None)
+        return sha256(code.co_code + repr(code.co_names).encode() if code else spec.target.encode()).hexdigest()
+    digest = sha256(spec.target.encode())
+    for folder in ("agents", "connectx"):
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.is_file() and path.suffix != ".pyc":
+                digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "absent"
+
+
+def _versions() -> dict[str, str]:
+    return {name: _version(name) for name in ("kaggle-environments", "numpy", "numba", "torch")}
+
+
+class Store:
+    """An SQLite file of matches. Use it in a ``with`` block.
+
+    Raises:
+        ValueError: the file is not such a store, or of another version.
+    """
+
+    def __init__(self, path: Path, create: bool = True):
+        if not create and not path.exists():
+            raise ValueError(f"there is no store {path}")
+        if create:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self.connection = sqlite3.connect(path, isolation_level=None, timeout=30)
+            self.connection.execute("PRAGMA journal_mode = WAL")  # survives SIGKILL; no wait for the disk at each game
+            self.connection.execute("PRAGMA synchronous = NORMAL")
+            self._check_version(path)
+        except sqlite3.Error as problem:
+            raise ValueError(f"{path} is not a store of results: {problem}") from None
+
+    def _check_version(self, path: Path) -> None:
+        self.connection.execute("BEGIN IMMEDIATE")
+        (found,) = self.connection.execute("PRAGMA user_version").fetchone()
+        (tables,) = self.connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if not tables:
+            for statement in SCHEMA.split(";"):
+                self.connection.execute(statement)
+            self.connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        self.connection.execute("COMMIT")
+        if tables and found != SCHEMA_VERSION:
+            raise ValueError(f"{path} is a store of version {found}, not {SCHEMA_VERSION}")
+
+    def __enter__(self) -> "Store":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.connection.close()
+
+    def match_id(
+        self, first: AgentSpec, second: AgentSpec, setup: Setup, openings: Sequence[Opening], seed: int
+    ) -> int:
+        """The number of the match, entered if it is new."""
+        agents = [json.dumps([*spec, fingerprint(spec)]) for spec in (first, second)]
+        rules = [
+            json.dumps(setup.rules.config, sort_keys=True),
+            setup.rules.bank,
+            setup.referee,
+            json.dumps(setup.fresh),
+        ]
+        decisive = [[spec.kind, spec.target, fingerprint(spec)] for spec in (first, second)]
+        key = sha256(json.dumps([decisive, rules, seed, list(map(write_opening, openings))]).encode()).hexdigest()
+        self.connection.execute(
+            "INSERT OR IGNORE INTO matches VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [key, *agents, *rules, seed, json.dumps(_versions()), _now()],
+        )
+        return self.connection.execute("SELECT id FROM matches WHERE key = ?", [key]).fetchone()[0]
+
+    def games(self, match: int) -> dict[int, Game]:
+        """The games of a match by number."""
+        rows = self.connection.execute("SELECT * FROM games WHERE match = ? ORDER BY number", [match])
+        return {row[1]: _game(row) for row in rows}
+
+    def add(self, match: int, task: Task, game: Game) -> None:
+        """Stores a game at once. A game that is there stays as it is: another process may play the same match."""
+        lists = [game.rewards, game.statuses, game.ending, game.faults, [round(s, 6) for s in game.seconds], game.banks]
+        self.connection.execute(
+            "INSERT OR IGNORE INTO games VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [match, task.number, write_opening(game.moves), game.opening, json.dumps(task.seeds)]
+            + [json.dumps(value) for value in lists]
+            + [_now()],
+        )
+
+    def matches(self) -> Iterator[StoredMatch]:
+        """Every match that has games, oldest first."""
+        columns = "id, first, second, config, bank, referee, seed"
+        for row in self.connection.execute(f"SELECT {columns} FROM matches ORDER BY id").fetchall():
+            number, first, second, config, bank, referee, seed = row
+            *first_spec, first_hash = json.loads(first)
+            *second_spec, second_hash = json.loads(second)
+            if games := self.games(number):
+                match = Match(AgentSpec(*first_spec), AgentSpec(*second_spec), bank, games)
+                yield StoredMatch(match, (first_hash, second_hash), json.loads(config), referee, seed)
+
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+def _game(row: Sequence[Any]) -> Game:
+    _, _, moves, opening, _, rewards, statuses, ending, faults, seconds, banks, _ = row
+    return Game(
+        tuple(int(column) for column in (moves.split(",") if "," in moves else moves)),
+        opening,
+        tuple(json.loads(rewards)),
+        tuple(json.loads(statuses)),
+        tuple(json.loads(seconds)),
+        tuple(json.loads(banks)),
+        tuple(Fault(*fault) for fault in json.loads(faults)),
+        json.loads(ending),
+    )

@@ -1,0 +1,94 @@
+"""Many agents: who meets whom, the crosstable, and a ladder over all games."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import NamedTuple
+
+from arena.match import Match
+from arena.stats import Rating, mean_and_variance, ratings
+from arena.worker import AgentSpec, UnknownAgent, resolve
+
+
+def participants(texts: Iterable[str]) -> list[AgentSpec]:
+    """Agents by name, by file, or by folder: every Python file in it.
+
+    Raises:
+        ValueError: an agent is unknown or given twice, a folder holds none, or there are fewer than two.
+    """
+    specs: list[AgentSpec] = []
+    for text in texts:
+        if Path(text).is_dir():
+            files = sorted(Path(text).glob("[!_]*.py"))
+            if not files:
+                raise UnknownAgent(f"folder {text!r} holds no Python file")
+            specs += map(resolve, files)
+        else:
+            specs.append(resolve(text))
+    twice = [spec.label for index, spec in enumerate(specs) if spec in specs[:index]]
+    if twice or len(specs) < 2:
+        raise ValueError(f"{twice[0]!r} is given twice" if twice else "a tournament takes at least two agents")
+    return specs
+
+
+def pairings(specs: Sequence[AgentSpec], gauntlet: bool = False) -> list[tuple[AgentSpec, AgentSpec]]:
+    """Each with each; or, in a gauntlet, the first with each other."""
+    return [(specs[0], spec) for spec in specs[1:]] if gauntlet else list(combinations(specs, 2))
+
+
+class Standing(NamedTuple):
+    """One line of the ladder."""
+
+    name: str
+    rating: Rating
+    score: float  # share of the points, 0 to 1
+    as_first: float  # the same of the games in which it moved first
+    as_second: float
+    forfeits: int
+    worst_seconds: float  # its longest move
+
+
+@dataclass
+class Tournament:
+    """Matches between named agents. ``names`` holds those of the first and second agent of each match."""
+
+    matches: Sequence[Match]
+    names: Sequence[tuple[str, str]]
+
+    def pentanomials(self) -> dict[tuple[str, str], list[int]]:
+        """Counts of pairs for each two agents that met, each two once, seen by the first of the key."""
+        table: dict[tuple[str, str], list[int]] = {}
+        for match, (first, second) in zip(self.matches, self.names, strict=True):
+            counts, key = match.counts, (first, second)
+            if (second, first) in table:
+                counts, key = counts[::-1], (second, first)
+            if any(counts):
+                table[key] = [a + b for a, b in zip(table.get(key, [0] * 5), counts, strict=True)]
+        return table
+
+    def crosstable(self) -> dict[tuple[str, str], tuple[float, int]]:
+        """(share of the points, games) of each agent against each that it met, over complete pairs."""
+        table = {}
+        for (first, second), counts in self.pentanomials().items():
+            share, games = mean_and_variance(counts)[0], 2 * sum(counts)
+            table[first, second], table[second, first] = (share, games), (1 - share, games)
+        return table
+
+    def ladder(self, anchor: str, anchor_elo: float = 0.0) -> list[Standing]:
+        """Agents by rating, the best first. Raises ValueError as ``stats.ratings`` does."""
+        rated = ratings(self.pentanomials(), anchor, anchor_elo)
+        return [self._standing(name, rating) for name, rating in rated.items()]
+
+    def _standing(self, name: str, rating: Rating) -> Standing:
+        points, games, forfeits, worst = [0.0, 0.0], [0, 0], 0, 0.0
+        for match, names in zip(self.matches, self.names, strict=True):
+            for agent in (0, 1):
+                for seat in (0, 1) if names[agent] == name else ():
+                    side = match.side(agent, seat)
+                    points[seat] += side.tally.wins + side.tally.draws / 2
+                    games[seat] += sum(side.tally)
+                    forfeits += side.forfeits
+                    worst = max(worst, *side.move_seconds, 0.0)
+        as_first, as_second = (p / max(g, 1) for p, g in zip(points, games, strict=True))
+        return Standing(name, rating, sum(points) / sum(games), as_first, as_second, forfeits, worst)

@@ -1,0 +1,388 @@
+"""Exact scores of positions and of moves: a null-window alpha-beta search with a transposition table.
+
+The kernel answers "is the score at least beta?" for a queue of jobs, one position each, and halves the interval of each
+job's score until it is exact. What makes it quick, in order of gain (the first ideas are those of Pons' tutorial,
+blog.gamesolver.org; claim-even is Allis' rule, "A Knowledge-based Approach of Connect-Four", 1988):
+
+- Only moves that do not lose at once are generated, and all children of a node are made together, one a lane of short
+  loops without branches, which compile to vector instructions. A child that has lost whatever it replies decides its
+  parent; it is never entered. Every child's table entry is read before any child is entered.
+- Moves are tried by the number of winning spots that they leave, less a penalty for a stone under an own one.
+- The table holds facts on positions, as intervals, which stay true over all calls. Mirrored positions share an entry.
+"""
+
+import time
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from connectx.geometry import Geometry
+from connectx.jit import COMPILED, int_array, njit, plain, popcount
+from connectx.position import Position, key_of, mirror_bits, winning_spots
+
+HASH_FACTOR = 0x1E3779B97F4A7C15  # odd, so that multiplication modulo a power of two loses no key
+BOUND_BITS = 6  # a bound of a score: at most 63 cells fit a word, so 0 <= score + 32 < 64
+BOUND_MASK = (1 << BOUND_BITS) - 1
+LANE_BITS = 6  # a column's number in the order of the moves
+LANE_MASK = (1 << LANE_BITS) - 1
+# The table has two parts, in buckets of two entries. Most nodes are deep; if their part fits the processor's second
+# cache (2 MB), the search is 3 times as fast as with one part of 32 MB. The few nodes above have the wide part.
+DEEP_BITS = 17  # log2 of the deep part's buckets
+DEEP_EMPTY = 19  # empty cells of the shallowest deep node
+BARE_EMPTY = 6  # nodes with fewer are cheaper to search than to look up
+SPAN = 32  # no score of a board that fits a word is larger
+COMPILED_SLICE, PLAIN_SLICE = 1 << 16, 1 << 7  # nodes between two looks at the clock: about 10 ms
+
+# Fields of a job, one row of JOB numbers each: a position, the interval that its score lies in, and the interval of
+# interest: a job ends when low = high, low >= ceiling or high <= floor.
+JOB_POSITION, JOB_MASK, JOB_LOW, JOB_HIGH, JOB_FLOOR, JOB_CEILING, JOB = range(7)
+
+# What the kernel keeps between calls: job in work, depth below its root (-1: the root is yet to be set up), nodes
+# entered since the beginning, beta, and the node to enter next.
+(STATE_JOB, STATE_DEPTH, STATE_NODES, STATE_BETA, STATE_POSITION, STATE_MASK, STATE_MIRROR_POSITION,
+ STATE_MIRROR_MASK, STATE_MINE, STATE_THEIRS, STATE_HASH, STATE) = range(12)  # fmt: skip
+
+# Fields of a node's frame, after three blocks of one number a lane (order, spots, hash).
+(NODE_POSITION, NODE_MASK, NODE_MIRROR_POSITION, NODE_MIRROR_MASK, NODE_MINE, NODE_THEIRS, NODE_HASH, NODE_BEST,
+ NODE_PENDING, NODE) = range(10)  # fmt: skip
+
+
+@lru_cache(maxsize=8)
+def kernel_for(geometry: Geometry, table_bits: int):
+    """The search kernel of one geometry and table size; both are constants to the compiler.
+
+    ``run(jobs, job_count, state, frames, table, node_limit) -> bool`` works through the jobs until all are done (True)
+    or ``node_limit`` nodes have been entered since the solver was made (False: call again to go on).
+    """
+    rows, columns, stride = geometry.rows, geometry.columns, geometry.stride
+    cells, bottom, board = geometry.cells, geometry.bottom_mask, geometry.board_mask
+    column_bits = (1 << rows) - 1
+    lanes = 8 if columns <= 8 and stride <= 9 else columns  # 8 int64 fill a vector; no shift may reach 64
+    at_spots, at_hash, at_node = lanes, 2 * lanes, 3 * lanes
+    frame = 3 * lanes + NODE
+    word = columns * stride
+    deep_bits, wide_bits = min(DEEP_BITS, word), min(table_bits - 1, word)  # log2 of the buckets of each part
+    deep_shift, wide_shift = word - deep_bits, word - wide_bits
+    deep_mask, wide_mask, tag_mask = (1 << deep_bits) - 1, (1 << wide_bits) - 1, (1 << deep_shift) - 1
+    wide_start = 2 << deep_bits
+    last_wide, last_stored = cells - DEEP_EMPTY - 1, cells - BARE_EMPTY
+    span = (cells + 1) // 2  # no score is larger
+
+    @njit
+    def run(jobs, job_count, state, frames, table, node_limit):
+        job, depth, nodes, beta = state[STATE_JOB], state[STATE_DEPTH], state[STATE_NODES], state[STATE_BETA]
+        position, mask = state[STATE_POSITION], state[STATE_MASK]
+        mirror_position, mirror_mask = state[STATE_MIRROR_POSITION], state[STATE_MIRROR_MASK]
+        mine, theirs, product = state[STATE_MINE], state[STATE_THEIRS], state[STATE_HASH]
+        while job < job_count:
+            if depth < 0:
+                row = job * JOB
+                position, mask = jobs[row + JOB_POSITION], jobs[row + JOB_MASK]
+                low, high = jobs[row + JOB_LOW], jobs[row + JOB_HIGH]
+                ply = popcount(mask)
+                mine = winning_spots(position, mask, geometry)
+                theirs = winning_spots(position ^ mask, mask, geometry)
+                playable = (mask + bottom) & board
+                forced = theirs & playable
+                moves = playable & ~(theirs >> 1)
+                if forced:
+                    moves &= forced
+                if mine & playable:
+                    low = high = (cells + 1 - ply) // 2
+                elif ply == cells:
+                    low = high = 0
+                elif moves == 0 or forced & (forced - 1):
+                    low = high = -((cells - ply) // 2)
+                elif ply >= cells - 2:
+                    low = high = 0
+                else:
+                    low = max(low, -((cells - 2 - ply) // 2))
+                    high = min(high, (cells - 1 - ply) // 2)
+                jobs[row + JOB_LOW], jobs[row + JOB_HIGH] = low, high
+                if low >= high or low >= jobs[row + JOB_CEILING] or high <= jobs[row + JOB_FLOOR]:
+                    job += 1
+                    continue
+                low, high = max(low, jobs[row + JOB_FLOOR]), min(high, jobs[row + JOB_CEILING])
+                # Halve the interval, but far from 0 first: short wins are found, and refuted, in small trees.
+                beta = (low + high + 1) >> 1
+                if beta <= 0 and low < 2 * beta - 1:
+                    beta = (low >> 1) + 1
+                elif beta > 0 and high > 2 * beta - 1:
+                    beta = (high + 1) >> 1
+                beta = min(max(beta, low + 1), high)
+                mirror_position, mirror_mask = mirror_bits(position, geometry), mirror_bits(mask, geometry)
+                product = HASH_FACTOR * min(key_of(position, mask), key_of(mirror_position, mirror_mask))
+                depth = 0
+
+            # Enter a node whose mover can neither win at once nor has lost at once. Is its score at least beta?
+            if nodes >= node_limit:
+                state[STATE_JOB], state[STATE_DEPTH], state[STATE_NODES], state[STATE_BETA] = job, depth, nodes, beta
+                state[STATE_POSITION], state[STATE_MASK] = position, mask
+                state[STATE_MIRROR_POSITION], state[STATE_MIRROR_MASK] = mirror_position, mirror_mask
+                state[STATE_MINE], state[STATE_THEIRS], state[STATE_HASH] = mine, theirs, product
+                return False
+            nodes += 1
+            ply = popcount(mask)
+            row = depth * frame
+            playable = (mask + bottom) & board
+            moves = playable & ~(theirs >> 1)
+            if theirs & playable:
+                moves &= theirs
+            base = key_of(position ^ mask, mask)  # a move's bit added gives the child's key
+            mirror_base = key_of(mirror_position ^ mirror_mask, mirror_mask)
+            won = pending = 0
+            for lane in range(lanes):
+                bits = (moves >> lane * stride) & column_bits
+                move = bits << lane * stride
+                mirror_move = bits << (((columns - 1 - lane) * stride) & 63)
+                frames[row + at_hash + lane] = HASH_FACTOR * min(base + move, mirror_base + mirror_move)
+                spots = winning_spots(position | move, mask | move, geometry)
+                child_playable = (mask + move + bottom) & board
+                threats = spots & child_playable
+                replies = child_playable & ~(spots >> 1) & (threats if threats != 0 else -1)
+                lost = (replies == 0) | ((threats & (threats - 1)) != 0)
+                won |= move if lost else 0
+                score = 64 + 2 * popcount(spots) - (2 if (move << 1) & mine else 0)
+                order = (((score << LANE_BITS) + columns - abs(2 * lane + 1 - columns)) << LANE_BITS) + lane
+                frames[row + at_spots + lane] = spots
+                frames[row + lane] = order
+                pending |= 1 << lane if move else 0
+
+            best = -span
+            decided = True
+            if won:
+                value = (cells - 1 - ply) // 2
+            elif beta > (cells - 3 - ply) // 2:
+                value = (cells - 3 - ply) // 2
+            elif ply >= last_stored:
+                decided, value = False, -span
+            else:
+                value, refuted = -span, 0
+                shift, index_mask, start = wide_shift, wide_mask, wide_start
+                if ply >= last_wide:
+                    shift, index_mask, start = deep_shift, deep_mask, 0
+                for lane in range(lanes):
+                    child = frames[row + at_hash + lane]
+                    bucket = start + (((child >> shift) & index_mask) << 1)
+                    tag = child & tag_mask
+                    first, second = table[bucket], table[bucket + 1]
+                    entry = first if first >> 2 * BOUND_BITS == tag else second
+                    known = (pending >> lane) & 1 if entry >> 2 * BOUND_BITS == tag else 0
+                    value = max(value, ((entry >> BOUND_BITS) & BOUND_MASK) - span if known else -span)
+                    upper = span - (entry & BOUND_MASK) if known else span
+                    refuted |= 1 << lane if upper < beta else 0
+                    best = max(best, upper if upper < beta else -span)
+                decided = value >= beta
+                pending ^= refuted
+
+            # Search the next child, or return to the parent, until a node is to be entered or the root is decided.
+            while True:
+                if not decided:
+                    pick = 0
+                    for lane in range(lanes):
+                        pick = max(pick, frames[row + lane] if (pending >> lane) & 1 else 0)
+                    if pick:
+                        lane = pick & LANE_MASK
+                        pending ^= 1 << lane
+                        node = row + at_node
+                        frames[node + NODE_POSITION], frames[node + NODE_MASK] = position, mask
+                        frames[node + NODE_MIRROR_POSITION] = mirror_position
+                        frames[node + NODE_MIRROR_MASK] = mirror_mask
+                        frames[node + NODE_MINE], frames[node + NODE_THEIRS] = mine, theirs
+                        frames[node + NODE_HASH], frames[node + NODE_BEST] = product, best
+                        frames[node + NODE_PENDING] = pending
+                        product = frames[row + at_hash + lane]
+                        position, mirror_position = position ^ mask, mirror_position ^ mirror_mask
+                        bits = ((mask + bottom) >> lane * stride) & column_bits
+                        mask |= bits << lane * stride
+                        mirror_mask |= bits << (columns - 1 - lane) * stride
+                        mine, theirs = theirs & ~mask, frames[row + at_spots + lane]
+                        beta = 1 - beta
+                        depth += 1
+                        break
+                    value = best
+
+                if popcount(mask) <= last_stored:
+                    low, high = -span, span
+                    if value >= beta:
+                        low = value
+                    else:
+                        high = value
+                    if popcount(mask) > last_wide:
+                        bucket = ((product >> deep_shift) & deep_mask) << 1
+                    else:
+                        bucket = wide_start + (((product >> wide_shift) & wide_mask) << 1)
+                    tag = product & tag_mask
+                    entry = table[bucket]
+                    if entry >> 2 * BOUND_BITS != tag:
+                        other = table[bucket + 1]
+                        if other >> 2 * BOUND_BITS == tag:
+                            bucket += 1
+                            entry = other
+                        else:
+                            table[bucket + 1] = entry
+                            entry = 0
+                    low = max(low, (entry & BOUND_MASK) - span)
+                    high = min(high, span - ((entry >> BOUND_BITS) & BOUND_MASK))
+                    table[bucket] = (((tag << BOUND_BITS) + span - high) << BOUND_BITS) + low + span
+
+                if depth == 0:
+                    row = job * JOB
+                    if value >= beta:
+                        jobs[row + JOB_LOW] = max(jobs[row + JOB_LOW], value)
+                    else:
+                        jobs[row + JOB_HIGH] = min(jobs[row + JOB_HIGH], value)
+                    depth = -1
+                    break
+                depth -= 1
+                row = depth * frame
+                node = row + at_node
+                beta = 1 - beta
+                value = -value
+                position, mask = frames[node + NODE_POSITION], frames[node + NODE_MASK]
+                mirror_position, mirror_mask = frames[node + NODE_MIRROR_POSITION], frames[node + NODE_MIRROR_MASK]
+                mine, theirs = frames[node + NODE_MINE], frames[node + NODE_THEIRS]
+                product, pending = frames[node + NODE_HASH], frames[node + NODE_PENDING]
+                decided = value >= beta
+                best = max(frames[node + NODE_BEST], value)
+        state[STATE_JOB], state[STATE_DEPTH], state[STATE_NODES] = job, depth, nodes
+        return True
+
+    return run
+
+
+class Value(NamedTuple):
+    """What is proven of a score: it lies in ``low .. high``, seen by the side that the score is for."""
+
+    low: int
+    high: int
+
+    @property
+    def exact(self) -> bool:
+        return self.low == self.high
+
+    @property
+    def result(self) -> int | None:
+        """1 for a win, 0 for a draw, -1 for a loss, None if that is not yet known."""
+        signs = {(bound > 0) - (bound < 0) for bound in self}
+        return signs.pop() if len(signs) == 1 else None
+
+    def negated(self) -> "Value":
+        """The same for the other side."""
+        return Value(-self.high, -self.low)
+
+
+class Solver:
+    """Solves positions of one geometry; what it has learned stays in its table and speeds up later calls.
+
+    Scores count from the side to move: a win with the mover's next stone at ply m scores ``(cells + 1 - m) // 2``, a
+    loss the negative, a draw 0. ``nodes`` is the number of nodes entered since the solver was made.
+
+    Args:
+        table_bits: log2 of the number of entries in the wide part of the table, 8 bytes each.
+        compiled: False to run the kernel uncompiled. By default compiled where numba works.
+
+    Raises:
+        ValueError: the geometry does not fit a 64-bit word.
+    """
+
+    def __init__(self, geometry: Geometry, table_bits: int = 22, compiled: bool | None = None):
+        if not geometry.fits_word:
+            raise ValueError(f"a board of {geometry[:3]} (rows, columns, inarow) does not fit a 64-bit word")
+        self.geometry = geometry
+        self.compiled = COMPILED if compiled is None else compiled
+        kernel = kernel_for(geometry, table_bits)
+        self._run = kernel if self.compiled else plain(kernel)
+        self._table = int_array((2 << DEEP_BITS) + (1 << table_bits), self.compiled)
+        if self.compiled:
+            self._table.fill(0)  # has the memory mapped now, not at first use in the middle of a search
+        self._frames = int_array((geometry.cells + 1) * (3 * max(8, geometry.columns) + NODE), self.compiled)
+        self._state = int_array(STATE, self.compiled)
+
+    @property
+    def nodes(self) -> int:
+        return int(self._state[STATE_NODES])
+
+    def solve(self, position: Position, budget: Any = None, weak: bool = False) -> Value:
+        """The score of a position. See ``solve_many``."""
+        return self.solve_many([position], budget, weak)[0]
+
+    def solve_many(self, positions: Sequence[Position], budget: Any = None, weak: bool = False) -> list[Value]:
+        """The scores of positions, in which nobody has a line yet; one after the other in one run of the kernel.
+
+        Args:
+            budget: has ``deadline`` (a ``time.perf_counter()`` value or None) and ``nodes`` (how many may be entered,
+                or None). When it runs out, what is proven by then is returned. None: until all is proven.
+            weak: prove the results (win, draw, loss) only.
+
+        Raises:
+            ValueError: a position is of another geometry, or holds a line.
+        """
+        for position in positions:
+            if position.geometry != self.geometry:
+                raise ValueError(f"a position on {position.geometry} for a solver of {self.geometry}")
+            if position.is_lost() or position.pass_turn().is_lost():
+                raise ValueError(f"the game is over in {position!r}")
+        floor, ceiling = (-1, 1) if weak else (-SPAN, SPAN)
+        jobs = [(p.position, p.mask, -SPAN, SPAN, floor, ceiling) for p in positions]
+        return self._prove(jobs, budget)
+
+    def scores(self, position: Position, budget: Any = None, weak: bool = False) -> list[Value | None]:
+        """The score of each column's move, seen by the side to move; None where the column is full.
+
+        Arguments and exceptions are those of ``solve_many``.
+        """
+        legal, winning = position.legal_columns(), position.winning_columns()
+        values: list[Value | None] = [None] * self.geometry.columns
+        for column in winning:
+            values[column] = Value(*[(self.geometry.cells + 1 - position.ply) // 2] * 2)
+        quiet = [column for column in self.geometry.column_order if column in legal and column not in winning]
+        replies = self.solve_many([position.play(column) for column in quiet], budget, weak)
+        for column, reply in zip(quiet, replies, strict=True):
+            values[column] = reply.negated()
+        return values
+
+    def analyse(self, position: Position, budget: Any = None) -> list[Value | None]:
+        """What choosing a move takes: the result of each, then which of the best lasts how long.
+
+        First the results of all moves are proved; then, unless they are draws, the exact score of the best: the
+        quickest win, or the slowest loss. Of the others with the same result it is proved only that they score no more.
+
+        Arguments, exceptions and the form of the answer are those of ``scores``.
+        """
+        values = self.scores(position, budget, weak=True)
+        known = [value for value in values if value is not None]
+        if any(value.result is None for value in known) or max(value.low for value in known) == 0:
+            return values
+        result = max(value.result or 0 for value in known)
+        reach = max((value.low for value in known if value.exact and value.result == result), default=-SPAN)
+        for column in self.geometry.column_order:
+            value = values[column]
+            if value is None or value.exact or value.result != result:
+                continue
+            reply = value.negated()
+            child = position.play(column)
+            job = (child.position, child.mask, reply.low, reply.high, -SPAN, -reach)
+            values[column] = found = self._prove([job], budget)[0].negated()
+            reach = max(reach, found.low)
+        return values
+
+    def _prove(self, jobs: Sequence[tuple[int, ...]], budget: Any) -> list[Value]:
+        """Run the kernel on jobs until all are done or the budget is; the proven intervals."""
+        queue = int_array(len(jobs) * JOB, self.compiled)
+        queue[:] = np.array(jobs, np.int64).reshape(-1) if self.compiled else [field for job in jobs for field in job]
+        self._state[STATE_JOB], self._state[STATE_DEPTH] = 0, -1
+        deadline, node_limit = None, 1 << 62
+        if budget is not None:
+            deadline = budget.deadline
+            node_limit = node_limit if budget.nodes is None else self.nodes + budget.nodes
+        slice_size = COMPILED_SLICE if self.compiled else PLAIN_SLICE
+        while True:
+            limit = node_limit if deadline is None else min(node_limit, self.nodes + slice_size)
+            if self._run(queue, len(jobs), self._state, self._frames, self._table, limit):
+                break
+            if self.nodes >= node_limit or (deadline is not None and time.perf_counter() >= deadline):
+                break
+        return [Value(int(queue[at + JOB_LOW]), int(queue[at + JOB_HIGH])) for at in range(0, len(jobs) * JOB, JOB)]

@@ -1,0 +1,184 @@
+"""Matches: pairs, seats, seeds, faults, early stop, and several games at a time."""
+
+import os
+import random
+from collections import Counter
+
+import pytest
+
+from arena.match import Match, Setup, Slot, Task, derived_seed, pair_tasks, play_all, play_match, usable_cores
+from arena.referee import Game, Rules
+from arena.report import match_lines, match_table
+from arena.stats import Sprt
+from arena.worker import resolve
+
+FAST = Setup(Rules(), "fast")
+OPENINGS = [(3, 3), (3, 3, 2, 4), (0, 1, 2, 3)]
+LEFT, RANDOM = resolve("leftmost"), resolve("random")
+
+
+def scripted(number: int, score: float, **changes) -> Game:
+    """A game in which the agent that moves first got ``score``."""
+    rewards = {1: (1, -1), 0.5: (0, 0), 0: (-1, 1)}[score]
+    fields = {
+        "moves": (3, 3, number % 7),
+        "opening": 2,
+        "rewards": rewards,
+        "statuses": ("DONE", "DONE"),
+        "seconds": (0.5,),
+        "banks": (60.0, 60.0),
+        "faults": (),
+        "ending": "line",
+    }
+    return Game(**{**fields, **changes})
+
+
+def test_tasks_come_in_pairs():
+    tasks = list(pair_tasks(LEFT, RANDOM, OPENINGS, 4, seed=1))
+    assert [task.number for task in tasks] == list(range(8))
+    assert [task.players for task in tasks] == [(LEFT, RANDOM), (RANDOM, LEFT)] * 4
+    assert [task.opening for task in tasks] == [o for o in (*OPENINGS, OPENINGS[0]) for _ in range(2)]
+    seeds = [seed for task in tasks for seed in task.seeds]
+    assert len(set(seeds)) == 16 and tasks == list(pair_tasks(LEFT, RANDOM, OPENINGS, 4, seed=1))
+
+
+def test_derived_seeds():
+    """SHA-256 of "1/2", its first 8 bytes halved, worked out with sha256sum."""
+    assert derived_seed(1, 2) == 0xD939926F05444B0F >> 1
+    assert derived_seed(1, 23) != derived_seed(12, 3)
+
+
+def test_scores_are_those_of_the_first_agent():
+    """Wins in both seats are 2 points; an incomplete pair does not count."""
+    games = {0: scripted(0, 1), 1: scripted(1, 0), 2: scripted(2, 1), 3: scripted(3, 1), 4: scripted(4, 0.5)}
+    match = Match(LEFT, RANDOM, 60.0, games)
+    assert match.pair_scores() == [2, 1] and match.counts == [0, 0, 1, 0, 1]
+    assert match.side(0).tally == (3, 1, 1) and match.side(1).tally == (1, 1, 3)
+    assert match.side(0, seat=0).tally == (2, 1, 0) and match.side(0, seat=1).tally == (1, 0, 1)
+    assert match.side(1, seat=0).tally == (1, 0, 1)
+
+
+def test_times_and_banks_belong_to_their_agent():
+    """After an opening of 3 plies the agent that moves second is asked first."""
+    game = scripted(0, 1, moves=(3, 3, 3, 0, 1, 0), opening=3, seconds=(0.1, 0.2, 0.3), banks=(50.0, 59.0))
+    match = Match(LEFT, RANDOM, 60.0, {0: game})
+    assert match.side(0).move_seconds == (0.2,) and match.side(1).move_seconds == (0.1, 0.3)
+    assert match.side(0).bank_used == 10.0 and match.side(1).bank_used == 1.0
+
+
+def returns_a_float_on_its_third_move(obs, config):
+    return 0 if obs.step < 6 else 3.0
+
+
+def returns_none(obs, config):
+    return None
+
+
+def test_faults_by_kind_and_seat():
+    match = play_match(resolve(returns_a_float_on_its_third_move), resolve("middle"), FAST, [(1, 2)], 3, seed=1)
+    both, first, second = (match.side(0, seat) for seat in (None, 0, 1))
+    assert both.faults == {"float": 6} and first.faults == second.faults == Counter({"float": 3})
+    assert both.tally == (0, 0, 6) and both.forfeits == 6 and match.side(1).faults == {}
+    assert match.counts == [3, 0, 0, 0, 0]
+
+
+def test_a_fault_that_plays_on_is_counted_but_does_not_forfeit():
+    side = play_match(resolve(returns_none), resolve("middle"), FAST, [()], 1, seed=1).side(0)
+    assert side.faults["none"] > side.forfeits
+
+
+@pytest.mark.parametrize("concurrency", [1, 2])
+def test_matches_repeat(concurrency):
+    """The seed decides every move, however many games are played at a time."""
+    if concurrency > len(usable_cores()):
+        pytest.skip("one core only")
+    runs = [
+        play_match(RANDOM, LEFT, FAST, OPENINGS, 20, seed, cores) for seed, cores in ((7, 1), (7, concurrency), (8, 1))
+    ]
+    moves = [{number: game.moves for number, game in run.games.items()} for run in runs]
+    assert moves[0] == moves[1] != moves[2] and len(moves[0]) == 40
+
+
+def test_known_games_are_not_played_again():
+    whole = play_match(RANDOM, LEFT, FAST, OPENINGS, 6, seed=3)
+    known = {number: whole.games[number] for number in (0, 1, 2, 7)}
+    played: list[int] = []
+    rest = play_match(
+        RANDOM, LEFT, FAST, OPENINGS, 6, 3, known=known, on_game=lambda task, game: played.append(task.number)
+    )
+    assert played == [3, 4, 5, 6, 8, 9, 10, 11]
+    assert {n: g.moves for n, g in rest.games.items()} == {n: g.moves for n, g in whole.games.items()}
+
+
+def test_sprt_stops_at_the_same_pair():
+    """random is weaker than leftmost: H0 is accepted long before 400 pairs, and at the same pair with 2 at a time."""
+    test, cores = Sprt(0, 50), min(2, len(usable_cores()))
+    runs = [play_match(RANDOM, LEFT, FAST, OPENINGS, 400, 1, concurrency, test) for concurrency in (1, cores)]
+    counts = [run.counts for run in runs]
+    assert counts[0] == counts[1] and sum(counts[0]) < 200 and test.accepted(counts[0]) == "H0"
+    before = dict(runs[0].games)
+    last = max(before) // 2
+    assert test.accepted(Match(RANDOM, LEFT, 60.0, {n: g for n, g in before.items() if n // 2 < last}).counts) is None
+    again = play_match(RANDOM, LEFT, FAST, OPENINGS, 400, 1, 1, test, known=before)
+    assert again.games == before
+
+
+def test_an_agent_against_itself_is_two_processes():
+    pids = play_match(resolve(pid_parity), resolve(pid_parity), FAST, [()], 1, seed=1)
+    assert len(pids.games) == 2
+
+
+_memory: list[int] = []
+
+
+def pid_parity(obs, config):
+    """Fails if it is ever asked to play both sides of one game."""
+    _memory.append(obs.mark)
+    if obs.step < 2:
+        _memory[:] = [obs.mark]
+    assert set(_memory) == {obs.mark}
+    return random.choice([c for c in range(7) if not obs.board[c]])
+
+
+def test_slots_close_what_they_leave(tmp_path):
+    """Agents of an earlier pairing are ended."""
+
+    def note_pid(obs, config):
+        (tmp_path / "pid").write_text(str(os.getpid()))
+        return obs.step % 7
+
+    with Slot(FAST) as slot:
+        slot.play(Task(0, (resolve(note_pid), LEFT), (), (1, 2)))
+        os.kill(int((tmp_path / "pid").read_text()), 0)
+        slot.play(Task(1, (RANDOM, LEFT), (), (1, 2)))
+        with pytest.raises(ProcessLookupError):
+            os.kill(int((tmp_path / "pid").read_text()), 0)
+        assert len(slot.workers) == 2
+    assert not slot.workers
+
+
+def test_slots_have_a_core_each(tmp_path):
+    """Two games at a time: the agents of each are bound to one core, and both cores are used."""
+    if len(usable_cores()) < 2:
+        pytest.skip("one core only")
+
+    def note_core(obs, config):
+        (tmp_path / f"{os.getpid()}").write_text(repr(sorted(os.sched_getaffinity(0))))
+        return obs.step % 7
+
+    list(play_all(pair_tasks(resolve(note_core), LEFT, [()], 40, 1), FAST, concurrency=2))
+    assert {path.read_text() for path in tmp_path.iterdir()} == {f"[{core}]" for core in usable_cores()[:2]}
+
+
+def test_too_many_at_a_time():
+    with pytest.raises(ValueError, match="concurrency"):
+        list(play_all([], FAST, concurrency=len(usable_cores()) + 1))
+
+
+def test_report_says_what_is_proven():
+    match = play_match(RANDOM, LEFT, FAST, OPENINGS, 60, seed=1)
+    lines = match_lines(match, Sprt(0, 20))
+    assert lines[0].startswith("Elo -") and "57 of 60 pairs repeat an opening" in lines[1]
+    assert "H0 accepted" in lines[2] and lines[-1] == "leftmost is stronger"
+    assert match_table(match).row_count == 6
+    assert match_lines(Match(LEFT, RANDOM, 60.0, {})) == ["no complete pair of games: nothing can be said"]

@@ -1,0 +1,104 @@
+"""Tournaments: pairings, crosstable, ladder, and the partners that give a scale."""
+
+import random
+from itertools import pairwise
+
+import pytest
+
+from arena.match import Match, Setup, play_match
+from arena.partners import at_depth, partner, with_errors
+from arena.referee import Rules
+from arena.report import cross_table, ladder_table
+from arena.tournament import Tournament, pairings, participants
+from arena.worker import UnknownAgent, resolve
+from connectx.geometry import STANDARD
+from connectx.position import Position
+from tests.conftest import observe, random_game
+from tests.test_match import scripted
+
+A, B, C = (resolve(name) for name in ("leftmost", "middle", "random"))
+
+
+def match_of(first, second, scores) -> Match:
+    """``scores``: of whoever moves first, game by game."""
+    return Match(first, second, 60.0, {number: scripted(number, score) for number, score in enumerate(scores)})
+
+
+def tournament_of(*matches: Match) -> Tournament:
+    return Tournament(matches, [(match.first.label, match.second.label) for match in matches])
+
+
+def test_participants(tmp_path):
+    for name in ("b.py", "a.py", "_hidden.py", "notes.txt"):
+        (tmp_path / name).write_text("def agent(obs, config):\n    return 0\n")
+    specs = participants(["random", str(tmp_path), "minimax@2"])
+    assert [spec.label for spec in specs] == ["random", str(tmp_path / "a.py"), str(tmp_path / "b.py"), "minimax@2"]
+    (tmp_path / "empty").mkdir()
+    for texts, words in (
+        (["random"], "at least two"),
+        (["random", "random"], "twice"),
+        (["random", str(tmp_path / "empty")], "no Python file"),
+        (["random", "nobody"], "no agent"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            participants(texts)
+
+
+def test_pairings():
+    assert pairings([A, B, C]) == [(A, B), (A, C), (B, C)]
+    assert pairings([A, B, C], gauntlet=True) == [(A, B), (A, C)]
+
+
+def test_crosstable_adds_matches_of_either_order():
+    """A v B: 3.5 of 4; then B v A: 0.5 of 2 for B, so A has 5 of 6 in all."""
+    tournament = tournament_of(match_of(A, B, [1, 0, 1, 0.5]), match_of(B, A, [0.5, 1]))
+    assert tournament.pentanomials() == {("leftmost", "middle"): [0, 0, 0, 2, 1]}
+    cells = tournament.crosstable()
+    assert cells["leftmost", "middle"] == (pytest.approx(5 / 6), 6)
+    assert cells["middle", "leftmost"] == (pytest.approx(1 / 6), 6)
+
+
+def test_ladder():
+    """Order, anchor, games, shares by seat (by hand), and an unfinished pair that counts in shares alone."""
+    tournament = tournament_of(
+        match_of(A, B, [1, 0] * 8 + [0, 1] * 2), match_of(B, C, [1, 0] * 7 + [0, 1] * 3), match_of(A, C, [1])
+    )
+    ladder = tournament.ladder("random", anchor_elo=100)
+    assert [line.name for line in ladder] == ["leftmost", "middle", "random"]
+    top, middle, last = ladder
+    assert last.rating == (100, 100, 100, 20) and middle.rating.games == 40 and top.rating.elo > middle.rating.elo > 100
+    assert (top.score, top.as_first, top.as_second) == (pytest.approx(17 / 21), pytest.approx(9 / 11), 0.8)
+    assert middle.score == pytest.approx(18 / 40) and top.worst_seconds == 0.5
+    assert ladder_table(ladder, "random").row_count == 3
+    assert cross_table(tournament, [line.name for line in ladder]).row_count == 3
+
+
+def test_errors_come_at_their_rate():
+    random.seed(1)
+    agent = with_errors(lambda obs, config: 3, 30)
+    columns = [agent(*observe(Position.empty(STANDARD))) for _ in range(3000)]
+    others = sum(column != 3 for column in columns) / 3000
+    assert others == pytest.approx(0.3 * 6 / 7, abs=0.03) and set(columns) == set(range(7))
+
+
+def test_partners_by_name():
+    assert resolve("minimax@3~5").kind == "partner" and partner("leftmost~0")(*observe(Position.empty(STANDARD))) == 0
+    for name in ("leftmost@3", "minimax@0", "nobody~5", "minimax@", "minimax~x", "minimax~5@3"):
+        with pytest.raises(UnknownAgent):
+            resolve(name)
+
+
+def test_the_scale_is_graded():
+    """Deeper beats shallower beats erring beats random; a fixed depth repeats itself, and depth 2 blocks."""
+    rng = random.Random(2)
+    shown = [observe(position) for position in random_game(STANDARD, rng)]
+    one, four = at_depth(1), at_depth(4)
+    moves = [[agent(*pair) for pair in (shown[0], *shown)] for agent in (one, four, four)]  # begins two games
+    assert moves[0] != moves[1] == moves[2]
+    assert at_depth(2)(*observe(Position.from_moves((3, 0, 3, 0, 3), STANDARD))) == 3
+    setup, openings = Setup(Rules(), "fast"), [(), (3,), (2, 3), (3, 2, 3), (0, 6), (1, 5)]
+    chain: list = [at_depth(5), at_depth(1), with_errors(at_depth(1), 50), "random"]  # forks have the compiled search
+    for stronger, weaker in pairwise([resolve(agent) for agent in chain]):
+        match = play_match(stronger, weaker, setup, openings, 12, seed=1)
+        tally = match.side(0).tally
+        assert tally.wins - tally.losses >= 8 and match.side(0).faults == match.side(1).faults == {}
