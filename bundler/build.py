@@ -63,14 +63,7 @@ def render(inlined: Inlined, dtype: str | None) -> tuple[str, list[str]]:
         reduced[path], notes[path] = smaller, f" as {dtype}"
         size = f"{len(content):,} to {len(smaller):,} bytes before compression"
         lines.append(f"{path} as {dtype}: {size}, largest error {largest:.3g}, {relative:.2%} of the weights' size")
-    inlined = _with_weights(inlined) if reduced else inlined
     return submission_text(inlined, contents, reduced, notes), lines
-
-
-def _with_weights(inlined: Inlined) -> Inlined:
-    """Reduced data is restored by connectx.weights, which whoever calls read_data imports anyway."""
-    assert "connectx/weights.py" in inlined.sources
-    return inlined
 
 
 def build(

@@ -1,7 +1,6 @@
 """The weight container, reduced precision, and data read beside the source."""
 
 import io
-import sys
 
 import numpy as np
 import pytest
@@ -131,11 +130,12 @@ def test_pickles_are_never_loaded():
 def test_read_data_is_beside_the_caller(tmp_path):
     (tmp_path / "weights").mkdir()
     (tmp_path / "weights" / "w.bin").write_bytes(b"\x00\x01")
-    space = {"__file__": str(tmp_path / "agent.py"), "read_data": read_data, "__name__": "agent"}
-    assert eval("read_data('weights/w.bin')", space) == b"\x00\x01"
+
+    def ask(name: str, file: str) -> bytes:
+        return eval(compile(f"read_data({name!r})", file, "eval"), {"read_data": read_data})
+
+    assert ask("weights/w.bin", str(tmp_path / "agent.py")) == b"\x00\x01"
     with pytest.raises(FileNotFoundError):
-        eval("read_data('other.bin')", space)
-    del space["__file__"]
+        ask("other.bin", str(tmp_path / "agent.py"))
     with pytest.raises(RuntimeError, match="needs a source file"):
-        eval("read_data('w.bin')", space)
-    assert sys.modules[__name__] is not None
+        ask("w.bin", "<cell>")
