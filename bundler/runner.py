@@ -6,6 +6,7 @@ job that takes too long or too much memory is killed with its whole process grou
 """
 
 import contextlib
+import ctypes
 import io
 import json
 import os
@@ -19,6 +20,7 @@ import traceback
 
 TAIL = 4000  # characters kept of what a job prints past Kaggle's own capture
 POLL = 0.05  # seconds between looks at a job's memory
+PRCTL = getattr(ctypes.CDLL(None), "prctl", None)  # Linux has it
 DUTY_PERIOD = 0.03  # seconds of one stop-and-go cycle where no control group is to be had
 AUDIT_LIMIT = 12
 
@@ -187,6 +189,8 @@ JOBS = {"replies": job_replies, "game": job_game, "spin": job_spin}
 def child(job, answer, output):
     """The forked process: does the job, writes its result to ``answer``, and ends."""
     os.setsid()
+    if PRCTL is not None:
+        PRCTL(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: a job does not outlive a runner that is killed
     os.chdir(job["cwd"])
     os.environ |= {"HOME": job["home"], "TMPDIR": job["home"]}
     null = os.open(os.devnull, os.O_RDONLY)
