@@ -82,11 +82,12 @@ class RunnerDied(RuntimeError):
 
 def _drop_override() -> None:
     """Makes root obey read-only folders as the judge's user must; no effect for other users."""
-    prctl_capbset_drop, cap_dac_override = 24, 1
-    _LIBC.prctl(prctl_capbset_drop, cap_dac_override, 0, 0, 0)
+    if _PRCTL is not None:
+        prctl_capbset_drop, cap_dac_override = 24, 1
+        _PRCTL(prctl_capbset_drop, cap_dac_override, 0, 0, 0)
 
 
-_LIBC = ctypes.CDLL(None)
+_PRCTL = getattr(ctypes.CDLL(None), "prctl", None)  # Linux has it
 
 
 class Runner:
@@ -100,7 +101,7 @@ class Runner:
         environment = {"PATH": os.defpath, "LANG": "C.UTF-8"}
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed in __exit__)
         self._process = subprocess.Popen(
-            [sys.executable, "-I", str(RUNNER), *([str(kaggle)] if kaggle else [])],
+            [sys.executable, "-IB", str(RUNNER), *([str(kaggle)] if kaggle else [])],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -167,7 +168,7 @@ class Stage:
         common = {
             "limit": self.limits.first_move + PATIENCE,
             "memory": self.limits.memory + self.runner.hello["memory"],
-            "folders": [str(self.root)],
+            "folders": [str(self.root), str(RUNNER)],
             "home": str(self.root / "home"),
             "cwd": str(self.root / "elsewhere"),
         }

@@ -55,3 +55,13 @@ def observe(position: Position, act_timeout: float = 2.0, bank: float = 60.0, **
         "runTimeout": 1200,
     }
     return obs, config | extra
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Prints the verdicts on the corpus of small agents: ours and that of Kaggle's environment."""
+    reports = [report for key in ("passed", "failed") for report in terminalreporter.stats.get(key, [])]
+    rows = [value for report in reports for name, value in report.user_properties if name == "verdict"]
+    if rows:
+        terminalreporter.section("pre-flight of the corpus: file, ours, Kaggle's, why")
+    for name, ours, kaggle, reason in sorted(rows):
+        terminalreporter.write_line(f"{name:40} {ours:7} {kaggle:28.28} {reason:.90}")

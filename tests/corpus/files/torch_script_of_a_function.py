@@ -1,4 +1,5 @@
-# expect: ACCEPT
+# expect: REJECT load
+# because: qualified name
 import torch
 
 
