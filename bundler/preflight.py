@@ -351,7 +351,7 @@ def _check_replies(place: Stage, main: Path, report: Report) -> bool:
     """Load by path and the hard questions, in a first fresh process. Whether it is worth going on."""
     limits = place.limits
     questions = hard_questions(limits.act_timeout, limits.bank)
-    answer = place.replies(main, "path", questions, stop_after=ASK_SECONDS)
+    answer = place.replies(main, "path", questions, stop_after=ASK_SECONDS, at_least=3)
     report.figures["peak_memory"] = answer["peak"]
     if _stopped(
         answer, "load" if answer["stage"] == "load" else "replies", report, limits, [q.name for q in questions]
@@ -424,7 +424,7 @@ def _judge_clock(result: dict[str, Any], limits: Limits, report: Report) -> None
     """Load, first move, slowest move, and what a long game would take from the bank."""
     load, seconds = result["load_seconds"], [reply["seconds"] for reply in result["replies"]]
     first = load + seconds[0]
-    later = seconds[1] if len(seconds) > 1 else seconds[0]
+    later = seconds[1]
     used = max(0.0, first - limits.act_timeout) + (GAME_MOVES - 1) * max(0.0, later - limits.act_timeout)
     slowest = max(seconds)
     report.figures |= {"load_seconds": load, "first_move_seconds": first, "slowest_move_seconds": slowest}

@@ -120,7 +120,7 @@ def ask(agent, question, number, structify):
 
 
 def job_replies(job, progress):
-    """Loads an agent and asks it; ``stop_after`` seconds end the asking early (at least one question is asked)."""
+    """Loads an agent and asks it; ``stop_after`` seconds end the asking early, after ``at_least`` questions."""
     from kaggle_environments.utils import structify
 
     progress("load")
@@ -142,7 +142,8 @@ def job_replies(job, progress):
     for number, question in enumerate(job["questions"]):
         progress(f"question {number}")
         replies.append(ask(agent, question, number, structify))
-        if time.perf_counter() - asking > job.get("stop_after", float("inf")):
+        asked = number + 1
+        if asked >= job.get("at_least", 1) and time.perf_counter() - asking > job.get("stop_after", float("inf")):
             break
     return result
 
