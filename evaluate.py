@@ -22,13 +22,15 @@ from typing import NamedTuple
 from rich.console import Console
 from tqdm import tqdm
 
+from arena.analysis import GameRecord, JudgedMove, judge, losing_move, parse_game, read_replay, solver_scores
 from arena.match import Match, Setup, Task, check_concurrency, derived_seed, play_all, play_match
-from arena.openings import Opening, openings_for
+from arena.openings import Opening, openings_for, write_opening
+from arena.page import game_entry, group_html, page
 from arena.referee import BANK, REFEREES, Fault, Game, Rules
-from arena.report import cross_table, ladder_table, match_lines, match_table
+from arena.report import accuracy_table, cross_table, ladder_table, match_lines, match_table
 from arena.stats import Sprt
-from arena.store import Store
-from arena.tournament import Tournament, pairings, participants
+from arena.store import Group, Store, group_records, groups
+from arena.tournament import Standing, Tournament, pairings, participants
 from arena.worker import AgentSpec, resolve
 
 Agent = str | PathLike | Callable | AgentSpec
@@ -68,6 +70,7 @@ def get_win_percentages(
     fresh: bool | None = None,
     seed: int | None = None,
     bank: float = BANK,
+    isolate: bool = True,
 ) -> Rounds:
     """Plays ``n_rounds`` games, half of them with agent 1 moving first, and prints who won how many.
 
@@ -80,6 +83,7 @@ def get_win_percentages(
         fresh: whether agents are loaded anew for each game; None does so for files, as Kaggle does.
         seed: of the agents' random generators; None draws one.
         bank: seconds that an agent may use beyond actTimeout in a whole game.
+        isolate: False lets agents play in this process, faster: for callables that neither hang nor crash.
 
     Raises:
         ValueError: an unknown agent, a bad configuration, or too many workers.
@@ -89,7 +93,7 @@ def get_win_percentages(
     if referee not in REFEREES:
         raise ValueError(f"referee should be one of {', '.join(REFEREES)}, not {referee!r}")
     check_concurrency(workers)
-    setup = Setup(Rules({**COURSE_CONFIG, **(config or {})}, bank), referee, fresh)
+    setup = Setup(Rules({**COURSE_CONFIG, **(config or {})}, bank), referee, fresh, isolate=isolate)
     seed = secrets.randbits(32) if seed is None else seed
     tasks = _course_tasks((resolve(agent1), resolve(agent2)), n_rounds, seed)
     games: list[Game | None] = [None] * n_rounds
@@ -208,7 +212,7 @@ def _rounds_parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="evaluate.py",
         description="Lets two agents play and counts wins and faults, as Kaggle's course does.",
-        epilog="More: evaluate.py match --help, evaluate.py tournament --help",
+        epilog="More: evaluate.py match, tournament, report or analyse, each with --help",
     )
     parser.add_argument("agent1", help="a name in agents/, one of Kaggle's, or a file")
     parser.add_argument("agent2")
@@ -343,13 +347,109 @@ def _tournament(arguments: Sequence[str], parser: argparse.ArgumentParser) -> No
     _print_ladder(Tournament(matches, [(m.first.label, m.second.label) for m in matches]), anchor, console)
 
 
-def _print_ladder(tournament: Tournament, anchor: str, console: Console) -> None:
-    ladder = tournament.ladder(anchor)
+def _print_ladder(tournament: Tournament, anchor: str, console: Console) -> list[Standing]:
+    try:
+        ladder = tournament.ladder(anchor)
+    except ValueError as problem:
+        console.print(f"no ladder: {problem}", highlight=False)
+        return []
     console.print(ladder_table(ladder, anchor))
     console.print(cross_table(tournament, [line.name for line in ladder]))
+    return ladder
 
 
-COMMANDS = {"match": (_match_parser, _match), "tournament": (_tournament_parser, _tournament)}
+def _report_parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="evaluate.py report", description="Ladder and crosstable from the store alone.")
+    parser.add_argument("--anchor", metavar="NAME", help="whose Elo is 0 (random, or else the first in the alphabet)")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write a page with plots and games to replay")
+    parser.add_argument("--games", type=int, default=20, metavar="N", help="games on the page, the latest (20)")
+    parser.add_argument("--judge", action="store_true", help="add exact scores to these games")
+    _add_judging(parser)
+    _add_store(parser)
+    return parser
+
+
+def _report(arguments: Sequence[str], parser: argparse.ArgumentParser) -> None:
+    options = parser.parse_args(arguments)
+    console, sections, entries = _console(), [], []
+    with Store(options.store, create=False) as store:
+        found = groups(store)
+    if not found:
+        raise ValueError(f"{options.store} holds no games")
+    for group in found:
+        names = sorted({name for pair in group.tournament.names for name in pair})
+        anchor = options.anchor or ("random" if "random" in names else names[0])
+        console.print(f"\n{group.title}", highlight=False)
+        ladder = _print_ladder(group.tournament, anchor, console)
+        if options.html:
+            judged, games = _judged_games(group, options)
+            entries += games
+            sections += group_html(group.title, group.tournament, ladder, judged)
+    if options.html:
+        partial = options.html.with_name(options.html.name + ".partial")
+        partial.write_text(page(sections, entries), encoding="utf-8")
+        partial.replace(options.html)
+
+
+def _add_judging(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--from-ply", type=int, default=10, metavar="N", help="judge moves from this ply on (10); earlier takes long"
+    )
+
+
+def _judged_games(group: Group, options: argparse.Namespace) -> tuple[dict[str, list[JudgedMove]], list[dict]]:
+    """The latest games of a group for the page; their moves by agent, judged if that was asked for."""
+    geometry = Rules(group.config).geometry
+    scores = solver_scores(geometry) if options.judge else None
+    by_agent: dict[str, list[JudgedMove]] = {}
+    entries = []
+    for record, ending in group_records(group)[-max(0, options.games) :]:
+        judged = judge(record, scores, options.from_ply) if scores else []
+        for move in judged:
+            by_agent.setdefault(record.names[move.seat], []).append(move)
+        entries.append(game_entry(record, judged, ending))
+    return by_agent, entries
+
+
+def _analyse_parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="evaluate.py analyse", description="Judges moves by their exact values.")
+    parser.add_argument("what", help="a game as its columns (3342...), a replay of Kaggle's (.json), or a store")
+    parser.add_argument("--config", type=parse_config, metavar="rows=6,...", help="of a game given as columns")
+    parser.add_argument("--games", type=int, default=10, metavar="N", help="of a store: the latest of each group (10)")
+    _add_judging(parser)
+    return parser
+
+
+def _analyse(arguments: Sequence[str], parser: argparse.ArgumentParser) -> None:
+    options = parser.parse_args(arguments)
+    console = _console()
+    by_agent: dict[str, list[JudgedMove]] = {}
+    for record in _records(options):
+        judged = judge(record, solver_scores(record.geometry), options.from_ply)
+        for move in judged:
+            by_agent.setdefault(record.names[move.seat], []).append(move)
+        mistake = losing_move(judged)
+        moves = write_opening(record.moves)
+        words = mistake.words() if mistake else f"no move from ply {options.from_ply} on changed the result"
+        console.print(f"{record.names[0]} v {record.names[1]}, {moves}: {words}", highlight=False, soft_wrap=True)
+    console.print(accuracy_table(by_agent))
+
+
+def _records(options: argparse.Namespace) -> list[GameRecord]:
+    if options.what.replace(",", "").isdigit() and not Path(options.what).exists():
+        return [parse_game(options.what, Rules({**COURSE_CONFIG, **(options.config or {})}).geometry)]
+    if options.what.endswith(".json"):
+        return [read_replay(Path(options.what))]
+    with Store(Path(options.what), create=False) as store:
+        return [record for group in groups(store) for record, _ in group_records(group)[-max(0, options.games) :]]
+
+
+COMMANDS = {
+    "match": (_match_parser, _match),
+    "tournament": (_tournament_parser, _tournament),
+    "report": (_report_parser, _report),
+    "analyse": (_analyse_parser, _analyse),
+}
 
 
 def main(argv: Sequence[str] | None = None) -> None:

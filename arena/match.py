@@ -15,7 +15,7 @@ from typing import NamedTuple
 from arena.openings import Opening
 from arena.referee import REFEREES, Game, Rules, warm_up
 from arena.stats import Sprt, pentanomial
-from arena.worker import GRACE, AgentSpec, Worker, die_with_parent
+from arena.worker import GRACE, AgentSpec, Inline, Worker, die_with_parent
 
 BATCH = {"kaggle": 2, "fast": 16}  # games sent to a slot at once: sending costs 0.5 ms, a fast game takes from 0.7 ms
 
@@ -27,6 +27,7 @@ class Setup(NamedTuple):
     referee: str = "fast"  # a key of REFEREES
     fresh: bool | None = None  # see Worker
     grace: float = GRACE
+    isolate: bool = True  # False: agents play in the slot's own process, see Inline
 
 
 class Task(NamedTuple):
@@ -49,7 +50,7 @@ class Slot:
 
     def __init__(self, setup: Setup):
         self.setup = setup
-        self.workers: dict[tuple[AgentSpec, int], Worker] = {}
+        self.workers: dict[tuple[AgentSpec, int], Worker | Inline] = {}
 
     def __enter__(self) -> "Slot":
         return self
@@ -68,9 +69,13 @@ class Slot:
             self.workers.pop(key).close()
         for key in keys:
             if key not in self.workers:
-                self.workers[key] = Worker(key[0], self.setup.fresh, self.setup.grace)
+                self.workers[key] = self._start(key[0])
         players = [self.workers[key] for key in keys]
         return REFEREES[self.setup.referee](players, self.setup.rules, task.opening, task.seeds)
+
+    def _start(self, spec: AgentSpec) -> Worker | Inline:
+        setup = self.setup
+        return Worker(spec, setup.fresh, setup.grace) if setup.isolate else Inline(spec, setup.fresh)
 
 
 # What runs in a slot's process

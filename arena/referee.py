@@ -10,7 +10,7 @@ from functools import lru_cache
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from arena.worker import Opaque, Reply, Worker
+from arena.worker import Inline, Opaque, Reply, Worker
 from connectx.geometry import Geometry, geometry_of
 from connectx.position import has_line
 
@@ -106,7 +106,7 @@ class Game:
         return next((fault for fault in self.faults if fault.fatal), None)
 
 
-Referee = Callable[[Sequence[Worker], Rules, Sequence[int], Sequence[int]], Game]
+Referee = Callable[[Sequence[Worker | Inline], Rules, Sequence[int], Sequence[int]], Game]
 
 
 def illegal_kind(action: Any, columns: int, is_open: Callable[[int], bool]) -> str | None:
@@ -135,7 +135,7 @@ def _fatal_kind(kind: str | None, overdrawn: bool) -> str:
 class _Record:
     """What the referee notes while a game runs: replies and faults, for both referees alike."""
 
-    def __init__(self, workers: Sequence[Worker], rules: Rules, opening: Sequence[int]):
+    def __init__(self, workers: Sequence[Worker | Inline], rules: Rules, opening: Sequence[int]):
         self.workers = workers
         self.rules = rules
         self.opening = tuple(opening)
@@ -177,7 +177,7 @@ class _Record:
         )
 
 
-def _begin(workers: Sequence[Worker], rules: Rules, seeds: Sequence[int]) -> None:
+def _begin(workers: Sequence[Worker | Inline], rules: Rules, seeds: Sequence[int]) -> None:
     for worker, seed in zip(workers, seeds, strict=True):
         worker.begin(rules.config, seed)
 
@@ -206,7 +206,7 @@ class _Forfeit(Exception):
     """Stands for whatever the agent's process raised, so that Kaggle's environment sees an exception."""
 
 
-def play_kaggle(workers: Sequence[Worker], rules: Rules, opening: Sequence[int], seeds: Sequence[int]) -> Game:
+def play_kaggle(workers: Sequence[Worker | Inline], rules: Rules, opening: Sequence[int], seeds: Sequence[int]) -> Game:
     """One game in Kaggle's own environment, run by its own loop and timed by its own clock.
 
     Kaggle's environment redirects the standard streams of the whole process: call it from one thread only.
@@ -298,7 +298,7 @@ class _Board:
         return has_line(self.stones[seat], geometry)
 
 
-def play_fast(workers: Sequence[Worker], rules: Rules, opening: Sequence[int], seeds: Sequence[int]) -> Game:
+def play_fast(workers: Sequence[Worker | Inline], rules: Rules, opening: Sequence[int], seeds: Sequence[int]) -> Game:
     """One game in our own loop. Arguments and result are those of ``play_kaggle``."""
     config, record, board = rules.config, _Record(workers, rules, opening), _Board(rules, opening)
     _begin(workers, rules, seeds)

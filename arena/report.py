@@ -1,10 +1,11 @@
 """Results for people: tables for the terminal."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.table import Table
 
+from arena.analysis import JudgedMove, accuracy
 from arena.match import Match, Side
 from arena.stats import Estimate, Sprt, estimate, verdict
 from arena.tournament import Standing, Tournament
@@ -119,4 +120,21 @@ def cross_table(tournament: Tournament, names: Sequence[str]) -> Table:
     for number, name in enumerate(names, 1):
         row = [f"{100 * cells[name, other][0]:.0f}" if (name, other) in cells else "" for other in names]
         table.add_row(f"{number} {name}", *row)
+    return table
+
+
+def accuracy_table(judged: Mapping[str, Sequence[JudgedMove]]) -> Table:
+    """Moves that kept the result, and perfect ones, by agent, seat and stage of the game."""
+    table = Table(title="moves by exact value")
+    for name in ("agent", "of", "moves", "kept the result", "perfect"):
+        table.add_column(name, justify="left" if name in ("agent", "of") else "right")
+    for name, moves in sorted(judged.items()):
+        parts = {"all": list(moves)}
+        parts |= {seat: [move for move in moves if SEATS[move.seat] == seat] for seat in SEATS}
+        for start in range(0, 42, 10):
+            parts[f"plies {start} to {start + 9}"] = [move for move in moves if start <= move.ply < start + 10]
+        for part, chosen in parts.items():
+            count, kept, perfect = accuracy(chosen)
+            if count:
+                table.add_row(name, part, str(count), f"{kept / count:.1%}", f"{perfect / count:.1%}")
     return table

@@ -14,12 +14,15 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from arena.analysis import GameRecord
 from arena.match import Match, Setup, Task
 from arena.openings import Opening, write_opening
-from arena.referee import Fault, Game
+from arena.referee import DEFAULTS, Fault, Game, Rules
+from arena.tournament import Tournament
 from arena.worker import ROOT, AgentSpec, callable_of
 
 SCHEMA_VERSION = 1
+SIZES = ("rows", "columns", "inarow")
 SCHEMA = """
 CREATE TABLE matches (
     id INTEGER PRIMARY KEY,
@@ -162,6 +165,47 @@ class Store:
             if games := self.games(number):
                 match = Match(AgentSpec(*first_spec), AgentSpec(*second_spec), bank, games)
                 yield StoredMatch(match, (first_hash, second_hash), json.loads(config), referee, seed)
+
+
+class Group(NamedTuple):
+    """Matches that can be compared: one configuration and one bank."""
+
+    title: str
+    config: dict[str, Any]
+    tournament: Tournament
+
+
+def groups(store: Store) -> list[Group]:
+    """The store's matches, grouped. Agents of one label but different content get the start of their hash added."""
+    stored = list(store.matches())
+    content: dict[str, set[str]] = {}
+    for item in stored:
+        for spec, digest in zip((item.match.first, item.match.second), item.hashes, strict=True):
+            content.setdefault(spec.label, set()).add(digest)
+
+    def name(spec: AgentSpec, digest: str) -> str:
+        return spec.label if len(content[spec.label]) == 1 else f"{spec.label} {digest[:6]}"
+
+    found: dict[str, Group] = {}
+    for item in stored:
+        config, match = item.config, item.match
+        changed = {key: value for key, value in config.items() if DEFAULTS.get(key) != value}
+        size = f"{config['rows']}x{config['columns']}, {config['inarow']} in a row, bank {match.bank:g} s"
+        title = size + "".join(f", {key}={value}" for key, value in changed.items() if key not in SIZES)
+        group = found.setdefault(title, Group(title, config, Tournament([], [])))
+        group.tournament.matches.append(match)
+        group.tournament.names.append((name(match.first, item.hashes[0]), name(match.second, item.hashes[1])))
+    return list(found.values())
+
+
+def group_records(group: Group) -> list[tuple[GameRecord, str]]:
+    """The games of a group as the analysis wants them, each with its ending."""
+    geometry, records = Rules(group.config).geometry, []
+    for match, names in zip(group.tournament.matches, group.tournament.names, strict=True):
+        for number, game in sorted(match.games.items()):
+            seated = names[::-1] if number % 2 else names
+            records.append((GameRecord(geometry, (seated[0], seated[1]), game.moves, game.opening), game.ending))
+    return records
 
 
 def _now() -> str:

@@ -53,8 +53,8 @@ class Standing(NamedTuple):
 class Tournament:
     """Matches between named agents. ``names`` holds those of the first and second agent of each match."""
 
-    matches: Sequence[Match]
-    names: Sequence[tuple[str, str]]
+    matches: list[Match]
+    names: list[tuple[str, str]]
 
     def pentanomials(self) -> dict[tuple[str, str], list[int]]:
         """Counts of pairs for each two agents that met, each two once, seen by the first of the key."""

@@ -210,41 +210,36 @@ def _receive(sock: socket.socket) -> bytes:
     return message
 
 
-class _Server:
-    """The loop inside the agent's process."""
+class _Player:
+    """An agent in the process that it runs in: loaded at its first move, timed, its output swallowed."""
 
-    def __init__(self, sock: socket.socket, spec: AgentSpec):
-        self.sock = sock
+    def __init__(self, spec: AgentSpec):
         self.spec = spec
         self.agent: Callable | None = None
         self.arguments = 2
         self.config: dict[str, Any] = {}
         self.seed = 0
 
-    def run(self) -> None:
-        while message := _receive(self.sock):
-            _, kind, ply, mark, bank = REQUEST.unpack_from(message)
-            body = message[REQUEST.size :]
-            self.sock.sendall(self.start_game(body) if kind == b"G" else self.move(ply, mark, bank, body))
+    def start_game(self, config: dict[str, Any], seed: int) -> None:
+        self.config, self.seed = config, seed
+        seed_everything(seed)
 
-    def start_game(self, body: bytes) -> bytes:
-        game = json.loads(body)
-        self.config, self.seed = game["config"], game["seed"]
-        seed_everything(self.seed)
-        return _pack(0.0, 0, None)
-
-    def move(self, ply: int, mark: int, bank: float, board: bytes) -> bytes:
+    def move(self, ply: int, mark: int, bank: float, board: bytes) -> tuple[float, int, dict[str, Any] | None]:
+        """Seconds, column, and what there is to say beyond a plain column (see ``_describe``)."""
         obs = Struct(remainingOverageTime=bank, step=ply, board=list(board), mark=mark)
         config = Struct(**self.config)
+        ours = sys.stdout, sys.stderr
         sys.stdout, sys.stderr = io.StringIO(), io.StringIO()  # as on Kaggle: what is printed never reaches ours
         start = time.perf_counter()
         try:
             action = self._call(obs, config)
             seconds = time.perf_counter() - start
-            return _pack(seconds, *_describe(action))
+            return seconds, *_describe(action)
         except BaseException as problem:  # SystemExit and KeyboardInterrupt too: they would end Kaggle's runner
             seconds = time.perf_counter() - start
-            return _pack(seconds, 0, {"fault": self._fault_kind(problem), "detail": _last_lines(problem)})
+            return seconds, 0, {"fault": self._fault_kind(problem), "detail": _last_lines(problem)}
+        finally:
+            sys.stdout, sys.stderr = ours
 
     def _call(self, obs: Struct, config: Struct) -> Any:
         if self.agent is None:
@@ -272,11 +267,6 @@ def seed_everything(seed: int) -> None:
         torch.manual_seed(seed)
 
 
-def _pack(seconds: float, column: int, extra: dict[str, Any] | None) -> bytes:
-    body = b"" if extra is None else json.dumps(extra).encode()
-    return REPLY.pack(REPLY.size + len(body), seconds, column) + body
-
-
 def _describe(action: Any) -> tuple[int, dict[str, Any] | None]:
     """The reply for a returned object: (column, None) for a plain int, (0, JSON) for everything else."""
     if type(action) is int and abs(action) < 2**63:
@@ -297,8 +287,19 @@ def _last_lines(problem: BaseException) -> str:
 
 
 def _serve(sock: socket.socket, spec: AgentSpec) -> None:
+    """Answers requests until the other end closes."""
+    player = _Player(spec)
     try:
-        _Server(sock, spec).run()
+        while message := _receive(sock):
+            _, kind, ply, mark, bank = REQUEST.unpack_from(message)
+            body = message[REQUEST.size :]
+            seconds, column, extra = 0.0, 0, None
+            if kind == b"G":
+                player.start_game(**json.loads(body))
+            else:
+                seconds, column, extra = player.move(ply, mark, bank, body)
+            text = b"" if extra is None else json.dumps(extra).encode()
+            sock.sendall(REPLY.pack(REPLY.size + len(text), seconds, column) + text)
     finally:
         os._exit(0)  # a fork must not run what its parent left to be done at exit
 
@@ -319,6 +320,36 @@ sys.path[:] = settings["path"]
 from arena.worker import serve_descriptor
 serve_descriptor(settings["descriptor"], settings["spec"], settings["parent"])
 """
+
+
+def _reply(seconds: float, column: int, extra: dict[str, Any] | None) -> Reply:
+    if extra is None:
+        return Reply(column, seconds)
+    if "fault" in extra:
+        return Reply(None, seconds, extra["fault"], extra["detail"])
+    return Reply(Opaque(extra["opaque"], extra["text"]) if "opaque" in extra else extra["value"], seconds)
+
+
+class Inline:
+    """An agent in this very process, with the interface of ``Worker``: 5 times as fast for trivial agents.
+
+    For code that is trusted: a hang hangs, a crash crashes, and both agents share modules and random generators.
+    """
+
+    def __init__(self, spec: AgentSpec, fresh: bool | None = None):
+        self.fresh = spec.kind == "file" if fresh is None else fresh
+        self.player = _Player(spec)
+
+    def begin(self, config: dict[str, Any], seed: int) -> None:
+        if self.fresh:
+            self.player = _Player(self.player.spec)
+        self.player.start_game(config, seed)
+
+    def ask(self, ply: int, mark: int, bank: float, board: bytes, act_timeout: float) -> Reply:
+        return _reply(*self.player.move(ply, mark, bank, board))
+
+    def close(self) -> None:
+        """There is nothing to end."""
 
 
 class _Fork:
@@ -414,13 +445,7 @@ class Worker:
         if len(message) < REPLY.size:
             return Reply(None, time.perf_counter() - start, "crash", self._obituary())
         _, seconds, column = REPLY.unpack_from(message)
-        if len(message) == REPLY.size:
-            return Reply(column, seconds)
-        extra = json.loads(message[REPLY.size :])
-        if "fault" in extra:
-            return Reply(None, seconds, extra["fault"], extra["detail"])
-        action = Opaque(extra["opaque"], extra["text"]) if "opaque" in extra else extra["value"]
-        return Reply(action, seconds)
+        return _reply(seconds, column, json.loads(message[REPLY.size :]) if len(message) > REPLY.size else None)
 
     def _obituary(self) -> str:
         assert self.process is not None

@@ -6,6 +6,7 @@ from itertools import islice
 import pytest
 
 from arena.openings import (
+    BALANCED,
     CLOSE,
     balanced_openings,
     is_quiet,
@@ -17,6 +18,7 @@ from arena.openings import (
 )
 from connectx.geometry import STANDARD, geometry_of
 from connectx.position import Position
+from connectx.solver import Solver
 
 SMALL = geometry_of(4, 3, 3)
 WIDE = geometry_of(3, 12, 4)
@@ -83,6 +85,17 @@ def test_balanced_openings_by_an_independent_solver():
     assert {len(opening) for opening in openings} == {2, 3, 4, 5}
     with pytest.raises(ValueError, match="there are only"):
         balanced_openings(SMALL, 10_000, seed=1, score=exact_score, plies=(2, 3))
+
+
+def test_our_balanced_openings():
+    """300, all different also in the mirror, quiet, of 2 to 8 plies; half a dozen late ones are solved again."""
+    openings = read_openings(BALANCED, STANDARD)
+    positions = [Position.from_moves(opening, STANDARD) for opening in openings]
+    assert len({min(p.key, p.mirror().key) for p in positions}) == len(openings) == 300
+    assert all(map(is_quiet, positions)) and {p.ply for p in positions} == set(range(2, 9))
+    solver = Solver(STANDARD)
+    late = [position for position in positions if position.ply == 8][:6]
+    assert all(abs(value.low) <= CLOSE and value.exact for value in solver.solve_many(late))
 
 
 def test_openings_for(tmp_path):

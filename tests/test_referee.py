@@ -1,6 +1,7 @@
 """The two referees against each other, on agents that play, fail, and dawdle."""
 
 import random
+import sys
 from collections import Counter
 
 import pytest
@@ -10,7 +11,7 @@ from kaggle_environments import make
 
 from arena import referee as referees
 from arena.referee import BANK, DEFAULTS, REFEREES, STATUS_OF, Rules, play_fast, play_kaggle
-from arena.worker import Worker, resolve
+from arena.worker import Inline, Worker, resolve
 from tests.misbehaving import CASES, CONFIGS, Clock, first_full_column, returning, scripted_games
 
 TIGHT = Rules({"actTimeout": 0.2}, bank=0.2)
@@ -21,7 +22,10 @@ def random_legal(obs, config):
 
 
 def play(referee, agents, rules, opening=(), seeds=(1, 2), grace=0.3):
-    workers = [Worker(resolve(agent), grace=grace) for agent in agents]
+    return play_with([Worker(resolve(agent), grace=grace) for agent in agents], referee, rules, opening, seeds)
+
+
+def play_with(workers, referee, rules, opening=(), seeds=(1, 2)):
     try:
         return referee(workers, rules, opening, seeds)
     finally:
@@ -63,6 +67,14 @@ def test_misbehaving_agents_forfeit(referee, name):
         assert game.rewards == tuple(None if s == seat else 0 for s in (0, 1))
         assert game.score == seat and game.ending == case.kind and len(game.moves) == seat
         assert STATUS_OF[case.kind] == case.status
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.kind not in ("crash", "hang")])
+def test_the_same_without_isolation(name):
+    """Agents in the referee's own process get the same faults, as long as they neither crash nor hang."""
+    game = play_with([Inline(resolve(CASES[name].agent)), Inline(resolve(random_legal))], play_fast, TIGHT)
+    assert game.ending == CASES[name].kind and game.rewards == (None, 0)
+    assert sys.stdout is not None and not sys.stdout.closed
 
 
 @pytest.mark.parametrize("referee", REFEREES.values(), ids=REFEREES)

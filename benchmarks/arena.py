@@ -1,0 +1,89 @@
+"""The referees: are their verdicts the same, and how many games a second do they give?
+
+python -m benchmarks.arena equality --games 10000     scripted games, misdeeds and clocks included, under both
+python -m benchmarks.arena speed                       kaggle's evaluate, our loop, and our loop on two cores
+"""
+
+import argparse
+import statistics
+import time
+from collections import Counter
+from collections.abc import Callable
+from unittest import mock
+
+from kaggle_environments import agent as kaggle_agent
+from kaggle_environments import core as kaggle_core
+from kaggle_environments import evaluate
+
+from arena import referee as referees
+from arena.match import Setup, pair_tasks, play_all, usable_cores
+from arena.referee import Rules, play_fast, play_kaggle
+from arena.worker import kaggle_agents, resolve
+from benchmarks.machine import describe
+from tests.misbehaving import Clock, scripted_games
+
+REPEATS = 5  # of each measurement; the medians are printed
+
+
+def equality(games: int) -> None:
+    """Plays scripted games under both referees and counts those whose verdicts differ."""
+    clock, fast_clock = Clock(), Clock()
+    endings: Counter[str] = Counter()
+    different = 0
+    with (
+        mock.patch.object(kaggle_agent, "perf_counter", clock),
+        mock.patch.object(kaggle_core, "perf_counter", clock),
+        mock.patch.object(referees, "perf_counter", fast_clock),
+    ):
+        for truth, ours in scripted_games(games, 2, [(play_kaggle, clock), (play_fast, fast_clock)]):
+            close = all(abs(a - b) < 1e-5 for a, b in zip(truth.banks, ours.banks, strict=True))
+            different += not close or {**truth.__dict__, "banks": 0} != {**ours.__dict__, "banks": 0}
+            endings[ours.ending] += 1
+    print(f"{games} games, {different} with different verdicts; endings: {dict(endings.most_common())}")
+
+
+def games_per_second(play: Callable[[int], object], games: int) -> float:
+    """Median of the repeats, after one that warms up."""
+    play(max(2, games // 10))
+    rates = []
+    for _ in range(REPEATS):
+        start = time.perf_counter()
+        play(games)
+        rates.append(games / (time.perf_counter() - start))
+    return statistics.median(rates)
+
+
+def ours(setup: Setup, concurrency: int) -> Callable[[int], object]:
+    """Plays games of Kaggle's random agent against itself."""
+    random_agent = resolve(kaggle_agents()["random"])
+    return lambda games: list(play_all(pair_tasks(random_agent, random_agent, [()], games // 2, 1), setup, concurrency))
+
+
+def speed() -> None:
+    fast, inline = Setup(Rules(), "fast"), Setup(Rules(), "fast", isolate=False)
+    rates = {
+        "kaggle's evaluate": games_per_second(lambda n: evaluate("connectx", ["random", "random"], {}, [], n), 40),
+        "our loop, agents in its own process": games_per_second(ours(inline, 1), 4000),
+        "our loop, each agent in a process": games_per_second(ours(fast, 1), 2000),
+    }
+    if len(usable_cores()) > 1:
+        rates["our loop, each agent in a process, on 2 cores"] = games_per_second(ours(fast, 2), 8000)
+    base = rates["kaggle's evaluate"]
+    for name, rate in rates.items():
+        print(f"{name:<50}{rate:>9.1f} games/s {rate / base:>7.1f} times")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("equality", "speed"))
+    parser.add_argument("--games", type=int, default=10_000)
+    options = parser.parse_args()
+    print(describe())
+    if options.what == "equality":
+        equality(options.games)
+    else:
+        speed()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,142 @@
+"""Reports from the store alone: groups, tables, the page and what it must not contain."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from arena.analysis import GameRecord, judge
+from arena.match import Setup, Task, play_match
+from arena.page import game_entry, page
+from arena.referee import Game, Rules
+from arena.store import Store, group_records, groups
+from arena.worker import resolve
+from connectx.geometry import geometry_of
+from evaluate import main
+from tests.test_analysis import small_scores
+
+SMALL = Setup(Rules({"rows": 4, "columns": 3, "inarow": 3}), "fast", isolate=False)
+
+
+class Elements(HTMLParser):
+    """Collects tags, the attributes that could fetch something, and the text of the data element."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.tags: list[str] = []
+        self.references: list[str] = []
+        self.data = ""
+        self._in_data = False
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self._in_data = ("id", "data") in attrs
+        self.references += [
+            value or "" for name, value in attrs if name in ("src", "href", "xlink:href", "srcset", "action", "data")
+        ]
+
+    def handle_endtag(self, tag):
+        self._in_data = False
+
+    def handle_data(self, data):
+        if self._in_data:
+            self.data += data
+
+
+def play_into(store: Store, first: str, second: str, setup: Setup, pairs: int) -> None:
+    specs = resolve(first), resolve(second)
+    match = store.match_id(*specs, setup, [()], 1)
+
+    def add(task: Task, game: Game) -> None:
+        store.add(match, task, game)
+
+    play_match(*specs, setup, [()], pairs, 1, on_game=add)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    """A store with two matches on a small board and one on the standard board."""
+    path = tmp_path_factory.mktemp("report") / "store"
+    with Store(path) as store:
+        play_into(store, "one_step", "leftmost", SMALL, 4)
+        play_into(store, "leftmost", "random", SMALL, 4)
+        play_into(store, "leftmost", "random", Setup(Rules(), "fast", isolate=False), 4)
+    return path
+
+
+def test_groups(path):
+    with Store(path, create=False) as store:
+        found = groups(store)
+    assert [group.title for group in found] == [
+        "4x3, 3 in a row, bank 60 s",
+        "6x7, 4 in a row, bank 60 s",
+    ]
+    assert found[0].tournament.names == [("one_step", "leftmost"), ("leftmost", "random")]
+    records = group_records(found[0])
+    assert len(records) == 16 and records[0][0].names == ("one_step", "leftmost") == records[1][0].names[::-1]
+
+
+def test_agents_of_one_name_are_told_apart_by_content(tmp_path):
+    agent = tmp_path / "agent.py"
+    with Store(tmp_path / "store") as store:
+        for column in (0, 1):
+            agent.write_text(f"def agent(obs, config):\n    return {column}\n")
+            play_into(store, str(agent), "leftmost", SMALL, 1)
+        names = [pair[0] for pair in groups(store)[0].tournament.names]
+    assert names[0] != names[1] and all(re.fullmatch(re.escape(str(agent)) + " [0-9a-f]{6}", name) for name in names)
+
+
+def test_report_command(path, capsys):
+    target = path.parent / "report.html"
+    main(["report", "--store", str(path), "--html", str(target), "--judge", "--from-ply", "30", "--games", "5"])
+    out = capsys.readouterr().out
+    assert out.count("Elo, random = 0") == 2 and "one_step" in out
+    elements = Elements(target.read_text(encoding="utf-8"))
+    assert elements.tags.count("table") == 2 and elements.tags.count("svg") >= 6
+    assert {"h1", "select", "input", "button"} <= set(elements.tags)
+    assert len(json.loads(elements.data)) == 10
+    assert list(path.parent.glob("*.partial")) == []
+
+
+def test_the_page_fetches_nothing(path):
+    target = path.parent / "report.html"
+    main(["report", "--store", str(path), "--html", str(target)])
+    text = target.read_text(encoding="utf-8")
+    elements = Elements(text)
+    assert "default-src 'none'" in text and not {"link", "img", "iframe", "object", "base"} & set(elements.tags)
+    assert all(reference.startswith(("#", "data:image/png;base64,")) for reference in elements.references)
+    assert set(re.findall(r"https?://[^\s\"'<>]+", text)) <= {
+        "http://www.w3.org/2000/svg",
+        "http://www.w3.org/1999/xlink",
+    }
+    assert not re.search(r"@import|url\((?!#)|fetch\(|XMLHttpRequest", text)
+
+
+def test_games_on_the_page_carry_their_scores():
+    record = GameRecord(geometry_of(4, 3, 3), ("<b>", "</script><script>alert(1)</script>"), (1, 0, 1, 0, 1), 1)
+    judged = judge(record, small_scores)
+    text = page([], [game_entry(record, judged, "line")])
+    (game,) = json.loads(Elements(text).data)
+    assert game["moves"] == [1, 0, 1, 0, 1] and sorted(map(int, game["judged"])) == [1, 2, 3, 4]
+    assert game["judged"]["4"]["scores"] == list(judged[-1].scores)
+    assert "</script><script>" not in text and any("given away" in move["words"] for move in game["judged"].values())
+
+
+def test_analyse_commands(path, tmp_path, capsys):
+    main(["analyse", "10101", "--config", "rows=4,columns=3,inarow=3", "--from-ply", "0"])
+    assert "given away" in capsys.readouterr().out
+    main(["analyse", str(path), "--from-ply", "36", "--games", "2"])
+    out = capsys.readouterr().out
+    assert out.count("leftmost v random") + out.count("random v leftmost") == 4
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ["report --store missing", "analyse missing", "analyse 9", "analyse evaluate.py", "analyse missing.json"],
+)
+def test_bad_input(arguments, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(arguments.split())
+    assert stop.value.code == 2 and capsys.readouterr().err.count("\n") == 1
