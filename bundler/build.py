@@ -15,7 +15,7 @@ from connectx.weights import reduce, reduction_error
 
 POSITIONS = 500
 PUBLISHED = Limits()
-COMPARE_SECONDS = 20.0  # after this many no further position is asked
+COMPARE_SECONDS = 40.0  # after this many no further position is asked
 
 
 class NotAccepted(Exception):

@@ -17,6 +17,7 @@ RESERVE = 38.0  # seconds of the bank that are never spent on purpose: with load
 BANK_SHARE = (
     0.25  # of what lies above the reserve, for this move: most goes to the first moves, where lines are longest
 )
+LOADED_SHARE = 0.5  # of actTimeout: what the first move may draw from the bank on top of the load
 LEAST = 0.02  # seconds: what a move always gets, however late it is
 
 
@@ -52,11 +53,16 @@ def charge(seconds: float) -> None:
 
 
 def seconds_for(act_timeout: float, bank: float, spent: float = 0.0) -> float:
-    """Seconds that a move should think, ``spent`` of which are gone: its own time and a share of the spare bank."""
+    """Seconds that a move should think, ``spent`` of which are gone: its own time and a share of the spare bank.
+
+    The move that has paid for the load takes little more: a search gains less by those seconds than the bank loses.
+    """
     move = act_timeout * (MOVE_SHARE if bank > POOR_BANK else POOR_MOVE_SHARE)
     overdrawn = max(0.0, spent - act_timeout)
-    spare = max(0.0, bank - overdrawn - RESERVE)
-    return max(LEAST, move - min(spent, act_timeout) + BANK_SHARE * spare)
+    extra = BANK_SHARE * max(0.0, bank - overdrawn - RESERVE)
+    if spent:
+        extra = min(extra, LOADED_SHARE * act_timeout)
+    return max(LEAST, move - min(spent, act_timeout) + extra)
 
 
 def budget_for(obs, config) -> Budget:
