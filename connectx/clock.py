@@ -14,9 +14,7 @@ MOVE_SHARE = 0.85  # of actTimeout: what is left covers the referee's overhead a
 POOR_MOVE_SHARE = 0.5  # the same when the bank could not pay for a hiccup
 POOR_BANK = 2.0  # seconds
 RESERVE = 38.0  # seconds of the bank that are never spent on purpose: with load and hiccups, under 30 of 60 are used
-BANK_SHARE = (
-    0.25  # of what lies above the reserve, for this move: most goes to the first moves, where lines are longest
-)
+BANK_SHARE = 0.25  # of what lies above the reserve, a move: most goes to the first moves, where lines are longest
 LOADED_SHARE = 0.5  # of actTimeout: what the first move may draw from the bank on top of the load
 LEAST = 0.02  # seconds: what a move always gets, however late it is
 
