@@ -72,6 +72,13 @@ def expected_gift(position: Position, scores: Scores) -> float:
     return sum(share * (value - sign(scores[column] or 0)) / 2 for column, share in chances.items())
 
 
+def unhurried(position: Position, columns: list[int]) -> list[int]:
+    """Of moves that are equal otherwise, those that do not lose at once; if all do, those that block one of the wins."""
+    threats = position.pass_turn().winning_columns()
+    lasting = [column for column in columns if not position.play(column).winning_columns()]
+    return lasting or [column for column in columns if column in threats] or columns
+
+
 def choose(
     position: Position, scores: Scores, replies: Callable[[Position], Scores | None], budget: Budget | None = None
 ) -> int:
@@ -89,7 +96,8 @@ def choose(
     central = [column for column in position.geometry.column_order if column in legal]
     if best > 0:
         return max(central, key=legal.__getitem__)
-    candidates = sorted((c for c in central if sign(legal[c]) == sign(best)), key=lambda column: -legal[column])
+    kept = [column for column in central if sign(legal[column]) == sign(best)]
+    candidates = sorted(unhurried(position, kept), key=lambda column: -legal[column])
     gifts = dict.fromkeys(candidates, 0.0)
     for column in candidates if len(candidates) > 1 else ():
         child = position.play(column)
