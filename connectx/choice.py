@@ -73,7 +73,7 @@ def expected_gift(position: Position, scores: Scores) -> float:
 
 
 def unhurried(position: Position, columns: list[int]) -> list[int]:
-    """Of moves that are equal otherwise, those that do not lose at once; if all do, those that block one of the wins."""
+    """Of moves that are equal otherwise, those that do not lose at once; if all do, those that block a win."""
     threats = position.pass_turn().winning_columns()
     lasting = [column for column in columns if not position.play(column).winning_columns()]
     return lasting or [column for column in columns if column in threats] or columns
