@@ -32,7 +32,7 @@ class Config:
     full_plies: int = option(3, "through this ply, every position is in the book")
     table_bits: int = option(25, "log2 of the entries of each worker's table, 8 bytes each")
     workers: int = option(os.cpu_count() or 1, "processes")
-    scores: Path = option(Path("data/book-scores.txt"), "every score found so far; kept over runs")
+    scores: Path = option(Path("training/book-scores.txt"), "every score found so far; kept over runs")
     output: Path = option(Path("agents/weights/book.bin"), "the book")
 
     def __post_init__(self) -> None:
