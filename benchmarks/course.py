@@ -8,6 +8,7 @@ Protocol of the course: get_win_percentages on Kaggle's environment, half of the
 import argparse
 import contextlib
 import io
+from typing import Any
 
 from benchmarks.machine import describe
 from evaluate import get_win_percentages
@@ -19,7 +20,7 @@ def course_middle(obs, config):
 
 
 # name, agent, games, and what was reported
-ROWS = [
+ROWS: list[tuple[str, Any, int, str]] = [
     ("leftmost", "leftmost", 100, "82% wins"),
     ("middle, as in the course", course_middle, 100, "65% wins, 35 invalid plays"),
     ("middle, ours", "middle", 100, "-"),

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from connectx.geometry import STANDARD, Geometry
 from connectx.position import Position
-from connectx.solver import Solver
+from connectx.solver import Solver, job_of, read_queue
 
 
 class Sample(NamedTuple):
@@ -29,9 +29,10 @@ class Kind(NamedTuple):
     left: tuple[int, int]
 
 
-# The six sets of Pons' tutorial (blog.gamesolver.org, part 2). His recipe is not published; ours is uniform random play
-# to a number of stones drawn uniformly from the range, without a move that makes a line. Fewer than 7 stones are left
-# out of Begin: there are few such positions, and one takes as long as all others together.
+# The six sets of Pons' tutorial (blog.gamesolver.org, part 2). His recipe is not published; ours is random play to a
+# number of stones drawn uniformly from the range, without moves that make a line or, if avoidable, let the opponent
+# make one at once. Fewer than 7 stones are left out of Begin: there are few such positions, and one takes as long as
+# all others together.
 SIX_SETS = (
     Kind("End-Easy", (29, 41), (0, 13)),
     Kind("Middle-Easy", (14, 28), (0, 13)),
@@ -42,9 +43,10 @@ SIX_SETS = (
 )
 
 
-def play_out(
-    rng: random.Random, geometry: Geometry, stones: int, choose: Callable[[random.Random, Position, list[int]], int]
-) -> Sample | None:
+Choice = Callable[[random.Random, Position, list[int]], int]
+
+
+def play_out(rng: random.Random, geometry: Geometry, stones: int, choose: Choice) -> Sample | None:
     """A position of ``stones`` stones without a line, choosing among moves that make none; None at a dead end."""
     position, moves = Position.empty(geometry), []
     for _ in range(stones):
@@ -62,15 +64,23 @@ def uniform_choice(rng: random.Random, position: Position, columns: list[int]) -
     return rng.choice(columns)
 
 
-def random_samples(seed: int, stones: Sequence[int], geometry: Geometry = STANDARD) -> Iterator[Sample]:
-    """Positions by uniform random play that makes no line; each has a number of stones drawn from ``stones``.
+def careful_choice(rng: random.Random, position: Position, columns: list[int]) -> int:
+    """Any of the columns that do not let the opponent win at once, where there are such."""
+    careful = [column for column in columns if not position.play(column).winning_columns()]
+    return rng.choice(careful or columns)
+
+
+def random_samples(
+    seed: int, stones: Sequence[int], geometry: Geometry = STANDARD, choose: Choice = uniform_choice
+) -> Iterator[Sample]:
+    """Positions by random play that makes no line; each has a number of stones drawn from ``stones``.
 
     No two are the same position or mirrored. Ends when 1,000 games in a row bring nothing new.
     """
     rng, seen, in_vain = random.Random(seed), set(), 0
     while in_vain < 1000:
         in_vain += 1
-        sample = play_out(rng, geometry, rng.choice(stones), uniform_choice)
+        sample = play_out(rng, geometry, rng.choice(stones), choose)
         if sample is not None and min(sample.position.key, sample.position.mirror().key) not in seen:
             seen.add(min(sample.position.key, sample.position.mirror().key))
             in_vain = 0
@@ -86,10 +96,25 @@ def moves_left(score: int, stones: int, cells: int) -> int:
     return last + 1 - stones
 
 
+def may_end_within(solver: Solver, position: Position, moves: int) -> bool:
+    """Whether perfect play may end within that many moves: False is certain, and much cheaper than the score."""
+    cells, stones = solver.geometry.cells, position.ply
+    if cells - stones <= moves:
+        return True
+    ends = {score: moves_left(score, stones, cells) for score in range(-cells, cells + 1)}
+    quick = min(score for score in range(1, cells) if min(ends[score], ends[-score]) <= moves)
+    queue = solver.queue([job_of(position, window=(1 - quick, quick - 1))])
+    solver.work(queue)
+    [value] = read_queue(queue)
+    return value.low >= quick - 1 or value.high <= 1 - quick
+
+
 def labelled(kind: Kind, size: int, seed: int, solver: Solver) -> list[Sample]:
-    """``size`` samples of one kind with their scores: random positions, those of other kinds left out."""
+    """``size`` samples of one kind with their scores: careful random play, positions of other kinds left out."""
     geometry, samples = solver.geometry, []
-    for sample in random_samples(seed, range(kind.stones[0], kind.stones[1] + 1), geometry):
+    for sample in random_samples(seed, range(kind.stones[0], kind.stones[1] + 1), geometry, careful_choice):
+        if not may_end_within(solver, sample.position, kind.left[1]):
+            continue
         score = solver.solve(sample.position).low
         if kind.left[0] <= moves_left(score, sample.ply, geometry.cells) <= kind.left[1]:
             samples.append(sample._replace(score=score))

@@ -1,6 +1,6 @@
 """A built submission in Kaggle's own environment: wins, faults, and what it uses of the clock.
 
-python -m benchmarks.submission FILE [--against negamax:100 random:100 n_step:20] [--seed 1]
+python -m benchmarks.submission FILE [--against negamax:100 random:100 n_step:20] [--seed 1] [--without-numba]
 
 The file is loaded anew for each game, as on Kaggle, so that every first move pays for imports and compilation. Half of
 the games are played in either seat.
@@ -9,6 +9,10 @@ the games are played in either seat.
 import argparse
 import contextlib
 import io
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 
 from arena.referee import BANK, Game
 from benchmarks.machine import describe
@@ -17,6 +21,18 @@ from evaluate import Rounds, get_win_percentages
 
 ACT_TIMEOUT = 2.0  # seconds a move
 HEADERS = ("games", "won", "drawn", "lost", "faults", "first move", "later moves", "without spare", "bank used")
+
+
+@contextlib.contextmanager
+def broken_numba() -> Iterator[None]:
+    """Agents' processes, which inherit our path, meet a module numba that raises ImportError."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "numba.py").write_text("raise ImportError('made unimportable')\n", encoding="utf-8")
+        sys.path.insert(0, folder)
+        try:
+            yield
+        finally:
+            sys.path.remove(folder)
 
 
 def clock_of(game: Game, seat: int) -> tuple[float, float, float, float]:
@@ -50,15 +66,17 @@ def main() -> None:
     parser.add_argument("file", help="a built submission")
     parser.add_argument("--against", nargs="+", default=["negamax:100", "random:100", "n_step:20"], metavar="AGENT:N")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--without-numba", action="store_true", help="agents find a numba that cannot be imported")
     options = parser.parse_args()
-    print(f"{describe()}; seed {options.seed}")
+    print(f"{describe()}; seed {options.seed}{'; numba cannot be imported' if options.without_numba else ''}")
     print("times are the worst over all games; 'without spare': moves begun when the bank was down to its reserve")
     print_row("opponent", *HEADERS)
-    for item in options.against:
-        opponent, _, games = item.rpartition(":")
-        with contextlib.redirect_stdout(io.StringIO()):
-            rounds = get_win_percentages(options.file, opponent, int(games), seed=options.seed)
-        report(opponent, rounds)
+    with broken_numba() if options.without_numba else contextlib.nullcontext():
+        for item in options.against:
+            opponent, _, games = item.rpartition(":")
+            with contextlib.redirect_stdout(io.StringIO()):
+                rounds = get_win_percentages(options.file, opponent, int(games), seed=options.seed)
+            report(opponent, rounds)
 
 
 if __name__ == "__main__":

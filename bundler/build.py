@@ -8,8 +8,9 @@ from typing import Any
 
 from bundler.embed import archive, submission_text
 from bundler.inline import PROJECT, Inlined, import_name, inline
-from bundler.preflight import Limits, Report, Runner, Stage, check
+from bundler.preflight import RUNNER, Limits, Report, Runner, Stage, check
 from bundler.questions import Question, sample
+from connectx.geometry import STANDARD
 from connectx.weights import reduce, reduction_error
 
 POSITIONS = 500
@@ -62,14 +63,7 @@ def render(inlined: Inlined, dtype: str | None) -> tuple[str, list[str]]:
         reduced[path], notes[path] = smaller, f" as {dtype}"
         size = f"{len(content):,} to {len(smaller):,} bytes before compression"
         lines.append(f"{path} as {dtype}: {size}, largest error {largest:.3g}, {relative:.2%} of the weights' size")
-    inlined = _with_weights(inlined) if reduced else inlined
     return submission_text(inlined, contents, reduced, notes), lines
-
-
-def _with_weights(inlined: Inlined) -> Inlined:
-    """Reduced data is restored by connectx.weights, which whoever calls read_data imports anyway."""
-    assert "connectx/weights.py" in inlined.sources
-    return inlined
 
 
 def build(
@@ -129,20 +123,27 @@ def compare_with_source(stage: Stage, file: Path, inlined: Inlined, options: Opt
     Positions of other sizes than 7x6 on which the source faults are left out: the built file's guard answers there.
     """
     source = _source_job(inlined) | {"stop_after": COMPARE_SECONDS}
-    source["folders"] = [str(stage.root), *source["paths"]]
-    questions = sample(options.positions)
-    first = stage.replies(inlined.agent_path, "source", questions, **source)
-    if _failed(first, "the source agent", questions, report):
+    source["folders"] = [str(stage.root), str(RUNNER), *source["paths"]]
+    asked: list[Question] = []
+    wanted: list[int | None] = []
+    for questions in (sample(options.positions), sample(options.positions, 8, (STANDARD,))):
+        missing = options.positions - len(asked)
+        answer = stage.replies(inlined.agent_path, "source", questions[:missing], **source) if missing else None
+        if answer is None or _failed(answer, "the source agent", questions, report):
+            break
+        replied = list(zip(questions, _columns(answer), strict=False))
+        asked += [question for question, column in replied if column in question.legal]
+        wanted += [column for question, column in replied if column in question.legal]
+        if len(replied) < min(missing, len(questions)):
+            break  # it thinks long
+    if not report.accepted:
         return
-    sound = [i for i, reply in enumerate(first["result"]["replies"]) if reply["column"] in questions[i].legal]
-    wanted = [_columns(first)[i] for i in sound]
-    asked = [questions[i] for i in sound]
     built = stage.replies(file, "path", asked)
     if _failed(built, "the built file", asked, report):
         return
     differ = [i for i, column in enumerate(_columns(built)) if column != wanted[i]]
     report.figures |= {"compared_positions": len(asked), "different_moves": len(differ)}
-    cut = "" if len(asked) == len(questions) else f" ({len(questions)} were wanted)"
+    cut = "" if len(asked) == options.positions else f", not {options.positions}: it thinks long"
     if not differ:
         report.add("same moves", "pass", f"the built file and its source agree on {len(asked)} positions{cut}")
     elif options.dtype:

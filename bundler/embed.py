@@ -19,7 +19,9 @@ GUARD = Path(__file__).with_name("guard.py")
 LINE = 116  # characters of base64 a line: editors choke on one line of megabytes
 
 _TAIL = """
-_submission = Submission(SOURCES, DATA, {entry!r}, _STARTED)
+_guard = type(_time)("submission_guard")
+exec(compile(GUARD[1:], "submission_guard.py", "exec", dont_inherit=True), _guard.__dict__)
+_submission = _guard.Submission(SOURCES, DATA, {entry!r}, _STARTED)
 
 
 def agent(obs, config):
@@ -80,7 +82,7 @@ def submission_text(
         digest, is_reduced, text = packed(reduced.get(path, content), path in reduced)
         wrapped = "\n".join(text[start : start + LINE] for start in range(0, len(text), LINE))
         parts.append(f"DATA[{path!r}] = ({digest!r}, {is_reduced}, '''\n{wrapped}\n''')\n")
-    parts += ["\n", GUARD.read_text(encoding="utf-8"), "\n", _TAIL.format(entry=inlined.entry)]
+    parts += [f"\nGUARD = {quoted(GUARD.read_text(encoding='utf-8'))}\n", _TAIL.format(entry=inlined.entry)]
     return "".join(parts)
 
 

@@ -1,7 +1,8 @@
 """What a submission does besides its agent: installs its modules, answers in time, and never answers nonsense.
 
-The builder copies this file as it is into every submission, so it uses the standard library alone. Each load makes a
-package name of its own: two submissions, or one against itself, share no state in one process.
+The builder copies this file as it is into every submission, where it runs in a namespace of its own, with the standard
+library alone. Each load makes a package name of its own: two submissions, or one against itself, share no state in one
+process, and what a load brought goes when its agent is dropped.
 
 The agent's code, its load included, runs in one thread of its own while the caller waits with a deadline. Python code,
 and compiled code that returns now and then or releases the interpreter's lock, can be outwaited this way; compiled
@@ -82,7 +83,10 @@ class Modules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if key not in self.data:
             raise FileNotFoundError(f"{key} is not embedded in this submission")
         digest, is_reduced, text = self.data[key]
-        packed = base64.b64decode(text)
+        try:
+            packed = base64.b64decode(text)
+        except ValueError:
+            packed = b""
         if hashlib.sha256(packed).hexdigest() != digest:
             raise ValueError(f"the embedded {key} is corrupt: its checksum differs")
         content = zlib.decompress(packed)
@@ -90,23 +94,28 @@ class Modules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 class Job:
-    """A call to be made by the agent's thread."""
+    """A call to be made by the agent's thread. It always ends, be it cancelled, interrupted or failed."""
 
     def __init__(self, function):
         self.function = function
         self.result = None
         self.fault = None
         self.ended_at = None
+        self.is_running = False
+        self.is_cancelled = False
         self._ended = threading.Event()
 
     def run(self):
         try:
-            self.result = self.function()
+            self.is_running = True
+            if not self.is_cancelled:
+                self.result = self.function()
         except BaseException as fault:  # SystemExit included: nothing may reach the referee
             self.fault = fault
-        finally:
-            self.ended_at = time.perf_counter()
-            self._ended.set()
+
+    def end(self):
+        self.ended_at = time.perf_counter()
+        self._ended.set()
 
     def has_ended(self, deadline):
         """Whether the job has ended by ``deadline``, a time.perf_counter() value; None waits as long as it takes."""
@@ -123,26 +132,32 @@ class Worker:
     @staticmethod
     def _serve(jobs):
         while True:
+            job = jobs.get()
+            if job is None:
+                return
             try:
-                job = jobs.get()
-                if job is None:
-                    return
                 job.run()
-            except Overdue:  # came when the overdue job had just ended
-                continue
+            except Overdue:  # came when the overdue job had just returned
+                job.result = None
+            job.end()
+
+    def is_alive(self):
+        return self.thread is not None and self.thread.is_alive()
 
     def start(self, function):
         job = Job(function)
-        if self.thread is None or not self.thread.is_alive():
+        if not self.is_alive():
             self.thread = threading.Thread(target=self._serve, args=(self.jobs,), daemon=True)
             self.thread.start()
         self._raise_in_thread(ctypes.py_object())  # clears what is still pending: it was meant for an earlier job
         self.jobs.put(job)
         return job
 
-    def interrupt(self):
-        """Raises Overdue in the thread at its next step of Python."""
-        self._raise_in_thread(ctypes.py_object(Overdue))
+    def cancel(self, job):
+        """Keeps a job from starting, or raises Overdue in the thread, where it runs, at its next step of Python."""
+        job.is_cancelled = True
+        if job.is_running:  # never while the thread fetches a job: that one would be lost
+            self._raise_in_thread(ctypes.py_object(Overdue))
 
     def _raise_in_thread(self, exception):
         if self.thread is not None and self.thread.ident is not None:
@@ -275,12 +290,12 @@ class Submission:
 
     def _deadline(self, obs, config):
         """When the reply is due, as time.perf_counter(); None when a node budget stands in for the clock."""
-        if read_field(config, "nodeBudget", None) is not None:
-            return None
         now, used = time.perf_counter(), 0.0
         if not self._charged:
             self._charged = True
             used = (self._load.ended_at or now) - self._started_at
+        if read_field(config, "nodeBudget", None) is not None:
+            return None
         seconds = float(read_field(config, "actTimeout", 2))
         bank = float(read_field(obs, "remainingOverageTime", 0) or 0)
         return now - used + seconds + bank - min(MARGIN, MARGIN_SHARE * seconds)
@@ -290,13 +305,13 @@ class Submission:
             raise TimeoutError("the agent is still loading")
         if self._load.fault is not None:
             raise RuntimeError(f"not loaded: {described(self._load.fault, self._prefix)}")
-        if self._move is not None and not self._move.has_ended(deadline):
+        if self._move is not None and self._worker.is_alive() and not self._move.has_ended(deadline):
             raise TimeoutError("the agent is still at an earlier move")
         function, count = self._load.result
         arguments = [Record(given) if type(given) is dict else given for given in (obs, config)][:count]
         self._move = self._worker.start(lambda: function(*arguments))
         if not self._move.has_ended(deadline):
-            self._worker.interrupt()
+            self._worker.cancel(self._move)
             raise TimeoutError("the agent did not answer in time")
         if isinstance(self._move.fault, Exception):
             raise self._move.fault

@@ -230,7 +230,7 @@ class _Module:
         known = top in sys.stdlib_module_names or top in self.project.packages
         if known and local is not None and local != self.path and not local.is_dir():
             self.refuse(node, f"{local.name} beside the agent has the name of the module {top}: rename it")
-        elif not known and local is None and not forgiving:
+        elif not known and local is None and not forgiving and not refused_import(dotted):
             reason = f"unknown package {top}: neither a module beside the agent nor one that Kaggle's judge is known to"
             self.refuse(node, f"{reason} hold; --allow-package {top} if you know better")
         if known or local is None:

@@ -82,11 +82,12 @@ class RunnerDied(RuntimeError):
 
 def _drop_override() -> None:
     """Makes root obey read-only folders as the judge's user must; no effect for other users."""
-    prctl_capbset_drop, cap_dac_override = 24, 1
-    _LIBC.prctl(prctl_capbset_drop, cap_dac_override, 0, 0, 0)
+    if _PRCTL is not None:
+        prctl_capbset_drop, cap_dac_override = 24, 1
+        _PRCTL(prctl_capbset_drop, cap_dac_override, 0, 0, 0)
 
 
-_LIBC = ctypes.CDLL(None)
+_PRCTL = getattr(ctypes.CDLL(None), "prctl", None)  # Linux has it
 
 
 class Runner:
@@ -100,7 +101,7 @@ class Runner:
         environment = {"PATH": os.defpath, "LANG": "C.UTF-8"}
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed in __exit__)
         self._process = subprocess.Popen(
-            [sys.executable, "-I", str(RUNNER), *([str(kaggle)] if kaggle else [])],
+            [sys.executable, "-IB", str(RUNNER), *([str(kaggle)] if kaggle else [])],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -167,7 +168,7 @@ class Stage:
         common = {
             "limit": self.limits.first_move + PATIENCE,
             "memory": self.limits.memory + self.runner.hello["memory"],
-            "folders": [str(self.root)],
+            "folders": [str(self.root), str(RUNNER)],
             "home": str(self.root / "home"),
             "cwd": str(self.root / "elsewhere"),
         }
@@ -209,7 +210,7 @@ def check(
     with stage(limits, runner) as place:
         report.figures["kaggle_environments"] = runner.hello["kaggle"]
         main = _unpack(path.name, content, place.root / "agent", limits, report)
-        if main is None or not _static_check(main.read_bytes(), report):
+        if main is None or not _static_check(main.read_bytes(), main.name, report):
             return report
         place.seal()
         if not _check_replies(place, main, report):
@@ -248,7 +249,7 @@ def _unpack(name: str, content: bytes, folder: Path, limits: Limits, report: Rep
     return folder / "main.py"
 
 
-def _static_check(content: bytes, report: Report) -> bool:
+def _static_check(content: bytes, main_name: str, report: Report) -> bool:
     """Whether the text compiles as Kaggle reads it; says what stands at the top level."""
     faults = {
         content.startswith(b"\xef\xbb\xbf"): "begins with a byte order mark, which Kaggle's loader does not skip",
@@ -260,6 +261,7 @@ def _static_check(content: bytes, report: Report) -> bool:
             return False
     try:
         tree = ast.parse(content.decode("utf-8"))
+        compile(content.decode("utf-8"), main_name, "exec", dont_inherit=True)  # finds more than the parser does
     except UnicodeDecodeError as fault:
         report.add("text", "reject", f"is not UTF-8: {fault}")
         return False
@@ -349,7 +351,7 @@ def _check_replies(place: Stage, main: Path, report: Report) -> bool:
     """Load by path and the hard questions, in a first fresh process. Whether it is worth going on."""
     limits = place.limits
     questions = hard_questions(limits.act_timeout, limits.bank)
-    answer = place.replies(main, "path", questions, stop_after=ASK_SECONDS)
+    answer = place.replies(main, "path", questions, stop_after=ASK_SECONDS, at_least=3)
     report.figures["peak_memory"] = answer["peak"]
     if _stopped(
         answer, "load" if answer["stage"] == "load" else "replies", report, limits, [q.name for q in questions]
@@ -422,7 +424,7 @@ def _judge_clock(result: dict[str, Any], limits: Limits, report: Report) -> None
     """Load, first move, slowest move, and what a long game would take from the bank."""
     load, seconds = result["load_seconds"], [reply["seconds"] for reply in result["replies"]]
     first = load + seconds[0]
-    later = seconds[1] if len(seconds) > 1 else seconds[0]
+    later = seconds[1]
     used = max(0.0, first - limits.act_timeout) + (GAME_MOVES - 1) * max(0.0, later - limits.act_timeout)
     slowest = max(seconds)
     report.figures |= {"load_seconds": load, "first_move_seconds": first, "slowest_move_seconds": slowest}

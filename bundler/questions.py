@@ -135,11 +135,11 @@ def hard_questions(act_timeout: float, bank: float) -> list[Question]:
     return standard + [asked._replace(is_optional=True) for asked in odd]
 
 
-def sample(count: int, seed: int = 7) -> list[Question]:
+def sample(count: int, seed: int = 7, geometries: tuple[Geometry, ...] = SAMPLE_GEOMETRIES) -> list[Question]:
     """``count`` different positions of random games, none of them over, with a node budget in place of the clock."""
     randomness, questions, seen = random.Random(seed), list[Question](), set()
     while len(questions) < count:
-        geometry = randomness.choice(SAMPLE_GEOMETRIES)
+        geometry = randomness.choice(geometries)
         moves = random_moves(randomness, geometry, randomness.randrange(geometry.cells))
         asked = question(f"position {len(questions)}", moves, geometry, (2.0, 60.0), nodeBudget=NODE_BUDGET)
         key = (geometry, *asked.obs["board"])

@@ -6,6 +6,7 @@ job that takes too long or too much memory is killed with its whole process grou
 """
 
 import contextlib
+import ctypes
 import io
 import json
 import os
@@ -19,6 +20,7 @@ import traceback
 
 TAIL = 4000  # characters kept of what a job prints past Kaggle's own capture
 POLL = 0.05  # seconds between looks at a job's memory
+PRCTL = getattr(ctypes.CDLL(None), "prctl", None)  # Linux has it
 DUTY_PERIOD = 0.03  # seconds of one stop-and-go cycle where no control group is to be had
 AUDIT_LIMIT = 12
 
@@ -48,6 +50,7 @@ def audit(allowed, seen):
 def load_source(job):
     """The agent as its author wrote it, imported with its folders on the path, as a function of (obs, config)."""
     import importlib
+    import inspect
 
     sys.path[:0] = job["paths"]
     package = type(sys)("source_under_test")  # lets a lone file use relative imports, as it may in a submission
@@ -55,7 +58,9 @@ def load_source(job):
     sys.modules["source_under_test"] = package
     name = job["module"] if "." in job["module"] else f"source_under_test.{job['module']}"
     function = getattr(importlib.import_module(name), job["function"])
-    return function
+    kinds = [parameter.kind for parameter in inspect.signature(function).parameters.values()]
+    count = 2 if inspect.Parameter.VAR_POSITIONAL in kinds else len(kinds)
+    return lambda obs, config: function(*(obs, config)[:count])
 
 
 def load(job):
@@ -115,7 +120,7 @@ def ask(agent, question, number, structify):
 
 
 def job_replies(job, progress):
-    """Loads an agent and asks it; ``stop_after`` seconds end the asking early (at least one question is asked)."""
+    """Loads an agent and asks it; ``stop_after`` seconds end the asking early, after ``at_least`` questions."""
     from kaggle_environments.utils import structify
 
     progress("load")
@@ -137,7 +142,8 @@ def job_replies(job, progress):
     for number, question in enumerate(job["questions"]):
         progress(f"question {number}")
         replies.append(ask(agent, question, number, structify))
-        if time.perf_counter() - asking > job.get("stop_after", float("inf")):
+        asked = number + 1
+        if asked >= job.get("at_least", 1) and time.perf_counter() - asking > job.get("stop_after", float("inf")):
             break
     return result
 
@@ -154,6 +160,8 @@ def job_game(job, progress):
 
     env = make("connectx", configuration=job["config"])
     env.specification.observation["remainingOverageTime"]["default"] = job["bank"]
+    for seat in (0, 1):
+        env.__dict__.pop(f"__state_schema_{seat}", None)  # made from the specification once more, at the reset
     progress("game")
     steps = env.run([agent(given) for given in job["agents"]])
     logs = [[entry[seat] for entry in env.logs if len(entry) > seat and entry[seat]] for seat in (0, 1)]
@@ -182,6 +190,8 @@ JOBS = {"replies": job_replies, "game": job_game, "spin": job_spin}
 def child(job, answer, output):
     """The forked process: does the job, writes its result to ``answer``, and ends."""
     os.setsid()
+    if PRCTL is not None:
+        PRCTL(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: a job does not outlive a runner that is killed
     os.chdir(job["cwd"])
     os.environ |= {"HOME": job["home"], "TMPDIR": job["home"]}
     null = os.open(os.devnull, os.O_RDONLY)

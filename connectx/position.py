@@ -151,6 +151,16 @@ class Position(NamedTuple):
             state = state.play(column)
         return state
 
+    def to_board(self) -> list[int]:
+        """The cells as Kaggle lists them, row by row from the top: 0 empty, 1 the first player's, 2 the second's."""
+        geometry, mover = self.geometry, 1 + self.ply % 2
+        board = []
+        for row in reversed(range(geometry.rows)):
+            for column in range(geometry.columns):
+                bit = 1 << column * geometry.stride + row
+                board.append(0 if not self.mask & bit else mover if self.position & bit else 3 - mover)
+        return board
+
     @property
     def ply(self) -> int:
         """Number of stones on the board."""

@@ -35,13 +35,14 @@ def read_data(name: str) -> bytes:
         OSError: the file cannot be read.
         RuntimeError: the calling code has no file, as in a notebook's cell.
     """
-    caller = sys._getframe(1).f_globals
-    embedded = getattr(caller.get("__loader__"), "read_data", None)
+    caller = sys._getframe(1)
+    embedded = getattr(caller.f_globals.get("__loader__"), "read_data", None)
     if embedded is not None:
-        return embedded(caller["__name__"], name)
-    if "__file__" not in caller:
+        return embedded(caller.f_globals["__name__"], name)
+    source = caller.f_code.co_filename  # not __file__: a file that is loaded as Kaggle loads it has none
+    if source.startswith("<") or "\n" in source:
         raise RuntimeError(f"read_data({name!r}) needs a source file for the data to lie beside")
-    return Path(caller["__file__"]).parent.joinpath(name).read_bytes()
+    return Path(source).parent.joinpath(name).read_bytes()
 
 
 def pack(arrays: Mapping[str, np.ndarray], meta: Any = None) -> bytes:

@@ -36,25 +36,11 @@ def random_game(geometry: Geometry, rng: random.Random) -> Iterator[Position]:
         position = position.play(rng.choice(position.legal_columns()))
 
 
-def board_of(position: Position) -> list[int]:
-    """The board as Kaggle lists it."""
-    geometry, board = position.geometry, []
-    mover = 1 + position.ply % 2
-    for row in reversed(range(geometry.rows)):
-        for column in range(geometry.columns):
-            bit = 1 << column * geometry.stride + row
-            if not position.mask & bit:
-                board.append(0)
-            else:
-                board.append(mover if position.position & bit else 3 - mover)
-    return board
-
-
 def observe(position: Position, act_timeout: float = 2.0, bank: float = 60.0, **extra) -> tuple[dict, dict]:
     """(obs, config) that show the position to the side to move, as plain dicts."""
     geometry = position.geometry
     obs = {
-        "board": board_of(position),
+        "board": position.to_board(),
         "mark": 1 + position.ply % 2,
         "step": position.ply,
         "remainingOverageTime": bank,
@@ -69,3 +55,13 @@ def observe(position: Position, act_timeout: float = 2.0, bank: float = 60.0, **
         "runTimeout": 1200,
     }
     return obs, config | extra
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Prints the verdicts on the corpus of small agents: ours and that of Kaggle's environment."""
+    reports = [report for key in ("passed", "failed") for report in terminalreporter.stats.get(key, [])]
+    rows = [value for report in reports for name, value in report.user_properties if name == "verdict"]
+    if rows:
+        terminalreporter.section("pre-flight of the corpus: file, ours, Kaggle's, why")
+    for name, ours, kaggle, reason in sorted(rows):
+        terminalreporter.write_line(f"{name:40} {ours:7} {kaggle:28.28} {reason:.90}")

@@ -14,13 +14,13 @@ from agents import middle, n_step, one_step
 from connectx.clock import Budget
 from connectx.geometry import STANDARD, geometry_of
 from connectx.position import Position
-from tests.conftest import board_of, observe, random_game
+from tests.conftest import observe, random_game
 
 NAMES = sorted(path.stem for path in Path(agents.__file__).parent.glob("[!_]*.py"))
 # Agents that win in one whenever they can, and that block a lone win in one. The course's n_step claims neither: to
 # its heuristic a line made three plies from now is worth as much as one made at once.
-TAKE_WINS = {"one_step", "minimax"}
-BLOCK = {"minimax"}
+TAKE_WINS = {"one_step", "minimax", "perfect"}
+BLOCK = {"minimax", "perfect"}
 SHAPES = [(6, 7, 4), (5, 4, 3), (1, 7, 4), (7, 1, 4), (1, 1, 1), (3, 3, 5), (9, 8, 5), (12, 12, 5)]
 
 
@@ -119,7 +119,7 @@ def windows(board, shape):
 def course_minimax(position: Position, mark: int, steps: int) -> float:
     """Plain minimax with the course's heuristic, by its own text: no pruning, lists, windows."""
     shape, inarow = position.geometry[:3], position.geometry.inarow
-    all_windows = list(windows(board_of(position), shape))
+    all_windows = list(windows(position.to_board(), shape))
     full = {m: sum(w.count(m) == inarow for w in all_windows) for m in (1, 2)}
     near = {m: sum(w.count(m) == inarow - 1 and w.count(0) == 1 for w in all_windows) for m in (1, 2)}
     if steps == 0 or full[1] or full[2] or not position.legal_columns():

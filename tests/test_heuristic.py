@@ -6,7 +6,7 @@ from itertools import product
 from connectx.geometry import STANDARD, Geometry, geometry_of
 from connectx.heuristic import LIMIT, evaluate, gap_planes, good_rows, lines_lacking
 from connectx.jit import njit
-from tests.conftest import board_of, random_game
+from tests.conftest import random_game
 
 
 def lines_of(geometry: Geometry) -> list[list[int]]:
@@ -25,7 +25,7 @@ def lines_of(geometry: Geometry) -> list[list[int]]:
 def test_lines_lacking(geometry):
     rng, lines = random.Random(5), lines_of(geometry)
     for position in random_game(geometry, rng):
-        board, mark = board_of(position), 1 + position.ply % 2
+        board, mark = position.to_board(), 1 + position.ply % 2
         for gaps in (0, 1):
             expected = sum(
                 [board[cell] for cell in line].count(0) == gaps

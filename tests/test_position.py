@@ -11,7 +11,7 @@ from kaggle_environments.envs.connectx import connectx as kaggle
 from connectx.geometry import STANDARD, geometry_of
 from connectx.jit import njit, plain
 from connectx.position import Position, has_line, key_of, mirror_bits, open_cells, winning_spots
-from tests.conftest import board_of, observe, random_game
+from tests.conftest import observe, random_game
 
 # Distinct positions after so many plies of 7x6 (oeis.org/A212693).
 POSITIONS_PER_PLY = [1, 7, 49, 238, 1120, 4263, 16422]
@@ -32,7 +32,7 @@ def test_rules_equal_kaggles(geometry):
             column = rng.choice(legal)
             kaggle.play(board, column, mark, config)
             position = position.play(column)
-            assert board_of(position) == board
+            assert position.to_board() == board
             assert Position.from_observation(*observe(position)) == position
             assert position.is_lost() == kaggle.is_win(board, column, mark, config)
             assert position.is_full() == (0 not in board)

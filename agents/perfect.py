@@ -1,0 +1,70 @@
+"""Exact play: the opening book, then the solver; of equal moves, the one that a fallible opponent answers worst.
+
+Where the time ends first, or on boards that are too large, it plays what is proven so far and by heuristic search.
+"""
+
+from functools import lru_cache
+
+from connectx.book import Book
+from connectx.choice import Scores, choose, sign
+from connectx.clock import Budget, budget_for
+from connectx.geometry import STANDARD, Geometry
+from connectx.jit import COMPILED
+from connectx.position import Position
+from connectx.search import Searcher
+from connectx.solver import Solver, Value
+from connectx.weights import read_data
+
+SWINDLE = True  # False: slowest loss, most central draw
+SOLVER_SHARE = {STANDARD: 0.9}  # of a move's time, before the search takes over where the solver has not finished
+OTHER_SOLVER_SHARE = 0.5
+
+book = Book.from_bytes(read_data("weights/book.bin"))
+
+
+@lru_cache(maxsize=2)
+def solver_for(geometry: Geometry) -> Solver:
+    return Solver(geometry)
+
+
+@lru_cache(maxsize=2)
+def searcher_for(geometry: Geometry) -> Searcher:
+    """On the standard board the search is a rare last resort, which compiling would make come too late."""
+    return Searcher(geometry, compiled=False if geometry == STANDARD else None)
+
+
+def best_proven(position: Position, values: list[Value | None], budget: Budget) -> int:
+    """Among the moves with the best proven result and, of these, most hope left, the one that the search prefers."""
+    promises = {c: (sign(v.low), sign(v.high)) for c, v in enumerate(values) if v is not None}
+    promising = {column for column in promises if promises[column] == max(promises.values())}
+    return searcher_for(position.geometry).search(position, budget, columns=promising).column
+
+
+def exact_move(position: Position, budget: Budget) -> int:
+    """The move of perfect play, as far as the budget allows."""
+    solver = solver_for(position.geometry)
+
+    def replies(child: Position) -> Scores | None:
+        values = solver.scores(child, budget)
+        exact = all(value is None or value.exact for value in values)
+        return [None if value is None else value.low for value in values] if exact and SWINDLE else None
+
+    values = solver.best_moves(position, budget.part(SOLVER_SHARE.get(position.geometry, OTHER_SOLVER_SHARE)))
+    if sign(max(v.low for v in values if v is not None)) != sign(max(v.high for v in values if v is not None)):
+        return best_proven(position, values, budget)
+    return choose(position, [None if value is None else value.low for value in values], replies, budget)
+
+
+def agent(obs, config):
+    budget = budget_for(obs, config)
+    position = Position.from_observation(obs, config)
+    known = book.column(position)
+    if known is not None:
+        return known
+    if COMPILED and position.geometry.fits_word:
+        return exact_move(position, budget)
+    return searcher_for(position.geometry).search(position, budget).column
+
+
+if COMPILED:  # while the file loads, the first move has most time
+    solver_for(STANDARD).solve(Position.empty(STANDARD), Budget(nodes=1))

@@ -1,0 +1,225 @@
+"""The solver against bitbully, book off, on six sets of positions like those of Pons' tutorial.
+
+    python -m benchmarks.solver                     all six sets, 200 positions each, 50 of Begin-Hard
+    python -m benchmarks.solver --size 50 --hard 4  in short
+    python -m benchmarks.solver --file FILE         lines of "moves score", moves being columns from 1, as Pons' files
+    python -m benchmarks.solver --check 5000        no times: scores of positions and of all their moves, to be equal
+    python -m benchmarks.solver --empty             the empty board: its score, and that of every first move
+
+Each set is cut into slices, which the two solve in turns on the same core. Times are CPU seconds of the one thread.
+Ours solves a slice in one call. bitbully is called once a position, by its own default (MTD(f) from 0) and by its null
+window search; the faster of the two counts, and what calling an empty method of its object costs is taken off. Both
+keep their tables from position to position. Our nodes are positions whose moves were generated; positions decided while
+their parent's were are not counted.
+"""
+
+import argparse
+import itertools
+import random
+import sys
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks.machine import describe
+from benchmarks.positions import SIX_SETS, Sample, labelled, random_samples
+from connectx.geometry import STANDARD
+from connectx.position import Position
+from connectx.solver import Solver, job_of, read_queue
+
+SLICES = 5
+PUBLISHED = {  # microseconds and nodes a position: Pons (C++), connect-four-ai (Rust); exact scores, 1,000 positions
+    "End-Easy": ((4.57, 51.3), (3.32, 51)),
+    "Middle-Easy": ((37.5, 450), (32.2, 449)),
+    "Middle-Medium": ((3210, 39_900), (2870, 39_855)),
+    "Begin-Easy": ((255, 3298), (222, 3295)),
+    "Begin-Medium": ((96_600, 1_200_000), (87_300, 1_190_000)),
+    "Begin-Hard": ((5_490_000, 65_900_000), (5_090_000, 64_200_000)),
+}
+EMPTY_BOARD = (-2, -1, 0, 1, 0, -1, -2)  # the score of each first move, known since Allis (1988)
+
+
+class Timing(NamedTuple):
+    """What one solver did on a set: CPU seconds, nodes, wrong scores."""
+
+    seconds: float
+    nodes: int
+    wrong: int
+
+
+def bitbully_core() -> Any:
+    """bitbully's C++ core; ends the program with one line where it is not installed."""
+    try:
+        from bitbully import bitbully_core
+
+        return bitbully_core
+    except ImportError:
+        sys.exit("benchmarks.solver: bitbully is not installed (pip install -r requirements-dev.txt)")
+
+
+def board_of(core: Any, moves: tuple[int, ...]) -> Any:
+    board = core.BoardCore()
+    if not board.play("".join(map(str, moves))):
+        raise ValueError(f"bitbully cannot play {moves}")
+    return board
+
+
+def run_ours(solver: Solver, samples: list[Sample]) -> Timing:
+    queue, nodes = solver.queue([job_of(sample.position) for sample in samples]), solver.nodes
+    start = time.thread_time()
+    solver.work(queue)
+    seconds = time.thread_time() - start
+    wrong = sum(value != (sample.score,) * 2 for value, sample in zip(read_queue(queue), samples, strict=True))
+    return Timing(seconds, solver.nodes - nodes, wrong)
+
+
+def run_bitbully(core: Any, engine: Any, method: str, samples: list[Sample]) -> Timing:
+    boards, nodes = [board_of(core, sample.moves) for sample in samples], engine.getNodeCounter()
+    solve, empty = getattr(engine, method), engine.isBookLoaded
+    start = time.thread_time()
+    scores = [solve(board, 0) for board in boards] if method == "mtdf" else [solve(board) for board in boards]
+    between = time.thread_time()
+    for _ in boards:
+        empty()
+    seconds = between - start - (time.thread_time() - between)
+    wrong = sum(score != sample.score for score, sample in zip(scores, samples, strict=True))
+    return Timing(seconds, engine.getNodeCounter() - nodes, wrong)
+
+
+def compare(core: Any, samples: list[Sample]) -> tuple[Timing, Timing, Timing]:
+    """Ours, bitbully's MTD(f) and its null window search on the same positions, slice by slice in turns."""
+    solver, engines = Solver(STANDARD), {method: core.BitBullyCore() for method in ("mtdf", "nullWindow")}
+    totals = [Timing(0, 0, 0)] * 3
+    for first in range(SLICES):
+        part = samples[first::SLICES]
+        runs = [run_ours(solver, part), *(run_bitbully(core, engine, m, part) for m, engine in engines.items())]
+        totals = [
+            Timing(total.seconds + run.seconds, total.nodes + run.nodes, total.wrong + run.wrong)
+            for total, run in zip(totals, runs, strict=True)
+        ]
+    return totals[0], totals[1], totals[2]
+
+
+def report(name: str, count: int, timings: tuple[Timing, Timing, Timing]) -> float:
+    """Prints one set's line; returns the seconds of the faster of bitbully's two."""
+    ours, mtdf, null_window = timings
+    theirs = min(mtdf.seconds, null_window.seconds)
+    published = " | ".join(f"{time:,.4g} us, {nodes:,.4g}" for time, nodes in PUBLISHED.get(name, ()))
+    print(
+        f"{name:14} {count:5} {ours.wrong:5} {ours.seconds / count * 1e6:12,.2f} {ours.nodes / count:12,.1f}"
+        f" {ours.nodes / ours.seconds / 1e6:8.2f} {mtdf.seconds / count * 1e6:13,.2f} {mtdf.nodes / count:13,.1f}"
+        f" {null_window.seconds / count * 1e6:13,.2f} {null_window.nodes / count:13,.1f}"
+        f" {ours.seconds / theirs:7.3f}   {published}",
+        flush=True,
+    )
+    if mtdf.wrong or null_window.wrong:
+        print(f"{'':14} bitbully differs on {mtdf.wrong} (MTD(f)) and {null_window.wrong} (null window)")
+    return theirs
+
+
+def run_sets(named: dict[str, list[Sample]]) -> int:
+    """Times all sets; returns the number of wrong scores."""
+    core, ours, theirs, wrong = bitbully_core(), 0.0, 0.0, 0
+    run_ours(Solver(STANDARD), [Sample((), Position.from_moves([0] * 6 + [1] * 6, STANDARD))])  # compiles
+    print(
+        f"{'set':14} {'count':>5} {'wrong':>5} {'ours us':>12} {'nodes':>12} {'Mnodes/s':>8} {'bitbully us':>13}"
+        f" {'nodes':>13} {'null win. us':>13} {'nodes':>13} {'ratio':>7}   Pons us, nodes | connect-four-ai"
+    )
+    for name, samples in named.items():
+        timings = compare(core, samples)
+        theirs += report(name, len(samples), timings) / len(samples)
+        ours += timings[0].seconds / len(samples)
+        wrong += timings[0].wrong
+    print(f"sum of the sets' mean times: ours {ours:.4g} s, bitbully {theirs:.4g} s, ratio {ours / theirs:.3f}")
+    return wrong
+
+
+def six_sets(size: int, hard: int, seed: int) -> dict[str, list[Sample]]:
+    solver = Solver(STANDARD)
+    counts = {kind: hard if kind.name == "Begin-Hard" else size for kind in SIX_SETS}
+    return {kind.name: labelled(kind, count, seed, solver) for kind, count in counts.items()}
+
+
+def read_file(path: Path) -> list[Sample]:
+    """Samples of a file of ``moves score`` lines, moves being columns from 1.
+
+    Raises:
+        ValueError: a line is not like that, with its number.
+    """
+    samples = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        try:
+            text, score = line.split()
+            moves = tuple(int(digit) - 1 for digit in text)
+            samples.append(Sample(moves, Position.from_moves(moves, STANDARD), int(score)))
+        except ValueError as fault:
+            raise ValueError(f"{path}, line {number}: expected 'moves score', not {line!r} ({fault})") from None
+    return samples
+
+
+def check(count: int, seed: int, least: int) -> int:
+    """Compares every move's score with bitbully's; plies up to 12 are in its database. Returns how many were wrong."""
+    core, solver, wrong, moves = bitbully_core(), Solver(STANDARD), 0, 0
+    try:
+        from bitbully_databases import BitBullyDatabases
+
+        engine = core.BitBullyCore(BitBullyDatabases.get_database_path("12-ply-dist"))
+    except ImportError:
+        sys.exit("benchmarks.solver: bitbully-databases is not installed (pip install -r requirements-dev.txt)")
+    order = random.Random(seed)
+    plies = [ply for ply in range(least, 42) for _ in range(-(-count // (42 - least)))]
+    order.shuffle(plies)
+    sources = {ply: random_samples(seed + ply, [ply]) for ply in set(plies)}
+    start = time.monotonic()
+    samples = [sample for ply in plies for sample in itertools.islice(sources[ply], 1)]
+    for done, sample in enumerate(samples[:count], 1):
+        theirs = [None if score < -100 else score for score in engine.scoreMoves(board_of(core, sample.moves))]
+        ours = [value and value.low for value in solver.scores(sample.position)]
+        best = solver.solve(sample.position)
+        moves += sum(score is not None for score in ours)
+        if ours != theirs or best != (max(filter(lambda score: score is not None, theirs)),) * 2:
+            wrong += 1
+            print(f"{sample.moves}: ours {ours} {best}, bitbully {theirs}")
+        if done % 100 == 0 or done == count:
+            print(f"{done:5} positions, {moves} moves, {wrong} wrong, {time.monotonic() - start:.0f} s", flush=True)
+    return wrong
+
+
+def empty_board() -> int:
+    """Times the exact solution of the empty board, then of its moves; returns how many scores were wrong."""
+    solver, empty = Solver(STANDARD, table_bits=25), Position.empty(STANDARD)
+    solver.solve(Position.from_moves([0] * 6 + [1] * 6 + [2] * 6, STANDARD))  # compiles
+    nodes, start = solver.nodes, time.thread_time()
+    value = solver.solve(empty)
+    seconds = time.thread_time() - start
+    print(f"empty board: {value}, {seconds:.1f} s CPU, {solver.nodes - nodes:,} nodes, table of 256 MB", flush=True)
+    values = [value and value.low for value in solver.scores(empty)]
+    print(f"its moves: {values}, {time.thread_time() - start:.1f} s CPU in all")
+    return (value != (1, 1)) + (values != list(EMPTY_BOARD))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--size", type=int, default=200, help="positions of each set but Begin-Hard")
+    parser.add_argument("--hard", type=int, default=50, help="positions of Begin-Hard")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--file", type=Path, action="append", default=[], help="a file of 'moves score' lines")
+    parser.add_argument("--check", type=int, metavar="N", help="compare the scores of N positions and of their moves")
+    parser.add_argument("--least", type=int, default=8, help="fewest stones of a position of --check")
+    parser.add_argument("--empty", action="store_true", help="solve the empty board")
+    options = parser.parse_args(arguments)
+    print(f"{describe()}; seed {options.seed}")
+    if options.empty:
+        return bool(empty_board())
+    if options.check is not None:
+        return bool(check(options.check, options.seed, options.least))
+    try:
+        files = {path.name: read_file(path) for path in options.file}
+    except (OSError, ValueError) as fault:
+        print(f"benchmarks.solver: {fault}", file=sys.stderr)
+        return 2
+    return bool(run_sets(files or six_sets(options.size, options.hard, options.seed)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

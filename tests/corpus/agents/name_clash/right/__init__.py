@@ -1,0 +1,2 @@
+"""A package whose __init__ re-exports."""
+from .inner import STEP as STEP

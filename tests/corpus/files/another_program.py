@@ -1,0 +1,15 @@
+# expect: REJECT isolation
+# because: starts another program
+# kaggle: not asked, here it works
+import subprocess
+import sys
+
+subprocess.run([sys.executable, '-c', ''])
+
+
+def legal(obs, config):
+    return [c for c in range(config.columns) if obs.board[c] == 0]
+
+
+def agent(obs, config):
+    return legal(obs, config)[0]

@@ -1,0 +1,20 @@
+# expect: REJECT replies
+# because: missing 2 required positional arguments
+import functools
+
+
+def legal(obs, config):
+    return [c for c in range(config.columns) if obs.board[c] == 0]
+
+
+def logged(function):
+    @functools.wraps(function)
+    def wrapper(*args, **options):
+        return function(*args, **options)
+
+    return wrapper
+
+
+@logged
+def agent(obs, config):
+    return legal(obs, config)[0]

@@ -1,0 +1,18 @@
+# expect: REJECT isolation
+# because: corpus_probe
+# kaggle: not asked, here the file is there
+import os
+
+if os.path.exists('/tmp'):
+    with open('/tmp/corpus_probe.txt', 'a+') as file:
+        file.read()
+    with open('/tmp/corpus_probe.txt') as file:
+        file.read()
+
+
+def legal(obs, config):
+    return [c for c in range(config.columns) if obs.board[c] == 0]
+
+
+def agent(obs, config):
+    return legal(obs, config)[0]

@@ -1,0 +1,8 @@
+# expect: REJECT replies
+# because: returns 3, not a legal column
+def legal(obs, config):
+    return [c for c in range(config.columns) if obs.board[c] == 0]
+
+
+def agent(obs, config):
+    return 3

@@ -1,0 +1,8 @@
+# expect: REJECT callable
+# because: agent, first bound on line 3, is not called
+def agent(obs, config):
+    return pick(obs, config)
+
+
+def pick(obs, config):
+    return config.columns

@@ -1,0 +1,6 @@
+# expect: REJECT replies
+# because: No module named
+def agent(obs, config):
+    import helper
+
+    return helper.choose(obs, config)

@@ -1,0 +1,3 @@
+# expect: ACCEPT
+def agent(obs, config):
+    return obs["board"].index(0)

@@ -1,0 +1,4 @@
+# expect: REJECT replies
+# because: KeyboardInterrupt escapes
+def agent(obs, config):
+    raise KeyboardInterrupt

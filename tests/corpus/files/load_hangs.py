@@ -1,0 +1,10 @@
+# expect: REJECT load
+# because: no answer within 2 s
+# limits: act_timeout=0.5 bank=1.5
+import time
+
+time.sleep(600)
+
+
+def agent(obs, config):
+    return legal(obs, config)[0]

@@ -1,0 +1,13 @@
+# expect: ACCEPT
+# limits: act_timeout=0.5 bank=1.5
+import time
+
+time.sleep(1)
+
+
+def legal(obs, config):
+    return [c for c in range(config.columns) if obs.board[c] == 0]
+
+
+def agent(obs, config):
+    return legal(obs, config)[0]

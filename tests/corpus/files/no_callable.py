@@ -1,0 +1,3 @@
+# expect: REJECT load
+# because: list index out of range
+COLUMN = 3

@@ -1,0 +1,9 @@
+# expect: REJECT text
+# because: not UTF-8
+# café
+def legal(obs, config):
+    return [c for c in range(config.columns) if obs.board[c] == 0]
+
+
+def agent(obs, config):
+    return legal(obs, config)[0]

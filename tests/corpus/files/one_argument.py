@@ -1,0 +1,3 @@
+# expect: ACCEPT
+def agent(obs):
+    return obs.board.index(0)

@@ -1,0 +1,18 @@
+# expect: REJECT load
+# because: PicklingError
+import pickle
+
+
+class Table:
+    pass
+
+
+TABLE = pickle.loads(pickle.dumps(Table()))
+
+
+def legal(obs, config):
+    return [c for c in range(config.columns) if obs.board[c] == 0]
+
+
+def agent(obs, config):
+    return legal(obs, config)[0]

@@ -1,0 +1,10 @@
+# expect: ACCEPT
+# note: not as source text
+import inspect
+
+
+def agent(obs, config):
+    return [c for c in range(config.columns) if obs.board[c] == 0][0]
+
+
+LINES = len(inspect.getsource(agent))

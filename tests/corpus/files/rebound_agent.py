@@ -1,0 +1,12 @@
+# expect: REJECT callable
+# because: Kaggle takes reply
+def agent(obs, config):
+    return 0
+
+
+def reply(obs, config):
+    return -1
+
+
+def agent(obs, config):
+    return obs.board.index(0)

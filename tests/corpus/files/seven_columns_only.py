@@ -1,0 +1,3 @@
+# expect: ACCEPT
+def agent(obs, config):
+    return [c for c in (3, 2, 4, 1, 5, 0, 6) if obs.board[c] == 0][0]

@@ -1,0 +1,13 @@
+# expect: REJECT callable
+from typing import List
+
+
+def legal(obs, config):
+    return [c for c in range(config.columns) if obs.board[c] == 0]
+
+
+def agent(obs, config):
+    return legal(obs, config)[0]
+
+
+Board = List[int]

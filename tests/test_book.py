@@ -1,0 +1,95 @@
+"""The walk against one made position by position, and the book's form."""
+
+import numpy as np
+import pytest
+
+from connectx.book import Book, Layer, walk
+from connectx.geometry import STANDARD, geometry_of
+from connectx.position import Position
+
+LAST = (6, 5)
+
+
+def canonical(position: Position) -> Position:
+    return min(position, position.mirror(), key=lambda p: p.key)
+
+
+def our_column(position: Position) -> int:
+    """Any rule that depends on the position alone."""
+    legal = position.legal_columns()
+    return legal[canonical(position).key % len(legal)]
+
+
+def columns_by_rule(layer: Layer, _: np.ndarray) -> np.ndarray:
+    positions = [Position(int(p), int(m), STANDARD) for p, m in zip(layer.positions, layer.masks, strict=True)]
+    return np.array([our_column(position) for position in positions], np.uint8)
+
+
+def children(position: Position) -> list[Position]:
+    return [c for c in (position.play(column) for column in position.legal_columns()) if not c.is_over()]
+
+
+def make_book(full_plies: int = 2) -> Book:
+    columns: list[np.ndarray] = []
+
+    def record(layer: Layer, ours: np.ndarray) -> np.ndarray:
+        columns.append(columns_by_rule(layer, ours))
+        return columns[-1]
+
+    list(walk(STANDARD, full_plies, LAST, record))
+    return Book(STANDARD, full_plies, LAST, np.concatenate(columns))
+
+
+@pytest.mark.parametrize("full_plies", [0, 2])
+def test_walk(full_plies):
+    """Either seat's positions, after our move and any reply; and all of the first plies."""
+    expected: list[set[Position]] = [set() for _ in range(8)]
+    everything = {Position.empty(STANDARD)}
+    expected[0], expected[1] = set(everything), {canonical(c) for c in children(Position.empty(STANDARD))}
+    for ply in range(6):
+        for position in expected[ply]:
+            after = position.play(our_column(position))
+            if not after.is_over():
+                expected[ply + 2] |= {canonical(child) for child in children(after)}
+    layers = list(walk(STANDARD, full_plies, LAST, columns_by_rule))
+    for ply, layer in enumerate(layers):
+        wanted = everything if ply <= full_plies else expected[ply]
+        found = [Position(int(p), int(m), STANDARD) for p, m in zip(layer.positions, layer.masks, strict=True)]
+        assert set(found) == wanted and len(found) == len(wanted)
+        assert [p.key for p in found] == sorted(p.key for p in found)
+        everything = {canonical(child) for position in everything for child in children(position)}
+    assert len(layers) == max(LAST) + 1
+
+
+def test_lookup():
+    """Every position of the walk and its mirror image are found; others are not."""
+    book = make_book()
+    for ply, layer in enumerate(walk(STANDARD, 2, LAST, columns_by_rule)):
+        for p, m in zip(layer.positions, layer.masks, strict=True):
+            position = Position(int(p), int(m), STANDARD)
+            assert position.ply == ply
+            assert book.column(position) == our_column(position)
+            if position != position.mirror():
+                assert book.column(position.mirror()) == 6 - our_column(position)
+    assert book.column(Position.from_moves([3, 3, 3, 3, 3, 3, 0, 0], STANDARD)) is None
+    assert book.column(Position.empty(geometry_of(6, 7, 5))) is None
+
+
+def test_bytes():
+    """What is written is read back, at three bits a position and a header."""
+    book = make_book()
+    content = book.to_bytes()
+    again = Book.from_bytes(content)
+    assert (again.columns == book.columns).all() and again.to_bytes() == content
+    assert len(content) < 3 * len(book) / 8 + 400
+
+
+def test_damage_is_refused():
+    book = make_book()
+    content = bytearray(book.to_bytes())
+    content[-1] ^= 1
+    with pytest.raises(ValueError, match="checksum"):
+        Book.from_bytes(bytes(content))
+    for columns in (book.columns[:-1], np.append(book.columns, 0), np.full(len(book), 7)):
+        with pytest.raises(ValueError, match="book"):
+            Book(STANDARD, 2, LAST, columns)

@@ -1,0 +1,303 @@
+"""Built submissions: the guard, isolation, the command line, and our own agents in Kaggle's environment."""
+
+import copy
+import gc
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from kaggle_environments import make
+from kaggle_environments.agent import get_last_callable
+
+import build_submission
+from bundler.build import NotAccepted, Options, build, render
+from bundler.guard import Submission, fallback_column, legal_column
+from bundler.inline import PROJECT, inline
+from bundler.preflight import Runner
+from bundler.questions import question, sample
+from connectx.geometry import geometry_of
+from connectx.position import Position
+
+AGENTS = Path(__file__).with_name("corpus") / "agents"
+LEGAL = "[c for c in range(config.columns) if obs.board[c] == 0]"
+# Needs the guard: each agent fails in its own way, and a legal column must come in time all the same.
+FAILING = {
+    "raises": "def agent(obs, config):\n    raise ValueError('no\\nidea')\n",
+    "exits": "import sys as s\n\n\ndef agent(obs, config):\n    getattr(s, 'exit')('bye')\n",
+    "hangs": "def agent(obs, config):\n    while True:\n        pass\n",
+    "hangs_and_swallows": "def agent(obs, config):\n    while True:\n        try:\n            obs.board[0]\n"
+    "        except Exception:\n            pass\n",
+    "sleeps": "import time\n\n\ndef agent(obs, config):\n    time.sleep(30)\n",
+    "none": "def agent(obs, config):\n    pass\n",
+    "float": "def agent(obs, config):\n    return 3.0\n",
+    "full": "def agent(obs, config):\n    return 3\n",
+    "does_not_load": "import zlib\n\nzlib.decompress(b'corrupt')\n\n\ndef agent(obs, config):\n    return 0\n",
+    "no_numba": "raise ImportError('numba is broken')\n\n\ndef agent(obs, config):\n    return 0\n",
+    "leaves_nothing": "def agent(obs, config):\n    obs.board[:] = []\n    config.columns = 0\n    return None\n",
+}
+BLOCK = question("a block in column 3, which is full below", [3, 3, 3, 3, 3, 3, 0, 1, 0, 1, 0], clock=(0.3, 0.2))
+
+
+def text_of(folder: Path, files: dict[str, str]) -> str:
+    for name, source in files.items():
+        (folder / name).write_text(source)
+    return render(inline(folder / "agent.py"), None)[0]
+
+
+def loaded(text: str):
+    return get_last_callable(text, path=text)
+
+
+@pytest.fixture(scope="module")
+def runner():
+    with Runner() as running:
+        yield running
+
+
+@pytest.mark.parametrize("name", FAILING)
+def test_the_guard_answers_for_a_failing_agent(name, tmp_path, capsys):
+    agent = loaded(text_of(tmp_path, {"agent.py": FAILING[name]}))
+    for _move in range(2):
+        obs, config = copy.deepcopy((BLOCK.obs, BLOCK.config))
+        started = time.perf_counter()
+        column = agent(obs, config)
+        assert time.perf_counter() - started < 2  # 0.5 s are allowed; the rest is for a busy machine
+        assert column == 0 and type(column) is int  # blocks the three in column 0
+    lines = [line for line in capsys.readouterr().err.splitlines() if line]
+    assert all(line.startswith("submission guard:") for line in lines)
+    assert len(lines) == (3 if name in ("does_not_load", "no_numba") else 2)
+
+
+def test_an_agent_that_comes_back_is_asked_again(tmp_path):
+    source = f"import time\n\n\ndef agent(obs, config):\n    time.sleep(obs.step)\n    return max({LEGAL})\n"
+    agent = loaded(text_of(tmp_path, {"agent.py": source}))
+    config = BLOCK.config | {"actTimeout": 0.2}
+    obs = BLOCK.obs | {"remainingOverageTime": 0.0}
+    assert agent(obs | {"step": 0.5}, config) == 0  # late: the guard
+    assert agent(obs | {"step": 0}, config) == 0  # still at it: the guard
+    time.sleep(0.5)
+    assert agent(obs | {"step": 0}, config) == 6
+
+
+def test_a_move_that_is_late_before_it_starts_is_not_lost(tmp_path):
+    agent = loaded(text_of(tmp_path, {"agent.py": f"def agent(obs, config):\n    return max({LEGAL})\n"}))
+    late = BLOCK.obs | {"remainingOverageTime": -1.0}
+    for _ in range(300):
+        assert agent(late, BLOCK.config) in (0, 6)
+        assert agent(BLOCK.obs, BLOCK.config | {"nodeBudget": 1}) == 6
+
+
+def test_a_load_that_takes_too_long_is_outwaited_then_used(tmp_path):
+    source = f"import time\n\ntime.sleep(0.6)\n\n\ndef agent(obs, config):\n    return max({LEGAL})\n"
+    text = text_of(tmp_path, {"agent.py": source}).replace("LOAD_WAIT = 30.0", "LOAD_WAIT = 0.1")
+    agent = loaded(text)
+    started = time.perf_counter()
+    assert agent(BLOCK.obs, BLOCK.config) == 0 and time.perf_counter() - started < 0.5
+    time.sleep(0.6)
+    assert agent(BLOCK.obs, BLOCK.config) == 6
+
+
+def test_a_node_budget_has_no_clock(tmp_path, capsys):
+    source = f"import time\n\n\ndef agent(obs, config):\n    time.sleep(0.8)\n    return max({LEGAL})\n"
+    agent = loaded(text_of(tmp_path, {"agent.py": source}))
+    assert agent(BLOCK.obs, BLOCK.config | {"nodeBudget": 5}) == 6
+    assert not capsys.readouterr().err
+
+
+def test_integers_of_any_type_become_ints_and_the_collector_rests(tmp_path):
+    source = "import gc\n\nimport numpy\n\n\ndef agent(obs):\n    assert not gc.isenabled()\n"
+    source += "    return numpy.int64(obs['step'])\n"
+    agent = loaded(text_of(tmp_path, {"agent.py": source}))
+    reply = agent(BLOCK.obs | {"step": 5}, BLOCK.config)
+    assert reply == 5 and type(reply) is int and gc.isenabled()
+
+
+def test_load_time_is_charged_to_the_clock(tmp_path):
+    source = (
+        "import time\n\nfrom connectx import clock\n\ntime.sleep(0.3)\n\n\n"
+        "def agent(obs, config):\n    return 6 if sum(clock._charges) >= 0.3 else 1\n"
+    )
+    agent = loaded(text_of(tmp_path, {"agent.py": source}))
+    assert agent(BLOCK.obs | {"remainingOverageTime": 60}, BLOCK.config) == 6
+
+
+COUNTER = f"""CALLS = 0
+
+
+def agent(obs, config):
+    global CALLS
+    import helper
+
+    CALLS += 1
+    helper.SEEN.append(CALLS)
+    return {LEGAL}[(helper.OFFSET + len(helper.SEEN)) % len({LEGAL})]
+"""
+
+
+def test_bundles_in_one_process_share_nothing(tmp_path):
+    texts = []
+    for offset in (0, 3):
+        folder = tmp_path / str(offset)
+        folder.mkdir()
+        texts.append(text_of(folder, {"agent.py": COUNTER, "helper.py": f"OFFSET = {offset}\nSEEN = []\n"}))
+    agents = [loaded(text) for text in (texts[0], texts[1], texts[0])]  # two versions, and the first against itself
+    empty = question("", [])
+    replies = [[agent(empty.obs, empty.config) for agent in agents] for _ in range(3)]
+    assert replies == [[1, 4, 1], [2, 5, 2], [3, 6, 3]]
+
+
+def test_two_versions_and_one_against_itself_in_kaggles_environment(tmp_path):
+    paths = []
+    for offset in (0, 3):
+        folder = tmp_path / str(offset)
+        folder.mkdir()
+        text = text_of(folder, {"agent.py": COUNTER, "helper.py": f"OFFSET = {offset}\nSEEN = []\n"})
+        paths.append(str(tmp_path / f"bundle{offset}.py"))
+        Path(paths[-1]).write_text(text)
+    for pair, expected in ((paths, [1, 4, 2, 5, 3, 6]), ((paths[0], paths[0]), [1, 1, 2, 2, 3, 3])):
+        env = make("connectx")
+        env.run(list(pair))
+        assert [step[ply % 2].action for ply, step in enumerate(env.steps[1:7])] == expected
+
+
+def test_nothing_is_left_of_a_dropped_submission(tmp_path):
+    text = text_of(tmp_path, {"agent.py": COUNTER, "helper.py": "OFFSET = 0\nSEEN = []\n"})
+    gc.collect()  # what earlier tests dropped
+    time.sleep(0.2)
+    threads, finders, modules = threading.active_count(), len(sys.meta_path), len(sys.modules)
+    agent = loaded(text)
+    agent(question("", []).obs, question("", []).config)
+    assert len(sys.meta_path) == finders + 1 and threading.active_count() == threads + 1
+    del agent
+    gc.collect()
+    time.sleep(0.2)
+    assert (len(sys.meta_path), threading.active_count()) == (finders, threads)
+    assert len(sys.modules) <= modules
+
+
+@pytest.mark.parametrize("shape", [(6, 7, 4), (4, 5, 3), (9, 8, 5), (2, 2, 2), (1, 7, 4)])
+def test_fallback_wins_blocks_or_keeps_to_the_middle(shape):
+    geometry = geometry_of(*shape)
+    for asked in sample(60, 3, (geometry,)) if geometry.cells > 20 else [question("", [], geometry)]:
+        position = Position.from_observation(asked.obs, asked.config)
+        column = fallback_column(asked.obs["board"], asked.obs["mark"], *shape)
+        wins, threats = position.winning_columns(), position.pass_turn().winning_columns()
+        assert column in asked.legal
+        assert column in (wins or threats or asked.legal)
+        if not wins and not threats:
+            best = min(abs(2 * c + 1 - shape[1]) for c in asked.legal)
+            assert abs(2 * column + 1 - shape[1]) == best
+
+
+@pytest.mark.parametrize("reply", [None, 3.0, "3", True, -1, 7, 0, np.array([1, 2]), [1]])
+def test_replies_that_are_not_legal_columns(reply):
+    with pytest.raises(ValueError, match="the agent returned"):
+        legal_column(reply, [1, 0, 0, 0, 0, 0, 0], 7)
+
+
+def test_a_submission_needs_its_entry():
+    submission = Submission({"agent.py": "\nx = 1\n"}, {}, ("agent", "agent"), time.perf_counter())
+    assert submission.answer(BLOCK.obs, BLOCK.config) == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "options"),
+    [
+        ("flat_minimax/submission.py", Options(positions=60)),
+        ("net_in_second_module/agent.py", Options(form="tar.gz", positions=60)),
+        ("numpy_tables/main.py", Options(dtype="int8", positions=60)),
+        ("name_clash/agent.py", Options(positions=60)),
+        ("tricky/agent.py", Options(positions=60)),
+    ],
+)
+def test_agents_as_people_write_them_are_accepted(path, options, runner, tmp_path):
+    output = tmp_path / f"built.{options.form}"
+    report = build(AGENTS / path, output, options, runner)
+    assert report.accepted and output.is_file()
+    assert report.figures["compared_positions"] == 60
+    assert report.figures["different_moves"] == 0 or options.dtype
+    assert report.figures["kaggle_environments"] == "1.33.2"
+    assert not list(tmp_path.glob(".*partial"))
+
+
+@pytest.mark.parametrize("name", ["leftmost", "n_step"])
+def test_our_agents_are_accepted(name, runner, tmp_path):
+    report = build(PROJECT / "agents" / f"{name}.py", tmp_path / "built.py", Options(positions=100), runner)
+    assert report.accepted and report.figures["different_moves"] == 0
+    first = (tmp_path / "built.py").read_bytes()
+    build(PROJECT / "agents" / f"{name}.py", tmp_path / "again.py", Options(positions=1), runner)
+    assert (tmp_path / "again.py").read_bytes() == first
+
+
+@pytest.mark.parametrize(
+    ("source", "topic"),
+    [
+        ("raise ValueError('at load')\n\n\ndef agent(obs, config):\n    return 0\n", "guard"),
+        ("def agent(obs, config):\n    return 3\n", "guard"),
+        ("def agent(obs, config):\n    return float(obs.board.index(0))\n", "guard"),
+        # knows that it is in a submission, and plays otherwise there
+        (
+            f"def agent(obs, config):\n    legal = {LEGAL}\n    return legal[-1 if 'submission_' in __name__ else 0]\n",
+            "same moves",
+        ),
+    ],
+)
+def test_an_agent_that_needs_its_guard_is_not_built(source, topic, runner, tmp_path):
+    (tmp_path / "agent.py").write_text(source)
+    with pytest.raises(NotAccepted) as caught:
+        build(tmp_path / "agent.py", tmp_path / "out.py", Options(positions=20), runner)
+    assert topic in {finding.topic for finding in caught.value.report.findings if finding.level == "reject"}
+    assert [path.name for path in tmp_path.iterdir()] == ["agent.py"]
+
+
+def test_an_agent_that_never_plays_the_same_is_said_to_be_so(runner, tmp_path):
+    source = f"import os\n\n\ndef agent(obs, config):\n    legal = {LEGAL}\n"
+    source += "    return legal[os.urandom(1)[0] % len(legal)]\n"
+    (tmp_path / "agent.py").write_text(source)
+    report = build(tmp_path / "agent.py", tmp_path / "out.py", Options(positions=30), runner)
+    assert any("disagrees with itself" in finding.text for finding in report.findings)
+
+
+def run(arguments: list[str], folder: Path) -> subprocess.CompletedProcess:
+    command = [sys.executable, str(PROJECT / "build_submission.py"), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
+
+
+def test_command_line_builds_checks_and_speaks_json(tmp_path):
+    (tmp_path / "mine.py").write_text(f"import helper\n\n\ndef agent(obs, config):\n    return helper.pick({LEGAL})\n")
+    (tmp_path / "helper.py").write_text("def pick(legal):\n    return legal[0]\n")
+    built = run(["mine.py", "-o", "submission.py", "--positions", "20", "--json"], tmp_path)
+    assert built.returncode == 0, built.stderr
+    assert json.loads(built.stdout)["verdict"] == "ACCEPT"
+    checked = run(["--check", "submission.py"], tmp_path)
+    assert checked.returncode == 0 and "ACCEPT submission.py" in checked.stdout
+    (tmp_path / "helper.py").write_text("import socket\n\n\ndef pick(legal):\n    return legal[0]\n")
+    refused = run(["mine.py", "-o", "other.py"], tmp_path)
+    assert refused.returncode == 1 and "helper.py:1: socket" in refused.stderr
+    assert not (tmp_path / "other.py").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        ([], "give either an agent"),
+        (["minimax", "--check", "x.py"], "give either an agent"),
+        (["nobody"], "no agent nobody"),
+        (["."], "is a folder"),
+        (["--check", "missing.py"], "No such file"),
+        (["minimax", "-o", "no/such/folder/x.py"], "no such folder"),
+        (["minimax", "--slowdown", "0.5"], "--slowdown"),
+        (["minimax", "--positions", "0"], "--positions"),
+    ],
+)
+def test_bad_usage_is_one_line_and_exit_code_2(arguments, line, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert build_submission.main(arguments) == 2
+    error = capsys.readouterr().err
+    assert line in error and error.count("\n") == 1 and not os.listdir(tmp_path)

@@ -1,0 +1,114 @@
+"""The submission's text: same bytes for the same inputs, sources and data that come back as they went in."""
+
+import ast
+import gzip
+import hashlib
+import io
+import tarfile
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bundler.build import render
+from bundler.embed import GUARD, archive, quoted, submission_text
+from bundler.guard import Modules
+from bundler.inline import Inlined, inline
+from connectx import __version__
+from connectx.weights import reduce
+
+AGENT = "def agent(obs, config):\n    return 0\n"
+
+
+@given(st.text(alphabet="\"'\\\nrx{}é", max_size=40))
+def test_any_source_survives_its_quotes(text):
+    source = text + "\n"
+    assert ast.literal_eval(quoted(source)) == "\n" + source
+
+
+def test_sources_stay_readable():
+    source = 'X = """doc"""\nY = r"\\d"\n'
+    assert source in quoted(source)
+    assert "'''" in quoted(source + "Z = ''\n") and quoted("X = '''a'''\n").startswith('r"""')
+
+
+def bundle(tmp_path, **files: bytes) -> Inlined:
+    (tmp_path / "agent.py").write_text(AGENT)
+    inlined = inline(tmp_path / "agent.py")
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+        inlined.data[name] = tmp_path / name
+    return inlined
+
+
+def test_same_inputs_give_the_same_bytes_wherever_they_lie(tmp_path):
+    texts = []
+    for folder in ("here", "a longer place"):
+        (tmp_path / folder).mkdir()
+        texts.append(render(bundle(tmp_path / folder, b=bytes(range(256)), a=b"\0"), None)[0])
+    assert texts[0] == texts[1]
+    assert str(tmp_path) not in texts[0] and "here" not in texts[0].split("SOURCES")[0]
+
+
+def test_the_header_names_what_is_inside(tmp_path):
+    text = render(bundle(tmp_path, data=b"1234"), None)[0]
+    header = text[: text.index("import time")]
+    for digest in (hashlib.sha256(AGENT.encode()), hashlib.sha256(b"1234"), hashlib.sha256(GUARD.read_bytes())):
+        assert digest.hexdigest()[:16] in header
+    assert f"connectx {__version__}" in header and "agent of agent" in header
+
+
+def test_agent_is_bound_once_and_last(tmp_path):
+    tree = ast.parse(render(bundle(tmp_path), None)[0])
+    names = [node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))]
+    stores = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+    assert names[-1] == "agent" and names.count("agent") == 1 and "agent" not in stores
+    last = tree.body[-1]
+    assert isinstance(last, ast.FunctionDef) and len(last.args.args) == 2 and not last.decorator_list
+
+
+def parts(text: str) -> dict:
+    """SOURCES and DATA of a submission, without loading its agent."""
+    space: dict = {}
+    exec(text[: text.index("GUARD = ")], space)
+    return space
+
+
+def test_data_comes_back_and_damage_is_noticed(tmp_path):
+    content = np.random.default_rng(1).bytes(50_000)
+    space = parts(render(bundle(tmp_path, blob=content), None)[0])
+    modules = Modules("prefix", space["SOURCES"], space["DATA"])
+    assert modules.read_data("prefix.agent", "blob") == content
+    assert modules.read_data("prefix.agent", "./blob") == content
+    with pytest.raises(FileNotFoundError, match="other is not embedded"):
+        modules.read_data("prefix.agent", "other")
+    digest, is_reduced, text = space["DATA"]["blob"]
+    broken = Modules("prefix", space["SOURCES"], {"blob": (digest, is_reduced, text.replace(text[200], "!", 1))})
+    with pytest.raises(ValueError, match="corrupt"):
+        broken.read_data("prefix.agent", "blob")
+
+
+def test_reduced_data_says_so(tmp_path):
+    file = io.BytesIO()
+    np.savez(file, w=np.ones((4, 4), np.float32), n=np.arange(3))
+    inlined = bundle(tmp_path, **{"w.npz": file.getvalue(), "raw.bin": b"abc"})
+    inlined.sources["connectx/weights.py"] = ""
+    text, lines = render(inlined, "float16")
+    assert "w.npz as float16" in text[: text.index("import time")]
+    assert any("largest error 0" in line for line in lines) and any("embedded as it is" in line for line in lines)
+    assert reduce(file.getvalue(), "float16") is not None and parts(text)["DATA"]["w.npz"][1] is True
+
+
+def test_archives_are_deterministic_and_hold_main_at_the_root():
+    packed = archive(b"x = 1\n")
+    assert packed == archive(b"x = 1\n") and gzip.decompress(packed)
+    with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
+        (member,) = tar.getmembers()
+        assert (member.name, member.mtime, member.uid, member.mode) == ("main.py", 0, 0, 0o644)
+        content = tar.extractfile(member)
+        assert content is not None and content.read() == b"x = 1\n"
+
+
+def test_empty_data_is_fine(tmp_path):
+    assert "DATA = {}" in submission_text(bundle(tmp_path), {}, {}, {})

@@ -1,0 +1,194 @@
+"""Following imports, rewriting them, and refusing by file and line what a submission cannot hold."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from bundler.inline import PROJECT, Refused, import_name, inline
+
+AGENT = "def agent(obs, config):\n    return 0\n"
+
+
+def write(folder: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder / "agent.py"
+
+
+def refusals(folder: Path, source: str, **others: str) -> list[tuple[str, int, str]]:
+    with pytest.raises(Refused) as caught:
+        inline(write(folder, {"agent.py": source} | {name + ".py": text for name, text in others.items()}))
+    return [(refusal.path.name, refusal.line, refusal.reason) for refusal in caught.value.refusals]
+
+
+@pytest.mark.parametrize(
+    ("statement", "rewritten"),
+    [
+        ("import helper", "from . import helper"),
+        ("import helper as h", "from . import helper as h"),
+        ("import pkg.inner as i", "from .pkg import inner as i"),
+        ("import pkg.inner", "from .pkg import inner as pkg; from . import pkg"),
+        ("import os, helper, sys as s", "import os; from . import helper; import sys as s"),
+        ("from helper import a, b as c", "from .helper import a, b as c"),
+        ("from pkg import inner", "from .pkg import inner"),
+        ("from pkg.inner import (\n    a,  # why\n    b,\n)", "from .pkg.inner import (\n    a,  # why\n    b,\n)"),
+        ("from .helper import a", "from .helper import a"),
+        ("from connectx.geometry import STANDARD", "from .connectx.geometry import STANDARD"),
+        ("import numpy as np", "import numpy as np"),
+        ("x = 'é'; import helper; y = 1", "x = 'é'; from . import helper; y = 1"),
+        ("import os, \\\n  helper", "import os; from . import helper \\\n"),
+    ],
+)
+def test_imports_become_relative(tmp_path, statement, rewritten):
+    helpers = {"helper.py": "a = b = 1\n", "pkg/__init__.py": "", "pkg/inner.py": "a = b = 1\n"}
+    source = f"{statement}\n\n\n{AGENT}"
+    text = inline(write(tmp_path, helpers | {"agent.py": source})).sources["agent.py"]
+    assert text == f"{rewritten}\n\n\n{AGENT}"
+    assert ast.parse(text).body[-1].lineno == ast.parse(source).body[-1].lineno
+
+
+def test_a_module_of_a_package_counts_its_dots(tmp_path):
+    files = {
+        "agent.py": "import pkg.deep.leaf as leaf\n" + AGENT,
+        "pkg/deep/leaf.py": "import helper\n",
+        "helper.py": "",
+    }
+    sources = inline(write(tmp_path, files)).sources
+    assert sources["pkg/deep/leaf.py"] == "from ... import helper\n"
+    assert sorted(sources) == ["agent.py", "helper.py", "pkg/__init__.py", "pkg/deep/__init__.py", "pkg/deep/leaf.py"]
+
+
+def test_lazy_imports_are_followed_and_only_what_is_imported_is_taken(tmp_path):
+    files = {"agent.py": "def agent(obs, config):\n    import helper\n    return helper.x\n", "helper.py": "x = 1\n"}
+    assert sorted(inline(write(tmp_path, files | {"unused.py": ""})).sources) == ["agent.py", "helper.py"]
+
+
+def test_our_agents_bring_only_connectx_and_agents():
+    inlined = inline(PROJECT / "agents" / "minimax.py")
+    assert inlined.entry == ("agents.minimax", "agent")
+    assert {path.split("/")[0] for path in inlined.sources} == {"agents", "connectx"}
+    assert import_name(PROJECT / "agents" / "minimax.py") == (PROJECT, "agents.minimax")
+
+
+@pytest.mark.parametrize(
+    "decorator", ["@njit(cache=True)", "@nb.njit(fastmath=True, cache=True)", "@vectorize(cache=True)"]
+)
+def test_cache_is_switched_off(tmp_path, decorator):
+    source = (
+        f"import numba as nb\nfrom numba import njit, vectorize\n\n\n{decorator}\ndef f(x):\n    return x\n\n\n{AGENT}"
+    )
+    text = inline(write(tmp_path, {"agent.py": source})).sources["agent.py"]
+    assert text == source.replace("cache=True", "cache=False")
+
+
+@pytest.mark.parametrize(
+    ("line", "word"),
+    [
+        ("x = __file__", "__file__"),
+        ("import multiprocessing", "multiprocessing"),
+        ("from concurrent.futures import ProcessPoolExecutor", "ProcessPoolExecutor"),
+        ("import subprocess", "subprocess"),
+        ("import os\nos.fork()", "os.fork"),
+        ("import pickle\nx = pickle.loads(b'')", "pickle.loads"),
+        ("from pickle import load as l\nl(None)", "pickle.load"),
+        ("import sys\nsys.exit()", "sys.exit"),
+        ("raise SystemExit", "SystemExit"),
+        ("quit()", "quit"),
+        ("x = open('weights')", "read_data"),
+        ("from pathlib import Path\nx = Path('w').read_bytes()", "read_data"),
+        ("import numpy as np\nx = np.load('w.npy')", "read_data"),
+        ("import numpy as np\nx = np.load(x, allow_pickle=True)", "allow_pickle"),
+        ("import torch\nx = torch.load('net.pt')", "read_data"),
+        ("import torch\nx = torch.load(x, weights_only=False)", "weights_only"),
+        ("import socket", "network"),
+        ("import urllib.request", "network"),
+        ("import requests", "network"),
+        ("import pandas", "unknown package pandas"),
+        ("from helper import *", "star import"),
+        ("import helper.nothing", "no module"),
+        ("from ..above import x", "beyond the top"),
+        ("import importlib\nimportlib.import_module('helper')", "cannot be seen"),
+        ("__import__('helper')", "cannot be seen"),
+        ("import sys\nsys.path.append('/x')", "sys.path"),
+        ("import sys\nsys.stdout.buffer", "buffer"),
+        ("import signal\nsignal.alarm(1)", "signal"),
+        ("import __main__", "__main__"),
+        ("import numba\n@numba.njit(cache=1 > 0)\ndef f():\n    pass", "cache="),
+        ("from connectx.weights import read_data\nname = 'w'\nread_data(name)", "literal"),
+        ("from connectx.weights import read_data\nread_data('missing.npz')", "does not exist"),
+        ("from connectx.weights import read_data\nread_data('../w.npz')", "beside"),
+        ("from connectx.weights import read_data\nreader = read_data", "where it is named"),
+        ("x = input()", "input"),
+        ("def broken(:", "syntax error"),
+    ],
+)
+def test_refused_by_file_and_line(tmp_path, line, word):
+    found = refusals(tmp_path, f"import helper\n{AGENT}", helper=f"# first\n{line}\n")
+    assert [name for name, _, _ in found] == ["helper.py"]
+    expected_line = 2 + line.count("\n") if "def f" not in line else 3
+    assert found[0][1] == expected_line, found
+    assert word in found[0][2]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "if __name__ == '__main__':\n    import pandas\n    print(open(__file__).read())",
+        "try:\n    import cupy\nexcept ImportError:\n    cupy = None",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import pandas",
+        "def open(name):\n    return name\n\n\nx = open('mine')",
+        "import io, numpy\nx = lambda data: numpy.load(io.BytesIO(data))",
+        "import os\nx = os.path.join('a', os.sep)",
+        "class Exit(Exception):\n    pass\n\n\nimport sys\nx = sys.maxsize",
+        "import pickle\nx = pickle.dumps(1)",
+    ],
+)
+def test_not_refused(tmp_path, line):
+    assert line in inline(write(tmp_path, {"agent.py": f"{line}\n\n\n{AGENT}"})).sources["agent.py"]
+
+
+def test_every_reason_is_given_at_once(tmp_path):
+    found = refusals(tmp_path, f"import pandas\nimport helper\nquit()\n{AGENT}", helper="import socket\n")
+    assert [(name, line) for name, line, _ in found] == [("agent.py", 1), ("agent.py", 3), ("helper.py", 1)]
+
+
+def test_a_helper_may_not_be_named_like_a_module_of_python(tmp_path):
+    assert "rename" in refusals(tmp_path, f"import random\n{AGENT}", random="")[0][2]
+
+
+def test_allowed_packages(tmp_path):
+    path = write(tmp_path, {"agent.py": f"import scipy.signal\n{AGENT}"})
+    assert "scipy" in inline(path, frozenset({"scipy"})).sources["agent.py"]
+
+
+@pytest.mark.parametrize(
+    ("source", "entry"),
+    [
+        (AGENT, "agent"),
+        ("def helper():\n    pass\n\n\ndef my_agent(obs, config):\n    return 0\n", "my_agent"),
+        ("def agent(obs, config):\n    return 0\n\n\ndef later():\n    pass\n", "agent"),
+        ("agent = lambda obs, config: 0\n", "agent"),
+        ("if True:\n    def agent(obs, config):\n        return 0\n", "agent"),
+        ("from helper import agent\n", "agent"),
+    ],
+)
+def test_entry(tmp_path, source, entry):
+    assert inline(write(tmp_path, {"agent.py": source, "helper.py": AGENT})).entry == ("agent", entry)
+
+
+@pytest.mark.parametrize("source", ["async " + AGENT, "class agent:\n    pass\n", "x = 1\n"])
+def test_no_entry(tmp_path, source):
+    assert "agent" in refusals(tmp_path, source)[0][2]
+
+
+def test_encodings_and_line_ends(tmp_path):
+    path = tmp_path / "agent.py"
+    path.write_bytes(b"\xef\xbb\xbfNAME = '\xc3\xa9'\r\n" + AGENT.encode())
+    assert inline(path).sources["agent.py"] == "NAME = 'é'\n" + AGENT
+    path.write_bytes(b"# coding: latin-1\nNAME = '\xe9'\n" + AGENT.encode())
+    assert "NAME = 'é'" in inline(path).sources["agent.py"]
+    path.write_bytes(b"NAME = '\xe9'\n" + AGENT.encode())
+    with pytest.raises(Refused):
+        inline(path)

@@ -1,0 +1,75 @@
+"""The exact agent: what it plays keeps the value, on the standard board and on others, in time or out of it."""
+
+import random
+import time
+
+import pytest
+
+from agents import perfect
+from connectx.clock import Budget
+from connectx.geometry import STANDARD, geometry_of
+from connectx.position import Position
+from connectx.solver import Solver, Value
+from tests.conftest import observe, random_game
+
+
+@pytest.fixture(scope="module")
+def solver() -> Solver:
+    return Solver(STANDARD)
+
+
+def late_positions(plies: range, games: int) -> list[Position]:
+    rng = random.Random(12)
+    return [p for _ in range(games) for p in random_game(STANDARD, rng) if p.ply in plies]
+
+
+def test_plays_perfectly(solver, monkeypatch):
+    """Quickest wins; with SWINDLE, any move of the best result, without it a slowest loss."""
+    for swindle in (True, False):
+        monkeypatch.setattr(perfect, "SWINDLE", swindle)
+        for position in late_positions(range(16, 42, 3), 12):
+            scores = [None if value is None else value.low for value in solver.scores(position)]
+            best = max(score for score in scores if score is not None)
+            chosen = scores[perfect.agent(*observe(position, act_timeout=4.0))]
+            assert chosen is not None
+            if best > 0 or not swindle:
+                assert chosen == best
+            else:
+                assert (chosen > 0) - (chosen < 0) == (best > 0) - (best < 0)
+
+
+def test_book_is_followed():
+    """Every position of the book, as it stands and mirrored, is answered from it, at once."""
+    started = time.perf_counter()
+    for moves in ([], [3], [0], [6], [2]):
+        position = Position.from_moves(moves, STANDARD)
+        known = perfect.book.column(position)
+        assert known is not None and perfect.agent(*observe(position)) == known
+    assert time.perf_counter() - started < 0.5
+
+
+def test_out_of_time_it_plays_what_is_proven():
+    """Never a move that is proven to lose where another is not; a legal one always."""
+    for position in late_positions(range(8, 30), 4):
+        assert perfect.exact_move(position, Budget.seconds(0.0)) in position.legal_columns()
+    threatened = Position.from_moves([3, 0, 3, 0, 3], STANDARD)
+    assert perfect.exact_move(threatened, Budget.seconds(0.0)) == 3
+    values: list[Value | None] = [
+        Value(-5, 5),
+        Value(-5, -1),
+        Value(0, 9),
+        None,
+        Value(-1, 9),
+        Value(0, 0),
+        Value(0, 3),
+    ]
+    position = Position.from_moves([3, 3, 3, 3, 3, 3], STANDARD)
+    assert perfect.best_proven(position, values, Budget(nodes=100)) in (2, 6)
+
+
+@pytest.mark.parametrize("shape", [(4, 5, 3), (5, 4, 3), (4, 4, 4), (6, 6, 4), (12, 12, 5)], ids=str)
+def test_other_boards(shape):
+    """Solved where that is possible in the time, searched where not."""
+    rng, geometry = random.Random(3), geometry_of(*shape)
+    for position in list(random_game(geometry, rng))[::3]:
+        assert perfect.agent(*observe(position, act_timeout=0.1, bank=0.0)) in position.legal_columns()

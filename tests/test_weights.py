@@ -1,0 +1,141 @@
+"""The weight container, reduced precision, and data read beside the source."""
+
+import io
+
+import numpy as np
+import pytest
+
+from connectx.weights import MAGIC, pack, read_data, reduce, reduction_error, restored, unpack
+
+ARRAYS: dict[str, np.ndarray] = {
+    "matrix": np.random.default_rng(1).normal(0, 0.2, (8, 5)).astype(np.float32),
+    "vector": np.linspace(-3, 3, 7),
+    "counts": np.arange(6, dtype=np.int16).reshape(2, 3),
+    "empty": np.zeros((0, 3), np.float32),
+    "scalar": np.array(2.5, np.float64),
+    "flags": np.array([True, False]),
+}
+
+
+def as_npz(arrays) -> bytes:
+    file = io.BytesIO()
+    np.savez(file, **arrays)
+    return file.getvalue()
+
+
+def reduced(content: bytes, dtype: str) -> bytes:
+    smaller = reduce(content, dtype)
+    assert smaller is not None
+    return smaller
+
+
+def read_npz(content: bytes) -> dict[str, np.ndarray]:
+    with np.load(io.BytesIO(content), allow_pickle=False) as loaded:
+        return dict(loaded)
+
+
+def test_round_trip_is_exact_and_deterministic():
+    content = pack(ARRAYS, {"encoding": 3, "name": "é"})
+    arrays, meta = unpack(content)
+    assert meta == {"encoding": 3, "name": "é"} and list(arrays) == list(ARRAYS)
+    for name, array in ARRAYS.items():
+        assert arrays[name].dtype == array.dtype and np.array_equal(arrays[name], array)
+    assert pack(arrays, meta) == content
+
+
+def test_big_endian_arrays_come_back_equal():
+    arrays, _ = unpack(pack({"x": np.array([1.5, -2], ">f4")}))
+    assert np.array_equal(arrays["x"], [1.5, -2])
+
+
+def test_objects_are_refused():
+    with pytest.raises(ValueError, match="dtype object"):
+        pack({"x": np.array([{}])})
+
+
+def test_every_damaged_byte_is_noticed():
+    content = pack({"x": np.arange(4, dtype=np.float32)}, {"note": "n"})
+    for place in range(len(content)):
+        broken = bytearray(content)
+        broken[place] ^= 1
+        try:
+            arrays, meta = unpack(bytes(broken))
+        except ValueError:
+            continue
+        # Only what the header says freely may differ: names and meta are not under the checksum of the body.
+        assert np.array_equal(next(iter(arrays.values())), np.arange(4)) or meta != {"note": "n"}, place
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (lambda c: b"", "begins with"),
+        (lambda c: b"PK" + c, "begins with"),
+        (lambda c: c[:6], "within the header"),
+        (lambda c: MAGIC + b"\xff\xff\xff\x7f" + c[8:], "within the header"),
+        (lambda c: c.replace(b'"arrays"', b'"arrayz"'), "unreadable header"),
+        (lambda c: c[:-1], "checksum"),
+        (lambda c: c + b"x", "checksum"),
+        (lambda c: c.replace(b"float32", b"float99"), "dtype"),
+        (lambda c: c.replace(b'"shape":[4]', b'"shape":[3]'), "too many"),
+        (lambda c: c.replace(b'"shape":[4]', b'"shape":[5]'), "beyond"),
+    ],
+)
+def test_damage_is_said(damage, reason):
+    with pytest.raises(ValueError, match=reason):
+        unpack(damage(pack({"x": np.arange(4, dtype=np.float32)})))
+
+
+@pytest.mark.parametrize("form", ["npz", "container"])
+@pytest.mark.parametrize(("dtype", "bound"), [("float16", 1e-3), ("int8", 1e-2)])
+def test_reduced_weights_come_back_in_their_own_dtypes(form, dtype, bound):
+    content = as_npz(ARRAYS) if form == "npz" else pack(ARRAYS, {"a": 1})
+    smaller = reduced(content, dtype)
+    after = read_npz(restored(smaller)) if form == "npz" else unpack(restored(smaller))[0]
+    assert {name: array.dtype for name, array in after.items()} == {n: a.dtype for n, a in ARRAYS.items()}
+    assert np.array_equal(after["counts"], ARRAYS["counts"]) and np.array_equal(after["flags"], ARRAYS["flags"])
+    largest, relative = reduction_error(content, smaller)
+    assert 0 < relative < bound
+    assert np.abs(after["matrix"] - ARRAYS["matrix"]).max() <= largest < 2 * bound
+    if form == "container":
+        assert unpack(restored(smaller))[1] == {"a": 1}
+
+
+def test_int8_error_is_within_half_a_step_of_each_row():
+    matrix = ARRAYS["matrix"] * np.array([[1], [100], [1e-3], [0], [1], [5], [1], [1]], np.float32)
+    after = unpack(restored(reduced(pack({"m": matrix}), "int8")))[0]["m"]
+    assert (np.abs(after - matrix).max(axis=1) <= np.abs(matrix).max(axis=1) / 127 * 0.501).all()
+
+
+def test_what_cannot_be_reduced():
+    assert reduce(b"anything else", "float16") is None
+    assert reduce(pack({"x": np.arange(3)}), "float16") is None
+    with pytest.raises(ValueError, match="infinities"):
+        reduce(pack({"x": np.array([np.nan])}), "float16")
+    with pytest.raises(ValueError, match="beyond float16"):
+        reduce(pack({"x": np.array([1e6])}), "float16")
+    with pytest.raises(ValueError, match="dtype should be"):
+        reduce(b"", "float8")
+    with pytest.raises(ValueError, match="reduced weights"):
+        restored(pack(ARRAYS))
+
+
+def test_pickles_are_never_loaded():
+    file = io.BytesIO()
+    np.savez(file, x=np.array([{"a": 1}], dtype=object))
+    with pytest.raises(ValueError, match="allow_pickle"):
+        reduce(file.getvalue(), "float16")
+
+
+def test_read_data_is_beside_the_caller(tmp_path):
+    (tmp_path / "weights").mkdir()
+    (tmp_path / "weights" / "w.bin").write_bytes(b"\x00\x01")
+
+    def ask(name: str, file: str) -> bytes:
+        return eval(compile(f"read_data({name!r})", file, "eval"), {"read_data": read_data})
+
+    assert ask("weights/w.bin", str(tmp_path / "agent.py")) == b"\x00\x01"
+    with pytest.raises(FileNotFoundError):
+        ask("other.bin", str(tmp_path / "agent.py"))
+    with pytest.raises(RuntimeError, match="needs a source file"):
+        ask("w.bin", "<cell>")

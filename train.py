@@ -1,0 +1,47 @@
+"""Makes what agents/weights holds.
+
+python train.py book          the opening book of the agent perfect, by our own solver; resumable
+python train.py book --help   its options
+"""
+
+import argparse
+import sys
+
+from training import book
+from training.options import add_options, config_from
+
+METHODS = {"book": book}
+
+
+class _Parser(argparse.ArgumentParser):
+    """Bad input gives one line and exit code 2."""
+
+    def error(self, message: str):
+        self.exit(2, f"{self.prog}: {message}\n")
+
+
+def parse(arguments: list[str] | None) -> argparse.Namespace:
+    parser = _Parser(prog="train.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    methods = parser.add_subparsers(dest="method", required=True, metavar="METHOD", parser_class=_Parser)
+    for name, module in METHODS.items():
+        summary = (module.__doc__ or "").splitlines()[0]
+        add_options(methods.add_parser(name, help=summary, description=module.__doc__), module.Config)
+    return parser.parse_args(arguments)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    given = parse(arguments)
+    module = METHODS[given.method]
+    try:
+        module.train(config_from(module.Config, given))
+    except (OSError, ValueError) as fault:
+        print(f"train.py: {fault}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("train.py: interrupted; the same command goes on from here", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

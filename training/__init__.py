@@ -1,0 +1,1 @@
+"""The parts of train.py: what makes agents/weights. Never bundled."""
