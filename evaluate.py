@@ -461,6 +461,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         run(arguments[1:] if command else arguments, parser)
     except ValueError as problem:
         parser.error(str(problem))
+    except KeyboardInterrupt:
+        parser.exit(130, f"{parser.prog}: stopped; games that a store holds are not played again\n")
 
 
 if __name__ == "__main__":

@@ -331,7 +331,7 @@ def _reply(seconds: float, column: int, extra: dict[str, Any] | None) -> Reply:
 
 
 class Inline:
-    """An agent in this very process, with the interface of ``Worker``: 5 times as fast for trivial agents.
+    """An agent in this very process, with the interface of ``Worker``: 3 times as fast for trivial agents.
 
     For code that is trusted: a hang hangs, a crash crashes, and both agents share modules and random generators.
     """

@@ -117,6 +117,16 @@ def test_bad_input_gives_one_line_and_code_2(arguments, capsys):
     assert captured.err.startswith("evaluate.py") and captured.err.count("\n") == 1
 
 
+def test_ctrl_c_gives_one_line(monkeypatch, capsys):
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(evaluate, "get_win_percentages", interrupted)
+    with pytest.raises(SystemExit) as stop:
+        main(["leftmost", "random"])
+    assert stop.value.code == 130 and capsys.readouterr().err.count("\n") == 1
+
+
 def test_match_command(tmp_path, capsys):
     (tmp_path / "openings").write_text("33\n3324\n")
     arguments = f"match random leftmost --pairs 30 --openings {tmp_path / 'openings'} --sprt 0 50 --seed 2"
