@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from connectx.choice import plies_to_end
 from connectx.geometry import STANDARD, Geometry
 from connectx.position import Position
 from connectx.solver import Solver, job_of, read_queue
@@ -87,21 +88,12 @@ def random_samples(
             yield sample
 
 
-def moves_left(score: int, stones: int, cells: int) -> int:
-    """Moves to the end of the game in perfect play, the last one included, from the score of the side to move."""
-    if score == 0:
-        return cells - stones
-    last = cells + 1 - 2 * abs(score)  # stones before the winning one: this or one less, by who wins
-    last -= (last - stones) % 2 != (score < 0)
-    return last + 1 - stones
-
-
 def may_end_within(solver: Solver, position: Position, moves: int) -> bool:
     """Whether perfect play may end within that many moves: False is certain, and much cheaper than the score."""
     cells, stones = solver.geometry.cells, position.ply
     if cells - stones <= moves:
         return True
-    ends = {score: moves_left(score, stones, cells) for score in range(-cells, cells + 1)}
+    ends = {score: plies_to_end(score, stones, cells) for score in range(-cells, cells + 1)}
     quick = min(score for score in range(1, cells) if min(ends[score], ends[-score]) <= moves)
     queue = solver.queue([job_of(position, window=(1 - quick, quick - 1))])
     solver.work(queue)
@@ -116,7 +108,7 @@ def labelled(kind: Kind, size: int, seed: int, solver: Solver) -> list[Sample]:
         if not may_end_within(solver, sample.position, kind.left[1]):
             continue
         score = solver.solve(sample.position).low
-        if kind.left[0] <= moves_left(score, sample.ply, geometry.cells) <= kind.left[1]:
+        if kind.left[0] <= plies_to_end(score, sample.ply, geometry.cells) <= kind.left[1]:
             samples.append(sample._replace(score=score))
             if len(samples) == size:
                 break

@@ -22,23 +22,24 @@ def sign(score: int) -> int:
     return (score > 0) - (score < 0)
 
 
-def plies_to_end(score: int, position: Position) -> int:
-    """Plies that perfect play still lasts from a position of this score, the winning stone included."""
-    cells = position.geometry.cells
+def plies_to_end(score: int, ply: int, cells: int) -> int:
+    """Plies that perfect play still lasts from a position of this score at ``ply``, the winning stone included."""
     if score == 0:
-        return cells - position.ply
-    end = cells + 1 - 2 * abs(score)  # the ply before the winning stone, or the one before that
-    winner_moves_first = score > 0
-    if (end - position.ply) % 2 == winner_moves_first:
-        end -= 1
-    return end - position.ply + 1
+        return cells - ply
+    last = cells + 1 - 2 * abs(score)  # the ply of the winning stone: this or one less, by who wins
+    last -= (last - ply) % 2 == (score > 0)
+    return last + 1 - ply
 
 
 def reply_probabilities(position: Position, scores: Scores) -> dict[int, float]:
     """How probably the population plays each legal column, given the exact scores of them all."""
     replies = {column: score for column, score in enumerate(scores) if score is not None}
     children = {column: position.play(column) for column in replies}
-    lengths = {c: 1 + plies_to_end(-replies[c], children[c]) if not children[c].is_lost() else 1 for c in replies}
+    cells = position.geometry.cells
+    lengths = {
+        column: 1 if child.is_lost() else 1 + plies_to_end(-replies[column], child.ply, cells)
+        for column, child in children.items()
+    }
     appeal = {
         c: math.exp(-evaluate(child.position, child.mask, child.geometry) / TEMPERATURE)
         for c, child in children.items()

@@ -48,7 +48,7 @@ def test_length_follows_from_the_score(geometry):
     exact = Exact()
     for position in positions(geometry, 40):
         score, plies = exact.value(position)
-        assert plies_to_end(score, position) == plies
+        assert plies_to_end(score, position.ply, geometry.cells) == plies
 
 
 @pytest.mark.parametrize("geometry", [SMALL, DRAWISH], ids=str)

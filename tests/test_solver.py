@@ -5,8 +5,9 @@ import time
 
 import pytest
 
-from benchmarks.positions import moves_left, random_samples
+from benchmarks.positions import random_samples
 from connectx import jit
+from connectx.choice import plies_to_end
 from connectx.clock import Budget
 from connectx.geometry import STANDARD, geometry_of
 from connectx.position import Position
@@ -165,10 +166,10 @@ def test_positions_that_cannot_be_solved_are_refused(solver):
 
 
 @pytest.mark.parametrize("stones", range(20, 42))
-def test_moves_left_is_the_length_of_perfect_play(solver, stones):
+def test_plies_to_end_is_the_length_of_perfect_play(solver, stones):
     for sample in samples_of(stones, [stones], 3):
         position, length = sample.position, 0
-        expected = moves_left(solver.solve(position).low, stones, 42)
+        expected = plies_to_end(solver.solve(position).low, stones, 42)
         while not position.is_over():
             values = solver.scores(position)
             position = position.play(max(position.legal_columns(), key=lambda column: values[column].low))
