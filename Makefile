@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-AGENT ?= minimax
+AGENT ?= perfect
 
 .PHONY: submission test check benchmark clean
 

@@ -34,8 +34,15 @@ class UsageError(Exception):
     """The command line asks for something that cannot be; one line says what."""
 
 
+class _Parser(argparse.ArgumentParser):
+    """Bad input gives one line and exit code 2."""
+
+    def error(self, message: str):
+        self.exit(2, f"{self.prog}: {message}\n")
+
+
 def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="build_submission.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("agent", nargs="?", help="name of an agent in agents/, or the path of any agent's file")

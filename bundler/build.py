@@ -89,7 +89,8 @@ def build(
 
     def compare(stage: Stage, file: Path, report: Report) -> None:
         if report.accepted:
-            tell(f"comparing with the source on {options.positions} positions")
+            seconds = 2 * COMPARE_SECONDS
+            tell(f"comparing with the source on {options.positions} positions, which may take {seconds:g} s")
             compare_with_source(stage, file, inlined, options, report)
 
     try:
@@ -135,7 +136,7 @@ def compare_with_source(stage: Stage, file: Path, inlined: Inlined, options: Opt
         asked += [question for question, column in replied if column in question.legal]
         wanted += [column for question, column in replied if column in question.legal]
         if len(replied) < min(missing, len(questions)):
-            break  # it thinks long
+            break  # COMPARE_SECONDS are over
     if not report.accepted:
         return
     built = stage.replies(file, "path", asked)
@@ -143,7 +144,11 @@ def compare_with_source(stage: Stage, file: Path, inlined: Inlined, options: Opt
         return
     differ = [i for i, column in enumerate(_columns(built)) if column != wanted[i]]
     report.figures |= {"compared_positions": len(asked), "different_moves": len(differ)}
-    cut = "" if len(asked) == options.positions else f", not {options.positions}: it thinks long"
+    cut = (
+        ""
+        if len(asked) == options.positions
+        else f", all that the source answered of {options.positions} in {COMPARE_SECONDS:g} s"
+    )
     if not differ:
         report.add("same moves", "pass", f"the built file and its source agree on {len(asked)} positions{cut}")
     elif options.dtype:

@@ -6,6 +6,7 @@ looks its module up by a name that Kaggle's loader never makes. No other charact
 """
 
 import ast
+import difflib
 import io
 import re
 import sys
@@ -232,7 +233,10 @@ class _Module:
             self.refuse(node, f"{local.name} beside the agent has the name of the module {top}: rename it")
         elif not known and local is None and not forgiving and not refused_import(dotted):
             reason = f"unknown package {top}: neither a module beside the agent nor one that Kaggle's judge is known to"
-            self.refuse(node, f"{reason} hold; --allow-package {top} if you know better")
+            beside = [module.stem for module in self.path.parent.glob("*.py")]
+            close = difflib.get_close_matches(top, [*beside, *self.project.packages], 1)
+            advice = f"did you mean {close[0]}?" if close else f"--allow-package {top} if you know better"
+            self.refuse(node, f"{reason} hold; {advice}")
         if known or local is None:
             return False
         parts = dotted.split(".")

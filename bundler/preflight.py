@@ -310,7 +310,7 @@ def _explain_callable(result: dict[str, Any], report: Report) -> None:
     name, kind, count = result["name"], result["kind"], result["arguments"]
     bindings = {bound: (line, what) for bound, line, what in report.figures.pop("first_bindings", [])}
     line = f", first bound on line {bindings[name][0]}" if name in bindings else ""
-    text = f"Kaggle takes {name} ({kind}{line}): of all callables at the top level it is first bound last"
+    text = f"Kaggle takes {name} ({kind}{line}), the last of all callables in the order of their first binding"
     report.figures["callable"] = {"name": name, "kind": kind, "arguments": count}
     if "agent" in bindings and name != "agent" and bindings["agent"][1] == "function":
         report.add("callable", "reject", f"{text}; agent, first bound on line {bindings['agent'][0]}, is not called")
@@ -362,10 +362,12 @@ def _check_replies(place: Stage, main: Path, report: Report) -> bool:
     _report_audit(answer, report)
     grown = answer["peak"] - place.runner.hello["memory"]
     report.add(
-        "memory", "pass", f"peak {answer['peak'] / 2**20:.0f} MiB, {grown / 2**20:.0f} more than the empty judge"
+        "memory",
+        "pass",
+        f"peak {answer['peak'] / 2**20:.0f} MiB, {max(0, grown) / 2**20:.0f} more than the empty judge",
     )
     _judge_replies(questions, result, report)
-    _judge_clock(result, limits, report)
+    _judge_clock(questions, result, limits, report)
     return report.accepted
 
 
@@ -390,7 +392,7 @@ def _judge_replies(questions: list[Question], result: dict[str, Any], report: Re
         report.add("replies", "reject", f"{fault} ({len(names)} of {len(asked)}: {'; '.join(names[:3])})")
     if not faults:
         wanted = sum(not question.is_optional for question in questions)
-        cut = "" if len(asked) == wanted else f" of {wanted}, for it thinks long"
+        cut = "" if len(asked) == wanted else f" of {wanted}: {ASK_SECONDS:g} s were over"
         report.add("replies", "pass", f"a legal int to each of {len(asked)} hard positions{cut}")
     _judge_guard([result["load_stderr"], *(reply["stderr"] for _, reply in asked)], report)
     missed = [q.name for q, reply in asked if q.sound is not None and reply["column"] not in q.sound]
@@ -399,9 +401,15 @@ def _judge_replies(questions: list[Question], result: dict[str, Any], report: Re
     optional = [(question, reply) for question, reply in answered if question.is_optional]
     guarded = [(question.name, reply["stderr"]) for question, reply in optional if GUARD_MARK in reply["stderr"]]
     for fault, names in _faults(optional).items():
-        report.add("elsewhere", "note", f"{fault} on {'; '.join(names)}")
+        report.add("not asked today", "note", f"{fault} on {_first(names)}")
     if guarded:
-        report.add("elsewhere", "note", f"the guard answers on {'; '.join(n for n, _ in guarded)}: {guarded[0][1]}")
+        where = _first([name for name, _ in guarded])
+        report.add("not asked today", "note", f"the guard answers on {where}: {guarded[0][1]}")
+
+
+def _first(names: list[str]) -> str:
+    """Three names, and how many more there are."""
+    return "; ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def _faults(answered: list[tuple[Question, dict[str, Any]]]) -> dict[str, list[str]]:
@@ -420,13 +428,13 @@ def _judge_guard(texts: list[str], report: Report) -> None:
         report.add("guard", "reject", f"the agent itself failed, the guard answered: {lines[0][:400]}")
 
 
-def _judge_clock(result: dict[str, Any], limits: Limits, report: Report) -> None:
-    """Load, first move, slowest move, and what a long game would take from the bank."""
+def _judge_clock(questions: list[Question], result: dict[str, Any], limits: Limits, report: Report) -> None:
+    """Load, first move, slowest move on 7x6, and what a long game would take from the bank."""
     load, seconds = result["load_seconds"], [reply["seconds"] for reply in result["replies"]]
     first = load + seconds[0]
     later = seconds[1]
     used = max(0.0, first - limits.act_timeout) + (GAME_MOVES - 1) * max(0.0, later - limits.act_timeout)
-    slowest = max(seconds)
+    slowest = max(s for q, s in zip(questions, seconds, strict=False) if q.is_standard)
     report.figures |= {"load_seconds": load, "first_move_seconds": first, "slowest_move_seconds": slowest}
     report.figures["projected_bank_seconds"] = used
     text = (
@@ -447,7 +455,7 @@ def _check_games(place: Stage, main: Path, report: Report, full: bool, is_archiv
     if full or report.figures["first_move_seconds"] > bank / 2:
         act, bank = limits.act_timeout, limits.bank
     by_path, as_text = ["path", str(main)], ["raw", str(main)]
-    clock = "the judge's clock" if act == limits.act_timeout else f"{act:g} s a move"
+    clock = "the judge's clock" if act == limits.act_timeout else f"limits of {act:g} s a move and {bank:g} s a game"
     if not is_archive:
         mixed = Report(report.name)
         _play(place, f"against itself, by path and as source text, {clock}", [by_path, as_text], (act, bank), mixed)
@@ -494,7 +502,7 @@ def _check_slow(place: Stage, main: Path, report: Report, slowdown: float) -> No
     if _stopped(answer, "slow", report, place.limits, [question.name for question in questions]):
         return
     slow = Report(report.name)
-    _judge_clock(answer["result"], place.limits, slow)
+    _judge_clock(questions, answer["result"], place.limits, slow)
     _judge_replies(questions, answer["result"], slow)
     report.figures["slow"] |= slow.figures
     report.findings += [Finding("slow", finding.level, finding.text) for finding in slow.findings]

@@ -121,7 +121,7 @@ def hard_questions(act_timeout: float, bank: float) -> list[Question]:
         question("a win in one", [3, 0, 3, 0, 3, 0], sound=[3]),
         question("a win in one, second seat", [6, 3, 0, 3, 0, 3, 5], sound=[3]),
         question("a block", [3, 0, 3, 0, 3], sound=[3]),
-        question("a block of a row", [0, 0, 1, 1, 2], sound=[3]),
+        question("a block in the bottom row", [0, 0, 1, 1, 2], sound=[3]),
         question("column 0 is full", [0] * 6),
         question("the middle is full", [3] * 6),
         question("one legal column", one_column),
