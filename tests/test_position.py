@@ -14,7 +14,7 @@ from connectx.position import Position, has_line, key_of, mirror_bits, open_cell
 from tests.conftest import observe, random_game
 
 # Distinct positions after so many plies of 7x6 (oeis.org/A212693).
-POSITIONS_PER_PLY = [1, 7, 49, 238, 1120, 4263, 16422]
+POSITIONS_PER_PLY = [1, 7, 49, 238, 1120, 4263, 16422, 54859, 184275]
 
 
 def test_rules_equal_kaggles(geometry):
