@@ -97,3 +97,18 @@ def test_a_book_is_built_and_resumed(tmp_path, monkeypatch):
     assert solved == len(set(asked)) > len(first)  # the choice looked at replies, too
     again = build()
     assert len(asked) == solved and (again.columns == first.columns).all()
+
+
+def test_the_book_follows_from_its_scores(tmp_path, monkeypatch):
+    """The committed book is what its command makes of the committed scores, with nothing left to solve."""
+
+    def unexpected(positions: list[Position]):
+        raise AssertionError(f"{positions} are not among the scores")
+
+    monkeypatch.setattr(book, "solve", unexpected)
+    scores = tmp_path / "scores.txt"
+    scores.write_bytes((WEIGHTS.parent.parent / "training" / "book-scores.txt").read_bytes())
+    builder = book.Builder(book.Config(scores=scores), InPlace())
+    committed = Book.from_bytes((WEIGHTS / "book.bin").read_bytes())
+    list(walk(STANDARD, committed.full_plies, committed.last_plies, builder.columns_of))
+    assert (np.concatenate(builder.columns) == committed.columns).all()

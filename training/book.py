@@ -102,6 +102,11 @@ def children_to_know(position: Position, scores: Scores) -> list[Position]:
     return [child for child in children if not child.is_over()] if len(children) > 1 else []
 
 
+def no_replies(position: Position) -> Scores | None:
+    """For positions in which the choice does not look further."""
+    return None
+
+
 class Builder:
     """Solves what the walk asks for, and chooses."""
 
@@ -124,7 +129,9 @@ class Builder:
         self.learn([[position] for position in positions], f"ply {ply}: scores")
         played = [position for position, mine in zip(positions, ours, strict=True) if mine]
         self.learn([children_to_know(p, self.scores[p]) for p in played], f"ply {ply}: choices")
-        columns = [choose(p, self.scores[p], self.scores.get) for p in positions]
+        # Only what was asked for is used: the book must not depend on what else the file of scores happens to hold.
+        replies = [self.scores.get if mine else no_replies for mine in ours]
+        columns = [choose(p, self.scores[p], known) for p, known in zip(positions, replies, strict=True)]
         self.columns.append(np.array(columns, np.uint8))
         return self.columns[-1]
 
