@@ -13,9 +13,11 @@ from itertools import islice
 from typing import NamedTuple
 
 from arena.openings import Opening
-from arena.referee import REFEREES, Game, Rules, warm_up
+from arena.referee import REFEREES, warm_up
+from arena.rules import Game, Rules
+from arena.specs import AgentSpec
 from arena.stats import Sprt, pentanomial
-from arena.worker import GRACE, AgentSpec, Inline, Worker, die_with_parent
+from arena.worker import GRACE, Inline, Worker, die_with_parent
 
 BATCH = {"kaggle": 2, "fast": 16}  # games sent to a slot at once: sending costs 0.5 ms, a fast game takes from 0.7 ms
 

@@ -17,8 +17,9 @@ from collections.abc import Iterator
 
 from tqdm import tqdm
 
-from arena.referee import BANK, Rules
-from arena.worker import Worker, resolve
+from arena.rules import BANK, Rules
+from arena.specs import resolve
+from arena.worker import Worker
 from benchmarks.machine import describe
 from benchmarks.positions import play_out, uniform_choice
 from connectx.choice import sign

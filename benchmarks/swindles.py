@@ -17,8 +17,8 @@ from tqdm import tqdm
 
 from agents import perfect
 from arena.match import Setup, Task, derived_seed, play_all
-from arena.referee import Rules
-from arena.worker import AgentSpec, resolve
+from arena.rules import Rules
+from arena.specs import AgentSpec, resolve
 from benchmarks.machine import describe
 from benchmarks.positions import random_samples
 from connectx.solver import Solver

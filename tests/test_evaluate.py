@@ -1,13 +1,17 @@
 """The door that notebooks use, and the command line behind the same door."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-import evaluate
-from evaluate import get_win_percentages, main, parse_config
+from arena import commands
+from arena.options import OPTIONS, REFEREES, parse_config
+from arena.referee import REFEREES as REFEREE_LOOPS
+from arena.report import no_progress_bar
+from evaluate import get_win_percentages, main
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -117,11 +121,28 @@ def test_bad_input_gives_one_line_and_code_2(arguments, capsys):
     assert captured.err.startswith("evaluate.py") and captured.err.count("\n") == 1
 
 
+@pytest.mark.parametrize("command", OPTIONS)
+def test_help_is_quick(command):
+    """It imports nothing that takes long, and shows examples; every choice of a referee exists."""
+    code = f"import evaluate, sys\ntry:\n    evaluate.main([*{command!r}.split(), '--help'])\nexcept SystemExit:\n"
+    code += "    print(sorted({'numba', 'numpy', 'torch', 'kaggle_environments', 'rich'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("[]\n") and f"python evaluate.py {command}".rstrip() in done.stdout
+    assert {"auto", *REFEREE_LOOPS} == set(REFEREES)
+
+
+def test_help_explains_partners(capsys):
+    for command in ("", "match", "tournament"):
+        with pytest.raises(SystemExit):
+            main([*command.split(), "--help"])
+        assert {"minimax@4", "perfect~10", "minimax@4~10"} <= set(re.findall(r"[\w@~]+", capsys.readouterr().out))
+
+
 def test_ctrl_c_gives_one_line(monkeypatch, capsys):
     def interrupted(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(evaluate, "get_win_percentages", interrupted)
+    monkeypatch.setattr(commands, "play_rounds", interrupted)
     with pytest.raises(SystemExit) as stop:
         main(["leftmost", "random"])
     assert stop.value.code == 130 and capsys.readouterr().err.count("\n") == 1
@@ -154,4 +175,4 @@ def test_parse_config():
 
 def test_progress_is_for_people(monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    assert not evaluate._quiet()
+    assert not no_progress_bar()

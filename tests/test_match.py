@@ -7,10 +7,10 @@ from collections import Counter
 import pytest
 
 from arena.match import Match, Setup, Slot, Task, derived_seed, pair_tasks, play_all, play_match, usable_cores
-from arena.referee import Game, Rules
 from arena.report import match_lines, match_table
+from arena.rules import Game, Rules
+from arena.specs import resolve
 from arena.stats import Sprt
-from arena.worker import resolve
 
 FAST = Setup(Rules(), "fast")
 OPENINGS = [(3, 3), (3, 3, 2, 4), (0, 1, 2, 3)]

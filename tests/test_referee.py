@@ -10,8 +10,10 @@ from kaggle_environments import core as kaggle_core
 from kaggle_environments import make
 
 from arena import referee as referees
-from arena.referee import BANK, DEFAULTS, REFEREES, STATUS_OF, Rules, play_fast, play_kaggle
-from arena.worker import Inline, Worker, resolve
+from arena.referee import REFEREES, play_fast, play_kaggle
+from arena.rules import BANK, DEFAULTS, STATUS_OF, Rules
+from arena.specs import resolve
+from arena.worker import Inline, Worker
 from tests.misbehaving import CASES, CONFIGS, Clock, first_full_column, returning, scripted_games
 
 TIGHT = Rules({"actTimeout": 0.2}, bank=0.2)

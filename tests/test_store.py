@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from arena.match import Setup, Task, play_match, usable_cores
-from arena.referee import Fault, Game, Rules
+from arena.rules import Fault, Game, Rules
+from arena.specs import resolve
 from arena.store import SCHEMA_VERSION, Store, fingerprint
-from arena.worker import resolve
 
 ROOT = Path(__file__).resolve().parent.parent
 FAST = Setup(Rules(), "fast")
