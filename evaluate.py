@@ -53,11 +53,11 @@ def get_win_percentages(
         isolate: False lets agents play in this process, faster: for callables that neither hang nor crash.
 
     Raises:
-        ValueError: an unknown agent, a bad configuration, or too many workers.
+        ValueError: an unknown agent or one that cannot be loaded, a bad configuration, or too many workers.
     """
     from arena.course import play_rounds, rounds_lines
-    from arena.match import Setup
     from arena.referee import REFEREES
+    from arena.slots import Setup
 
     if referee not in REFEREES:
         raise ValueError(f"referee should be one of {', '.join(REFEREES)}, not {referee!r}")
@@ -80,6 +80,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         COMMANDS[command](options)
     except (ValueError, OSError) as problem:
         parser.error(str(problem))
+    except RuntimeError as problem:  # a process that did not start, or died
+        parser.exit(1, f"{parser.prog}: {problem}\n")
     except KeyboardInterrupt:
         parser.exit(130, f"{parser.prog}: stopped; games that a store holds are not played again\n")
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from tqdm import tqdm
 
-from arena.match import Setup, Task, derived_seed, play_all
+from arena.match import derived_seed
 from arena.report import no_progress_bar
 from arena.rules import Fault, Game
+from arena.slots import Setup, Task, open_slots
 from arena.specs import AgentSpec
 
 
@@ -36,14 +37,16 @@ def play_rounds(specs: tuple[AgentSpec, AgentSpec], n_rounds: int, setup: Setup,
     """Plays ``n_rounds`` games, ``workers`` at a time.
 
     Raises:
-        ValueError: fewer games than one, or more at a time than there are cores.
+        ValueError: fewer games than one, more at a time than there are cores, or an agent that cannot be loaded.
     """
     if type(n_rounds) is not int or n_rounds < 1:
         raise ValueError(f"n_rounds should be an integer of at least 1, not {n_rounds!r}")
     games: list[Game | None] = [None] * n_rounds
-    played = play_all(_tasks(specs, n_rounds, seed), setup, workers)
-    for task, game in tqdm(played, total=n_rounds, unit="game", delay=2, leave=False, disable=no_progress_bar()):
-        games[task.number] = game
+    with open_slots(setup, workers) as slots:
+        slots.check(dict.fromkeys(specs))
+        played = slots.play(_tasks(specs, n_rounds, seed))
+        for task, game in tqdm(played, total=n_rounds, unit="game", delay=2, leave=False, disable=no_progress_bar()):
+            games[task.number] = game
     return _count([game for game in games if game], n_rounds // 2, seed)
 
 

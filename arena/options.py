@@ -66,6 +66,12 @@ def _add_setup(parser: argparse.ArgumentParser, referee: str) -> None:
     parser.add_argument("--fresh", choices=tuple(FRESH), default="files", help="who is loaded anew for each game")
 
 
+def _add_scheduler(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--scheduler", metavar="ADDRESS", help="play on a dask cluster instead, one game at a time a worker"
+    )
+
+
 def _add_store(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--store", type=Path, default=STORE, metavar="FILE", help=f"where results are kept ({STORE})")
 
@@ -119,6 +125,7 @@ examples
     _add_pairs(parser, 50)
     _add_store(parser)
     _add_setup(parser, referee="auto")
+    _add_scheduler(parser)
 
 
 def add_tournament(parser: argparse.ArgumentParser) -> None:
@@ -135,6 +142,7 @@ examples
     _add_pairs(parser, 10)
     _add_store(parser)
     _add_setup(parser, referee="auto")
+    _add_scheduler(parser)
 
 
 def add_report(parser: argparse.ArgumentParser) -> None:

@@ -10,10 +10,10 @@ from time import perf_counter
 from typing import Any
 
 from arena.rules import STATUS_OF, Fault, Game, Rules
-from arena.worker import Inline, Opaque, Reply, Worker
+from arena.worker import Opaque, Reply, Seat
 from connectx.position import has_line
 
-Referee = Callable[[Sequence[Worker | Inline], Rules, Sequence[int], Sequence[int]], Game]
+Referee = Callable[[Sequence[Seat], Rules, Sequence[int], Sequence[int]], Game]
 
 
 def illegal_kind(action: Any, columns: int, is_open: Callable[[int], bool]) -> str | None:
@@ -42,7 +42,7 @@ def _fatal_kind(kind: str | None, overdrawn: bool) -> str:
 class _Record:
     """What the referee notes while a game runs: replies and faults, for both referees alike."""
 
-    def __init__(self, workers: Sequence[Worker | Inline], rules: Rules, opening: Sequence[int]):
+    def __init__(self, workers: Sequence[Seat], rules: Rules, opening: Sequence[int]):
         self.workers = workers
         self.rules = rules
         self.opening = tuple(opening)
@@ -84,7 +84,7 @@ class _Record:
         )
 
 
-def _begin(workers: Sequence[Worker | Inline], rules: Rules, seeds: Sequence[int]) -> None:
+def _begin(workers: Sequence[Seat], rules: Rules, seeds: Sequence[int]) -> None:
     for worker, seed in zip(workers, seeds, strict=True):
         worker.begin(rules.config, seed)
 
@@ -113,8 +113,10 @@ class _Forfeit(Exception):
     """Stands for whatever the agent's process raised, so that Kaggle's environment sees an exception."""
 
 
-def play_kaggle(workers: Sequence[Worker | Inline], rules: Rules, opening: Sequence[int], seeds: Sequence[int]) -> Game:
+def play_kaggle(workers: Sequence[Seat], rules: Rules, opening: Sequence[int], seeds: Sequence[int]) -> Game:
     """One game in Kaggle's own environment, run by its own loop and timed by its own clock.
+
+    Only the load of an agent whose process has loaded it in an earlier game is added to what that clock shows.
 
     Kaggle's environment redirects the standard streams of the whole process: call it from one thread only.
 
@@ -140,8 +142,24 @@ def play_kaggle(workers: Sequence[Worker | Inline], rules: Rules, opening: Seque
     env.logs.clear()
     for ply, column in enumerate(opening):
         env.step([column, 0] if ply % 2 == 0 else [0, column])
-    ending = _run(env, player)
+    env.step = lambda actions, logs: _charged_step(env, actions, logs, record.replies[-1].charged)
+    try:
+        ending = _run(env, player)
+    finally:
+        del env.step
     return _kaggle_game(env, record, kinds, ending)
+
+
+def _charged_step(env, actions, logs, charged: float) -> None:
+    """Kaggle's step after seconds more on the clock of the agent that moved; the limit is that of its Agent.act."""
+    from kaggle_environments.errors import DeadlineExceeded
+
+    mover = next(index for index, log in enumerate(logs) if "duration" in log)
+    logs[mover]["duration"] += charged
+    overtime = logs[mover]["duration"] - env.configuration.actTimeout
+    if charged and overtime > env.state[mover].observation.remainingOverageTime:
+        actions[mover] = DeadlineExceeded()
+    type(env).step(env, actions, logs)
 
 
 def _run(env, player) -> str | None:
@@ -205,7 +223,7 @@ class _Board:
         return has_line(self.stones[seat], geometry)
 
 
-def play_fast(workers: Sequence[Worker | Inline], rules: Rules, opening: Sequence[int], seeds: Sequence[int]) -> Game:
+def play_fast(workers: Sequence[Seat], rules: Rules, opening: Sequence[int], seeds: Sequence[int]) -> Game:
     """One game in our own loop. Arguments and result are those of ``play_kaggle``."""
     config, record, board = rules.config, _Record(workers, rules, opening), _Board(rules, opening)
     _begin(workers, rules, seeds)

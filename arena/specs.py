@@ -68,6 +68,8 @@ def resolve(agent: str | os.PathLike | Callable | AgentSpec) -> AgentSpec:
     text = os.fspath(agent)
     if os.path.isfile(text):
         return AgentSpec("file", os.path.abspath(text), text)
+    if os.path.isdir(text):
+        raise UnknownAgent(f"{text!r} is a folder, where a file or a name was expected")
     if parts := PARTNER.fullmatch(text):
         base = resolve(parts["base"])
         if base.kind == "file" or (parts["depth"] and base.target != "agents.minimax"):
@@ -116,14 +118,21 @@ def last_callable(path: str) -> Callable:
     """Loads a file as Kaggle does: its text is exec'd under no module name, the callable bound last is the agent.
 
     Raises:
-        IndexError: the file binds no callable.
+        ValueError: the file is not text, or binds no callable.
     """
-    code = compile(Path(path).read_text(encoding="utf-8"), path, "exec")
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError as problem:
+        raise ValueError(f"it is no text in UTF-8 ({problem.reason} at byte {problem.start})") from None
+    code = compile(text, path, "exec")
     names: dict[str, Any] = {}
     sys.path.append(os.path.dirname(path))
     exec(code, names)
     sys.path.pop()
-    return [value for value in names.values() if callable(value)][-1]
+    callables = [value for value in names.values() if callable(value)]
+    if not callables:
+        raise ValueError("it defines no function, but should end in def agent(obs, config)")
+    return callables[-1]
 
 
 def fingerprint(spec: AgentSpec) -> str:

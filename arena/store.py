@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from arena.analysis import GameRecord
-from arena.match import Match, Setup, Task
+from arena.match import Match
 from arena.openings import Opening, write_opening
 from arena.rules import DEFAULTS, Fault, Game, Rules
+from arena.slots import Setup, Task
 from arena.specs import AgentSpec, fingerprint, version_of
 from arena.tournament import Tournament
 

@@ -16,8 +16,9 @@ from statistics import mean, pstdev
 from tqdm import tqdm
 
 from agents import perfect
-from arena.match import Setup, Task, derived_seed, play_all
+from arena.match import derived_seed
 from arena.rules import Rules
+from arena.slots import Setup, Task, play_all
 from arena.specs import AgentSpec, resolve
 from benchmarks.machine import describe
 from benchmarks.positions import random_samples

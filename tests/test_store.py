@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from arena.match import Setup, Task, play_match, usable_cores
+from arena.match import play_match
 from arena.rules import Fault, Game, Rules
+from arena.slots import Setup, Task, usable_cores
 from arena.specs import resolve
 from arena.store import SCHEMA_VERSION, Store, fingerprint
 
