@@ -6,13 +6,14 @@ Plots are inline SVG, games are JSON inside the page, and its content security p
 import html
 import io
 import json
-import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from arena.analysis import GameRecord, JudgedMove
+from arena.ladder import ladder_figure, new_figure
 from arena.openings import write_opening
+from arena.report import LADDER_TITLES, ladder_rows
 from arena.tournament import Standing, Tournament
 
 HEAD = """<!DOCTYPE html>
@@ -123,34 +124,10 @@ def _svg(figure) -> str:
     return re.sub(r"<metadata>.*?</metadata>", "", text.getvalue()[text.getvalue().index("<svg") :], flags=re.S)
 
 
-def _new_figure(width: float, height: float):
-    """A figure that needs no display."""
-    import matplotlib
-
-    matplotlib.use("svg")
-    from matplotlib import pyplot
-
-    return pyplot.subplots(figsize=(width, height))
-
-
-def elo_plot(ladder: Sequence[Standing]):
-    """Figure of every agent's Elo with its 95% interval. An end that the games do not bound is left open."""
-    figure, axes = _new_figure(7, 1 + 0.35 * len(ladder))
-    for place, line in enumerate(reversed(ladder)):
-        elo, low, high, _ = line.rating
-        reach = [[elo - low if math.isfinite(low) else 0], [high - elo if math.isfinite(high) else 0]]
-        axes.errorbar(elo, place, xerr=reach, fmt="o", capsize=4, color="#2457a8")
-    axes.set_yticks(range(len(ladder)), [line.name for line in reversed(ladder)])
-    axes.set_ylim(-0.6, len(ladder) - 0.4)
-    axes.set_xlabel("Elo, 95% interval")
-    axes.grid(axis="x", alpha=0.3)
-    return figure
-
-
 def crosstable_plot(tournament: Tournament, names: Sequence[str]) -> str:
     """Share of the points of row against column, as a heat map in SVG."""
     cells = tournament.crosstable()
-    figure, axes = _new_figure(1.5 + 0.6 * len(names), 1 + 0.5 * len(names))
+    figure, axes = new_figure(1.5 + 0.6 * len(names), 1 + 0.5 * len(names))
     nan = float("nan")
     shares = [[cells.get((row, column), (nan, 0))[0] for column in names] for row in names]
     axes.imshow(shares, vmin=0, vmax=1, cmap="RdYlGn", aspect="auto")
@@ -172,7 +149,7 @@ def time_plot(tournament: Tournament) -> str:
             for ply, seconds in enumerate(game.seconds[2:], game.opening + 2):
                 name = names[(ply % 2) ^ (number % 2)]
                 times.setdefault(name, {}).setdefault(ply, []).append(max(seconds, 1e-6))
-    figure, axes = _new_figure(7, 3.5)
+    figure, axes = new_figure(7, 3.5)
     for name, by_ply in sorted(times.items()):
         plies = sorted(by_ply)
         axes.plot(plies, [sorted(by_ply[ply])[len(by_ply[ply]) // 2] for ply in plies], marker=".", label=name)
@@ -184,7 +161,7 @@ def time_plot(tournament: Tournament) -> str:
 
 def accuracy_plot(judged: Mapping[str, Sequence[JudgedMove]]) -> str:
     """Share of moves that kept the result, by ply in steps of 4, one line an agent, as SVG."""
-    figure, axes = _new_figure(7, 3.5)
+    figure, axes = new_figure(7, 3.5)
     for name, moves in sorted(judged.items()):
         steps = sorted({move.ply // 4 for move in moves})
         groups = [[move.kept_result for move in moves if move.ply // 4 == step] for step in steps]
@@ -196,14 +173,9 @@ def accuracy_plot(judged: Mapping[str, Sequence[JudgedMove]]) -> str:
 
 def ladder_html(ladder: Sequence[Standing]) -> str:
     """The ladder as an HTML table."""
-    titles = ("rank", "agent", "Elo", "95% interval", "games", "points", "as first", "as second", "forfeits")
-    lines = ["<table><tr>" + "".join(f"<th>{title}</th>" for title in titles) + "</tr>"]
-    for rank, line in enumerate(ladder, 1):
-        elo, low, high, games = line.rating
-        shares = [f"{share:.1%}" for share in (line.score, line.as_first, line.as_second)]
-        reach = f"{low:.0f} to {high:.0f}" if low < high else "anchor"
-        cells = [rank, line.name, f"{elo:.0f}", reach, games, *shares, line.forfeits]
-        lines.append("<tr>" + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in cells) + "</tr>")
+    lines = ["<table><tr>" + "".join(f"<th>{title}</th>" for title in LADDER_TITLES) + "</tr>"]
+    for row in ladder_rows(ladder):
+        lines.append("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>")
     return "\n".join([*lines, "</table>"])
 
 
@@ -214,7 +186,7 @@ def group_html(
     sections = [f"<h2>{html.escape(title)}</h2>"]
     if ladder:
         names = [line.name for line in ladder]
-        sections += [ladder_html(ladder), _svg(elo_plot(ladder))]
+        sections += [ladder_html(ladder), _svg(ladder_figure(ladder))]
         sections += ["<h3>Points of row against column, %</h3>", crosstable_plot(tournament, names)]
     sections += ["<h3>Time a move, first moves left out</h3>", time_plot(tournament)]
     if judged:

@@ -66,18 +66,18 @@ class Slot:
 
     def play(self, task: Task) -> Game:
         first, second = task.players
-        players = self._seat([(first, 0), (second, int(first == second))])  # against itself, it is two processes
+        players = self.seats_for([(first, 0), (second, int(first == second))])  # against itself, it is two processes
         return REFEREES[self.setup.referee](players, self.setup.rules, task.opening, task.seeds)
 
     def problem_of(self, spec: AgentSpec) -> str | None:
         """Loads an agent; what is wrong with it if it cannot be loaded, in one line."""
-        failed = self._seat([(spec, 0)])[0].load()
+        failed = self.seats_for([(spec, 0)])[0].load()
         if failed is None:
             return None
         lines = [line for line in failed.detail.splitlines() if line.strip()]
         return f"{spec.label} cannot be loaded: {lines[-1].strip() if lines else failed.fault}"
 
-    def _seat(self, keys: Sequence[tuple[AgentSpec, int]]) -> list[Seat]:
+    def seats_for(self, keys: Sequence[tuple[AgentSpec, int]]) -> list[Seat]:
         """Those who play now; the others' processes stop, and the longest unused ones end."""
         for key, seat in self.seats.items():
             if key not in keys:
