@@ -131,7 +131,7 @@ class Builder:
         self.learn([children_to_know(p, self.scores[p]) for p in played], f"ply {ply}: choices")
         # Only what was asked for is used: the book must not depend on what else the file of scores happens to hold.
         replies = [self.scores.get if mine else no_replies for mine in ours]
-        columns = [choose(p, self.scores[p], known) for p, known in zip(positions, replies, strict=True)]
+        columns = [choose(p, self.scores[p], r, most_replies=1) for p, r in zip(positions, replies, strict=True)]
         self.columns.append(np.array(columns, np.uint8))
         return self.columns[-1]
 
