@@ -22,11 +22,13 @@ from tqdm import tqdm
 from arena.match import Setup, Task, derived_seed, play_all
 from arena.referee import BANK, Game, Rules
 from arena.worker import AgentSpec, resolve
-from benchmarks.bitbully_perfect import FULL_COLUMN, bitbully_core, engine
 from benchmarks.machine import describe
+from benchmarks.oracle import scores_of
 from benchmarks.submission import clock_of
 from bundler.restrict import Restriction
 from connectx.choice import sign
+from connectx.geometry import STANDARD
+from connectx.position import Position
 
 OPPONENT = str(Path(__file__).with_name("bitbully_perfect.py"))
 LAST_PLY = 41  # the first player wins with this stone if both play perfectly
@@ -47,13 +49,13 @@ def without_choice(file: Path) -> Iterator[Path]:
 
 def results_lost(game: Game, seat: int) -> int:
     """Moves of a seat after which the result, by bitbully's scores, is worse than before."""
-    lost, board = 0, bitbully_core.BoardCore()
-    for ply, column in enumerate(game.moves):
-        if ply % 2 == seat:
-            scores = engine.scoreMoves(board)
-            best = max(score for score in scores if score > FULL_COLUMN)
-            lost += sign(scores[column]) < sign(best)
-        board.play(column)
+    lost, position = 0, Position.empty(STANDARD)
+    for column in game.moves:
+        if position.ply % 2 == seat:
+            scores = scores_of(position)
+            best = max(score for score in scores if score is not None)
+            lost += sign(scores[column] or 0) < sign(best)
+        position = position.play(column)
     return lost
 
 
