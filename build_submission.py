@@ -26,6 +26,7 @@ from rich.table import Table
 from bundler.build import POSITIONS, NotAccepted, Options, build
 from bundler.inline import PROJECT, Refused
 from bundler.preflight import Limits, Report, Runner, RunnerDied, check
+from command_line import Parser
 
 STYLES = {"pass": "green", "note": "yellow", "reject": "bold red"}
 
@@ -34,17 +35,8 @@ class UsageError(Exception):
     """The command line asks for something that cannot be; one line says what."""
 
 
-class _Parser(argparse.ArgumentParser):
-    """Bad input gives one line and exit code 2."""
-
-    def error(self, message: str):
-        self.exit(2, f"{self.prog}: {message}\n")
-
-
 def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
-    parser = _Parser(
-        prog="build_submission.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Parser(prog="build_submission.py", description=__doc__)
     parser.add_argument("agent", nargs="?", help="name of an agent in agents/, or the path of any agent's file")
     parser.add_argument("-o", "--output", type=Path, help="file to write (default: submissions/AGENT.py or .tar.gz)")
     parser.add_argument("--check", type=Path, metavar="FILE", help="only check a finished .py or .tar.gz")

@@ -7,22 +7,16 @@ python train.py book --help   its options
 import argparse
 import sys
 
+from command_line import Parser
 from training import book
 from training.options import add_options, config_from
 
 METHODS = {"book": book}
 
 
-class _Parser(argparse.ArgumentParser):
-    """Bad input gives one line and exit code 2."""
-
-    def error(self, message: str):
-        self.exit(2, f"{self.prog}: {message}\n")
-
-
 def parse(arguments: list[str] | None) -> argparse.Namespace:
-    parser = _Parser(prog="train.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    methods = parser.add_subparsers(dest="method", required=True, metavar="METHOD", parser_class=_Parser)
+    parser = Parser(prog="train.py", description=__doc__)
+    methods = parser.add_subparsers(dest="method", required=True, metavar="METHOD", parser_class=Parser)
     for name, module in METHODS.items():
         summary = (module.__doc__ or "").splitlines()[0]
         add_options(methods.add_parser(name, help=summary, description=module.__doc__), module.Config)

@@ -7,7 +7,7 @@ that plays a random legal move 10% of the time; ``minimax@4~10`` is both.
 import random
 from collections.abc import Callable
 
-from arena.worker import PARTNER, UnknownAgent, load, resolve
+from arena.specs import PARTNER, UnknownAgent, load, resolve
 from connectx.clock import Budget
 from connectx.position import Position
 from connectx.search import Searcher

@@ -1,8 +1,10 @@
 """Results for people: tables for the terminal."""
 
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from rich.console import Console
 from rich.table import Table
 
 from arena.analysis import JudgedMove, accuracy
@@ -11,6 +13,16 @@ from arena.stats import Estimate, Sprt, estimate, verdict
 from arena.tournament import Standing, Tournament
 
 SEATS = ("moving first", "moving second")
+
+
+def console_for_tables() -> Console:
+    """Standard output; wide enough for our tables where it is no terminal."""
+    return Console(width=None if sys.stdout.isatty() else 140)
+
+
+def no_progress_bar() -> bool:
+    """Whether to leave out the progress bar: nobody watches a standard error that is neither terminal nor notebook."""
+    return not (sys.stderr.isatty() or "ipykernel" in sys.modules)
 
 
 def signed(elo: float) -> str:

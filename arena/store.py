@@ -10,16 +10,16 @@ import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from arena.analysis import GameRecord
-from arena.match import Match, Setup, Task
+from arena.match import Match
 from arena.openings import Opening, write_opening
-from arena.referee import DEFAULTS, Fault, Game, Rules
+from arena.rules import DEFAULTS, Fault, Game, Rules
+from arena.slots import Setup, Task
+from arena.specs import AgentSpec, fingerprint, version_of
 from arena.tournament import Tournament
-from arena.worker import ROOT, AgentSpec, callable_of
 
 SCHEMA_VERSION = 1
 SIZES = ("rows", "columns", "inarow")
@@ -51,36 +51,8 @@ class StoredMatch(NamedTuple):
     seed: int
 
 
-def fingerprint(spec: AgentSpec) -> str:
-    """A hash of what an agent's play follows from, as far as it can be seen.
-
-    Of a file its bytes; of an agent of ours or a sparring partner the sources of agents/ and connectx/ and the
-    weights; of Kaggle's the version of their package; of a callable its compiled code, but not what it refers to.
-    """
-    if spec.kind == "file":
-        return sha256(Path(spec.target).read_bytes()).hexdigest()
-    if spec.kind == "kaggle":
-        return sha256(f"{spec.target} {_version('kaggle-environments')}".encode()).hexdigest()
-    if spec.kind == "callable":
-        code = getattr(callable_of(spec), "__code__", None)
-        return sha256(code.co_code + repr(code.co_names).encode() if code else spec.target.encode()).hexdigest()
-    digest = sha256(spec.target.encode())
-    for folder in ("agents", "connectx"):
-        for path in sorted((ROOT / folder).rglob("*")):
-            if path.is_file() and path.suffix != ".pyc":
-                digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "absent"
-
-
 def _versions() -> dict[str, str]:
-    return {name: _version(name) for name in ("kaggle-environments", "numpy", "numba", "torch")}
+    return {name: version_of(name) for name in ("kaggle-environments", "numpy", "numba", "torch")}
 
 
 class Store:

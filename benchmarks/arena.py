@@ -17,9 +17,11 @@ from kaggle_environments import core as kaggle_core
 from kaggle_environments import evaluate
 
 from arena import referee as referees
-from arena.match import Setup, pair_tasks, play_all, usable_cores
-from arena.referee import Rules, play_fast, play_kaggle
-from arena.worker import kaggle_agents, resolve
+from arena.match import pair_tasks
+from arena.referee import play_fast, play_kaggle
+from arena.rules import Rules
+from arena.slots import Setup, play_all, usable_cores
+from arena.specs import kaggle_agents, resolve
 from benchmarks.machine import describe
 from tests.misbehaving import Clock, scripted_games
 

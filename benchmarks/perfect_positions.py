@@ -17,8 +17,9 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from arena.referee import BANK, Rules
-from arena.worker import Reply, Worker, resolve
+from arena.rules import BANK, Rules
+from arena.specs import resolve
+from arena.worker import Reply, Worker
 from benchmarks.machine import describe
 from benchmarks.oracle import scores_of
 from benchmarks.perfect_games import without_choice
@@ -88,10 +89,8 @@ def run(options: argparse.Namespace, ask: Callable[[Position], Reply], ask_plain
     print(f"slowest answer {slowest:.2f} s, most of a bank {max(slowest - ACT_TIMEOUT, 0):.2f} s")
     for name in sorted({name for name, _ in counts}):
         total, faults = counts[name, "asked"], counts[name, "fault"]
-        kept, best = counts[name, "kept"] / total, counts[name, "best"] / total
-        print(
-            f"{name:<16}{total:>6} positions, {faults} faults: kept {kept:.2%}, quickest win or slowest loss {best:.2%}"
-        )
+        shares = f"kept {counts[name, 'kept'] / total:.2%}, best distance {counts[name, 'best'] / total:.2%}"
+        print(f"{name:<16}{total:>6} positions, {faults} faults: {shares}")
 
 
 def main() -> None:

@@ -19,9 +19,10 @@ from statistics import mean, pstdev
 from tqdm import tqdm
 
 from agents import perfect
-from arena.match import Setup, Task, derived_seed, play_all
-from arena.referee import Rules
-from arena.worker import AgentSpec, resolve
+from arena.match import derived_seed
+from arena.rules import Rules
+from arena.slots import Setup, Task, play_all
+from arena.specs import AgentSpec, resolve
 from benchmarks.machine import describe
 from benchmarks.positions import careful_choice, may_end_within, random_samples
 from connectx.clock import RESERVE
