@@ -43,8 +43,11 @@ def best_proven(position: Position, values: list[Value | None], budget: Budget) 
 def exact_move(position: Position, budget: Budget) -> int:
     """The move of perfect play, as far as the budget allows."""
     solver = solver_for(position.geometry)
+    start = solver.nodes
 
     def replies(child: Position) -> Scores | None:
+        if budget.nodes is not None and solver.nodes - start > budget.nodes:
+            return None
         values = solver.scores(child, budget)
         exact = all(value is None or value.exact for value in values)
         return [None if value is None else value.low for value in values] if exact and SWINDLE else None

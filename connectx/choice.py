@@ -5,6 +5,7 @@ Such a one avoids every reply whose loss it can see, takes a win that it can see
 How far away the end of a line is follows from the exact score of the reply, so that no second search is needed.
 """
 
+import contextlib
 import math
 from collections.abc import Callable, Sequence
 
@@ -13,6 +14,7 @@ from connectx.heuristic import evaluate
 from connectx.position import Position
 
 HORIZONS = (1, 2, 3, 4, 5, 6, 8, 10, 12)  # plies that the members of the population see, in equal parts
+MOST_REPLIES = 4  # of the opponent, that the choice looks ahead
 TEMPERATURE = 8.0  # of evaluation points: how strictly a searcher follows its own evaluation
 
 Scores = Sequence[int | None]  # the exact score of each column's move for the side to move; None if it is full
@@ -66,11 +68,41 @@ def horizon_shares(
     return {column: 1.0 for column, length in ends.items() if length == wanted}
 
 
-def expected_gift(position: Position, scores: Scores) -> float:
-    """What the side to move probably gives away with its next move, in points (a win 1, a draw 0.5), 0 if nothing."""
+class Unknown(Exception):
+    """Time does not allow to know a position's scores."""
+
+
+# Gives a position's exact scores; raises Unknown.
+Exact = Callable[[Position], Scores]
+
+
+def expected_gift(position: Position, exact: Exact, replies: int = 1) -> float:
+    """What the side to move probably gives away, in points (a win 1, a draw 0.5), within its next ``replies`` moves.
+
+    After a reply that gives nothing away, the other side keeps the result in the way that it expects most from.
+
+    Raises:
+        Unknown: as ``exact``.
+    """
+    if position.is_over():
+        return 0.0
+    scores = exact(position)
     value = max(sign(score) for score in scores if score is not None)
-    chances = reply_probabilities(position, scores)
-    return sum(share * (value - sign(scores[column] or 0)) / 2 for column, share in chances.items())
+    gift = 0.0
+    for column, share in reply_probabilities(position, scores).items():
+        lost = (value - sign(scores[column] or 0)) / 2
+        if share > 0 and lost == 0 and replies > 1:
+            lost = best_gift(position.play(column), exact, replies - 1)
+        gift += share * lost
+    return gift
+
+
+def best_gift(position: Position, exact: Exact, replies: int) -> float:
+    """The most that the side to move can expect of the other's next ``replies`` moves without losing the result."""
+    if position.is_over():
+        return 0.0
+    columns = candidates(position, exact(position))
+    return max(expected_gift(position.play(column), exact, replies) for column in columns)
 
 
 def unhurried(position: Position, columns: list[int]) -> list[int]:
@@ -80,31 +112,50 @@ def unhurried(position: Position, columns: list[int]) -> list[int]:
     return lasting or [column for column in columns if column in threats] or columns
 
 
+def candidates(position: Position, scores: Scores) -> list[int]:
+    """The columns that keep the result and do not hurry its end, longest game first, then from the centre outwards."""
+    legal = {column: score for column, score in enumerate(scores) if score is not None}
+    result = sign(max(legal.values()))
+    kept = [column for column in position.geometry.column_order if column in legal and sign(legal[column]) == result]
+    return sorted(unhurried(position, kept), key=lambda column: -legal[column])
+
+
 def choose(
-    position: Position, scores: Scores, replies: Callable[[Position], Scores | None], budget: Budget | None = None
+    position: Position,
+    scores: Scores,
+    replies: Callable[[Position], Scores | None],
+    budget: Budget | None = None,
+    most_replies: int = MOST_REPLIES,
 ) -> int:
     """The column to play, given the exact score of every legal move.
 
     A won position is won as quickly as it can be. In a drawn or lost one every move that keeps the result is a
     candidate; the one with the largest expected gift is chosen, and among equals the longest game, then the centre.
+    What the opponent gives away with its next move counts at first, then with its next two, as far as time allows.
 
     Args:
-        replies: the exact scores of a position one ply on, or None if time does not allow to know them.
-        budget: no further candidate is looked at when it has run out.
+        replies: the exact scores of a later position, or None if time does not allow to know them.
+        budget: no further position is looked at when it has run out.
+        most_replies: how many of the opponent's moves are looked at, one after the other.
     """
     legal = {column: score for column, score in enumerate(scores) if score is not None}
-    best = max(legal.values())
-    central = [column for column in position.geometry.column_order if column in legal]
-    if best > 0:
-        return max(central, key=legal.__getitem__)
-    kept = [column for column in central if sign(legal[column]) == sign(best)]
-    candidates = sorted(unhurried(position, kept), key=lambda column: -legal[column])
-    gifts = dict.fromkeys(candidates, 0.0)
-    for column in candidates if len(candidates) > 1 else ():
-        child = position.play(column)
-        if child.is_over() or (budget is not None and budget.is_late()):
-            continue
-        known = replies(child)
-        if known is not None:
-            gifts[column] = expected_gift(child, known)
-    return max(candidates, key=lambda column: (round(gifts[column], 6), legal[column]))
+    if max(legal.values()) > 0:
+        return max((c for c in position.geometry.column_order if c in legal), key=legal.__getitem__)
+    columns = candidates(position, scores)
+    if len(columns) == 1:
+        return columns[0]
+    known: dict[Position, Scores] = {}
+
+    def exact(later: Position) -> Scores:
+        if later not in known:
+            answer = None if budget is not None and budget.is_late() else replies(later)
+            if answer is None:
+                raise Unknown
+            known[later] = answer
+        return known[later]
+
+    gifts = dict.fromkeys(columns, 0.0)
+    with contextlib.suppress(Unknown):
+        for depth in range(1, most_replies + 1):
+            gifts = {column: expected_gift(position.play(column), exact, depth) for column in columns}
+    return max(columns, key=lambda column: round(gifts[column], 6))

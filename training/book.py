@@ -5,6 +5,7 @@ change of the choice or of the book's extent solves again only what is new.
 """
 
 import os
+from collections.abc import Iterable
 from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,6 +83,10 @@ class ScoreFile:
             raise KeyError(position)
         return scores
 
+    def items(self) -> Iterable[tuple[Position, Scores]]:
+        """Every position, the smaller of it and its mirror image, with its scores."""
+        return self._known.items()
+
     def add(self, position: Position, scores: Scores) -> None:
         self._known[position] = scores
         columns = " ".join("-" if score is None else str(score) for score in scores)
@@ -131,7 +136,7 @@ class Builder:
         self.learn([children_to_know(p, self.scores[p]) for p in played], f"ply {ply}: choices")
         # Only what was asked for is used: the book must not depend on what else the file of scores happens to hold.
         replies = [self.scores.get if mine else no_replies for mine in ours]
-        columns = [choose(p, self.scores[p], known) for p, known in zip(positions, replies, strict=True)]
+        columns = [choose(p, self.scores[p], r, most_replies=1) for p, r in zip(positions, replies, strict=True)]
         self.columns.append(np.array(columns, np.uint8))
         return self.columns[-1]
 
