@@ -6,6 +6,7 @@ python train.py book --help   its options
 
 import argparse
 import sys
+from concurrent.futures import BrokenExecutor
 
 from command_line import Parser
 from training import book
@@ -28,8 +29,8 @@ def main(arguments: list[str] | None = None) -> int:
     module = METHODS[given.method]
     try:
         module.train(config_from(module.Config, given))
-    except (OSError, ValueError) as fault:
-        print(f"train.py: {fault}", file=sys.stderr)
+    except (OSError, ValueError, MemoryError, BrokenExecutor) as fault:
+        print(f"train.py: {str(fault) or type(fault).__name__}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("train.py: interrupted; the same command goes on from here", file=sys.stderr)
