@@ -5,7 +5,7 @@ Targets of a position with the exact score of every move:
 - policy: the probability given to all moves that keep the result, and that given to all perfect ones (quickest win,
   slowest loss), each by its logarithm. No move among equals is preferred.
 - value: win, draw or loss, three classes. distance: plies to the end of perfect play, as a share of the board's cells.
-- results: win, draw or loss of each move. It only helps to train and is left out of the published file, as is distance.
+- results: win, draw or loss of each move. It only helps to train, and like distance is not published.
 
 Half of the batches are mirrored. The learning rate warms up and falls as a cosine (Loshchilov and Hutter 2017), the
 optimizer is AdamW (2019), and what is measured and published is the exponential average of the weights.
@@ -93,16 +93,16 @@ class Targets(NamedTuple):
 
     def take(self, rows: np.ndarray, mirrored: bool) -> "Targets":
         taken = [part[rows] for part in self]
-        return Targets(*(part.flip(1) if mirrored and part.ndim > 1 else part for part in taken))
+        return Targets._make(part.flip(1) if mirrored and part.ndim > 1 else part for part in taken)
 
 
 def targets_of(labels: Labels) -> Targets:
     cells = STANDARD.cells
     table = np.array([[plies_to_end(s, ply, cells) for s in range(-cells, cells + 1)] for ply in range(cells)])
     distance = table[labels.plies, labels.values.astype(int) + cells] / cells
-    arrays = labels.kept, labels.perfect, labels.legal, classes(labels.values), distance, classes(labels.scores)
-    parts = [torch.from_numpy(array) for array in arrays]
-    return Targets(*parts[:4], parts[4].float(), parts[5])
+    moves = [torch.from_numpy(moves) for moves in (labels.kept, labels.perfect, labels.legal)]
+    value, results = (torch.from_numpy(classes(scores)) for scores in (labels.values, labels.scores))
+    return Targets(*moves, value, torch.from_numpy(distance).float(), results)
 
 
 def classes(scores: np.ndarray) -> np.ndarray:

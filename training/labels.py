@@ -35,8 +35,8 @@ RECIPE = 1  # changes whenever the positions of a seed do
 FULL = -128  # the score of a column that takes no stone
 RANDOM_PLAY, NEAR_PERFECT_PLAY, BOOK = range(3)  # origins
 # Positions of each ply in a million, as what they cost allows.
-MIX = dict(enumerate([150, 200, 300, 500, 1000, 2000, 4000, 8000, 16_000, 32_000], 8))
-MIX |= dict.fromkeys(range(18, 34), 50_000) | dict.fromkeys(range(34, 41), 20_000)
+MIX = dict(enumerate([60, 90, 150, 250, 500, 1000, 2000, 4000, 8000, 16_000], 8))
+MIX |= dict.fromkeys(range(18, 34), 52_000) | dict.fromkeys(range(34, 41), 20_000)
 LARGEST_ERROR_SHARE = 0.4  # of the moves of a near-perfect game; the least is none
 DEPTH = 3  # plies that near-perfect play looks ahead
 EXACT_FROM = 22  # from this ply on its moves are the solver's
