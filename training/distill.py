@@ -100,9 +100,14 @@ def targets_of(labels: Labels) -> Targets:
     cells = STANDARD.cells
     table = np.array([[plies_to_end(s, ply, cells) for s in range(-cells, cells + 1)] for ply in range(cells)])
     distance = table[labels.plies, labels.values.astype(int) + cells] / cells
-    moves = [torch.from_numpy(moves) for moves in (labels.kept, labels.perfect, labels.legal)]
-    value, results = (torch.from_numpy(classes(scores)) for scores in (labels.values, labels.scores))
-    return Targets(*moves, value, torch.from_numpy(distance).float(), results)
+    return Targets(
+        kept=torch.from_numpy(labels.kept),
+        perfect=torch.from_numpy(labels.perfect),
+        legal=torch.from_numpy(labels.legal),
+        value=torch.from_numpy(classes(labels.values)),
+        distance=torch.from_numpy(distance).float(),
+        results=torch.from_numpy(classes(labels.scores)),
+    )
 
 
 def classes(scores: np.ndarray) -> np.ndarray:
