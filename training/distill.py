@@ -47,12 +47,12 @@ class Config:
     """What ``train.py distill`` can be told."""
 
     labels: Path = option(Path("data/labels"), "folder that train.py labels has made")
-    encoding: str = option("facts-1", "of the positions, by name and version")
-    layers: str = option("dense:640,dense:256,dense:64", "kind:width of each layer")
-    samples: int = option(30_000_000, "positions to train on, counting repetitions")
+    encoding: str = option("lines-1", "of the positions, by name and version")
+    layers: str = option("dense:512,dense:256,dense:64", "kind:width of each layer")
+    samples: int = option(5_000_000, "positions to train on, counting repetitions")
     batch: int = option(512, "positions in a step")
     learning_rate: float = option(0.002, "its largest value")
-    weight_decay: float = option(1e-4, "of AdamW")
+    weight_decay: float = option(0.01, "of AdamW")
     seed: int = option(1, "of the first weights and of the order of the positions")
     threads: int = option(1, "of torch")
     report_every: int = option(500_000, "positions between two measurements on validation positions")
