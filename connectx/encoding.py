@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from connectx.geometry import Geometry
-from connectx.heuristic import free_lines, gap_planes
+from connectx.heuristic import gap_planes
 from connectx.position import Position, open_cells, winning_spots
 
 
@@ -36,7 +36,8 @@ def facing_pairs(side: np.ndarray, mask: np.ndarray, geometry: Geometry) -> np.n
     for direction in range(4):
         step = 1 if direction == 0 else geometry.stride - 2 + direction
         _, two, three = gap_planes(empty, step, geometry.inarow)
-        lines = free_lines(side | empty, step, geometry.inarow) & two & ~three
+        free = [(side | empty) >> distance * step for distance in range(geometry.inarow)]
+        lines = np.bitwise_and.reduce(free) & two & ~three
         for distance in range(geometry.inarow):
             cells |= lines << distance * step
     return cells & empty
@@ -51,7 +52,7 @@ def safe_cells(position: np.ndarray, mask: np.ndarray, geometry: Geometry) -> np
 
 
 def lines(position: np.ndarray, mask: np.ndarray, geometry: Geometry) -> list[np.ndarray]:
-    """The facts, the moves that do not lose at once, and the cells where a stone makes a winning spot, of either side."""
+    """The facts, the moves that do not lose at once, and the cells where a stone of either side makes a winning spot."""
     pairs = [facing_pairs(side, mask, geometry) for side in (position, position ^ mask)]
     return [*facts(position, mask, geometry), safe_cells(position, mask, geometry), *pairs]
 
