@@ -52,7 +52,7 @@ def safe_cells(position: np.ndarray, mask: np.ndarray, geometry: Geometry) -> np
 
 
 def lines(position: np.ndarray, mask: np.ndarray, geometry: Geometry) -> list[np.ndarray]:
-    """The facts, the moves that do not lose at once, and the cells where a stone of either side makes a winning spot."""
+    """The facts, the moves that do not lose at once, and the cells where a stone of either side makes a spot."""
     pairs = [facing_pairs(side, mask, geometry) for side in (position, position ^ mask)]
     return [*facts(position, mask, geometry), safe_cells(position, mask, geometry), *pairs]
 

@@ -1,6 +1,7 @@
 """Exact labels: true to an independent minimax, resumable, in proportion, mirrored and split without leaks."""
 
 import shutil
+from concurrent.futures import Executor, Future
 from pathlib import Path
 
 import numpy as np
@@ -17,12 +18,25 @@ from training.labels import Config, Labels, read_labels, read_shard, splits_of
 LATE = dict.fromkeys(range(22, 41), 1)
 
 
+class InPlace(Executor):
+    """Runs every task at once, in this process, which compiles only once."""
+
+    def __init__(self, workers, initializer, initargs):
+        initializer(*initargs)
+
+    def submit(self, function, /, *args, **kwargs):
+        future: Future = Future()
+        future.set_result(function(*args, **kwargs))
+        return future
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
     """Two shards of 120 late positions and one book position, made once."""
     path = tmp_path_factory.mktemp("labels")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(labels, "MIX", LATE)
+        patch.setattr(labels, "ProcessPoolExecutor", InPlace)
         book = path / "scores.txt"
         book.write_text("0 0 -2 -1 0 1 0 -1 -2\n")
         labels.train(Config(240, shard=120, workers=1, table_bits=18, book_scores=book, output=path / "out"))

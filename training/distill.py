@@ -203,8 +203,9 @@ class Trainer:
         return float(loss.detach())
 
     def _identity(self) -> str:
-        """What a run must have in common with the one that it goes on with."""
-        fixed = {key: value for key, value in asdict(self.config).items() if key not in ("threads", "run", "output")}
+        """What a run must have in common with the one that it goes on with: a run can be made longer or shorter."""
+        free = ("samples", "report_every", "threads", "run", "output")
+        fixed = {key: value for key, value in asdict(self.config).items() if key not in free}
         return json.dumps(fixed, default=str, sort_keys=True)
 
     def save(self, path: Path) -> None:
