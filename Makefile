@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 AGENT ?= perfect
 
-.PHONY: submission test check benchmark clean
+.PHONY: submission test check benchmark train-smoke clean
 
 submission: $(VENV)/.installed  ## build and check submissions/submission.py (AGENT=name for another agent)
 	$(BIN)/python build_submission.py $(AGENT) -o submissions/submission.py
@@ -19,6 +19,12 @@ check: $(VENV)/.installed-dev  ## lint and types only
 
 benchmark: $(VENV)/.installed-dev  ## nodes a second and depth of minimax
 	$(BIN)/python -m benchmarks.search
+
+train-smoke: $(VENV)/.installed  ## every teacher for a minute, from nothing: what it prints gets better
+	rm -rf runs/smoke
+	$(BIN)/python train.py labels --positions 400 --shard 400 --output runs/smoke/labels
+	$(BIN)/python train.py distill --labels runs/smoke/labels --samples 100000 --report-every 20000 --layers dense:128 \
+		--run runs/smoke/distill --output runs/smoke/net.bin
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,6 +1,8 @@
 """Makes what agents/weights holds.
 
 python train.py book          the opening book of the agent perfect, by our own solver; resumable
+python train.py labels        a million positions with the exact score of every move, for the networks; resumable
+python train.py distill       the policy and value network, from those labels; resumable
 python train.py book --help   its options
 """
 
@@ -9,10 +11,10 @@ import sys
 from concurrent.futures import BrokenExecutor
 
 from command_line import Parser
-from training import book
+from training import book, distill, labels
 from training.options import add_options, config_from
 
-METHODS = {"book": book}
+METHODS = {"book": book, "labels": labels, "distill": distill}
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
