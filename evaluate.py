@@ -10,6 +10,7 @@ What takes long to import is imported where it is used, so that --help and a mis
 """
 
 import secrets
+import sqlite3
 import sys
 from collections.abc import Callable, Sequence
 from os import PathLike
@@ -78,7 +79,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
     try:
         COMMANDS[command](options)
-    except (ValueError, OSError) as problem:
+    except (ValueError, OSError, sqlite3.Error) as problem:
         parser.error(str(problem))
     except RuntimeError as problem:  # a process that did not start, or died
         parser.exit(1, f"{parser.prog}: {problem}\n")
