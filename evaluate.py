@@ -80,9 +80,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     try:
         COMMANDS[command](options)
     except (ValueError, OSError, sqlite3.Error) as problem:
-        parser.error(str(problem))
+        parser.error(" ".join(str(problem).split()))
     except RuntimeError as problem:  # a process that did not start, or died
-        parser.exit(1, f"{parser.prog}: {problem}\n")
+        parser.exit(1, f"{parser.prog}: {' '.join(str(problem).split())}\n")
     except KeyboardInterrupt:
         parser.exit(130, f"{parser.prog}: stopped; games that a store holds are not played again\n")
 

@@ -1,7 +1,8 @@
 """Slots on other machines: the processes of a dask cluster, through the standard executor interface.
 
-Each machine runs, in a checkout of this very project, one process for each core that it lends:
+One machine runs the scheduler, and each one process for each core that it lends, in checkouts of this very project:
 
+    PYTHONPATH=. dask scheduler
     PYTHONPATH=. dask worker tcp://SCHEDULER:8786 --nthreads 1 --nworkers 2
 
 A worker that dies while it plays loses its batch; the scheduler gives that batch to another. Its games come back once,
