@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from arena import commands
+from arena.cores import usable_cores
 from arena.options import OPTIONS, REFEREES, parse_config
 from arena.referee import REFEREES as REFEREE_LOOPS
 from arena.report import no_progress_bar
-from arena.slots import usable_cores
 from arena.store import Store
 from evaluate import get_win_percentages, main
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from arena import remote
-from arena.slots import usable_cores
+from arena.cores import usable_cores
 from evaluate import main
 from tests.test_store import ROOT, stored
 
