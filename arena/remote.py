@@ -40,7 +40,9 @@ def bind_to_reserved_core() -> None:
         _reserved = reserve_core()
         if _reserved is None:
             cores = len(usable_cores())
-            raise RuntimeError(f"{os.uname().nodename} has more workers than its {cores} cores: clocks would lie")
+            raise RuntimeError(
+                f"no core is free on {os.uname().nodename}: its {cores} have workers or other runs already"
+            )
         bind(_reserved.core)
 
 
