@@ -9,6 +9,7 @@ from typing import NamedTuple
 from tqdm import tqdm
 
 from arena.catalogue import list_agents
+from arena.cores import check_concurrency
 from arena.course import play_rounds, rounds_lines
 from arena.match import Match, play_match
 from arena.openings import openings_for
@@ -17,7 +18,7 @@ from arena.person import play
 from arena.report import check_folder, console_for_tables, match_lines, match_table, no_progress_bar
 from arena.review import analyse, report, show_ladder
 from arena.rules import Game, Rules
-from arena.slots import Setup, Task, check_concurrency, open_slots
+from arena.slots import Setup, Task, open_slots
 from arena.specs import AgentSpec, resolve
 from arena.stats import Sprt
 from arena.store import Store

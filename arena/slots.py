@@ -5,15 +5,15 @@ agent is not playing is stopped, lest it think on another's core.
 """
 
 import multiprocessing
-import os
 import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
+from arena.cores import bind, check_concurrency, core_of_its_own, usable_cores
 from arena.referee import REFEREES, warm_up
 from arena.rules import Game, Rules
 from arena.specs import AgentSpec
@@ -103,8 +103,7 @@ def _enter_slot(cores) -> None:
     """Begins a process of ``local_slots``."""
     die_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the run, which then ends its slots
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {cores.get()})
+    bind(cores.get())
     multiprocessing.util.Finalize(None, leave_slot, exitpriority=10)
 
 
@@ -136,18 +135,6 @@ def problem_in_slot(setup: Setup, spec: AgentSpec) -> str | None:
 
 
 # The run's side
-
-
-def usable_cores() -> list[int]:
-    """The cores that this process may use."""
-    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count() or 1))
-
-
-def check_concurrency(concurrency: int) -> None:
-    """Raises ValueError unless every game at a time gets a core to itself: a shared core makes clocks lie."""
-    cores = len(usable_cores())
-    if not 1 <= concurrency <= cores:
-        raise ValueError(f"concurrency should be 1 to {cores}, the cores that can be used, not {concurrency}")
 
 
 class Slots(Protocol):
@@ -253,7 +240,7 @@ def open_slots(setup: Setup, concurrency: int = 1, scheduler: str | None = None)
         with remote_slots(setup, scheduler) as remote:
             yield remote
     elif concurrency == 1:
-        with Slot(setup) as slot:
+        with core_of_its_own() if setup.isolate else nullcontext(), Slot(setup) as slot:
             yield OwnSlot(slot)
     else:
         with local_slots(setup, concurrency) as slots:

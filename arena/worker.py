@@ -40,7 +40,7 @@ from arena.specs import ROOT, AgentSpec, load
 
 GRACE = 1.0  # seconds past actTimeout + bank before a silent agent is killed; Kaggle itself would wait for ever
 START_LIMIT = 60.0  # seconds for a bare interpreter to answer; it takes 0.03 on a quiet machine
-LOAD_LIMIT = 60.0  # seconds for a load before it is killed, or the game's own limit if that is longer
+LOAD_LIMIT = 180.0  # seconds for a load before it is killed: a busy machine compiles slowly, and the clock decides
 LOAD_SEED = 0  # of an agent that stays for several games: which of them comes first must not matter
 DETAIL = 500  # characters of a traceback or a repr that are kept
 REQUEST = struct.Struct("<IcIBd")

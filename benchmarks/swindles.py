@@ -2,8 +2,8 @@
 
 python -m benchmarks.swindles [--games 200] [--seconds 0.3] [--concurrency 1] [--seed 1] [--opponents NAME ...]
 
-The exact agent plays the second seat from openings of 6 to 9 plies that are lost for it, but not before the board is
-nearly full; the same openings with ``SWINDLE`` on and off, against opponents that are not perfect. Each side has
+The exact agent plays the second seat from openings of 10 to 13 plies that are lost for it, but not before the board
+is nearly full; the same openings with ``SWINDLE`` on and off, against opponents that are not perfect. Each side has
 --seconds a move, and a bank that its clock does not draw on, for the load. Intervals are of 95%; differences are
 of paired games.
 """
@@ -31,7 +31,7 @@ from connectx.solver import Solver
 
 MCTS = str(Path(__file__).with_name("mcts.py"))
 OPPONENTS = ["negamax", "n_step", *(f"minimax@{depth}" for depth in (4, 6, 8, 10)), "minimax@6~10", MCTS]
-PLIES = range(6, 10)  # of the openings
+PLIES = range(10, 14)  # of the openings
 LONGEST = 34  # openings in which perfect play ends at this ply or before are left out
 
 
