@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = [path for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md") if path.exists()]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 SETTING_UP = ("git", "cd", ".", "pip", "source")  # what is typed before there is anything to test
-MADE_BY_USERS = ("runs/", "data/", "submissions/", ".venv")
+MADE_BY_COMMANDS = ("runs/", "data/", "submissions/", ".venv", "arena/ladder.")
 AGENT = "def agent(obs, config):\n    return [c for c in range(config.columns) if obs.board[c] == 0][0]\n"
 LESS_WORK = [(r"--(rounds|pairs) \d+", r"--\1 1"), (r"--concurrency \d+", "--concurrency 1"), (r" --slowdown \d+", "")]
 QUICK = ["one_step", "middle", "leftmost", "random_legal"]  # these neither compile nor think
@@ -170,7 +170,7 @@ def test_what_is_named_exists(document):
     paths = [span for span in in_text(document) if re.fullmatch(r"[\w./-]+", span) and span.split("/")[0] in folders]
     paths += re.findall(r"\]\((?!\w+:|#)([^)#]+)", text)
     for path in paths:
-        assert (ROOT / path).exists() or path.startswith(MADE_BY_USERS), path
+        assert (ROOT / path).exists() or path.startswith(MADE_BY_COMMANDS), path
     for path in files_of_the_map(text):
         assert (ROOT / path).is_file(), path
 
