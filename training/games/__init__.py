@@ -69,8 +69,9 @@ class Games(ABC):
         Raises:
             ValueError: an action is not legal, or its game is over; nothing is played then.
         """
-        which = np.arange(len(self)) if which is None else np.asarray(which)
-        actions = np.asarray(actions)
+        # One layout and dtype, whatever comes: a compiled move is compiled once.
+        which = np.ascontiguousarray(np.arange(len(self)) if which is None else which, np.int64)
+        actions = np.ascontiguousarray(actions, np.int64)
         bad = (actions < 0) | (actions >= self.actions)
         bad |= ~self.legal()[which, np.where(bad, 0, actions)]
         if bad.any():
