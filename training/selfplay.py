@@ -18,7 +18,7 @@ NO_MOVE = -1
 
 
 def alternating(count: int, block: int, start: int = 0) -> np.ndarray:
-    """(count,) bool: whether the first player leads, where seats change every ``block`` games; the first is ``start``."""
+    """(count,) bool: whether the first player leads, if seats change every ``block`` games, counted from ``start``."""
     return (start + np.arange(count)) // block % 2 == 0
 
 
