@@ -2,16 +2,17 @@
 
 python train.py book          the opening book of the agent perfect, by our own solver; resumable
 python train.py labels        a million positions with the exact score of every move, for the networks; resumable
+python train.py ppo           a policy by proximal policy optimisation, by stable-baselines3; resumable
 python train.py book --help   its options
 """
 
 import argparse
 import sys
 
-from training import book, labels
+from training import book, labels, ppo
 from training.options import add_options, config_from
 
-METHODS = {"book": book, "labels": labels}
+METHODS = {"book": book, "labels": labels, "ppo": ppo}
 
 
 class _Parser(argparse.ArgumentParser):

@@ -29,8 +29,24 @@ def facts(position: np.ndarray, mask: np.ndarray, geometry: Geometry) -> list[np
     return [position, opponent, *spots, open_cells(mask, geometry), first]
 
 
+def tactics(position: np.ndarray, mask: np.ndarray, geometry: Geometry) -> list[np.ndarray]:
+    """Stones, the spots of either side, and the playable cells that win, that have to be blocked, that give up a spot.
+
+    A cell gives up a spot where the one above it is a spot: of the opponent, who may then take it, or of the mover, for
+    the opponent to block.
+    """
+    opponent = position ^ mask
+    spots = [winning_spots(side, mask, geometry) for side in (position, opponent)]
+    cells = open_cells(mask, geometry)
+    return [position, opponent, *spots, *(cells & side for side in spots), *(cells & (side >> 1) for side in spots)]
+
+
 Bits = Callable[[np.ndarray, np.ndarray, Geometry], list[np.ndarray]]
-ENCODINGS: dict[str, tuple[int, Bits]] = {"stones-1": (2, stones), "facts-1": (6, facts)}  # planes, their bits
+ENCODINGS: dict[str, tuple[int, Bits]] = {  # planes, their bits
+    "stones-1": (2, stones),
+    "facts-1": (6, facts),
+    "tactics-1": (8, tactics),
+}
 
 
 def planes_of(encoding: str) -> int:
