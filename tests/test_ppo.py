@@ -34,7 +34,7 @@ def config(folder: Path, **changes) -> ppo.Config:
 
 def test_it_learns(tmp_path):
     """From random play to most games won against leftmost, illegal columns unlearnt, in a few thousand moves."""
-    options = {"algorithm": "ppo", "opponent": "leftmost", "rewards": "course", "steps": 4096, "period": 1024}
+    options = {"algorithm": "ppo", "opponent": "leftmost", "rewards": "course", "steps": 6144, "period": 1024}
     trainer = ppo.train(config(tmp_path, **options, epochs=6, learning_rate=3e-3, test_opponent="leftmost"))
     first, last = trainer.curve[0], trainer.curve[-1]
     assert first["won"] < 0.8 and first["illegal"] > 0.02
