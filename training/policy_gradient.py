@@ -43,14 +43,14 @@ class Config:
     """What ``train.py policy-gradient`` can be told."""
 
     games: int = option(200_000, "at most so many games")
-    batch: int = option(100, "games side by side, between two updates")
+    batch: int = option(200, "games side by side, between two updates")
     discount: float = option(0.95, "of a reward, for each later move of the learner")
     stop: float = option(0.9, "running reward over 100 games at which training ends")
     learning_rate: float = option(5e-4, "of Adam")
     entropy: float = option(0.02, "weight of the policy's entropy in the loss")
     memory: float = option(0.95, "of the running mean of results that serves as the baseline; 1: no baseline")
     clip: float = option(0.5, "largest norm of a gradient")
-    channels: int = option(32, "of the convolution")
+    channels: int = option(16, "of the convolution")
     hidden: int = option(128, "width of the first dense layer")
     seed: int = option(1, "of weights and games")
     opponent: Path = option(Path("agents/weights/strong_policy.bin"), "policy net to play against")

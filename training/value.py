@@ -28,10 +28,10 @@ from training.supervised import Examples, Fit, Schedule, split
 class Config:
     """What ``train.py value`` can be told."""
 
-    steps: int = option(4000, "updates of the network")
+    steps: int = option(3000, "updates of the network")
     batch: int = option(256, "positions an update")
     learning_rate: float = option(1e-3, "of Adam, falling to 0 over the steps")
-    channels: int = option(32, "of the convolution")
+    channels: int = option(16, "of the convolution")
     hidden: int = option(128, "width of the first dense layer")
     seed: int = option(1, "of weights, batches and the match")
     match_games: int = option(100, "games against the strong policy agent at the end")
