@@ -11,7 +11,7 @@ import torch
 
 import train
 from connectx.geometry import STANDARD
-from connectx.nets import PlainNetwork
+from connectx.nets import PlainNetwork, expected_result
 from connectx.position import Position
 from connectx.weights import pack, unpack
 from tests.oracle import board_after
@@ -22,7 +22,6 @@ from training.networks import (
     DRAW,
     LOSS,
     WIN,
-    expected_result,
     logits_of,
     planes_of_boards,
     small_network,
@@ -150,16 +149,26 @@ def test_value_player_is_greedy():
         games.play(random_player(rng)(games, np.arange(30)))
         games.reset(np.flatnonzero(games.done))
     which = np.array([3, 7, 11])
-    actions = value_player(judge)(games, which)
+    actions = value_player(judge, rules=False)(games, which)
     for game, action in zip(which, actions, strict=True):
         worth = {}
         for column in np.flatnonzero(games.legal()[game]):
             child = games.take(np.array([game]))
             child.play(np.array([column]))
             chances = np.exp(judge(child.boards())[0])
-            worth[column] = (chances[2] - chances[0]) / chances.sum()
+            worth[column] = (chances[0] - chances[2]) / chances.sum()
         assert worth[action] == pytest.approx(max(worth.values()))
-    assert expected_result(np.array([[9.0, 0, -9], [0, 0, 0]])).tolist() == pytest.approx([1, 0], abs=1e-3)
+    assert expected_result(np.array([[-9.0, 0, 9], [0, 0, 0]])).tolist() == pytest.approx([1, 0], abs=1e-3)
+
+
+def test_value_player_takes_wins_by_the_rules():
+    """Whatever the judge says, unless the rules are left to it."""
+    games = ConnectX(1, STANDARD)
+    for column in (0, 6, 0, 6, 0, 6):
+        games.play(np.array([column]))
+    blind = lambda boards: np.zeros((len(boards), 3)) + [0, 0, 9] * (boards[:, 2, 0] != 0)[:, None]  # noqa: E731
+    assert value_player(blind)(games, np.array([0])).tolist() == [0]
+    assert value_player(blind, rules=False)(games, np.array([0])).tolist() != [0]
 
 
 def batch_of_examples(count: int = 64) -> Examples:

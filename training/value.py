@@ -68,13 +68,15 @@ def examples(moves: np.ndarray) -> Examples:
         movers.append(games.mover[which])
         owners.append(which)
     results = games.winner[np.concatenate(owners)] * np.concatenate(movers)
-    return Examples(np.concatenate(boards), DRAW - results.astype(np.int64))
+    return Examples(np.concatenate(boards), DRAW + results.astype(np.int64))
 
 
-def match(network: Network, opponent: Network, games: int, rng: np.random.Generator) -> tuple[int, int, int]:
+def match(
+    network: Network, opponent: Network, games: int, rng: np.random.Generator, rules: bool = True
+) -> tuple[int, int, int]:
     """(wins, draws, losses) of the greedy value agent against a policy that draws its moves from its softmax; seats
-    change every 10 games."""
-    players = (value_player(logits_of(network, "value")), sampling_player(logits_of(opponent), rng))
+    change every 10 games. ``rules`` is that of ``value_player``."""
+    players = (value_player(logits_of(network, "value"), rules), sampling_player(logits_of(opponent), rng))
     outcomes = play_games(ConnectX(games, STANDARD), players, alternating(games, BLOCK)).outcomes()
     return int((outcomes > 0).sum()), int((outcomes == 0).sum()), int((outcomes < 0).sum())
 
