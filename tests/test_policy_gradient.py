@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import train
+from benchmarks import learners
 from connectx.geometry import STANDARD
 from connectx.nets import PlainNetwork, expected_result
 from connectx.position import Position
@@ -310,3 +311,26 @@ def test_policy_gradient_learns(road, tmp_path):
     run = policy_gradient.train(config)
     first, last = (float(np.concatenate(part).mean()) for part in (run.results[:10], run.results[-10:]))
     assert last > first + 0.3
+
+
+def test_the_table_of_learners():
+    """Mean and range of each figure over the seeds, one line a figure, the source and seconds on the first."""
+    seeds = [([0.9, 100.0, 0.85], 10.0), ([0.92, 300.0, 0.87], 30.0)]
+    lines = learners.table({"policy-gradient": seeds})
+    assert len(lines) == 2 + 3
+    assert lines[2].startswith("| policy gradient, Connect Four |") and lines[3].startswith("|  |")
+    assert "0.91 (0.90 to 0.92)" in lines[2] and "20 (10 to 30)" in lines[2]
+    assert "200 (100 to 300)" in lines[3] and "0.860 (0.850 to 0.870)" in lines[4]
+
+
+def test_what_is_measured_is_not_measured_again(tmp_path, monkeypatch):
+    asked = []
+
+    def measure(seed, folder):
+        asked.append(seed)
+        return [1.0, 2.0, 3.0], 4.0
+
+    learner = learners.LEARNERS["policy-gradient"]._replace(measure=measure)
+    monkeypatch.setitem(learners.LEARNERS, "policy-gradient", learner)
+    first = learners.measured("policy-gradient", 7, tmp_path)
+    assert learners.measured("policy-gradient", 7, tmp_path) == first == ([1.0, 2.0, 3.0], 4.0) and asked == [7]
