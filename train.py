@@ -2,6 +2,10 @@
 
 python train.py book          the opening book of the agent perfect, by our own solver; resumable
 python train.py labels        a million positions with the exact score of every move, for the networks; resumable
+python train.py distill       the policy and value network, from those labels; resumable
+python train.py imitate       the strong policy agent: a policy net that imitates a look-ahead
+python train.py policy-gradient   a policy net by REINFORCE against the strong policy agent
+python train.py value         a value net from the games of policy-gradient
 python train.py ppo           a policy by proximal policy optimisation, by stable-baselines3; resumable
 python train.py book --help   its options
 """
@@ -9,10 +13,18 @@ python train.py book --help   its options
 import argparse
 import sys
 
-from training import book, labels, ppo
+from training import book, distill, imitation, labels, policy_gradient, ppo, value
 from training.options import add_options, config_from
 
-METHODS = {"book": book, "labels": labels, "ppo": ppo}
+METHODS = {
+    "book": book,
+    "labels": labels,
+    "distill": distill,
+    "imitate": imitation,
+    "policy-gradient": policy_gradient,
+    "value": value,
+    "ppo": ppo,
+}
 
 
 class _Parser(argparse.ArgumentParser):

@@ -28,7 +28,7 @@ def config(folder: Path, **changes) -> ppo.Config:
         "steps": 512,
         "period": 256,
     }
-    small |= {"pool": 2, "test_games": 10, "test_opponent": "random", "run": folder, "output": folder / "ppo.bin"}
+    small |= {"pool": 2, "test_games": 10, "test_opponent": "random", "folder": folder, "output": folder / "ppo.bin"}
     return ppo.Config(**(small | changes))
 
 
@@ -120,7 +120,7 @@ def test_state_of_another_run(tmp_path):
 def test_bad_options(option, message, tmp_path, capsys):
     """One line, exit code 2, and nothing written."""
     with pytest.raises(SystemExit) as ended:
-        sys.exit(train.main(["ppo", "--run", str(tmp_path), *option]))
+        sys.exit(train.main(["ppo", "--folder", str(tmp_path), *option]))
     error = capsys.readouterr().err
     assert ended.value.code == 2 and message in error and error.count("\n") == 1
     assert not list(tmp_path.iterdir())

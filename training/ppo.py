@@ -7,10 +7,7 @@ the rest against versions drawn from a pool of past ones.
 
 Every ``--period`` steps, all that is needed to go on is saved, without pickle. Games in progress are then given up and
 the generators seeded anew from the seed and the number of steps: an interrupted run makes the same policy as an
-uninterrupted one. Kaggle's course "Intro to Game AI" trains for 60,000 steps against random:
-
-    python train.py ppo --algorithm ppo --opponent random --rewards course --steps 60000 --games 20 --rollout 50
-        --batch 125 --epochs 6 --period 10000 --run runs/course --output runs/course/ppo.bin
+uninterrupted one. The protocol of Kaggle's course "Intro to Game AI" is the function ``course``.
 """
 
 import json
@@ -34,7 +31,7 @@ from training.games import Games
 from training.games.connectx import ConnectX
 from training.manifest import publish, write_atomically
 from training.opponents import opponent_named
-from training.options import option
+from training.options import command_of, option
 from training.selfplay import Player, alternating, play_games, random_player, sample
 
 SELF = "self"
@@ -66,7 +63,7 @@ class Config:
     test_opponent: str = option("minimax@2~10", "whom the curve shows games against")
     test_games: int = option(100, "games of each point of the curve")
     seed: int = option(0, "of everything")
-    run: Path = option(Path("runs/ppo"), "folder of the saved state and the curve")
+    folder: Path = option(Path("runs/ppo"), "of the saved state and the curve, for resuming")
     output: Path = option(Path("agents/weights/ppo.bin"), "the policy's weights")
 
     def __post_init__(self) -> None:
@@ -103,6 +100,13 @@ class Config:
         geometry = self.geometry
         layers, heads = (("dense", 2 * self.width), ("dense", self.width)), (("policy", geometry.columns), ("value", 1))
         return Architecture(self.encoding, layers, heads, geometry[:3])
+
+
+def course(**changes: Any) -> Config:
+    """The protocol of Kaggle's course: 60,000 steps against random, illegal columns punished and not masked."""
+    small = {"games": 20, "rollout": 50, "batch": 125, "epochs": 6, "period": 10_000, "test_opponent": "random"}
+    rules = {"algorithm": "ppo", "opponent": "random", "rewards": "course", "steps": 60_000}
+    return Config(**{**rules, **small, **changes})
 
 
 def library():
@@ -166,6 +170,10 @@ class Trainer:
     def network(self, arrays: dict[str, np.ndarray]) -> PlainNetwork:
         return PlainNetwork(self.config.architecture, arrays)
 
+    @property
+    def newest(self) -> PlainNetwork:
+        return self.network(self.pool[-1])
+
     def _opponents(self, rng: np.random.Generator) -> list[tuple[int, Player]]:
         """(games, opponent) of the next period."""
         games = self.config.games
@@ -190,7 +198,7 @@ class Trainer:
         self.pool = [*self.pool, arrays][-config.pool :]
         self.seconds += time.process_time() - started
         tester = opponent_named(config.test_opponent, config.geometry, np.random.default_rng(config.seed))
-        test = points(network_player(self.network(arrays)), tester, config.test_games, config.geometry)
+        test = points(network_player(self.newest), tester, config.test_games, config.geometry)
         shares = (env.counts / max(1, env.counts.sum())).tolist()
         point = {"steps": self.steps, "seconds": self.seconds, "test": test}
         self.curve.append(point | dict(zip(ENDINGS, shares, strict=True)))
@@ -215,7 +223,7 @@ class Trainer:
         mine = identity(self.config)
         other = {key: facts["config"].get(key) for key, value in mine.items() if facts["config"].get(key) != value}
         if other:
-            raise ValueError(f"the run was begun with {other}; give the same options, or another --run")
+            raise ValueError(f"the run was begun with {other}; give the same options, or another --folder")
         policy: dict[str, torch.Tensor] = {}
         adam: dict[int, dict[str, torch.Tensor]] = {}
         pool: dict[int, dict[str, np.ndarray]] = {}
@@ -241,13 +249,6 @@ def identity(config: Config) -> dict[str, Any]:
     return {name: value for name, value in asdict(config).items() if not isinstance(value, Path)}
 
 
-def command_of(config: Config) -> str:
-    """The command line that makes the policy again."""
-    default = identity(Config())
-    given = {name: value for name, value in identity(config).items() if value != default[name]}
-    return " ".join(["python train.py ppo", *(f"--{name.replace('_', '-')} {value}" for name, value in given.items())])
-
-
 def draw(curve: list[dict[str, float]], config: Config) -> Figure:
     """How the games of training ended, and the test, by steps."""
     figure = Figure(figsize=(8, 4.5), layout="constrained")
@@ -265,7 +266,7 @@ def draw(curve: list[dict[str, float]], config: Config) -> Figure:
 
 def train(config: Config) -> Trainer:
     """Trains to the end, from the saved state if there is one, and publishes the policy's weights."""
-    saved = config.run / "state.bin"
+    saved = config.folder / "state.bin"
     trainer = Trainer(config)
     if saved.exists():
         trainer.restore(saved.read_bytes())
@@ -273,8 +274,8 @@ def train(config: Config) -> Trainer:
         while trainer.steps < config.steps:
             trainer.advance()
             write_atomically(saved, trainer.to_bytes())
-            write_atomically(config.run / "curve.json", json.dumps(trainer.curve, indent=1).encode())
-            save_figure(draw(trainer.curve, config), config.run / "curve.png")
+            write_atomically(config.folder / "curve.json", json.dumps(trainer.curve, indent=1).encode())
+            save_figure(draw(trainer.curve, config), config.folder / "curve.png")
             last = trainer.curve[-1]
             bar.set_postfix_str(f"{last['won']:.0%} won, {last['test']:.0%} of points v {config.test_opponent}")
             bar.update(trainer.steps - bar.n)
@@ -284,5 +285,5 @@ def train(config: Config) -> Trainer:
         "parameters": config.architecture.size,
     }
     facts[f"points against {config.test_opponent}"] = trainer.curve[-1]["test"]
-    publish(config.output, to_bytes(config.architecture, trainer.pool[-1]), command_of(config), facts)
+    publish(config.output, to_bytes(config.architecture, trainer.pool[-1]), command_of("ppo", config), facts)
     return trainer
