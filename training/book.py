@@ -5,7 +5,7 @@ change of the choice or of the book's extent solves again only what is new.
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,9 +83,8 @@ class ScoreFile:
             raise KeyError(position)
         return scores
 
-    def items(self) -> Iterable[tuple[Position, Scores]]:
-        """Every position, the smaller of it and its mirror image, with its scores."""
-        return self._known.items()
+    def __iter__(self) -> Iterator[Position]:
+        return iter(self._known)
 
     def add(self, position: Position, scores: Scores) -> None:
         self._known[position] = scores
