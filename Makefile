@@ -27,6 +27,8 @@ train-smoke: $(VENV)/.installed  ## each method of train.py for a short time fro
 	$(BIN)/python train.py policy-gradient --games 12000 --opponent $(SMOKE)/weights/strong_policy.bin --folder $(SMOKE)/policy-gradient --output $(SMOKE)/weights/policy_gradient.bin
 	$(BIN)/python train.py value --steps 500 --opponent $(SMOKE)/weights/strong_policy.bin --games $(SMOKE)/policy-gradient/games.bin --folder $(SMOKE)/value --output $(SMOKE)/weights/value_greedy.bin
 	$(BIN)/python train.py ppo --steps 128000 --folder $(SMOKE)/ppo --output $(SMOKE)/weights/ppo.bin
+	$(BIN)/python train.py labels --positions 400 --shard 400 --output $(SMOKE)/labels
+	$(BIN)/python train.py distill --labels $(SMOKE)/labels --samples 100000 --report-every 20000 --layers dense:128 --run $(SMOKE)/distill --output $(SMOKE)/net.bin
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
