@@ -10,6 +10,7 @@ What takes long to import is imported where it is used, so that --help and a mis
 """
 
 import secrets
+import sqlite3
 import sys
 from collections.abc import Callable, Sequence
 from os import PathLike
@@ -78,10 +79,10 @@ def main(argv: Sequence[str] | None = None) -> None:
 
     try:
         COMMANDS[command](options)
-    except (ValueError, OSError) as problem:
-        parser.error(str(problem))
+    except (ValueError, OSError, sqlite3.Error) as problem:
+        parser.error(" ".join(str(problem).split()))
     except RuntimeError as problem:  # a process that did not start, or died
-        parser.exit(1, f"{parser.prog}: {problem}\n")
+        parser.exit(1, f"{parser.prog}: {' '.join(str(problem).split())}\n")
     except KeyboardInterrupt:
         parser.exit(130, f"{parser.prog}: stopped; games that a store holds are not played again\n")
 

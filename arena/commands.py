@@ -7,14 +7,17 @@ from typing import NamedTuple
 
 from tqdm import tqdm
 
+from arena.catalogue import list_agents
+from arena.cores import check_concurrency
 from arena.course import play_rounds, rounds_lines
 from arena.match import Match, play_match
 from arena.openings import openings_for
 from arena.options import FRESH
-from arena.report import console_for_tables, match_lines, match_table, no_progress_bar
-from arena.review import analyse, print_ladder, report
+from arena.person import play
+from arena.report import check_folder, console_for_tables, match_lines, match_table, no_progress_bar
+from arena.review import analyse, report, show_ladder
 from arena.rules import Game, Rules
-from arena.slots import Setup, Task, check_concurrency, open_slots
+from arena.slots import Setup, Task, open_slots
 from arena.specs import AgentSpec, resolve
 from arena.stats import Sprt
 from arena.store import Store
@@ -103,13 +106,15 @@ def tournament(options: argparse.Namespace) -> None:
     anchor = options.anchor or specs[-1].label
     if anchor not in [spec.label for spec in specs]:
         raise ValueError(f"--anchor {anchor!r} is not one of the agents")
+    check_folder(options.ladder)
     console, matches = console_for_tables(), []
     for match in _play(pairings(specs, options.gauntlet), options):
         matches.append(match)
         tally = match.side(0).tally
         line = f"{match.first.label} v {match.second.label}: {tally.wins} {tally.draws} {tally.losses}"
         console.print(line, highlight=False)
-    print_ladder(Tournament(matches, [(m.first.label, m.second.label) for m in matches]), anchor, console)
+    names = [(match.first.label, match.second.label) for match in matches]
+    show_ladder(Tournament(matches, names), anchor, console, options.ladder)
 
 
 COMMANDS: dict[str, Callable[[argparse.Namespace], None]] = {
@@ -118,4 +123,6 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], None]] = {
     "tournament": tournament,
     "report": report,
     "analyse": analyse,
+    "list": list_agents,
+    "play": play,
 }

@@ -82,6 +82,11 @@ def _add_pairs(parser: argparse.ArgumentParser, pairs: int) -> None:
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of openings and agents (1)")
 
 
+def _add_ladder(parser: argparse.ArgumentParser) -> None:
+    help_text = "also write the ladder to STEM.md, STEM.png and STEM.json"
+    parser.add_argument("--ladder", type=Path, metavar="STEM", help=help_text)
+
+
 def _add_judging(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--from-ply", type=int, default=10, metavar="N", help="judge moves from this ply on (10); earlier takes long"
@@ -100,6 +105,8 @@ more, each with --help
   python evaluate.py tournament   a ladder of many agents
   python evaluate.py report       ladder, plots and a page with replays from stored games
   python evaluate.py analyse      every move of a game against its exact value
+  python evaluate.py list         the agents, with their strength
+  python evaluate.py play         you against an agent
 """
     parser.add_argument("agent1", help="see below")
     parser.add_argument("agent2")
@@ -135,10 +142,12 @@ def add_tournament(parser: argparse.ArgumentParser) -> None:
 examples
   python evaluate.py tournament my_agent.py n_step minimax@4 random --pairs 20
   python evaluate.py tournament my_agent.py minimax@2 minimax@4 perfect~20 --gauntlet
+  python evaluate.py tournament perfect minimax n_step leftmost random --pairs 50 --concurrency 2 --ladder runs/ladder
 """
     parser.add_argument("agents", nargs="+", help="see below")
     parser.add_argument("--gauntlet", action="store_true", help="only the first agent plays, against each other one")
     parser.add_argument("--anchor", metavar="NAME", help="whose Elo is 0 (the last agent)")
+    _add_ladder(parser)
     _add_pairs(parser, 10)
     _add_store(parser)
     _add_setup(parser, referee="auto")
@@ -153,6 +162,7 @@ examples
   python evaluate.py report --html runs/report.html --judge     plots, and games to replay with exact scores
 """
     parser.add_argument("--anchor", metavar="NAME", help="whose Elo is 0 (random, or else the first in the alphabet)")
+    _add_ladder(parser)
     parser.add_argument("--html", type=Path, metavar="FILE", help="write a page with plots and games to replay")
     parser.add_argument("--games", type=int, default=20, metavar="N", help="games on the page, the latest (20)")
     parser.add_argument("--judge", action="store_true", help="add exact scores to these games")
@@ -174,10 +184,36 @@ examples
     _add_judging(parser)
 
 
+def add_list(parser: argparse.ArgumentParser) -> None:
+    parser.description = "The agents that can be named: what each does, its measured strength, its weights, its size."
+    parser.epilog = """\
+example
+  python evaluate.py list
+
+Strengths are those of arena/ladder.json, which a tournament writes with --ladder arena/ladder.
+"""
+
+
+def add_play(parser: argparse.ArgumentParser) -> None:
+    parser.description = "You against an agent, in the terminal. At the prompt: a column, hint, scores, or quit."
+    parser.epilog = f"""{AGENTS}
+examples
+  python evaluate.py play minimax@2
+  python evaluate.py play perfect --second
+"""
+    parser.add_argument("agent", help="see below")
+    parser.add_argument("--second", action="store_true", help="the agent moves first")
+    _add_config(parser)
+    parser.add_argument("--bank", type=float, default=BANK, metavar="SECONDS", help="the agent's time bank (60)")
+    parser.add_argument("--seed", type=int, metavar="N", help="of the agent's random generators; drawn if not given")
+
+
 OPTIONS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
     "": add_rounds,
     "match": add_match,
     "tournament": add_tournament,
     "report": add_report,
     "analyse": add_analyse,
+    "list": add_list,
+    "play": add_play,
 }

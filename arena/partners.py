@@ -9,12 +9,14 @@ from collections.abc import Callable
 
 from arena.specs import PARTNER, UnknownAgent, load, resolve
 from connectx.clock import Budget
+from connectx.geometry import STANDARD
 from connectx.position import Position
 from connectx.search import Searcher
 
 
 def at_depth(depth: int) -> Callable:
     """minimax, always to the same depth. Each game gets a new table, so that games repeat."""
+    Searcher(STANDARD).search(Position.empty(STANDARD), Budget(), max_depth=1)  # compiles, as minimax does, at the load
     last: Position | None = None
     searcher: Searcher | None = None
 

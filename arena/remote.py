@@ -1,16 +1,15 @@
 """Slots on other machines: the processes of a dask cluster, through the standard executor interface.
 
-Each machine runs, in a checkout of this very project, one process for each core that it lends:
+One machine runs the scheduler, and each one process for each core that it lends, in checkouts of this very project:
 
+    PYTHONPATH=. dask scheduler
     PYTHONPATH=. dask worker tcp://SCHEDULER:8786 --nthreads 1 --nworkers 2
 
 A worker that dies while it plays loses its batch; the scheduler gives that batch to another. Its games come back once,
 whoever played them. dask's messages can hold any code: use it within a network that you trust.
 """
 
-import fcntl
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import CancelledError, Future
 from contextlib import contextmanager
@@ -18,41 +17,33 @@ from typing import Any
 
 from distributed import Client, KilledWorker
 
-from arena.slots import ExecutorSlots, Setup, leave_slot, usable_cores
+from arena.cores import Reserved, bind, reserve_core, usable_cores
+from arena.slots import ExecutorSlots, Setup, leave_slot
 from arena.specs import AgentSpec, fingerprint
 
 CONNECT_LIMIT = 10.0  # seconds
 
 # What runs in a worker of the cluster
 
-_core: int | None = None  # descriptor of the lock on this process's core
+_reserved: Reserved | None = None  # this process's core
 _compared: set[tuple[AgentSpec, str]] = set()
 
 
-def reserve_core() -> None:
+def bind_to_reserved_core() -> None:
     """Binds the present thread, and the agents' processes that it starts, to a core that no other worker has.
-
-    A lock on a file of the core's number says who has it; the system frees it when the process ends, however it ends.
 
     Raises:
         RuntimeError: every core is taken.
     """
-    global _core  # noqa: PLW0603 (a process has one core)
-    if _core is not None:
-        return
-    cores = usable_cores()
-    for core in cores:
-        path = os.path.join(tempfile.gettempdir(), f"connectx-core-{os.getuid()}-{core}")
-        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(lock)
-            continue
-        os.sched_setaffinity(0, {core})
-        _core = lock
-        return
-    raise RuntimeError(f"{os.uname().nodename} has more workers than its {len(cores)} cores: clocks would lie")
+    global _reserved  # noqa: PLW0603 (a process has one core)
+    if _reserved is None:
+        _reserved = reserve_core()
+        if _reserved is None:
+            cores = len(usable_cores())
+            raise RuntimeError(
+                f"no core is free on {os.uname().nodename}: its {cores} have workers or other runs already"
+            )
+        bind(_reserved.core)
 
 
 def remotely(function: Callable, hashes: Mapping[AgentSpec, str], setup: Setup, argument: Any) -> Any:
@@ -64,7 +55,7 @@ def remotely(function: Callable, hashes: Mapping[AgentSpec, str], setup: Setup, 
     Raises:
         RuntimeError: there is no core, or an agent is not the same here.
     """
-    reserve_core()
+    bind_to_reserved_core()
     for spec, expected in hashes.items():
         if (spec, expected) not in _compared:
             if fingerprint(spec) != expected:

@@ -6,15 +6,17 @@ from pathlib import Path
 from rich.console import Console
 
 from arena.analysis import GameRecord, JudgedMove, judge, losing_move, parse_game, read_replay, solver_scores
+from arena.ladder import write_ladder
 from arena.openings import write_opening
 from arena.page import game_entry, group_html, page
-from arena.report import accuracy_table, console_for_tables, cross_table, ladder_table
+from arena.report import accuracy_table, check_folder, console_for_tables, cross_table, ladder_table, write_whole
 from arena.rules import Rules
 from arena.store import Group, Store, group_records, groups
 from arena.tournament import Standing, Tournament
 
 
-def print_ladder(tournament: Tournament, anchor: str, console: Console) -> list[Standing]:
+def show_ladder(tournament: Tournament, anchor: str, console: Console, stem: Path | None) -> list[Standing]:
+    """Prints the ladder and the crosstable; writes the ladder to files too if ``stem`` is given."""
     try:
         ladder = tournament.ladder(anchor)
     except ValueError as problem:
@@ -22,28 +24,33 @@ def print_ladder(tournament: Tournament, anchor: str, console: Console) -> list[
         return []
     console.print(ladder_table(ladder, anchor))
     console.print(cross_table(tournament, [line.name for line in ladder]))
+    if stem is not None:
+        write_ladder(stem, ladder, anchor)
     return ladder
 
 
 def report(options: argparse.Namespace) -> None:
+    check_folder(options.html)
+    check_folder(options.ladder)
     console, sections, entries = console_for_tables(), [], []
     with Store(options.store, create=False) as store:
         found = groups(store)
     if not found:
         raise ValueError(f"{options.store} holds no games")
+    if options.ladder and len(found) > 1:
+        titles = "; ".join(group.title for group in found)
+        raise ValueError(f"--ladder takes a store of one kind of games, but {options.store} holds {titles}")
     for group in found:
         names = sorted({name for pair in group.tournament.names for name in pair})
         anchor = options.anchor or ("random" if "random" in names else names[0])
         console.print(f"\n{group.title}", highlight=False)
-        ladder = print_ladder(group.tournament, anchor, console)
+        ladder = show_ladder(group.tournament, anchor, console, options.ladder)
         if options.html:
             judged, games = _judged_games(group, options)
             entries += games
             sections += group_html(group.title, group.tournament, ladder, judged)
     if options.html:
-        partial = options.html.with_name(options.html.name + ".partial")
-        partial.write_text(page(sections, entries), encoding="utf-8")
-        partial.replace(options.html)
+        write_whole(options.html, page(sections, entries).encode())
 
 
 def _judged_games(group: Group, options: argparse.Namespace) -> tuple[dict[str, list[JudgedMove]], list[dict]]:

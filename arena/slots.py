@@ -5,15 +5,15 @@ agent is not playing is stopped, lest it think on another's core.
 """
 
 import multiprocessing
-import os
 import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
+from arena.cores import bind, check_concurrency, core_of_its_own, usable_cores
 from arena.referee import REFEREES, warm_up
 from arena.rules import Game, Rules
 from arena.specs import AgentSpec
@@ -66,18 +66,18 @@ class Slot:
 
     def play(self, task: Task) -> Game:
         first, second = task.players
-        players = self._seat([(first, 0), (second, int(first == second))])  # against itself, it is two processes
+        players = self.seats_for([(first, 0), (second, int(first == second))])  # against itself, it is two processes
         return REFEREES[self.setup.referee](players, self.setup.rules, task.opening, task.seeds)
 
     def problem_of(self, spec: AgentSpec) -> str | None:
         """Loads an agent; what is wrong with it if it cannot be loaded, in one line."""
-        failed = self._seat([(spec, 0)])[0].load()
+        failed = self.seats_for([(spec, 0)])[0].load()
         if failed is None:
             return None
         lines = [line for line in failed.detail.splitlines() if line.strip()]
         return f"{spec.label} cannot be loaded: {lines[-1].strip() if lines else failed.fault}"
 
-    def _seat(self, keys: Sequence[tuple[AgentSpec, int]]) -> list[Seat]:
+    def seats_for(self, keys: Sequence[tuple[AgentSpec, int]]) -> list[Seat]:
         """Those who play now; the others' processes stop, and the longest unused ones end."""
         for key, seat in self.seats.items():
             if key not in keys:
@@ -103,8 +103,7 @@ def _enter_slot(cores) -> None:
     """Begins a process of ``local_slots``."""
     die_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the run, which then ends its slots
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {cores.get()})
+    bind(cores.get())
     multiprocessing.util.Finalize(None, leave_slot, exitpriority=10)
 
 
@@ -136,18 +135,6 @@ def problem_in_slot(setup: Setup, spec: AgentSpec) -> str | None:
 
 
 # The run's side
-
-
-def usable_cores() -> list[int]:
-    """The cores that this process may use."""
-    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count() or 1))
-
-
-def check_concurrency(concurrency: int) -> None:
-    """Raises ValueError unless every game at a time gets a core to itself: a shared core makes clocks lie."""
-    cores = len(usable_cores())
-    if not 1 <= concurrency <= cores:
-        raise ValueError(f"concurrency should be 1 to {cores}, the cores that can be used, not {concurrency}")
 
 
 class Slots(Protocol):
@@ -253,7 +240,7 @@ def open_slots(setup: Setup, concurrency: int = 1, scheduler: str | None = None)
         with remote_slots(setup, scheduler) as remote:
             yield remote
     elif concurrency == 1:
-        with Slot(setup) as slot:
+        with core_of_its_own() if setup.isolate else nullcontext(), Slot(setup) as slot:
             yield OwnSlot(slot)
     else:
         with local_slots(setup, concurrency) as slots:

@@ -40,7 +40,7 @@ from arena.specs import ROOT, AgentSpec, load
 
 GRACE = 1.0  # seconds past actTimeout + bank before a silent agent is killed; Kaggle itself would wait for ever
 START_LIMIT = 60.0  # seconds for a bare interpreter to answer; it takes 0.03 on a quiet machine
-LOAD_LIMIT = 60.0  # seconds for a load before it is killed, or the game's own limit if that is longer
+LOAD_LIMIT = 180.0  # seconds for a load before it is killed: a busy machine compiles slowly, and the clock decides
 LOAD_SEED = 0  # of an agent that stays for several games: which of them comes first must not matter
 DETAIL = 500  # characters of a traceback or a repr that are kept
 REQUEST = struct.Struct("<IcIBd")
@@ -115,11 +115,16 @@ class _Player:
         seed_everything(seed)
 
     def load(self, seed: int) -> tuple[float, int, dict[str, Any] | None]:
-        """Seconds that the load took, 0, and what went wrong if it failed."""
+        """Seconds that the load took, 0, and what went wrong if it failed.
+
+        What it waited for a core that others had does not count: every game pays for a load, not for one bad moment.
+        """
         seed_everything(seed)
-        outcome = _timed(self._load, "load")
+        waited = _seconds_waited()
+        seconds, column, extra = _timed(self._load, "load")
+        waited = _seconds_waited() - waited
         seed_everything(self.seed)  # it may have drawn numbers, or imported numpy or torch
-        return outcome
+        return max(0.0, seconds - waited), column, extra
 
     def move(self, ply: int, mark: int, bank: float, board: bytes) -> tuple[float, int, dict[str, Any] | None]:
         """Seconds, column, and what there is to say beyond a plain column (see ``_describe``)."""
@@ -137,6 +142,15 @@ class _Player:
         self.arguments = getattr(code, "co_argcount", 2)  # Kaggle passes as many arguments as the code names
         self.agent = agent
         return 0
+
+
+def _seconds_waited() -> float:
+    """How long this thread has been ready to run without a core so far; 0 where the system does not say."""
+    try:
+        with open("/proc/thread-self/schedstat") as file:
+            return int(file.read().split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return 0.0
 
 
 def _timed(call: Callable[[], Any], fault: str) -> tuple[float, int, dict[str, Any] | None]:

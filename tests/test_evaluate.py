@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from arena import commands
+from arena.cores import usable_cores
 from arena.options import OPTIONS, REFEREES, parse_config
 from arena.referee import REFEREES as REFEREE_LOOPS
 from arena.report import no_progress_bar
-from arena.slots import usable_cores
+from arena.store import Store
 from evaluate import get_win_percentages, main
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -191,6 +192,14 @@ def test_folders_are_no_agents(tmp_path, capsys):
         with pytest.raises(SystemExit) as stop:
             main([*command.split(), "random", str(tmp_path)])
         assert stop.value.code == 2 and "folder" in capsys.readouterr().err
+
+
+def test_a_full_disk_gives_one_line(tmp_path, monkeypatch, capsys):
+    def full(*arguments):
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(Store, "add", full)
+    assert "disk is full" in refusal(f"match leftmost random --pairs 1 --store {tmp_path / 'store'}", capsys)
 
 
 def test_ctrl_c_gives_one_line(monkeypatch, capsys):

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from arena.cores import usable_cores
 from arena.match import Match, derived_seed, pair_tasks, play_match
 from arena.report import match_lines, match_table
 from arena.rules import Game, Rules
-from arena.slots import Setup, Slot, Task, play_all, usable_cores
+from arena.slots import Setup, Slot, Task, play_all
 from arena.specs import resolve
 from arena.stats import Sprt
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from arena import remote
-from arena.slots import usable_cores
+from arena.cores import usable_cores
 from evaluate import main
 from tests.test_store import ROOT, stored
 
@@ -45,7 +45,7 @@ if __name__ == "__main__":
     process = subprocess.Popen(
         [sys.executable, str(script)],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(script.parent)},  # cores apart from other tests' runs
     )  # fmt: skip
     assert process.stdout is not None and process.stdin is not None
     yield process.stdout.readline().strip()

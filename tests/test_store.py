@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from arena.cores import usable_cores
 from arena.match import play_match
 from arena.rules import Fault, Game, Rules
-from arena.slots import Setup, Task, usable_cores
+from arena.slots import Setup, Task
 from arena.specs import resolve
 from arena.store import SCHEMA_VERSION, Store, fingerprint
 
