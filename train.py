@@ -1,16 +1,17 @@
 """Makes what agents/weights holds.
 
 python train.py book          the opening book of the agent perfect, by our own solver; resumable
+python train.py labels        a million positions with the exact score of every move, for the networks; resumable
 python train.py book --help   its options
 """
 
 import argparse
 import sys
 
-from training import book
+from training import book, labels
 from training.options import add_options, config_from
 
-METHODS = {"book": book}
+METHODS = {"book": book, "labels": labels}
 
 
 class _Parser(argparse.ArgumentParser):

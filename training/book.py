@@ -5,6 +5,7 @@ change of the choice or of the book's extent solves again only what is new.
 """
 
 import os
+from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,6 +82,9 @@ class ScoreFile:
         if scores is None:
             raise KeyError(position)
         return scores
+
+    def __iter__(self) -> Iterator[Position]:
+        return iter(self._known)
 
     def add(self, position: Position, scores: Scores) -> None:
         self._known[position] = scores

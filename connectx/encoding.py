@@ -1,0 +1,65 @@
+"""From positions to planes, the input of the networks. An encoding's name carries its version.
+
+A plane is a board of 0s and 1s; the mover's stones come first. Row 0 is the bottom row, so that a cell of the bitboard
+``column * stride + row`` is at ``[row, column]``. Networks name their encoding in the file of their weights; whoever
+changes what an encoding means gives it a new version.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from connectx.geometry import Geometry
+from connectx.position import Position, open_cells, winning_spots
+
+
+def stones(position: np.ndarray, mask: np.ndarray, geometry: Geometry) -> list[np.ndarray]:
+    """The stones of the mover and of the opponent."""
+    return [position, position ^ mask]
+
+
+def facts(position: np.ndarray, mask: np.ndarray, geometry: Geometry) -> list[np.ndarray]:
+    """Stones, the spots where either side's next stone makes a line, the playable cells, and who is to move.
+
+    Who is to move (all cells 1 for the first player) tells which rows zugzwang gives to the mover.
+    """
+    opponent = position ^ mask
+    first = np.where(np.bitwise_count(mask) % 2 == 0, geometry.board_mask, 0)
+    spots = [winning_spots(side, mask, geometry) for side in (position, opponent)]
+    return [position, opponent, *spots, open_cells(mask, geometry), first]
+
+
+Bits = Callable[[np.ndarray, np.ndarray, Geometry], list[np.ndarray]]
+ENCODINGS: dict[str, tuple[int, Bits]] = {"stones-1": (2, stones), "facts-1": (6, facts)}  # planes, their bits
+
+
+def planes_of(encoding: str) -> int:
+    """The number of planes of an encoding.
+
+    Raises:
+        ValueError: there is no such encoding, or not in this version.
+    """
+    if encoding not in ENCODINGS:
+        raise ValueError(f"encoding {encoding!r} is unknown, expected one of {sorted(ENCODINGS)}")
+    return ENCODINGS[encoding][0]
+
+
+def encode_many(positions: np.ndarray, masks: np.ndarray, geometry: Geometry, encoding: str) -> np.ndarray:
+    """The planes of n positions, given as two (n,) int64: (n, planes, rows, columns) uint8.
+
+    Raises:
+        ValueError: the encoding is unknown, or the geometry does not fit a word.
+    """
+    if not geometry.fits_word:
+        raise ValueError(f"a board of {geometry[:3]} (rows, columns, inarow) does not fit a 64-bit word")
+    count = planes_of(encoding)
+    bits = np.stack(ENCODINGS[encoding][1](positions, masks, geometry), 1).astype("<i8")
+    cells = np.unpackbits(bits.view(np.uint8).reshape(-1, count, 8), axis=2, bitorder="little")
+    cells = cells[:, :, : geometry.columns * geometry.stride].reshape(-1, count, geometry.columns, geometry.stride)
+    return np.ascontiguousarray(cells[:, :, :, : geometry.rows].transpose(0, 1, 3, 2))
+
+
+def encode(position: Position, encoding: str) -> np.ndarray:
+    """The planes of one position: (1, planes, rows, columns) uint8. Raises as ``encode_many``."""
+    stones_and_mask = np.array([position.position], np.int64), np.array([position.mask], np.int64)
+    return encode_many(*stones_and_mask, position.geometry, encoding)

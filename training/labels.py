@@ -1,0 +1,345 @@
+"""Makes positions of 7x6 with the exact score of every move, by our own solver, on all cores; resumable.
+
+Recipe. Every position comes from a game of its own: half from uniform random play, half from near-perfect play, which
+looks ahead some plies (near the end: to the end) and plays any move instead with a probability drawn for each game.
+The number of stones follows ``MIX``: the solver takes twice as long with each ply fewer, so that there are few
+positions below ply 16. Random games do not make lines; near-perfect ones may, and are then played again. The positions
+of the opening book's score file are added. Mirror images count as equal, and duplicates are dropped when labels are
+read.
+
+Labels are stored in shards: containers of connectx.weights with the recipe and the seed inside. A shard depends on the
+seed and its number alone. An interrupted run goes on with the shards that are missing.
+"""
+
+import os
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from tqdm import tqdm
+
+from connectx.geometry import STANDARD, Geometry
+from connectx.heuristic import evaluate
+from connectx.jit import jitable, njit, popcount
+from connectx.position import column_cells, has_line, key_of, mirror_bits, open_cells, winning_spots
+from connectx.search import safe_moves
+from connectx.solver import JOB, JOB_LOW, SPAN, Solver
+from connectx.weights import pack, unpack
+from training.book import ScoreFile
+from training.manifest import write_atomically
+from training.options import option
+
+RECIPE = 1  # changes whenever the positions of a seed do
+FULL = -128  # the score of a column that takes no stone
+RANDOM_PLAY, NEAR_PERFECT_PLAY, BOOK = range(3)  # origins
+# Positions of each ply in a million, as what they cost allows.
+MIX = dict(enumerate([500, 700, 1000, 1500, 3000, 4500, 7000, 12_000, 22_000, 32_000], 8))
+MIX |= dict.fromkeys(range(18, 34), 44_000) | dict.fromkeys(range(34, 41), 17_000)
+LARGEST_ERROR_SHARE = 0.4  # of the moves of a near-perfect game; the least is none
+DEPTH = 3  # plies that near-perfect play looks ahead
+EXACT_FROM = 22  # from this ply on its moves are the solver's
+WON = 30_000
+TRAINING, VALIDATION, TEST = range(3)  # splits
+HELD_OUT = {False: 64, True: 16}  # one in so many is for validation, and one for test; more where few plies are played
+EARLY = 18  # plies below are "few"
+SPLIT_FACTOR = 0x9E3779B97F4A7C15  # odd: 2^64 over the golden ratio, which spreads keys well (Knuth)
+
+
+@dataclass
+class Config:
+    """What ``train.py labels`` can be told."""
+
+    positions: int = option(1_000_000, "positions from play, before duplicates are dropped")
+    seed: int = option(1, "of the games")
+    workers: int = option(os.cpu_count() or 1, "processes")
+    table_bits: int = option(22, "log2 of the entries of each worker's table, 8 bytes each")
+    shard: int = option(4000, "positions in a file")
+    book_scores: Path = option(Path("training/book-scores.txt"), "exact scores of opening positions, added as they are")
+    output: Path = option(Path("data/labels"), "folder of the shards")
+
+    def __post_init__(self) -> None:
+        if min(self.positions, self.workers, self.shard) < 1:
+            raise ValueError(f"positions, workers and shard should be at least 1: {self}")
+
+
+class Labels(NamedTuple):
+    """Positions and the exact score of every move, seen by the side to move. All arrays have n rows."""
+
+    positions: np.ndarray  # (n,) int64, stones of the side to move
+    masks: np.ndarray  # (n,) int64, stones of both
+    scores: np.ndarray  # (n, columns) int8, FULL where the column is full
+    origins: np.ndarray  # (n,) uint8: RANDOM_PLAY, NEAR_PERFECT_PLAY or BOOK
+
+    def __len__(self) -> int:
+        return len(self.masks)
+
+    def take(self, rows: np.ndarray) -> "Labels":
+        return Labels(*(array[rows] for array in self))
+
+    @property
+    def plies(self) -> np.ndarray:
+        return np.bitwise_count(self.masks)
+
+
+@jitable
+def column_of_choice(weights):
+    """An index drawn with probability proportional to its weight; -1 if all are 0."""
+    total = 0.0
+    for weight in weights:
+        total += weight
+    drawn = np.random.random() * total
+    for index in range(len(weights)):
+        drawn -= weights[index]
+        if weights[index] > 0 and drawn < 0:
+            return index
+    return -1
+
+
+@njit
+def look_ahead(position, mask, depth, alpha, beta, geometry):
+    """Fail-hard alpha-beta value for the mover, who has no line and against whom there is none; depth in plies."""
+    if winning_spots(position, mask, geometry) & open_cells(mask, geometry):
+        return WON - popcount(mask)
+    moves = safe_moves(position, mask, geometry)
+    if moves == 0:
+        return 0 if mask == geometry.board_mask else popcount(mask) - WON
+    if depth == 0:
+        return evaluate(position, mask, geometry)
+    for column in range(geometry.columns):
+        move = moves & column_cells((column + geometry.columns // 2) % geometry.columns, geometry)
+        if move:
+            value = -look_ahead(position ^ mask, mask | move, depth - 1, -beta, -alpha, geometry)
+            alpha = max(alpha, value)
+            if alpha >= beta:
+                return beta
+    return alpha
+
+
+@jitable
+def weigh_random(position, mask, weights, geometry):
+    """Every move that makes no line, alike."""
+    wins = winning_spots(position, mask, geometry)
+    for column in range(geometry.columns):
+        move = open_cells(mask, geometry) & column_cells(column, geometry)
+        weights[column] = 1.0 if move & ~wins else 0.0
+
+
+@jitable
+def weigh_best(position, mask, weights, geometry):
+    """Every move of the best value that the look-ahead finds, alike."""
+    best = -2 * WON
+    for column in range(geometry.columns):
+        move = open_cells(mask, geometry) & column_cells(column, geometry)
+        weights[column] = 0.0
+        if move == 0:
+            continue
+        value = WON
+        if not has_line(position | move, geometry):
+            value = -look_ahead(position ^ mask, mask | move, DEPTH - 1, -2 * WON, 1 - best, geometry)
+        if value > best:
+            best = value
+            weights[:column] = 0.0
+        if value == best:
+            weights[column] = 1.0
+
+
+@njit
+def play_out(plies, error_share, geometry):
+    """(position, mask) after a game of so many plies, (0, -1) if it ends before. ``error_share`` 1 is random play."""
+    position = mask = 0
+    weights = np.zeros(geometry.columns)
+    for _ in range(plies):
+        if np.random.random() < error_share:
+            weigh_random(position, mask, weights, geometry)
+        else:
+            weigh_best(position, mask, weights, geometry)
+        column = column_of_choice(weights)
+        if column < 0:
+            return 0, -1
+        move = open_cells(mask, geometry) & column_cells(column, geometry)
+        if has_line(position | move, geometry):
+            return 0, -1
+        position, mask = position ^ mask, mask | move
+    return position, mask
+
+
+@njit
+def play_games(seed, plies, error_shares, geometry):
+    """Positions and masks after games of the given plies, two (n,) int64; mask -1 where the game has ended before."""
+    np.random.seed(seed)
+    positions, masks = np.zeros(len(plies), np.int64), np.zeros(len(plies), np.int64)
+    for game in range(len(plies)):
+        positions[game], masks[game] = play_out(plies[game], error_shares[game], geometry)
+    return positions, masks
+
+
+def moves_of(masks: np.ndarray, geometry: Geometry) -> np.ndarray:
+    """The stone that each column would take: (n, columns) int64 of one bit each, 0 where the column is full."""
+    columns = np.array([geometry.column_mask(column) for column in range(geometry.columns)])
+    return open_cells(masks, geometry)[:, None] & columns
+
+
+def score_moves(positions: np.ndarray, masks: np.ndarray, solver: Solver) -> np.ndarray:
+    """The exact score of every move: (n, columns) int8, FULL where there is none. Nobody may have a line."""
+    geometry = solver.geometry
+    moves = moves_of(masks, geometry)
+    wins = winning_spots(positions, masks, geometry)[:, None] & moves
+    quickest = (geometry.cells + 1 - np.bitwise_count(masks).astype(np.int64)) // 2
+    scores = np.where(wins != 0, quickest[:, None], FULL).astype(np.int8)
+    rows, columns = np.nonzero((moves != 0) & (wins == 0))
+    jobs = np.empty((len(rows), JOB), np.int64)
+    jobs[:, 0], jobs[:, 1] = (positions ^ masks)[rows], masks[rows] | moves[rows, columns]
+    jobs[:, 2:] = -SPAN, SPAN, -SPAN, SPAN  # all that is known, and all that is asked
+    queue = jobs.reshape(-1)
+    solver.work(queue)
+    scores[rows, columns] = -queue[JOB_LOW::JOB]
+    return scores
+
+
+def canonical_keys(positions: np.ndarray, masks: np.ndarray, geometry: Geometry) -> np.ndarray:
+    """A number for each position that only its mirror image shares: (n,) int64."""
+    mirrored = key_of(mirror_bits(positions, geometry), mirror_bits(masks, geometry))
+    return np.minimum(key_of(positions, masks), mirrored)
+
+
+def splits_of(positions: np.ndarray, masks: np.ndarray, geometry: Geometry = STANDARD) -> np.ndarray:
+    """TRAINING, VALIDATION or TEST, for each position by its key: (n,) uint8. Mirror images share a split."""
+    keys = canonical_keys(positions, masks, geometry).astype(np.uint64)
+    spread = (keys * np.uint64(SPLIT_FACTOR)) >> np.uint64(40)
+    drawn = spread % np.where(np.bitwise_count(masks) < EARLY, HELD_OUT[True], HELD_OUT[False])
+    return np.select([drawn == 0, drawn == 1], [TEST, VALIDATION], TRAINING).astype(np.uint8)
+
+
+def plies_of_shard(number: int, size: int) -> np.ndarray:
+    """The plies of a shard's positions in the proportions of MIX, (size,) int64; rare ones take turns over shards."""
+    shares = np.cumsum(list(MIX.values())) / sum(MIX.values())
+    place = (np.arange(size) + (number * 0.6180339887) % 1) / size
+    return np.array(list(MIX))[np.searchsorted(shares, place, "right")]
+
+
+def play_on(
+    positions: np.ndarray, masks: np.ndarray, error_shares: np.ndarray, rng: np.random.Generator, solver: Solver
+) -> tuple[np.ndarray, np.ndarray]:
+    """One ply of exact play with errors; the positions after it, and mask -1 where the game is over."""
+    scores = score_moves(positions, masks, solver).astype(np.int64)
+    moves = moves_of(masks, solver.geometry)
+    wins = winning_spots(positions, masks, solver.geometry)[:, None] & moves
+    is_best = scores == scores.max(1, keepdims=True)
+    wrong = (rng.random(len(masks)) < error_shares)[:, None]
+    chances = np.where(wrong, (moves != 0) & (wins == 0), is_best) * rng.random(moves.shape)
+    chosen = np.arange(len(masks)), chances.argmax(1)
+    move = np.where((chances[chosen] > 0) & (wins[chosen] == 0), moves[chosen], 0)
+    return positions ^ masks, np.where(move != 0, masks | move, -1)
+
+
+def near_perfect_games(plies: np.ndarray, rng: np.random.Generator, solver: Solver) -> tuple[np.ndarray, np.ndarray]:
+    """Positions and masks after near-perfect games of the given plies; mask -1 where the game has ended before."""
+    error_shares = LARGEST_ERROR_SHARE * rng.random(len(plies))
+    seed = int(rng.integers(1 << 32))
+    positions, masks = play_games(seed, np.minimum(plies, EXACT_FROM), error_shares, solver.geometry)
+    for ply in range(EXACT_FROM, int(plies.max(initial=0))):
+        going = np.flatnonzero((plies > ply) & (masks >= 0))
+        played = play_on(positions[going], masks[going], error_shares[going], rng, solver)
+        positions[going], masks[going] = played
+    return positions, masks
+
+
+def random_games(plies: np.ndarray, rng: np.random.Generator, solver: Solver) -> tuple[np.ndarray, np.ndarray]:
+    """Positions and masks after random games of the given plies; mask -1 where the game has ended before."""
+    return play_games(int(rng.integers(1 << 32)), plies, np.ones(len(plies)), solver.geometry)
+
+
+_solver: Solver | None = None  # of a worker process
+
+
+def start_worker(table_bits: int) -> None:
+    global _solver  # noqa: PLW0603 - a process has one table
+    _solver = Solver(STANDARD, table_bits)
+
+
+def make_shard(seed: int, number: int, size: int) -> Labels:
+    """The labels of one shard, in a worker."""
+    assert _solver is not None
+    rng = np.random.default_rng((seed, number))
+    plies, origins = plies_of_shard(number, size), (np.arange(size) + number) % 2
+    positions, masks = np.zeros(size, np.int64), np.full(size, -1, np.int64)
+    for origin, play in ((RANDOM_PLAY, random_games), (NEAR_PERFECT_PLAY, near_perfect_games)):
+        while (missing := np.flatnonzero((masks < 0) & (origins == origin))).size:
+            positions[missing], masks[missing] = play(plies[missing], rng, _solver)
+    return Labels(positions, masks, score_moves(positions, masks, _solver), origins.astype(np.uint8))
+
+
+def book_labels(path: Path) -> Labels:
+    """The positions of the opening book's score file, each once."""
+    known = ScoreFile(path)
+    states = [position for position in known if not position.is_over()]
+    scores = [[FULL if score is None else score for score in known[state]] for state in states]
+    positions, masks = (np.array([state[part] for state in states], np.int64) for part in (0, 1))
+    return Labels(positions, masks, np.array(scores, np.int8), np.full(len(states), BOOK, np.uint8))
+
+
+def recipe_of(config: Config) -> dict[str, Any]:
+    """What a shard's content depends on besides its number."""
+    return {"recipe": RECIPE, "seed": config.seed, "shard": config.shard, "geometry": list(STANDARD[:3])}
+
+
+def write_shard(path: Path, labels: Labels, recipe: dict[str, Any]) -> None:
+    write_atomically(path, pack(labels._asdict(), recipe))
+
+
+def read_shard(path: Path) -> tuple[Labels, dict[str, Any]]:
+    """The labels of one file, and its recipe.
+
+    Raises:
+        ValueError: the file is damaged or holds something else.
+    """
+    try:
+        arrays, recipe = unpack(path.read_bytes())
+        return Labels(**arrays), recipe
+    except (ValueError, TypeError) as fault:
+        raise ValueError(f"{path} is no shard of labels: {fault}") from None
+
+
+def read_labels(folder: Path) -> Labels:
+    """All labels of a folder, each position (or its mirror image) once, in the order of their keys.
+
+    Raises:
+        ValueError: there are none, or a file is damaged.
+    """
+    shards = [read_shard(path)[0] for path in sorted(folder.glob("*.shard"))]
+    if not shards:
+        raise ValueError(f"no labels in {folder}: python train.py labels makes them")
+    labels = Labels(*(np.concatenate(arrays) for arrays in zip(*shards, strict=True)))
+    _, first = np.unique(canonical_keys(labels.positions, labels.masks, STANDARD), return_index=True)
+    return labels.take(first)
+
+
+def missing_shards(config: Config) -> list[int]:
+    """Numbers of the shards that are still to be made.
+
+    Raises:
+        ValueError: the folder holds shards of another recipe.
+    """
+    recipe, numbers = recipe_of(config), range(-(-config.positions // config.shard))
+    present = {path.stem for path in config.output.glob("*.shard")}
+    for stem in sorted(present)[:1]:
+        found = read_shard(config.output / f"{stem}.shard")[1]
+        if found != recipe:
+            raise ValueError(f"{config.output} holds shards made by {found}, expected {recipe}")
+    return [number for number in numbers if f"{number:05}" not in present]
+
+
+def train(config: Config) -> None:
+    """Makes the shards that are missing."""
+    recipe, missing = recipe_of(config), missing_shards(config)
+    config.output.mkdir(parents=True, exist_ok=True)
+    write_shard(config.output / "book.shard", book_labels(config.book_scores), recipe)
+    with ProcessPoolExecutor(config.workers, initializer=start_worker, initargs=(config.table_bits,)) as pool:
+        tasks = {pool.submit(make_shard, config.seed, number, config.shard): number for number in missing}
+        for task in tqdm(as_completed(tasks), "shards", len(tasks), disable=not tasks):
+            write_shard(config.output / f"{tasks[task]:05}.shard", task.result(), recipe)
+    labels = read_labels(config.output)
+    counts = np.bincount(splits_of(labels.positions, labels.masks), minlength=3)
+    print(f"{len(labels)} positions: {counts[0]} for training, {counts[1]} for validation, {counts[2]} for tests")
