@@ -2,16 +2,17 @@
 
 python train.py book          the opening book of the agent perfect, by our own solver; resumable
 python train.py labels        a million positions with the exact score of every move, for the networks; resumable
-python train.py book --help   its options
+python train.py menace        boxes and beads on Nim or another small game, compared with exact values; resumable
+python train.py menace --help its options; so for every method
 """
 
 import argparse
 import sys
 
-from training import book, labels
+from training import book, labels, menace
 from training.options import add_options, config_from
 
-METHODS = {"book": book, "labels": labels}
+METHODS = {"book": book, "labels": labels, "menace": menace}
 
 
 class _Parser(argparse.ArgumentParser):
