@@ -75,8 +75,9 @@ def test_size_of_trees(name, positions):
 def test_tree_values_are_exact():
     """Every position of 3x3 and some of 4x4, inarow 3: the sign of the oracle's score, move by move."""
     rng = np.random.default_rng(3)
-    for size, share in ((3, 1.0), (4, 0.01)):
-        tree, known = tree_of(ConnectX(1, geometry_of(size, size, 3))), {}
+    for size, share in ((3, 1.0), (4, 0.002)):
+        tree = tree_of(ConnectX(1, geometry_of(size, size, 3)))
+        known: dict[str, int] = {}
         for number in np.flatnonzero(rng.random(len(tree)) < share):
             board = tree.boards[number] * (1 if (tree.boards[number] != 0).sum() % 2 == 0 else -1)
             scores = oracle.move_scores(np.where(board < 0, 2, board).tolist(), 3, known)

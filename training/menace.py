@@ -7,9 +7,10 @@ symmetric positions are not merged here). Two rules say what may be taken away:
     keep    at least one bead of each kind stays, so that any action remains possible
     drop    an action may lose all its beads; only the last bead of a box stays
 
-The stable has five players for each seat: an untrained one, which draws at random, and those of four pairs that learn from each other, one for
-each pairing of the rules. With an ideal player for each seat they meet in a round robin. ``train.py menace`` trains,
-prints and draws the table, and compares each player with exact values; ``--human first`` then plays against you.
+The stable has five players for each seat: one that has learned nothing and draws at random, and those of four pairs
+that learn from each other, one for each pairing of the rules ("keep v drop": keeps, learned against one that drops).
+With an ideal player for each seat they meet in a round robin. ``train.py menace`` trains, prints and draws the table,
+and compares each player with exact values; ``--human first`` then plays against you.
 """
 
 import json

@@ -11,7 +11,7 @@ from training.games import Games
 
 
 class Nim(Games):
-    """n games. The board is one row of cells, 1 where a token has been taken, filled from the left; tokens have no side.
+    """n games. The board is one row of cells, 1 where a token has been taken, from the left; tokens have no side.
 
     Raises:
         ValueError: no tokens, or none to take at a time.

@@ -74,7 +74,7 @@ class Tree:
             turns = reached
 
     def look_ahead(self, plies: int) -> np.ndarray:
-        """(positions, actions) int8: the values of a search that takes what it cannot see for a draw; -2 if not legal."""
+        """(positions, actions) int8: values by a search that takes what it cannot see for a draw; -2 if not legal."""
         values = backed_up(self.children, self.rewards, np.zeros(len(self), np.int8))
         for _ in range(plies - 1):
             values = backed_up(self.children, self.rewards, values.max(1))
