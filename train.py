@@ -2,17 +2,27 @@
 
 python train.py book          the opening book of the agent perfect, by our own solver; resumable
 python train.py labels        a million positions with the exact score of every move, for the networks; resumable
+python train.py imitate       the strong policy agent: a policy net that imitates a look-ahead
+python train.py policy-gradient   a policy net by REINFORCE against the strong policy agent
+python train.py value         a value net from the games of policy-gradient
 python train.py menace        boxes and beads on Nim or another small game, compared with exact values; resumable
-python train.py menace --help its options; so for every method
+python train.py book --help   its options
 """
 
 import argparse
 import sys
 
-from training import book, labels, menace
+from training import book, imitation, labels, menace, policy_gradient, value
 from training.options import add_options, config_from
 
-METHODS = {"book": book, "labels": labels, "menace": menace}
+METHODS = {
+    "book": book,
+    "labels": labels,
+    "imitate": imitation,
+    "policy-gradient": policy_gradient,
+    "value": value,
+    "menace": menace,
+}
 
 
 class _Parser(argparse.ArgumentParser):

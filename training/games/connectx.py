@@ -44,6 +44,17 @@ def drop(stones, plies, done, winner, actions, which, inarow):
             done[game] = True
 
 
+def bitboards(boards: np.ndarray, geometry: Geometry) -> tuple[np.ndarray, np.ndarray]:
+    """(position, mask), (n,) int64 each, as ``connectx.position`` has them; the board must fit 64 bits.
+
+    Args:
+        boards: (n, rows, columns) int8, +1 the mover's stones, -1 the other side's.
+    """
+    rows, columns = np.indices((geometry.rows, geometry.columns))
+    bits = np.int64(1) << (columns * geometry.stride + geometry.rows - 1 - rows)
+    return ((boards == 1) * bits).sum((1, 2)), ((boards != 0) * bits).sum((1, 2))
+
+
 class ConnectX(Games):
     """n games on the board of a geometry, of whatever size."""
 
@@ -61,9 +72,5 @@ class ConnectX(Games):
         drop(self.stones, self.plies, self.done, self.winner, actions, which, self.geometry.inarow)
 
     def bitboards(self, which: np.ndarray | slice = slice(None)) -> tuple[np.ndarray, np.ndarray]:
-        """(position, mask), (n,) int64 each, as ``connectx.position`` has them; the board must fit 64 bits."""
-        geometry = self.geometry
-        rows, columns = np.indices((geometry.rows, geometry.columns))
-        bits = np.int64(1) << (columns * geometry.stride + geometry.rows - 1 - rows)
-        boards = self.boards(which)
-        return ((boards == 1) * bits).sum((1, 2)), ((boards != 0) * bits).sum((1, 2))
+        """The chosen games as ``bitboards`` gives them."""
+        return bitboards(self.boards(which), self.geometry)
