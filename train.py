@@ -5,6 +5,7 @@ python train.py labels        a million positions with the exact score of every 
 python train.py imitate       the strong policy agent: a policy net that imitates a look-ahead
 python train.py policy-gradient   a policy net by REINFORCE against the strong policy agent
 python train.py value         a value net from the games of policy-gradient
+python train.py actor-critic  one network with policy and value heads, on tic-tac-toe or ConnectX; resumable
 python train.py menace        boxes and beads on Nim or another small game, compared with exact values; resumable
 python train.py book --help   its options
 """
@@ -12,7 +13,7 @@ python train.py book --help   its options
 import argparse
 import sys
 
-from training import book, imitation, labels, menace, policy_gradient, value
+from training import actor_critic, book, imitation, labels, menace, policy_gradient, value
 from training.options import add_options, config_from
 
 METHODS = {
@@ -21,6 +22,7 @@ METHODS = {
     "imitate": imitation,
     "policy-gradient": policy_gradient,
     "value": value,
+    "actor-critic": actor_critic,
     "menace": menace,
 }
 
