@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 AGENT ?= perfect
 
-.PHONY: submission test check benchmark clean
+.PHONY: submission test check benchmark train-smoke clean
 
 submission: $(VENV)/.installed  ## build and check submissions/submission.py (AGENT=name for another agent)
 	$(BIN)/python build_submission.py $(AGENT) -o submissions/submission.py
@@ -19,6 +19,16 @@ check: $(VENV)/.installed-dev  ## lint and types only
 
 benchmark: $(VENV)/.installed-dev  ## nodes a second and depth of minimax
 	$(BIN)/python -m benchmarks.search
+
+SMOKE := runs/smoke
+train-smoke: $(VENV)/.installed  ## each method of train.py for a short time from nothing, into runs/smoke
+	rm -rf $(SMOKE)
+	$(BIN)/python train.py imitate --games 2000 --steps 500 --folder $(SMOKE)/imitate --output $(SMOKE)/weights/strong_policy.bin
+	$(BIN)/python train.py policy-gradient --games 12000 --opponent $(SMOKE)/weights/strong_policy.bin --folder $(SMOKE)/policy-gradient --output $(SMOKE)/weights/policy_gradient.bin
+	$(BIN)/python train.py value --steps 500 --opponent $(SMOKE)/weights/strong_policy.bin --games $(SMOKE)/policy-gradient/games.bin --folder $(SMOKE)/value --output $(SMOKE)/weights/value_greedy.bin
+	$(BIN)/python train.py ppo --steps 128000 --folder $(SMOKE)/ppo --output $(SMOKE)/weights/ppo.bin
+	$(BIN)/python train.py actor-critic --games 24000 --folder $(SMOKE)/actor-critic --output $(SMOKE)/weights/actor_critic.bin
+	$(BIN)/python train.py menace --games 2000 --test-games 1000 --output $(SMOKE)/menace
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

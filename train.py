@@ -2,28 +2,32 @@
 
 python train.py book          the opening book of the agent perfect, by our own solver; resumable
 python train.py labels        a million positions with the exact score of every move, for the networks; resumable
+python train.py distill       the policy and value network, from those labels; resumable
 python train.py imitate       the strong policy agent: a policy net that imitates a look-ahead
 python train.py policy-gradient   a policy net by REINFORCE against the strong policy agent
 python train.py value         a value net from the games of policy-gradient
 python train.py actor-critic  one network with policy and value heads, on tic-tac-toe or ConnectX; resumable
 python train.py menace        boxes and beads on Nim or another small game, compared with exact values; resumable
+python train.py ppo           a policy by proximal policy optimisation, by stable-baselines3; resumable
 python train.py book --help   its options
 """
 
 import argparse
 import sys
 
-from training import actor_critic, book, imitation, labels, menace, policy_gradient, value
+from training import actor_critic, book, distill, imitation, labels, menace, policy_gradient, ppo, value
 from training.options import add_options, config_from
 
 METHODS = {
     "book": book,
     "labels": labels,
+    "distill": distill,
     "imitate": imitation,
     "policy-gradient": policy_gradient,
     "value": value,
     "actor-critic": actor_critic,
     "menace": menace,
+    "ppo": ppo,
 }
 
 

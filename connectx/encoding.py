@@ -29,8 +29,24 @@ def facts(position: np.ndarray, mask: np.ndarray, geometry: Geometry) -> list[np
     return [position, opponent, *spots, open_cells(mask, geometry), first]
 
 
+def tactics(position: np.ndarray, mask: np.ndarray, geometry: Geometry) -> list[np.ndarray]:
+    """Stones, the spots of either side, and the playable cells that win, that have to be blocked, that give up a spot.
+
+    A cell gives up a spot where the one above it is a spot: of the opponent, who may then take it, or of the mover, for
+    the opponent to block.
+    """
+    opponent = position ^ mask
+    spots = [winning_spots(side, mask, geometry) for side in (position, opponent)]
+    cells = open_cells(mask, geometry)
+    return [position, opponent, *spots, *(cells & side for side in spots), *(cells & (side >> 1) for side in spots)]
+
+
 Bits = Callable[[np.ndarray, np.ndarray, Geometry], list[np.ndarray]]
-ENCODINGS: dict[str, tuple[int, Bits]] = {"stones-1": (2, stones), "facts-1": (6, facts)}  # planes, their bits
+ENCODINGS: dict[str, tuple[int, Bits]] = {  # planes, their bits
+    "stones-1": (2, stones),
+    "facts-1": (6, facts),
+    "tactics-1": (8, tactics),
+}
 
 
 def planes_of(encoding: str) -> int:
@@ -44,22 +60,31 @@ def planes_of(encoding: str) -> int:
     return ENCODINGS[encoding][0]
 
 
-def encode_many(positions: np.ndarray, masks: np.ndarray, geometry: Geometry, encoding: str) -> np.ndarray:
-    """The planes of n positions, given as two (n,) int64: (n, planes, rows, columns) uint8.
+def bits_of(positions: np.ndarray, masks: np.ndarray, geometry: Geometry, encoding: str) -> np.ndarray:
+    """The planes of n positions as bitboards, for positions and masks given as two (n,) int64: (n, planes) int64.
 
     Raises:
         ValueError: the encoding is unknown, or the geometry does not fit a word.
     """
     if not geometry.fits_word:
         raise ValueError(f"a board of {geometry[:3]} (rows, columns, inarow) does not fit a 64-bit word")
-    count = planes_of(encoding)
-    bits = np.stack(ENCODINGS[encoding][1](positions, masks, geometry), 1).astype("<i8")
-    cells = np.unpackbits(bits.view(np.uint8).reshape(-1, count, 8), axis=2, bitorder="little")
-    cells = cells[:, :, : geometry.columns * geometry.stride].reshape(-1, count, geometry.columns, geometry.stride)
+    planes_of(encoding)
+    return np.stack(ENCODINGS[encoding][1](positions, masks, geometry), 1).astype(np.int64)
+
+
+def unpack_planes(bits: np.ndarray, geometry: Geometry) -> np.ndarray:
+    """Bitboards, (n, planes) int64, cell by cell: (n, planes, rows, columns) uint8 of 0 and 1."""
+    cells = np.unpackbits(bits.astype("<i8").view(np.uint8).reshape(*bits.shape, 8), axis=2, bitorder="little")
+    cells = cells[:, :, : geometry.columns * geometry.stride].reshape(*bits.shape, geometry.columns, geometry.stride)
     return np.ascontiguousarray(cells[:, :, :, : geometry.rows].transpose(0, 1, 3, 2))
 
 
+def encode_many(positions: np.ndarray, masks: np.ndarray, geometry: Geometry, encoding: str) -> np.ndarray:
+    """The planes of n positions, given as two (n,) int64: (n, planes, rows, columns) uint8. Raises as ``bits_of``."""
+    return unpack_planes(bits_of(positions, masks, geometry, encoding), geometry)
+
+
 def encode(position: Position, encoding: str) -> np.ndarray:
-    """The planes of one position: (1, planes, rows, columns) uint8. Raises as ``encode_many``."""
+    """The planes of one position: (1, planes, rows, columns) uint8. Raises as ``bits_of``."""
     stones_and_mask = np.array([position.position], np.int64), np.array([position.mask], np.int64)
     return encode_many(*stones_and_mask, position.geometry, encoding)

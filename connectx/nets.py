@@ -5,6 +5,7 @@ form, which training uses, is ``connectx.torch_nets.Network``; the numpy form he
 milliseconds, and computes the same within 1e-5.
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from math import prod
 from typing import Any
@@ -184,6 +185,12 @@ def flatten(x: np.ndarray) -> np.ndarray:
     return x if x.ndim == 2 else x.transpose(0, 2, 1).reshape(len(x), -1)
 
 
-def masked_argmax(logits: np.ndarray, position: Position) -> int:
+def masked_argmax(logits: Sequence[float] | np.ndarray, position: Position) -> int:
     """The legal column with the largest logit."""
     return max(position.legal_columns(), key=lambda column: logits[column])
+
+
+def expected_result(value_logits: np.ndarray) -> np.ndarray:
+    """(n,) float: the chance of a win less that of a loss for the side to move, of a value head's (n, 3) logits."""
+    chances = np.exp(value_logits - value_logits.max(axis=1, keepdims=True))
+    return (chances[:, 2] - chances[:, 0]) / chances.sum(axis=1)

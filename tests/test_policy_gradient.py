@@ -10,8 +10,9 @@ import pytest
 import torch
 
 import train
+from benchmarks import learners
 from connectx.geometry import STANDARD
-from connectx.nets import PlainNetwork
+from connectx.nets import PlainNetwork, expected_result
 from connectx.position import Position
 from connectx.weights import pack, unpack
 from tests.oracle import board_after
@@ -22,7 +23,6 @@ from training.networks import (
     DRAW,
     LOSS,
     WIN,
-    expected_result,
     logits_of,
     planes_of_boards,
     small_network,
@@ -150,16 +150,26 @@ def test_value_player_is_greedy():
         games.play(random_player(rng)(games, np.arange(30)))
         games.reset(np.flatnonzero(games.done))
     which = np.array([3, 7, 11])
-    actions = value_player(judge)(games, which)
+    actions = value_player(judge, rules=False)(games, which)
     for game, action in zip(which, actions, strict=True):
         worth = {}
         for column in np.flatnonzero(games.legal()[game]):
             child = games.take(np.array([game]))
             child.play(np.array([column]))
             chances = np.exp(judge(child.boards())[0])
-            worth[column] = (chances[2] - chances[0]) / chances.sum()
+            worth[column] = (chances[0] - chances[2]) / chances.sum()
         assert worth[action] == pytest.approx(max(worth.values()))
-    assert expected_result(np.array([[9.0, 0, -9], [0, 0, 0]])).tolist() == pytest.approx([1, 0], abs=1e-3)
+    assert expected_result(np.array([[-9.0, 0, 9], [0, 0, 0]])).tolist() == pytest.approx([1, 0], abs=1e-3)
+
+
+def test_value_player_takes_wins_by_the_rules():
+    """Whatever the judge says, unless the rules are left to it."""
+    games = ConnectX(1, STANDARD)
+    for column in (0, 6, 0, 6, 0, 6):
+        games.play(np.array([column]))
+    blind = lambda boards: np.zeros((len(boards), 3)) + [0, 0, 9] * (boards[:, 2, 0] != 0)[:, None]  # noqa: E731
+    assert value_player(blind)(games, np.array([0])).tolist() == [0]
+    assert value_player(blind, rules=False)(games, np.array([0])).tolist() != [0]
 
 
 def batch_of_examples(count: int = 64) -> Examples:
@@ -301,3 +311,26 @@ def test_policy_gradient_learns(road, tmp_path):
     run = policy_gradient.train(config)
     first, last = (float(np.concatenate(part).mean()) for part in (run.results[:10], run.results[-10:]))
     assert last > first + 0.3
+
+
+def test_the_table_of_learners():
+    """Mean and range of each figure over the seeds, one line a figure, the source and seconds on the first."""
+    seeds = [([0.9, 100.0, 0.85], 10.0), ([0.92, 300.0, 0.87], 30.0)]
+    lines = learners.table({"policy-gradient": seeds})
+    assert len(lines) == 2 + 3
+    assert lines[2].startswith("| policy gradient, Connect Four |") and lines[3].startswith("|  |")
+    assert "0.91 (0.90 to 0.92)" in lines[2] and "20 (10 to 30)" in lines[2]
+    assert "200 (100 to 300)" in lines[3] and "0.860 (0.850 to 0.870)" in lines[4]
+
+
+def test_what_is_measured_is_not_measured_again(tmp_path, monkeypatch):
+    asked = []
+
+    def measure(seed, folder):
+        asked.append(seed)
+        return [1.0, 2.0, 3.0], 4.0
+
+    learner = learners.LEARNERS["policy-gradient"]._replace(measure=measure)
+    monkeypatch.setitem(learners.LEARNERS, "policy-gradient", learner)
+    first = learners.measured("policy-gradient", 7, tmp_path)
+    assert learners.measured("policy-gradient", 7, tmp_path) == first == ([1.0, 2.0, 3.0], 4.0) and asked == [7]

@@ -35,14 +35,14 @@ RECIPE = 1  # changes whenever the positions of a seed do
 FULL = -128  # the score of a column that takes no stone
 RANDOM_PLAY, NEAR_PERFECT_PLAY, BOOK = range(3)  # origins
 # Positions of each ply in a million, as what they cost allows.
-MIX = dict(enumerate([500, 700, 1000, 1500, 3000, 4500, 7000, 12_000, 22_000, 32_000], 8))
-MIX |= dict.fromkeys(range(18, 34), 44_000) | dict.fromkeys(range(34, 41), 17_000)
+MIX = dict(enumerate([60, 90, 150, 250, 500, 1000, 2000, 4000, 8000, 16_000], 8))
+MIX |= dict.fromkeys(range(18, 34), 52_000) | dict.fromkeys(range(34, 41), 20_000)
 LARGEST_ERROR_SHARE = 0.4  # of the moves of a near-perfect game; the least is none
 DEPTH = 3  # plies that near-perfect play looks ahead
 EXACT_FROM = 22  # from this ply on its moves are the solver's
 WON = 30_000
 TRAINING, VALIDATION, TEST = range(3)  # splits
-HELD_OUT = {False: 64, True: 16}  # one in so many is for validation, and one for test; more where few plies are played
+HELD_OUT = {False: 64, True: 10}  # one in so many is for validation, and one for test; more where few plies are played
 EARLY = 18  # plies below are "few"
 SPLIT_FACTOR = 0x9E3779B97F4A7C15  # odd: 2^64 over the golden ratio, which spreads keys well (Knuth)
 
@@ -80,7 +80,33 @@ class Labels(NamedTuple):
 
     @property
     def plies(self) -> np.ndarray:
+        """(n,) stones on the board."""
         return np.bitwise_count(self.masks)
+
+    @property
+    def values(self) -> np.ndarray:
+        """(n,) int8, the exact score of each position: that of its best moves."""
+        return self.scores.max(1)
+
+    @property
+    def legal(self) -> np.ndarray:
+        """(n, columns) bool."""
+        return self.scores != FULL
+
+    @property
+    def kept(self) -> np.ndarray:
+        """(n, columns) bool: the moves that keep the result, win, draw or loss."""
+        return self.legal & (np.sign(self.scores) == np.sign(self.values)[:, None])
+
+    @property
+    def perfect(self) -> np.ndarray:
+        """(n, columns) bool: the moves of the best score, the quickest wins or slowest losses."""
+        return self.scores == self.values[:, None]
+
+    @property
+    def decisive(self) -> np.ndarray:
+        """(n,) bool: where not all legal moves keep the result."""
+        return (self.legal & ~self.kept).any(1)
 
 
 @jitable

@@ -138,6 +138,7 @@ class Stable:
         self.tree, self.config = tree, config
         self.path = config.output / f"{config.game}.bin"
         self.pairs = [Pair(tree, config, index) for index in range(len(PAIRS))]
+        self.seconds = 0.0  # of training, over all runs
         if self.path.exists():
             self._resume()
 
@@ -150,8 +151,10 @@ class Stable:
                 saved = time.monotonic()
                 while pair.played < self.config.games:
                     count = min(CHUNK - pair.played % CHUNK, self.config.games - pair.played)
+                    started = time.perf_counter()
                     for _ in range(count):
                         pair.learn(children, rewards, self.config)
+                    self.seconds += time.perf_counter() - started
                     bar.update(count)
                     if pair.played == self.config.games or time.monotonic() > saved + SAVE_SECONDS:
                         self.save()
@@ -178,7 +181,8 @@ class Stable:
                 arrays[f"{index}/{seat}/visits"] = np.array(player.visits, np.int64)
             arrays[f"{index}/curve"] = np.array(pair.first_wins, np.int64)
             states.append({"played": pair.played, "random": pair.random.getstate()})
-        write_atomically(self.path, pack(arrays, {"settings": self.config.what_counts(), "pairs": states}))
+        meta = {"settings": self.config.what_counts(), "pairs": states, "seconds": self.seconds}
+        write_atomically(self.path, pack(arrays, meta))
 
     def _resume(self) -> None:
         arrays, meta = unpack(self.path.read_bytes())
@@ -187,6 +191,7 @@ class Stable:
                 f"{self.path} has the settings {json.dumps(meta and meta.get('settings'))}, not the"
                 f" {json.dumps(self.config.what_counts())} that are asked for; delete it, or give another --output"
             )
+        self.seconds = meta["seconds"]
         for index, (pair, state) in enumerate(zip(self.pairs, meta["pairs"], strict=True)):
             for seat, player in zip(SEATS, pair.players, strict=True):
                 player.beads = arrays[f"{index}/{seat}/beads"].tolist()

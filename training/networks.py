@@ -6,14 +6,14 @@ from torch import Tensor
 
 from connectx.encoding import encode_many
 from connectx.geometry import STANDARD, Geometry
-from connectx.nets import Architecture
+from connectx.nets import Architecture, expected_result
 from connectx.torch_nets import Network
-from training.games import Games
+from training.games import NOBODY, Games
 from training.games.connectx import bitboards
 from training.selfplay import Logits, Player
 
 ENCODING = "facts-1"
-WIN, DRAW, LOSS = range(3)  # classes of a value head, for the side to move
+LOSS, DRAW, WIN = range(3)  # classes of a value head, for the side to move
 
 
 def small_network(head: str, size: int, channels: int, hidden: int, seed: int) -> Network:
@@ -38,19 +38,21 @@ def logits_of(network: Network, head: str = "policy") -> Logits:
     return logits
 
 
-def expected_result(value_logits: np.ndarray) -> np.ndarray:
-    """(n,) float: chance of a win less chance of a loss for the side to move, of (n, 3) logits of a value head."""
-    chances = np.exp(value_logits - value_logits.max(axis=1, keepdims=True))
-    return (chances[:, WIN] - chances[:, LOSS]) / chances.sum(axis=1)
+def value_player(logits: Logits, rules: bool = True) -> Player:
+    """Greedy one-ply: the move whose resulting position the value net judges worst for the other side.
 
-
-def value_player(logits: Logits) -> Player:
-    """Greedy one-ply: the move whose resulting position the value net judges worst for the other side."""
+    Args:
+        logits: of the value head.
+        rules: whether the rules judge games that the move ends; the net judges them as any other if not.
+    """
 
     def player(games: Games, which: np.ndarray) -> np.ndarray:
         children, parents, actions = games.take(which).children()
-        worth = np.full((len(which), games.actions), -np.inf)
-        worth[parents, actions] = -expected_result(logits(children.boards()))
-        return worth.argmax(axis=1)
+        worth = -expected_result(logits(children.boards()))
+        if rules:
+            worth = np.where(children.done, np.where(children.winner != NOBODY, 2.0, 0.0), worth)
+        table = np.full((len(which), games.actions), -np.inf)
+        table[parents, actions] = worth
+        return table.argmax(axis=1)
 
     return player

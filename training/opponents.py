@@ -18,6 +18,7 @@ from connectx.clock import Budget
 from connectx.geometry import Geometry
 from connectx.position import Position
 from connectx.search import Searcher
+from training.games import Games
 from training.games.connectx import ConnectX
 from training.selfplay import Player, random_player
 
@@ -28,7 +29,9 @@ SECONDS = 0.05
 class Record(dict):
     """An observation or a configuration: entries can be read as items and as attributes, as Kaggle's can."""
 
-    __getattr__ = dict.__getitem__
+    def __init__(self, **entries: Any):
+        super().__init__(entries)
+        self.__dict__ = self
 
 
 class AgentPlayer:
@@ -36,13 +39,13 @@ class AgentPlayer:
 
     def __init__(self, agent: Callable[[Any, Any], int], geometry: Geometry):
         sizes = {"rows": geometry.rows, "columns": geometry.columns, "inarow": geometry.inarow}
-        self._config = Record(sizes, actTimeout=SECONDS, timeout=SECONDS, episodeSteps=1000, runTimeout=1200)
+        self._config = Record(**sizes, actTimeout=SECONDS, timeout=SECONDS, episodeSteps=1000, runTimeout=1200)
         self._agent = agent
 
-    def __call__(self, games: ConnectX, which: np.ndarray) -> np.ndarray:
+    def __call__(self, games: Games, which: np.ndarray) -> np.ndarray:
         return np.array([self._agent(self._observe(games, game), self._config) for game in which], np.int64)
 
-    def _observe(self, games: ConnectX, game: int) -> Record:
+    def _observe(self, games: Games, game: int) -> Record:
         board = np.where(games.stones[game] < 0, 2, games.stones[game]).ravel().tolist()
         ply = int(games.plies[game])
         return Record(board=board, mark=1 + ply % 2, step=ply, remainingOverageTime=0.0)
@@ -54,7 +57,8 @@ class FixedDepth:
     def __init__(self, depth: int, geometry: Geometry):
         self._depth, self._searcher = depth, Searcher(geometry, buckets=1 << 12)
 
-    def __call__(self, games: ConnectX, which: np.ndarray) -> np.ndarray:
+    def __call__(self, games: Games, which: np.ndarray) -> np.ndarray:
+        assert isinstance(games, ConnectX)
         positions = zip(*games.bitboards(which), strict=True)
         states = [Position(int(position), int(mask), games.geometry) for position, mask in positions]
         return np.array([self._column(state) for state in states], np.int64)
@@ -68,7 +72,7 @@ def erring(player: Player, percent: float, rng: np.random.Generator) -> Player:
     """The player, but for random legal columns in ``percent`` of all moves."""
     at_random = random_player(rng)
 
-    def choose(games: ConnectX, which: np.ndarray) -> np.ndarray:
+    def choose(games: Games, which: np.ndarray) -> np.ndarray:
         columns = at_random(games, which)
         sound = np.flatnonzero(100 * rng.random(len(which)) >= percent)
         if len(sound):

@@ -10,6 +10,7 @@ an update are played side by side. Two options tame its variance and are ours: a
 baseline, and a bonus on the policy's entropy. Every game is kept: ``train.py value`` learns from them.
 """
 
+import hashlib
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -133,13 +134,15 @@ class Run:
         self.rng = np.random.default_rng(config.seed)
         self.network = small_network("policy", STANDARD.columns, config.channels, config.hidden, config.seed)
         self.optimizer = torch.optim.Adam(self.network.parameters(), config.learning_rate)
-        opponent = Network.from_bytes(config.opponent.read_bytes())
+        opponent_bytes = config.opponent.read_bytes()
+        opponent = Network.from_bytes(opponent_bytes)
         self.learner = Learner(logits_of(self.network), self.rng)
         self.players = (self.learner, sampling_player(logits_of(opponent), self.rng))
         self.moves: list[np.ndarray] = []  # (batch, cells) int8 of each batch
         self.results: list[np.ndarray] = []  # (batch,) int8, seen by the learner
         self.baseline, self.illegal, self.seconds = 0.0, 0.0, 0.0
         self.settings = checkpoint.settings_of(config, may_change=("games",))
+        self.settings["opponent"] = hashlib.sha256(opponent_bytes).hexdigest()
         self._resume()
 
     @property

@@ -5,8 +5,10 @@ game's result. As in the Connect Four chapter of the book that the method comes 
 the move after which it judges the other side to stand worst.
 """
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -68,26 +70,37 @@ def examples(moves: np.ndarray) -> Examples:
         movers.append(games.mover[which])
         owners.append(which)
     results = games.winner[np.concatenate(owners)] * np.concatenate(movers)
-    return Examples(np.concatenate(boards), DRAW - results.astype(np.int64))
+    return Examples(np.concatenate(boards), DRAW + results.astype(np.int64))
 
 
-def match(network: Network, opponent: Network, games: int, rng: np.random.Generator) -> tuple[int, int, int]:
+def match(
+    network: Network, opponent: Network, games: int, rng: np.random.Generator, rules: bool = True
+) -> tuple[int, int, int]:
     """(wins, draws, losses) of the greedy value agent against a policy that draws its moves from its softmax; seats
-    change every 10 games."""
-    players = (value_player(logits_of(network, "value")), sampling_player(logits_of(opponent), rng))
+    change every 10 games. ``rules`` is that of ``value_player``."""
+    players = (value_player(logits_of(network, "value"), rules), sampling_player(logits_of(opponent), rng))
     outcomes = play_games(ConnectX(games, STANDARD), players, alternating(games, BLOCK)).outcomes()
     return int((outcomes > 0).sum()), int((outcomes == 0).sum()), int((outcomes < 0).sum())
 
 
-def train(config: Config) -> tuple[int, int, int]:
-    """Trains the network, writes it, and plays the match; resumes where a checkpoint is. Returns the match's result."""
+class Trained(NamedTuple):
+    """What ``train`` made and measured."""
+
+    network: Network
+    result: tuple[int, int, int]  # wins, draws, losses against the strong policy agent
+    seconds: float  # of the updates
+
+
+def train(config: Config) -> Trained:
+    """Trains the network, writes it, and plays the match; resumes where a checkpoint is."""
     torch.set_num_threads(1)
     opponent = Network.from_bytes(config.opponent.read_bytes())
     moves = read_games(config.games)
     training, test = (examples(moves[part]) for part in split(len(moves)))
     network = small_network("value", 3, config.channels, config.hidden, config.seed)
     schedule = Schedule(config.steps, config.batch, config.learning_rate)
-    settings = checkpoint.settings_of(config, may_change=("match_games",)) | {"examples": len(training.boards)}
+    settings = checkpoint.settings_of(config, may_change=("match_games",))
+    settings["games"] = hashlib.sha256(moves.tobytes()).hexdigest()
     fit = Fit(network, training, test, schedule, lambda classes: classes, config.folder, settings)
     fit.run("share of results foreseen")
     result = match(network, opponent, config.match_games, np.random.default_rng(config.seed))
@@ -95,4 +108,4 @@ def train(config: Config) -> tuple[int, int, int]:
     publish(config.output, network.to_bytes(), command_of("value", config), facts)
     print(f"foresees {fit.accuracies[-1][1]:.1%} of results; v the strong policy agent {result[0]} wins, "
           f"{result[1]} draws, {result[2]} losses; {config.output}")  # fmt: skip
-    return result
+    return Trained(network, result, fit.seconds)

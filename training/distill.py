@@ -1,0 +1,329 @@
+"""Trains the policy and value network on exact labels: the strongest teacher. Checkpoints, resumable, on the CPU.
+
+Targets of a position with the exact score of every move:
+
+- policy: the probability given to all moves that keep the result, and that given to all perfect ones (quickest win,
+  slowest loss), each by its logarithm. No move among equals is preferred.
+- value: win, draw or loss, three classes. distance: plies to the end of perfect play, as a share of the board's cells.
+- results: win, draw or loss of each move. It only helps to train, and like distance is not published.
+
+Half of the batches are mirrored. The learning rate warms up and falls as a cosine (Loshchilov and Hutter 2017), the
+optimizer is AdamW (2019), and what is measured and published is the exponential average of the weights.
+"""
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import matplotlib
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+from tqdm import tqdm
+
+from connectx.choice import plies_to_end
+from connectx.encoding import bits_of, unpack_planes
+from connectx.geometry import STANDARD
+from connectx.nets import Architecture
+from connectx.torch_nets import Network
+from training.labels import TEST, TRAINING, VALIDATION, Labels, read_labels, splits_of
+from training.manifest import publish, write_atomically
+from training.options import option
+
+HEADS = (("policy", 7), ("value", 3), ("distance", 1), ("results", 21))
+PUBLISHED = ("policy", "value")
+WARM_UP = 0.03  # of the samples
+AVERAGED = 1000  # steps that the average of the weights reaches back
+SHARES = {"kept": 1.0, "perfect": 0.5, "value": 0.5, "distance": 0.5, "results": 0.5}  # of the parts of the loss
+NEVER = -1e9  # the logit of a move that cannot be played
+
+
+@dataclass
+class Config:
+    """What ``train.py distill`` can be told."""
+
+    labels: Path = option(Path("data/labels"), "folder that train.py labels has made")
+    encoding: str = option("facts-1", "of the positions, by name and version")
+    layers: str = option("dense:640,dense:256,dense:64", "kind:width of each layer")
+    samples: int = option(30_000_000, "positions to train on, counting repetitions")
+    batch: int = option(512, "positions in a step")
+    learning_rate: float = option(0.002, "its largest value")
+    weight_decay: float = option(1e-4, "of AdamW")
+    seed: int = option(1, "of the first weights and of the order of the positions")
+    threads: int = option(1, "of torch")
+    report_every: int = option(500_000, "positions between two measurements on validation positions")
+    run: Path = option(Path("runs/distill"), "folder of checkpoint, log and curves")
+    output: Path = option(Path("agents/weights/net.bin"), "the network")
+
+    def __post_init__(self) -> None:
+        if min(self.samples, self.batch, self.threads, self.report_every) < 1:
+            raise ValueError(f"samples, batch, threads and report_every should be at least 1: {self}")
+        self.architecture()
+
+    def architecture(self) -> Architecture:
+        return Architecture(self.encoding, parse_layers(self.layers), HEADS, STANDARD[:3])
+
+    @property
+    def steps(self) -> int:
+        return max(1, self.samples // self.batch)
+
+
+def parse_layers(text: str) -> tuple[tuple[str, int], ...]:
+    """Layers from "conv:32,dense:64". Raises ValueError if they are none."""
+    try:
+        pairs = [part.split(":") for part in text.split(",") if part]
+        return tuple((kind, int(width)) for kind, width in pairs)
+    except ValueError:
+        raise ValueError(f"layers should look like conv:32,dense:64, not {text!r}") from None
+
+
+class Targets(NamedTuple):
+    """What a network should say of n positions."""
+
+    kept: Tensor  # (n, columns) bool
+    perfect: Tensor  # (n, columns) bool
+    legal: Tensor  # (n, columns) bool
+    value: Tensor  # (n,) int64: 0 loss, 1 draw, 2 win
+    distance: Tensor  # (n,) float32
+    results: Tensor  # (n, columns) int64, as value, of each move
+
+    def take(self, rows: np.ndarray, mirrored: bool) -> "Targets":
+        taken = [part[rows] for part in self]
+        return Targets._make(part.flip(1) if mirrored and part.ndim > 1 else part for part in taken)
+
+
+def targets_of(labels: Labels) -> Targets:
+    cells = STANDARD.cells
+    table = np.array([[plies_to_end(s, ply, cells) for s in range(-cells, cells + 1)] for ply in range(cells)])
+    distance = table[labels.plies, labels.values.astype(int) + cells] / cells
+    moves = [torch.from_numpy(moves) for moves in (labels.kept, labels.perfect, labels.legal)]
+    value, results = (torch.from_numpy(classes(scores)) for scores in (labels.values, labels.scores))
+    return Targets(*moves, value, torch.from_numpy(distance).float(), results)
+
+
+def classes(scores: np.ndarray) -> np.ndarray:
+    """0 loss, 1 draw, 2 win, int64, for each score."""
+    return np.sign(scores).astype(np.int64) + 1
+
+
+class Examples(NamedTuple):
+    """Labelled positions, ready for a network."""
+
+    labels: Labels
+    bits: np.ndarray  # (n, planes) int64
+    targets: Targets
+
+    @classmethod
+    def of(cls, labels: Labels, encoding: str) -> "Examples":
+        bits = bits_of(labels.positions, labels.masks, STANDARD, encoding)
+        return cls(labels, bits, targets_of(labels))
+
+    def batch(self, rows: np.ndarray, mirrored: bool = False) -> tuple[Tensor, Targets]:
+        planes = torch.from_numpy(unpack_planes(self.bits[rows], STANDARD)).float()
+        return planes.flip(3) if mirrored else planes, self.targets.take(rows, mirrored)
+
+
+def losses(outputs: dict[str, Tensor], targets: Targets) -> dict[str, Tensor]:
+    """The mean loss of each part, by name."""
+    policy = torch.log_softmax(outputs["policy"].masked_fill(~targets.legal, NEVER), 1)
+    results = outputs["results"].unflatten(1, (-1, 3))[targets.legal]
+    return {
+        "kept": -torch.logsumexp(policy.masked_fill(~targets.kept, NEVER), 1).mean(),
+        "perfect": -torch.logsumexp(policy.masked_fill(~targets.perfect, NEVER), 1).mean(),
+        "value": functional.cross_entropy(outputs["value"], targets.value),
+        "distance": functional.mse_loss(outputs["distance"][:, 0], targets.distance),
+        "results": functional.cross_entropy(results, targets.results[targets.legal]),
+    }
+
+
+def total(parts: dict[str, Tensor]) -> Tensor:
+    return torch.stack([SHARES[name] * part for name, part in parts.items()]).sum()
+
+
+@torch.inference_mode()
+def outputs_for(network: torch.nn.Module, examples: Examples, size: int = 1000) -> dict[str, Tensor]:
+    """The network's outputs for all examples."""
+    starts = range(0, len(examples.labels), size)
+    parts = [network(examples.batch(np.arange(s, min(s + size, len(examples.labels))))[0]) for s in starts]
+    return {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
+
+
+def measure(network: torch.nn.Module, examples: Examples) -> dict[str, float]:
+    """Shares of moves that keep the result (of all, of decisive positions), of perfect ones, of right values; loss."""
+    outputs, labels = outputs_for(network, examples), examples.labels
+    columns = outputs["policy"].masked_fill(~examples.targets.legal, NEVER).argmax(1).numpy()
+    kept, perfect = (moves[np.arange(len(labels)), columns] for moves in (labels.kept, labels.perfect))
+    right = outputs["value"].argmax(1) == examples.targets.value
+    return {
+        "loss": float(total(losses(outputs, examples.targets))),
+        "kept": float(kept.mean()),
+        "kept_decisive": float(kept[labels.decisive].mean()),
+        "perfect": float(perfect.mean()),
+        "value": float(right.float().mean()),
+    }
+
+
+class Trainer:
+    """A network in training: everything that a checkpoint holds."""
+
+    def __init__(self, config: Config):
+        torch.manual_seed(config.seed)
+        self.config, self.step = config, 0
+        self.network, self.average = Network(config.architecture()), Network(config.architecture())
+        self.average.load_state_dict(self.network.state_dict())
+        self.optimizer = torch.optim.AdamW(self.network.parameters(), weight_decay=config.weight_decay)
+        self.log: list[dict[str, float]] = []
+
+    def learning_rate(self) -> float:
+        done = self.step / self.config.steps
+        return self.config.learning_rate * min(1.0, (done + 1e-4) / WARM_UP) * (1 + math.cos(math.pi * done)) / 2
+
+    def learn(self, planes: Tensor, targets: Targets) -> float:
+        """One step; its loss."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.learning_rate()
+        loss = total(losses(self.network(planes), targets))
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        self.step += 1
+        weight = 1 / min(AVERAGED, self.step + 1)
+        with torch.no_grad():
+            for mean, now in zip(self.average.parameters(), self.network.parameters(), strict=True):
+                mean.lerp_(now, weight)
+        return float(loss.detach())
+
+    def _identity(self) -> str:
+        """What a run must have in common with the one that it goes on with."""
+        fixed = {key: value for key, value in asdict(self.config).items() if key not in ("threads", "run", "output")}
+        return json.dumps(fixed, default=str, sort_keys=True)
+
+    def save(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        state = {
+            "config": self._identity(),
+            "step": self.step,
+            "log": json.dumps(self.log),
+            "network": self.network.state_dict(),
+            "average": self.average.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+        }
+        partial = path.with_name(path.name + ".partial")
+        torch.save(state, partial)
+        partial.replace(path)
+
+    def load(self, path: Path) -> None:
+        """Goes on from a checkpoint.
+
+        Raises:
+            ValueError: it is damaged, or of a run with other options.
+        """
+        try:
+            state = torch.load(path, weights_only=True)
+        except Exception as fault:  # torch raises what its unpickler and zip reader do
+            raise ValueError(f"{path} is no checkpoint: {fault!r:.200}") from None
+        if state["config"] != self._identity():
+            raise ValueError(f"{path} is of a run with {state['config']}, not {self._identity()}: choose another --run")
+        self.step, self.log = state["step"], json.loads(state["log"])
+        self.network.load_state_dict(state["network"])
+        self.average.load_state_dict(state["average"])
+        self.optimizer.load_state_dict(state["optimizer"])
+
+
+def batches(config: Config, count: int, step: int) -> Iterator[tuple[np.ndarray, bool]]:
+    """Rows and mirroring of each batch from a step on; each epoch is a permutation that its number decides."""
+    size = min(config.batch, count)
+    in_epoch = count // size
+    while True:
+        rng = np.random.default_rng((config.seed, step // in_epoch))
+        order, mirrored = rng.permutation(count), rng.random(in_epoch) < 0.5
+        for index in range(step % in_epoch, in_epoch):
+            yield order[index * size : (index + 1) * size], bool(mirrored[index])
+            step += 1
+
+
+def plot(log: list[dict[str, float]], path: Path) -> None:
+    """The curves of a run as a PNG: losses, and shares on validation positions."""
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 4))
+    samples = [entry["samples"] / 1e6 for entry in log]
+    for name in ("training_loss", "loss"):
+        left.plot(samples, [entry[name] for entry in log], label=name.replace("_", " "))
+    for name in ("kept", "kept_decisive", "perfect", "value"):
+        right.plot(samples, [100 * entry[name] for entry in log], label=name.replace("_", " "))
+    for axes, title in ((left, "loss"), (right, "% of validation positions")):
+        axes.set_title(title)
+        axes.set_xlabel("million positions")
+        axes.grid(alpha=0.3)
+        axes.legend()
+    figure.tight_layout()
+    partial = path.with_name(path.name + ".partial")
+    figure.savefig(partial, format="png", dpi=120)
+    partial.replace(path)
+    pyplot.close(figure)
+
+
+def examples_of(labels: Labels, split: int, encoding: str) -> Examples:
+    chosen = labels.take(np.flatnonzero(splits_of(labels.positions, labels.masks) == split))
+    if not len(chosen):
+        raise ValueError("too few labels: a split is empty")
+    return Examples.of(chosen, encoding)
+
+
+def run(trainer: Trainer, training: Examples, validation: Examples) -> None:
+    """Trains to the end, with a measurement, a checkpoint and the curves now and then."""
+    config, recent = trainer.config, []
+    config.run.mkdir(parents=True, exist_ok=True)
+    every = max(1, config.report_every // config.batch)
+    order = batches(config, len(training.labels), trainer.step)
+    with tqdm(total=config.steps, initial=trainer.step, desc="steps", mininterval=5) as bar:
+        while trainer.step < config.steps:
+            recent.append(trainer.learn(*training.batch(*next(order))))
+            bar.update()
+            if trainer.step % every == 0 or trainer.step == config.steps:
+                entry = {"samples": trainer.step * config.batch, "training_loss": float(np.mean(recent))}
+                trainer.log.append(entry | measure(trainer.average, validation))
+                recent.clear()
+                tqdm.write(json.dumps({key: round(value, 4) for key, value in trainer.log[-1].items()}))
+                trainer.save(config.run / "checkpoint.pt")
+                write_atomically(config.run / "log.json", json.dumps(trainer.log, indent=1).encode())
+                plot(trainer.log, config.run / "curves.png")
+
+
+def published(network: Network) -> Network:
+    """The network with the heads that agents use, its weights rounded as its file holds them."""
+    whole = network.architecture
+    heads = tuple(head for head in whole.heads if head[0] in PUBLISHED)
+    small = Network(Architecture(whole.encoding, whole.layers, heads, whole.shape))
+    small.load_state_dict({name: network.state_dict()[name] for name in small.state_dict()})
+    return Network.from_bytes(small.to_bytes())
+
+
+def command_of(config: Config) -> str:
+    """The command line that trains the same network again."""
+    plain, places = Config(), ("labels", "run", "output", "threads")
+    given = [(key, value) for key, value in vars(config).items() if value != getattr(plain, key) and key not in places]
+    return " ".join(["python train.py distill", *(f"--{key.replace('_', '-')} {value}" for key, value in given)])
+
+
+def train(config: Config) -> dict[str, Any]:
+    """Trains or goes on training, then writes the network with what it reaches on the test positions."""
+    torch.set_num_threads(config.threads)
+    trainer = Trainer(config)
+    checkpoint = config.run / "checkpoint.pt"
+    if checkpoint.exists():
+        trainer.load(checkpoint)
+    labels = read_labels(config.labels)
+    run(trainer, *(examples_of(labels, split, config.encoding) for split in (TRAINING, VALIDATION)))
+    network, test = trainer.average, examples_of(labels, TEST, config.encoding)
+    facts: dict[str, Any] = {"parameters": published(network).architecture.size, "test_positions": len(test.labels)}
+    facts |= {key: round(value, 4) for key, value in measure(network, test).items()}
+    publish(config.output, published(network).to_bytes(), command_of(config), facts)
+    print(json.dumps(facts))
+    return facts
