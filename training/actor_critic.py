@@ -228,11 +228,10 @@ class Run:
         self.optimizer = torch.optim.Adam(self.network.parameters(), config.learning_rate)
         self.opponent = opponent_of(config, self.network, self.rng)
         self.learner = Learner(policy_of(self.network), self.rng)
-        self.games, self.seconds = 0, 0.0
+        self.games, self.seconds = 0, 0.0  # of processor time: one thread works
         self.results: list[np.ndarray] = []  # int8, of the games against the sound opponent; an illegal try: -1
-        self.curve: list[
-            list[float]
-        ] = []  # games, mean result v sound, v erring, share of illegal tries, critic's error
+        # A row a batch: games; mean result v the sound and the erring opponent; share of illegal tries; value's error.
+        self.curve: list[list[float]] = []
         self.settings = checkpoint.settings_of(config)
         self._resume()
 
@@ -250,7 +249,7 @@ class Run:
 
     def step(self) -> None:
         """Plays a batch of games and learns from it."""
-        started = time.perf_counter()
+        started = time.process_time()
         config = self.config
         if isinstance(self.opponent, SelfPlay):
             self.opponent.choose()
@@ -269,7 +268,7 @@ class Run:
         self.curve.append([self.games, *means, error])
         if isinstance(self.opponent, SelfPlay) and len(self.curve) % 50 == 0:
             self.opponent.add()
-        self.seconds += time.perf_counter() - started
+        self.seconds += time.process_time() - started
 
     def learn(self, choices: Choices, results: np.ndarray) -> float:
         """One update; returns the critic's mean absolute error before it."""

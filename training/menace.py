@@ -138,7 +138,7 @@ class Stable:
         self.tree, self.config = tree, config
         self.path = config.output / f"{config.game}.bin"
         self.pairs = [Pair(tree, config, index) for index in range(len(PAIRS))]
-        self.seconds = 0.0  # of training, over all runs
+        self.seconds = 0.0  # of processor time in training, over all runs
         if self.path.exists():
             self._resume()
 
@@ -151,10 +151,10 @@ class Stable:
                 saved = time.monotonic()
                 while pair.played < self.config.games:
                     count = min(CHUNK - pair.played % CHUNK, self.config.games - pair.played)
-                    started = time.perf_counter()
+                    started = time.process_time()
                     for _ in range(count):
                         pair.learn(children, rewards, self.config)
-                    self.seconds += time.perf_counter() - started
+                    self.seconds += time.process_time() - started
                     bar.update(count)
                     if pair.played == self.config.games or time.monotonic() > saved + SAVE_SECONDS:
                         self.save()
