@@ -29,6 +29,8 @@ train-smoke: $(VENV)/.installed  ## each method of train.py for a short time fro
 	$(BIN)/python train.py ppo --steps 128000 --folder $(SMOKE)/ppo --output $(SMOKE)/weights/ppo.bin
 	$(BIN)/python train.py labels --positions 400 --shard 400 --output $(SMOKE)/labels
 	$(BIN)/python train.py distill --labels $(SMOKE)/labels --samples 100000 --report-every 20000 --layers dense:128 --run $(SMOKE)/distill --output $(SMOKE)/net.bin
+	$(BIN)/python train.py actor-critic --games 24000 --folder $(SMOKE)/actor-critic --output $(SMOKE)/weights/actor_critic.bin
+	$(BIN)/python train.py menace --games 2000 --test-games 1000 --output $(SMOKE)/menace
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -22,6 +22,8 @@ METHODS = {  # name: module of training, summary
     "imitate": ("imitation", "the strong policy agent: a policy net that imitates a look-ahead"),
     "policy-gradient": ("policy_gradient", "a policy net by REINFORCE against the strong policy agent"),
     "value": ("value", "a value net from the games of policy-gradient"),
+    "actor-critic": ("actor_critic", "one network with policy and value heads, on tic-tac-toe or ConnectX"),
+    "menace": ("menace", "boxes and beads on Nim or another small game, compared with exact values"),
     "ppo": ("ppo", "a policy by proximal policy optimisation, by stable-baselines3"),
 }
 

@@ -23,7 +23,7 @@ from connectx.nets import PlainNetwork, masked_argmax
 from connectx.position import Position
 from connectx.torch_nets import Network
 from evaluate import get_win_percentages
-from training import policy_gradient, ppo, value
+from training import actor_critic, menace, policy_gradient, ppo, value
 from training.games.connectx import ConnectX
 from training.manifest import write_atomically
 from training.networks import logits_of
@@ -110,7 +110,49 @@ def measure_ppo(seed: int, folder: Path) -> tuple[list[float], float]:
     return [percent_won(trained.newest, name, seed) for name in ("random", "negamax")], trained.seconds
 
 
+def measure_actor_critic(seed: int, folder: Path) -> tuple[list[float], float]:
+    """Tic-tac-toe: running reward v minimax, then wins and losses of 100 games in each seat v the three-step agent."""
+    place = folder / "actor-critic"
+    run = actor_critic.train(actor_critic.Config(seed=seed, folder=place, output=place / "network.bin"))
+    seats = actor_critic.against_lookahead(run)
+    return [run.running_reward, *(float(seat[index]) for seat in seats for index in (0, 2))], run.seconds
+
+
+def measure_menace(seed: int, folder: Path) -> tuple[list[float], float]:
+    """Nim: the first player's wins in per cent, of 10,000 games each, for the pairs that tell most."""
+    config = menace.Config(seed=seed, output=folder / "menace")
+    stable, results = menace.train(config)
+    names = [("keep v keep",) * 2, ("drop v drop",) * 2, ("random", "keep v keep"), ("random", "drop v drop")]
+    cells = [results.wins[menace.COLUMNS.index(first), menace.COLUMNS.index(second)] for first, second in names]
+    against_ideal = results.wins[:, menace.COLUMNS.index("ideal")].max()
+    return [100 * float(share) for share in (*cells, against_ideal)], stable.seconds
+
+
 LEARNERS = {
+    "actor-critic": Learner(
+        "actor-critic, tic-tac-toe",
+        (
+            Figure("running reward v minimax at the end, over 10,000 games", "-0.005", "{:.4f}"),
+            Figure("v the three-step agent, moving first: wins of 100", "72"),
+            Figure("losses of these", "0"),
+            Figure("moving second: wins of 100", "9"),
+            Figure("losses of these", "0"),
+        ),
+        measure_actor_critic,
+    ),
+    "menace": Learner(
+        "Menace, Nim with 9 tokens",
+        (
+            Figure(
+                "10,000 games of training, 10,000 of test: % that the first player wins, both keep", "0.23", "{:.2f}"
+            ),
+            Figure("both drop", "-", "{:.2f}"),
+            Figure("off the main line (first at random): second keeps, learned from one that keeps", "-", "{:.2f}"),
+            Figure("the same: second drops, learned from one that drops", "more", "{:.2f}"),
+            Figure("the most that any first player wins against the ideal second", "0", "{:.2f}"),
+        ),
+        measure_menace,
+    ),
     "policy-gradient": Learner(
         "policy gradient, Connect Four",
         (
