@@ -89,14 +89,6 @@ def test_the_learner_pays_for_full_columns():
     assert len(learner.choices().actions) == 3  # nothing is handed out twice
 
 
-def test_mirrored_choices():
-    boards = np.arange(42, dtype=np.int8).reshape(1, 6, 7).repeat(2, axis=0)
-    chosen = Choices(boards, np.array([1, 1]), np.array([0, 0]), np.array([0, 1]))
-    mirrored = chosen.mirrored(np.array([True, False]))
-    assert mirrored.actions.tolist() == [5, 1]
-    assert (mirrored.boards[0] == boards[0][:, ::-1]).all() and (mirrored.boards[1] == boards[1]).all()
-
-
 def test_lookahead_games_are_games():
     """Each is legal to its end; the preferred move wins in one where that can be, and blocks a lone threat."""
     moves, preferred = imitation.lookahead_games(30, 2, 0.5, 7, STANDARD)

@@ -79,11 +79,6 @@ class Choices(NamedTuple):
     games: np.ndarray  # (m,) int64, which game of the batch
     turns: np.ndarray  # (m,) int64, legal moves that the learner had made in this game before; ILLEGAL
 
-    def mirrored(self, which: np.ndarray) -> "Choices":
-        """The same with the boards and actions of the rows ``which``, (m,) bool, seen in a mirror."""
-        boards = np.where(which[:, None, None], self.boards[:, :, ::-1], self.boards)
-        return self._replace(boards=boards, actions=np.where(which, boards.shape[2] - 1 - self.actions, self.actions))
-
 
 class Learner:
     """A player that draws from all actions, legal or not, and keeps what it chose."""
@@ -183,10 +178,9 @@ class Run:
         self.seconds += time.perf_counter() - started
 
     def learn(self, choices: Choices, results: np.ndarray) -> None:
-        """One update; each choice is seen as it was or mirrored, at random."""
+        """One update. Mirrored boards would not do: their actions were not drawn from the policy that they change."""
         credits = returns(choices, results - self.baseline, self.config.discount)
         self.illegal = float((choices.turns == ILLEGAL).mean())
-        choices = choices.mirrored(self.rng.random(len(credits)) < 0.5)
         logits = self.network(planes_of_boards(choices.boards))["policy"]
         loss = loss_of(logits, torch.from_numpy(choices.actions), torch.from_numpy(credits), self.config.entropy)
         self.optimizer.zero_grad()
