@@ -24,7 +24,7 @@ SMOKE := runs/smoke
 train-smoke: $(VENV)/.installed  ## each method of train.py for a short time from nothing, into runs/smoke
 	rm -rf $(SMOKE)
 	$(BIN)/python train.py imitate --games 2000 --steps 500 --folder $(SMOKE)/imitate --output $(SMOKE)/weights/strong_policy.bin
-	$(BIN)/python train.py policy-gradient --games 12000 --opponent $(SMOKE)/weights/strong_policy.bin --folder $(SMOKE)/policy-gradient --output $(SMOKE)/weights/policy_gradient.bin
+	$(BIN)/python train.py policy-gradient --start nothing --games 12000 --opponent $(SMOKE)/weights/strong_policy.bin --folder $(SMOKE)/policy-gradient --output $(SMOKE)/weights/policy_gradient.bin
 	$(BIN)/python train.py value --steps 500 --opponent $(SMOKE)/weights/strong_policy.bin --games $(SMOKE)/policy-gradient/games.bin --folder $(SMOKE)/value --output $(SMOKE)/weights/value_greedy.bin
 	$(BIN)/python train.py ppo --steps 128000 --folder $(SMOKE)/ppo --output $(SMOKE)/weights/ppo.bin
 	$(BIN)/python train.py labels --positions 400 --shard 400 --output $(SMOKE)/labels
