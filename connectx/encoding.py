@@ -30,6 +30,18 @@ def facts(position: np.ndarray, mask: np.ndarray, geometry: Geometry) -> list[np
     return [position, opponent, *spots, open_cells(mask, geometry), first]
 
 
+def tactics(position: np.ndarray, mask: np.ndarray, geometry: Geometry) -> list[np.ndarray]:
+    """Stones, the spots of either side, and the playable cells that win, that have to be blocked, that give up a spot.
+
+    A cell gives up a spot where the one above it is a spot: of the opponent, who may then take it, or of the mover, for
+    the opponent to block.
+    """
+    opponent = position ^ mask
+    spots = [winning_spots(side, mask, geometry) for side in (position, opponent)]
+    cells = open_cells(mask, geometry)
+    return [position, opponent, *spots, *(cells & side for side in spots), *(cells & (side >> 1) for side in spots)]
+
+
 def facing_pairs(side: np.ndarray, mask: np.ndarray, geometry: Geometry) -> np.ndarray:
     """The empty cells of lines that are free of the other side and lack two stones: one stone there makes a spot."""
     empty, cells = geometry.board_mask ^ mask, np.zeros_like(mask)
@@ -58,8 +70,12 @@ def lines(position: np.ndarray, mask: np.ndarray, geometry: Geometry) -> list[np
 
 
 Bits = Callable[[np.ndarray, np.ndarray, Geometry], list[np.ndarray]]
-# Number of planes, and the function that gives their bits.
-ENCODINGS: dict[str, tuple[int, Bits]] = {"stones-1": (2, stones), "facts-1": (6, facts), "lines-1": (9, lines)}
+ENCODINGS: dict[str, tuple[int, Bits]] = {  # number of planes, and the function that gives their bits
+    "stones-1": (2, stones),
+    "facts-1": (6, facts),
+    "tactics-1": (8, tactics),
+    "lines-1": (9, lines),
+}
 
 
 def planes_of(encoding: str) -> int:

@@ -188,3 +188,9 @@ def flatten(x: np.ndarray) -> np.ndarray:
 def masked_argmax(logits: Sequence[float] | np.ndarray, position: Position) -> int:
     """The legal column with the largest logit."""
     return max(position.legal_columns(), key=lambda column: logits[column])
+
+
+def expected_result(value_logits: np.ndarray) -> np.ndarray:
+    """(n,) float: the chance of a win less that of a loss for the side to move, of a value head's (n, 3) logits."""
+    chances = np.exp(value_logits - value_logits.max(axis=1, keepdims=True))
+    return (chances[:, 2] - chances[:, 0]) / chances.sum(axis=1)

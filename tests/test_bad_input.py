@@ -107,6 +107,15 @@ CASES = [
     Case("train book --scores notes.txt", "notes.txt"),
     Case("train book --scores noise", "noise"),
     Case("train book --scores one_line", "one_line"),
+    Case("train distill --labels missing", "no labels in missing"),
+    Case("train distill --labels labels", "no shard of labels"),
+    Case("train distill --labels missing --layers dense", "layers should look like"),
+    Case("train distill --labels missing --encoding facts-9", "facts-9"),
+    Case("train labels --positions 0", "at least 1"),
+    Case("train value --opponent missing.bin", "missing.bin"),
+    Case("train value --opponent corrupt.bin", "checksum differs"),
+    Case("train policy-gradient --start random", "start should be"),
+    Case("train menace --game chess", "'chess'"),
     # Files to write
     Case("build leftmost -o folder", "it is a folder"),
     Case("build leftmost -o notes.txt/new.py", "notes.txt/new.py"),
@@ -116,6 +125,7 @@ CASES = [
     Case("evaluate report --store games --html no/such/folder/new.html", "new.html"),
     Case("train book --scores notes.txt/scores", "notes.txt"),
     Case("train book --output folder", "folder"),
+    Case("train distill --labels missing --output folder", "folder"),
     Case("train book --output notes.txt/new.bin", "notes.txt"),
 ]
 
@@ -154,6 +164,8 @@ def made(tmp_path_factory) -> Path:
     (folder / "folder").mkdir()
     for name, content in FILES.items():
         (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    (folder / "labels").mkdir()
+    (folder / "labels" / "00000.shard").write_bytes(flipped(pack({"masks": np.ones(1000, np.int64)})))
     (folder / "corrupt.bin").write_bytes(flipped(pack({"weight": np.ones(1000, np.float32)})))
     with contextlib.chdir(folder):
         evaluate.main(["match", "leftmost", "random", "--pairs", "20", "--store", "games"])

@@ -6,7 +6,7 @@ change of the choice or of the book's extent solves again only what is new.
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterator
 from concurrent.futures import Executor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,11 +21,10 @@ from connectx.position import Position
 from connectx.solver import Solver
 from training.manifest import check_output, publish
 from training.options import option
-from training.workers import worker_pool
+from training.workers import check_table_bits, worker_pool
 
 LINE = re.compile(rb"\d+ \d+( -?\d+| -){7}")  # of a file of scores
 HALF_LINE = re.compile(rb"[-\d ]*")
-LARGEST_TABLE = 30  # bits: 8 GiB
 
 _solver: Solver | None = None  # of a worker process
 
@@ -45,8 +44,7 @@ class Config:
     def __post_init__(self) -> None:
         if min(self.first_ply, self.second_ply, self.workers) < 1 or self.full_plies < 0:
             raise ValueError(f"plies and workers should be at least 1, full_plies at least 0: {self}")
-        if not 1 < self.table_bits <= LARGEST_TABLE:
-            raise ValueError(f"table_bits should be 2 to {LARGEST_TABLE} (8 GiB a worker), not {self.table_bits}")
+        check_table_bits(self.table_bits)
 
 
 def start_worker(table_bits: int) -> None:
@@ -103,9 +101,8 @@ class ScoreFile:
             raise KeyError(position)
         return scores
 
-    def items(self) -> Iterable[tuple[Position, Scores]]:
-        """Every position, the smaller of it and its mirror image, with its scores."""
-        return self._known.items()
+    def __iter__(self) -> Iterator[Position]:
+        return iter(self._known)
 
     def add(self, position: Position, scores: Scores) -> None:
         self._known[position] = scores

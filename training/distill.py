@@ -31,7 +31,7 @@ from connectx.geometry import STANDARD
 from connectx.nets import Architecture
 from connectx.torch_nets import Network
 from training.labels import TEST, TRAINING, VALIDATION, Labels, read_labels, splits_of
-from training.manifest import publish, write_atomically
+from training.manifest import check_output, publish, write_atomically
 from training.options import option
 
 HEADS = (("policy", 7), ("value", 3), ("distance", 1), ("results", 21))
@@ -320,6 +320,7 @@ def command_of(config: Config) -> str:
 
 def train(config: Config) -> dict[str, Any]:
     """Trains or goes on training, then writes the network with what it reaches on the test positions."""
+    check_output(config.output)
     torch.set_num_threads(config.threads)
     trainer = Trainer(config)
     checkpoint = config.run / "checkpoint.pt"

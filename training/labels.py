@@ -30,7 +30,7 @@ from connectx.weights import pack, unpack
 from training.book import ScoreFile
 from training.manifest import write_atomically
 from training.options import option
-from training.workers import worker_pool
+from training.workers import check_table_bits, worker_pool
 
 RECIPE = 1  # changes whenever the positions of a seed do
 FULL = -128  # the score of a column that takes no stone
@@ -63,6 +63,7 @@ class Config:
     def __post_init__(self) -> None:
         if min(self.positions, self.workers, self.shard) < 1:
             raise ValueError(f"positions, workers and shard should be at least 1: {self}")
+        check_table_bits(self.table_bits)
 
 
 class Labels(NamedTuple):
@@ -301,7 +302,7 @@ def make_shard(seed: int, number: int, size: int) -> Labels:
 def book_labels(path: Path) -> Labels:
     """The positions of the opening book's score file, each once."""
     known = ScoreFile(path)
-    states = [position for position, _ in known.items() if not position.is_over()]
+    states = [position for position in known if not position.is_over()]
     scores = [[FULL if score is None else score for score in known[state]] for state in states]
     positions, masks = (np.array([state[part] for state in states], np.int64) for part in (0, 1))
     return Labels(positions, masks, np.array(scores, np.int8), np.full(len(states), BOOK, np.uint8))

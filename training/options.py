@@ -2,6 +2,7 @@
 
 import argparse
 from dataclasses import MISSING, Field, field, fields
+from pathlib import Path
 from typing import Any
 
 
@@ -30,3 +31,10 @@ def _type_of(item: Field) -> type:
 
 def config_from(config_class: type, given: argparse.Namespace) -> Any:
     return config_class(**{item.name: getattr(given, item.name) for item in fields(config_class)})
+
+
+def command_of(method: str, config: Any) -> str:
+    """The command line that makes the same again: every option that differs from its default, but not the paths."""
+    given = [(item.name, getattr(config, item.name)) for item in fields(config) if item.type is not Path]
+    changed = [(name, value) for name, value in given if value != getattr(type(config), name)]
+    return " ".join(["python train.py", method, *(f"--{name.replace('_', '-')} {value}" for name, value in changed)])

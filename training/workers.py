@@ -8,6 +8,15 @@ from contextlib import contextmanager
 from typing import Any
 
 
+LARGEST_TABLE = 30  # bits: 8 GiB
+
+
+def check_table_bits(table_bits: int) -> None:
+    """Raises ValueError if a worker could not hold a solver's table of that many entries, as a power of 2."""
+    if not 1 < table_bits <= LARGEST_TABLE:
+        raise ValueError(f"table_bits should be 2 to {LARGEST_TABLE} (8 GiB a worker), not {table_bits}")
+
+
 def _start(initializer: Callable[..., None], arguments: tuple[Any, ...]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the run, which then ends its workers
     initializer(*arguments)

@@ -1,0 +1,232 @@
+"""The learners of the sources, each trained again from nothing: what was reported, and ours over several seeds.
+
+python -m benchmarks.learners [--seeds N] [--learners NAME ...] [--folder PATH]
+
+Prints one Markdown table. Whatever is finished stays in the folder, so that an interrupted run goes on from there and
+a later one prints it again. Seconds are those of training alone, as long as they took on this machine.
+"""
+
+import argparse
+import contextlib
+import io
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import mean
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks.machine import describe
+from connectx.geometry import STANDARD
+from connectx.nets import PlainNetwork, masked_argmax
+from connectx.position import Position
+from connectx.torch_nets import Network
+from evaluate import get_win_percentages
+from training import actor_critic, menace, policy_gradient, ppo, value
+from training.games.connectx import ConnectX
+from training.manifest import write_atomically
+from training.networks import logits_of
+from training.selfplay import alternating, play_games, sampling_player
+
+STRONG_POLICY = Path("agents/weights/strong_policy.bin")
+FRESH_GAMES = 1000
+
+
+class Figure(NamedTuple):
+    """One row of the table."""
+
+    protocol: str
+    reported: str
+    form: str = "{:.0f}"  # how a number of ours is written
+
+
+class Learner(NamedTuple):
+    """A system of the sources: its rows, and how one seed of it is measured.
+
+    ``measure(seed, folder)`` trains from nothing, or from where it stands in the folder, and returns a number for each
+    figure and the seconds of training.
+    """
+
+    source: str
+    figures: tuple[Figure, ...]
+    measure: Callable[[int, Path], tuple[list[float], float]]
+
+
+def policy_gradient_run(seed: int, folder: Path) -> policy_gradient.Run:
+    """The training run of a seed, finished, in ``folder``."""
+    output = folder / "weights" / "policy_gradient.bin"
+    return policy_gradient.train(policy_gradient.Config(seed=seed, folder=folder / "policy-gradient", output=output))
+
+
+def measure_policy_gradient(seed: int, folder: Path) -> tuple[list[float], float]:
+    """Running reward at the end, games until then, and the mean result of fresh games, both sides still sampling."""
+    run, rng = policy_gradient_run(seed, folder), np.random.default_rng(1000 + seed)
+    opponent = Network.from_bytes(STRONG_POLICY.read_bytes())
+    players = (sampling_player(logits_of(run.network), rng), sampling_player(logits_of(opponent), rng))
+    leads = alternating(FRESH_GAMES, policy_gradient.BLOCK)
+    fresh = play_games(ConnectX(FRESH_GAMES, STANDARD), players, leads).outcomes().mean()
+    return [run.running_reward, run.games, float(fresh)], run.seconds
+
+
+def measure_value(seed: int, folder: Path) -> tuple[list[float], float]:
+    """Wins and losses of the value agent in 100 games, and of the same net judging finished games, too."""
+    policy_gradient_run(seed, folder)
+    games, output = folder / "policy-gradient" / "games.bin", folder / "weights" / "value_greedy.bin"
+    config = value.Config(seed=seed, games=games, folder=folder / "value", output=output)
+    trained = value.train(config)
+    opponent = Network.from_bytes(STRONG_POLICY.read_bytes())
+    alone = value.match(trained.network, opponent, 100, np.random.default_rng(seed), rules=False)
+    return [trained.result[0], trained.result[2], alone[0], alone[2]], trained.seconds
+
+
+def deciding(network: PlainNetwork) -> Callable:
+    """The agent that plays a network's most probable legal column."""
+
+    def agent(obs, config):
+        position = Position.from_observation(obs, config)
+        return masked_argmax(network.judge(position)["policy"], position)
+
+    return agent
+
+
+def percent_won(network: PlainNetwork, opponent: str, seed: int) -> float:
+    """Wins in 100 games by the course's protocol: half in either seat."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        rounds = get_win_percentages(deciding(network), opponent, 100, referee="fast", isolate=False, seed=seed)
+    return 100 * rounds.percentages[0]
+
+
+def measure_ppo_course(seed: int, folder: Path) -> tuple[list[float], float]:
+    """Wins in 100 games v random, after the course's 60,000 steps without action masks."""
+    config = ppo.course(seed=seed, folder=folder / "ppo-course", output=folder / "weights" / "ppo_course.bin")
+    trained = ppo.train(config)
+    return [percent_won(trained.newest, "random", seed)], trained.seconds
+
+
+def measure_ppo(seed: int, folder: Path) -> tuple[list[float], float]:
+    """Wins in 100 games v random and v negamax, after self-play."""
+    trained = ppo.train(ppo.Config(seed=seed, folder=folder / "ppo", output=folder / "weights" / "ppo.bin"))
+    return [percent_won(trained.newest, name, seed) for name in ("random", "negamax")], trained.seconds
+
+
+def measure_actor_critic(seed: int, folder: Path) -> tuple[list[float], float]:
+    """Tic-tac-toe: running reward v minimax, then wins and losses of 100 games in each seat v the three-step agent."""
+    place = folder / "actor-critic"
+    run = actor_critic.train(actor_critic.Config(seed=seed, folder=place, output=place / "network.bin"))
+    seats = actor_critic.against_lookahead(run)
+    return [run.running_reward, *(float(seat[index]) for seat in seats for index in (0, 2))], run.seconds
+
+
+def measure_menace(seed: int, folder: Path) -> tuple[list[float], float]:
+    """Nim: the first player's wins in per cent, of 10,000 games each, for the pairs that tell most."""
+    config = menace.Config(seed=seed, output=folder / "menace")
+    stable, results = menace.train(config)
+    names = [("keep v keep",) * 2, ("drop v drop",) * 2, ("random", "keep v keep"), ("random", "drop v drop")]
+    cells = [results.wins[menace.COLUMNS.index(first), menace.COLUMNS.index(second)] for first, second in names]
+    against_ideal = results.wins[:, menace.COLUMNS.index("ideal")].max()
+    return [100 * float(share) for share in (*cells, against_ideal)], stable.seconds
+
+
+LEARNERS = {
+    "actor-critic": Learner(
+        "actor-critic, tic-tac-toe",
+        (
+            Figure("running reward v minimax at the end, over 10,000 games", "-0.005", "{:.4f}"),
+            Figure("v the three-step agent, moving first: wins of 100", "72"),
+            Figure("losses of these", "0"),
+            Figure("moving second: wins of 100", "9"),
+            Figure("losses of these", "0"),
+        ),
+        measure_actor_critic,
+    ),
+    "menace": Learner(
+        "Menace, Nim with 9 tokens",
+        (
+            Figure(
+                "10,000 games of training, 10,000 of test: % that the first player wins, both keep", "0.23", "{:.2f}"
+            ),
+            Figure("both drop", "-", "{:.2f}"),
+            Figure("off the main line (first at random): second keeps, learned from one that keeps", "-", "{:.2f}"),
+            Figure("the same: second drops, learned from one that drops", "more", "{:.2f}"),
+            Figure("the most that any first player wins against the ideal second", "0", "{:.2f}"),
+        ),
+        measure_menace,
+    ),
+    "policy-gradient": Learner(
+        "policy gradient, Connect Four",
+        (
+            Figure("100-game running reward v a strong policy agent at the end", "0.90", "{:.2f}"),
+            Figure("games until then", "-"),
+            Figure(f"mean result of {FRESH_GAMES} games after it", "-", "{:.3f}"),
+        ),
+        measure_policy_gradient,
+    ),
+    "value": Learner(
+        "value network, greedy one-ply",
+        (
+            Figure("wins in 100 games v the strong policy agent, which samples", "67"),
+            Figure("losses in the same games", "33"),
+            Figure("wins, finished games judged by the net, too", "67"),
+            Figure("losses in the same games", "33"),
+        ),
+        measure_value,
+    ),
+    "ppo-course": Learner(
+        "PPO, 60,000 steps",
+        (Figure("wins in 100 games v random", "68"),),
+        measure_ppo_course,
+    ),
+    "ppo": Learner(
+        "PPO, self-play",
+        (Figure("wins in 100 games v random", "-"), Figure("wins in 100 games v negamax", "-")),
+        measure_ppo,
+    ),
+}
+
+
+def measured(name: str, seed: int, folder: Path) -> tuple[list[float], float]:
+    """The figures of one seed and the seconds of its training, read from the folder if they are there."""
+    path = folder / f"{name}.json"
+    if not path.exists():
+        figures, seconds = LEARNERS[name].measure(seed, folder)
+        write_atomically(path, (json.dumps({"figures": figures, "seconds": seconds}) + "\n").encode())
+    found = json.loads(path.read_text(encoding="utf-8"))
+    return found["figures"], found["seconds"]
+
+
+def summary(numbers: Sequence[float], form: str) -> str:
+    """Mean and range: ``81 (78 to 85)``."""
+    return f"{form.format(mean(numbers))} ({form.format(min(numbers))} to {form.format(max(numbers))})"
+
+
+def table(results: dict[str, list[tuple[list[float], float]]]) -> list[str]:
+    """The lines of the table; for each learner (figures, seconds) of each seed."""
+    lines = ["| source | protocol | reported | ours: mean (range) | training, s |", "|---|---|---|---|---|"]
+    for name, seeds in results.items():
+        seconds = summary([seconds for _, seconds in seeds], "{:.0f}")
+        for index, figure in enumerate(LEARNERS[name].figures):
+            ours = summary([figures[index] for figures, _ in seeds], figure.form)
+            source = LEARNERS[name].source if index == 0 else ""
+            lines.append(f"| {source} | {figure.protocol} | {figure.reported} | {ours} | {'' if index else seconds} |")
+    return lines
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=5, help="trainings of each learner, seeds 1, 2, ... (default 5)")
+    parser.add_argument("--learners", nargs="+", choices=LEARNERS, default=list(LEARNERS), help="default: all")
+    parser.add_argument(
+        "--folder", type=Path, default=Path("runs/learners"), help="what is finished (default %(default)s)"
+    )
+    options = parser.parse_args()
+    results = {
+        name: [measured(name, seed, options.folder / f"seed-{seed}") for seed in range(1, options.seeds + 1)]
+        for name in options.learners
+    }
+    print(f"{describe()}; {options.seeds} seeds")
+    print("\n".join(table(results)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,178 @@
+"""The actor-critic learner: what its network sees, its loss, its opponents, that it learns, and that it resumes."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import train
+from connectx.encoding import encode_many
+from connectx.geometry import STANDARD
+from connectx.nets import PlainNetwork
+from connectx.position import Position
+from training import actor_critic
+from training.actor_critic import Config, Run, SelfPlay, erring, fresh_network, loss_of, planes_of_boards, tree_player
+from training.games.connectx import ConnectX
+from training.games.named import games_named
+from training.games.tictactoe import TicTacToe
+from training.games.tree import tree_of
+from training.policy_gradient import ILLEGAL
+from training.selfplay import play_games, random_player
+
+SMALL: dict[str, Any] = {"games": 1000, "batch": 100, "window": 200, "channels": 4, "hidden": 16}
+
+
+def played(games, plies: int, rng):
+    player = random_player(rng)
+    for _ in range(plies):
+        which = np.flatnonzero(~games.done)
+        games.play(player(games, which), which)
+    return games
+
+
+def test_planes_are_those_of_the_agents():
+    """What the network learns on is what ``connectx.encoding`` gives the agent."""
+    games = played(ConnectX(50, STANDARD), 6, np.random.default_rng(1))
+    stones, masks = games.bitboards()
+    expected = encode_many(stones, masks, STANDARD, actor_critic.ENCODING)
+    assert (planes_of_boards(games.boards()).numpy() == expected).all()
+
+
+def test_dense_layers_read_the_board():
+    """Two channels of the fresh convolution are the stones themselves; and the exported network is the same."""
+    games = played(TicTacToe(20), 4, np.random.default_rng(2))
+    network = fresh_network(games, 3, channels=4, hidden=8, seed=1)
+    planes = planes_of_boards(games.boards())
+    seen = network._layer(0, "conv", planes)
+    assert seen.shape == (20, 6, 3, 3) and (seen[:, :2] == planes).all()
+    plain = PlainNetwork.from_bytes(network.to_bytes()).forward(planes.numpy())
+    for name, output in network(planes).items():
+        assert np.abs(plain[name] - output.detach().numpy()).max() < 2e-3  # float16 weights
+
+
+def test_loss():
+    """By its parts, worked out with numpy; the critic learns from its own error only."""
+    rng = np.random.default_rng(3)
+    logits = torch.tensor(rng.normal(size=(5, 4)), requires_grad=True)
+    values = torch.tensor(rng.normal(size=(5, 1)), requires_grad=True)
+    actions, credits = torch.tensor([0, 3, 1, 1, 2]), torch.tensor(rng.normal(size=5))
+    loss = loss_of({"policy": logits, "value": values}, actions, credits, entropy=0.1)
+    chances = np.exp(logits.detach().numpy())
+    chances /= chances.sum(1, keepdims=True)
+    advantage = (credits - values[:, 0]).detach().numpy()
+    actor = -(np.log(chances[np.arange(5), actions.numpy()]) * advantage).mean()
+    spread = -(chances * np.log(chances)).sum(1).mean()
+    assert loss.item() == pytest.approx(actor + np.abs(advantage).mean() - 0.1 * spread)
+    loss.backward()
+    assert values.grad is not None and np.allclose(values.grad[:, 0].numpy(), -np.sign(advantage) / 5)
+
+
+def test_opponents_err_as_often_as_they_should():
+    """No game without errors is lost by minimax; most with nothing but errors have a loser."""
+    rng, tree = np.random.default_rng(4), tree_of(TicTacToe(1))
+    errors = np.repeat([0.0, 1.0], 200)
+    opponent = erring(tree_player(tree, "minimax", rng), errors, rng)
+    outcomes = play_games(TicTacToe(400), (opponent, random_player(rng)), np.arange(400) % 2 == 0).outcomes()
+    assert (outcomes[:200] >= 0).all() and (outcomes[:200] == 1).mean() > 0.7
+    assert 0.25 < (outcomes[200:] == -1).mean() < 0.6
+
+
+def test_two_plies_wins_and_blocks():
+    """In every position of random games; else any legal column."""
+    rng = np.random.default_rng(6)
+    games = played(ConnectX(600, STANDARD), 9, rng)
+    going = np.flatnonzero(~games.done)
+    stones, masks = games.bitboards(going)
+    columns = actor_critic.two_plies(rng)(games, going)
+    kinds = set()
+    for mine, mask, column in zip(stones.tolist(), masks.tolist(), columns.tolist(), strict=True):
+        position = Position(mine, mask, STANDARD)
+        wins, blocks = position.winning_columns(), position.pass_turn().winning_columns()
+        assert column in (wins or blocks or position.legal_columns())
+        kinds.add("win" if wins else "block" if blocks else column)
+    assert kinds == {"win", "block", *range(7)}
+
+
+def test_it_learns(tmp_path):
+    """In a few seconds: fewer illegal tries, and better results against minimax, than at the beginning."""
+    run = Run(Config(games=60_000, folder=tmp_path))
+    for _ in range(110):
+        run.step()
+    curve = np.array(run.curve)
+    before, after = curve[:5].mean(0), curve[-5:].mean(0)
+    assert after[3] < before[3] / 4 and after[1] > before[1] + 0.4 and after[2] > before[2] + 0.4
+    assert run.running_reward > -1.0
+
+
+@pytest.mark.parametrize("options", [{}, {"game": "4x4k3", "opponent": "self"}], ids=["minimax", "self"])
+def test_a_stopped_run_goes_on(tmp_path, options):
+    """The same weights and results as without a stop."""
+    runs = [Run(Config(**SMALL, **options, folder=tmp_path / name)) for name in ("whole", "parts")]
+    for run, steps in zip(runs, (6, 3), strict=True):
+        for _ in range(steps):
+            run.step()
+    runs[1].save()
+    again = Run(runs[1].config)
+    for _ in range(3):
+        again.step()
+    assert again.games == runs[0].games == 600
+    assert (np.concatenate(again.results) == np.concatenate(runs[0].results)).all()
+    for name, array in runs[0].network.arrays().items():
+        assert (again.network.arrays()[name] == array).all()
+    with pytest.raises(ValueError, match="seed 1, not 2"):
+        Run(Config(**SMALL, **options, folder=tmp_path / "parts", seed=2))
+
+
+def test_self_play_keeps_past_versions():
+    network = fresh_network(games_named("4x4k3"), 3, 4, 8, seed=1)
+    pool = SelfPlay(network, np.random.default_rng(5))
+    for _ in range(2 * actor_critic.POOL):
+        with torch.no_grad():
+            network.get_parameter("value_bias").add_(1.0)
+        pool.add()
+    biases = [float(version["value_bias"]) for version in pool.versions]
+    assert len(biases) == actor_critic.POOL and biases == sorted(set(biases)) and biases[-1] == 2 * actor_critic.POOL
+
+
+def test_an_illegal_try_counts_as_lost(tmp_path, monkeypatch):
+    """Whatever the result of the game."""
+    run = Run(Config(**SMALL, practice=0.0, folder=tmp_path))
+    tries: list[np.ndarray] = []
+
+    def learn(choices, results):
+        tries.append(choices.games[choices.turns == ILLEGAL])
+        return 0.0
+
+    monkeypatch.setattr(run, "learn", learn)
+    run.step()
+    assert len(tries[0]) > 10 and (run.results[0][tries[0]] == -1).all()
+
+
+def test_command_line(tmp_path, capsys):
+    """Trains, writes network, manifest, curves and checkpoint; a second call finds nothing left to do."""
+    paths = ["--folder", str(tmp_path / "run"), "--output", str(tmp_path / "net.bin")]
+    command = ["actor-critic", *paths, *(f"--{name}={value}" for name, value in SMALL.items())]
+    assert train.main(command) == 0
+    first = capsys.readouterr().out
+    assert "after 1000 games" in first and "v look-ahead of 3 plies" in first
+    assert (tmp_path / "run" / "curves.png").read_bytes().startswith(b"\x89PNG")
+    assert PlainNetwork.from_bytes((tmp_path / "net.bin").read_bytes()).architecture.shape == (3, 3, 3)
+    assert '"games": 1000' in (tmp_path / "manifest.json").read_text()
+    assert train.main(command) == 0
+    assert capsys.readouterr().out == first
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--opponent", "lookahead@0"], "lookahead@PLIES"),
+        (["--opponent", "nobody", "--game", "6x7k4"], "nobody"),
+        (["--practice", "1"], "practice below 1"),
+        (["--batch", "0"], "at least 1"),
+    ],
+)
+def test_bad_options(options, message, tmp_path, capsys):
+    assert train.main(["actor-critic", "--folder", str(tmp_path), *options]) == 2
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1 and not list(tmp_path.iterdir())

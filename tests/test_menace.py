@@ -1,0 +1,160 @@
+"""Menace: what is learned from a game, the figures of Nim, resuming, and play against a person."""
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import train
+from training import menace
+from training.games.named import games_named
+from training.games.tree import shares, table_player, tree_of
+from training.human import play_human
+from training.menace import COLUMNS, DROP, KEEP, Boxes, Config, Stable, kept, round_robin
+
+IDEAL, RANDOM, KEEPERS, DROPPERS = (COLUMNS.index(name) for name in ("ideal", "random", "keep v keep", "drop v drop"))
+
+
+def trained(tmp_path, **options) -> Stable:
+    config = Config(output=tmp_path, **options)
+    stable = Stable(tree_of(games_named(config.game)), config)
+    stable.train()
+    return stable
+
+
+@pytest.mark.parametrize(("rule", "after"), [(KEEP, [1, 1, 0, 2]), (DROP, [0, 0, 0, 2])])
+def test_losers_lose_beads(rule, after):
+    boxes = Boxes([[2, 3, 0, 2]], rule)
+    for _ in range(3):
+        boxes.take([(0, 0), (0, 1)], 1)
+    assert boxes.beads == [after]
+
+
+@pytest.mark.parametrize("rule", [KEEP, DROP])
+@pytest.mark.parametrize("penalty", [1, 5])
+def test_the_last_bead_stays(rule, penalty):
+    """However often every action loses; and what was never there does not come."""
+    boxes = Boxes([[3, 0, 2]], rule)
+    for _ in range(10):
+        for action in (0, 2):
+            boxes.take([(0, action)], penalty)
+    assert sum(boxes.beads[0]) == (2 if rule == KEEP else 1) and boxes.beads[0][1] == 0
+
+
+def test_winners_gain_and_draws_follow_the_beads():
+    boxes = Boxes([[1, 0, 1], [2, 2, 0]], KEEP)
+    boxes.add([(0, 2)], 2)
+    assert boxes.beads == [[1, 0, 3], [2, 2, 0]]
+    assert [boxes.draw(0, chance) for chance in (0.0, 0.24, 0.25, 0.999999)] == [0, 0, 2, 2]
+
+
+def test_nim_as_reported(tmp_path):
+    """9 tokens, 10,000 games of training, 10,000 of test: the trained pair, the ideal row and column, drop-a-move."""
+    stable = trained(tmp_path)
+    wins = round_robin(stable, 10_000, seed=1).wins
+    assert wins[KEEPERS, KEEPERS] <= 0.003
+    assert (wins[:, IDEAL] == 0).all()
+    assert abs(wins[RANDOM, RANDOM] - 0.5) < 0.02 and wins[IDEAL, RANDOM] > 0.8
+    assert wins[IDEAL, KEEPERS] <= 0.003
+    # Those who learned where losing moves are dropped know the main line only.
+    assert wins[DROPPERS, DROPPERS] <= 0.003
+    for row in (RANDOM, IDEAL):
+        assert wins[row, DROPPERS] > 10 * wins[row, KEEPERS]
+    every = np.ones(len(stable.tree), bool)
+    for players in stable.chances():
+        assert kept(stable.tree, players[DROPPERS], every) < kept(stable.tree, players[KEEPERS], every)
+
+
+def test_the_ideal_is_exact():
+    """It always keeps the value; random play does so as often as the moves that do are among the legal."""
+    tree = tree_of(games_named("nim"))
+    every = np.ones(len(tree), bool)
+    assert kept(tree, shares(tree.best), every) == 1
+    # Heaps with a choice that matters: 2, 3, 4, 6, 7, 8; one action is right in each.
+    assert kept(tree, shares(tree.legal), every) == pytest.approx((1 / 2 + 5 / 3) / 6)
+    assert np.isnan(kept(tree, shares(tree.legal), ~every))
+
+
+def test_connectx_is_learned(tmp_path):
+    """On 3x3, inarow 3, in the boxes that were opened: better than random play by exact values, in either seat."""
+    stable = trained(tmp_path, game="3x3k3", games=3000)
+    for seat, (players, visits) in enumerate(zip(stable.chances(), map(stable.visits, (0, 1)), strict=True)):
+        opened = (visits[0] > 0) & stable.tree.turns(seat)
+        assert opened.sum() > 150
+        assert kept(stable.tree, players[KEEPERS], opened) > kept(stable.tree, players[RANDOM], opened) + 0.03
+
+
+def test_a_killed_run_goes_on(tmp_path, monkeypatch):
+    """The same beads and curve as without a stop, in whichever pair it came."""
+    whole = trained(tmp_path / "whole", games=1700)
+    monkeypatch.setattr(menace, "SAVE_SECONDS", 0.0)
+    config, steps = Config(output=tmp_path / "parts", games=1700), []
+    learn = menace.Pair.learn
+
+    def killed_at_3000(pair, *given):
+        steps.append(0)
+        if len(steps) == 3000:
+            raise KeyboardInterrupt
+        learn(pair, *given)
+
+    monkeypatch.setattr(menace.Pair, "learn", killed_at_3000)
+    with pytest.raises(KeyboardInterrupt):
+        Stable(whole.tree, config).train()
+    again = Stable(whole.tree, config)
+    assert [pair.played for pair in again.pairs] == [1700, 1000, 0, 0]
+    again.train()
+    for one, other in zip(whole.pairs, again.pairs, strict=True):
+        assert [player.beads for player in one.players] == [player.beads for player in other.players]
+        assert [player.visits for player in one.players] == [player.visits for player in other.players]
+        assert one.first_wins == other.first_wins and sum(one.first_wins) > 0
+    with pytest.raises(ValueError, match="has the settings"):
+        Stable(whole.tree, Config(output=tmp_path / "parts", seed=2))
+
+
+def test_command_line(tmp_path, capsys, monkeypatch):
+    """Prints the coloured table, writes both pictures, and plays a person to the end of a game."""
+    monkeypatch.setattr(menace, "Console", lambda: Console(width=110, force_terminal=True, color_system="truecolor"))
+    moves = iter(["0", "four", "", "1", "1", "1", "1", "1"])
+    options = ["--games", "200", "--test-games", "100", "--output", str(tmp_path), "--human", "first"]
+    monkeypatch.setattr(play_human, "__defaults__", (lambda prompt: next(moves),))
+    assert train.main(["menace", *options]) == 0
+    printed = capsys.readouterr().out
+    assert "keep v keep" in printed and "\x1b[30;48;2;" in printed
+    assert printed.count("a legal move is one of 1, 2, 3, not") == 3
+    assert "you win" in printed or "the other side wins" in printed
+    for name in ("table", "curves"):
+        assert (tmp_path / f"nim-{name}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_person_may_leave(capsys):
+    tree = tree_of(games_named("tictactoe"))
+    ideal = table_player(tree, shares(tree.best), np.random.default_rng(1))
+    typed = iter(["5", "5", " Q "])
+    play_human(games_named("tictactoe"), 0, ideal, lambda prompt: next(typed))
+    printed = capsys.readouterr().out
+    assert "you play first, with X" in printed and "not '5'" in printed and printed.endswith("left\n")
+
+    def ended(prompt):
+        raise EOFError
+
+    play_human(games_named("4x4k3"), 1, ideal_of("4x4k3"), ended)
+    assert "1 2 3 4" in capsys.readouterr().out
+
+
+def ideal_of(name):
+    tree = tree_of(games_named(name))
+    return table_player(tree, shares(tree.best), np.random.default_rng(1))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--human", "third"], "'first' or 'second'"),
+        (["--beads", "0"], "at least 1"),
+        (["--game", "go"], "the game should be nim"),
+        (["--game", "6x7k4"], "at most 39 cells"),
+    ],
+)
+def test_bad_options(options, message, tmp_path, capsys):
+    assert train.main(["menace", "--output", str(tmp_path), *options]) == 2
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1 and not list(tmp_path.iterdir())

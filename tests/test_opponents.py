@@ -1,0 +1,76 @@
+"""Opponents by name: whom they play as."""
+
+import numpy as np
+import pytest
+from kaggle_environments.envs.connectx.connectx import negamax_agent
+
+import agents.one_step
+from connectx.clock import Budget
+from connectx.geometry import STANDARD
+from connectx.position import Position
+from connectx.search import Searcher
+from training.games.connectx import ConnectX
+from training.opponents import AgentPlayer, opponent_named
+from training.selfplay import random_player
+
+
+def positions(count: int, plies: int) -> ConnectX:
+    """Games after so many random moves, without those that are over."""
+    rng = np.random.default_rng(plies)
+    games, player = ConnectX(count, STANDARD), random_player(rng)
+    for _ in range(plies):
+        which = np.flatnonzero(~games.done)
+        games.play(player(games, which), which)
+    return games.take(np.flatnonzero(~games.done))
+
+
+@pytest.mark.parametrize("name", ["random", "leftmost", "one_step", "minimax@2", "minimax@1~50", "leftmost~0"])
+def test_columns_are_legal(name):
+    player = opponent_named(name, STANDARD, np.random.default_rng(1))
+    for plies in (0, 1, 12, 25):
+        games = positions(30, plies)
+        which = np.arange(0, len(games), 2)
+        columns = player(games, which)
+        assert games.legal()[which, columns].all() and len(columns) == len(which)
+
+
+def test_fixed_depth_is_minimax():
+    games = positions(20, 9)
+    columns = opponent_named("minimax@3", STANDARD, np.random.default_rng(1))(games, np.arange(len(games)))
+    for column, position, mask in zip(columns, *games.bitboards(), strict=True):
+        state = Position(int(position), int(mask), STANDARD)
+        assert column == Searcher(STANDARD).search(state, Budget(), max_depth=3).column
+
+
+def test_agents_see_the_board_as_kaggle_shows_it():
+    """The observation leads back to the position; Kaggle's own agent finds the win that is there."""
+    games = positions(20, 11)
+    seen: list[Position] = []
+
+    def agent(obs, config):
+        assert obs["mark"] == obs.mark == 1 + obs.step % 2
+        seen.append(Position.from_observation(obs, config))
+        return agents.one_step.agent(obs, config)
+
+    AgentPlayer(agent, STANDARD)(games, np.arange(len(games)))
+    assert [state[:2] for state in seen] == list(zip(*(bits.tolist() for bits in games.bitboards()), strict=True))
+    won = ConnectX(1, STANDARD)
+    for column in (3, 0, 3, 0, 3, 0):
+        won.play(np.array([column]))
+    assert opponent_named("negamax", STANDARD, np.random.default_rng(1))(won, np.arange(1)) == [3]
+    assert negamax_agent.__module__.startswith("kaggle_environments")
+
+
+def test_errors_are_as_frequent_as_asked():
+    """leftmost, but for 40% random columns, six sevenths of which are others."""
+    games = ConnectX(4000, STANDARD)
+    columns = opponent_named("leftmost~40", STANDARD, np.random.default_rng(3))(games, np.arange(4000))
+    assert (columns != 0).mean() == pytest.approx(0.4 * 6 / 7, abs=0.03)
+
+
+@pytest.mark.parametrize(
+    "name", ["nobody", "one_step@3", "minimax@0", "minimax@", "random~x", "", "../evil", "__init__"]
+)
+def test_unknown_names(name):
+    with pytest.raises(ValueError, match=r"opponent|only minimax"):
+        opponent_named(name, STANDARD, np.random.default_rng(0))

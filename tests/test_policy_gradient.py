@@ -1,0 +1,336 @@
+"""The seeds' own road: imitation, REINFORCE, the value net from its games; each learns, resumes and refuses."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import train
+from benchmarks import learners
+from connectx.geometry import STANDARD
+from connectx.nets import PlainNetwork, expected_result
+from connectx.position import Position
+from connectx.weights import pack, unpack
+from tests.oracle import board_after
+from tests.oracle import has_line as oracle_has_line
+from training import imitation, policy_gradient, supervised, value
+from training.games.connectx import ConnectX
+from training.networks import (
+    DRAW,
+    LOSS,
+    WIN,
+    logits_of,
+    planes_of_boards,
+    small_network,
+    value_player,
+)
+from training.policy_gradient import ILLEGAL, Choices, Learner, loss_of, returns
+from training.selfplay import alternating, play_games, random_player
+from training.supervised import Examples, Fit, Schedule
+
+
+def choices(games, turns) -> Choices:
+    count = len(games)
+    boards, actions = np.zeros((count, 6, 7), np.int8), np.zeros(count, np.int64)
+    return Choices(boards, actions, np.array(games), np.array(turns))
+
+
+def discounted_backwards(rewards: list[float], wrong: list[bool], discount: float) -> list[float]:
+    """The chapter's rule, move by move from the end: wrong moves keep their reward and pass none on."""
+    credits, running = [0.0] * len(rewards), 0.0
+    for index in reversed(range(len(rewards))):
+        if wrong[index]:
+            credits[index] = rewards[index]
+        else:
+            running = discount * running + rewards[index]
+            credits[index] = running
+    return credits
+
+
+def test_returns_are_the_chapters():
+    """Three games: won, with an illegal choice before its second move; lost after one move; drawn."""
+    chosen = choices([0, 1, 0, 0, 2, 0], [0, 0, ILLEGAL, 1, 0, 2])
+    credits = returns(chosen, np.array([1, -1, 0]), 0.95)
+    won = discounted_backwards([0, -1, 0, 1], [False, True, False, False], 0.95)
+    assert credits[[0, 2, 3, 5]].tolist() == pytest.approx(won)
+    assert credits[[1, 4]].tolist() == [-1, 0]
+
+
+def test_gradient_of_the_loss():
+    """Of -credit * log(chance): credit * (chance - 1 of the chosen action), averaged over the rows."""
+    logits = torch.tensor([[0.0, 1.0, 2.0], [1.0, 0.0, 0.0]], requires_grad=True)
+    credits = torch.tensor([1.0, -0.5])
+    loss_of(logits, torch.tensor([2, 0]), credits, entropy=0.0).backward()
+    chosen = torch.eye(3)[[2, 0]]
+    expected = credits[:, None] * (logits.detach().softmax(1) - chosen) / 2
+    assert logits.grad is not None and torch.allclose(logits.grad, expected, atol=1e-6)
+    even = torch.zeros(1, 4)
+    assert float(loss_of(even, torch.tensor([0]), torch.zeros(1), 1.0)) == pytest.approx(-np.log(4))
+
+
+def test_the_learner_pays_for_full_columns():
+    """A policy that wants column 0 only: its illegal tries are kept, and a legal move is played in their place."""
+    rng, games = np.random.default_rng(1), ConnectX(20, STANDARD)
+    learner = Learner(lambda boards: np.tile([50.0, 0, 0, 0, 0, 0, 0], (len(boards), 1)), rng)
+    for _ in range(8):
+        going = np.flatnonzero(~games.done)
+        if len(going):
+            games.play(learner(games, going), going)
+    kept = learner.choices()
+    illegal = kept.turns == ILLEGAL
+    assert illegal.any() and (kept.actions[illegal] == 0).all() and (kept.boards[illegal, 0, 0] != 0).all()
+    rows = np.flatnonzero(~illegal)
+    assert (kept.boards[rows, 0, kept.actions[rows]] == 0).all()
+    learner(ConnectX(3, STANDARD), np.arange(3))
+    assert len(learner.choices().actions) == 3  # nothing is handed out twice
+
+
+def test_lookahead_games_are_games():
+    """Each is legal to its end; the preferred move wins in one where that can be, and blocks a lone threat."""
+    moves, preferred = imitation.lookahead_games(30, 2, 0.5, 7, STANDARD)
+    wins = blocks = 0
+    for columns, wanted in zip(moves.tolist(), preferred.tolist(), strict=True):
+        columns = [column for column in columns if column >= 0]
+        position = Position.empty(STANDARD)
+        for column, best in zip(columns, wanted, strict=False):
+            threats = position.pass_turn().winning_columns()
+            if position.winning_columns():
+                wins += 1
+                assert best in position.winning_columns()
+            elif len(threats) == 1 and not position.play(threats[0]).winning_columns():
+                blocks += 1
+                assert best == threats[0]
+            position = position.play(column)
+        assert position.is_over()
+    assert wins > 10 and blocks > 5
+    labelled = imitation.labelled(moves, preferred)
+    assert len(labelled.boards) == len(labelled.answers) == (moves >= 0).sum()
+    tops = labelled.boards[np.arange(len(labelled.boards)), 0, labelled.answers]
+    assert (tops == 0).all()  # every preferred column is open on its own board
+
+
+def test_examples_tell_the_result_for_the_side_to_move():
+    rng, games = np.random.default_rng(4), ConnectX(40, STANDARD)
+    played = play_games(games, (random_player(rng), random_player(rng)), alternating(40, 10))
+    moves = np.full((40, 42), -1, np.int8)
+    moves[:, : played.moves.shape[1]] = played.moves
+    boards, classes = value.examples(moves)
+    lengths = (played.moves >= 0).sum(1)
+    assert len(boards) == lengths.sum()
+    game = int(np.flatnonzero(played.winner != 0)[0])
+    final = board_after(6, 7, played.moves[game, : lengths[game]].tolist())
+    mover = 1 + lengths[game] % 2
+    seen = [[cell and (1 if cell == mover else -1) for cell in row] for row in final]
+    found = [classes[i] for i in range(len(boards)) if boards[i].tolist() == seen]
+    assert oracle_has_line(final, 3 - mover, 4) and found and set(found) == {LOSS}
+    drawn = played.winner == 0
+    assert (classes == DRAW).sum() == lengths[drawn].sum()
+    assert (classes == WIN).any()
+
+
+def test_value_player_is_greedy():
+    """It picks, of all legal moves, the one whose board the judge calls most lost for the other side."""
+    rng = np.random.default_rng(5)
+    weights = rng.normal(size=(42, 3))
+    judge = lambda boards: boards.reshape(len(boards), -1) @ weights  # noqa: E731
+    games = ConnectX(30, STANDARD)
+    for _ in range(7):
+        games.play(random_player(rng)(games, np.arange(30)))
+        games.reset(np.flatnonzero(games.done))
+    which = np.array([3, 7, 11])
+    actions = value_player(judge, rules=False)(games, which)
+    for game, action in zip(which, actions, strict=True):
+        worth = {}
+        for column in np.flatnonzero(games.legal()[game]):
+            child = games.take(np.array([game]))
+            child.play(np.array([column]))
+            chances = np.exp(judge(child.boards())[0])
+            worth[column] = (chances[0] - chances[2]) / chances.sum()
+        assert worth[action] == pytest.approx(max(worth.values()))
+    assert expected_result(np.array([[-9.0, 0, 9], [0, 0, 0]])).tolist() == pytest.approx([1, 0], abs=1e-3)
+
+
+def test_value_player_takes_wins_by_the_rules():
+    """Whatever the judge says, unless the rules are left to it."""
+    games = ConnectX(1, STANDARD)
+    for column in (0, 6, 0, 6, 0, 6):
+        games.play(np.array([column]))
+    blind = lambda boards: np.zeros((len(boards), 3)) + [0, 0, 9] * (boards[:, 2, 0] != 0)[:, None]  # noqa: E731
+    assert value_player(blind)(games, np.array([0])).tolist() == [0]
+    assert value_player(blind, rules=False)(games, np.array([0])).tolist() != [0]
+
+
+def batch_of_examples(count: int = 64) -> Examples:
+    rng, games = np.random.default_rng(6), ConnectX(count, STANDARD)
+    for _ in range(9):
+        going = np.flatnonzero(~games.done)
+        games.play(random_player(rng)(games, going), going)
+    return Examples(games.boards(), rng.integers(3, size=count))
+
+
+def fit_in(folder: Path, steps: int = 120) -> Fit:
+    examples = batch_of_examples()
+    network = small_network("value", 3, 8, 32, seed=1)
+    return Fit(network, examples, examples, Schedule(steps, 64, 1e-2), lambda a: a, folder, {"seed": 1})
+
+
+def test_a_fit_overfits_one_batch_and_goes_on_where_it_was_killed(tmp_path, monkeypatch):
+    monkeypatch.setattr(supervised, "CHECKPOINT_STEPS", 50)
+    whole = fit_in(tmp_path / "whole")
+    assert whole.accuracy() < 0.6
+    whole.run("accuracy")
+    assert whole.accuracy() > 0.95
+    killed = fit_in(tmp_path / "killed")
+    for _ in range(50):
+        killed.step()
+    killed.save()
+    killed.step()  # lost with the process
+    again = fit_in(tmp_path / "killed")
+    assert again.steps == 50
+    again.run("accuracy")
+    assert again.network.to_bytes() == whole.network.to_bytes()
+    assert (tmp_path / "killed" / "curve.png").read_bytes()[:4] == b"\x89PNG"
+
+
+@pytest.fixture(scope="module")
+def road(tmp_path_factory) -> Path:
+    """A folder with everything that three tiny training runs make."""
+    folder = tmp_path_factory.mktemp("road")
+    strong, weights = str(folder / "weights" / "strong.bin"), folder / "weights"
+    tiny = ["--channels", "8", "--hidden", "32"]
+    where = ["--folder", str(folder / "imitate"), "--output", strong]
+    assert train.main(["imitate", "--games", "60", "--depth", "1", "--steps", "60", *tiny, *where]) == 0
+    where = ["--folder", str(folder / "pg"), "--output", str(weights / "pg.bin"), "--opponent", strong]
+    assert train.main(["policy-gradient", "--games", "400", "--batch", "40", *tiny, *where]) == 0
+    where = ["--folder", str(folder / "value"), "--output", str(weights / "value.bin"), "--opponent", strong]
+    games = ["--games", str(folder / "pg" / "games.bin"), "--match-games", "20"]
+    assert train.main(["value", "--steps", "60", *tiny, *games, *where]) == 0
+    return folder
+
+
+def test_the_road_from_end_to_end(road):
+    """Weights, manifest, games and curves are there and agree with each other."""
+    entries = json.loads((road / "weights" / "manifest.json").read_text())
+    assert {name: entry["command"].split()[2] for name, entry in entries.items()} == {
+        "strong.bin": "imitate",
+        "pg.bin": "policy-gradient",
+        "value.bin": "value",
+    }
+    assert sum(entries["value.bin"]["v_strong_policy"]) == 20
+    moves = value.read_games(road / "pg" / "games.bin")
+    assert moves.shape == (400, 42)
+    results = unpack((road / "pg" / "games.bin").read_bytes())[0]["results"]
+    games = ConnectX(400, STANDARD)
+    for ply in range(42):
+        which = np.flatnonzero(moves[:, ply] >= 0)
+        games.play(moves[which, ply], which)
+    assert games.done.all() and (games.winner * np.where(alternating(400, 10), 1, -1) == results).all()
+    for name in ("imitate", "pg", "value"):
+        assert (road / name / "curve.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_exported_equals_torch(road):
+    """What the agents read gives what training saw, but for float16."""
+    plain = PlainNetwork.from_bytes((road / "weights" / "pg.bin").read_bytes())
+    network = policy_gradient.Network.from_bytes((road / "weights" / "pg.bin").read_bytes())
+    boards = batch_of_examples(16).boards
+    outputs = plain.forward(planes_of_boards(boards).numpy())["policy"]
+    assert np.abs(outputs - logits_of(network)(boards)).max() < 1e-5
+
+
+def config_of(road: Path, **changes) -> policy_gradient.Config:
+    config = policy_gradient.Config(
+        games=400, batch=40, channels=8, hidden=32, opponent=road / "weights" / "strong.bin", folder=road / "pg"
+    )
+    return replace(config, **changes)
+
+
+def test_policy_gradient_resumes(road, tmp_path):
+    """Stopped half way and taken up again, it ends with the weights and games of the run that was not stopped."""
+    changes = {"folder": tmp_path / "pg", "output": tmp_path / "w" / "pg.bin"}
+    policy_gradient.train(config_of(road, games=200, **changes))
+    policy_gradient.train(config_of(road, **changes))
+    assert (tmp_path / "w" / "pg.bin").read_bytes() == (road / "weights" / "pg.bin").read_bytes()
+    assert (tmp_path / "pg" / "games.bin").read_bytes() == (road / "pg" / "games.bin").read_bytes()
+
+
+def test_checkpoints_of_other_settings_are_refused(road, capsys):
+    assert train.main(["policy-gradient", "--folder", str(road / "pg"), "--opponent", str(road / "weights/strong.bin"),
+                       "--batch", "50", "--channels", "8", "--hidden", "32"]) == 2  # fmt: skip
+    error = capsys.readouterr().err
+    assert "batch 40, not 50" in error and error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["policy-gradient", "--games", "0"], "at least 1"),
+        (["policy-gradient", "--discount", "1.5"], "should lie in 0..1"),
+        (["policy-gradient", "--start", "anywhere"], "'opponent' or 'nothing', not 'anywhere'"),
+        (["policy-gradient", "--opponent", "missing.bin"], "missing.bin"),
+        (["value", "--opponent", "STRONG", "--games", "STRONG"], "expected int8 moves"),
+        (["value", "--opponent", "DAMAGED"], "checksum"),
+        (["imitate", "--random-share", "2"], "should lie in 0..1"),
+        (["imitate", "--depth", "3", "--folder", "IMITATE"], "delete it"),
+    ],
+)
+def test_bad_input_gives_one_line(road, tmp_path, arguments, message, capsys):
+    strong = road / "weights" / "strong.bin"
+    content = bytearray(strong.read_bytes())
+    content[-1] ^= 1
+    (tmp_path / "damaged.bin").write_bytes(content)
+    shutil.copytree(road / "imitate", tmp_path / "imitate")
+    names = {"STRONG": strong, "DAMAGED": tmp_path / "damaged.bin", "IMITATE": tmp_path / "imitate"}
+    assert train.main([str(names.get(argument, argument)) for argument in arguments]) == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert message in error
+
+
+def test_a_file_of_something_else_is_no_checkpoint(road, tmp_path):
+    (tmp_path / "checkpoint.bin").write_bytes(pack({"a": np.zeros(3)}, {"b": 1}))
+    with pytest.raises(ValueError, match="not the checkpoint of a training run"):
+        policy_gradient.Run(config_of(road, folder=tmp_path))
+
+
+def test_policy_gradient_learns(road, tmp_path):
+    """A minute's version: from nothing it improves by much against a weak net, in a few hundred updates."""
+    config = config_of(
+        road,
+        games=6000,
+        folder=tmp_path,
+        output=tmp_path / "pg.bin",
+        learning_rate=3e-3,
+        seed=2,
+        stop=0.5,
+        start="nothing",
+    )
+    run = policy_gradient.train(config)
+    first, last = (float(np.concatenate(part).mean()) for part in (run.results[:10], run.results[-10:]))
+    assert last > first + 0.3
+
+
+def test_the_table_of_learners():
+    """Mean and range of each figure over the seeds, one line a figure, the source and seconds on the first."""
+    seeds = [([0.9, 100.0, 0.85], 10.0), ([0.92, 300.0, 0.87], 30.0)]
+    lines = learners.table({"policy-gradient": seeds})
+    assert len(lines) == 2 + 3
+    assert lines[2].startswith("| policy gradient, Connect Four |") and lines[3].startswith("|  |")
+    assert "0.91 (0.90 to 0.92)" in lines[2] and "20 (10 to 30)" in lines[2]
+    assert "200 (100 to 300)" in lines[3] and "0.860 (0.850 to 0.870)" in lines[4]
+
+
+def test_what_is_measured_is_not_measured_again(tmp_path, monkeypatch):
+    asked = []
+
+    def measure(seed, folder):
+        asked.append(seed)
+        return [1.0, 2.0, 3.0], 4.0
+
+    learner = learners.LEARNERS["policy-gradient"]._replace(measure=measure)
+    monkeypatch.setitem(learners.LEARNERS, "policy-gradient", learner)
+    first = learners.measured("policy-gradient", 7, tmp_path)
+    assert learners.measured("policy-gradient", 7, tmp_path) == first == ([1.0, 2.0, 3.0], 4.0) and asked == [7]

@@ -1,0 +1,126 @@
+"""PPO on small boards: it learns, it resumes, and its networks are what the agents compute."""
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import train
+from connectx.nets import PlainNetwork
+from training import ppo
+from training.environment import ENDINGS
+from training.manifest import NAME
+
+
+def config(folder: Path, **changes) -> ppo.Config:
+    """Two periods of two updates each, on 4x4k3."""
+    small: dict[str, Any] = {
+        "board": "4x4k3",
+        "width": 16,
+        "games": 8,
+        "rollout": 16,
+        "batch": 64,
+        "steps": 512,
+        "period": 256,
+    }
+    small |= {"pool": 2, "test_games": 10, "test_opponent": "random", "folder": folder, "output": folder / "ppo.bin"}
+    return ppo.Config(**(small | changes))
+
+
+def test_it_learns(tmp_path):
+    """From random play to most games won against leftmost, illegal columns unlearnt, in a few thousand moves."""
+    options = {"algorithm": "ppo", "opponent": "leftmost", "rewards": "course", "steps": 6144, "period": 1024}
+    trainer = ppo.train(config(tmp_path, **options, epochs=6, learning_rate=3e-3, test_opponent="leftmost"))
+    first, last = trainer.curve[0], trainer.curve[-1]
+    assert first["won"] < 0.8 and first["illegal"] > 0.02
+    assert last["won"] > 0.9 and last["illegal"] < 0.02 and last["test"] == 1
+
+
+def test_a_killed_run_goes_on(tmp_path, monkeypatch):
+    """Self-play, stopped after the first period: the same policy, to the byte, as without the stop."""
+    whole = ppo.train(config(tmp_path / "whole"))
+    monkeypatch.setattr(ppo, "publish", lambda *_: pytest.fail("the run was to be killed before"))
+    advance = ppo.Trainer.advance
+
+    def killed(trainer) -> None:
+        if trainer.steps:
+            raise KeyboardInterrupt
+        advance(trainer)
+
+    monkeypatch.setattr(ppo.Trainer, "advance", killed)
+    with pytest.raises(KeyboardInterrupt):
+        ppo.train(config(tmp_path / "cut"))
+    monkeypatch.undo()
+    again = ppo.train(config(tmp_path / "cut"))
+    assert (tmp_path / "cut" / "ppo.bin").read_bytes() == (tmp_path / "whole" / "ppo.bin").read_bytes()
+    assert [point["test"] for point in again.curve] == [point["test"] for point in whole.curve]
+    assert (tmp_path / "cut" / "curve.png").read_bytes().startswith(b"\x89PNG")
+    assert [set(point) for point in again.curve] == [{"steps", "seconds", "test", *ENDINGS}] * 2
+    entry = json.loads((tmp_path / "cut" / NAME).read_text())["ppo.bin"]
+    assert "--board 4x4k3" in entry["command"] and entry["steps"] == 512
+
+
+def test_networks_equal_the_policy(tmp_path):
+    """What is played, stored and published computes what stable-baselines3 does."""
+    trainer = ppo.Trainer(config(tmp_path))
+    trainer.advance()
+    planes = np.random.default_rng(0).integers(0, 2, (50, 8, 4, 4)).astype(np.float32)
+    with torch.no_grad():
+        rows = torch.from_numpy(planes.reshape(50, -1))
+        expected = trainer.model.policy.get_distribution(rows).distribution.logits
+        values = trainer.model.policy.predict_values(rows).numpy()
+    outputs = trainer.network(trainer.pool[-1]).forward(planes)
+    assert np.allclose(torch.from_numpy(outputs["policy"]).log_softmax(1), expected, atol=1e-5)
+    assert np.allclose(outputs["value"], values, atol=1e-5)
+    ppo.train(config(tmp_path))
+    PlainNetwork.from_bytes((tmp_path / "ppo.bin").read_bytes(), config(tmp_path).architecture)
+
+
+def test_the_pool_keeps_the_newest(tmp_path):
+    trainer = ppo.train(config(tmp_path, steps=768))
+    assert len(trainer.pool) == 2
+    newest = trainer._sb3.arrays_of(trainer.model.policy)
+    assert all((trainer.pool[-1][name] == value).all() for name, value in newest.items())
+    assert any((trainer.pool[0][name] != value).any() for name, value in newest.items())
+
+
+def test_state_of_another_run(tmp_path):
+    """Other options, or a damaged file: refused with what differs, and left as it is."""
+    ppo.train(config(tmp_path))
+    saved = (tmp_path / "state.bin").read_bytes()
+    with pytest.raises(ValueError, match=r"begun with {'seed': 0}"):
+        ppo.train(replace(config(tmp_path), seed=3))
+    assert (tmp_path / "state.bin").read_bytes() == saved
+    (tmp_path / "state.bin").write_bytes(saved[:-9] + b"corrupted")
+    with pytest.raises(ValueError, match="checksum"):
+        ppo.train(config(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        (["--steps", "5"], "multiple of games x rollout"),
+        (["--games", "0"], "at least 1"),
+        (["--games", "4"], "at least 6"),
+        (["--algorithm", "dqn"], "maskable, ppo"),
+        (["--rewards", "gold"], "course, zero-sum"),
+        (["--board", "six"], "read like 6x7k4"),
+        (["--board", "12x12k5"], "64"),
+        (["--opponent", "nobody"], "nobody"),
+        (["--test-opponent", "nobody"], "nobody"),
+        (["--encoding", "none"], "encoding 'none' is unknown"),
+        (["--learning-rate", "fast"], "invalid float value"),
+    ],
+)
+def test_bad_options(option, message, tmp_path, capsys):
+    """One line, exit code 2, and nothing written."""
+    with pytest.raises(SystemExit) as ended:
+        sys.exit(train.main(["ppo", "--folder", str(tmp_path), *option]))
+    error = capsys.readouterr().err
+    assert ended.value.code == 2 and message in error and error.count("\n") == 1
+    assert not list(tmp_path.iterdir())

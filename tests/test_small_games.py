@@ -1,0 +1,125 @@
+"""Tic-tac-toe, Nim, and the trees of small games, against rules and minimax written anew."""
+
+import random
+
+import numpy as np
+import pytest
+
+from connectx.geometry import geometry_of
+from tests import oracle
+from training.games import FIRST, NOBODY, SECOND
+from training.games.connectx import ConnectX
+from training.games.named import games_named
+from training.games.nim import Nim
+from training.games.tictactoe import TicTacToe
+from training.games.tree import shares, table_player, tree_of
+from training.selfplay import play_games, random_player
+
+LINES = [{0, 1, 2}, {3, 4, 5}, {6, 7, 8}, {0, 3, 6}, {1, 4, 7}, {2, 5, 8}, {0, 4, 8}, {2, 4, 6}]
+
+
+def test_tictactoe_plays_by_the_rules():
+    """Random games, side by side, with lists of cells."""
+    rng, games = random.Random(1), TicTacToe(200)
+    cells: list[tuple[set, set]] = [(set(), set()) for _ in range(200)]
+    for ply in range(9):
+        going = np.flatnonzero(~games.done)
+        actions = np.array([rng.choice([c for c in range(9) if c not in cells[g][0] | cells[g][1]]) for g in going])
+        games.play(actions, going)
+        for game, action in zip(going, actions.tolist(), strict=True):
+            cells[game][ply % 2].add(action)
+            won = any(line <= cells[game][ply % 2] for line in LINES)
+            assert games.done[game] == (won or ply == 8)
+            assert games.winner[game] == ((FIRST, SECOND)[ply % 2] if won else NOBODY)
+            legal = set() if games.done[game] else set(range(9)) - cells[game][0] - cells[game][1]
+            assert set(np.flatnonzero(games.legal()[game]).tolist()) == legal
+    assert games.done.all() and len(set(games.winner.tolist())) == 3
+    with pytest.raises(ValueError, match="not legal"):
+        TicTacToe(1).play(np.array([9]))
+
+
+def test_nim_plays_by_the_rules():
+    """Who takes the last token loses; no more can be taken than is there."""
+    rng, games = np.random.default_rng(2), Nim(300, 7, 3)
+    left = np.full(300, 7)
+    while not games.done.all():
+        assert (games.left() == left).all() and (games.boards().sum((1, 2)) == 7 - left).all()
+        going, movers = np.flatnonzero(~games.done), games.mover.copy()
+        assert (games.legal() == (np.arange(1, 4) <= left[:, None])).all()
+        takes = rng.integers(1, np.minimum(left[going], 3) + 1)
+        games.play(takes - 1, going)
+        left[going] -= takes
+        over = going[left[going] == 0]
+        assert (games.done == (left == 0)).all() and (games.winner[over] == -movers[over]).all()
+    games.reset()
+    assert (games.left() == 7).all() and not games.done.any()
+
+
+def test_nim_values():
+    """The rule of the game's theory: lost if the tokens leave 1 when divided by 4."""
+    tree = tree_of(Nim(1, 23, 3))
+    left = 23 - tree.boards.sum((1, 2))
+    assert sorted(left) == list(range(1, 24))
+    assert (tree.values.max(1) == np.where(left % 4 == 1, -1, 1)).all()
+    won = left % 4 != 1
+    assert (tree.best[won].argmax(1) + 1 == (left[won] - 1) % 4).all() and (tree.best[won].sum(1) == 1).all()
+
+
+@pytest.mark.parametrize(("name", "positions"), [("tictactoe", 4520), ("3x3k3", 505)])
+def test_size_of_trees(name, positions):
+    """Tic-tac-toe has 5,478 positions, 958 of which are ends."""
+    tree = tree_of(games_named(name))
+    assert len(tree) == positions and len(np.unique(tree.boards, axis=0)) == positions
+
+
+def test_tree_values_are_exact():
+    """Every position of 3x3 and some of 4x4, inarow 3: the sign of the oracle's score, move by move."""
+    rng = np.random.default_rng(3)
+    for size, share in ((3, 1.0), (4, 0.002)):
+        tree = tree_of(ConnectX(1, geometry_of(size, size, 3)))
+        known: dict[str, int] = {}
+        for number in np.flatnonzero(rng.random(len(tree)) < share):
+            board = tree.boards[number] * (1 if (tree.boards[number] != 0).sum() % 2 == 0 else -1)
+            scores = oracle.move_scores(np.where(board < 0, 2, board).tolist(), 3, known)
+            values = {c: int(np.sign(score)) for c, score in scores.items()}
+            legal = np.flatnonzero(tree.values[number] != -2)
+            assert {int(c): int(tree.values[number, c]) for c in legal} == values
+
+
+def test_tictactoe_minimax_never_loses():
+    """And beats random play; look_ahead(3) is between the two, and look_ahead(9) is exact."""
+    rng, tree = np.random.default_rng(4), tree_of(TicTacToe(1))
+    assert (tree.look_ahead(9) == tree.values).all()
+    perfect = table_player(tree, shares(tree.best), rng)
+    ahead = tree.look_ahead(3)
+    three = table_player(tree, shares(ahead == ahead.max(1, keepdims=True)), rng)
+    leads = np.arange(400) < 200
+    assert (play_games(TicTacToe(400), (perfect, perfect), leads).outcomes() == 0).all()
+    for weaker, wins in ((random_player(rng), 300), (three, 10)):
+        outcomes = play_games(TicTacToe(400), (perfect, weaker), leads).outcomes()
+        assert (outcomes >= 0).all() and (outcomes == 1).sum() > wins
+
+
+def test_seats_and_numbers_of_positions():
+    tree = tree_of(TicTacToe(1))
+    stones = (tree.boards != 0).sum((1, 2))
+    assert (tree.turns(0) == (stones % 2 == 0)).all() and (tree.turns(1) == (stones % 2 == 1)).all()
+    order = np.random.default_rng(5).permutation(len(tree))
+    assert (tree.numbers(tree.boards[order]) == order).all()
+    with pytest.raises(ValueError, match="not a position"):
+        tree.numbers(np.ones((1, 3, 3), np.int8))
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("chess", "the game should be nim, tictactoe, or"), ("6x7", "6x7"), ("0x7k4", "at least 1")]
+)
+def test_no_such_game(name, message):
+    with pytest.raises(ValueError, match=message):
+        games_named(name)
+
+
+def test_too_large_a_tree():
+    with pytest.raises(ValueError, match="at most 39 cells"):
+        tree_of(games_named("6x7k4"))
+    with pytest.raises(ValueError, match="more than 100 positions"):
+        tree_of(games_named("3x3k3"), limit=100)

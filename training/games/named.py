@@ -1,0 +1,27 @@
+"""Games by the names that command lines give them."""
+
+import re
+
+from connectx.geometry import geometry_of
+from training.games import Games
+from training.games.connectx import ConnectX
+from training.games.nim import Nim
+from training.games.tictactoe import TicTacToe
+
+NAMES = "nim, tictactoe, or ROWSxCOLUMNSkINAROW such as 6x7k4 for ConnectX"
+
+
+def games_named(name: str, count: int = 1) -> Games:
+    """``count`` new games.
+
+    Raises:
+        ValueError: the name describes no game.
+    """
+    if name == "nim":
+        return Nim(count)
+    if name == "tictactoe":
+        return TicTacToe(count)
+    size = re.fullmatch(r"(\d+)x(\d+)k(\d+)", name)
+    if size is None:
+        raise ValueError(f"the game should be {NAMES}, not {name!r}")
+    return ConnectX(count, geometry_of(*map(int, size.groups())))

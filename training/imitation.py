@@ -1,0 +1,148 @@
+"""Trains the strong policy agent: a policy net that imitates a look-ahead of fixed depth, on its own games.
+
+The games are those of alpha-beta over ``connectx.heuristic`` against itself, with random moves among them so that no
+two are alike; every position is labelled with the move that the look-ahead prefers. The net is the opponent of
+``train.py policy-gradient``.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from tqdm import tqdm
+
+from connectx.geometry import STANDARD
+from connectx.jit import njit
+from connectx.position import column_cells, has_line, open_cells
+from connectx.weights import pack, unpack
+from training import checkpoint
+from training.games.connectx import ConnectX
+from training.labels import WON, look_ahead
+from training.manifest import check_output, publish, write_atomically
+from training.networks import small_network
+from training.options import command_of, option
+from training.selfplay import NO_MOVE, replay
+from training.supervised import Examples, Fit, Schedule, split
+
+CELLS, COLUMNS = STANDARD.cells, STANDARD.columns
+ORDER = np.array(STANDARD.column_order)
+PART = 500  # games between two savings of the games
+
+
+@dataclass
+class Config:
+    """What ``train.py imitate`` can be told."""
+
+    depth: int = option(4, "plies that the look-ahead sees")
+    games: int = option(10_000, "games of the look-ahead against itself")
+    random_share: float = option(0.25, "how often a random move is played in place of the preferred one")
+    steps: int = option(3000, "updates of the network")
+    batch: int = option(256, "positions an update")
+    learning_rate: float = option(1e-3, "of Adam, falling to 0 over the steps")
+    channels: int = option(16, "of the convolution")
+    hidden: int = option(128, "width of the first dense layer")
+    seed: int = option(1, "of games and weights")
+    folder: Path = option(Path("runs/imitate"), "games, checkpoint and curve")
+    output: Path = option(Path("agents/weights/strong_policy.bin"), "the policy net")
+
+    def __post_init__(self) -> None:
+        if min(self.depth, self.games, self.steps, self.batch, self.channels, self.hidden) < 1:
+            raise ValueError(f"depth, games, steps, batch, channels and hidden should be at least 1: {self}")
+        if not (0 <= self.random_share <= 1 and self.learning_rate > 0):
+            raise ValueError(f"random share should lie in 0..1, learning rate above 0: {self}")
+
+
+@njit
+def preferred_column(position, mask, depth, geometry):
+    """The column of the best value after ``depth`` plies in all; of equal ones the most central."""
+    best, preferred = -2 * WON, -1
+    for column in ORDER:
+        move = open_cells(mask, geometry) & column_cells(column, geometry)
+        if move:
+            value = WON
+            if not has_line(position | move, geometry):
+                value = -look_ahead(position ^ mask, mask | move, depth - 1, -2 * WON, -best, geometry)
+            if value > best:
+                best, preferred = value, column
+    return preferred
+
+
+@njit
+def lookahead_games(count, depth, random_share, seed, geometry):
+    """Games of the look-ahead against itself.
+
+    Args:
+        depth: plies that it looks ahead, at least 1.
+        random_share: how often a random legal move is played in place of the preferred one.
+
+    Returns:
+        (moves, preferred): (count, cells) int8 each, NO_MOVE after the end of a game.
+    """
+    np.random.seed(seed)
+    moves = np.full((count, geometry.rows * geometry.columns), NO_MOVE, np.int8)
+    preferred = moves.copy()
+    for game in range(count):
+        position = mask = 0
+        ply = 0
+        while mask != geometry.board_mask and not has_line(position ^ mask, geometry):
+            best = preferred_column(position, mask, depth, geometry)
+            column = best
+            if np.random.random() < random_share:
+                column = np.random.randint(geometry.columns)
+                while open_cells(mask, geometry) & column_cells(column, geometry) == 0:
+                    column = np.random.randint(geometry.columns)
+            moves[game, ply], preferred[game, ply] = column, best
+            move = open_cells(mask, geometry) & column_cells(column, geometry)
+            position, mask = position ^ mask, mask | move
+            ply += 1
+    return moves, preferred
+
+
+def games_of(config: Config) -> tuple[np.ndarray, np.ndarray]:
+    """The games that the config asks for, read from its folder as far as they are there; a part depends on the seed
+    and its number alone."""
+    path = config.folder / "games.bin"
+    recipe = {"depth": config.depth, "random_share": config.random_share, "seed": config.seed}
+    moves = preferred = np.empty((0, CELLS), np.int8)
+    if path.exists():
+        arrays, meta = unpack(path.read_bytes())
+        if meta != recipe:
+            raise ValueError(f"{path} holds games of {meta}, not of {recipe}: give another folder or delete it")
+        moves, preferred = arrays["moves"], arrays["preferred"]
+    with tqdm(total=config.games, initial=len(moves), desc="look-ahead games", unit="game") as bar:
+        while len(moves) < config.games:
+            seed = int(np.random.default_rng([config.seed, len(moves) // PART]).integers(1 << 32))
+            part = lookahead_games(PART, config.depth, config.random_share, seed, STANDARD)
+            moves, preferred = np.concatenate([moves, part[0]]), np.concatenate([preferred, part[1]])
+            write_atomically(path, pack({"moves": moves, "preferred": preferred}, recipe))
+            bar.update(PART)
+    return moves[: config.games], preferred[: config.games]
+
+
+def labelled(moves: np.ndarray, preferred: np.ndarray) -> Examples:
+    """All positions of the games that have a move, with the preferred column."""
+    games = ConnectX(len(moves), STANDARD)
+    boards = [games.boards(np.flatnonzero(moves[:, 0] != NO_MOVE))]
+    for ply, _ in enumerate(replay(games, moves[:, :-1]), 1):
+        boards.append(games.boards(np.flatnonzero(moves[:, ply] != NO_MOVE)))
+    columns = preferred.T[preferred.T != NO_MOVE]  # ply by ply, as the boards are
+    return Examples(np.concatenate(boards), columns.astype(np.int64))
+
+
+def train(config: Config) -> Fit:
+    """Plays the games, trains the network on them, and writes it; resumes where games or a checkpoint are."""
+    check_output(config.output)
+    torch.set_num_threads(1)
+    moves, preferred = games_of(config)
+    training, test = (labelled(moves[part], preferred[part]) for part in split(len(moves)))
+    network = small_network("policy", COLUMNS, config.channels, config.hidden, config.seed)
+    schedule = Schedule(config.steps, config.batch, config.learning_rate)
+    settings = checkpoint.settings_of(config)
+    fit = Fit(network, training, test, schedule, lambda columns: COLUMNS - 1 - columns, config.folder, settings)
+    fit.run("agreement with the look-ahead")
+    agreement = fit.accuracies[-1][1]
+    facts = {"agreement": round(agreement, 3), "look_ahead": config.depth, "seed": config.seed}
+    publish(config.output, network.to_bytes(), command_of("imitate", config), facts)
+    print(f"agrees with the look-ahead of {config.depth} plies in {agreement:.1%}; {config.output}")
+    return fit

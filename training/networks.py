@@ -1,0 +1,58 @@
+"""Networks as players of batches of games, and the shape that the learners of the policy-gradient road share."""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from connectx.encoding import encode_many
+from connectx.geometry import STANDARD, Geometry
+from connectx.nets import Architecture, expected_result
+from connectx.torch_nets import Network
+from training.games import NOBODY, Games
+from training.games.connectx import bitboards
+from training.selfplay import Logits, Player
+
+ENCODING = "facts-1"
+LOSS, DRAW, WIN = range(3)  # classes of a value head, for the side to move
+
+
+def small_network(head: str, size: int, channels: int, hidden: int, seed: int) -> Network:
+    """A fresh network with one head: a convolution and two dense layers, as large as the book's."""
+    layers = (("conv", channels), ("dense", hidden), ("dense", 64))
+    torch.manual_seed(seed)
+    return Network(Architecture(ENCODING, layers, ((head, size),)))
+
+
+def planes_of_boards(boards: np.ndarray, geometry: Geometry = STANDARD) -> Tensor:
+    """(n, planes, rows, columns) float32 for boards (n, rows, columns) int8 seen by the mover."""
+    return torch.from_numpy(encode_many(*bitboards(boards, geometry), geometry, ENCODING)).float()
+
+
+def logits_of(network: Network, head: str = "policy") -> Logits:
+    """The outputs of one head as a function of boards, without gradients."""
+
+    def logits(boards: np.ndarray) -> np.ndarray:
+        with torch.inference_mode():
+            return network(planes_of_boards(boards, network.architecture.geometry))[head].numpy()
+
+    return logits
+
+
+def value_player(logits: Logits, rules: bool = True) -> Player:
+    """Greedy one-ply: the move whose resulting position the value net judges worst for the other side.
+
+    Args:
+        logits: of the value head.
+        rules: whether the rules judge games that the move ends; the net judges them as any other if not.
+    """
+
+    def player(games: Games, which: np.ndarray) -> np.ndarray:
+        children, parents, actions = games.take(which).children()
+        worth = -expected_result(logits(children.boards()))
+        if rules:
+            worth = np.where(children.done, np.where(children.winner != NOBODY, 2.0, 0.0), worth)
+        table = np.full((len(which), games.actions), -np.inf)
+        table[parents, actions] = worth
+        return table.argmax(axis=1)
+
+    return player

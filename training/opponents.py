@@ -1,0 +1,111 @@
+"""Opponents by name for learners that play many games at once.
+
+``NAME`` is an agent of agents/ or Kaggle's ``random`` or ``negamax``; ``minimax@4`` is our alpha-beta at a fixed depth
+of 4 plies, without a clock; ``NAME~10`` plays a random legal column in 10% of its moves. Agents run in this process,
+on a clock of ``SECONDS`` a move.
+"""
+
+import importlib
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import agents
+from connectx.clock import Budget
+from connectx.geometry import Geometry
+from connectx.position import Position
+from connectx.search import Searcher
+from training.games import Games
+from training.games.connectx import ConnectX
+from training.selfplay import Player, random_player
+
+NAME = re.compile(r"(?P<base>\w+)(?:@(?P<depth>[1-9]\d*))?(?:~(?P<percent>\d+(?:\.\d+)?))?")
+SECONDS = 0.05
+
+
+class Record(dict):
+    """An observation or a configuration: entries can be read as items and as attributes, as Kaggle's can."""
+
+    def __init__(self, **entries: Any):
+        super().__init__(entries)
+        self.__dict__ = self
+
+
+class AgentPlayer:
+    """An agent function as a player of training.selfplay, called for one game after the other."""
+
+    def __init__(self, agent: Callable[[Any, Any], int], geometry: Geometry):
+        sizes = {"rows": geometry.rows, "columns": geometry.columns, "inarow": geometry.inarow}
+        self._config = Record(**sizes, actTimeout=SECONDS, timeout=SECONDS, episodeSteps=1000, runTimeout=1200)
+        self._agent = agent
+
+    def __call__(self, games: Games, which: np.ndarray) -> np.ndarray:
+        return np.array([self._agent(self._observe(games, game), self._config) for game in which], np.int64)
+
+    def _observe(self, games: Games, game: int) -> Record:
+        board = np.where(games.stones[game] < 0, 2, games.stones[game]).ravel().tolist()
+        ply = int(games.plies[game])
+        return Record(board=board, mark=1 + ply % 2, step=ply, remainingOverageTime=0.0)
+
+
+class FixedDepth:
+    """minimax to the same depth, with an empty table for each move: a position is always answered alike."""
+
+    def __init__(self, depth: int, geometry: Geometry):
+        self._depth, self._searcher = depth, Searcher(geometry, buckets=1 << 12)
+
+    def __call__(self, games: Games, which: np.ndarray) -> np.ndarray:
+        assert isinstance(games, ConnectX)
+        positions = zip(*games.bitboards(which), strict=True)
+        states = [Position(int(position), int(mask), games.geometry) for position, mask in positions]
+        return np.array([self._column(state) for state in states], np.int64)
+
+    def _column(self, state: Position) -> int:
+        self._searcher.forget()
+        return self._searcher.search(state, Budget(), max_depth=self._depth).column
+
+
+def erring(player: Player, percent: float, rng: np.random.Generator) -> Player:
+    """The player, but for random legal columns in ``percent`` of all moves."""
+    at_random = random_player(rng)
+
+    def choose(games: Games, which: np.ndarray) -> np.ndarray:
+        columns = at_random(games, which)
+        sound = np.flatnonzero(100 * rng.random(len(which)) >= percent)
+        if len(sound):
+            columns[sound] = player(games, which[sound])
+        return columns
+
+    return choose
+
+
+def opponent_named(name: str, geometry: Geometry, rng: np.random.Generator) -> Player:
+    """The player that a name describes. (Agents draw from generators of their own.)
+
+    Raises:
+        ValueError: it describes none.
+    """
+    parts = NAME.fullmatch(name)
+    if parts is None:
+        raise ValueError(f"opponent should be NAME, minimax@DEPTH or either with ~PERCENT, not {name!r}")
+    base, depth, percent = parts.groups()
+    if depth and (base != "minimax" or not geometry.fits_word):
+        raise ValueError(f"only minimax plays at a fixed depth, on boards of up to 64 bits, not {name!r}")
+    player = FixedDepth(int(depth), geometry) if depth else _agent_named(base, geometry, rng)
+    return erring(player, float(percent), rng) if percent else player
+
+
+def _agent_named(name: str, geometry: Geometry, rng: np.random.Generator) -> Player:
+    if name in ("random", "random_legal"):
+        return random_player(rng)
+    if name == "negamax":
+        from kaggle_environments.envs.connectx.connectx import negamax_agent  # takes a second, so not at the top
+
+        return AgentPlayer(negamax_agent, geometry)
+    ours = sorted(path.stem for path in Path(agents.__file__).parent.glob("[!_]*.py"))
+    if name not in ours:
+        raise ValueError(f"opponent {name!r} is not random, negamax or one of {', '.join(ours)}")
+    return AgentPlayer(importlib.import_module(f"agents.{name}").agent, geometry)

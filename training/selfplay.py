@@ -1,0 +1,97 @@
+"""Games between two players, a whole batch at a time.
+
+A player is a function ``player(games, which) -> actions``: one legal action, (len(which),) integers, for each of the
+games whose indices are in ``which``, all with the player to move.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from training.games import FIRST, SECOND, Games
+
+Player = Callable[[Games, np.ndarray], np.ndarray]
+Logits = Callable[[np.ndarray], np.ndarray]  # boards (m, rows, columns) int8 -> (m, actions) float32
+
+NO_MOVE = -1
+
+
+def alternating(count: int, block: int, start: int = 0) -> np.ndarray:
+    """(count,) bool: whether the first player leads, if seats change every ``block`` games, counted from ``start``."""
+    return (start + np.arange(count)) // block % 2 == 0
+
+
+def sample(logits: np.ndarray, legal: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """(m,) int64: an action of each row, drawn from the softmax of its legal ones (the Gumbel-max trick).
+
+    Args:
+        logits: (m, actions) float.
+        legal: (m, actions) bool, at least one True a row.
+    """
+    noise = rng.gumbel(size=logits.shape)
+    return np.where(legal, logits + noise, -np.inf).argmax(axis=1)
+
+
+def sampling_player(logits: Logits, rng: np.random.Generator) -> Player:
+    """A policy that is played as it is meant: each legal move as likely as its softmax says."""
+
+    def player(games: Games, which: np.ndarray) -> np.ndarray:
+        return sample(logits(games.boards(which)), games.legal()[which], rng)
+
+    return player
+
+
+def greedy_player(logits: Logits) -> Player:
+    """A policy that plays its most likely legal move."""
+
+    def player(games: Games, which: np.ndarray) -> np.ndarray:
+        return np.where(games.legal()[which], logits(games.boards(which)), -np.inf).argmax(axis=1)
+
+    return player
+
+
+def random_player(rng: np.random.Generator) -> Player:
+    """Any legal move, each as likely as the others."""
+
+    def player(games: Games, which: np.ndarray) -> np.ndarray:
+        legal = games.legal()[which]
+        return sample(np.zeros(legal.shape), legal, rng)
+
+    return player
+
+
+class Played(NamedTuple):
+    """Games as they went; any ConnectX game follows from its moves."""
+
+    moves: np.ndarray  # (n, plies) int8, NO_MOVE after the end
+    winner: np.ndarray  # (n,) int8: FIRST, SECOND, NOBODY
+    leads: np.ndarray  # (n,) bool: whether the first of the two players had the first move
+
+    def outcomes(self) -> np.ndarray:
+        """(n,) int8: +1 where the first of the two players won, -1 where it lost, 0 for a draw."""
+        return self.winner * np.where(self.leads, FIRST, SECOND).astype(np.int8)
+
+
+def play_games(games: Games, players: tuple[Player, Player], leads: np.ndarray) -> Played:
+    """Plays all games to their end, from where they stand, which must be the same ply in all."""
+    moves: list[np.ndarray] = []
+    while not games.done.all():
+        turn = (games.plies % 2 == 0) == leads
+        going, column = ~games.done, np.full(len(games), NO_MOVE, np.int8)
+        for player, mine in zip(players, (turn, ~turn), strict=True):
+            which = np.flatnonzero(going & mine)
+            if len(which):
+                actions = player(games, which)
+                games.play(actions, which)
+                column[which] = actions
+        moves.append(column)
+    return Played(np.stack(moves, axis=1), games.winner.copy(), leads)
+
+
+def replay(games: Games, moves: np.ndarray) -> Iterator[np.ndarray]:
+    """Plays recorded moves on new games, yielding after each ply the indices of the games that have just moved."""
+    for column in moves.T:
+        which = np.flatnonzero(column != NO_MOVE)
+        games.play(column[which], which)
+        yield which

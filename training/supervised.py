@@ -1,0 +1,116 @@
+"""Fits one head of a network to boards with known answers: Adam, mirrored data, checkpoints, held-out accuracy."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch.nn import functional
+from tqdm import tqdm
+
+from connectx.torch_nets import Network
+from training import checkpoint
+from training.curves import save_curve
+from training.networks import logits_of, planes_of_boards
+
+HELD_OUT = 20  # one game in so many is not trained on
+CHECKPOINT_STEPS = 500
+
+
+class Examples(NamedTuple):
+    """Boards and their answers."""
+
+    boards: np.ndarray  # (n, rows, columns) int8, seen by the side to move
+    answers: np.ndarray  # (n,) int64, indices of the head's outputs
+
+
+class Schedule(NamedTuple):
+    """How long and how fast to fit."""
+
+    steps: int  # updates
+    batch: int  # examples an update
+    learning_rate: float  # of Adam, falling to 0 over the steps
+
+
+class Fit:
+    """A fit of one head, and how it went; goes on from the checkpoint in ``folder`` where there is one.
+
+    Args:
+        mirrored: the answers, (n,), of the boards in a mirror, given those of the boards as they are.
+        settings: what a checkpoint must share with this fit.
+
+    Raises:
+        ValueError: the checkpoint is damaged or of another fit.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        training: Examples,
+        test: Examples,
+        schedule: Schedule,
+        mirrored: Callable[[np.ndarray], np.ndarray],
+        folder: Path,
+        settings: dict[str, Any],
+    ):
+        self.network, self.training, self.test = network, training, test
+        self.schedule, self.folder, self.settings = schedule, folder, settings
+        self._head, self._mirrored = network.architecture.heads[0][0], mirrored
+        self._rng = np.random.default_rng(settings["seed"])
+        self._optimizer = torch.optim.Adam(network.parameters(), schedule.learning_rate)
+        self.steps, self.seconds = 0, 0.0
+        self.accuracies: list[tuple[int, float]] = []  # (updates, share of the test's answers that are right)
+        found = checkpoint.load(self._checkpoint, settings, network, self._optimizer, self._rng)
+        if found is not None:
+            facts = found[0]
+            self.steps, self.seconds, self.accuracies = facts["steps"], facts["seconds"], facts["accuracies"]
+
+    @property
+    def _checkpoint(self) -> Path:
+        return self.folder / "checkpoint.bin"
+
+    def step(self) -> float:
+        """One update on random examples, each as it is or mirrored. Returns the loss before it."""
+        started = time.perf_counter()
+        rows = self._rng.integers(len(self.training.boards), size=self.schedule.batch)
+        boards, answers = self.training.boards[rows], self.training.answers[rows]
+        mirror = self._rng.random(len(rows)) < 0.5
+        boards = np.where(mirror[:, None, None], boards[:, :, ::-1], boards)
+        answers = np.where(mirror, self._mirrored(answers), answers)
+        self._optimizer.param_groups[0]["lr"] = self.schedule.learning_rate * (1 - self.steps / self.schedule.steps)
+        outputs = self.network(planes_of_boards(boards))[self._head]
+        loss = functional.cross_entropy(outputs, torch.from_numpy(answers))
+        self._optimizer.zero_grad()
+        loss.backward()
+        self._optimizer.step()
+        self.steps += 1
+        self.seconds += time.perf_counter() - started
+        return float(loss.detach())
+
+    def accuracy(self) -> float:
+        """The share of held-out examples whose most likely answer is the right one."""
+        outputs = logits_of(self.network, self._head)(self.test.boards)
+        return float((outputs.argmax(1) == self.test.answers).mean())
+
+    def save(self) -> None:
+        """Measures the accuracy and writes a checkpoint."""
+        self.accuracies.append((self.steps, self.accuracy()))
+        facts = {"steps": self.steps, "seconds": self.seconds, "accuracies": self.accuracies}
+        checkpoint.save(self._checkpoint, self.settings, self.network, self._optimizer, self._rng, facts, {})
+
+    def run(self, label: str) -> None:
+        """All updates that are left, and the curve of the accuracy as ``curve.png``; ``label`` names that accuracy."""
+        for _ in tqdm(range(self.steps, self.schedule.steps), "updates", self.schedule.steps, initial=self.steps):
+            self.step()
+            if self.steps % CHECKPOINT_STEPS == 0 or self.steps == self.schedule.steps:
+                self.save()
+        steps, accuracies = np.array(self.accuracies).T
+        save_curve(self.folder / "curve.png", "updates", label, {"": (steps, accuracies)})
+
+
+def split(games: int) -> tuple[np.ndarray, np.ndarray]:
+    """Indices of the games to train on and of those held out: no held-out position comes from a game trained on."""
+    numbers = np.arange(games)
+    return numbers[numbers % HELD_OUT != 0], numbers[numbers % HELD_OUT == 0]
