@@ -7,7 +7,6 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
-
 LARGEST_TABLE = 30  # bits: 8 GiB
 
 
