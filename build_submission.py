@@ -18,6 +18,7 @@ played in time. A file is written only if Kaggle's own environment accepts it, a
 
 import argparse
 import json
+import math
 import sys
 from pathlib import Path
 
@@ -87,9 +88,9 @@ def backend_of(name: str, backend: str) -> str:
 
 def options_of(given: argparse.Namespace) -> Options:
     for name in ("positions", "size_limit", "memory_limit"):
-        if getattr(given, name) <= 0:
+        if not 0 < getattr(given, name) < math.inf:
             raise UsageError(f"--{name.replace('_', '-')} should be positive, not {getattr(given, name)}")
-    if given.slowdown is not None and given.slowdown < 1:
+    if given.slowdown is not None and not 1 <= given.slowdown < math.inf:
         raise UsageError(f"--slowdown should be at least 1, not {given.slowdown:g}")
     if (given.agent is None) == (given.check is None):
         raise UsageError("give either an agent to build or --check FILE; --help explains both")
@@ -126,6 +127,7 @@ def show(report: Report, as_json: bool, written: Path | None) -> None:
 def run(given: argparse.Namespace) -> int:
     options = options_of(given)
     if given.check is not None:
+        given.check.open("rb").close()  # says what is wrong before the runner starts
         with Runner() as runner:
             report = check(given.check, runner, options.limits, options.slowdown, options.full)
         show(report, given.json, None)
@@ -143,16 +145,19 @@ def run(given: argparse.Namespace) -> int:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Exit code 0: built or accepted; 1: refused; 2: bad usage or a file that cannot be read."""
+    """Exit code 0: built or accepted; 1: the pre-flight rejects it; 2: bad usage, or it cannot even be built."""
     given = parse_arguments(arguments)
     try:
         return run(given)
     except Refused as refused:
-        print(f"refused, {len(refused.refusals)} reason(s):\n{refused}", file=sys.stderr)
-        return 1
+        print(*(f"build_submission.py: {refusal}" for refusal in refused.refusals), sep="\n", file=sys.stderr)
+        return 2
     except (UsageError, OSError, ValueError, RunnerDied) as fault:
         print(f"build_submission.py: {fault}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("build_submission.py: interrupted; nothing is written", file=sys.stderr)
+        return 130
 
 
 if __name__ == "__main__":

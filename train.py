@@ -9,6 +9,7 @@ python train.py distill --samples 1000000
 
 import argparse
 import sys
+from concurrent.futures import BrokenExecutor
 from importlib import import_module
 from types import ModuleType
 
@@ -50,8 +51,8 @@ def main(arguments: list[str] | None = None) -> int:
     module = module_of(given.method)
     try:
         module.train(config_from(module.Config, given))
-    except (OSError, ValueError) as fault:
-        print(f"train.py: {fault}", file=sys.stderr)
+    except (OSError, ValueError, MemoryError, BrokenExecutor) as fault:
+        print(f"train.py: {str(fault) or type(fault).__name__}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("train.py: interrupted; the same command goes on from here", file=sys.stderr)

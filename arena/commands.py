@@ -3,6 +3,7 @@
 import argparse
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from math import inf
 from typing import NamedTuple
 
 from tqdm import tqdm
@@ -86,8 +87,8 @@ def _progress(known: Sequence[int], total: int) -> tqdm:
 def _sprt(elos: Sequence[float] | None) -> Sprt | None:
     if elos is None:
         return None
-    if not elos[0] < elos[1]:
-        raise ValueError(f"--sprt takes the lower difference first, not {elos[0]:g} {elos[1]:g}")
+    if not -inf < elos[0] < elos[1] < inf:
+        raise ValueError(f"--sprt takes two differences, the lower first, not {elos[0]:g} {elos[1]:g}")
     return Sprt(*elos)
 
 

@@ -27,7 +27,9 @@ def no_progress_bar() -> bool:
 
 
 def check_folder(path: Path | None) -> None:
-    """Raises ValueError, before any work is done, if a file cannot be written there for want of a folder."""
+    """Raises ValueError, before any work is done, if a file cannot be written there: no folder, or it is one."""
+    if path is not None and path.is_dir():
+        raise ValueError(f"cannot write {path}: it is a folder")
     if path is not None and not path.parent.is_dir():
         raise ValueError(f"cannot write {path}: there is no folder {path.parent}")
 
@@ -35,8 +37,11 @@ def check_folder(path: Path | None) -> None:
 def write_whole(path: Path, content: bytes) -> None:
     """Writes a file under a temporary name and renames it: a reader sees all of it or none."""
     partial = path.with_name(path.name + ".partial")
-    partial.write_bytes(content)
-    partial.replace(path)
+    try:
+        partial.write_bytes(content)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)  # where the disk was full
 
 
 def signed(elo: float) -> str:

@@ -1,6 +1,7 @@
 """What a game is: the configuration, what can go wrong in it, and how it went. Light to import."""
 
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, NamedTuple
 
 from connectx.geometry import Geometry, geometry_of
@@ -16,6 +17,8 @@ DEFAULTS: dict[str, Any] = {
     "episodeSteps": 1000,
     "runTimeout": 1200,
 }
+OURS = "nodeBudget"  # see connectx.clock.budget_for
+MOST_CELLS = 4096
 BANK = 60.0  # seconds: Kaggle's remainingOverageTime at the start
 
 # The kinds of fault. The first five come from the worker, which sees how an agent fails; the rest are named here.
@@ -39,20 +42,26 @@ class Rules:
     """A configuration as Kaggle takes it, completed with Kaggle's defaults, and the time bank.
 
     Raises:
-        ValueError: a size or a limit that Kaggle would refuse.
+        ValueError: a size or a limit that Kaggle would refuse, a board beyond all use, or a name that is not known:
+            Kaggle ignores those, but they are misspelt ones.
     """
 
     config: dict[str, Any] = field(default_factory=dict)
     bank: float = BANK
 
     def __post_init__(self) -> None:
+        known = [*DEFAULTS, OURS]
+        if unknown := sorted(self.config.keys() - set(known)):
+            raise ValueError(f"a configuration has {', '.join(known)}, but not {', '.join(unknown)}")
         object.__setattr__(self, "config", {**DEFAULTS, **self.config})
         for name in ("rows", "columns", "inarow", "episodeSteps"):
             size = self.config[name]
             if type(size) is not int or size < 1:
                 raise ValueError(f"{name} should be an integer of at least 1, not {size!r}")
+        if (cells := self.config["rows"] * self.config["columns"]) > MOST_CELLS:
+            raise ValueError(f"rows times columns should be at most {MOST_CELLS}, not {cells}")
         for name, limit in (*((n, self.config[n]) for n in ("actTimeout", "runTimeout")), ("bank", self.bank)):
-            if isinstance(limit, bool) or not isinstance(limit, int | float) or not limit >= 0:
+            if isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 <= limit < inf:
                 raise ValueError(f"{name} should be a number of seconds, not {limit!r}")
 
     @property

@@ -72,6 +72,8 @@ def resolve(agent: str | os.PathLike | Callable | AgentSpec) -> AgentSpec:
         raise UnknownAgent(f"{text!r} is a folder, where a file or a name was expected")
     if parts := PARTNER.fullmatch(text):
         base = resolve(parts["base"])
+        if float(parts["percent"] or 0) > 100:
+            raise UnknownAgent(f"{text!r}: the share of random moves should be 0 to 100, not {parts['percent']}")
         if base.kind == "file" or (parts["depth"] and base.target != "agents.minimax"):
             raise UnknownAgent(f"{text!r}: only minimax has a depth, only named agents can be made to err")
         return AgentSpec("partner", text, text)

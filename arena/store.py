@@ -5,6 +5,7 @@ bank, referee, openings and seed. The same match asked for again finds its games
 them. Each game is committed as it ends; its number within the match is unique, so none can count twice.
 """
 
+import contextlib
 import json
 import sqlite3
 import time
@@ -59,23 +60,32 @@ class Store:
     """An SQLite file of matches. Use it in a ``with`` block.
 
     Raises:
-        ValueError: the file is not such a store, or of another version.
+        ValueError: the file is not such a store, or of another version; at the end of the block, it is damaged or could
+            not be written to.
     """
 
     def __init__(self, path: Path, create: bool = True):
+        self.path = path
         if not create and not path.exists():
             raise ValueError(f"there is no store {path}")
         if create:
             path.parent.mkdir(parents=True, exist_ok=True)
+        is_new = not path.exists()
         try:
             self.connection = sqlite3.connect(path, isolation_level=None, timeout=30)
-            self.connection.execute("PRAGMA journal_mode = WAL")  # survives SIGKILL; no wait for the disk at each game
-            self.connection.execute("PRAGMA synchronous = NORMAL")
-            self._check_version(path)
         except sqlite3.Error as problem:
             raise ValueError(f"{path} is not a store of results: {problem}") from None
+        try:
+            self._check_version()
+            self.connection.execute("PRAGMA journal_mode = WAL")  # survives SIGKILL; no wait for the disk at each game
+            self.connection.execute("PRAGMA synchronous = NORMAL")
+        except (sqlite3.Error, ValueError) as problem:
+            self.connection.close()
+            if is_new:
+                path.unlink(missing_ok=True)  # an empty file where the disk was full
+            raise ValueError(f"{path} is not a store of results: {problem}") from None
 
-    def _check_version(self, path: Path) -> None:
+    def _check_version(self) -> None:
         self.connection.execute("BEGIN IMMEDIATE")
         (found,) = self.connection.execute("PRAGMA user_version").fetchone()
         (tables,) = self.connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
@@ -85,13 +95,16 @@ class Store:
             self.connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         self.connection.execute("COMMIT")
         if tables and found != SCHEMA_VERSION:
-            raise ValueError(f"{path} is a store of version {found}, not {SCHEMA_VERSION}")
+            raise ValueError(f"it is of version {found}, not {SCHEMA_VERSION}")
 
     def __enter__(self) -> "Store":
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.connection.close()
+    def __exit__(self, kind: object, problem: object, trace: object) -> None:
+        with contextlib.suppress(sqlite3.Error):  # closing writes, too
+            self.connection.close()
+        if isinstance(problem, sqlite3.Error):  # damaged, or the disk is full
+            raise ValueError(f"{self.path}: {problem}") from None
 
     def match_id(
         self, first: AgentSpec, second: AgentSpec, setup: Setup, openings: Sequence[Opening], seed: int

@@ -5,8 +5,9 @@ change of the choice or of the book's extent solves again only what is new.
 """
 
 import os
+import re
 from collections.abc import Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
+from concurrent.futures import Executor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,8 +19,13 @@ from connectx.choice import Scores, choose, sign
 from connectx.geometry import STANDARD
 from connectx.position import Position
 from connectx.solver import Solver
-from training.manifest import publish
+from training.manifest import check_output, publish
 from training.options import option
+from training.workers import worker_pool
+
+LINE = re.compile(rb"\d+ \d+( -?\d+| -){7}")  # of a file of scores
+HALF_LINE = re.compile(rb"[-\d ]*")
+LARGEST_TABLE = 30  # bits: 8 GiB
 
 _solver: Solver | None = None  # of a worker process
 
@@ -39,6 +45,8 @@ class Config:
     def __post_init__(self) -> None:
         if min(self.first_ply, self.second_ply, self.workers) < 1 or self.full_plies < 0:
             raise ValueError(f"plies and workers should be at least 1, full_plies at least 0: {self}")
+        if not 1 < self.table_bits <= LARGEST_TABLE:
+            raise ValueError(f"table_bits should be 2 to {LARGEST_TABLE} (8 GiB a worker), not {self.table_bits}")
 
 
 def start_worker(table_bits: int) -> None:
@@ -56,20 +64,32 @@ def canonical(position: Position) -> Position:
     return min(position, position.mirror(), key=lambda p: p.key)
 
 
+def read_lines(path: Path) -> tuple[list[str], int]:
+    """The lines of a file of scores, and the bytes of half a line at its end, as a run that was killed may leave it.
+
+    Raises:
+        ValueError: the file holds something else.
+    """
+    *lines, rest = (path.read_bytes() if path.exists() else b"").split(b"\n")
+    for number, line in enumerate([*lines, rest], 1):
+        if not (LINE if number <= len(lines) else HALF_LINE).fullmatch(line):
+            raise ValueError(f"{path}, line {number}: expected a position, its mask and 7 scores, not {line[:40]!r}")
+    return [line.decode("ascii") for line in lines], len(rest)
+
+
 class ScoreFile:
     """Exact scores of positions, in memory and in a file of lines ``position mask score ...`` ("-": a full column)."""
 
     def __init__(self, path: Path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        data = path.read_bytes() if path.exists() else b""
-        whole = data[: data.rfind(b"\n") + 1]  # a run that was killed may leave half a line, which is solved again
+        lines, rest = read_lines(path)
         self._known: dict[Position, Scores] = {}
-        for line in whole.decode("ascii").splitlines():
+        for line in lines:
             position, mask, *scores = line.split()
             state = Position(int(position), int(mask), STANDARD)
             self._known[state] = [None if score == "-" else int(score) for score in scores]
         self._file = path.open("ab")
-        self._file.truncate(len(whole))
+        self._file.truncate(self._file.tell() - rest)
 
     def get(self, position: Position) -> Scores | None:
         """The scores by column, as the position stands; None if they are not known."""
@@ -142,7 +162,8 @@ class Builder:
 
 def train(config: Config) -> Book:
     """Builds the book and writes it. The same scores give the same book."""
-    with ProcessPoolExecutor(config.workers, initializer=start_worker, initargs=(config.table_bits,)) as pool:
+    check_output(config.output)
+    with worker_pool(config.workers, start_worker, (config.table_bits,)) as pool:
         builder = Builder(config, pool)
         last_plies = (config.first_ply, config.second_ply)
         for layer in walk(STANDARD, config.full_plies, last_plies, builder.columns_of):

@@ -12,7 +12,7 @@ seed and its number alone. An interrupted run goes on with the shards that are m
 """
 
 import os
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,6 +30,7 @@ from connectx.weights import pack, unpack
 from training.book import ScoreFile
 from training.manifest import write_atomically
 from training.options import option
+from training.workers import worker_pool
 
 RECIPE = 1  # changes whenever the positions of a seed do
 FULL = -128  # the score of a column that takes no stone
@@ -300,7 +301,7 @@ def make_shard(seed: int, number: int, size: int) -> Labels:
 def book_labels(path: Path) -> Labels:
     """The positions of the opening book's score file, each once."""
     known = ScoreFile(path)
-    states = [position for position in known if not position.is_over()]
+    states = [position for position, _ in known.items() if not position.is_over()]
     scores = [[FULL if score is None else score for score in known[state]] for state in states]
     positions, masks = (np.array([state[part] for state in states], np.int64) for part in (0, 1))
     return Labels(positions, masks, np.array(scores, np.int8), np.full(len(states), BOOK, np.uint8))
@@ -364,7 +365,7 @@ def train(config: Config) -> None:
     config.output.mkdir(parents=True, exist_ok=True)
     if not (config.output / "book.shard").exists():
         write_shard(config.output / "book.shard", book_labels(config.book_scores), recipe)
-    with ProcessPoolExecutor(config.workers, initializer=start_worker, initargs=(config.table_bits,)) as pool:
+    with worker_pool(config.workers, start_worker, (config.table_bits,)) as pool:
         tasks = {pool.submit(make_shard, config.seed, number, config.shard): number for number in missing}
         for task in tqdm(as_completed(tasks), "shards", len(tasks), disable=not tasks):
             write_shard(config.output / f"{tasks[task]:05}.shard", task.result(), recipe)
