@@ -2,6 +2,7 @@
 
   python build_submission.py minimax                       agents/minimax.py -> submissions/minimax.py
   python build_submission.py my_agent.py -o submission.py  any agent file, with the helper modules beside it
+  python build_submission.py policy --backend torch        the torch form of an agent that has one
   python build_submission.py --check submission.py         will Kaggle accept this .py or .tar.gz?
 
 Writing an agent: a Python file that defines `def agent(obs, config)` and returns the number of a column as an int.
@@ -48,6 +49,7 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("agent", nargs="?", help="name of an agent in agents/, or the path of any agent's file")
     parser.add_argument("-o", "--output", type=Path, help="file to write (default: submissions/AGENT.py or .tar.gz)")
     parser.add_argument("--check", type=Path, metavar="FILE", help="only check a finished .py or .tar.gz")
+    parser.add_argument("--backend", choices=("numpy", "torch"), default="numpy", help="of the agent's network")
     parser.add_argument("--format", choices=("py", "tar.gz"), default="py", help="tar.gz: with main.py at its root")
     parser.add_argument(
         "--dtype", choices=("float16", "int8"), help="store float arrays of .npz and containers smaller"
@@ -80,6 +82,15 @@ def find_agent(name: str) -> Path:
     if path.suffix != ".py":
         raise UsageError(f"{name} is not a Python file (.py)")
     return path
+
+
+def backend_of(name: str, backend: str) -> str:
+    """The agent to build for a backend: agents that have a torch form keep it in agents/NAME_torch.py."""
+    if backend == "numpy":
+        return name
+    if not (PROJECT / "agents" / f"{name}_{backend}.py").is_file():
+        raise UsageError(f"{name} has no {backend} form: there is no agents/{name}_{backend}.py")
+    return f"{name}_{backend}"
 
 
 def options_of(given: argparse.Namespace) -> Options:
@@ -127,7 +138,7 @@ def run(given: argparse.Namespace) -> int:
             report = check(given.check, runner, options.limits, options.slowdown, options.full)
         show(report, given.json, None)
         return 0 if report.accepted else 1
-    agent = find_agent(given.agent)
+    agent = find_agent(backend_of(given.agent, given.backend))
     output = output_of(given, agent)
     try:
         with Runner() as runner:

@@ -308,7 +308,8 @@ def book_labels(path: Path) -> Labels:
 
 def recipe_of(config: Config) -> dict[str, Any]:
     """What a shard's content depends on besides its number."""
-    return {"recipe": RECIPE, "seed": config.seed, "shard": config.shard, "geometry": list(STANDARD[:3])}
+    mix = {str(ply): count for ply, count in MIX.items()}
+    return {"recipe": RECIPE, "seed": config.seed, "shard": config.shard, "geometry": list(STANDARD[:3]), "mix": mix}
 
 
 def write_shard(path: Path, labels: Labels, recipe: dict[str, Any]) -> None:
@@ -361,7 +362,8 @@ def train(config: Config) -> None:
     """Makes the shards that are missing."""
     recipe, missing = recipe_of(config), missing_shards(config)
     config.output.mkdir(parents=True, exist_ok=True)
-    write_shard(config.output / "book.shard", book_labels(config.book_scores), recipe)
+    if not (config.output / "book.shard").exists():
+        write_shard(config.output / "book.shard", book_labels(config.book_scores), recipe)
     with ProcessPoolExecutor(config.workers, initializer=start_worker, initargs=(config.table_bits,)) as pool:
         tasks = {pool.submit(make_shard, config.seed, number, config.shard): number for number in missing}
         for task in tqdm(as_completed(tasks), "shards", len(tasks), disable=not tasks):
