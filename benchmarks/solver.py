@@ -189,9 +189,8 @@ def check_file(path: Path) -> int:
     from benchmarks.oracle import scores_of
 
     counts, moves, wrong = Counter[int](), 0, 0
-    known = ScoreFile(path)
-    for position in known:
-        scores, theirs = known[position], scores_of(position)
+    for position, scores in ScoreFile(path).items():
+        theirs = scores_of(position)
         counts[position.ply] += 1
         moves += sum(score is not None for score in theirs)
         if theirs != list(scores):

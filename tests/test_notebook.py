@@ -71,7 +71,7 @@ def test_games_are_visible_offline(executed, tmp_path):
     (cell,) = (cell for cell in executed.cells if "n_step.agent" in cell.source)
     page = next(out["data"]["text/html"] for out in cell.outputs if "text/html" in out.get("data", {}))
     (tmp_path / "page.html").write_text(f"<html><body>{page}</body></html>")
-    command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP * ~NOTFOUND"]
+    command = [str(BROWSER), "--headless", "--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP * ~NOTFOUND"]
     command += [f"--user-data-dir={tmp_path / 'profile'}", "--window-size=700,650", "--virtual-time-budget=20000"]
     command += [f"--screenshot={tmp_path / 'page.png'}", (tmp_path / "page.html").as_uri()]
     subprocess.run(command, capture_output=True, timeout=120, check=True)

@@ -153,6 +153,7 @@ def test_cheap_commands_run(tmp_path, monkeypatch, capsys):
 
 
 def run_one(script: str, arguments: list[str], command: Command) -> None:
+    code: object
     try:
         code = {"evaluate.py": evaluate.main, "build_submission.py": build_submission.main}[script](arguments)
     except SystemExit as stop:

@@ -8,8 +8,8 @@ less value) and the mean absolute error of the value. The learner draws its move
 
 Method: Barto, Sutton and Anderson (1983), in the form of Mnih et al. (2016) with whole games; the games of an update
 are played side by side. Ours are a bonus on the policy's entropy, which fades to nothing, and practice: in a share of
-the games the opponent plays some moves at random, so that the learner sees positions that a perfect opponent never
-allows. The running reward counts the other games only; a game with an illegal try counts as lost.
+the games the opponent plays its first moves at random, so that the learner sees positions that a perfect one never
+allows, and what openings may gain. The running reward counts the other games only; one with an illegal try as lost.
 """
 
 import time
@@ -39,6 +39,7 @@ from training.selfplay import Logits, Player, alternating, greedy_player, play_g
 ENCODING = "stones-1"
 BLOCK = 10  # games, then the seats change
 CHECKPOINT_SECONDS = 20.0
+ALL_MOVES = 1_000
 POOL = 8  # past versions that self-play draws its opponents from
 
 
@@ -55,7 +56,8 @@ class Config:
     stop: float = option(-0.005, "running reward at which training ends")
     window: int = option(10_000, "games against the sound opponent that the running reward is the mean of")
     practice: float = option(0.5, "share of the games in which the opponent errs")
-    errors: float = option(0.5, "share of the opponent's moves in those that are random")
+    errors: float = option(1.0, "share of its moves in those that are random")
+    early: int = option(2, "its moves that may be: the first of them, from 1 to so many a game; 0: all moves")
     discount: float = option(0.95, "of a reward, for each later move of the learner")
     learning_rate: float = option(4e-3, "of Adam; falls to a tenth over the games")
     entropy: float = option(0.04, "weight of the policy's entropy in the loss at the beginning; 0 at the end")
@@ -66,8 +68,8 @@ class Config:
     output: Path = option(Path("runs/actor-critic/network.bin"), "the network")
 
     def __post_init__(self) -> None:
-        if min(self.games, self.batch, self.window, self.channels, self.hidden // 2) < 1:
-            raise ValueError(f"games, batch, window and channels should be at least 1, hidden at least 2: {self}")
+        if min(self.games, self.batch, self.window, self.channels, self.hidden // 2, self.early + 1) < 1:
+            raise ValueError(f"games, batch, window, channels should be at least 1, hidden 2, early 0: {self}")
         if not (0 <= self.practice < 1 and 0 <= self.errors <= 1 and 0 < self.discount <= 1):
             raise ValueError(f"practice, errors and discount should lie in 0..1, practice below 1: {self}")
         if self.learning_rate <= 0 or self.entropy < 0:
@@ -185,16 +187,16 @@ class SelfPlay:
         return self._player(games, which)
 
 
-def erring(player: Player, errors: np.ndarray, rng: np.random.Generator) -> Player:
-    """The player, but for random moves; ``errors`` (n,) is how often in each game."""
+def erring(player: Player, errors: float, moves: np.ndarray, rng: np.random.Generator) -> Player:
+    """The player, but for random moves: ``errors`` of its first ``moves`` (n,) in each game."""
     at_random = random_player(rng)
 
     def erring_player(games: Games, which: np.ndarray) -> np.ndarray:
-        wrong = rng.random(len(which)) < errors[which]
+        wrong = (games.plies[which] // 2 < moves[which]) & (rng.random(len(which)) < errors)
         actions = np.zeros(len(which), np.int64)
-        for part, mover in ((which[wrong], at_random), (which[~wrong], player)):
-            if len(part):
-                actions[np.isin(which, part)] = mover(games, part)
+        for part, mover in ((wrong, at_random), (~wrong, player)):
+            if part.any():
+                actions[part] = mover(games, which[part])
         return actions
 
     return erring_player
@@ -254,7 +256,8 @@ class Run:
         if isinstance(self.opponent, SelfPlay):
             self.opponent.choose()
         practice = np.arange(config.batch) < config.practice * config.batch
-        opponent = erring(self.opponent, config.errors * practice, self.rng)
+        early = self.rng.integers(1, config.early + 1, config.batch) if config.early else ALL_MOVES
+        opponent = erring(self.opponent, config.errors, practice * early, self.rng)
         leads = alternating(config.batch, BLOCK, self.games)
         results = play_games(games_named(config.game, config.batch), (self.learner, opponent), leads).outcomes()
         choices = self.learner.choices()

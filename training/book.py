@@ -6,7 +6,7 @@ change of the choice or of the book's extent solves again only what is new.
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 from concurrent.futures import Executor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
@@ -101,8 +101,9 @@ class ScoreFile:
             raise KeyError(position)
         return scores
 
-    def __iter__(self) -> Iterator[Position]:
-        return iter(self._known)
+    def items(self) -> Iterable[tuple[Position, Scores]]:
+        """Every position, the smaller of it and its mirror image, with its scores."""
+        return self._known.items()
 
     def add(self, position: Position, scores: Scores) -> None:
         self._known[position] = scores

@@ -271,10 +271,10 @@ def draw_table(results: RoundRobin, title: str, path: Path) -> None:
 
     figure = Figure(figsize=(8, 6.5), layout="constrained")
     axes = figure.subplots()
-    axes.imshow(results.wins, cmap="RdYlGn", vmin=0, vmax=1)
+    axes.imshow(results.wins, cmap="RdYlGn", vmin=-0.15, vmax=1.15)  # the ends, too dark to read on, left out
     for row, column in np.ndindex(results.wins.shape):
         axes.text(column, row, f"{results.wins[row, column]:.2%}", ha="center", va="center")
-    axes.set_xticks(range(len(COLUMNS)), COLUMNS, rotation=30)
+    axes.set_xticks(range(len(COLUMNS)), COLUMNS, rotation=30, ha="right")
     axes.set_yticks(range(len(COLUMNS)), COLUMNS)
     axes.set(title=title, xlabel="second player", ylabel="first player")
     save_figure(figure, path)
