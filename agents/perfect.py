@@ -40,10 +40,10 @@ def best_proven(position: Position, values: list[Value | None], budget: Budget) 
     return searcher_for(position.geometry).search(position, budget, columns=promising).column
 
 
-def is_decided(values: list[Value | None]) -> bool:
-    """Whether the position's result is known, and with it a move that keeps it."""
+def best_of(values: list[Value | None]) -> Value:
+    """What is proven of the position's score by what is proven of its moves."""
     known = [value for value in values if value is not None]
-    return sign(max(value.low for value in known)) == sign(max(value.high for value in known))
+    return Value(max(value.low for value in known), max(value.high for value in known))
 
 
 def exact_move(position: Position, budget: Budget) -> int:
@@ -60,10 +60,10 @@ def exact_move(position: Position, budget: Budget) -> int:
 
     time_limit = budget
     values = solver.best_moves(position, budget.part(SOLVER_SHARE.get(position.geometry, OTHER_SOLVER_SHARE)))
-    if not is_decided(values) and position.geometry == STANDARD:  # in the book's plies, but off it: worth the bank
+    if not best_of(values).exact and position.geometry == STANDARD:  # in the book's plies, but off it: worth the bank
         time_limit = budget.with_spare()
         values = solver.best_moves(position, time_limit.part(SOLVER_SHARE[STANDARD]))
-    if not is_decided(values):
+    if best_of(values).result is None:
         return best_proven(position, values, time_limit)
     return choose(position, [None if value is None else value.low for value in values], replies, budget)
 
