@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,13 @@ from training.labels import Config as LabelsConfig
 from training.manifest import NAME
 
 SCORES = Path(__file__).parent.parent / "training" / "book-scores.txt"
-SMALL = {"layers": "dense:48", "batch": 128, "samples": 38_400, "report_every": 12_800, "learning_rate": 0.01}
+SMALL: dict[str, Any] = {
+    "layers": "dense:48",
+    "batch": 128,
+    "samples": 38_400,
+    "report_every": 12_800,
+    "learning_rate": 0.01,
+}
 
 
 @pytest.fixture(scope="module")

@@ -33,7 +33,8 @@ def opinionated(seed: int) -> Judge:
 
 def small_positions(stones: range, games: int) -> list[tuple[Position, dict[int, int]]]:
     """Positions of a small board with the oracle's score of every move."""
-    rng, found = random.Random(2), []
+    rng = random.Random(2)
+    found: list[tuple[Position, dict[int, int]]] = []
     while len(found) < games:
         for position in random_game(geometry_of(*SHAPE), rng):
             if position.ply in stones and rng.random() < 0.3:
