@@ -20,7 +20,7 @@ from tqdm import tqdm
 
 from agents import value_search
 from benchmarks.machine import describe
-from benchmarks.positions import SIX_SETS, labelled
+from benchmarks.positions import SIX_SETS, Kind, labelled
 from connectx.clock import Budget
 from connectx.geometry import STANDARD
 from connectx.nets import PlainNetwork, masked_argmax
@@ -88,26 +88,26 @@ def played(player: Player, labels: Labels, label: str) -> np.ndarray:
     return np.array([player(position) for position in tqdm(positions_of(labels), label, mininterval=10)], np.int64)
 
 
-def sets(size: int, seed: int, solver: Solver) -> dict[str, Labels]:
-    """The six sets of the published kinds, with the score of every move."""
-    found = {}
-    for kind in tqdm(SIX_SETS, "six sets"):
-        states = [sample.position for sample in labelled(kind, size, seed, solver)]
-        positions, masks = (np.array([state[part] for state in states], np.int64) for part in (0, 1))
-        origins = np.full(len(states), RANDOM_PLAY, np.uint8)
-        found[kind.name] = Labels(positions, masks, score_moves(positions, masks, solver), origins)
-    return found
+def labelled_set(kind: Kind, size: int, seed: int, solver: Solver) -> Labels:
+    """One of the six sets of the published kinds, with the score of every move."""
+    states = [sample.position for sample in labelled(kind, size, seed, solver)]
+    positions, masks = (np.array([state[part] for state in states], np.int64) for part in (0, 1))
+    return Labels(positions, masks, score_moves(positions, masks, solver), np.full(size, RANDOM_PLAY, np.uint8))
 
 
-def print_sets(found: dict[str, Labels], players: dict[str, Player]) -> None:
+def print_sets(size: int, seed: int, players: dict[str, Player]) -> None:
     """Errors in % on each set, beside the published ones."""
-    print(f"{'errors, %':<16}{'positions':>10}" + "".join(f"{name:>18}" for name in players) + f"{'AlphaZero.jl':>15}")
-    for name, labels in found.items():
-        row = f"{name:<16}{len(labels):>10}"
+    solver = Solver(STANDARD, table_bits=24)
+    print(
+        f"\n{'errors, %':<16}{'positions':>10}" + "".join(f"{name:>18}" for name in players) + f"{'AlphaZero.jl':>15}"
+    )
+    for kind in SIX_SETS:
+        labels = labelled_set(kind, size, seed, solver)
+        row = f"{kind.name:<16}{len(labels):>10}"
         for who, player in players.items():
-            columns = played(player, labels, f"{name}, {who}")
+            columns = played(player, labels, f"{kind.name}, {who}")
             row += f"{100 * (1 - labels.kept[np.arange(len(labels)), columns].mean()):>18.1f}"
-        print(row + f"{PUBLISHED_ERRORS[name]:>15}")
+        print(row + f"{PUBLISHED_ERRORS[kind.name]:>15}", flush=True)
 
 
 def print_network(network: PlainNetwork, content: bytes, labels: Labels) -> None:
@@ -160,8 +160,8 @@ def main() -> None:
         print(f"\nvalue_search at {MOVE_SECONDS} s")
         print_table(timed, played(searching(lambda: Budget.seconds(MOVE_SECONDS)), timed, "seconds"))
     if options.set_size:
-        found = sets(options.set_size, options.seed, Solver(STANDARD, table_bits=24))
-        print_sets(found, {"policy alone": choose_alone, f"{options.evaluations} evaluations": search})
+        players = {"policy alone": choose_alone, f"{options.evaluations} evaluations": search}
+        print_sets(options.set_size, options.seed, players)
 
 
 if __name__ == "__main__":
