@@ -27,7 +27,7 @@ train-smoke: $(VENV)/.installed  ## each method of train.py for a short time fro
 	$(BIN)/python train.py policy-gradient --games 12000 --opponent $(SMOKE)/weights/strong_policy.bin --folder $(SMOKE)/policy-gradient --output $(SMOKE)/weights/policy_gradient.bin
 	$(BIN)/python train.py value --steps 500 --opponent $(SMOKE)/weights/strong_policy.bin --games $(SMOKE)/policy-gradient/games.bin --folder $(SMOKE)/value --output $(SMOKE)/weights/value_greedy.bin
 	$(BIN)/python train.py ppo --steps 128000 --folder $(SMOKE)/ppo --output $(SMOKE)/weights/ppo.bin
-	$(BIN)/python train.py actor-critic --games 24000 --folder $(SMOKE)/actor-critic --output $(SMOKE)/weights/actor_critic.bin
+	$(BIN)/python train.py actor-critic --games 40000 --window 2000 --folder $(SMOKE)/actor-critic --output $(SMOKE)/weights/actor_critic.bin
 	$(BIN)/python train.py menace --games 2000 --test-games 1000 --output $(SMOKE)/menace
 
 clean:
