@@ -21,14 +21,20 @@ benchmark: $(VENV)/.installed-dev  ## nodes a second and depth of minimax
 	$(BIN)/python -m benchmarks.search
 
 SMOKE := runs/smoke
-train-smoke: $(VENV)/.installed  ## each method of train.py for a short time from nothing, into runs/smoke
+train-smoke: $(VENV)/.installed  ## every method of train.py for a minute, from nothing: what it prints gets better
 	rm -rf $(SMOKE)
-	$(BIN)/python train.py imitate --games 2000 --steps 500 --folder $(SMOKE)/imitate --output $(SMOKE)/weights/strong_policy.bin
-	$(BIN)/python train.py policy-gradient --games 12000 --opponent $(SMOKE)/weights/strong_policy.bin --folder $(SMOKE)/policy-gradient --output $(SMOKE)/weights/policy_gradient.bin
-	$(BIN)/python train.py value --steps 500 --opponent $(SMOKE)/weights/strong_policy.bin --games $(SMOKE)/policy-gradient/games.bin --folder $(SMOKE)/value --output $(SMOKE)/weights/value_greedy.bin
-	$(BIN)/python train.py ppo --steps 128000 --folder $(SMOKE)/ppo --output $(SMOKE)/weights/ppo.bin
-	$(BIN)/python train.py actor-critic --games 40000 --window 2000 --folder $(SMOKE)/actor-critic --output $(SMOKE)/weights/actor_critic.bin
+	$(BIN)/python train.py labels --positions 400 --shard 400 --output $(SMOKE)/labels
+	$(BIN)/python train.py distill --labels $(SMOKE)/labels --samples 100000 --report-every 20000 --layers dense:128 \
+		--run $(SMOKE)/distill --output $(SMOKE)/net.bin
+	$(BIN)/python train.py imitate --games 2000 --steps 500 --folder $(SMOKE)/imitate --output $(SMOKE)/strong_policy.bin
+	$(BIN)/python train.py policy-gradient --start nothing --games 12000 --opponent $(SMOKE)/strong_policy.bin \
+		--folder $(SMOKE)/policy-gradient --output $(SMOKE)/policy_gradient.bin
+	$(BIN)/python train.py value --steps 500 --opponent $(SMOKE)/strong_policy.bin \
+		--games $(SMOKE)/policy-gradient/games.bin --folder $(SMOKE)/value --output $(SMOKE)/value_greedy.bin
+	$(BIN)/python train.py actor-critic --games 40000 --window 2000 --folder $(SMOKE)/actor-critic \
+		--output $(SMOKE)/actor_critic.bin
 	$(BIN)/python train.py menace --games 2000 --test-games 1000 --output $(SMOKE)/menace
+	$(BIN)/python train.py ppo --steps 128000 --folder $(SMOKE)/ppo --output $(SMOKE)/ppo.bin
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -2,6 +2,7 @@
 
   python build_submission.py minimax                       agents/minimax.py -> submissions/minimax.py
   python build_submission.py my_agent.py -o submission.py  any agent file, with the helper modules beside it
+  python build_submission.py policy --backend torch        the torch form of an agent that has one
   python build_submission.py --check submission.py         will Kaggle accept this .py or .tar.gz?
 
 Writing an agent: a Python file that defines `def agent(obs, config)` and returns the number of a column as an int.
@@ -17,6 +18,7 @@ played in time. A file is written only if Kaggle's own environment accepts it, a
 
 import argparse
 import json
+import math
 import sys
 from pathlib import Path
 
@@ -26,6 +28,7 @@ from rich.table import Table
 from bundler.build import POSITIONS, NotAccepted, Options, build
 from bundler.inline import PROJECT, Refused
 from bundler.preflight import Limits, Report, Runner, RunnerDied, check
+from command_line import Parser
 
 STYLES = {"pass": "green", "note": "yellow", "reject": "bold red"}
 
@@ -34,20 +37,12 @@ class UsageError(Exception):
     """The command line asks for something that cannot be; one line says what."""
 
 
-class _Parser(argparse.ArgumentParser):
-    """Bad input gives one line and exit code 2."""
-
-    def error(self, message: str):
-        self.exit(2, f"{self.prog}: {message}\n")
-
-
 def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
-    parser = _Parser(
-        prog="build_submission.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Parser(prog="build_submission.py", description=__doc__)
     parser.add_argument("agent", nargs="?", help="name of an agent in agents/, or the path of any agent's file")
     parser.add_argument("-o", "--output", type=Path, help="file to write (default: submissions/AGENT.py or .tar.gz)")
     parser.add_argument("--check", type=Path, metavar="FILE", help="only check a finished .py or .tar.gz")
+    parser.add_argument("--backend", choices=("numpy", "torch"), default="numpy", help="of the agent's network")
     parser.add_argument("--format", choices=("py", "tar.gz"), default="py", help="tar.gz: with main.py at its root")
     parser.add_argument(
         "--dtype", choices=("float16", "int8"), help="store float arrays of .npz and containers smaller"
@@ -82,11 +77,20 @@ def find_agent(name: str) -> Path:
     return path
 
 
+def backend_of(name: str, backend: str) -> str:
+    """The agent to build for a backend: agents that have a torch form keep it in agents/NAME_torch.py."""
+    if backend == "numpy":
+        return name
+    if not (PROJECT / "agents" / f"{name}_{backend}.py").is_file():
+        raise UsageError(f"{name} has no {backend} form: there is no agents/{name}_{backend}.py")
+    return f"{name}_{backend}"
+
+
 def options_of(given: argparse.Namespace) -> Options:
     for name in ("positions", "size_limit", "memory_limit"):
-        if getattr(given, name) <= 0:
+        if not 0 < getattr(given, name) < math.inf:
             raise UsageError(f"--{name.replace('_', '-')} should be positive, not {getattr(given, name)}")
-    if given.slowdown is not None and given.slowdown < 1:
+    if given.slowdown is not None and not 1 <= given.slowdown < math.inf:
         raise UsageError(f"--slowdown should be at least 1, not {given.slowdown:g}")
     if (given.agent is None) == (given.check is None):
         raise UsageError("give either an agent to build or --check FILE; --help explains both")
@@ -123,11 +127,12 @@ def show(report: Report, as_json: bool, written: Path | None) -> None:
 def run(given: argparse.Namespace) -> int:
     options = options_of(given)
     if given.check is not None:
+        given.check.open("rb").close()  # says what is wrong before the runner starts
         with Runner() as runner:
             report = check(given.check, runner, options.limits, options.slowdown, options.full)
         show(report, given.json, None)
         return 0 if report.accepted else 1
-    agent = find_agent(given.agent)
+    agent = find_agent(backend_of(given.agent, given.backend))
     output = output_of(given, agent)
     try:
         with Runner() as runner:
@@ -140,16 +145,19 @@ def run(given: argparse.Namespace) -> int:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Exit code 0: built or accepted; 1: refused; 2: bad usage or a file that cannot be read."""
+    """Exit code 0: built or accepted; 1: the pre-flight rejects it; 2: bad usage, or it cannot even be built."""
     given = parse_arguments(arguments)
     try:
         return run(given)
     except Refused as refused:
-        print(f"refused, {len(refused.refusals)} reason(s):\n{refused}", file=sys.stderr)
-        return 1
+        print(*(f"build_submission.py: {refusal}" for refusal in refused.refusals), sep="\n", file=sys.stderr)
+        return 2
     except (UsageError, OSError, ValueError, RunnerDied) as fault:
         print(f"build_submission.py: {fault}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("build_submission.py: interrupted; nothing is written", file=sys.stderr)
+        return 130
 
 
 if __name__ == "__main__":

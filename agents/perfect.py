@@ -40,18 +40,31 @@ def best_proven(position: Position, values: list[Value | None], budget: Budget) 
     return searcher_for(position.geometry).search(position, budget, columns=promising).column
 
 
+def is_decided(values: list[Value | None]) -> bool:
+    """Whether the position's result is known, and with it a move that keeps it."""
+    known = [value for value in values if value is not None]
+    return sign(max(value.low for value in known)) == sign(max(value.high for value in known))
+
+
 def exact_move(position: Position, budget: Budget) -> int:
     """The move of perfect play, as far as the budget allows."""
     solver = solver_for(position.geometry)
+    start = solver.nodes
 
     def replies(child: Position) -> Scores | None:
+        if budget.nodes is not None and solver.nodes - start > budget.nodes:
+            return None
         values = solver.scores(child, budget)
         exact = all(value is None or value.exact for value in values)
         return [None if value is None else value.low for value in values] if exact and SWINDLE else None
 
+    time_limit = budget
     values = solver.best_moves(position, budget.part(SOLVER_SHARE.get(position.geometry, OTHER_SOLVER_SHARE)))
-    if sign(max(v.low for v in values if v is not None)) != sign(max(v.high for v in values if v is not None)):
-        return best_proven(position, values, budget)
+    if not is_decided(values) and position.geometry == STANDARD:  # in the book's plies, but off it: worth the bank
+        time_limit = budget.with_spare()
+        values = solver.best_moves(position, time_limit.part(SOLVER_SHARE[STANDARD]))
+    if not is_decided(values):
+        return best_proven(position, values, time_limit)
     return choose(position, [None if value is None else value.low for value in values], replies, budget)
 
 

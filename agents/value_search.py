@@ -3,9 +3,12 @@
 The network knows one board; on others a heuristic alpha-beta search plays.
 """
 
+from functools import lru_cache
+
 import numpy as np
 
 from connectx.clock import budget_for
+from connectx.geometry import Geometry
 from connectx.nets import PlainNetwork
 from connectx.position import Position
 from connectx.puct import Search
@@ -31,10 +34,15 @@ def judge(positions: np.ndarray, masks: np.ndarray) -> tuple[np.ndarray, np.ndar
     return probabilities(outputs["policy"], TEMPERATURE), chances[:, 2] - chances[:, 0]
 
 
+@lru_cache(maxsize=2)
+def searcher_for(geometry: Geometry) -> Searcher:
+    """Uncompiled: compiling for a board that comes up once would take longer than a move has."""
+    return Searcher(geometry, compiled=False)
+
+
 def agent(obs, config):
     budget = budget_for(obs, config)
     position = Position.from_observation(obs, config)
     if position.geometry == network.architecture.geometry:
         return Search(position, judge, BATCH).run(budget).column
-    # Compiling for a board that comes up once would take longer than a move has.
-    return Searcher(position.geometry, compiled=False).search(position, budget).column
+    return searcher_for(position.geometry).search(position, budget).column

@@ -135,7 +135,7 @@ def read_replay(path: Path) -> GameRecord:
         names = replay.get("info", {}).get("TeamNames") or ["first", "second"]
         Position.from_moves(moves, geometry)
         return GameRecord(geometry, (str(names[0]), str(names[1])), moves)
-    except (OSError, UnicodeDecodeError, KeyError, TypeError, IndexError, ValueError) as problem:
+    except (OSError, UnicodeDecodeError, KeyError, TypeError, AttributeError, IndexError, ValueError) as problem:
         raise ValueError(f"{path} is no replay of ConnectX: {problem!r}") from None
 
 

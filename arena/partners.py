@@ -7,14 +7,16 @@ that plays a random legal move 10% of the time; ``minimax@4~10`` is both.
 import random
 from collections.abc import Callable
 
-from arena.worker import PARTNER, UnknownAgent, load, resolve
+from arena.specs import PARTNER, UnknownAgent, load, resolve
 from connectx.clock import Budget
+from connectx.geometry import STANDARD
 from connectx.position import Position
 from connectx.search import Searcher
 
 
 def at_depth(depth: int) -> Callable:
     """minimax, always to the same depth. Each game gets a new table, so that games repeat."""
+    Searcher(STANDARD).search(Position.empty(STANDARD), Budget(), max_depth=1)  # compiles, as minimax does, at the load
     last: Position | None = None
     searcher: Searcher | None = None
 

@@ -5,108 +5,15 @@ Kaggle leaves out is added: the kind of each fault, and the win of the agent tha
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
-from arena.worker import Inline, Opaque, Reply, Worker
-from connectx.geometry import Geometry, geometry_of
+from arena.rules import STATUS_OF, Fault, Game, Rules
+from arena.worker import Opaque, Reply, Seat
 from connectx.position import has_line
 
-# What Kaggle fills into a configuration that leaves it out (connectx.json and schemas.json of kaggle-environments).
-DEFAULTS: dict[str, Any] = {
-    "rows": 6,
-    "columns": 7,
-    "inarow": 4,
-    "actTimeout": 2,
-    "agentTimeout": 60,
-    "timeout": 2,
-    "episodeSteps": 1000,
-    "runTimeout": 1200,
-}
-BANK = 60.0  # seconds: Kaggle's remainingOverageTime at the start
-
-# The kinds of fault. The first five come from the worker, which sees how an agent fails; the rest are named here.
-STATUS_OF = {
-    "exception": "ERROR",
-    "load": "ERROR",  # raised while the agent was loaded
-    "exit": "ERROR",  # SystemExit, KeyboardInterrupt: would end Kaggle's runner
-    "crash": "ERROR",  # the process died
-    "hang": "TIMEOUT",  # killed; Kaggle would wait for ever
-    "timeout": "TIMEOUT",  # answered, with the bank overdrawn
-    "float": "ERROR",  # 3.0 passes Kaggle's schema, then raises out of its evaluate
-    "not an integer": "INVALID",
-    "no such column": "INVALID",
-    "full column": "INVALID",
-    "none": "INVALID",  # plays column 0 where that is open: then it is counted, and the game goes on
-}
-
-
-@dataclass(frozen=True)
-class Rules:
-    """A configuration as Kaggle takes it, completed with Kaggle's defaults, and the time bank.
-
-    Raises:
-        ValueError: a size or a limit that Kaggle would refuse.
-    """
-
-    config: dict[str, Any] = field(default_factory=dict)
-    bank: float = BANK
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "config", {**DEFAULTS, **self.config})
-        for name in ("rows", "columns", "inarow", "episodeSteps"):
-            size = self.config[name]
-            if type(size) is not int or size < 1:
-                raise ValueError(f"{name} should be an integer of at least 1, not {size!r}")
-        for name, limit in (*((n, self.config[n]) for n in ("actTimeout", "runTimeout")), ("bank", self.bank)):
-            if isinstance(limit, bool) or not isinstance(limit, int | float) or not limit >= 0:
-                raise ValueError(f"{name} should be a number of seconds, not {limit!r}")
-
-    @property
-    def geometry(self) -> Geometry:
-        return geometry_of(self.config["rows"], self.config["columns"], self.config["inarow"])
-
-
-class Fault(NamedTuple):
-    """One thing that an agent did wrong."""
-
-    seat: int  # 0 moves first
-    ply: int
-    kind: str  # a key of STATUS_OF
-    detail: str
-    fatal: bool  # ended the game
-
-
-@dataclass(frozen=True)
-class Game:
-    """How a game went."""
-
-    moves: tuple[int, ...]  # columns, opening included
-    opening: int  # how many of them were given
-    rewards: tuple[int | None, int | None]  # Kaggle's: None is a forfeit
-    statuses: tuple[str, str]  # Kaggle's
-    seconds: tuple[float, ...]  # of every call of an agent, in order; the last may have given no move
-    banks: tuple[float, float]  # seconds left
-    faults: tuple[Fault, ...]
-    ending: str  # "line", "full board", "step limit", "run limit" or the kind of the fault
-
-    @property
-    def score(self) -> float:
-        """Of the agent that moves first: 1 for a win, 0.5 for a draw, 0 for a loss; a fault loses."""
-        first, second = self.rewards
-        if first is None or second is None:
-            return 0.5 if first is second else float(second is None)
-        return (first - second + 2) / 4
-
-    @property
-    def forfeit(self) -> Fault | None:
-        """The fault that ended the game, if one did."""
-        return next((fault for fault in self.faults if fault.fatal), None)
-
-
-Referee = Callable[[Sequence[Worker | Inline], Rules, Sequence[int], Sequence[int]], Game]
+Referee = Callable[[Sequence[Seat], Rules, Sequence[int], Sequence[int]], Game]
 
 
 def illegal_kind(action: Any, columns: int, is_open: Callable[[int], bool]) -> str | None:
@@ -135,7 +42,7 @@ def _fatal_kind(kind: str | None, overdrawn: bool) -> str:
 class _Record:
     """What the referee notes while a game runs: replies and faults, for both referees alike."""
 
-    def __init__(self, workers: Sequence[Worker | Inline], rules: Rules, opening: Sequence[int]):
+    def __init__(self, workers: Sequence[Seat], rules: Rules, opening: Sequence[int]):
         self.workers = workers
         self.rules = rules
         self.opening = tuple(opening)
@@ -177,7 +84,7 @@ class _Record:
         )
 
 
-def _begin(workers: Sequence[Worker | Inline], rules: Rules, seeds: Sequence[int]) -> None:
+def _begin(workers: Sequence[Seat], rules: Rules, seeds: Sequence[int]) -> None:
     for worker, seed in zip(workers, seeds, strict=True):
         worker.begin(rules.config, seed)
 
@@ -206,8 +113,10 @@ class _Forfeit(Exception):
     """Stands for whatever the agent's process raised, so that Kaggle's environment sees an exception."""
 
 
-def play_kaggle(workers: Sequence[Worker | Inline], rules: Rules, opening: Sequence[int], seeds: Sequence[int]) -> Game:
+def play_kaggle(workers: Sequence[Seat], rules: Rules, opening: Sequence[int], seeds: Sequence[int]) -> Game:
     """One game in Kaggle's own environment, run by its own loop and timed by its own clock.
+
+    Only the load of an agent whose process has loaded it in an earlier game is added to what that clock shows.
 
     Kaggle's environment redirects the standard streams of the whole process: call it from one thread only.
 
@@ -233,8 +142,24 @@ def play_kaggle(workers: Sequence[Worker | Inline], rules: Rules, opening: Seque
     env.logs.clear()
     for ply, column in enumerate(opening):
         env.step([column, 0] if ply % 2 == 0 else [0, column])
-    ending = _run(env, player)
+    env.step = lambda actions, logs: _charged_step(env, actions, logs, record.replies[-1].charged)
+    try:
+        ending = _run(env, player)
+    finally:
+        del env.step
     return _kaggle_game(env, record, kinds, ending)
+
+
+def _charged_step(env, actions, logs, charged: float) -> None:
+    """Kaggle's step after seconds more on the clock of the agent that moved; the limit is that of its Agent.act."""
+    from kaggle_environments.errors import DeadlineExceeded
+
+    mover = next(index for index, log in enumerate(logs) if "duration" in log)
+    logs[mover]["duration"] += charged
+    overtime = logs[mover]["duration"] - env.configuration.actTimeout
+    if charged and overtime > env.state[mover].observation.remainingOverageTime:
+        actions[mover] = DeadlineExceeded()
+    type(env).step(env, actions, logs)
 
 
 def _run(env, player) -> str | None:
@@ -298,7 +223,7 @@ class _Board:
         return has_line(self.stones[seat], geometry)
 
 
-def play_fast(workers: Sequence[Worker | Inline], rules: Rules, opening: Sequence[int], seeds: Sequence[int]) -> Game:
+def play_fast(workers: Sequence[Seat], rules: Rules, opening: Sequence[int], seeds: Sequence[int]) -> Game:
     """One game in our own loop. Arguments and result are those of ``play_kaggle``."""
     config, record, board = rules.config, _Record(workers, rules, opening), _Board(rules, opening)
     _begin(workers, rules, seeds)

@@ -1,8 +1,11 @@
 """Results for people: tables for the terminal."""
 
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
+from rich.console import Console
 from rich.table import Table
 
 from arena.analysis import JudgedMove, accuracy
@@ -11,6 +14,34 @@ from arena.stats import Estimate, Sprt, estimate, verdict
 from arena.tournament import Standing, Tournament
 
 SEATS = ("moving first", "moving second")
+
+
+def console_for_tables() -> Console:
+    """Standard output; wide enough for our tables where it is no terminal."""
+    return Console(width=None if sys.stdout.isatty() else 140)
+
+
+def no_progress_bar() -> bool:
+    """Whether to leave out the progress bar: nobody watches a standard error that is neither terminal nor notebook."""
+    return not (sys.stderr.isatty() or "ipykernel" in sys.modules)
+
+
+def check_folder(path: Path | None) -> None:
+    """Raises ValueError, before any work is done, if a file cannot be written there: no folder, or it is one."""
+    if path is not None and path.is_dir():
+        raise ValueError(f"cannot write {path}: it is a folder")
+    if path is not None and not path.parent.is_dir():
+        raise ValueError(f"cannot write {path}: there is no folder {path.parent}")
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Writes a file under a temporary name and renames it: a reader sees all of it or none."""
+    partial = path.with_name(path.name + ".partial")
+    try:
+        partial.write_bytes(content)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)  # where the disk was full
 
 
 def signed(elo: float) -> str:
@@ -74,34 +105,28 @@ def match_lines(match: Match, sprt: Sprt | None = None, within: float = 20.0) ->
     return [*lines, verdict(counts, names[0], names[1], within)]
 
 
-def ladder_table(standings: Sequence[Standing], anchor: str) -> Table:
-    """Agents by Elo with 95% intervals, their share of the points, also by seat."""
-    table = Table(title=f"Elo, {anchor} = {standings_elo(standings, anchor):g}")
-    for name in (
-        "rank",
-        "agent",
-        "Elo",
-        "95% interval",
-        "games",
-        "points",
-        "as first",
-        "as second",
-        "forfeits",
-        "worst s",
-    ):
-        table.add_column(name, justify="left" if name == "agent" else "right")
+LADDER_TITLES = ("", "agent", "Elo", "95% interval", "games", "points", "as first", "as second", "forfeits", "worst s")
+
+
+def ladder_rows(standings: Sequence[Standing]) -> list[list[str]]:
+    """The ladder's cells: agents by Elo with 95% intervals, and their share of the points, also by seat."""
+    rows = []
     for rank, line in enumerate(standings, 1):
         elo, low, high, games = line.rating
-        table.add_row(
-            str(rank),
-            line.name,
-            f"{elo:.0f}",
-            "anchor" if line.name == anchor else f"{low:.0f} to {high:.0f}",
-            str(games),
-            *(f"{share:.1%}" for share in (line.score, line.as_first, line.as_second)),
-            str(line.forfeits),
-            f"{line.worst_seconds:.2f}",
-        )
+        reach = f"{low:.0f} to {high:.0f}" if low < high else "anchor"
+        shares = [f"{share:.1%}" for share in (line.score, line.as_first, line.as_second)]
+        rows.append([str(rank), line.name, f"{elo:.0f}", reach, str(games), *shares, str(line.forfeits)])
+        rows[-1].append(f"{line.worst_seconds:.2f}")
+    return rows
+
+
+def ladder_table(standings: Sequence[Standing], anchor: str) -> Table:
+    """The ladder for the terminal."""
+    table = Table(title=f"Elo, {anchor} = {standings_elo(standings, anchor):g}")
+    for title in LADDER_TITLES:
+        table.add_column(title, justify="left" if title == "agent" else "right")
+    for row in ladder_rows(standings):
+        table.add_row(*row)
     return table
 
 

@@ -5,21 +5,22 @@ bank, referee, openings and seed. The same match asked for again finds its games
 them. Each game is committed as it ends; its number within the match is unique, so none can count twice.
 """
 
+import contextlib
 import json
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from arena.analysis import GameRecord
-from arena.match import Match, Setup, Task
+from arena.match import Match
 from arena.openings import Opening, write_opening
-from arena.referee import DEFAULTS, Fault, Game, Rules
+from arena.rules import DEFAULTS, Fault, Game, Rules
+from arena.slots import Setup, Task
+from arena.specs import AgentSpec, fingerprint, version_of
 from arena.tournament import Tournament
-from arena.worker import ROOT, AgentSpec, callable_of
 
 SCHEMA_VERSION = 1
 SIZES = ("rows", "columns", "inarow")
@@ -51,59 +52,40 @@ class StoredMatch(NamedTuple):
     seed: int
 
 
-def fingerprint(spec: AgentSpec) -> str:
-    """A hash of what an agent's play follows from, as far as it can be seen.
-
-    Of a file its bytes; of an agent of ours or a sparring partner the sources of agents/ and connectx/ and the
-    weights; of Kaggle's the version of their package; of a callable its compiled code, but not what it refers to.
-    """
-    if spec.kind == "file":
-        return sha256(Path(spec.target).read_bytes()).hexdigest()
-    if spec.kind == "kaggle":
-        return sha256(f"{spec.target} {_version('kaggle-environments')}".encode()).hexdigest()
-    if spec.kind == "callable":
-        code = getattr(callable_of(spec), "__code__", None)
-        return sha256(code.co_code + repr(code.co_names).encode() if code else spec.target.encode()).hexdigest()
-    digest = sha256(spec.target.encode())
-    for folder in ("agents", "connectx"):
-        for path in sorted((ROOT / folder).rglob("*")):
-            if path.is_file() and path.suffix != ".pyc":
-                digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "absent"
-
-
 def _versions() -> dict[str, str]:
-    return {name: _version(name) for name in ("kaggle-environments", "numpy", "numba", "torch")}
+    return {name: version_of(name) for name in ("kaggle-environments", "numpy", "numba", "torch")}
 
 
 class Store:
     """An SQLite file of matches. Use it in a ``with`` block.
 
     Raises:
-        ValueError: the file is not such a store, or of another version.
+        ValueError: the file is not such a store, or of another version; at the end of the block, it is damaged or could
+            not be written to.
     """
 
     def __init__(self, path: Path, create: bool = True):
+        self.path = path
         if not create and not path.exists():
             raise ValueError(f"there is no store {path}")
         if create:
             path.parent.mkdir(parents=True, exist_ok=True)
+        is_new = not path.exists()
         try:
             self.connection = sqlite3.connect(path, isolation_level=None, timeout=30)
-            self.connection.execute("PRAGMA journal_mode = WAL")  # survives SIGKILL; no wait for the disk at each game
-            self.connection.execute("PRAGMA synchronous = NORMAL")
-            self._check_version(path)
         except sqlite3.Error as problem:
             raise ValueError(f"{path} is not a store of results: {problem}") from None
+        try:
+            self._check_version()
+            self.connection.execute("PRAGMA journal_mode = WAL")  # survives SIGKILL; no wait for the disk at each game
+            self.connection.execute("PRAGMA synchronous = NORMAL")
+        except (sqlite3.Error, ValueError) as problem:
+            self.connection.close()
+            if is_new:
+                path.unlink(missing_ok=True)  # an empty file where the disk was full
+            raise ValueError(f"{path} is not a store of results: {problem}") from None
 
-    def _check_version(self, path: Path) -> None:
+    def _check_version(self) -> None:
         self.connection.execute("BEGIN IMMEDIATE")
         (found,) = self.connection.execute("PRAGMA user_version").fetchone()
         (tables,) = self.connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
@@ -113,13 +95,16 @@ class Store:
             self.connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         self.connection.execute("COMMIT")
         if tables and found != SCHEMA_VERSION:
-            raise ValueError(f"{path} is a store of version {found}, not {SCHEMA_VERSION}")
+            raise ValueError(f"it is of version {found}, not {SCHEMA_VERSION}")
 
     def __enter__(self) -> "Store":
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.connection.close()
+    def __exit__(self, kind: object, problem: object, trace: object) -> None:
+        with contextlib.suppress(sqlite3.Error):  # closing writes, too
+            self.connection.close()
+        if isinstance(problem, sqlite3.Error):  # damaged, or the disk is full
+            raise ValueError(f"{self.path}: {problem}") from None
 
     def match_id(
         self, first: AgentSpec, second: AgentSpec, setup: Setup, openings: Sequence[Opening], seed: int

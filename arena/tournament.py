@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from arena.match import Match
+from arena.specs import AgentSpec, UnknownAgent, resolve
 from arena.stats import Rating, mean_and_variance, ratings
-from arena.worker import AgentSpec, UnknownAgent, resolve
 
 
 def participants(texts: Iterable[str]) -> list[AgentSpec]:

@@ -4,10 +4,14 @@ An agent of ours, one of Kaggle's own, or a file runs in a new Python interprete
 module, so that the time of its first move is honest: imports and compilation count, as they do on Kaggle. A callable
 runs in a fork of the present process, because a function of a notebook exists nowhere else.
 
+Kaggle loads an agent anew for each game, within its first move. A process that goes on to further games loads it once,
+and each of these games is charged the same seconds again, so that every game costs the agent what it costs on Kaggle.
+
 The protocol on the socket pair is strictly one request, one reply. Both start with their own length in bytes:
 
-    request   "<IcIBd"  length, b"G" or b"M", ply, mark, bank in seconds; then for G the game's configuration and
-                        seed as JSON, for M the cells of the board, one byte each, in Kaggle's order
+    request   "<IcIBd"  length, b"G", b"L" or b"M", ply, mark, bank in seconds; then for G (a game begins) its
+                        configuration and seed as JSON, for L (load the agent) a seed as JSON, for M (move) the cells
+                        of the board, one byte each, in Kaggle's order
     reply     "<Idq"    length, seconds that the agent took, column; then, unless the agent returned an int, JSON: what
                         it returned instead or what went wrong
 
@@ -17,13 +21,10 @@ not charged to the agent.
 
 import ctypes
 import faulthandler
-import importlib
-import importlib.util
 import io
 import json
 import os
 import random
-import re
 import signal
 import socket
 import struct
@@ -33,30 +34,19 @@ import time
 import traceback
 import weakref
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-ROOT = Path(__file__).resolve().parent.parent
+from arena.specs import ROOT, AgentSpec, load
+
 GRACE = 1.0  # seconds past actTimeout + bank before a silent agent is killed; Kaggle itself would wait for ever
 START_LIMIT = 60.0  # seconds for a bare interpreter to answer; it takes 0.03 on a quiet machine
+LOAD_LIMIT = 180.0  # seconds for a load before it is killed: a busy machine compiles slowly, and the clock decides
+LOAD_SEED = 0  # of an agent that stays for several games: which of them comes first must not matter
 DETAIL = 500  # characters of a traceback or a repr that are kept
 REQUEST = struct.Struct("<IcIBd")
 REPLY = struct.Struct("<Idq")
-PARTNER = re.compile(r"(?P<base>\w+)(?=[@~])(?:@(?P<depth>[1-9]\d*))?(?:~(?P<percent>\d+(?:\.\d+)?))?")
 LENGTH = struct.Struct("<I")
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
-
-
-class UnknownAgent(ValueError):
-    """Nothing by that name, path or type is an agent."""
-
-
-class AgentSpec(NamedTuple):
-    """Where an agent comes from. Plain strings, so that it can be compared, stored and sent to another process."""
-
-    kind: str  # "ours", "kaggle", "partner", "file" or "callable"
-    target: str  # module name, Kaggle's name, partner's name, absolute path, or key into the registry of callables
-    label: str  # what tables call it
 
 
 class Opaque(NamedTuple):
@@ -73,6 +63,7 @@ class Reply(NamedTuple):
     seconds: float
     fault: str | None = None  # "exception", "load", "exit", "crash" or "hang"; illegal moves are the referee's to name
     detail: str = ""
+    charged: float = 0.0  # those of the seconds that passed in an earlier game: the load
 
 
 class Struct(dict):
@@ -85,107 +76,6 @@ class Struct(dict):
     def __setattr__(self, name: str, value: Any) -> None:
         self.__dict__[name] = value
         self[name] = value
-
-
-# Finding agents
-
-_callables: dict[str, Callable] = {}
-
-
-def our_agents() -> list[str]:
-    """The names in agents/, sorted."""
-    return sorted(path.stem for path in (ROOT / "agents").glob("*.py") if not path.stem.startswith("_"))
-
-
-def kaggle_agents() -> dict[str, Callable]:
-    """Kaggle's built-in agents by name, from the one file that holds them: the package takes seconds to import.
-
-    Raises:
-        UnknownAgent: kaggle-environments is not installed.
-    """
-    package = importlib.util.find_spec("kaggle_environments")
-    if package is None or package.origin is None:
-        raise UnknownAgent("kaggle-environments is not installed")
-    source = Path(package.origin).parent / "envs" / "connectx" / "connectx.py"
-    spec = importlib.util.spec_from_file_location("kaggle_connectx", source)
-    if spec is None or spec.loader is None:
-        raise UnknownAgent(f"{source} cannot be loaded")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.agents
-
-
-def resolve(agent: str | os.PathLike | Callable | AgentSpec) -> AgentSpec:
-    """Finds an agent: a name of ours or of Kaggle's, a sparring partner's, the path of a Python file, or a callable.
-
-    Raises:
-        UnknownAgent: it is none of these.
-    """
-    if isinstance(agent, AgentSpec):
-        return agent
-    if callable(agent):
-        return _register(agent)
-    if not isinstance(agent, str | os.PathLike):
-        raise UnknownAgent(f"an agent should be a name, a path or a callable, not {agent!r}")
-    text = os.fspath(agent)
-    if os.path.isfile(text):
-        return AgentSpec("file", os.path.abspath(text), text)
-    if parts := PARTNER.fullmatch(text):
-        base = resolve(parts["base"])
-        if base.kind == "file" or (parts["depth"] and base.target != "agents.minimax"):
-            raise UnknownAgent(f"{text!r}: only minimax has a depth, only named agents can be made to err")
-        return AgentSpec("partner", text, text)
-    if text in our_agents():
-        return AgentSpec("ours", f"agents.{text}", text)
-    if text in kaggle_agents():
-        return AgentSpec("kaggle", text, text)
-    raise UnknownAgent(
-        f"no agent {text!r}: it is no file, and the names are {', '.join([*our_agents(), *kaggle_agents()])}, "
-        "minimax@DEPTH and NAME~PERCENT (of random moves)"
-    )
-
-
-def _register(agent: Callable) -> AgentSpec:
-    """Callables stay in this process's registry; processes forked from it later find them there by key."""
-    label = getattr(agent, "__name__", type(agent).__name__)
-    for key, known in _callables.items():
-        if known is agent:
-            return AgentSpec("callable", key, label)
-    key = f"{label}#{len(_callables)}"
-    _callables[key] = agent
-    return AgentSpec("callable", key, label)
-
-
-def callable_of(spec: AgentSpec) -> Callable:
-    """The callable that a spec of kind "callable" stands for."""
-    return _callables[spec.target]
-
-
-def load(spec: AgentSpec) -> Callable:
-    """The agent's function. Whatever its code raises passes through."""
-    if spec.kind == "callable":
-        return callable_of(spec)
-    if spec.kind == "ours":
-        return importlib.import_module(spec.target).agent
-    if spec.kind == "kaggle":
-        return kaggle_agents()[spec.target]
-    if spec.kind == "partner":
-        return importlib.import_module("arena.partners").partner(spec.target)  # it imports this module
-    return last_callable(spec.target)
-
-
-def last_callable(path: str) -> Callable:
-    """Loads a file as Kaggle does: its text is exec'd under no module name, the callable bound last is the agent.
-
-    Raises:
-        IndexError: the file binds no callable.
-    """
-    code = compile(Path(path).read_text(encoding="utf-8"), path, "exec")
-    names: dict[str, Any] = {}
-    sys.path.append(os.path.dirname(path))
-    exec(code, names)
-    sys.path.pop()
-    return [value for value in names.values() if callable(value)][-1]
 
 
 # The agent's process
@@ -211,7 +101,7 @@ def _receive(sock: socket.socket) -> bytes:
 
 
 class _Player:
-    """An agent in the process that it runs in: loaded at its first move, timed, its output swallowed."""
+    """An agent in the process that it runs in: timed, its output swallowed."""
 
     def __init__(self, spec: AgentSpec):
         self.spec = spec
@@ -224,38 +114,60 @@ class _Player:
         self.config, self.seed = config, seed
         seed_everything(seed)
 
+    def load(self, seed: int) -> tuple[float, int, dict[str, Any] | None]:
+        """Seconds that the load took, 0, and what went wrong if it failed.
+
+        What it waited for a core that others had does not count: every game pays for a load, not for one bad moment.
+        """
+        seed_everything(seed)
+        waited = _seconds_waited()
+        seconds, column, extra = _timed(self._load, "load")
+        waited = _seconds_waited() - waited
+        seed_everything(self.seed)  # it may have drawn numbers, or imported numpy or torch
+        return max(0.0, seconds - waited), column, extra
+
     def move(self, ply: int, mark: int, bank: float, board: bytes) -> tuple[float, int, dict[str, Any] | None]:
         """Seconds, column, and what there is to say beyond a plain column (see ``_describe``)."""
         obs = Struct(remainingOverageTime=bank, step=ply, board=list(board), mark=mark)
         config = Struct(**self.config)
-        ours = sys.stdout, sys.stderr
-        sys.stdout, sys.stderr = io.StringIO(), io.StringIO()  # as on Kaggle: what is printed never reaches ours
-        start = time.perf_counter()
-        try:
-            action = self._call(obs, config)
-            seconds = time.perf_counter() - start
-            return seconds, *_describe(action)
-        except BaseException as problem:  # SystemExit and KeyboardInterrupt too: they would end Kaggle's runner
-            seconds = time.perf_counter() - start
-            return seconds, 0, {"fault": self._fault_kind(problem), "detail": _last_lines(problem)}
-        finally:
-            sys.stdout, sys.stderr = ours
-
-    def _call(self, obs: Struct, config: Struct) -> Any:
-        if self.agent is None:
-            agent = load(self.spec)
-            code = getattr(agent, "__code__", None)
-            self.arguments = getattr(code, "co_argcount", 2)  # Kaggle passes as many arguments as the code names
-            seed_everything(self.seed)  # once more: loading may have imported numpy or torch
-            self.agent = agent
         if self.spec.kind == "file":
             config["__raw_path__"] = self.spec.target
-        return self.agent(*(obs, config)[: self.arguments])
+        assert self.agent is not None
+        agent, arguments = self.agent, (obs, config)[: self.arguments]
+        return _timed(lambda: agent(*arguments), "exception")
 
-    def _fault_kind(self, problem: BaseException) -> str:
-        if not isinstance(problem, Exception):
-            return "exit"
-        return "load" if self.agent is None else "exception"
+    def _load(self) -> int:
+        agent = load(self.spec)
+        code = getattr(agent, "__code__", None)
+        self.arguments = getattr(code, "co_argcount", 2)  # Kaggle passes as many arguments as the code names
+        self.agent = agent
+        return 0
+
+
+def _seconds_waited() -> float:
+    """How long this thread has been ready to run without a core so far; 0 where the system does not say."""
+    try:
+        with open("/proc/thread-self/schedstat") as file:
+            return int(file.read().split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return 0.0
+
+
+def _timed(call: Callable[[], Any], fault: str) -> tuple[float, int, dict[str, Any] | None]:
+    """Seconds that a call took, and the description of what it returned; ``fault`` is the kind if it raised."""
+    ours = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = io.StringIO(), io.StringIO()  # as on Kaggle: what is printed never reaches ours
+    start = time.perf_counter()
+    try:
+        action = call()
+        seconds = time.perf_counter() - start
+        return seconds, *_describe(action)
+    except BaseException as problem:  # SystemExit and KeyboardInterrupt too: they would end Kaggle's runner
+        seconds = time.perf_counter() - start
+        kind = fault if isinstance(problem, Exception) else "exit"
+        return seconds, 0, {"fault": kind, "detail": _last_lines(problem)}
+    finally:
+        sys.stdout, sys.stderr = ours
 
 
 def seed_everything(seed: int) -> None:
@@ -283,7 +195,10 @@ def _describe(action: Any) -> tuple[int, dict[str, Any] | None]:
 
 
 def _last_lines(problem: BaseException) -> str:
-    return "".join(traceback.format_exception(problem))[-DETAIL:]
+    lines = traceback.format_exception(problem)
+    if isinstance(problem, SyntaxError):
+        lines[-1] = f"{type(problem).__name__}: {problem}"  # with the line's number, which is in another line else
+    return "".join(lines)[-DETAIL:]
 
 
 def _serve(sock: socket.socket, spec: AgentSpec) -> None:
@@ -296,6 +211,8 @@ def _serve(sock: socket.socket, spec: AgentSpec) -> None:
             seconds, column, extra = 0.0, 0, None
             if kind == b"G":
                 player.start_game(**json.loads(body))
+            elif kind == b"L":
+                seconds, column, extra = player.load(json.loads(body))
             else:
                 seconds, column, extra = player.move(ply, mark, bank, body)
             text = b"" if extra is None else json.dumps(extra).encode()
@@ -322,6 +239,10 @@ serve_descriptor(settings["descriptor"], settings["spec"], settings["parent"])
 """
 
 
+def _request(kind: bytes, body: bytes, ply: int = 0, mark: int = 0, bank: float = 0.0) -> bytes:
+    return REQUEST.pack(REQUEST.size + len(body), kind, ply, mark, bank) + body
+
+
 def _reply(seconds: float, column: int, extra: dict[str, Any] | None) -> Reply:
     if extra is None:
         return Reply(column, seconds)
@@ -330,26 +251,100 @@ def _reply(seconds: float, column: int, extra: dict[str, Any] | None) -> Reply:
     return Reply(Opaque(extra["opaque"], extra["text"]) if "opaque" in extra else extra["value"], seconds)
 
 
-class Inline:
-    """An agent in this very process, with the interface of ``Worker``: 3 times as fast for trivial agents.
+class Seat:
+    """What is common to an agent in a process of its own and one in this process: its load, and who pays for it.
+
+    Args:
+        spec: from ``arena.specs.resolve``.
+        fresh: whether every game loads it anew. None: files are, as Kaggle exec's a file anew for each game.
+    """
+
+    def __init__(self, spec: AgentSpec, fresh: bool | None = None):
+        self.spec = spec
+        self.fresh = spec.kind == "file" if fresh is None else fresh
+        self.load_seconds: float | None = None  # None: not loaded
+        self.seed = 0  # of the present game
+        self.is_first_move = False
+
+    def begin(self, config: dict[str, Any], seed: int) -> None:
+        """Tells the agent's process, started where need be, that a game with this configuration begins.
+
+        The agent's code is not run: if need be it is loaded with its first move, on its clock.
+
+        Raises:
+            RuntimeError: the process does not start.
+        """
+        if self.fresh:
+            self.close()
+        self.seed = seed
+        self.is_first_move = True
+        self._start_game(config, seed)
+
+    def ask(self, ply: int, mark: int, bank: float, board: bytes, act_timeout: float) -> Reply:
+        """The agent's reply to a position. ``board``: cells in Kaggle's order, one byte each."""
+        limit = act_timeout + max(bank, 0.0)
+        if not self.is_first_move:
+            return self._move(ply, mark, bank, board, limit)
+        self.is_first_move = False
+        charged = self.load_seconds or 0.0
+        if self.load_seconds is None:
+            failed = self.load(limit)
+            if failed is not None:
+                return failed
+        load_seconds = self.load_seconds or 0.0
+        reply = self._move(ply, mark, bank, board, limit)
+        return reply._replace(seconds=reply.seconds + load_seconds, charged=charged)
+
+    def load(self, limit: float = 0.0) -> Reply | None:
+        """Loads the agent; the reply that tells why it cannot be loaded, or None. ``limit``: seconds."""
+        reply = self._load(self.seed if self.fresh else LOAD_SEED, max(limit, LOAD_LIMIT))
+        if reply.fault:
+            return reply
+        self.load_seconds = reply.seconds
+        return None
+
+    def close(self) -> None:
+        """Forgets the agent; it can be loaded again."""
+        self.load_seconds = None
+
+    def pause(self) -> None:
+        """Keeps the agent from running until ``resume``, where it has a process of its own."""
+
+    def resume(self) -> None:
+        """Undoes ``pause``."""
+
+    def _start_game(self, config: dict[str, Any], seed: int) -> None:
+        raise NotImplementedError
+
+    def _load(self, seed: int, limit: float) -> Reply:
+        raise NotImplementedError
+
+    def _move(self, ply: int, mark: int, bank: float, board: bytes, limit: float) -> Reply:
+        raise NotImplementedError
+
+
+class Inline(Seat):
+    """An agent in this very process: 3 times as fast for trivial agents.
 
     For code that is trusted: a hang hangs, a crash crashes, and both agents share modules and random generators.
     """
 
     def __init__(self, spec: AgentSpec, fresh: bool | None = None):
-        self.fresh = spec.kind == "file" if fresh is None else fresh
+        super().__init__(spec, fresh)
         self.player = _Player(spec)
 
-    def begin(self, config: dict[str, Any], seed: int) -> None:
-        if self.fresh:
-            self.player = _Player(self.player.spec)
+    def close(self) -> None:
+        super().close()
+        self.player = _Player(self.spec)
+
+    def _start_game(self, config: dict[str, Any], seed: int) -> None:
         self.player.start_game(config, seed)
 
-    def ask(self, ply: int, mark: int, bank: float, board: bytes, act_timeout: float) -> Reply:
-        return _reply(*self.player.move(ply, mark, bank, board))
+    def _load(self, seed: int, limit: float) -> Reply:
+        return _reply(*self.player.load(seed))
 
-    def close(self) -> None:
-        """There is nothing to end."""
+    def _move(self, ply: int, mark: int, bank: float, board: bytes, limit: float) -> Reply:
+        return _reply(*self.player.move(ply, mark, bank, board))
 
 
 class _Fork:
@@ -369,20 +364,17 @@ class _Fork:
         return self.poll(0)
 
 
-class Worker:
-    """An agent in a process of its own, which starts with the first game and is killed by ``close``.
+class Worker(Seat):
+    """An agent in a process of its own, which starts when it is needed and is killed by ``close``.
 
     Args:
-        spec: from ``resolve``.
-        fresh: whether every game gets a new process. None: files do, as Kaggle exec's a file anew for each game.
         grace: seconds that a call may exceed its limit before the process is killed.
     """
 
     _open: ClassVar["weakref.WeakSet[Worker]"] = weakref.WeakSet()
 
     def __init__(self, spec: AgentSpec, fresh: bool | None = None, grace: float = GRACE):
-        self.spec = spec
-        self.fresh = spec.kind == "file" if fresh is None else fresh
+        super().__init__(spec, fresh)
         self.grace = grace
         self.sock: socket.socket | None = None
         self.process: subprocess.Popen | _Fork | None = None
@@ -393,42 +385,45 @@ class Worker:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def begin(self, config: dict[str, Any], seed: int) -> None:
-        """Tells the agent's process, started where need be, that a game with this configuration begins.
-
-        The agent's code is not run: it is loaded within its first move, on its clock.
-
-        Raises:
-            RuntimeError: the process does not start.
-        """
-        if self.fresh:
-            self.close()
-        if self.sock is None:
-            self._start()
-        body = json.dumps({"config": config, "seed": seed}).encode()
-        reply = self._exchange(REQUEST.pack(REQUEST.size + len(body), b"G", 0, 0, 0.0) + body, START_LIMIT)
-        if reply.fault and not self.fresh:  # the agent's process died or hung after its last move: one more try
-            self._start()
-            reply = self._exchange(REQUEST.pack(REQUEST.size + len(body), b"G", 0, 0, 0.0) + body, START_LIMIT)
-        if reply.fault:
-            raise RuntimeError(f"the process of {self.spec.label} does not start: {reply.fault}, {reply.detail}")
-
-    def ask(self, ply: int, mark: int, bank: float, board: bytes, act_timeout: float) -> Reply:
-        """The agent's reply to a position. ``board``: cells in Kaggle's order, one byte each."""
-        if self.sock is None:
-            return Reply(None, 0.0, "crash", "the process is gone")
-        request = REQUEST.pack(REQUEST.size + len(board), b"M", ply, mark, bank) + board
-        return self._exchange(request, act_timeout + max(bank, 0.0) + self.grace)
-
     def close(self) -> None:
         """Kills the agent's process and whatever it started."""
+        super().close()
         if self.process is not None:
-            _kill(self.process.pid)
+            _signal_group(self.process.pid, signal.SIGKILL)
             self.process.wait()
         if self.sock is not None:
             self.sock.close()
         self.sock = self.process = None
         self._open.discard(self)
+
+    def pause(self) -> None:
+        if self.process is not None:
+            _signal_group(self.process.pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        if self.process is not None:
+            _signal_group(self.process.pid, signal.SIGCONT)
+
+    def _start_game(self, config: dict[str, Any], seed: int) -> None:
+        body = json.dumps({"config": config, "seed": seed}).encode()
+        if self.sock is None:
+            self._start()
+        reply = self._exchange(_request(b"G", body), START_LIMIT)
+        if reply.fault and not self.fresh:  # the agent's process died or hung after its last move: one more try
+            self._start()
+            reply = self._exchange(_request(b"G", body), START_LIMIT)
+        if reply.fault:
+            raise RuntimeError(f"the process of {self.spec.label} does not start: {reply.fault}, {reply.detail}")
+
+    def _load(self, seed: int, limit: float) -> Reply:
+        if self.sock is None:
+            self._start()
+        return self._exchange(_request(b"L", json.dumps(seed).encode()), limit + self.grace)
+
+    def _move(self, ply: int, mark: int, bank: float, board: bytes, limit: float) -> Reply:
+        if self.sock is None:
+            return Reply(None, 0.0, "crash", "the process is gone")
+        return self._exchange(_request(b"M", board, ply, mark, bank), limit + self.grace)
 
     def _exchange(self, request: bytes, limit: float) -> Reply:
         assert self.sock is not None
@@ -499,11 +494,11 @@ class Worker:
         return _Fork(pid)
 
 
-def _kill(pid: int) -> None:
-    """Kills a process and its group, also when it has not come to lead one yet, or ended by itself."""
-    for kill in (os.killpg, os.kill):
+def _signal_group(pid: int, number: signal.Signals) -> None:
+    """Sends a signal to a process and its group, also when it has not come to lead one yet, or ended by itself."""
+    for send in (os.killpg, os.kill):
         try:
-            kill(pid, signal.SIGKILL)
+            send(pid, number)
         except ProcessLookupError:
             continue
 

@@ -1,15 +1,18 @@
 """The referees: are their verdicts the same, and how many games a second do they give?
 
 python -m benchmarks.arena equality --games 10000     scripted games, misdeeds and clocks included, under both
-python -m benchmarks.arena speed                       kaggle's evaluate, our loop, and our loop on two cores
+python -m benchmarks.arena speed                       kaggle's evaluate and our loop
+python -m benchmarks.arena scaling --games 2000        our loop on one core and on two
 """
 
 import argparse
+import os
 import resource
 import statistics
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from unittest import mock
 
 from kaggle_environments import agent as kaggle_agent
@@ -17,9 +20,11 @@ from kaggle_environments import core as kaggle_core
 from kaggle_environments import evaluate
 
 from arena import referee as referees
-from arena.match import Setup, pair_tasks, play_all, usable_cores
-from arena.referee import Rules, play_fast, play_kaggle
-from arena.worker import kaggle_agents, resolve
+from arena.match import pair_tasks
+from arena.referee import play_fast, play_kaggle
+from arena.rules import Rules
+from arena.slots import Setup, Task, local_slots, play_all
+from arena.specs import kaggle_agents, resolve
 from benchmarks.machine import describe
 from tests.misbehaving import Clock, scripted_games
 
@@ -60,37 +65,85 @@ def games_per_second(play: Callable[[int], object], games: int) -> tuple[float, 
     return statistics.median(wall), statistics.median(cpu)
 
 
-def ours(setup: Setup, concurrency: int) -> Callable[[int], object]:
-    """Plays games of Kaggle's random agent against itself."""
+def random_games(games: int) -> Iterator[Task]:
+    """Kaggle's random agent against itself."""
     random_agent = resolve(kaggle_agents()["random"])
-    return lambda games: list(play_all(pair_tasks(random_agent, random_agent, [()], games // 2, 1), setup, concurrency))
+    return pair_tasks(random_agent, random_agent, [()], games // 2, 1)
+
+
+def ours(setup: Setup) -> Callable[[int], object]:
+    return lambda games: list(play_all(random_games(games), setup))
 
 
 def speed() -> None:
     fast, inline = Setup(Rules(), "fast"), Setup(Rules(), "fast", isolate=False)
     rates = {
         "kaggle's evaluate": games_per_second(lambda n: evaluate("connectx", ["random", "random"], {}, [], n), 30),
-        "our loop, agents in its own process": games_per_second(ours(inline, 1), 2000),
-        "our loop, each agent in a process": games_per_second(ours(fast, 1), 1000),
+        "our loop, agents in its own process": games_per_second(ours(inline), 2000),
+        "our loop, each agent in a process": games_per_second(ours(fast), 1000),
     }
-    if len(usable_cores()) > 1:
-        rates["our loop, each agent in a process, on 2 cores"] = games_per_second(ours(fast, 2), 4000)
     base = rates["kaggle's evaluate"]
     print(f"{'games of random v random':<48}{'games/s':>10}{'times':>7}{'games/CPU s':>13}{'times':>7}")
     for name, (wall, cpu) in rates.items():
         print(f"{name:<48}{wall:>10.1f}{wall / base[0]:>7.1f}{cpu:>13.1f}{cpu / base[1]:>7.1f}", flush=True)
 
 
+def scaling(games: int) -> None:
+    """Slots on one core and on two, alternately; each core's slot plays ``games`` games once its agents run.
+
+    Where other jobs take part of the cores, the clock on the wall measures them, too: the CPU seconds of a game then
+    tell what two slots cost more than one, and what two cores without those jobs would give.
+    """
+    setup = Setup(Rules(), "fast")
+    wall: dict[int, list[float]] = {1: [], 2: []}
+    cpu: dict[int, list[float]] = {1: [], 2: []}
+    with local_slots(setup, 1) as one, local_slots(setup, 2) as two:
+        for slots in (one, two):
+            list(slots.play(random_games(200)))
+        for _ in range(REPEATS):
+            for count, slots in ((1, one), (2, two)):
+                start, cpu_start = time.perf_counter(), running_cpu_seconds()
+                list(slots.play(random_games(count * games)))
+                wall[count].append(count * games / (time.perf_counter() - start))
+                cpu[count].append((running_cpu_seconds() - cpu_start) / (count * games))
+    rates = {count: statistics.median(values) for count, values in wall.items()}
+    costs = {count: statistics.median(values) for count, values in cpu.items()}
+    for count in (1, 2):
+        print(f"{count} slots: {rates[count]:.0f} games/s, {1000 * costs[count]:.3f} CPU ms a game, all processes")
+    print(f"scaling {rates[2] / rates[1]:.2f} by the wall, {2 * costs[1] / costs[2]:.2f} by CPU seconds")
+
+
+def running_cpu_seconds() -> float:
+    """Of this process and of all that descend from it and still run, from /proc."""
+    parents, used = {}, {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        pid = int(path.parent.name)
+        parents[pid], used[pid] = int(fields[1]), (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def is_ours(pid: int) -> bool:
+        while pid not in (os.getpid(), 0):
+            pid = parents.get(pid, 0)
+        return pid != 0
+
+    return sum(seconds for pid, seconds in used.items() if is_ours(pid))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("equality", "speed"))
-    parser.add_argument("--games", type=int, default=10_000)
+    parser.add_argument("what", choices=("equality", "speed", "scaling"))
+    parser.add_argument("--games", type=int, default=10_000, help="of equality and scaling")
     options = parser.parse_args()
     print(describe())
     if options.what == "equality":
         equality(options.games)
-    else:
+    elif options.what == "speed":
         speed()
+    else:
+        scaling(options.games)
 
 
 if __name__ == "__main__":

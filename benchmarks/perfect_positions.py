@@ -4,23 +4,27 @@ python -m benchmarks.perfect_positions FILE [--count 2000] [--seed 1]
 
 Positions of 7x6 with 0 to 40 stones, every other one from uniform random play, the rest from near-perfect play (three
 of four moves best, one random). Each is asked as in a game of its own: 2 s and a bank of 60 s. The file is loaded once,
-in a process of its own. Truth comes from our solver, which benchmarks/solver.py compares with bitbully.
-
-A lost position counts as a slowest loss only when the agent does not gamble: build the file with SWINDLE = False in
-agents/perfect.py for that figure.
+in a process of its own. Truth is bitbully's, with its database. Lost positions are asked a second
+time of the same file with its choice among equal moves switched off, which should lose as slowly as possible.
 """
 
 import argparse
+import contextlib
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from tqdm import tqdm
 
-from arena.referee import BANK, Rules
-from arena.worker import Worker, resolve
+from arena.rules import BANK, Rules
+from arena.specs import resolve
+from arena.worker import Reply, Worker
 from benchmarks.machine import describe
+from benchmarks.oracle import scores_of
+from benchmarks.perfect_games import without_choice
 from benchmarks.positions import play_out, uniform_choice
+from benchmarks.submission import ACT_TIMEOUT
 from connectx.choice import sign
 from connectx.geometry import STANDARD
 from connectx.position import Position
@@ -54,41 +58,50 @@ def positions(seed: int, count: int, solver: Solver) -> Iterator[Position]:
             yield sample.position
 
 
+@contextlib.contextmanager
+def asked(file: Path) -> Iterator[Callable[[Position], Reply]]:
+    """Asks a file, loaded once, for its move in a position."""
+    rules = Rules()
+    with Worker(resolve(str(file)), fresh=False) as worker:
+        worker.begin(rules.config, 1)
+        worker.ask(0, 1, BANK, bytes(42), ACT_TIMEOUT)  # loads
+        yield lambda p: worker.ask(p.ply, 1 + p.ply % 2, BANK, bytes(p.to_board()), ACT_TIMEOUT)
+
+
+def run(options: argparse.Namespace, ask: Callable[[Position], Reply], ask_plain: Callable[[Position], Reply]) -> None:
+    """Asks, judges, and prints the table."""
+    slowest, counts = 0.0, Counter[tuple[str, str]]()
+    sample = positions(options.seed, options.count, Solver(STANDARD))
+    for position in tqdm(sample, total=options.count, mininterval=10):
+        truth = scores_of(position)
+        best = max(score for score in truth if score is not None)
+        kind = ("lost", "drawn", "won")[sign(best) + 1]
+        for name, answer in (kind, ask), *([("lost, no choice", ask_plain)] if kind == "lost" else []):
+            reply = answer(position)
+            chosen = None if reply.fault else truth[reply.action]
+            slowest = max(slowest, reply.seconds)
+            counts[name, "asked"] += 1
+            counts[name, "fault"] += chosen is None
+            counts[name, "kept"] += chosen is not None and sign(chosen) == sign(best)
+            counts[name, "best"] += chosen == best
+            if chosen is None or sign(chosen) != sign(best):
+                tqdm.write(f"ply {position.ply}: {position}, column {reply.action}, {reply.fault}, {truth}")
+    print(f"slowest answer {slowest:.2f} s, most of a bank {max(slowest - ACT_TIMEOUT, 0):.2f} s")
+    for name in sorted({name for name, _ in counts}):
+        total, faults = counts[name, "asked"], counts[name, "fault"]
+        shares = f"kept {counts[name, 'kept'] / total:.2%}, best distance {counts[name, 'best'] / total:.2%}"
+        print(f"{name:<16}{total:>6} positions, {faults} faults: {shares}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("file", help="a built submission of the agent perfect")
+    parser.add_argument("file", type=Path, help="a built submission of the agent perfect")
     parser.add_argument("--count", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     print(f"{describe()}; seed {options.seed}")
-    solver, slowest, bank_used = Solver(STANDARD), 0.0, 0.0
-    counts: Counter = Counter()
-    rules = Rules()
-    with Worker(resolve(options.file), fresh=False) as worker:
-        worker.begin(rules.config, options.seed)
-        worker.ask(0, 1, BANK, bytes(42), 2.0)  # loads
-        for position in tqdm(positions(options.seed, options.count, solver), total=options.count, mininterval=10):
-            reply = worker.ask(position.ply, 1 + position.ply % 2, BANK, bytes(position.to_board()), 2.0)
-            truth = [None if value is None else value.low for value in solver.scores(position)]
-            best = max(score for score in truth if score is not None)
-            chosen = truth[reply.action] if reply.fault is None else None
-            slowest, bank_used = max(slowest, reply.seconds), max(bank_used, reply.seconds - 2.0)
-            kind = ("lost", "drawn", "won")[sign(best) + 1]
-            counts[kind] += 1
-            if chosen is None:
-                counts["fault"] += 1
-            else:
-                counts[kind, "kept"] += sign(chosen) == sign(best)
-                counts[kind, "best"] += chosen == best
-            if chosen is None or sign(chosen) != sign(best):
-                tqdm.write(f"result lost at ply {position.ply}: {position}, column {reply.action}, {truth}")
-    print(f"faults {counts['fault']}; slowest answer {slowest:.2f} s, most of a bank {max(bank_used, 0):.2f} s")
-    for kind in ("won", "drawn", "lost"):
-        total = max(1, counts[kind])
-        print(
-            f"{kind:<6}{counts[kind]:>6} positions: result kept {counts[kind, 'kept'] / total:.2%}, "
-            f"quickest win or slowest loss {counts[kind, 'best'] / total:.2%}"
-        )
+    with without_choice(options.file) as plain, asked(options.file) as ask, asked(plain) as ask_plain:
+        run(options, ask, ask_plain)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
     python -m benchmarks.solver --size 50 --hard 4  in short
     python -m benchmarks.solver --file FILE         lines of "moves score", moves being columns from 1, as Pons' files
     python -m benchmarks.solver --check 5000        no times: scores of positions and of all their moves, to be equal
+    python -m benchmarks.solver --check-file training/book-scores.txt           the same of the scores behind the book
     python -m benchmarks.solver --empty             the empty board: its score, and that of every first move
 
 Each set is cut into slices, which the two solve in turns on the same core. Times are CPU seconds of the one thread.
@@ -18,6 +19,7 @@ import itertools
 import random
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,6 +28,7 @@ from benchmarks.positions import SIX_SETS, Sample, labelled, random_samples
 from connectx.geometry import STANDARD
 from connectx.position import Position
 from connectx.solver import Solver, job_of, read_queue
+from training.book import ScoreFile
 
 SLICES = 5
 PUBLISHED = {  # microseconds and nodes a position: Pons (C++), connect-four-ai (Rust); exact scores, 1,000 positions
@@ -159,13 +162,9 @@ def read_file(path: Path) -> list[Sample]:
 
 def check(count: int, seed: int, least: int) -> int:
     """Compares every move's score with bitbully's; plies up to 12 are in its database. Returns how many were wrong."""
-    core, solver, wrong, moves = bitbully_core(), Solver(STANDARD), 0, 0
-    try:
-        from bitbully_databases import BitBullyDatabases
+    from benchmarks.oracle import scores_of
 
-        engine = core.BitBullyCore(BitBullyDatabases.get_database_path("12-ply-dist"))
-    except ImportError:
-        sys.exit("benchmarks.solver: bitbully-databases is not installed (pip install -r requirements-dev.txt)")
+    solver, wrong, moves = Solver(STANDARD), 0, 0
     order = random.Random(seed)
     plies = [ply for ply in range(least, 42) for _ in range(-(-count // (42 - least)))]
     order.shuffle(plies)
@@ -173,15 +172,32 @@ def check(count: int, seed: int, least: int) -> int:
     start = time.monotonic()
     samples = [sample for ply in plies for sample in itertools.islice(sources[ply], 1)]
     for done, sample in enumerate(samples[:count], 1):
-        theirs = [None if score < -100 else score for score in engine.scoreMoves(board_of(core, sample.moves))]
+        theirs = scores_of(sample.position)
         ours = [value and value.low for value in solver.scores(sample.position)]
         best = solver.solve(sample.position)
         moves += sum(score is not None for score in ours)
-        if ours != theirs or best != (max(filter(lambda score: score is not None, theirs)),) * 2:
+        if ours != theirs or best != (max(score for score in theirs if score is not None),) * 2:
             wrong += 1
             print(f"{sample.moves}: ours {ours} {best}, bitbully {theirs}")
         if done % 100 == 0 or done == count:
             print(f"{done:5} positions, {moves} moves, {wrong} wrong, {time.monotonic() - start:.0f} s", flush=True)
+    return wrong
+
+
+def check_file(path: Path) -> int:
+    """Compares the scores that our solver gave to the builder of the book with bitbully's; returns how many differ."""
+    from benchmarks.oracle import scores_of
+
+    counts, moves, wrong = Counter[int](), 0, 0
+    for position, scores in ScoreFile(path).items():
+        theirs = scores_of(position)
+        counts[position.ply] += 1
+        moves += sum(score is not None for score in theirs)
+        if theirs != list(scores):
+            wrong += 1
+            print(f"{position}: ours {scores}, bitbully {theirs}")
+    print("positions by ply: " + ", ".join(f"{ply}: {count}" for ply, count in sorted(counts.items())))
+    print(f"{counts.total()} positions, {moves} moves, {wrong} wrong")
     return wrong
 
 
@@ -206,11 +222,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--file", type=Path, action="append", default=[], help="a file of 'moves score' lines")
     parser.add_argument("--check", type=int, metavar="N", help="compare the scores of N positions and of their moves")
     parser.add_argument("--least", type=int, default=8, help="fewest stones of a position of --check")
+    parser.add_argument("--check-file", type=Path, metavar="FILE", help="compare scores that train.py book has written")
     parser.add_argument("--empty", action="store_true", help="solve the empty board")
     options = parser.parse_args(arguments)
     print(f"{describe()}; seed {options.seed}")
     if options.empty:
         return bool(empty_board())
+    if options.check_file:
+        return bool(check_file(options.check_file))
     if options.check is not None:
         return bool(check(options.check, options.seed, options.least))
     try:

@@ -14,10 +14,11 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from arena.referee import BANK, Game
+from arena.course import Rounds
+from arena.rules import BANK, Game
 from benchmarks.machine import describe
 from connectx.clock import RESERVE
-from evaluate import Rounds, get_win_percentages
+from evaluate import get_win_percentages
 
 ACT_TIMEOUT = 2.0  # seconds a move
 HEADERS = ("games", "won", "drawn", "lost", "faults", "first move", "later moves", "without spare", "bank used")

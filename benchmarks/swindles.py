@@ -1,14 +1,17 @@
 """What choosing among equal moves is worth: points of the exact agent from lost positions, with and without it.
 
-python -m benchmarks.swindles [--games 200] [--seconds 0.5] [--concurrency 1] [--seed 1] [--opponents NAME ...]
+python -m benchmarks.swindles [--games 200] [--seconds 0.3] [--concurrency 1] [--seed 1] [--opponents NAME ...]
 
-The exact agent plays the second seat from openings of 3 to 9 random plies that are lost for it, the same ones with
-``SWINDLE`` on and off, against opponents that are not perfect. Each side has --seconds a move and no bank.
+The exact agent plays the second seat from openings of 10 to 13 plies that are lost for it, but not before the board
+is nearly full; the same openings with ``SWINDLE`` on and off, against opponents that are not perfect. Each side has
+--seconds a move, and a bank that its clock does not draw on, for the load. Intervals are of 95%; differences are
+of paired games.
 """
 
 import argparse
 import random
 from collections.abc import Iterator
+from itertools import islice
 from math import sqrt
 from pathlib import Path
 from statistics import mean, pstdev
@@ -16,15 +19,20 @@ from statistics import mean, pstdev
 from tqdm import tqdm
 
 from agents import perfect
-from arena.match import Setup, Task, derived_seed, play_all
-from arena.referee import Rules
-from arena.worker import AgentSpec, resolve
+from arena.match import derived_seed
+from arena.rules import Rules
+from arena.slots import Setup, Task, play_all
+from arena.specs import AgentSpec, resolve
 from benchmarks.machine import describe
-from benchmarks.positions import random_samples
+from benchmarks.positions import careful_choice, may_end_within, random_samples
+from connectx.clock import RESERVE
+from connectx.geometry import STANDARD
 from connectx.solver import Solver
 
 MCTS = str(Path(__file__).with_name("mcts.py"))
 OPPONENTS = ["negamax", "n_step", *(f"minimax@{depth}" for depth in (4, 6, 8, 10)), "minimax@6~10", MCTS]
+PLIES = range(10, 14)  # of the openings
+LONGEST = 34  # openings in which perfect play ends at this ply or before are left out
 
 
 def with_choice(obs, config):
@@ -38,21 +46,17 @@ def without_choice(obs, config):
 
 
 def lost_openings(count: int, seed: int) -> Iterator[tuple[int, ...]]:
-    """Openings after which the second seat is to move and loses, but not within 8 plies."""
-    solver, found = Solver(perfect.STANDARD), 0
-    for sample in random_samples(seed, (3, 5, 7, 9)):
-        value = solver.solve(sample.position, weak=True)
-        lasts = (perfect.STANDARD.cells - sample.ply - 8) // 2
-        if value.high < 0 and solver.solve(sample.position).low >= -lasts:
-            yield sample.moves
-            found += 1
-        if found == count:
-            return
+    """Openings without blunders in one, in which perfect play ends with the second seat's loss in the last plies."""
+    solver = Solver(STANDARD)
+    samples = random_samples(seed, PLIES, choose=careful_choice)
+    long = (sample for sample in samples if not may_end_within(solver, sample.position, LONGEST - sample.ply))
+    for sample in islice((s for s in long if solver.solve(s.position, weak=True).result == (-1) ** s.ply), count):
+        yield sample.moves
 
 
 def points(agent: AgentSpec, opponent: AgentSpec, openings: list[tuple[int, ...]], options) -> tuple[list[float], int]:
-    """The agent's points of each game, and its faults."""
-    rules = Rules({"actTimeout": options.seconds}, bank=0.0)
+    """The agent's points of each game, and the faults of both sides: with any, the points mean nothing."""
+    rules = Rules({"actTimeout": options.seconds}, bank=RESERVE)
     tasks = [
         Task(number, (opponent, agent), opening, (derived_seed(options.seed, number, 0), 1))
         for number, opening in enumerate(openings)
@@ -60,7 +64,7 @@ def points(agent: AgentSpec, opponent: AgentSpec, openings: list[tuple[int, ...]
     scores, faults = [0.0] * len(tasks), 0
     for task, game in play_all(tasks, Setup(rules, "fast", fresh=False), options.concurrency):
         scores[task.number] = 1 - game.score
-        faults += sum(fault.seat == 1 for fault in game.faults)
+        faults += len(game.faults)
     return scores, faults
 
 
@@ -72,7 +76,7 @@ def interval(values: list[float]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--games", type=int, default=200, help="openings; each is played twice against each opponent")
-    parser.add_argument("--seconds", type=float, default=0.5, help="a move")
+    parser.add_argument("--seconds", type=float, default=0.3, help="a move")
     parser.add_argument("--concurrency", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--opponents", nargs="+", default=OPPONENTS, metavar="NAME")

@@ -84,7 +84,6 @@ def build(
     text, reductions = render(inlined, options.dtype)
     content = text.encode("utf-8")
     partial = output.with_name(f".{output.name}.partial")
-    partial.write_bytes(content if options.form == "py" else archive(content))
     tell(f"checking {len(content):,} bytes, {len(inlined.sources)} modules")
 
     def compare(stage: Stage, file: Path, report: Report) -> None:
@@ -94,6 +93,7 @@ def build(
             compare_with_source(stage, file, inlined, options, report)
 
     try:
+        partial.write_bytes(content if options.form == "py" else archive(content))
         report = check(partial, runner, options.limits, options.slowdown, options.full, compare)
         report.name = output.name
         for line in reductions:

@@ -16,6 +16,7 @@ import tarfile
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
@@ -112,8 +113,12 @@ class Runner:
         )
 
     def __enter__(self) -> "Runner":
-        self.hello = self._read()
         return self
+
+    @cached_property
+    def hello(self) -> dict[str, Any]:
+        """What it says once Kaggle's package is imported, which takes seconds: what is refused before need not wait."""
+        return self._read()
 
     def _read(self) -> dict[str, Any]:
         assert self._process.stdout is not None
@@ -125,7 +130,7 @@ class Runner:
         return json.loads(line)
 
     def run(self, job: dict[str, Any]) -> dict[str, Any]:
-        assert self._process.stdin is not None
+        assert self._process.stdin is not None and self.hello
         self._process.stdin.write(json.dumps(job) + "\n")
         self._process.stdin.flush()
         return self._read()

@@ -32,8 +32,13 @@ class Restriction:
 
     def __enter__(self) -> "Restriction":
         quota = max(1000, int(self.share * PERIOD))
-        version_2 = (CGROUPS / _own_group(""), "a cgroup v2 quota", {"cpu.max": f"{quota} {PERIOD}"})
-        limits = {"cpu.cfs_period_us": str(PERIOD), "cpu.cfs_quota_us": str(quota)}
+        # The largest weights that there are: the quota should decide, not what else the machine does.
+        version_2 = (
+            CGROUPS / _own_group(""),
+            "a cgroup v2 quota",
+            {"cpu.max": f"{quota} {PERIOD}", "cpu.weight": "10000"},
+        )
+        limits = {"cpu.cfs_period_us": str(PERIOD), "cpu.cfs_quota_us": str(quota), "cpu.shares": "262144"}
         version_1 = (CGROUPS / "cpu" / _own_group("cpu"), "a cgroup v1 quota", limits)
         for parent, kind, settings in (version_2, version_1):
             if self._make(parent / f"preflight-{os.getpid()}", settings):

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from connectx.geometry import Geometry
+from connectx.heuristic import gap_planes
 from connectx.position import Position, open_cells, winning_spots
 
 
@@ -41,11 +42,39 @@ def tactics(position: np.ndarray, mask: np.ndarray, geometry: Geometry) -> list[
     return [position, opponent, *spots, *(cells & side for side in spots), *(cells & (side >> 1) for side in spots)]
 
 
+def facing_pairs(side: np.ndarray, mask: np.ndarray, geometry: Geometry) -> np.ndarray:
+    """The empty cells of lines that are free of the other side and lack two stones: one stone there makes a spot."""
+    empty, cells = geometry.board_mask ^ mask, np.zeros_like(mask)
+    for direction in range(4):
+        step = 1 if direction == 0 else geometry.stride - 2 + direction
+        _, two, three = gap_planes(empty, step, geometry.inarow)
+        free = [(side | empty) >> distance * step for distance in range(geometry.inarow)]
+        lines = np.bitwise_and.reduce(free) & two & ~three
+        for distance in range(geometry.inarow):
+            cells |= lines << distance * step
+    return cells & empty
+
+
+def safe_cells(position: np.ndarray, mask: np.ndarray, geometry: Geometry) -> np.ndarray:
+    """The moves after which the opponent cannot win at once, as ``connectx.search.safe_moves`` has them."""
+    moves, spots = open_cells(mask, geometry), winning_spots(position ^ mask, mask, geometry)
+    forced = moves & spots
+    answers = np.where(forced == 0, moves, np.where(forced & (forced - 1), 0, forced))
+    return answers & ~(spots >> 1)
+
+
+def lines(position: np.ndarray, mask: np.ndarray, geometry: Geometry) -> list[np.ndarray]:
+    """The facts, the moves that do not lose at once, and the cells where a stone of either side makes a spot."""
+    pairs = [facing_pairs(side, mask, geometry) for side in (position, position ^ mask)]
+    return [*facts(position, mask, geometry), safe_cells(position, mask, geometry), *pairs]
+
+
 Bits = Callable[[np.ndarray, np.ndarray, Geometry], list[np.ndarray]]
-ENCODINGS: dict[str, tuple[int, Bits]] = {  # planes, their bits
+ENCODINGS: dict[str, tuple[int, Bits]] = {  # number of planes, and the function that gives their bits
     "stones-1": (2, stones),
     "facts-1": (6, facts),
     "tactics-1": (8, tactics),
+    "lines-1": (9, lines),
 }
 
 

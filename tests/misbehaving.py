@@ -181,7 +181,7 @@ def scripted_games(count: int, seed: int, referees):
 
     Kaggle's clock must be the one given in ``referees``: pairs of a referee and a Clock.
     """
-    from arena.referee import Rules
+    from arena.rules import Rules
 
     rng = random.Random(seed)
     for index in range(count):

@@ -15,7 +15,7 @@ ALLOWED = {
     "arena": {"connectx", "agents"},
     "bundler": {"connectx", "agents"},
 }
-PROJECT = {*ALLOWED, "benchmarks", "tests", "evaluate", "build_submission", "train"}
+PROJECT = {*ALLOWED, "benchmarks", "tests", "evaluate", "build_submission", "train", "command_line"}
 SOURCES = sorted(p for package in ALLOWED for p in (ROOT / package).rglob("*.py"))
 
 

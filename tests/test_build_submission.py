@@ -279,7 +279,7 @@ def test_command_line_builds_checks_and_speaks_json(tmp_path):
     assert checked.returncode == 0 and "ACCEPT submission.py" in checked.stdout
     (tmp_path / "helper.py").write_text("import socket\n\n\ndef pick(legal):\n    return legal[0]\n")
     refused = run(["mine.py", "-o", "other.py"], tmp_path)
-    assert refused.returncode == 1 and "helper.py:1: socket" in refused.stderr
+    assert refused.returncode == 2 and "helper.py:1: socket" in refused.stderr
     assert not (tmp_path / "other.py").exists()
 
 

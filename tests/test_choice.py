@@ -4,7 +4,8 @@ import random
 
 import pytest
 
-from connectx.choice import choose, expected_gift, plies_to_end, reply_probabilities, sign
+from connectx import choice
+from connectx.choice import Gifts, choose, later_gift, plies_to_end, reply_probabilities, sign
 from connectx.clock import Budget
 from connectx.geometry import Geometry, geometry_of
 from connectx.position import Position
@@ -58,7 +59,7 @@ def test_the_result_is_kept(geometry):
     results = set()
     for position in positions(geometry, 60):
         scores = exact.scores(position)
-        column = choose(position, scores, exact.scores)
+        column = choose(position, scores, exact.scores, most_replies=2)
         legal = [score for score in scores if score is not None]
         results.add(sign(max(legal)))
         assert sign(scores[column] or 0) == sign(max(legal))
@@ -81,28 +82,44 @@ def test_probabilities():
             assert sum(chances[column] for column in wins) == pytest.approx(1)
 
 
-def test_gifts_are_expected_from_hidden_losses_only():
-    """Nothing to give away, nothing expected; never more than a whole point."""
+def test_gifts_are_expected_from_hidden_losses_only(monkeypatch):
+    """Nothing to give away now, nothing expected but the rate of the replies to come; never more than a whole point."""
     exact = Exact()
     for position in positions(DRAWISH, 60):
         scores = exact.scores(position)
-        gift = expected_gift(position, scores)
+        gift = Gifts(exact.scores).expected(position, 1)
         assert 0 <= gift <= 1
         if len({sign(score) for score in scores if score is not None}) == 1:
-            assert gift == 0
+            assert gift <= later_gift(exact.value(position)[1] // 2) + 1e-9
+            monkeypatch.setattr(choice, "GIFT_RATE", 0.0)
+            assert Gifts(exact.scores).expected(position, 1) == 0
+            monkeypatch.undo()
+
+
+def test_looking_further_finds_later_traps(monkeypatch):
+    """A gift that only the opponent's second reply can give is seen with two replies, and not with one."""
+    monkeypatch.setattr(choice, "GIFT_RATE", 0.0)
+    exact, later = Exact(), 0
+    gifts = Gifts(exact.scores)
+    for position in positions(DRAWISH, 120):
+        near, far = (gifts.expected(position, replies) for replies in (1, 2))
+        assert near <= far + 1e-9 and far <= 1
+        later += near == 0 < far
+    assert later > 10
 
 
 def test_traps_are_preferred():
     """Of two drawing moves the one is chosen after which more replies lose."""
     exact, better = Exact(), 0
+    expected = Gifts(exact.scores).expected
     for position in positions(DRAWISH, 200):
         scores = exact.scores(position)
         legal = [score for score in scores if score is not None]
         if max(legal) != 0 or legal.count(0) < 2:
             continue
         children = {c: position.play(c) for c, score in enumerate(scores) if score == 0}
-        gifts = {c: 0 if k.is_over() else expected_gift(k, exact.scores(k)) for c, k in children.items()}
-        chosen = choose(position, scores, exact.scores)
+        gifts = {c: 0 if k.is_over() else expected(k, 1) for c, k in children.items()}
+        chosen = choose(position, scores, exact.scores, most_replies=1)
         assert gifts[chosen] == pytest.approx(max(gifts.values()))
         better += max(gifts.values()) > min(gifts.values())
     assert better > 10

@@ -2,15 +2,19 @@
 
 import os
 import random
+import sys
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
-from arena.match import Match, Setup, Slot, Task, derived_seed, pair_tasks, play_all, play_match, usable_cores
-from arena.referee import Game, Rules
+from arena.cores import usable_cores
+from arena.match import Match, derived_seed, pair_tasks, play_match
 from arena.report import match_lines, match_table
+from arena.rules import Game, Rules
+from arena.slots import Setup, Slot, Task, play_all
+from arena.specs import resolve
 from arena.stats import Sprt
-from arena.worker import resolve
 
 FAST = Setup(Rules(), "fast")
 OPENINGS = [(3, 3), (3, 3, 2, 4), (0, 1, 2, 3)]
@@ -140,21 +144,34 @@ def pid_parity(obs, config):
     return random.choice([c for c in range(7) if not obs.board[c]])
 
 
-def test_slots_close_what_they_leave(tmp_path):
-    """Agents of an earlier pairing are ended."""
+def state_of(pid: int) -> str:
+    """T is stopped, S asleep; nothing if the process is gone."""
+    path = Path(f"/proc/{pid}/stat")
+    return path.read_text().rpartition(")")[2].split()[0] if path.exists() else ""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_slots_keep_agents_and_stop_them_meanwhile(tmp_path, monkeypatch):
+    """An agent of an earlier pairing waits, stopped, and plays on in the same process; the oldest are ended."""
 
     def note_pid(obs, config):
-        (tmp_path / "pid").write_text(str(os.getpid()))
+        with (tmp_path / "pids").open("a") as file:
+            file.write(f"{os.getpid()} ")
         return obs.step % 7
 
+    noting = resolve(note_pid)
     with Slot(FAST) as slot:
-        slot.play(Task(0, (resolve(note_pid), LEFT), (), (1, 2)))
-        os.kill(int((tmp_path / "pid").read_text()), 0)
+        slot.play(Task(0, (noting, LEFT), (), (1, 2)))
+        pid = int((tmp_path / "pids").read_text().split()[0])
+        assert state_of(pid) != "T"
         slot.play(Task(1, (RANDOM, LEFT), (), (1, 2)))
-        with pytest.raises(ProcessLookupError):
-            os.kill(int((tmp_path / "pid").read_text()), 0)
-        assert len(slot.workers) == 2
-    assert not slot.workers
+        assert state_of(pid) == "T"
+        slot.play(Task(2, (LEFT, noting), (), (1, 2)))
+        assert set((tmp_path / "pids").read_text().split()) == {str(pid)} and len(slot.seats) == 3
+        monkeypatch.setattr("arena.slots.KEPT", 2)
+        slot.play(Task(3, (RANDOM, LEFT), (), (1, 2)))
+        assert state_of(pid) == "" and len(slot.seats) == 2
+    assert not slot.seats
 
 
 def test_slots_have_a_core_each(tmp_path):

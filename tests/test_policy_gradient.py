@@ -89,14 +89,6 @@ def test_the_learner_pays_for_full_columns():
     assert len(learner.choices().actions) == 3  # nothing is handed out twice
 
 
-def test_mirrored_choices():
-    boards = np.arange(42, dtype=np.int8).reshape(1, 6, 7).repeat(2, axis=0)
-    chosen = Choices(boards, np.array([1, 1]), np.array([0, 0]), np.array([0, 1]))
-    mirrored = chosen.mirrored(np.array([True, False]))
-    assert mirrored.actions.tolist() == [5, 1]
-    assert (mirrored.boards[0] == boards[0][:, ::-1]).all() and (mirrored.boards[1] == boards[1]).all()
-
-
 def test_lookahead_games_are_games():
     """Each is legal to its end; the preferred move wins in one where that can be, and blocks a lone threat."""
     moves, preferred = imitation.lookahead_games(30, 2, 0.5, 7, STANDARD)
@@ -278,6 +270,7 @@ def test_checkpoints_of_other_settings_are_refused(road, capsys):
     [
         (["policy-gradient", "--games", "0"], "at least 1"),
         (["policy-gradient", "--discount", "1.5"], "should lie in 0..1"),
+        (["policy-gradient", "--start", "anywhere"], "'opponent' or 'nothing', not 'anywhere'"),
         (["policy-gradient", "--opponent", "missing.bin"], "missing.bin"),
         (["value", "--opponent", "STRONG", "--games", "STRONG"], "expected int8 moves"),
         (["value", "--opponent", "DAMAGED"], "checksum"),
@@ -306,7 +299,14 @@ def test_a_file_of_something_else_is_no_checkpoint(road, tmp_path):
 def test_policy_gradient_learns(road, tmp_path):
     """A minute's version: from nothing it improves by much against a weak net, in a few hundred updates."""
     config = config_of(
-        road, games=6000, folder=tmp_path, output=tmp_path / "pg.bin", learning_rate=3e-3, seed=2, stop=0.5
+        road,
+        games=6000,
+        folder=tmp_path,
+        output=tmp_path / "pg.bin",
+        learning_rate=3e-3,
+        seed=2,
+        stop=0.5,
+        start="nothing",
     )
     run = policy_gradient.train(config)
     first, last = (float(np.concatenate(part).mean()) for part in (run.results[:10], run.results[-10:]))

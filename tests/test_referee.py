@@ -10,8 +10,10 @@ from kaggle_environments import core as kaggle_core
 from kaggle_environments import make
 
 from arena import referee as referees
-from arena.referee import BANK, DEFAULTS, REFEREES, STATUS_OF, Rules, play_fast, play_kaggle
-from arena.worker import Inline, Worker, resolve
+from arena.referee import REFEREES, play_fast, play_kaggle
+from arena.rules import BANK, DEFAULTS, STATUS_OF, Rules
+from arena.specs import resolve
+from arena.worker import Inline, Worker
 from tests.misbehaving import CASES, CONFIGS, Clock, first_full_column, returning, scripted_games
 
 TIGHT = Rules({"actTimeout": 0.2}, bank=0.2)
@@ -117,6 +119,39 @@ def test_the_bank_pays_for_long_moves(referee):
     assert game.ending == "timeout" and game.statuses == ("TIMEOUT", "DONE") and len(game.moves) == 4
     assert game.seconds[0::2] == pytest.approx([0.3] * 3, abs=0.03)
     assert game.banks[1] == 0.25 and game.banks[0] == pytest.approx(-0.05, abs=0.05)
+
+
+@pytest.mark.parametrize("referee", REFEREES.values(), ids=REFEREES)
+def test_every_game_pays_for_the_load(referee, tmp_path):
+    """A process that stays loads once, 0.4 s; each game is charged for it, and forfeits if the bank is too small."""
+    path, notes = tmp_path / "agent.py", tmp_path / "notes"
+    path.write_text(
+        f"import time\nopen({str(notes)!r}, 'a').write('loaded ')\ntime.sleep(0.4)\n"
+        "def agent(obs, config):\n    return obs.step // 2 % 7\n"
+    )
+    workers = [Worker(resolve(str(path)), fresh=False), Worker(resolve(random_legal))]
+    try:
+        games = [referee(workers, Rules({"actTimeout": 0.2}, bank=1.0), (), (1, 2)) for _ in range(3)]
+        forfeit = referee(workers, Rules({"actTimeout": 0.2}, bank=0.1), (), (1, 2))
+        again = referee(workers, Rules({"actTimeout": 0.2}, bank=0.1), (), (1, 2))
+    finally:
+        for worker in workers:
+            worker.close()
+    assert notes.read_text() == "loaded "
+    for game in games:
+        assert not game.faults and game.banks[1] == 1.0 and game.banks[0] == pytest.approx(0.8, abs=0.03)
+        assert game.seconds[0] == pytest.approx(0.4, abs=0.03) and max(game.seconds[1:]) < 0.1
+    for game in (forfeit, again):
+        assert (game.ending, game.statuses, game.rewards) == ("timeout", ("TIMEOUT", "DONE"), (None, 0))
+
+
+@pytest.mark.parametrize("referee", REFEREES.values(), ids=REFEREES)
+def test_a_load_beyond_the_bank_is_no_hang(referee, tmp_path):
+    """It is let finish, as on Kaggle, and the clock decides."""
+    path = tmp_path / "agent.py"
+    path.write_text("import time\ntime.sleep(0.6)\ndef agent(obs, config):\n    return 0\n")
+    game = play(referee, [str(path), random_legal], Rules({"actTimeout": 0.1}, bank=0.1), grace=0.1)
+    assert game.ending == "timeout" and game.rewards == (None, 0) and game.seconds[0] >= 0.6
 
 
 @pytest.mark.parametrize(

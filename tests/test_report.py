@@ -7,11 +7,12 @@ from html.parser import HTMLParser
 import pytest
 
 from arena.analysis import GameRecord, judge
-from arena.match import Setup, Task, play_match
+from arena.match import play_match
 from arena.page import game_entry, page
-from arena.referee import Game, Rules
+from arena.rules import Game, Rules
+from arena.slots import Setup, Task
+from arena.specs import resolve
 from arena.store import Store, group_records, groups
-from arena.worker import resolve
 from connectx.geometry import geometry_of
 from evaluate import main
 from tests.test_analysis import small_scores

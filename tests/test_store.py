@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from arena.match import Setup, Task, play_match, usable_cores
-from arena.referee import Fault, Game, Rules
+from arena.cores import usable_cores
+from arena.match import play_match
+from arena.rules import Fault, Game, Rules
+from arena.slots import Setup, Task
+from arena.specs import resolve
 from arena.store import SCHEMA_VERSION, Store, fingerprint
-from arena.worker import resolve
 
 ROOT = Path(__file__).resolve().parent.parent
 FAST = Setup(Rules(), "fast")

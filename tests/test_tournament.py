@@ -5,12 +5,13 @@ from itertools import pairwise
 
 import pytest
 
-from arena.match import Match, Setup, play_match
+from arena.match import Match, play_match
 from arena.partners import at_depth, partner, with_errors
-from arena.referee import Rules
 from arena.report import cross_table, ladder_table
+from arena.rules import Rules
+from arena.slots import Setup
+from arena.specs import UnknownAgent, resolve
 from arena.tournament import Tournament, pairings, participants
-from arena.worker import UnknownAgent, resolve
 from connectx.geometry import STANDARD
 from connectx.position import Position
 from tests.conftest import observe, random_game

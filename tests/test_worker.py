@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from kaggle_environments.agent import get_last_callable
 
-from arena.referee import DEFAULTS
-from arena.worker import AgentSpec, Struct, UnknownAgent, Worker, last_callable, our_agents, resolve
+from arena.rules import DEFAULTS
+from arena.specs import AgentSpec, UnknownAgent, last_callable, our_agents, resolve
+from arena.worker import Struct, Worker
 
 EMPTY = bytes(42)
 

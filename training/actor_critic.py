@@ -30,7 +30,7 @@ from training.games import Games
 from training.games.connectx import ConnectX
 from training.games.named import NAMES, games_named
 from training.games.tree import Tree, shares, table_player, tree_of
-from training.manifest import publish
+from training.manifest import check_output, publish
 from training.opponents import opponent_named
 from training.options import command_of, option
 from training.policy_gradient import ILLEGAL, Choices, Learner, returns
@@ -338,6 +338,7 @@ def against_lookahead(run: Run, games: int = 100, plies: int = 3) -> list[tuple[
 
 def train(config: Config) -> Run:
     """Trains until the running reward is reached or the games are played; resumes where a checkpoint is."""
+    check_output(config.output)
     torch.set_num_threads(1)  # the batches are small: more threads wait for each other
     run = Run(config)
     saved = time.monotonic()

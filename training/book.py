@@ -5,8 +5,9 @@ change of the choice or of the book's extent solves again only what is new.
 """
 
 import os
-from collections.abc import Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
+import re
+from collections.abc import Iterable
+from concurrent.futures import Executor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,8 +19,12 @@ from connectx.choice import Scores, choose, sign
 from connectx.geometry import STANDARD
 from connectx.position import Position
 from connectx.solver import Solver
-from training.manifest import publish
+from training.manifest import check_output, publish
 from training.options import option
+from training.workers import check_table_bits, worker_pool
+
+LINE = re.compile(rb"\d+ \d+( -?\d+| -){7}")  # of a file of scores
+HALF_LINE = re.compile(rb"[-\d ]*")
 
 _solver: Solver | None = None  # of a worker process
 
@@ -39,6 +44,7 @@ class Config:
     def __post_init__(self) -> None:
         if min(self.first_ply, self.second_ply, self.workers) < 1 or self.full_plies < 0:
             raise ValueError(f"plies and workers should be at least 1, full_plies at least 0: {self}")
+        check_table_bits(self.table_bits)
 
 
 def start_worker(table_bits: int) -> None:
@@ -56,20 +62,32 @@ def canonical(position: Position) -> Position:
     return min(position, position.mirror(), key=lambda p: p.key)
 
 
+def read_lines(path: Path) -> tuple[list[str], int]:
+    """The lines of a file of scores, and the bytes of half a line at its end, as a run that was killed may leave it.
+
+    Raises:
+        ValueError: the file holds something else.
+    """
+    *lines, rest = (path.read_bytes() if path.exists() else b"").split(b"\n")
+    for number, line in enumerate([*lines, rest], 1):
+        if not (LINE if number <= len(lines) else HALF_LINE).fullmatch(line):
+            raise ValueError(f"{path}, line {number}: expected a position, its mask and 7 scores, not {line[:40]!r}")
+    return [line.decode("ascii") for line in lines], len(rest)
+
+
 class ScoreFile:
     """Exact scores of positions, in memory and in a file of lines ``position mask score ...`` ("-": a full column)."""
 
     def __init__(self, path: Path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        data = path.read_bytes() if path.exists() else b""
-        whole = data[: data.rfind(b"\n") + 1]  # a run that was killed may leave half a line, which is solved again
+        lines, rest = read_lines(path)
         self._known: dict[Position, Scores] = {}
-        for line in whole.decode("ascii").splitlines():
+        for line in lines:
             position, mask, *scores = line.split()
             state = Position(int(position), int(mask), STANDARD)
             self._known[state] = [None if score == "-" else int(score) for score in scores]
         self._file = path.open("ab")
-        self._file.truncate(len(whole))
+        self._file.truncate(self._file.tell() - rest)
 
     def get(self, position: Position) -> Scores | None:
         """The scores by column, as the position stands; None if they are not known."""
@@ -83,8 +101,9 @@ class ScoreFile:
             raise KeyError(position)
         return scores
 
-    def __iter__(self) -> Iterator[Position]:
-        return iter(self._known)
+    def items(self) -> Iterable[tuple[Position, Scores]]:
+        """Every position, the smaller of it and its mirror image, with its scores."""
+        return self._known.items()
 
     def add(self, position: Position, scores: Scores) -> None:
         self._known[position] = scores
@@ -135,14 +154,15 @@ class Builder:
         self.learn([children_to_know(p, self.scores[p]) for p in played], f"ply {ply}: choices")
         # Only what was asked for is used: the book must not depend on what else the file of scores happens to hold.
         replies = [self.scores.get if mine else no_replies for mine in ours]
-        columns = [choose(p, self.scores[p], known) for p, known in zip(positions, replies, strict=True)]
+        columns = [choose(p, self.scores[p], r, most_replies=1) for p, r in zip(positions, replies, strict=True)]
         self.columns.append(np.array(columns, np.uint8))
         return self.columns[-1]
 
 
 def train(config: Config) -> Book:
     """Builds the book and writes it. The same scores give the same book."""
-    with ProcessPoolExecutor(config.workers, initializer=start_worker, initargs=(config.table_bits,)) as pool:
+    check_output(config.output)
+    with worker_pool(config.workers, start_worker, (config.table_bits,)) as pool:
         builder = Builder(config, pool)
         last_plies = (config.first_ply, config.second_ply)
         for layer in walk(STANDARD, config.full_plies, last_plies, builder.columns_of):

@@ -31,7 +31,7 @@ from connectx.geometry import STANDARD
 from connectx.nets import Architecture
 from connectx.torch_nets import Network
 from training.labels import TEST, TRAINING, VALIDATION, Labels, read_labels, splits_of
-from training.manifest import publish, write_atomically
+from training.manifest import check_output, publish, write_atomically
 from training.options import option
 
 HEADS = (("policy", 7), ("value", 3), ("distance", 1), ("results", 21))
@@ -47,12 +47,12 @@ class Config:
     """What ``train.py distill`` can be told."""
 
     labels: Path = option(Path("data/labels"), "folder that train.py labels has made")
-    encoding: str = option("facts-1", "of the positions, by name and version")
-    layers: str = option("dense:640,dense:256,dense:64", "kind:width of each layer")
-    samples: int = option(30_000_000, "positions to train on, counting repetitions")
+    encoding: str = option("lines-1", "of the positions, by name and version")
+    layers: str = option("dense:512,dense:256,dense:64", "kind:width of each layer")
+    samples: int = option(5_000_000, "positions to train on, counting repetitions")
     batch: int = option(512, "positions in a step")
     learning_rate: float = option(0.002, "its largest value")
-    weight_decay: float = option(1e-4, "of AdamW")
+    weight_decay: float = option(0.01, "of AdamW")
     seed: int = option(1, "of the first weights and of the order of the positions")
     threads: int = option(1, "of torch")
     report_every: int = option(500_000, "positions between two measurements on validation positions")
@@ -100,9 +100,14 @@ def targets_of(labels: Labels) -> Targets:
     cells = STANDARD.cells
     table = np.array([[plies_to_end(s, ply, cells) for s in range(-cells, cells + 1)] for ply in range(cells)])
     distance = table[labels.plies, labels.values.astype(int) + cells] / cells
-    moves = [torch.from_numpy(moves) for moves in (labels.kept, labels.perfect, labels.legal)]
-    value, results = (torch.from_numpy(classes(scores)) for scores in (labels.values, labels.scores))
-    return Targets(*moves, value, torch.from_numpy(distance).float(), results)
+    return Targets(
+        kept=torch.from_numpy(labels.kept),
+        perfect=torch.from_numpy(labels.perfect),
+        legal=torch.from_numpy(labels.legal),
+        value=torch.from_numpy(classes(labels.values)),
+        distance=torch.from_numpy(distance).float(),
+        results=torch.from_numpy(classes(labels.scores)),
+    )
 
 
 def classes(scores: np.ndarray) -> np.ndarray:
@@ -198,8 +203,9 @@ class Trainer:
         return float(loss.detach())
 
     def _identity(self) -> str:
-        """What a run must have in common with the one that it goes on with."""
-        fixed = {key: value for key, value in asdict(self.config).items() if key not in ("threads", "run", "output")}
+        """What a run must have in common with the one that it goes on with: a run can be made longer or shorter."""
+        free = ("samples", "report_every", "threads", "run", "output")
+        fixed = {key: value for key, value in asdict(self.config).items() if key not in free}
         return json.dumps(fixed, default=str, sort_keys=True)
 
     def save(self, path: Path) -> None:
@@ -314,15 +320,18 @@ def command_of(config: Config) -> str:
 
 def train(config: Config) -> dict[str, Any]:
     """Trains or goes on training, then writes the network with what it reaches on the test positions."""
+    check_output(config.output)
     torch.set_num_threads(config.threads)
     trainer = Trainer(config)
     checkpoint = config.run / "checkpoint.pt"
     if checkpoint.exists():
         trainer.load(checkpoint)
     labels = read_labels(config.labels)
-    run(trainer, *(examples_of(labels, split, config.encoding) for split in (TRAINING, VALIDATION)))
+    training, validation = (examples_of(labels, split, config.encoding) for split in (TRAINING, VALIDATION))
+    run(trainer, training, validation)
     network, test = trainer.average, examples_of(labels, TEST, config.encoding)
-    facts: dict[str, Any] = {"parameters": published(network).architecture.size, "test_positions": len(test.labels)}
+    facts: dict[str, Any] = {"parameters": published(network).architecture.size}
+    facts |= {"training_positions": len(training.labels), "test_positions": len(test.labels)}
     facts |= {key: round(value, 4) for key, value in measure(network, test).items()}
     publish(config.output, published(network).to_bytes(), command_of(config), facts)
     print(json.dumps(facts))

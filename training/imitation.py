@@ -19,7 +19,7 @@ from connectx.weights import pack, unpack
 from training import checkpoint
 from training.games.connectx import ConnectX
 from training.labels import WON, look_ahead
-from training.manifest import publish, write_atomically
+from training.manifest import check_output, publish, write_atomically
 from training.networks import small_network
 from training.options import command_of, option
 from training.selfplay import NO_MOVE, replay
@@ -132,6 +132,7 @@ def labelled(moves: np.ndarray, preferred: np.ndarray) -> Examples:
 
 def train(config: Config) -> Fit:
     """Plays the games, trains the network on them, and writes it; resumes where games or a checkpoint are."""
+    check_output(config.output)
     torch.set_num_threads(1)
     moves, preferred = games_of(config)
     training, test = (labelled(moves[part], preferred[part]) for part in split(len(moves)))

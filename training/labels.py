@@ -12,7 +12,7 @@ seed and its number alone. An interrupted run goes on with the shards that are m
 """
 
 import os
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,6 +30,7 @@ from connectx.weights import pack, unpack
 from training.book import ScoreFile
 from training.manifest import write_atomically
 from training.options import option
+from training.workers import check_table_bits, worker_pool
 
 RECIPE = 1  # changes whenever the positions of a seed do
 FULL = -128  # the score of a column that takes no stone
@@ -62,6 +63,7 @@ class Config:
     def __post_init__(self) -> None:
         if min(self.positions, self.workers, self.shard) < 1:
             raise ValueError(f"positions, workers and shard should be at least 1: {self}")
+        check_table_bits(self.table_bits)
 
 
 class Labels(NamedTuple):
@@ -299,16 +301,17 @@ def make_shard(seed: int, number: int, size: int) -> Labels:
 
 def book_labels(path: Path) -> Labels:
     """The positions of the opening book's score file, each once."""
-    known = ScoreFile(path)
-    states = [position for position in known if not position.is_over()]
-    scores = [[FULL if score is None else score for score in known[state]] for state in states]
+    known = [(position, scores) for position, scores in ScoreFile(path).items() if not position.is_over()]
+    states = [position for position, _ in known]
+    scores = [[FULL if score is None else score for score in of_moves] for _, of_moves in known]
     positions, masks = (np.array([state[part] for state in states], np.int64) for part in (0, 1))
     return Labels(positions, masks, np.array(scores, np.int8), np.full(len(states), BOOK, np.uint8))
 
 
 def recipe_of(config: Config) -> dict[str, Any]:
     """What a shard's content depends on besides its number."""
-    return {"recipe": RECIPE, "seed": config.seed, "shard": config.shard, "geometry": list(STANDARD[:3])}
+    mix = {str(ply): count for ply, count in MIX.items()}
+    return {"recipe": RECIPE, "seed": config.seed, "shard": config.shard, "geometry": list(STANDARD[:3]), "mix": mix}
 
 
 def write_shard(path: Path, labels: Labels, recipe: dict[str, Any]) -> None:
@@ -361,8 +364,9 @@ def train(config: Config) -> None:
     """Makes the shards that are missing."""
     recipe, missing = recipe_of(config), missing_shards(config)
     config.output.mkdir(parents=True, exist_ok=True)
-    write_shard(config.output / "book.shard", book_labels(config.book_scores), recipe)
-    with ProcessPoolExecutor(config.workers, initializer=start_worker, initargs=(config.table_bits,)) as pool:
+    if not (config.output / "book.shard").exists():
+        write_shard(config.output / "book.shard", book_labels(config.book_scores), recipe)
+    with worker_pool(config.workers, start_worker, (config.table_bits,)) as pool:
         tasks = {pool.submit(make_shard, config.seed, number, config.shard): number for number in missing}
         for task in tqdm(as_completed(tasks), "shards", len(tasks), disable=not tasks):
             write_shard(config.output / f"{tasks[task]:05}.shard", task.result(), recipe)

@@ -3,18 +3,33 @@
 import hashlib
 import json
 import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
 NAME = "manifest.json"
 
 
+def check_output(path: Path) -> None:
+    """Raises OSError, before hours of work, if a file could not be written there. Makes its folder."""
+    if path.is_dir():
+        raise IsADirectoryError(f"cannot write {path}: it is a folder")
+    folder = next(folder for folder in path.parents if folder.exists())
+    if not folder.is_dir():
+        raise NotADirectoryError(f"cannot write {path}: {folder} is not a folder")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    tempfile.TemporaryFile(dir=path.parent).close()
+
+
 def write_atomically(path: Path, content: bytes) -> None:
     """Writes a file under a temporary name and renames it: a reader sees all of it or none."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(path.name + ".partial")
-    partial.write_bytes(content)
-    os.replace(partial, path)
+    try:
+        partial.write_bytes(content)
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)  # where the disk was full
 
 
 def publish(path: Path, content: bytes, command: str, facts: dict[str, Any]) -> None:

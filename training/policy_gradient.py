@@ -5,6 +5,8 @@ what a move is credited with is discounted by 0.95 for each later move of the le
 columns: one that is full costs it -1, undiscounted and not blamed on the moves before it, and a legal move is drawn in
 its place. Training ends when the mean result of the last 100 games reaches 0.9.
 
+The learner begins as a copy of the strong policy agent, as AlphaGo's did (Silver et al. 2016), or from nothing.
+
 Method: Williams (1992), in the form of the Connect Four chapter of the book that the agent comes from; the games of
 an update are played side by side. Two options tame its variance and are ours: a running mean of the results as the
 baseline, and a bonus on the policy's entropy. Every game is kept: ``train.py value`` learns from them.
@@ -28,7 +30,7 @@ from training import checkpoint
 from training.curves import save_curve
 from training.games import Games
 from training.games.connectx import ConnectX
-from training.manifest import publish, write_atomically
+from training.manifest import check_output, publish, write_atomically
 from training.networks import logits_of, planes_of_boards, small_network
 from training.options import command_of, option
 from training.selfplay import NO_MOVE, Logits, Played, alternating, play_games, sample, sampling_player
@@ -37,6 +39,7 @@ BLOCK = 10  # games, then the seats change
 WINDOW = 100  # games that the running reward is the mean of
 CHECKPOINT_UPDATES = 25
 ILLEGAL = -1
+OPPONENT, NOTHING = "opponent", "nothing"
 
 
 @dataclass
@@ -47,13 +50,14 @@ class Config:
     batch: int = option(200, "games side by side, between two updates")
     discount: float = option(0.95, "of a reward, for each later move of the learner")
     stop: float = option(0.9, "running reward over 100 games at which training ends")
-    learning_rate: float = option(5e-4, "of Adam")
+    learning_rate: float = option(3e-4, "of Adam")
     entropy: float = option(0.02, "weight of the policy's entropy in the loss")
     memory: float = option(0.95, "of the running mean of results that serves as the baseline; 1: no baseline")
     clip: float = option(0.5, "largest norm of a gradient")
-    channels: int = option(16, "of the convolution")
-    hidden: int = option(128, "width of the first dense layer")
+    channels: int = option(16, "of the convolution, from nothing")
+    hidden: int = option(128, "width of the first dense layer, from nothing")
     seed: int = option(1, "of weights and games")
+    start: str = option("opponent", "what the learner begins as: a copy of the 'opponent', or 'nothing': fresh weights")
     opponent: Path = option(Path("agents/weights/strong_policy.bin"), "policy net to play against")
     folder: Path = option(Path("runs/policy-gradient"), "checkpoint, games and curve")
     output: Path = option(Path("agents/weights/policy_gradient.bin"), "the policy net")
@@ -61,6 +65,8 @@ class Config:
     def __post_init__(self) -> None:
         if min(self.games, self.batch, self.channels, self.hidden) < 1:
             raise ValueError(f"games, batch, channels and hidden should be at least 1: {self}")
+        if self.start not in (OPPONENT, NOTHING):
+            raise ValueError(f"start should be {OPPONENT!r} or {NOTHING!r}, not {self.start!r}")
         if not (0 < self.discount <= 1 and 0 <= self.memory <= 1 and self.learning_rate > 0 and self.entropy >= 0):
             raise ValueError(f"discount and memory should lie in 0..1, learning rate and entropy not below 0: {self}")
 
@@ -72,11 +78,6 @@ class Choices(NamedTuple):
     actions: np.ndarray  # (m,) int64
     games: np.ndarray  # (m,) int64, which game of the batch
     turns: np.ndarray  # (m,) int64, legal moves that the learner had made in this game before; ILLEGAL
-
-    def mirrored(self, which: np.ndarray) -> "Choices":
-        """The same with the boards and actions of the rows ``which``, (m,) bool, seen in a mirror."""
-        boards = np.where(which[:, None, None], self.boards[:, :, ::-1], self.boards)
-        return self._replace(boards=boards, actions=np.where(which, boards.shape[2] - 1 - self.actions, self.actions))
 
 
 class Learner:
@@ -132,9 +133,9 @@ class Run:
     def __init__(self, config: Config):
         self.config, self.path = config, config.folder / "checkpoint.bin"
         self.rng = np.random.default_rng(config.seed)
-        self.network = small_network("policy", STANDARD.columns, config.channels, config.hidden, config.seed)
-        self.optimizer = torch.optim.Adam(self.network.parameters(), config.learning_rate)
         opponent_bytes = config.opponent.read_bytes()
+        self.network = self._beginning(opponent_bytes)
+        self.optimizer = torch.optim.Adam(self.network.parameters(), config.learning_rate)
         opponent = Network.from_bytes(opponent_bytes)
         self.learner = Learner(logits_of(self.network), self.rng)
         self.players = (self.learner, sampling_player(logits_of(opponent), self.rng))
@@ -144,6 +145,12 @@ class Run:
         self.settings = checkpoint.settings_of(config, may_change=("games",))
         self.settings["opponent"] = hashlib.sha256(opponent_bytes).hexdigest()
         self._resume()
+
+    def _beginning(self, opponent: bytes) -> Network:
+        config = self.config
+        if config.start == OPPONENT:
+            return Network.from_bytes(opponent)
+        return small_network("policy", STANDARD.columns, config.channels, config.hidden, config.seed)
 
     @property
     def games(self) -> int:
@@ -171,10 +178,9 @@ class Run:
         self.seconds += time.perf_counter() - started
 
     def learn(self, choices: Choices, results: np.ndarray) -> None:
-        """One update; each choice is seen as it was or mirrored, at random."""
+        """One update. Mirrored boards would not do: their actions were not drawn from the policy that they change."""
         credits = returns(choices, results - self.baseline, self.config.discount)
         self.illegal = float((choices.turns == ILLEGAL).mean())
-        choices = choices.mirrored(self.rng.random(len(credits)) < 0.5)
         logits = self.network(planes_of_boards(choices.boards))["policy"]
         loss = loss_of(logits, torch.from_numpy(choices.actions), torch.from_numpy(credits), self.config.entropy)
         self.optimizer.zero_grad()
@@ -219,6 +225,7 @@ class Run:
 
 def train(config: Config) -> Run:
     """Trains until the running reward is reached or the games are played; resumes where a checkpoint is."""
+    check_output(config.output)
     torch.set_num_threads(1)  # the batches are small: more threads wait for each other
     run = Run(config)
     with tqdm(total=config.games, initial=run.games, desc="games", unit="game") as bar:

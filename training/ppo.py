@@ -29,7 +29,7 @@ from training.curves import save_figure
 from training.environment import ENDINGS, Duels, observation_space, rewards_named
 from training.games import Games
 from training.games.connectx import ConnectX
-from training.manifest import publish, write_atomically
+from training.manifest import check_output, publish, write_atomically
 from training.opponents import opponent_named
 from training.options import command_of, option
 from training.selfplay import Player, alternating, play_games, random_player, sample
@@ -266,6 +266,7 @@ def draw(curve: list[dict[str, float]], config: Config) -> Figure:
 
 def train(config: Config) -> Trainer:
     """Trains to the end, from the saved state if there is one, and publishes the policy's weights."""
+    check_output(config.output)
     saved = config.folder / "state.bin"
     trainer = Trainer(config)
     if saved.exists():

@@ -18,7 +18,7 @@ from connectx.torch_nets import Network
 from connectx.weights import unpack
 from training import checkpoint
 from training.games.connectx import ConnectX
-from training.manifest import publish
+from training.manifest import check_output, publish
 from training.networks import DRAW, logits_of, small_network, value_player
 from training.options import command_of, option
 from training.policy_gradient import BLOCK
@@ -93,6 +93,7 @@ class Trained(NamedTuple):
 
 def train(config: Config) -> Trained:
     """Trains the network, writes it, and plays the match; resumes where a checkpoint is."""
+    check_output(config.output)
     torch.set_num_threads(1)
     opponent = Network.from_bytes(config.opponent.read_bytes())
     moves = read_games(config.games)

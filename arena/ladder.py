@@ -1,0 +1,100 @@
+"""A ladder to publish: the table in Markdown, a plot, and JSON that ``evaluate.py list`` reads."""
+
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from arena.report import LADDER_TITLES, ladder_rows, write_whole
+from arena.tournament import Standing
+
+PUBLISHED = Path(__file__).with_name("ladder.json")  # --ladder arena/ladder
+
+
+def new_figure(width: float, height: float, columns: int = 1):
+    """A figure that needs no display, and its axes; sizes in inches."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    from matplotlib import pyplot
+
+    return pyplot.subplots(1, columns, figsize=(width, height))
+
+
+def ladder_figure(ladder: Sequence[Standing]):
+    """Elo of every agent with its 95% interval, and beside it the share of the points in either seat."""
+    figure, (left, right) = new_figure(10, 1 + 0.35 * len(ladder), 2)
+    for place, line in enumerate(reversed(ladder)):
+        elo, low, high, _ = line.rating
+        left.errorbar(elo, place, xerr=[[elo - low], [high - elo]], fmt="o", capsize=4, color="#2457a8")
+        right.plot([100 * line.as_first, 100 * line.as_second], [place, place], color="#bbbbbb", zorder=1)
+    places = range(len(ladder))
+    for share, name, colour in (("as_first", "moving first", "#b89b00"), ("as_second", "moving second", "#d03030")):
+        shares = [100 * getattr(line, share) for line in reversed(ladder)]
+        right.scatter(shares, places, label=name, color=colour, zorder=2)
+    left.set_yticks(places, [line.name for line in reversed(ladder)])
+    right.set_yticks(places, [""] * len(ladder))
+    left.set_xlabel("Elo, 95% interval")
+    right.set_xlabel("points, %")
+    right.legend(loc="lower right", fontsize=8)
+    for axes in (left, right):
+        axes.set_ylim(-0.6, len(ladder) - 0.4)
+        axes.grid(axis="x", alpha=0.3)
+    figure.tight_layout()
+    return figure
+
+
+def ladder_markdown(ladder: Sequence[Standing]) -> str:
+    """The ladder as a table in Markdown, numbers to the right."""
+    rules = ["---" if title == "agent" else "--:" for title in LADDER_TITLES]
+    escaped = [[cell.replace("|", "\\|") for cell in row] for row in ladder_rows(ladder)]
+    return "".join(f"| {' | '.join(row)} |\n" for row in [list(LADDER_TITLES), rules, *escaped])
+
+
+def write_ladder(stem: Path, ladder: Sequence[Standing], anchor: str) -> None:
+    """Writes STEM.md, STEM.png and STEM.json, each whole or not at all."""
+    from matplotlib import pyplot
+
+    picture, figure = io.BytesIO(), ladder_figure(ladder)
+    figure.savefig(picture, format="png", dpi=150, metadata={"Software": None})
+    pyplot.close(figure)
+    entries = {line.name: dict(zip(("elo", "low", "high", "games"), line.rating, strict=True)) for line in ladder}
+    text = json.dumps({"anchor": anchor, "agents": entries}, indent=2) + "\n"
+    for suffix, content in (
+        (".md", ladder_markdown(ladder).encode()),
+        (".png", picture.getvalue()),
+        (".json", text.encode()),
+    ):
+        write_whole(stem.with_name(stem.name + suffix), content)
+
+
+@dataclass(frozen=True)
+class Strength:
+    """An agent's measured Elo with its 95% interval, above the anchor of its ladder."""
+
+    elo: float
+    low: float
+    high: float
+    games: int
+    anchor: str
+
+    def __str__(self) -> str:
+        if self.low == self.high:
+            return f"{self.elo:.0f} (the anchor)"
+        return f"{self.elo:.0f} [{self.low:.0f}, {self.high:.0f}]"
+
+
+def read_ladder(path: Path = PUBLISHED) -> dict[str, Strength]:
+    """Strengths by agent; none if there is no such file.
+
+    Raises:
+        ValueError: it is not a ladder.
+    """
+    if not path.exists():
+        return {}
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        return {name: Strength(**entry, anchor=content["anchor"]) for name, entry in content["agents"].items()}
+    except (UnicodeDecodeError, KeyError, TypeError, AttributeError, ValueError) as problem:
+        raise ValueError(f"{path} is not a ladder: {problem!r}") from None

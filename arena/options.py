@@ -1,0 +1,219 @@
+"""The options of evaluate.py, command by command. Nothing here takes long to import: --help should be quick."""
+
+import argparse
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from arena.rules import BANK
+
+STORE = Path("runs/arena.sqlite")
+FRESH = {"files": None, "always": True, "never": False}  # as Setup.fresh has it
+REFEREES = ("auto", "fast", "kaggle")
+AGENTS = """\
+An agent is one of
+  minimax, perfect, ...   a name in agents/ (python evaluate.py list)
+  random, negamax         one of Kaggle's own
+  my_agent.py             a file, loaded as Kaggle loads it, anew for each game
+  minimax@4               minimax that searches 4 plies, whatever the clock says
+  perfect~10              any named agent that plays a random move 10% of the time; minimax@4~10 is both
+"""
+
+
+def parse_config(text: str) -> dict:
+    """``rows=5,columns=4`` as a dict; values are JSON.
+
+    Raises:
+        argparse.ArgumentTypeError: an item is not NAME=NUMBER.
+    """
+    config = {}
+    for item in text.split(","):
+        name, separator, value = item.partition("=")
+        try:
+            config[name] = json.loads(value)
+        except json.JSONDecodeError:
+            separator = ""
+        if not (name and separator):
+            raise argparse.ArgumentTypeError(f"an item of the configuration should be NAME=NUMBER, not {item!r}")
+    return config
+
+
+def from_one(text: str) -> int:
+    """A number of at least 1."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"should be at least 1, not {number}")
+    return number
+
+
+def _add_config(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--config", type=parse_config, metavar="rows=6,columns=7,...", help="Kaggle's configuration")
+
+
+def _add_setup(parser: argparse.ArgumentParser, referee: str) -> None:
+    """The options that say how games are played. ``referee`` is the default."""
+    _add_config(parser)
+    parser.add_argument("--bank", type=float, default=BANK, metavar="SECONDS", help="time bank of a game (60)")
+    parser.add_argument(
+        "--referee",
+        choices=REFEREES,
+        default=referee,
+        help=f"Kaggle's environment, our loop, or auto: Kaggle's for files, ours for names ({referee})",
+    )
+    parser.add_argument(
+        "--concurrency", type=from_one, default=1, metavar="N", help="games at a time, each on its own core (1)"
+    )
+    parser.add_argument("--fresh", choices=tuple(FRESH), default="files", help="who is loaded anew for each game")
+
+
+def _add_scheduler(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--scheduler", metavar="ADDRESS", help="play on a dask cluster instead, one game at a time a worker"
+    )
+
+
+def _add_store(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--store", type=Path, default=STORE, metavar="FILE", help=f"where results are kept ({STORE})")
+
+
+def _add_pairs(parser: argparse.ArgumentParser, pairs: int) -> None:
+    parser.add_argument("--pairs", type=from_one, default=pairs, metavar="N", help=f"pairs of games a match ({pairs})")
+    parser.add_argument("--openings", type=Path, metavar="FILE", help="one a line, columns from 0, such as 3342")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of openings and agents (1)")
+
+
+def _add_ladder(parser: argparse.ArgumentParser) -> None:
+    help_text = "also write the ladder to STEM.md, STEM.png and STEM.json"
+    parser.add_argument("--ladder", type=Path, metavar="STEM", help=help_text)
+
+
+def _add_judging(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--from-ply", type=int, default=10, metavar="N", help="judge moves from this ply on (10); earlier takes long"
+    )
+
+
+def add_rounds(parser: argparse.ArgumentParser) -> None:
+    parser.description = "Lets two agents play and counts wins and faults, as Kaggle's course does."
+    parser.epilog = f"""{AGENTS}
+examples
+  python evaluate.py minimax negamax --rounds 20
+  python evaluate.py my_agent.py minimax@2 --rounds 100 --concurrency 2
+
+more, each with --help
+  python evaluate.py match        who is stronger, with intervals and an early stop
+  python evaluate.py tournament   a ladder of many agents
+  python evaluate.py report       ladder, plots and a page with replays from stored games
+  python evaluate.py analyse      every move of a game against its exact value
+  python evaluate.py list         the agents, with their strength
+  python evaluate.py play         you against an agent
+"""
+    parser.add_argument("agent1", help="see below")
+    parser.add_argument("agent2")
+    parser.add_argument(
+        "--rounds", type=from_one, default=100, metavar="N", help="games; half with seats swapped (100)"
+    )
+    parser.add_argument("--seed", type=int, metavar="N", help="of the agents' random generators; drawn if not given")
+    _add_setup(parser, referee="kaggle")
+
+
+def add_match(parser: argparse.ArgumentParser) -> None:
+    parser.description = "Plays pairs of games from balanced openings, seats swapped, and says who is stronger."
+    parser.epilog = f"""{AGENTS}
+examples
+  python evaluate.py match my_agent.py minimax@4 --pairs 100 --concurrency 2
+  python evaluate.py match my_agent.py perfect~20 --sprt 0 50     stops when the sequential test decides
+"""
+    parser.add_argument("agent1", help="see below")
+    parser.add_argument("agent2")
+    parser.add_argument(
+        "--sprt", type=float, nargs=2, metavar=("ELO0", "ELO1"), help="stop when either difference is accepted"
+    )
+    _add_pairs(parser, 50)
+    _add_store(parser)
+    _add_setup(parser, referee="auto")
+    _add_scheduler(parser)
+
+
+def add_tournament(parser: argparse.ArgumentParser) -> None:
+    parser.description = "Plays agents against each other and rates them."
+    parser.epilog = f"""{AGENTS}  agents/                 a folder: every Python file in it
+
+examples
+  python evaluate.py tournament my_agent.py n_step minimax@4 random --pairs 20
+  python evaluate.py tournament my_agent.py minimax@2 minimax@4 perfect~20 --gauntlet
+  python evaluate.py tournament perfect minimax n_step leftmost random --pairs 50 --concurrency 2 --ladder runs/ladder
+"""
+    parser.add_argument("agents", nargs="+", help="see below")
+    parser.add_argument("--gauntlet", action="store_true", help="only the first agent plays, against each other one")
+    parser.add_argument("--anchor", metavar="NAME", help="whose Elo is 0 (the last agent)")
+    _add_ladder(parser)
+    _add_pairs(parser, 10)
+    _add_store(parser)
+    _add_setup(parser, referee="auto")
+    _add_scheduler(parser)
+
+
+def add_report(parser: argparse.ArgumentParser) -> None:
+    parser.description = "Ladder and crosstable from the store alone."
+    parser.epilog = """\
+examples
+  python evaluate.py report
+  python evaluate.py report --html runs/report.html --judge     plots, and games to replay with exact scores
+"""
+    parser.add_argument("--anchor", metavar="NAME", help="whose Elo is 0 (random, or else the first in the alphabet)")
+    _add_ladder(parser)
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write a page with plots and games to replay")
+    parser.add_argument("--games", type=int, default=20, metavar="N", help="games on the page, the latest (20)")
+    parser.add_argument("--judge", action="store_true", help="add exact scores to these games")
+    _add_judging(parser)
+    _add_store(parser)
+
+
+def add_analyse(parser: argparse.ArgumentParser) -> None:
+    parser.description = "Judges moves by their exact values."
+    parser.epilog = """\
+examples
+  python evaluate.py analyse 3342                    a game by its columns, counted from 0
+  python evaluate.py analyse episode-12345.json      a replay downloaded from Kaggle
+  python evaluate.py analyse runs/arena.sqlite       the latest games of a store
+"""
+    parser.add_argument("what", help="a game as its columns, a replay of Kaggle's (.json), or a store")
+    _add_config(parser)
+    parser.add_argument("--games", type=int, default=10, metavar="N", help="of a store: the latest of each group (10)")
+    _add_judging(parser)
+
+
+def add_list(parser: argparse.ArgumentParser) -> None:
+    parser.description = "The agents that can be named: what each does, its measured strength, its weights, its size."
+    parser.epilog = """\
+example
+  python evaluate.py list
+
+Strengths are those of arena/ladder.json, which a tournament writes with --ladder arena/ladder.
+"""
+
+
+def add_play(parser: argparse.ArgumentParser) -> None:
+    parser.description = "You against an agent, in the terminal. At the prompt: a column, hint, scores, or quit."
+    parser.epilog = f"""{AGENTS}
+examples
+  python evaluate.py play minimax@2
+  python evaluate.py play perfect --second
+"""
+    parser.add_argument("agent", help="see below")
+    parser.add_argument("--second", action="store_true", help="the agent moves first")
+    _add_config(parser)
+    parser.add_argument("--bank", type=float, default=BANK, metavar="SECONDS", help="the agent's time bank (60)")
+    parser.add_argument("--seed", type=int, metavar="N", help="of the agent's random generators; drawn if not given")
+
+
+OPTIONS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
+    "": add_rounds,
+    "match": add_match,
+    "tournament": add_tournament,
+    "report": add_report,
+    "analyse": add_analyse,
+    "list": add_list,
+    "play": add_play,
+}

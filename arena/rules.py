@@ -1,0 +1,106 @@
+"""What a game is: the configuration, what can go wrong in it, and how it went. Light to import."""
+
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any, NamedTuple
+
+from connectx.geometry import Geometry, geometry_of
+
+# What Kaggle fills into a configuration that leaves it out (connectx.json and schemas.json of kaggle-environments).
+DEFAULTS: dict[str, Any] = {
+    "rows": 6,
+    "columns": 7,
+    "inarow": 4,
+    "actTimeout": 2,
+    "agentTimeout": 60,
+    "timeout": 2,
+    "episodeSteps": 1000,
+    "runTimeout": 1200,
+}
+OURS = "nodeBudget"  # see connectx.clock.budget_for
+MOST_CELLS = 4096
+BANK = 60.0  # seconds: Kaggle's remainingOverageTime at the start
+
+# The kinds of fault. The first five come from the worker, which sees how an agent fails; the rest are named here.
+STATUS_OF = {
+    "exception": "ERROR",
+    "load": "ERROR",  # raised while the agent was loaded
+    "exit": "ERROR",  # SystemExit, KeyboardInterrupt: would end Kaggle's runner
+    "crash": "ERROR",  # the process died
+    "hang": "TIMEOUT",  # killed; Kaggle would wait for ever
+    "timeout": "TIMEOUT",  # answered, with the bank overdrawn
+    "float": "ERROR",  # 3.0 passes Kaggle's schema, then raises out of its evaluate
+    "not an integer": "INVALID",
+    "no such column": "INVALID",
+    "full column": "INVALID",
+    "none": "INVALID",  # plays column 0 where that is open: then it is counted, and the game goes on
+}
+
+
+@dataclass(frozen=True)
+class Rules:
+    """A configuration as Kaggle takes it, completed with Kaggle's defaults, and the time bank.
+
+    Raises:
+        ValueError: a size or a limit that Kaggle would refuse, a board beyond all use, or a name that is not known:
+            Kaggle ignores those, but they are misspelt ones.
+    """
+
+    config: dict[str, Any] = field(default_factory=dict)
+    bank: float = BANK
+
+    def __post_init__(self) -> None:
+        known = [*DEFAULTS, OURS]
+        if unknown := sorted(self.config.keys() - set(known)):
+            raise ValueError(f"a configuration has {', '.join(known)}, but not {', '.join(unknown)}")
+        object.__setattr__(self, "config", {**DEFAULTS, **self.config})
+        for name in ("rows", "columns", "inarow", "episodeSteps"):
+            size = self.config[name]
+            if type(size) is not int or size < 1:
+                raise ValueError(f"{name} should be an integer of at least 1, not {size!r}")
+        if (cells := self.config["rows"] * self.config["columns"]) > MOST_CELLS:
+            raise ValueError(f"rows times columns should be at most {MOST_CELLS}, not {cells}")
+        for name, limit in (*((n, self.config[n]) for n in ("actTimeout", "runTimeout")), ("bank", self.bank)):
+            if isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 <= limit < inf:
+                raise ValueError(f"{name} should be a number of seconds, not {limit!r}")
+
+    @property
+    def geometry(self) -> Geometry:
+        return geometry_of(self.config["rows"], self.config["columns"], self.config["inarow"])
+
+
+class Fault(NamedTuple):
+    """One thing that an agent did wrong."""
+
+    seat: int  # 0 moves first
+    ply: int
+    kind: str  # a key of STATUS_OF
+    detail: str
+    fatal: bool  # ended the game
+
+
+@dataclass(frozen=True)
+class Game:
+    """How a game went."""
+
+    moves: tuple[int, ...]  # columns, opening included
+    opening: int  # how many of them were given
+    rewards: tuple[int | None, int | None]  # Kaggle's: None is a forfeit
+    statuses: tuple[str, str]  # Kaggle's
+    seconds: tuple[float, ...]  # of every call of an agent, in order; the last may have given no move
+    banks: tuple[float, float]  # seconds left
+    faults: tuple[Fault, ...]
+    ending: str  # "line", "full board", "step limit", "run limit" or the kind of the fault
+
+    @property
+    def score(self) -> float:
+        """Of the agent that moves first: 1 for a win, 0.5 for a draw, 0 for a loss; a fault loses."""
+        first, second = self.rewards
+        if first is None or second is None:
+            return 0.5 if first is second else float(second is None)
+        return (first - second + 2) / 4
+
+    @property
+    def forfeit(self) -> Fault | None:
+        """The fault that ended the game, if one did."""
+        return next((fault for fault in self.faults if fault.fatal), None)

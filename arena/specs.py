@@ -1,0 +1,165 @@
+"""Agents: how a name, a path or a callable becomes a spec, and a spec the agent's function. Light to import."""
+
+import importlib
+import importlib.util
+import os
+import re
+import sys
+from collections.abc import Callable
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+PARTNER = re.compile(r"(?P<base>\w+)(?=[@~])(?:@(?P<depth>[1-9]\d*))?(?:~(?P<percent>\d+(?:\.\d+)?))?")
+
+
+class UnknownAgent(ValueError):
+    """Nothing by that name, path or type is an agent."""
+
+
+class AgentSpec(NamedTuple):
+    """Where an agent comes from. Plain strings, so that it can be compared, stored and sent to another process."""
+
+    kind: str  # "ours", "kaggle", "partner", "file" or "callable"
+    target: str  # module name, Kaggle's name, partner's name, absolute path, or key into the registry of callables
+    label: str  # what tables call it
+
+
+_callables: dict[str, Callable] = {}
+
+
+def our_agents() -> list[str]:
+    """The names in agents/, sorted."""
+    return sorted(path.stem for path in (ROOT / "agents").glob("*.py") if not path.stem.startswith("_"))
+
+
+def kaggle_agents() -> dict[str, Callable]:
+    """Kaggle's built-in agents by name, from the one file that holds them: the package takes seconds to import.
+
+    Raises:
+        UnknownAgent: kaggle-environments is not installed.
+    """
+    package = importlib.util.find_spec("kaggle_environments")
+    if package is None or package.origin is None:
+        raise UnknownAgent("kaggle-environments is not installed")
+    source = Path(package.origin).parent / "envs" / "connectx" / "connectx.py"
+    spec = importlib.util.spec_from_file_location("kaggle_connectx", source)
+    if spec is None or spec.loader is None:
+        raise UnknownAgent(f"{source} cannot be loaded")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.agents
+
+
+def resolve(agent: str | os.PathLike | Callable | AgentSpec) -> AgentSpec:
+    """Finds an agent: a name of ours or of Kaggle's, a sparring partner's, the path of a Python file, or a callable.
+
+    Raises:
+        UnknownAgent: it is none of these.
+    """
+    if isinstance(agent, AgentSpec):
+        return agent
+    if callable(agent):
+        return _register(agent)
+    if not isinstance(agent, str | os.PathLike):
+        raise UnknownAgent(f"an agent should be a name, a path or a callable, not {agent!r}")
+    text = os.fspath(agent)
+    if os.path.isfile(text):
+        return AgentSpec("file", os.path.abspath(text), text)
+    if os.path.isdir(text):
+        raise UnknownAgent(f"{text!r} is a folder, where a file or a name was expected")
+    if parts := PARTNER.fullmatch(text):
+        base = resolve(parts["base"])
+        if float(parts["percent"] or 0) > 100:
+            raise UnknownAgent(f"{text!r}: the share of random moves should be 0 to 100, not {parts['percent']}")
+        if base.kind == "file" or (parts["depth"] and base.target != "agents.minimax"):
+            raise UnknownAgent(f"{text!r}: only minimax has a depth, only named agents can be made to err")
+        return AgentSpec("partner", text, text)
+    if text in our_agents():
+        return AgentSpec("ours", f"agents.{text}", text)
+    if text in kaggle_agents():
+        return AgentSpec("kaggle", text, text)
+    raise UnknownAgent(
+        f"no agent {text!r}: it is no file, and the names are {', '.join([*our_agents(), *kaggle_agents()])}, "
+        "minimax@DEPTH and NAME~PERCENT (of random moves)"
+    )
+
+
+def _register(agent: Callable) -> AgentSpec:
+    """Callables stay in this process's registry; processes forked from it later find them there by key."""
+    label = getattr(agent, "__name__", type(agent).__name__)
+    for key, known in _callables.items():
+        if known is agent:
+            return AgentSpec("callable", key, label)
+    key = f"{label}#{len(_callables)}"
+    _callables[key] = agent
+    return AgentSpec("callable", key, label)
+
+
+def callable_of(spec: AgentSpec) -> Callable:
+    """The callable that a spec of kind "callable" stands for."""
+    return _callables[spec.target]
+
+
+def load(spec: AgentSpec) -> Callable:
+    """The agent's function. Whatever its code raises passes through."""
+    if spec.kind == "callable":
+        return callable_of(spec)
+    if spec.kind == "ours":
+        return importlib.import_module(spec.target).agent
+    if spec.kind == "kaggle":
+        return kaggle_agents()[spec.target]
+    if spec.kind == "partner":
+        return importlib.import_module("arena.partners").partner(spec.target)  # it imports this module
+    return last_callable(spec.target)
+
+
+def last_callable(path: str) -> Callable:
+    """Loads a file as Kaggle does: its text is exec'd under no module name, the callable bound last is the agent.
+
+    Raises:
+        ValueError: the file is not text, or binds no callable.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError as problem:
+        raise ValueError(f"it is no text in UTF-8 ({problem.reason} at byte {problem.start})") from None
+    code = compile(text, path, "exec")
+    names: dict[str, Any] = {}
+    sys.path.append(os.path.dirname(path))
+    exec(code, names)
+    sys.path.pop()
+    callables = [value for value in names.values() if callable(value)]
+    if not callables:
+        raise ValueError("it defines no function, but should end in def agent(obs, config)")
+    return callables[-1]
+
+
+def fingerprint(spec: AgentSpec) -> str:
+    """A hash of what an agent's play follows from, as far as it can be seen.
+
+    Of a file its bytes; of an agent of ours or a sparring partner the sources of agents/ and connectx/ and the
+    weights; of Kaggle's the version of their package; of a callable its compiled code, but not what it refers to.
+    """
+    if spec.kind == "file":
+        return sha256(Path(spec.target).read_bytes()).hexdigest()
+    if spec.kind == "kaggle":
+        return sha256(f"{spec.target} {version_of('kaggle-environments')}".encode()).hexdigest()
+    if spec.kind == "callable":
+        code = getattr(callable_of(spec), "__code__", None)
+        return sha256(code.co_code + repr(code.co_names).encode() if code else spec.target.encode()).hexdigest()
+    digest = sha256(spec.target.encode())
+    for folder in ("agents", "connectx"):
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.is_file() and path.suffix != ".pyc":
+                digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def version_of(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "absent"

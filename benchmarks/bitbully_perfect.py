@@ -1,0 +1,13 @@
+"""An opponent: bitbully with its database; of moves with equal scores, any."""
+
+import random
+
+from benchmarks.oracle import engine, exact_scores
+
+engine()  # reads its database while the file loads
+
+
+def agent(obs, config):
+    scores = {column: score for column, score in enumerate(exact_scores(list(obs.board))) if score is not None}
+    best = max(scores.values())
+    return random.choice([column for column, score in scores.items() if score == best])

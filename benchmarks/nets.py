@@ -1,0 +1,168 @@
+"""The network against exact values: alone, at a number of evaluations a move, and at the real clock.
+
+python -m benchmarks.nets [--labels data/labels] [--evaluations 600] [--searched 400] [--set-size 100] [--timed 50]
+
+"kept": the move keeps the result (win, draw or loss); "perfect": quickest win or slowest loss; "decisive" positions are
+those where not every legal move keeps the result. Positions are those that ``train.py labels`` holds out, for tests and
+for validation: none was trained on, and validation only drew the curves. Each is judged in both views. As most of them
+lie late in the game, "each ply alike" gives every ply the same weight. The six sets are of the published kinds
+(benchmarks/positions.py); errors are moves that do not keep the result.
+"""
+
+import argparse
+import base64
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from tqdm import tqdm
+
+from agents import value_search
+from benchmarks.machine import describe
+from benchmarks.positions import SIX_SETS, labelled
+from connectx.clock import Budget
+from connectx.geometry import STANDARD
+from connectx.nets import PlainNetwork, masked_argmax
+from connectx.position import Position
+from connectx.puct import Search
+from connectx.solver import Solver
+from training.labels import BOOK, NEAR_PERFECT_PLAY, RANDOM_PLAY, TRAINING, Labels, read_labels, score_moves, splits_of
+
+AGENTS = Path(value_search.__file__).parent
+Player = Callable[[Position], int]
+PLIES = ((0, 7), (8, 11), (12, 15), (16, 19), (20, 23), (24, 27), (28, 31), (32, 35), (36, 41))
+ORIGINS = {"random play": RANDOM_PLAY, "near-perfect play": NEAR_PERFECT_PLAY, "opening book": BOOK}
+MOVE_SECONDS = 1.7  # what the clock gives a move in the middle of a game at Kaggle's 2 s
+# Errors in % of AlphaZero.jl's agent of 1.67M parameters at 600 simulations on sets of these kinds.
+PUBLISHED_ERRORS = dict(zip((kind.name for kind in SIX_SETS), (0, 0, 1.7, 0, 1.6, 6.5), strict=True))
+
+
+def positions_of(labels: Labels) -> list[Position]:
+    stones = zip(labels.positions.tolist(), labels.masks.tolist(), strict=True)
+    return [Position(position, mask, STANDARD) for position, mask in stones]
+
+
+def print_shares(name: str, labels: Labels, columns: np.ndarray) -> None:
+    """One row: positions, kept of all and of the decisive, perfect."""
+    if not len(labels):
+        return
+    kept, perfect = (moves[np.arange(len(labels)), columns] for moves in (labels.kept, labels.perfect))
+    decisive = f"{kept[labels.decisive].mean():8.2%}" if labels.decisive.any() else "       -"
+    share = labels.decisive.mean()
+    print(f"{name:<20}{len(labels):>7}{kept.mean():>9.2%}{decisive:>10}{perfect.mean():>10.2%}{share:>10.1%}")
+
+
+def print_table(labels: Labels, columns: np.ndarray) -> None:
+    """Kept and perfect of all positions, by origin and by ply."""
+    print(f"{'':<20}{'positions':>7}{'kept':>7}{'decisive':>10}{'perfect':>10}{'decisive share':>16}")
+    print_shares("all", labels, columns)
+    for name, origin in ORIGINS.items():
+        rows = np.flatnonzero(labels.origins == origin)
+        print_shares(name, labels.take(rows), columns[rows])
+    for first, last in PLIES:
+        rows = np.flatnonzero((labels.plies >= first) & (labels.plies <= last))
+        print_shares(f"plies {first} to {last}", labels.take(rows), columns[rows])
+    kept, perfect = (moves[np.arange(len(labels)), columns] for moves in (labels.kept, labels.perfect))
+    plies = sorted(set(labels.plies.tolist()))
+    means = [np.mean([right[labels.plies == ply].mean() for ply in plies]) for right in (kept, perfect)]
+    print(f"each ply alike, {plies[0]} to {plies[-1]}: kept {means[0]:.2%}, perfect {means[1]:.2%}")
+
+
+def choose_alone(position: Position) -> int:
+    return masked_argmax(value_search.network.judge(position)["policy"], position)
+
+
+def policy_alone(network: PlainNetwork, labels: Labels) -> np.ndarray:
+    """The column of the masked argmax for each position."""
+    logits = network.judge_many(labels.positions, labels.masks)["policy"]
+    return np.where(labels.legal, logits, -np.inf).argmax(1)
+
+
+def searching(budget: Callable[[], Budget]) -> Player:
+    """A player that searches anew from each position."""
+    return lambda position: Search(position, value_search.judge, value_search.BATCH).run(budget()).column
+
+
+def played(player: Player, labels: Labels, label: str) -> np.ndarray:
+    return np.array([player(position) for position in tqdm(positions_of(labels), label, mininterval=10)], np.int64)
+
+
+def sets(size: int, seed: int, solver: Solver) -> dict[str, Labels]:
+    """The six sets of the published kinds, with the score of every move."""
+    found = {}
+    for kind in tqdm(SIX_SETS, "six sets"):
+        states = [sample.position for sample in labelled(kind, size, seed, solver)]
+        positions, masks = (np.array([state[part] for state in states], np.int64) for part in (0, 1))
+        origins = np.full(len(states), RANDOM_PLAY, np.uint8)
+        found[kind.name] = Labels(positions, masks, score_moves(positions, masks, solver), origins)
+    return found
+
+
+def print_sets(found: dict[str, Labels], players: dict[str, Player]) -> None:
+    """Errors in % on each set, beside the published ones."""
+    print(f"{'errors, %':<16}{'positions':>10}" + "".join(f"{name:>18}" for name in players) + f"{'AlphaZero.jl':>15}")
+    for name, labels in found.items():
+        row = f"{name:<16}{len(labels):>10}"
+        for who, player in players.items():
+            columns = played(player, labels, f"{name}, {who}")
+            row += f"{100 * (1 - labels.kept[np.arange(len(labels)), columns].mean()):>18.1f}"
+        print(row + f"{PUBLISHED_ERRORS[name]:>15}")
+
+
+def print_network(network: PlainNetwork, content: bytes, labels: Labels) -> None:
+    """Size, speed, and the value head's accuracy."""
+    architecture, one = network.architecture, positions_of(labels.take(np.arange(1)))[0]
+    size = len(base64.b64encode(content))
+    print(f"{architecture.encoding}, {architecture.layers}: {architecture.size:,} parameters, {size:,} bytes of base64")
+    started = time.process_time()
+    for _ in range(300):
+        network.judge(one)
+    single = (time.process_time() - started) / 300
+    batch, repeats = labels.take(np.arange(min(8, len(labels)))), 100
+    started = time.process_time()
+    for _ in range(repeats):
+        network.judge_many(batch.positions, batch.masks)
+    each = (time.process_time() - started) / repeats / len(batch)
+    print(f"a forward in numpy: {single * 1e6:.0f} us for one position, {each * 1e6:.0f} us each in batches of 8")
+    values = network.judge_many(labels.positions, labels.masks)["value"].argmax(1) - 1
+    right = values == np.sign(labels.values)
+    print(f"value head right: {right.mean():.2%} of all, {right[labels.decisive].mean():.2%} of the decisive")
+
+
+def sample(labels: Labels, count: int, seed: int) -> Labels:
+    return labels.take(np.random.default_rng(seed).permutation(len(labels))[:count])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--labels", type=Path, default=Path("data/labels"), help="folder that train.py labels has made")
+    parser.add_argument("--evaluations", type=int, default=600, help="a move")
+    parser.add_argument("--searched", type=int, default=400, help="test positions to search at so many evaluations")
+    parser.add_argument("--set-size", type=int, default=100, help="positions of each of the six sets")
+    parser.add_argument("--timed", type=int, default=50, help="test positions to search for 1.7 s each")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    print(f"{describe()}; seed {options.seed}")
+    labels, content = read_labels(options.labels), (AGENTS / "weights" / "net.bin").read_bytes()
+    labels = labels.take(np.flatnonzero(splits_of(labels.positions, labels.masks) != TRAINING))
+    network = PlainNetwork.from_bytes(content)
+    print_network(network, content, labels)
+    print("\nThe policy alone. Published: 95.8% kept on random positions that are not lost (about 3M parameters),")
+    print("93.5% perfect (6M) and 84% (70k) on sets half random, without trivial ones")
+    print_table(labels, policy_alone(network, labels))
+    searched, timed = sample(labels, options.searched, options.seed), sample(labels, options.timed, options.seed + 1)
+    search = searching(lambda: Budget(nodes=options.evaluations))
+    if options.searched:
+        print(f"\nvalue_search at {options.evaluations} evaluations")
+        print_table(searched, played(search, searched, "evaluations"))
+    if options.timed:
+        print(f"\nvalue_search at {MOVE_SECONDS} s")
+        print_table(timed, played(searching(lambda: Budget.seconds(MOVE_SECONDS)), timed, "seconds"))
+    if options.set_size:
+        found = sets(options.set_size, options.seed, Solver(STANDARD, table_bits=24))
+        print_sets(found, {"policy alone": choose_alone, f"{options.evaluations} evaluations": search})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,313 @@
+"""What people get wrong, at all three command lines: one clear line, exit code 2, and nothing half-written."""
+
+import contextlib
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import build_submission
+import evaluate
+import train
+from bundler.preflight import Runner
+from connectx.weights import pack
+
+ROOT = Path(__file__).resolve().parent.parent
+MAINS: dict[str, Callable] = {"build": build_submission.main, "evaluate": evaluate.main, "train": train.main}
+NAMES = {"build": "build_submission.py", "evaluate": "evaluate.py", "train": "train.py"}
+REPLAY = '{"name": "connectx", "configuration": {"rows": 6, "columns": 7, "inarow": 4}, "statuses": ["DONE", "DONE"], '
+
+
+class Case(NamedTuple):
+    command: str  # a key of MAINS and its arguments
+    words: str  # of the line
+
+
+CASES = [
+    # Agents
+    Case("evaluate missing.py random", "no agent 'missing.py'"),
+    Case("build missing.py", "no agent missing.py"),
+    Case("evaluate folder random", "'folder' is a folder"),
+    Case("build folder", "folder is a folder"),
+    Case("evaluate minmax random", "no agent 'minmax'"),
+    Case("build minmax", "no agent minmax"),
+    Case("evaluate n_step@4 random", "only minimax has a depth"),
+    Case("evaluate random~101 leftmost --rounds 1", "0 to 100"),
+    Case("evaluate notes.txt random", "notes.txt cannot be loaded: SyntaxError"),
+    Case("build notes.txt", "not a Python file"),
+    Case("evaluate empty.py random", "empty.py cannot be loaded"),
+    Case("build empty.py -o new.py", "empty.py"),
+    Case("evaluate syntax.py random", "(syntax.py, line 1)"),
+    Case("build syntax.py -o new.py", "syntax.py:1"),
+    Case("evaluate no_agent.py random", "it defines no function"),
+    Case("build no_agent.py -o new.py", "no_agent.py"),
+    Case("evaluate corrupt.py random", "checksum differs"),
+    Case("evaluate no_data.py random", "No such file"),
+    Case("build no_data.py -o new.py", "missing.bin"),
+    Case("build network.py -o new.py", "network.py:1"),
+    # Numbers
+    Case("evaluate leftmost random --rounds 0", "at least 1, not 0"),
+    Case("evaluate leftmost random --rounds -5", "at least 1, not -5"),
+    Case("evaluate leftmost random --rounds 2.5", "--rounds"),
+    Case("evaluate leftmost random --concurrency 0", "at least 1, not 0"),
+    Case("evaluate leftmost random --rounds 1 --bank nan", "bank"),
+    Case("evaluate leftmost random --rounds 1 --bank inf", "bank"),
+    Case("evaluate match leftmost random --sprt 0 nan", "--sprt"),
+    Case("evaluate match leftmost random --pairs -1", "at least 1, not -1"),
+    Case("build leftmost --positions -3 -o new.py", "--positions"),
+    Case("build leftmost --slowdown nan -o new.py", "--slowdown"),
+    Case("build leftmost --size-limit inf -o new.py", "--size-limit"),
+    Case("build leftmost --memory-limit nan -o new.py", "--memory-limit"),
+    Case("train book --workers 0", "at least 1"),
+    Case("train book --table-bits -1 --first-ply 1 --second-ply 1", "table"),
+    Case("train book --table-bits 60 --first-ply 1 --second-ply 1", "table"),
+    # Options
+    Case("evaluate leftmost random --round 5 --seeed 1", "--seeed"),
+    Case("build leftmost --ouptut new.py", "--ouptut"),
+    Case("train bok", "invalid choice"),
+    Case("evaluate leftmost random --rounds 1 --config rows=0", "rows"),
+    Case("evaluate leftmost random --rounds 1 --config rows=1000000,columns=1000000", "rows"),
+    Case("evaluate leftmost random --rounds 1 --config row=5", "row"),
+    Case("evaluate leftmost random --rounds 1 --config columns=[7]", "columns"),
+    Case("evaluate leftmost random --rounds 1 --config inarow=-4", "inarow"),
+    Case("evaluate leftmost random --rounds 1 --config actTimeout=NaN", "actTimeout"),
+    Case("evaluate leftmost random --rounds 1 --config {}", "NAME=NUMBER"),
+    # Files to read
+    Case("evaluate match leftmost random --openings missing", "missing"),
+    Case("evaluate match leftmost random --openings folder", "folder"),
+    Case("evaluate match leftmost random --openings words", "'hello'"),
+    Case("evaluate match leftmost random --openings over", "the game is over after it"),
+    Case("evaluate match leftmost random --openings comments", "holds none"),
+    Case("evaluate match leftmost random --openings noise", "openings"),
+    Case("evaluate match leftmost random --store notes.txt", "not a store"),
+    Case("evaluate match leftmost random --store folder", "folder"),
+    Case("evaluate report --store missing", "no store missing"),
+    Case("evaluate report --store noise", "noise is not a store"),
+    Case("evaluate report --store damaged", "damaged"),
+    Case("evaluate report --store other_store", "other_store"),
+    Case("evaluate analyse 4444444", "column 4 cannot be played"),
+    Case("evaluate analyse 9", "column"),
+    Case("evaluate analyse missing.json", "missing.json"),
+    Case("evaluate analyse noise.json", "no replay"),
+    Case("evaluate analyse half.json", "no replay"),
+    Case("evaluate analyse list.json", "no replay"),
+    Case("evaluate analyse no_steps.json", "no replay"),
+    Case("evaluate analyse null_moves.json", "no replay"),
+    Case("evaluate analyse 00 --config rows=12,columns=12", "12"),
+    Case("build --check missing.py", "missing.py"),
+    Case("build --check folder", "folder"),
+    Case("train book --scores notes.txt", "notes.txt"),
+    Case("train book --scores noise", "noise"),
+    Case("train book --scores one_line", "one_line"),
+    Case("train distill --labels missing", "no labels in missing"),
+    Case("train distill --labels labels", "no shard of labels"),
+    Case("train distill --labels missing --layers dense", "layers should look like"),
+    Case("train distill --labels missing --encoding facts-9", "facts-9"),
+    Case("train labels --positions 0", "at least 1"),
+    Case("train value --opponent missing.bin", "missing.bin"),
+    Case("train value --opponent corrupt.bin", "checksum differs"),
+    Case("train policy-gradient --start random", "start should be"),
+    Case("train menace --game chess", "'chess'"),
+    # Files to write
+    Case("build leftmost -o folder", "it is a folder"),
+    Case("build leftmost -o notes.txt/new.py", "notes.txt/new.py"),
+    Case("build syntax.py -o syntax.py", "the agent itself"),
+    Case("evaluate match leftmost random --store notes.txt/store", "notes.txt"),
+    Case("evaluate report --store games --html folder", "folder"),
+    Case("evaluate report --store games --html no/such/folder/new.html", "new.html"),
+    Case("train book --scores notes.txt/scores", "notes.txt"),
+    Case("train book --output folder", "folder"),
+    Case("train distill --labels missing --output folder", "folder"),
+    Case("train book --output notes.txt/new.bin", "notes.txt"),
+]
+
+AGENT = "def agent(obs, config):\n    return 0\n"
+FILES: dict[str, str | bytes] = {
+    "notes.txt": "These are notes.\n",
+    "empty.py": "",
+    "syntax.py": "def agent(obs, config:\n    return 0\n",
+    "no_agent.py": "COLUMN = 3\n",
+    "corrupt.py": f"from connectx.weights import read_data, unpack\n\nunpack(read_data('corrupt.bin'))\n\n\n{AGENT}",
+    "no_data.py": f"from connectx.weights import read_data\n\nread_data('missing.bin')\n\n\n{AGENT}",
+    "network.py": f"import socket\n\n\n{AGENT}",
+    "words": "3342\nhello\n",
+    "over": "0101010\n",
+    "comments": "# 3342\n\n",
+    "noise": bytes(range(256)) * 40,
+    "one_line": "my only copy",
+    "noise.json": bytes(range(256)),
+    "half.json": REPLAY,
+    "list.json": "[]",
+    "no_steps.json": REPLAY + '"steps": 3}',
+    "null_moves.json": REPLAY + '"steps": [[{"action": 0}, {"action": 0}], [{"action": null}, {"action": null}]]}',
+}
+
+
+def flipped(content: bytes) -> bytes:
+    """The same with one bit in the middle of its last half changed."""
+    at = len(content) * 3 // 4
+    return content[:at] + bytes([content[at] ^ 4]) + content[at + 1 :]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> Path:
+    """A folder with all that the cases name."""
+    folder = tmp_path_factory.mktemp("input")
+    (folder / "folder").mkdir()
+    for name, content in FILES.items():
+        (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    (folder / "labels").mkdir()
+    (folder / "labels" / "00000.shard").write_bytes(flipped(pack({"masks": np.ones(1000, np.int64)})))
+    (folder / "corrupt.bin").write_bytes(flipped(pack({"weight": np.ones(1000, np.float32)})))
+    with contextlib.chdir(folder):
+        evaluate.main(["match", "leftmost", "random", "--pairs", "20", "--store", "games"])
+    store = (folder / "games").read_bytes()
+    (folder / "damaged").write_bytes(store[:4096] + bytes(len(store) - 4096))
+    with contextlib.closing(sqlite3.connect(folder / "other_store")) as connection:
+        connection.execute("CREATE TABLE recipes (name TEXT)")
+    return folder
+
+
+def outcome(command: str, capsys) -> tuple[int, str, str]:
+    """Exit code, output and errors of a command in this process."""
+    script, *arguments = command.split()
+    try:
+        code = MAINS[script](arguments)
+    except SystemExit as stop:
+        code = stop.code
+    return (int(code or 0), *capsys.readouterr())
+
+
+def without_progress(errors: str) -> list[str]:
+    """The lines on standard error that are not the builder's stages."""
+    return [line for line in errors.splitlines() if line.split()[0] not in ("inlining", "checking", "comparing")]
+
+
+def content_of(folder: Path) -> dict[str, bytes]:
+    """Every file's bytes, but for those that SQLite keeps beside an open database and clears away at its next use."""
+    files = [path for path in folder.rglob("*") if path.is_file() and not path.name.endswith(("-shm", "-wal"))]
+    return {str(path): path.read_bytes() for path in files}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.command)
+def test_one_line_code_2_and_nothing_written(case, made, capsys, monkeypatch):
+    monkeypatch.chdir(made)
+    before = content_of(made)
+    code, out, err = outcome(case.command, capsys)
+    (line,) = without_progress(err)
+    assert (code, out) == (2, "") and line.startswith(NAMES[case.command.split()[0]]) and case.words in line
+    assert content_of(made) == before
+
+
+@pytest.fixture(params=["full", "read-only"])
+def disk(request, made, tmp_path) -> Iterator[Path]:
+    """A small file system of its own, with a store of games in it, that is full or read-only."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    try:
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", folder], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError) as problem:
+        pytest.skip(f"no file system can be mounted here: {problem}")
+    try:
+        (folder / "games").write_bytes((made / "games").read_bytes())
+        if request.param == "full":
+            with contextlib.suppress(OSError), (folder / "filler").open("wb", buffering=0) as file:
+                while True:
+                    file.write(bytes(4096))
+        else:
+            subprocess.run(["mount", "-o", "remount,ro", folder], check=True)
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", folder], check=True)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "build leftmost -o DISK/new.py",
+        "evaluate match leftmost random --pairs 1 --store DISK/new",
+        "evaluate match leftmost random --pairs 1 --seed 2 --store DISK/games",
+        "evaluate report --store games --html DISK/new.html",
+        "evaluate report --store games --ladder DISK/new",
+        "train book --first-ply 1 --second-ply 1 --full-plies 1 --scores scores --output DISK/new.bin",
+    ],
+)
+def test_a_disk_that_is_full_or_read_only(command, disk, made, capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    Path("games").write_bytes((made / "games").read_bytes())
+    Path("scores").write_bytes((ROOT / "training" / "book-scores.txt").read_bytes())
+    before = content_of(disk)
+    code, _, err = outcome(command.replace("DISK", str(disk)), capsys)
+    (line,) = without_progress(err)
+    assert code == 2 and line.startswith(NAMES[command.split()[0]])
+    assert content_of(disk) == before
+
+
+SLOW = "import pathlib, time\n\n\ndef agent(obs, config):\n    pathlib.Path('playing').touch()\n    time.sleep(60)\n"
+SLOW_TO_BUILD = f"import time\n\ntime.sleep(60)\n\n\n{AGENT}"
+
+
+@pytest.mark.parametrize(
+    ("command", "sign"),
+    [
+        ("evaluate.py match slow.py leftmost --store store", "playing"),
+        ("build_submission.py slow_to_build.py -o new.py", ".new.py.partial"),
+        ("train.py book --table-bits 10 --scores scores --output new.bin --workers 1", "scores"),
+    ],
+)
+def test_ctrl_c(command, sign, tmp_path):
+    """As a terminal sends it, to all processes of the command: it ends at once, in one line, and leaves nothing."""
+    (tmp_path / "slow.py").write_text(SLOW)
+    (tmp_path / "slow_to_build.py").write_text(SLOW_TO_BUILD)
+    script, *arguments = command.split()
+    process = subprocess.Popen(
+        [sys.executable, ROOT / script, *arguments],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 300
+    while not (tmp_path / sign).exists() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.1)
+    time.sleep(0.5)
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 130 and err.splitlines()[-1].startswith(f"{script}") and "Traceback" not in err
+    assert not list(tmp_path.glob("*new*")) and not list(tmp_path.glob(".*"))
+    with pytest.raises(ProcessLookupError):  # none of its processes is left
+        os.killpg(process.pid, 0)
+
+
+FAILING = {
+    "raises.py": "def agent(obs, config):\n    raise ValueError('no idea')\n",
+    "float.py": "def agent(obs, config):\n    return 3.0\n",
+    "corrupt.py": FILES["corrupt.py"],
+}
+
+
+@pytest.fixture(scope="module")
+def runner() -> Iterator[Runner]:
+    with Runner() as running:
+        yield running
+
+
+@pytest.mark.parametrize("name", FAILING)
+def test_what_the_pre_flight_rejects_is_not_written(name, runner, made, tmp_path, monkeypatch, capsys):
+    """Exit code 1: it could be built, and the table says why Kaggle or its author would not be content."""
+    monkeypatch.setattr(build_submission, "Runner", lambda: contextlib.nullcontext(runner))
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_text(str(FAILING[name]))
+    Path("corrupt.bin").write_bytes((made / "corrupt.bin").read_bytes())
+    before = content_of(tmp_path)
+    code, out, _ = outcome(f"build {name} -o new.py", capsys)
+    assert code == 1 and out.splitlines()[-1] == "REJECT new.py" and content_of(tmp_path) == before

@@ -1,0 +1,130 @@
+"""Exact labels: true to an independent minimax, resumable, in proportion, mirrored and split without leaks."""
+
+import shutil
+from concurrent.futures import Executor, Future
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import train
+from connectx.geometry import STANDARD
+from connectx.position import Position, has_line
+from connectx.solver import Solver
+from connectx.weights import pack
+from training import labels
+from training.labels import Config, Labels, read_labels, read_shard, splits_of
+
+LATE = dict.fromkeys(range(22, 41), 1)
+
+
+class InPlace(Executor):
+    """Runs every task at once, in this process, which compiles only once."""
+
+    def __init__(self, workers, initializer, initargs):
+        initializer(*initargs)
+
+    def submit(self, function, /, *args, **kwargs):
+        future: Future = Future()
+        future.set_result(function(*args, **kwargs))
+        return future
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """Two shards of 120 late positions and one book position, made once."""
+    path = tmp_path_factory.mktemp("labels")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(labels, "MIX", LATE)
+        patch.setattr(labels, "ProcessPoolExecutor", InPlace)
+        book = path / "scores.txt"
+        book.write_text("0 0 -2 -1 0 1 0 -1 -2\n")
+        labels.train(Config(240, shard=120, workers=1, table_bits=18, book_scores=book, output=path / "out"))
+    return path / "out"
+
+
+def test_scores_are_exact(folder):
+    """Every score against the solver's own answer for each move, which bitbully and minimax vouch for elsewhere."""
+    found, solver = read_shard(folder / "00000.shard")[0], Solver(STANDARD)
+    assert len(found) == 120 and {0, 1} == set(found.origins.tolist())
+    for position, mask, scores in zip(found.positions.tolist(), found.masks.tolist(), found.scores, strict=True):
+        values = solver.scores(Position(position, mask, STANDARD))
+        assert scores.tolist() == [labels.FULL if value is None else value.low for value in values]
+
+
+def test_no_game_is_over_and_plies_are_as_planned(folder):
+    for number in (0, 1):
+        found = read_shard(folder / f"{number:05}.shard")[0]
+        assert not any(has_line(p, STANDARD) or has_line(p ^ m, STANDARD)
+                       for p, m in zip(found.positions.tolist(), found.masks.tolist(), strict=True))  # fmt: skip
+        assert set(found.plies.tolist()) == set(LATE)
+
+
+def test_what_labels_say_of_moves():
+    found = Labels(
+        np.zeros(3, np.int64),
+        np.zeros(3, np.int64),
+        np.array([[-3, 2, 5, 5, labels.FULL, 0, -1], [-2, -2, -9, -2, -2, -2, -2], [0, 0, 0, 0, 0, 0, -1]], np.int8),
+        np.zeros(3, np.uint8),
+    )
+    assert found.values.tolist() == [5, -2, 0]
+    assert found.kept.astype(int).tolist() == [[0, 1, 1, 1, 0, 0, 0], [1] * 7, [1, 1, 1, 1, 1, 1, 0]]
+    assert found.perfect[0].nonzero()[0].tolist() == [2, 3] and found.legal.sum() == 20
+    assert found.decisive.tolist() == [True, False, True]
+
+
+def test_a_run_goes_on_where_it_ended(folder, tmp_path, monkeypatch):
+    """A missing shard comes back byte for byte, the others are not made again; other recipes are refused."""
+    monkeypatch.setattr(labels, "MIX", LATE)
+    again = tmp_path / "again"
+    shutil.copytree(folder, again)
+    content = (again / "00001.shard").read_bytes()
+    (again / "00001.shard").unlink()
+    config = Config(240, shard=120, workers=1, table_bits=18, book_scores=tmp_path / "none.txt", output=again)
+    assert labels.missing_shards(config) == [1]
+    labels.start_worker(18)
+    made = labels.make_shard(1, 1, 120)
+    assert pack(made._asdict(), labels.recipe_of(config)) == content
+    monkeypatch.setattr(labels, "MIX", {30: 1})
+    with pytest.raises(ValueError, match="holds shards made by"):
+        labels.missing_shards(config)
+
+
+def test_mirror_images_count_once_and_share_a_split(folder):
+    found = read_labels(folder)
+    keys = {p.key for p in map(_position, found.positions, found.masks)}
+    assert not any(p.mirror().key in keys - {p.key} for p in map(_position, found.positions, found.masks))
+    mirrored = [_position(*stones).mirror() for stones in zip(found.positions, found.masks, strict=True)]
+    positions, masks = (np.array([getattr(p, part) for p in mirrored]) for part in ("position", "mask"))
+    assert (splits_of(positions, masks) == splits_of(found.positions, found.masks)).all()
+
+
+def test_shares_of_the_splits():
+    rng = np.random.default_rng(1)
+    masks = rng.integers(1 << 49, size=100_000) & STANDARD.board_mask
+    splits = splits_of(masks & rng.integers(1 << 49, size=len(masks)), masks)
+    early = np.bitwise_count(masks) < labels.EARLY
+    for chosen in (early, ~early):
+        shares = np.bincount(splits[chosen], minlength=3) / chosen.sum()
+        wanted = 1 / labels.HELD_OUT[bool(chosen is early)]
+        assert abs(shares[1:] - wanted).max() < 0.2 * wanted
+
+
+def test_proportions_over_shards():
+    """Rare plies come in some shards, at their rate."""
+    counts = np.bincount(np.concatenate([labels.plies_of_shard(n, 100) for n in range(500)]), minlength=42)
+    wanted = np.array([labels.MIX.get(ply, 0) for ply in range(42)]) / sum(labels.MIX.values())
+    assert abs(counts / counts.sum() - wanted).max() < 1e-3 and counts[:8].sum() == 0 and counts[9] > 0
+
+
+def test_bad_folders(tmp_path, capsys):
+    assert train.main(["distill", "--labels", str(tmp_path)]) == 2
+    assert "python train.py labels makes them" in capsys.readouterr().err
+    (tmp_path / "00000.shard").write_bytes(b"CXW1 and nothing good")
+    assert train.main(["labels", "--output", str(tmp_path)]) == 2
+    error = capsys.readouterr().err
+    assert "is no shard of labels" in error and error.count("\n") == 1
+
+
+def _position(position: int, mask: int) -> Position:
+    return Position(int(position), int(mask), STANDARD)

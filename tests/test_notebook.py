@@ -1,0 +1,118 @@
+"""The notebook, run from top to bottom with little of everything; its set-up as on Kaggle; its games in a browser."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+ROOT = Path(__file__).resolve().parent.parent
+NOTEBOOK = ROOT / "notebooks" / "connectx.ipynb"
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+SETTINGS = ("KAGGLE_KERNEL_RUN_TYPE", "CONNECTX_REPOSITORY", "CONNECTX_WORK", "CONNECTX_QUICK")
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("notebook")
+
+
+@pytest.fixture(scope="module")
+def executed(work) -> nbformat.NotebookNode:
+    """The notebook with its outputs. It raises if a cell does."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("KAGGLE_KERNEL_RUN_TYPE", raising=False)
+        patch.setenv("CONNECTX_QUICK", "1")
+        patch.setenv("CONNECTX_WORK", str(work))
+        notebook = nbformat.read(NOTEBOOK, as_version=4)
+        resources = {"metadata": {"path": str(NOTEBOOK.parent)}}
+        return NotebookClient(notebook, timeout=600, resources=resources).execute()
+
+
+def text_of(cell: nbformat.NotebookNode) -> str:
+    """All that a cell printed, and its results as text."""
+    return "".join(out.get("text", "") or out.get("data", {}).get("text/plain", "") for out in cell.outputs)
+
+
+def output_of(executed: nbformat.NotebookNode, start: str) -> str:
+    """What the one cell that contains ``start`` printed."""
+    (cell,) = (cell for cell in executed.cells if cell.cell_type == "code" and start in cell.source)
+    return text_of(cell)
+
+
+def test_it_is_stored_without_outputs():
+    cells = nbformat.read(NOTEBOOK, as_version=4).cells
+    assert not any(cell.get("outputs") or cell.get("execution_count") for cell in cells)
+
+
+def test_every_cell_does_what_it_says(executed, work):
+    """Shell commands that fail do not stop a notebook: what they print is looked at."""
+    printed = "".join(text_of(cell) for cell in executed.cells if cell.cell_type == "code")
+    assert "Traceback" not in printed and "evaluate.py:" not in printed and "train.py:" not in printed
+    assert "perfect" in output_of(executed, "$EVALUATE list")
+    assert "Agent 1 Win Percentage" in output_of(executed, '"n_step", "random"')
+    assert "Elo, random = 0" in output_of(executed, "$EVALUATE tournament")
+    assert "moves" in output_of(executed, "$EVALUATE analyse")
+    assert "for training" in output_of(executed, "$TRAIN labels")
+    assert "keeps the result" in output_of(executed, "Trainer(config)")
+    assert "my_net_agent.py v my_agent.py" in output_of(executed, "$EVALUATE match")
+    assert "ACCEPT submission.py" in output_of(executed, "$BUILD")
+    assert (work / "submission.py").stat().st_size > 100_000  # the network is in it
+    pictures = [out for cell in executed.cells for out in cell.get("outputs", []) if "image/png" in out.get("data", {})]
+    assert len(pictures) == 2
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no chromium: apt-get install chromium")
+def test_games_are_visible_offline(executed, tmp_path):
+    """Kaggle's player of the first game, in a browser that reaches no other machine."""
+    (cell,) = (cell for cell in executed.cells if "n_step.agent" in cell.source)
+    page = next(out["data"]["text/html"] for out in cell.outputs if "text/html" in out.get("data", {}))
+    (tmp_path / "page.html").write_text(f"<html><body>{page}</body></html>")
+    command = [str(BROWSER), "--headless", "--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP * ~NOTFOUND"]
+    command += [f"--user-data-dir={tmp_path / 'profile'}", "--window-size=700,650", "--virtual-time-budget=20000"]
+    command += [f"--screenshot={tmp_path / 'page.png'}", (tmp_path / "page.html").as_uri()]
+    subprocess.run(command, capture_output=True, timeout=120, check=True)
+    from matplotlib.image import imread
+
+    picture = imread(tmp_path / "page.png")[..., :3]
+    assert len({tuple(pixel) for pixel in (picture[::7, ::7] * 15).astype(int).reshape(-1, 3)}) > 8  # not a blank page
+
+
+def set_up(monkeypatch, kaggle: Path, repository: str = "") -> dict:
+    """Runs the first cell as if on Kaggle, with its folders at ``kaggle``; its names."""
+    for name in SETTINGS:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("KAGGLE_KERNEL_RUN_TYPE", "Interactive")
+    monkeypatch.setenv("CONNECTX_REPOSITORY", repository)
+    (kaggle / "working").mkdir(parents=True)
+    monkeypatch.chdir(kaggle / "working")
+    monkeypatch.syspath_prepend(str(kaggle))
+    cell = next(cell for cell in nbformat.read(NOTEBOOK, as_version=4).cells if cell.cell_type == "code")
+    names: dict = {}
+    exec(cell.source.replace('Path("/kaggle")', f"Path({str(kaggle)!r})"), names)
+    assert Path(os.getcwd()) == names["WORK"] == kaggle / "working"
+    return names
+
+
+def test_on_kaggle_with_a_dataset(tmp_path, monkeypatch):
+    dataset = tmp_path / "kaggle" / "input" / "my-dataset" / "toolkit"
+    dataset.mkdir(parents=True)
+    (dataset / "build_submission.py").write_text("")
+    names = set_up(monkeypatch, tmp_path / "kaggle")
+    assert names["TOOLKIT"] == tmp_path / "kaggle" / "working" / "connectx-toolkit"
+    assert (names["TOOLKIT"] / "build_submission.py").is_file()
+
+
+def test_on_kaggle_with_a_clone(tmp_path, monkeypatch):
+    repository = tmp_path / "repository"
+    run = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", "-C", str(repository)]
+    repository.mkdir()
+    (repository / "build_submission.py").write_text("")
+    subprocess.run([*run, "init", "-q"], check=True)
+    subprocess.run([*run, "add", "."], check=True)
+    subprocess.run([*run, "commit", "-qm", "all"], check=True)
+    names = set_up(monkeypatch, tmp_path / "kaggle", repository.as_uri())
+    assert (names["TOOLKIT"] / "build_submission.py").is_file()

@@ -1,0 +1,107 @@
+"""The tree search: what it proves is true, what it plays is legal, and it asks the network no more than it may."""
+
+import random
+
+import numpy as np
+import pytest
+
+from connectx.clock import Budget
+from connectx.geometry import STANDARD, geometry_of
+from connectx.position import Position
+from connectx.puct import Judge, Search, known_score
+from tests import oracle
+from tests.conftest import random_game
+
+SHAPE = (4, 5, 3)
+known_to_oracle: dict[str, int] = {}
+
+
+def knows_nothing(positions: np.ndarray, masks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A network of no opinion, for boards of up to seven columns."""
+    return np.full((len(masks), 7), 1 / 7), np.zeros(len(masks))
+
+
+def opinionated(seed: int) -> Judge:
+    """A network that is sure of nonsense."""
+    rng = np.random.default_rng(seed)
+
+    def judge(positions: np.ndarray, masks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return rng.dirichlet(np.full(7, 0.1), len(masks)), rng.uniform(-1, 1, len(masks))
+
+    return judge
+
+
+def small_positions(stones: range, games: int) -> list[tuple[Position, dict[int, int]]]:
+    """Positions of a small board with the oracle's score of every move."""
+    rng = random.Random(2)
+    found: list[tuple[Position, dict[int, int]]] = []
+    while len(found) < games:
+        for position in random_game(geometry_of(*SHAPE), rng):
+            if position.ply in stones and rng.random() < 0.3:
+                cells = position.to_board()
+                board = [cells[row * SHAPE[1] : (row + 1) * SHAPE[1]] for row in range(SHAPE[0])]
+                found.append((position, oracle.move_scores(board, SHAPE[2], known_to_oracle)))
+    return found
+
+
+def sign(score: float) -> int:
+    return (score > 0) - (score < 0)
+
+
+@pytest.mark.parametrize("batch", [1, 8])
+@pytest.mark.parametrize("judge", [knows_nothing, opinionated(1)], ids=["nothing", "nonsense"])
+def test_what_is_proven_is_true(batch, judge):
+    """Whatever the network says: a proven result is the oracle's, and the move keeps it."""
+    proven = 0
+    for position, scores in small_positions(range(10, 20), 40):
+        choice = Search(position, judge, batch).run(Budget(nodes=1000))
+        assert choice.column in scores
+        if choice.score is not None:
+            proven += 1
+            assert sign(choice.score) == sign(max(scores.values())) == sign(choice.value)
+            assert sign(scores[choice.column]) == sign(choice.score)
+    assert proven > 30
+
+
+def test_what_is_known_at_a_look():
+    seen = set()
+    for position, scores in small_positions(range(10, 20), 80):
+        known = known_score(position.position, position.mask, position.geometry)
+        seen.add(None if known is None else sign(known))
+        assert known is None or known == max(scores.values())
+    assert seen == {None, -1, 1}
+    drawn = Position.from_moves([0, 0], geometry_of(2, 2, 3))
+    assert known_score(drawn.position, drawn.mask, drawn.geometry) == 0
+
+
+def test_visits_add_up():
+    """After any number of batches, no virtual loss is left: every node's visits are those of its parents' tries."""
+    search = Search(Position.empty(STANDARD), opinionated(2), 8)
+    search.run(Budget(nodes=500))
+    assert 480 <= search.evaluations <= 500
+    tried = dict.fromkeys(search.nodes.values(), 0)
+    for node in search.nodes.values():
+        assert len(node.children) == len(node.tries) == len(node.priors) == len(node.columns)
+        assert abs(node.worth()) <= 1 and abs(node.total) <= node.visits + 1e-9
+        for child, tries in zip(node.children, node.tries, strict=True):
+            if child is not None:
+                tried[child] += tries
+    assert all(tried[node] == node.visits for node in tried if node is not search.root)
+
+
+def test_budget_of_time_ends_it():
+    choice = Search(Position.empty(STANDARD), knows_nothing).run(Budget.seconds(0.05))
+    assert choice.column in range(7) and 0 < choice.evaluations < 20_000
+
+
+def test_more_evaluations_find_a_win():
+    """A double threat four plies away, which a network of no opinion does not point to."""
+    position = Position.from_moves([3, 3, 2, 2], STANDARD)
+    assert Search(position, knows_nothing).run(Budget(nodes=300)).column in (1, 4)
+
+
+def test_a_lost_game_is_still_played():
+    """Against two open ends: a block, legal, and known to be of no use."""
+    position = Position.from_moves([2, 2, 3, 3, 4], STANDARD)
+    choice = Search(position, knows_nothing).run(Budget(nodes=50))
+    assert choice.column in (1, 5) and choice.score is not None and choice.score < 0

@@ -1,0 +1,201 @@
+"""What the README and CONTRIBUTING tell people to type: it parses, it runs, and what it names is there."""
+
+import ast
+import importlib
+import importlib.util
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from kaggle_environments import make
+
+import build_submission
+import evaluate
+import train
+from arena.options import OPTIONS
+from arena.specs import our_agents
+from command_line import Parser
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCUMENTS = [path for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md") if path.exists()]
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
+SETTING_UP = ("git", "cd", ".", "pip", "source")  # what is typed before there is anything to test
+MADE_BY_COMMANDS = ("runs/", "data/", "submissions/", ".venv", "arena/ladder.")
+AGENT = "def agent(obs, config):\n    return [c for c in range(config.columns) if obs.board[c] == 0][0]\n"
+LESS_WORK = [(r"--(rounds|pairs) \d+", r"--\1 1"), (r"--concurrency \d+", "--concurrency 1"), (r" --slowdown \d+", "")]
+QUICK = ["one_step", "middle", "leftmost", "random_legal"]  # these neither compile nor think
+
+
+class Command(NamedTuple):
+    document: str
+    text: str
+
+
+def blocks(document: Path) -> list[tuple[str, str]]:
+    """(language, content) of each code block."""
+    return BLOCK.findall(document.read_text(encoding="utf-8"))
+
+
+def in_text(document: Path) -> list[str]:
+    """What stands between backquotes, outside code blocks."""
+    return re.findall(r"`([^`\n]+)`", BLOCK.sub("", document.read_text(encoding="utf-8")))
+
+
+def commands() -> Iterator[Command]:
+    """Every command, of code blocks and of the text; a line that ends in a backslash goes on in the next."""
+    for document in DOCUMENTS:
+        lines = [line for language, block in blocks(document) if language in ("", "sh", "bash", "console")
+                 for line in block.replace("\\\n", " ").splitlines()]  # fmt: skip
+        for line in [*lines, *in_text(document)]:
+            if re.match(r"(python|make) (?!\.)", line.removeprefix("$ ")):
+                words = shlex.split(line.removeprefix("$ "), comments=True)
+                yield Command(document.name, shlex.join(words))
+
+
+def commands_of_blocks() -> Iterator[Command]:
+    """The lines of all blocks that begin with a command; the map of the tree and what commands print are others."""
+    for document in DOCUMENTS:
+        for language, block in blocks(document):
+            first = block.split(maxsplit=1)[0]
+            if language in ("sh", "bash", "console") or (not language and first in ("python", "make", "git", "$")):
+                for line in block.replace("\\\n", " ").splitlines():
+                    yield Command(document.name, line)
+
+
+def test_there_is_something_to_test():
+    found = [command.text for command in commands()]
+    assert len(found) > 10 and any(text.startswith("python evaluate.py") for text in found)
+
+
+@pytest.mark.parametrize("command", sorted(set(commands_of_blocks())), ids=lambda command: command.text)
+def test_only_known_commands(command):
+    words = shlex.split(command.text.removeprefix("$ "), comments=True)
+    assert not words or words[0] in ("python", "make", *SETTING_UP)
+
+
+@pytest.mark.parametrize("command", sorted(set(commands())), ids=lambda command: command.text)
+def test_commands_parse(command):
+    """By the script's own parser; make's targets and variables exist; benchmarks know their options."""
+    program, *arguments = command.text.split(" ", 1)
+    words = shlex.split(arguments[0] if arguments else "")
+    if program == "make":
+        makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+        for word in words:
+            name, is_setting, _ = word.partition("=")
+            pattern = rf"^{name} \?=" if is_setting else rf"^{re.escape(name)}:"
+            assert re.search(pattern, makefile, re.M), f"no {name} in the Makefile"
+    elif words[0] == "-m":
+        source = ROOT / (words[1].replace(".", "/") + ".py")
+        text = source.read_text(encoding="utf-8") if words[1].split(".")[0] in ("benchmarks", "arena", "tests") else ""
+        assert not text or all(f'"{word}"' in text for word in words[2:] if word.startswith("--"))
+    else:
+        parse(words)
+
+
+def parse(words: list[str]) -> None:
+    """SystemExit with the parser's own line if it does not."""
+    script, *arguments = words
+    if "--help" in arguments:
+        arguments.remove("--help")
+        assert script in ("evaluate.py", "build_submission.py", "train.py")
+        assert not arguments or arguments[0] in {*OPTIONS, *train.METHODS}
+    elif script == "evaluate.py":
+        command = arguments.pop(0) if arguments and arguments[0] in OPTIONS else ""
+        parser = Parser(prog=f"evaluate.py {command}")
+        OPTIONS[command](parser)
+        parser.parse_args(arguments)
+    else:
+        {"build_submission.py": build_submission.parse_arguments, "train.py": train.parse}[script](arguments)
+
+
+def smaller(text: str) -> list[str]:
+    """The words of a command after ``python``, with less work to do and agents that are quick."""
+    for pattern, replacement in LESS_WORK:
+        text = re.sub(pattern, replacement, text)
+    words = shlex.split(text)[1:]
+    others, given = (name for name in QUICK if name not in words), dict[str, str]()
+    for index, word in enumerate(words):
+        if re.split("[@~]", word)[0] in our_agents() and word not in QUICK:
+            words[index] = given[word] = given.get(word) or next(others)
+    return [*words, "--positions", "5"] if words[0] == "build_submission.py" else words
+
+
+def cheap(command: Command) -> bool:
+    """All of evaluate.py, and builds: training takes hours, judging every move minutes; a build checks what it made."""
+    return command.text.startswith(("python evaluate.py", "python build_submission.py")) and not re.search(
+        r"--help|--scheduler|--from-ply [0-7]\b|--judge|--check", command.text
+    )
+
+
+def test_cheap_commands_run(tmp_path, monkeypatch, capsys):
+    """In the order in which they stand, in one folder, as a reader would: later ones use what earlier ones wrote."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("builtins.input", lambda prompt="": "quit")
+    agents = [block for language, block in blocks(ROOT / "README.md") if "def agent(" in block and "..." not in block]
+    for folder in ("submissions", "runs"):
+        Path(folder).mkdir()
+    environment = make("connectx")
+    environment.run(["random", "random"])
+    for command in dict.fromkeys(filter(cheap, commands())):
+        script, *arguments = smaller(command.text)
+        for name in arguments:
+            if re.fullmatch(r"[\w-]+\.json", name):
+                Path(name).write_text(json.dumps(environment.toJSON()))
+            elif re.fullmatch(r"\w+\.py", name) and not Path(name).exists():
+                Path(name).write_text(agents[-1] if agents else AGENT)
+        if script != "build_submission.py" or not list(Path("submissions").iterdir()):  # one build: it takes seconds
+            run_one(script, arguments, command)
+        capsys.readouterr()
+
+
+def run_one(script: str, arguments: list[str], command: Command) -> None:
+    code: object
+    try:
+        code = {"evaluate.py": evaluate.main, "build_submission.py": build_submission.main}[script](arguments)
+    except SystemExit as stop:
+        code = stop.code
+    assert not code, f"{command.text}, as {' '.join(arguments)}: exit code {code}"
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_what_is_named_exists(document):
+    """Benchmarks, files between backquotes, pictures, links within the project, and the files of the map."""
+    text = document.read_text(encoding="utf-8")
+    for name in set(re.findall(r"\bbenchmarks\.(\w+)", text)):
+        assert (ROOT / "benchmarks" / f"{name}.py").is_file(), name
+    folders = {path.name for path in ROOT.iterdir() if path.is_dir()}
+    paths = [span for span in in_text(document) if re.fullmatch(r"[\w./-]+", span) and span.split("/")[0] in folders]
+    paths += re.findall(r"\]\((?!\w+:|#)([^)#]+)", text)
+    for path in paths:
+        assert (ROOT / path).exists() or path.startswith(MADE_BY_COMMANDS), path
+    for path in files_of_the_map(text):
+        assert (ROOT / path).is_file(), path
+
+
+def files_of_the_map(text: str) -> Iterator[str]:
+    """``folder/file.py`` of a block in which lines "folder/ ..." are followed by indented lines "  file.py ..."."""
+    folder = ""
+    for _, block in BLOCK.findall(text):
+        for line in block.splitlines():
+            if found := re.match(r"(\w+)/", line):
+                folder = found[1]
+            elif (found := re.match(r"\s+(\w+\.py)\b", line)) and folder:
+                yield f"{folder}/{found[1]}"
+        folder = ""
+
+
+@pytest.mark.parametrize(
+    "source",
+    [block for path in DOCUMENTS for language, block in blocks(path) if language == "python"],
+    ids=lambda source: source.splitlines()[0],
+)
+def test_python_compiles_and_its_imports_exist(source):
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            module = importlib.import_module(node.module)
+            for alias in node.names:
+                assert hasattr(module, alias.name) or importlib.util.find_spec(f"{node.module}.{alias.name}")

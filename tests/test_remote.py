@@ -1,0 +1,108 @@
+"""A match on a real cluster of several processes, one of which is killed while it plays."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from arena import remote
+from arena.cores import usable_cores
+from evaluate import main
+from tests.test_store import ROOT, stored
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="cores are reserved by Linux's means")
+PAIRS = 100
+
+
+def refusal(arguments: list[str], capsys) -> str:
+    with pytest.raises(SystemExit) as stop:
+        main(["match", "random", *arguments])
+    assert stop.value.code == 2
+    return capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory) -> Iterator[str]:
+    """The address of a scheduler with two workers, each a process that is replaced when it dies."""
+    if len(usable_cores()) < 2:
+        pytest.skip("one core only")
+    code = """
+import sys, time
+from distributed import LocalCluster
+if __name__ == "__main__":
+    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+        print(cluster.scheduler_address, flush=True)
+        sys.stdin.read()
+"""
+    script = tmp_path_factory.mktemp("cluster") / "cluster.py"
+    script.write_text(code)
+    process = subprocess.Popen(
+        [sys.executable, str(script)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(script.parent)},  # cores apart from other tests' runs
+    )  # fmt: skip
+    assert process.stdout is not None and process.stdin is not None
+    yield process.stdout.readline().strip()
+    process.stdin.close()
+    process.wait(30)
+
+
+def command(store: Path, *options: str) -> list[str]:
+    return [
+        sys.executable, str(ROOT / "evaluate.py"), "match", "random", "random_legal", "--pairs", str(PAIRS),
+        "--seed", "5", "--store", str(store), *options,
+    ]  # fmt: skip
+
+
+def workers_of(address: str) -> list[int]:
+    """The process numbers of a cluster's workers."""
+    from distributed import Client
+
+    with Client(address, set_as_default=False) as client:
+        return sorted(client.run(os.getpid).values())
+
+
+def test_a_worker_is_killed(cluster, tmp_path):
+    """Every game is there, once, and as in an uninterrupted run on one core."""
+    whole, remote_store = tmp_path / "whole", tmp_path / "remote"
+    before = workers_of(cluster)
+    run = subprocess.Popen(command(remote_store, "--scheduler", cluster), stdout=subprocess.PIPE, text=True)
+    deadline = time.perf_counter() + 60
+    while len(stored(remote_store)) < 20 and run.poll() is None and time.perf_counter() < deadline:
+        time.sleep(0.002)
+    os.kill(before[0], signal.SIGKILL)
+    played = len(stored(remote_store))
+    assert 20 <= played < 2 * PAIRS
+    output, _ = run.communicate(timeout=60)
+    assert run.returncode == 0 and re.search(rf"random v random_legal: {2 * PAIRS} games", output)
+    subprocess.run(command(whole), check=True, capture_output=True)
+    assert len(stored(whole)) == 2 * PAIRS and stored(remote_store) == stored(whole)
+    assert len(set(workers_of(cluster)) - set(before)) == 1  # the killed one was replaced
+
+
+def test_other_agents_than_here_are_refused(cluster, tmp_path, monkeypatch, capsys):
+    """The worker compares an agent's content with what the run has."""
+    monkeypatch.setattr(remote, "fingerprint", lambda spec: "0" * 64)
+    with pytest.raises(SystemExit) as stop:
+        main(["match", "random", "middle", "--store", str(tmp_path / "store"), "--scheduler", cluster])
+    err = capsys.readouterr().err
+    assert stop.value.code == 1 and "is another on" in err and "same checkout" in err
+
+
+def test_what_cannot_be_loaded_is_not_played_there_either(cluster, tmp_path, capsys):
+    (tmp_path / "broken.py").write_text("def agent(:\n")
+    err = refusal([str(tmp_path / "broken.py"), "--store", str(tmp_path / "store"), "--scheduler", cluster], capsys)
+    assert "cannot be loaded: SyntaxError" in err
+
+
+def test_no_scheduler(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(remote, "CONNECT_LIMIT", 0.5)
+    for address in ("tcp://127.0.0.1:9", "nonsense://x"):
+        err = refusal(["middle", "--store", str(tmp_path / "store"), "--scheduler", address], capsys)
+        assert "--scheduler" in err

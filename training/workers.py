@@ -1,0 +1,36 @@
+"""Processes for what takes hours: an interrupted run ends them at once, whatever they are at."""
+
+import multiprocessing
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+LARGEST_TABLE = 30  # bits: 8 GiB
+
+
+def check_table_bits(table_bits: int) -> None:
+    """Raises ValueError if a worker could not hold a solver's table of that many entries, as a power of 2."""
+    if not 1 < table_bits <= LARGEST_TABLE:
+        raise ValueError(f"table_bits should be 2 to {LARGEST_TABLE} (8 GiB a worker), not {table_bits}")
+
+
+def _start(initializer: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the run, which then ends its workers
+    initializer(*arguments)
+
+
+@contextmanager
+def worker_pool(workers: int, initializer: Callable[..., None], arguments: tuple[Any, ...]) -> Iterator[Any]:
+    """A ProcessPoolExecutor, each of whose processes begins with ``initializer(*arguments)``."""
+    before = set(multiprocessing.active_children())
+    pool = ProcessPoolExecutor(workers, initializer=_start, initargs=(initializer, arguments))
+    try:
+        yield pool
+    except BaseException:
+        for process in set(multiprocessing.active_children()) - before:
+            process.kill()  # a position may take minutes
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
