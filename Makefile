@@ -31,7 +31,8 @@ train-smoke: $(VENV)/.installed  ## every method of train.py for a minute, from 
 		--folder $(SMOKE)/policy-gradient --output $(SMOKE)/policy_gradient.bin
 	$(BIN)/python train.py value --steps 500 --opponent $(SMOKE)/strong_policy.bin \
 		--games $(SMOKE)/policy-gradient/games.bin --folder $(SMOKE)/value --output $(SMOKE)/value_greedy.bin
-	$(BIN)/python train.py actor-critic --games 24000 --folder $(SMOKE)/actor-critic --output $(SMOKE)/actor_critic.bin
+	$(BIN)/python train.py actor-critic --games 40000 --window 2000 --folder $(SMOKE)/actor-critic \
+		--output $(SMOKE)/actor_critic.bin
 	$(BIN)/python train.py menace --games 2000 --test-games 1000 --output $(SMOKE)/menace
 	$(BIN)/python train.py ppo --steps 128000 --folder $(SMOKE)/ppo --output $(SMOKE)/ppo.bin
 

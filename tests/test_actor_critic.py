@@ -100,7 +100,7 @@ def test_two_plies_wins_and_blocks():
 
 def test_it_learns(tmp_path):
     """In a few seconds: fewer illegal tries, and better results against minimax, than at the beginning."""
-    run = Run(Config(games=60_000, folder=tmp_path))
+    run = Run(Config(games=60_000, window=5000, folder=tmp_path))
     for _ in range(150):
         run.step()
     curve = np.array(run.curve)
