@@ -40,6 +40,12 @@ def best_proven(position: Position, values: list[Value | None], budget: Budget) 
     return searcher_for(position.geometry).search(position, budget, columns=promising).column
 
 
+def best_of(values: list[Value | None]) -> Value:
+    """What is proven of the position's score by what is proven of its moves."""
+    known = [value for value in values if value is not None]
+    return Value(max(value.low for value in known), max(value.high for value in known))
+
+
 def exact_move(position: Position, budget: Budget) -> int:
     """The move of perfect play, as far as the budget allows."""
     solver = solver_for(position.geometry)
@@ -52,9 +58,13 @@ def exact_move(position: Position, budget: Budget) -> int:
         exact = all(value is None or value.exact for value in values)
         return [None if value is None else value.low for value in values] if exact and SWINDLE else None
 
+    time_limit = budget
     values = solver.best_moves(position, budget.part(SOLVER_SHARE.get(position.geometry, OTHER_SOLVER_SHARE)))
-    if sign(max(v.low for v in values if v is not None)) != sign(max(v.high for v in values if v is not None)):
-        return best_proven(position, values, budget)
+    if not best_of(values).exact and position.geometry == STANDARD:  # in the book's plies, but off it: worth the bank
+        time_limit = budget.with_spare()
+        values = solver.best_moves(position, time_limit.part(SOLVER_SHARE[STANDARD]))
+    if best_of(values).result is None:
+        return best_proven(position, values, time_limit)
     return choose(position, [None if value is None else value.low for value in values], replies, budget)
 
 

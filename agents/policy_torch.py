@@ -1,11 +1,12 @@
 """The agent ``policy`` with its network in torch: ``build_submission.py policy --backend torch``."""
 
+import numpy as np
 import torch
 
 from agents.n_step import choose
 from connectx.clock import budget_for
 from connectx.encoding import encode
-from connectx.nets import masked_argmax
+from connectx.nets import both_views, masked_argmax, mean_of_views
 from connectx.position import Position
 from connectx.torch_nets import Network
 from connectx.weights import read_data
@@ -15,10 +16,11 @@ network = Network.from_bytes(read_data("weights/net.bin")).eval()
 
 
 @torch.inference_mode()
-def policy(position: Position) -> list[float]:
-    """The network's logit of each column."""
-    planes = torch.from_numpy(encode(position, network.architecture.encoding)).float()
-    return network(planes)["policy"][0].tolist()
+def policy(position: Position) -> np.ndarray:
+    """The network's logit of each column, the mean of both views: (columns,) float32."""
+    planes = torch.from_numpy(both_views(encode(position, network.architecture.encoding)))
+    outputs = network(planes.float())
+    return mean_of_views({"policy": outputs["policy"].numpy()})["policy"][0]
 
 
 def agent(obs, config):

@@ -3,9 +3,10 @@
 python -m benchmarks.nets [--labels data/labels] [--evaluations 600] [--searched 400] [--set-size 100] [--timed 50]
 
 "kept": the move keeps the result (win, draw or loss); "perfect": quickest win or slowest loss; "decisive" positions are
-those where not every legal move keeps the result. Positions are the test split of ``train.py labels``, which no network
-was trained on; as most of them lie late in the game, "each ply alike" gives every ply the same weight. The six sets are
-of the published kinds (benchmarks/positions.py); errors are moves that do not keep the result.
+those where not every legal move keeps the result. Positions are those that ``train.py labels`` holds out, for tests and
+for validation: none was trained on, and validation only drew the curves. Each is judged in both views. As most of them
+lie late in the game, "each ply alike" gives every ply the same weight. The six sets are of the published kinds
+(benchmarks/positions.py); errors are moves that do not keep the result.
 """
 
 import argparse
@@ -26,7 +27,7 @@ from connectx.nets import PlainNetwork, masked_argmax
 from connectx.position import Position
 from connectx.puct import Search
 from connectx.solver import Solver
-from training.labels import BOOK, NEAR_PERFECT_PLAY, RANDOM_PLAY, TEST, Labels, read_labels, score_moves, splits_of
+from training.labels import BOOK, NEAR_PERFECT_PLAY, RANDOM_PLAY, TRAINING, Labels, read_labels, score_moves, splits_of
 
 AGENTS = Path(value_search.__file__).parent
 Player = Callable[[Position], int]
@@ -144,7 +145,7 @@ def main() -> None:
     options = parser.parse_args()
     print(f"{describe()}; seed {options.seed}")
     labels, content = read_labels(options.labels), (AGENTS / "weights" / "net.bin").read_bytes()
-    labels = labels.take(np.flatnonzero(splits_of(labels.positions, labels.masks) == TEST))
+    labels = labels.take(np.flatnonzero(splits_of(labels.positions, labels.masks) != TRAINING))
     network = PlainNetwork.from_bytes(content)
     print_network(network, content, labels)
     print("\nThe policy alone. Published: 95.8% kept on random positions that are not lost (about 3M parameters),")

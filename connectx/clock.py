@@ -24,6 +24,7 @@ class Budget(NamedTuple):
 
     deadline: float | None = None  # a value of time.perf_counter()
     nodes: int | None = None
+    spare: float = 0.0  # seconds of the bank after the deadline, for a move on which the game's result hangs
 
     @classmethod
     def seconds(cls, seconds: float) -> "Budget":
@@ -33,6 +34,10 @@ class Budget(NamedTuple):
         """A budget of this share of what is left now."""
         deadline = None if self.deadline is None else time.perf_counter() + share * max(0.0, self.seconds_left())
         return Budget(deadline, None if self.nodes is None else int(share * self.nodes))
+
+    def with_spare(self) -> "Budget":
+        """The budget of a move that may use what the bank can spare, too."""
+        return self if self.deadline is None else Budget(self.deadline + self.spare, self.nodes)
 
     def is_late(self) -> bool:
         return self.deadline is not None and time.perf_counter() >= self.deadline
@@ -50,17 +55,19 @@ def charge(seconds: float) -> None:
     _charges.append(seconds)
 
 
-def seconds_for(act_timeout: float, bank: float, spent: float = 0.0) -> float:
+def seconds_for(act_timeout: float, bank: float, spent: float = 0.0) -> tuple[float, float]:
     """Seconds that a move should think, ``spent`` of which are gone: its own time and a share of the spare bank.
 
     The move that has paid for the load takes little more: a search gains less by those seconds than the bank loses.
+    The second number is what the bank can spare besides.
     """
     move = act_timeout * (MOVE_SHARE if bank > POOR_BANK else POOR_MOVE_SHARE)
     overdrawn = max(0.0, spent - act_timeout)
-    extra = BANK_SHARE * max(0.0, bank - overdrawn - RESERVE)
+    spare = max(0.0, bank - overdrawn - RESERVE)
+    extra = BANK_SHARE * spare
     if spent:
         extra = min(extra, LOADED_SHARE * act_timeout)
-    return max(LEAST, move - min(spent, act_timeout) + extra)
+    return max(LEAST, move - min(spent, act_timeout) + extra), spare - extra
 
 
 def budget_for(obs, config) -> Budget:
@@ -75,4 +82,5 @@ def budget_for(obs, config) -> Budget:
     if nodes is not None:
         return Budget(nodes=nodes)
     bank = field(obs, "remainingOverageTime", None) or 0.0
-    return Budget.seconds(seconds_for(field(config, "actTimeout", 2.0), bank, spent))
+    seconds, spare = seconds_for(field(config, "actTimeout", 2.0), bank, spent)
+    return Budget.seconds(seconds)._replace(spare=spare)

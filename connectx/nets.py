@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from connectx.encoding import encode, encode_many, planes_of
+from connectx.encoding import encode_many, planes_of
 from connectx.geometry import Geometry, geometry_of
 from connectx.position import Position
 from connectx.weights import pack, unpack
@@ -171,13 +171,28 @@ class PlainNetwork:
         return {name: self._linear(name, x) for name, _ in self.architecture.heads}
 
     def judge(self, position: Position) -> dict[str, np.ndarray]:
-        """The outputs of each head for one position: (size,) float32."""
-        outputs = self._forward(encode(position, self.architecture.encoding))
+        """The outputs of each head for one position, the mean of both views: (size,) float32."""
+        outputs = self.judge_many(np.array([position.position], np.int64), np.array([position.mask], np.int64))
         return {name: output[0] for name, output in outputs.items()}
 
     def judge_many(self, positions: np.ndarray, masks: np.ndarray) -> dict[str, np.ndarray]:
-        """The outputs of each head, (n, size) float32, for n positions given as two (n,) int64."""
-        return self.forward(encode_many(positions, masks, self.architecture.geometry, self.architecture.encoding))
+        """The outputs of each head, (n, size) float32, for n positions given as two (n,) int64; means of both views."""
+        planes = encode_many(positions, masks, self.architecture.geometry, self.architecture.encoding)
+        return mean_of_views(self.forward(both_views(planes)))
+
+
+def both_views(planes: np.ndarray) -> np.ndarray:
+    """n positions as they stand, then mirrored: (2n, planes, rows, columns). Two views err less than one."""
+    return np.concatenate([planes, planes[..., ::-1]])
+
+
+def mean_of_views(outputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The means, (n, size), of what a network says of ``both_views``; its policy of a mirrored view is turned back."""
+    means = {}
+    for name, output in outputs.items():
+        straight, mirrored = np.split(output, 2)
+        means[name] = (straight + (mirrored[:, ::-1] if name == "policy" else mirrored)) / 2
+    return means
 
 
 def flatten(x: np.ndarray) -> np.ndarray:

@@ -9,27 +9,36 @@ from connectx.clock import Budget, budget_for, charge, seconds_for
 @pytest.mark.parametrize("bank", [0.0, 0.5, 2.0, 10.0, 38.0, 60.0])
 @pytest.mark.parametrize("act_timeout", [0.1, 1.0, 2.0, 8.0])
 def test_a_move_leaves_a_margin_and_the_reserve(act_timeout, bank):
-    seconds = seconds_for(act_timeout, bank)
+    seconds, spare = seconds_for(act_timeout, bank)
+    assert 0 <= spare <= max(0.0, bank - clock.RESERVE)
     assert seconds >= clock.LEAST
     if bank <= clock.RESERVE:
         assert seconds <= act_timeout * clock.MOVE_SHARE
     else:
-        assert seconds - act_timeout <= bank - clock.RESERVE
+        assert seconds + spare - act_timeout <= bank - clock.RESERVE
 
 
-def test_bank_of_a_whole_game():
+@pytest.mark.parametrize("parts", [1, 2], ids=["as a rule", "with the spare, each time"])
+def test_bank_of_a_whole_game(parts):
     """21 moves that each use 0.1 s more than their budget, the first with 8 s of loading: under 30 s of 60 are used."""
     bank = 60.0
     for move in range(21):
         spent = 8.0 if move == 0 else 0.0
-        used = spent + seconds_for(2.0, bank, spent) + 0.1
+        used = spent + sum(seconds_for(2.0, bank, spent)[:parts]) + 0.1
         bank -= max(0.0, used - 2.0)
     assert 30.0 < bank < 45.0
 
 
+def test_the_spare_comes_after_the_deadline():
+    budget = budget_for({"remainingOverageTime": 60.0}, {"actTimeout": 2.0})
+    assert budget.with_spare().seconds_left() - budget.seconds_left() == pytest.approx(budget.spare, abs=0.01)
+    assert budget.spare > 10.0 and budget.with_spare().spare == 0.0
+    assert Budget(nodes=5).with_spare() == Budget(nodes=5)
+
+
 def test_an_empty_bank_is_never_drawn_on():
-    assert seconds_for(2.0, 0.0) == 1.0
-    assert seconds_for(2.0, 0.0, spent=1.9) == clock.LEAST
+    assert seconds_for(2.0, 0.0) == (1.0, 0.0)
+    assert seconds_for(2.0, 0.0, spent=1.9) == (clock.LEAST, 0.0)
 
 
 def test_load_time_is_charged_once():

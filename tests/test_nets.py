@@ -85,11 +85,26 @@ def test_exported_equals_torch(layers, encoding):
     planes = encode_many(*stones_of(positions), STANDARD, encoding)
     with torch.inference_mode():
         expected = {name: output.numpy() for name, output in network(torch.from_numpy(planes).float()).items()}
-    outputs = plain.judge_many(*stones_of(positions))
+    outputs = plain.forward(planes)
     for name, size in network.architecture.heads:
         assert outputs[name].shape == (len(positions), size) and np.abs(expected[name]).max() > 0.5
         assert np.abs(outputs[name] - expected[name]).max() < 1e-5 * max(1, np.abs(expected[name]).max())
-        assert np.abs(plain.judge(positions[9])[name] - expected[name][9]).max() < 1e-5 * np.abs(expected[name]).max()
+        assert np.abs(plain.forward(planes[9:10])[name] - expected[name][9]).max() < 1e-5 * np.abs(expected[name]).max()
+
+
+def test_both_views_count_alike():
+    """A mirrored position gets the mirrored policy and the same value; one position what it gets among many."""
+    torch.manual_seed(2)
+    plain = PlainNetwork.from_bytes(Network(Architecture("facts-1", (("conv", 6), ("dense", 20)))).to_bytes())
+    positions = sample(games=3)
+    outputs = plain.judge_many(*stones_of(positions))
+    mirrored = plain.judge_many(*stones_of([p.mirror() for p in positions]))
+    assert np.allclose(outputs["policy"], mirrored["policy"][:, ::-1], atol=1e-6)
+    assert np.allclose(outputs["value"], mirrored["value"], atol=1e-6)
+    assert np.allclose(plain.judge(positions[5])["policy"], outputs["policy"][5], atol=1e-6)
+    planes = encode_many(*stones_of(positions), STANDARD, "facts-1")
+    one_way, other_way = plain.forward(planes)["policy"], plain.forward(planes[..., ::-1])["policy"][:, ::-1]
+    assert np.allclose(outputs["policy"], (one_way + other_way) / 2, atol=1e-6) and (one_way != other_way).any()
 
 
 def test_overfits_one_batch():

@@ -327,9 +327,11 @@ def train(config: Config) -> dict[str, Any]:
     if checkpoint.exists():
         trainer.load(checkpoint)
     labels = read_labels(config.labels)
-    run(trainer, *(examples_of(labels, split, config.encoding) for split in (TRAINING, VALIDATION)))
+    training, validation = (examples_of(labels, split, config.encoding) for split in (TRAINING, VALIDATION))
+    run(trainer, training, validation)
     network, test = trainer.average, examples_of(labels, TEST, config.encoding)
-    facts: dict[str, Any] = {"parameters": published(network).architecture.size, "test_positions": len(test.labels)}
+    facts: dict[str, Any] = {"parameters": published(network).architecture.size}
+    facts |= {"training_positions": len(training.labels), "test_positions": len(test.labels)}
     facts |= {key: round(value, 4) for key, value in measure(network, test).items()}
     publish(config.output, published(network).to_bytes(), command_of(config), facts)
     print(json.dumps(facts))

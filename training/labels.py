@@ -301,9 +301,9 @@ def make_shard(seed: int, number: int, size: int) -> Labels:
 
 def book_labels(path: Path) -> Labels:
     """The positions of the opening book's score file, each once."""
-    known = ScoreFile(path)
-    states = [position for position, _ in known.items() if not position.is_over()]
-    scores = [[FULL if score is None else score for score in known[state]] for state in states]
+    known = [(position, scores) for position, scores in ScoreFile(path).items() if not position.is_over()]
+    states = [position for position, _ in known]
+    scores = [[FULL if score is None else score for score in of_moves] for _, of_moves in known]
     positions, masks = (np.array([state[part] for state in states], np.int64) for part in (0, 1))
     return Labels(positions, masks, np.array(scores, np.int8), np.full(len(states), BOOK, np.uint8))
 
