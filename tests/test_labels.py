@@ -2,6 +2,7 @@
 
 import shutil
 from concurrent.futures import Executor, Future
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -21,13 +22,16 @@ LATE = dict.fromkeys(range(22, 41), 1)
 class InPlace(Executor):
     """Runs every task at once, in this process, which compiles only once."""
 
-    def __init__(self, workers, initializer, initargs):
-        initializer(*initargs)
-
     def submit(self, function, /, *args, **kwargs):
         future: Future = Future()
         future.set_result(function(*args, **kwargs))
         return future
+
+
+@contextmanager
+def pool_in_place(workers, initializer, arguments):
+    initializer(*arguments)
+    yield InPlace()
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +40,7 @@ def folder(tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("labels")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(labels, "MIX", LATE)
-        patch.setattr(labels, "ProcessPoolExecutor", InPlace)
+        patch.setattr(labels, "worker_pool", pool_in_place)
         book = path / "scores.txt"
         book.write_text("0 0 -2 -1 0 1 0 -1 -2\n")
         labels.train(Config(240, shard=120, workers=1, table_bits=18, book_scores=book, output=path / "out"))
