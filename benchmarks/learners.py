@@ -111,7 +111,7 @@ def measure_ppo(seed: int, folder: Path) -> tuple[list[float], float]:
 
 
 def measure_actor_critic(seed: int, folder: Path) -> tuple[list[float], float]:
-    """Tic-tac-toe: running and fresh reward v minimax, then wins and losses v the three-step agent, 100 games a seat."""
+    """Tic-tac-toe: running and fresh reward v minimax; wins and losses v the three-step agent, 100 games a seat."""
     place = folder / "actor-critic"
     run = actor_critic.train(actor_critic.Config(seed=seed, folder=place, output=place / "network.bin"))
     seats = actor_critic.against_lookahead(run)
