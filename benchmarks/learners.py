@@ -111,11 +111,12 @@ def measure_ppo(seed: int, folder: Path) -> tuple[list[float], float]:
 
 
 def measure_actor_critic(seed: int, folder: Path) -> tuple[list[float], float]:
-    """Tic-tac-toe: running reward v minimax, then wins and losses of 100 games in each seat v the three-step agent."""
+    """Tic-tac-toe: running and fresh reward v minimax; wins and losses v the three-step agent, 100 games a seat."""
     place = folder / "actor-critic"
     run = actor_critic.train(actor_critic.Config(seed=seed, folder=place, output=place / "network.bin"))
     seats = actor_critic.against_lookahead(run)
-    return [run.running_reward, *(float(seat[index]) for seat in seats for index in (0, 2))], run.seconds
+    fresh = actor_critic.against_sound(run)
+    return [run.running_reward, fresh, *(float(seat[index]) for seat in seats for index in (0, 2))], run.seconds
 
 
 def measure_menace(seed: int, folder: Path) -> tuple[list[float], float]:
@@ -133,6 +134,7 @@ LEARNERS = {
         "actor-critic, tic-tac-toe",
         (
             Figure("running reward v minimax at the end, over 10,000 games", "-0.005", "{:.4f}"),
+            Figure("mean result of 10,000 games v minimax after it", "-", "{:.4f}"),
             Figure("v the three-step agent, moving first: wins of 100", "72"),
             Figure("losses of these", "0"),
             Figure("moving second: wins of 100", "9"),

@@ -107,6 +107,8 @@ def test_it_learns(tmp_path):
     before, after = curve[:5].mean(0), curve[-5:].mean(0)
     assert after[3] < before[3] / 4 and after[1] > before[1] + 0.4 and after[2] > before[2] + 0.4
     assert run.running_reward > -1.0
+    fresh = actor_critic.against_sound(run, 1000)
+    assert abs(fresh - after[1]) < 0.2
 
 
 @pytest.mark.parametrize("options", [{}, {"game": "4x4k3", "opponent": "self"}], ids=["minimax", "self"])

@@ -263,9 +263,7 @@ class Run:
         choices = self.learner.choices()
         error = self.learn(choices, results)
         self.games += config.batch
-        illegal = choices.turns == ILLEGAL
-        strict = results.copy()
-        strict[choices.games[illegal]] = -1
+        strict, illegal = strictly(results, choices), choices.turns == ILLEGAL
         self.results.append(strict[~practice])
         means = (float(part.mean()) if len(part) else 0.0 for part in (strict[~practice], strict[practice], illegal))
         self.curve.append([self.games, *means, error])
@@ -318,6 +316,21 @@ class Run:
         names = ("result v the opponent", "result v the erring opponent", "illegal tries", "error of the value")
         curves = {name: (x, y) for name, y in zip(names, lines, strict=True)}
         save_curve(config.folder / "curves.png", "games", config.game, curves)
+
+
+def strictly(results: np.ndarray, choices: Choices) -> np.ndarray:
+    """(n,) int8: the results of games, those with an illegal try counted as lost."""
+    strict = results.copy()
+    strict[choices.games[choices.turns == ILLEGAL]] = -1
+    return strict
+
+
+def against_sound(run: Run, games: int = 10_000) -> float:
+    """The mean result of new games against the opponent without errors; the network draws its moves as in training."""
+    rng = np.random.default_rng(1000 + run.config.seed)
+    learner, opponent = Learner(policy_of(run.network), rng), opponent_of(run.config, run.network, rng)
+    played = play_games(games_named(run.config.game, games), (learner, opponent), alternating(games, BLOCK))
+    return float(strictly(played.outcomes(), learner.choices()).mean())
 
 
 def against_lookahead(run: Run, games: int = 100, plies: int = 3) -> list[tuple[int, int, int]]:
