@@ -251,6 +251,14 @@ def test_a_disk_that_is_full_or_read_only(command, disk, made, capsys, monkeypat
     assert content_of(disk) == before
 
 
+@pytest.fixture
+def _heard() -> Iterator[None]:
+    """Tests that run in the background inherit an ignored SIGINT, and so would the programs that they start."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 SLOW = "import pathlib, time\n\n\ndef agent(obs, config):\n    pathlib.Path('playing').touch()\n    time.sleep(60)\n"
 SLOW_TO_BUILD = f"import time\n\ntime.sleep(60)\n\n\n{AGENT}"
 
@@ -263,6 +271,7 @@ SLOW_TO_BUILD = f"import time\n\ntime.sleep(60)\n\n\n{AGENT}"
         ("train.py book --table-bits 10 --scores scores --output new.bin --workers 1", "scores"),
     ],
 )
+@pytest.mark.usefixtures("_heard")
 def test_ctrl_c(command, sign, tmp_path):
     """As a terminal sends it, to all processes of the command: it ends at once, in one line, and leaves nothing."""
     (tmp_path / "slow.py").write_text(SLOW)

@@ -117,10 +117,11 @@ def smaller(text: str) -> list[str]:
     for pattern, replacement in LESS_WORK:
         text = re.sub(pattern, replacement, text)
     words = shlex.split(text)[1:]
-    others, given = (name for name in QUICK if name not in words), dict[str, str]()
-    for index, word in enumerate(words):
-        if re.split("[@~]", word)[0] in our_agents() and word not in QUICK:
-            words[index] = given[word] = given.get(word) or next(others)
+    others, given = (name for name in QUICK if name not in words), dict[str, str | None]()
+    for word in words:
+        if re.split("[@~]", word)[0] in our_agents() and word not in QUICK and word not in given:
+            given[word] = next(others, None)  # a tournament of many agents has fewer
+    words = [name for word in words if (name := given.get(word, word)) is not None]
     return [*words, "--positions", "5"] if words[0] == "build_submission.py" else words
 
 
@@ -136,7 +137,7 @@ def test_cheap_commands_run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("builtins.input", lambda prompt="": "quit")
     agents = [block for language, block in blocks(ROOT / "README.md") if "def agent(" in block and "..." not in block]
-    for folder in ("submissions", "runs"):
+    for folder in ("submissions", "runs", "arena"):
         Path(folder).mkdir()
     environment = make("connectx")
     environment.run(["random", "random"])
