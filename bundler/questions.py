@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from connectx.geometry import STANDARD, Geometry, geometry_of
+from connectx.position import Position
 
 QUICK = (0.2, 38.0)  # actTimeout and bank of questions that are about the answer, not the clock
 NODE_BUDGET = 300  # nodes a move when two agents are compared
@@ -86,8 +87,6 @@ def question(
 
 def random_moves(randomness: random.Random, geometry: Geometry, plies: int) -> list[int]:
     """Up to ``plies`` legal random moves from the empty board, fewer if the next would end the game or none is left."""
-    from connectx.position import Position  # here, for it imports numba, 1 s, and --help needs none
-
     position, moves = Position.empty(geometry), list[int]()
     while len(moves) < plies:
         choices = [c for c in position.legal_columns() if c not in position.winning_columns()]
@@ -101,8 +100,6 @@ def random_moves(randomness: random.Random, geometry: Geometry, plies: int) -> l
 @lru_cache(maxsize=1)
 def late_positions() -> tuple[list[int], list[int]]:
     """Two games on 7x6: one that has a single legal column left, with some room in it, and one with a single cell."""
-    from connectx.position import Position
-
     randomness, one_column, one_cell = random.Random(1), list[int](), list[int]()
     while not (one_column and one_cell):
         moves = random_moves(randomness, STANDARD, STANDARD.cells - 1)
