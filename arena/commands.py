@@ -4,6 +4,7 @@ import argparse
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import inf
+from pathlib import Path
 from typing import NamedTuple
 
 from tqdm import tqdm
@@ -63,7 +64,7 @@ def _play(
             known = {index: game for index, game in store.games(number).items() if index < total}
             entries.append(_Entry(pair, number, known))
         slots.check(dict.fromkeys(spec for entry in entries if len(entry.known) < total for spec in entry.pair))
-        with _progress([len(entry.known) for entry in entries], total) as bar:
+        with _progress([len(entry.known) for entry in entries], total, options.store) as bar:
             for entry in entries:
 
                 def on_game(task: Task, game: Game, number: int = entry.number) -> None:
@@ -76,10 +77,11 @@ def _play(
                 )  # fmt: skip
 
 
-def _progress(known: Sequence[int], total: int) -> tqdm:
+def _progress(known: Sequence[int], total: int, store: Path) -> tqdm:
     """A bar over the games that are left of matches of ``total`` games; says how many are known."""
     if any(known):
-        print(f"{sum(known)} of {len(known) * total} games were known")
+        others = "--seed N plays others, --store FILE keeps them elsewhere"
+        print(f"{sum(known)} of {len(known) * total} games were known ({store}): {others}")
     left = len(known) * total - sum(known)
     return tqdm(total=left, unit="game", delay=2, leave=False, disable=no_progress_bar())
 

@@ -19,7 +19,8 @@ from distributed import Client, KilledWorker
 
 from arena.cores import Reserved, bind, reserve_core, usable_cores
 from arena.slots import ExecutorSlots, Setup, leave_slot
-from arena.specs import AgentSpec, fingerprint
+from arena.sources import fingerprint
+from arena.specs import AgentSpec
 
 CONNECT_LIMIT = 10.0  # seconds
 

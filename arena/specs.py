@@ -6,7 +6,6 @@ import os
 import re
 import sys
 from collections.abc import Callable
-from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -135,27 +134,6 @@ def last_callable(path: str) -> Callable:
     if not callables:
         raise ValueError("it defines no function, but should end in def agent(obs, config)")
     return callables[-1]
-
-
-def fingerprint(spec: AgentSpec) -> str:
-    """A hash of what an agent's play follows from, as far as it can be seen.
-
-    Of a file its bytes; of an agent of ours or a sparring partner the sources of agents/ and connectx/ and the
-    weights; of Kaggle's the version of their package; of a callable its compiled code, but not what it refers to.
-    """
-    if spec.kind == "file":
-        return sha256(Path(spec.target).read_bytes()).hexdigest()
-    if spec.kind == "kaggle":
-        return sha256(f"{spec.target} {version_of('kaggle-environments')}".encode()).hexdigest()
-    if spec.kind == "callable":
-        code = getattr(callable_of(spec), "__code__", None)
-        return sha256(code.co_code + repr(code.co_names).encode() if code else spec.target.encode()).hexdigest()
-    digest = sha256(spec.target.encode())
-    for folder in ("agents", "connectx"):
-        for path in sorted((ROOT / folder).rglob("*")):
-            if path.is_file() and path.suffix != ".pyc":
-                digest.update(path.read_bytes())
-    return digest.hexdigest()
 
 
 def version_of(package: str) -> str:

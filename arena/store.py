@@ -1,8 +1,9 @@
 """Results in SQLite: every game with moves, times, seeds and versions, so that a killed run goes on where it was.
 
-A match is known by its key, a hash of all that decides its games: agents with the hashes of their files, configuration,
-bank, referee, openings and seed. The same match asked for again finds its games; more pairs or another SPRT add to
-them. Each game is committed as it ends; its number within the match is unique, so none can count twice.
+A match is known by its key, a hash of all that decides its games: agents with the hashes of all that they are made of
+(see ``arena.sources``), configuration, bank, referee, openings and seed. The same match asked for again finds its
+games; more pairs or another SPRT add to them. Each game is committed as it ends; its number within the match is unique,
+so none can count twice.
 """
 
 import contextlib
@@ -19,7 +20,8 @@ from arena.match import Match
 from arena.openings import Opening, write_opening
 from arena.rules import DEFAULTS, Fault, Game, Rules
 from arena.slots import Setup, Task
-from arena.specs import AgentSpec, fingerprint, version_of
+from arena.sources import fingerprint
+from arena.specs import AgentSpec, version_of
 from arena.tournament import Tournament
 
 SCHEMA_VERSION = 1
@@ -110,14 +112,15 @@ class Store:
         self, first: AgentSpec, second: AgentSpec, setup: Setup, openings: Sequence[Opening], seed: int
     ) -> int:
         """The number of the match, entered if it is new."""
-        agents = [json.dumps([*spec, fingerprint(spec)]) for spec in (first, second)]
+        hashed = [(spec, fingerprint(spec)) for spec in (first, second)]
+        agents = [json.dumps([*spec, content]) for spec, content in hashed]
         rules = [
             json.dumps(setup.rules.config, sort_keys=True),
             setup.rules.bank,
             setup.referee,
             json.dumps(setup.fresh),
         ]
-        decisive = [[spec.kind, spec.target, fingerprint(spec)] for spec in (first, second)]
+        decisive = [[spec.kind, spec.target, content] for spec, content in hashed]
         key = sha256(json.dumps([decisive, rules, seed, list(map(write_opening, openings))]).encode()).hexdigest()
         self.connection.execute(
             "INSERT OR IGNORE INTO matches VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",

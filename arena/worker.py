@@ -231,7 +231,9 @@ def serve_descriptor(descriptor: int, spec: list[str], parent: int) -> None:
 # The referee's side
 
 _BOOT = """
-import json, sys
+import sys
+sys.path[:] = [folder for folder in sys.path if folder]  # a json.py in the current folder is not ours
+import json
 settings = json.loads(sys.argv.pop())
 sys.path[:] = settings["path"]
 from arena.worker import serve_descriptor

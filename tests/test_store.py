@@ -14,8 +14,9 @@ from arena.cores import usable_cores
 from arena.match import play_match
 from arena.rules import Fault, Game, Rules
 from arena.slots import Setup, Task
+from arena.sources import fingerprint
 from arena.specs import resolve
-from arena.store import SCHEMA_VERSION, Store, fingerprint
+from arena.store import SCHEMA_VERSION, Store
 
 ROOT = Path(__file__).resolve().parent.parent
 FAST = Setup(Rules(), "fast")
@@ -75,16 +76,6 @@ def test_what_decides_the_games_decides_the_match(tmp_path):
         assert len(set(ids)) == len(asked) and ids == [store.match_id(*match) for match in asked]
         path.write_text("def agent(obs, config):\n    return 1\n")
         assert store.match_id(*asked[-1]) not in ids
-
-
-def test_fingerprints_of_callables():
-    def zero(obs, config):
-        return 0
-
-    def legal(obs, config):
-        return min(c for c in range(7) if not obs.board[c])
-
-    assert fingerprint(resolve(zero)) == fingerprint(resolve(zero)) != fingerprint(resolve(legal))
 
 
 def test_other_files_are_refused(tmp_path):

@@ -1,0 +1,158 @@
+"""What an agent is made of: its source, the modules that it imports, the data that they read; and a hash of it all."""
+
+import ast
+import os
+import sys
+import sysconfig
+from collections.abc import Iterable, Iterator
+from functools import cache, lru_cache
+from hashlib import sha256
+from importlib.machinery import all_suffixes
+from pathlib import Path
+from types import CodeType
+from typing import NamedTuple
+
+from arena.specs import PARTNER, ROOT, AgentSpec, callable_of, resolve, version_of
+
+LONGEST_NAME = 255  # characters of a string that may name a file
+LIVE_FOLDERS = ("/proc/", "/sys/", "/dev/")  # what stands there changes by itself
+
+
+class _Mentions(NamedTuple):
+    """What a source speaks of."""
+
+    modules: tuple[tuple[int, str], ...]  # leading dots, dotted name; "from a import b" may mean a module a.b too
+    names: tuple[str, ...]  # strings that may be names of files or folders
+
+
+@lru_cache(maxsize=512)
+def _mentions(source: bytes) -> _Mentions:
+    """Imports, inside functions too, and strings. Nothing of what is no Python source."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return _Mentions((), ())
+    modules: dict[tuple[int, str], None] = {}
+    names: dict[str, None] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            modules |= {(0, alias.name): None for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            modules |= {(node.level, f"{base}.{alias.name}".strip(".")): None for alias in node.names}
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and 0 < len(node.value) <= LONGEST_NAME:
+            names[node.value] = None
+    return _Mentions(tuple(modules), tuple(names))
+
+
+@cache
+def _installed_folders() -> tuple[str, ...]:
+    """Where Python's own modules and installed packages lie."""
+    paths = sysconfig.get_paths()
+    return tuple(os.path.join(paths[name], "") for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+
+
+def is_installed(path: str) -> bool:
+    """Whether a file belongs to Python or to an installed package."""
+    return path.startswith(_installed_folders()) or f"{os.sep}site-packages{os.sep}" in path
+
+
+def _import_folders(path: str) -> list[str]:
+    """Where a module that this source imports may lie: beside it, and on the path, installed packages left out."""
+    beside = top = os.path.dirname(path)
+    while os.path.isfile(os.path.join(top, "__init__.py")):
+        top = os.path.dirname(top)
+    on_path = [os.path.abspath(folder) for folder in sys.path if os.path.isdir(folder or ".")]
+    folders = [beside, top, str(ROOT), *(folder for folder in on_path if not is_installed(os.path.join(folder, "")))]
+    return list(dict.fromkeys(folders))
+
+
+def _module_files(folders: Iterable[str], dotted: str) -> Iterator[str]:
+    """The files that importing ``dotted`` runs: its packages' and its own; none of what is installed."""
+    for folder in folders:
+        base = folder
+        for part in dotted.split("."):
+            base = os.path.join(base, part)
+            files = [base + suffix for suffix in all_suffixes()] + [os.path.join(base, "__init__.py")]
+            yield from (file for file in files if os.path.isfile(file) and not is_installed(file))
+            if not os.path.isdir(base):
+                break
+
+
+def _data_files(path: str, names: Iterable[str]) -> Iterator[str]:
+    """The files that a source's strings name: beside it, in folders beside it that it names too, or anywhere."""
+    beside = os.path.dirname(path)
+    below = [os.path.join(beside, name) for name in names if name.strip("./") and not os.path.isabs(name)]
+    for folder in (beside, *filter(os.path.isdir, below)):
+        files = (os.path.join(folder, name) for name in names)
+        yield from (file for file in files if os.path.isfile(file) and not file.startswith(LIVE_FOLDERS))
+
+
+def files_of(agent: Path) -> list[Path]:
+    """The files that an agent's play follows from, as far as its sources name them; the agent's own comes first.
+
+    They are the modules that it imports, and that these import, but for installed packages, and the data files whose
+    names stand in these sources as strings. A name that is put together while the agent runs is not seen.
+    """
+    first = os.path.abspath(agent)
+    found: dict[str, None] = {}
+    pending = [first]
+    while pending:
+        path = os.path.normpath(pending.pop())
+        if path not in found:
+            found[path] = None
+            if path == first or path.endswith(".py"):
+                pending += _neighbours(path)
+    return [Path(path) for path in found]
+
+
+def _neighbours(path: str) -> Iterator[str]:
+    """The files that one source makes use of."""
+    mentions, folders = _mentions(Path(path).read_bytes()), _import_folders(path)
+    for level, dotted in mentions.modules:
+        if level:
+            yield from _module_files([os.path.normpath(os.path.join(path, *[".."] * level))], dotted)
+        elif dotted.partition(".")[0] not in sys.stdlib_module_names:  # these come before all on the path
+            yield from _module_files(folders, dotted)
+    yield from _data_files(path, mentions.names)
+
+
+def fingerprint(spec: AgentSpec) -> str:
+    """A hash of what an agent's play follows from, as far as it can be seen.
+
+    Of a file and of an agent of ours all files of ``files_of``; of a sparring partner those of its agent, and how it is
+    made of it; of Kaggle's the version of their package; of a callable its compiled code, but not what it refers to.
+
+    Raises:
+        OSError: a file cannot be read.
+    """
+    digest = sha256()
+    if spec.kind == "kaggle":
+        digest.update(f"{spec.target} {version_of('kaggle-environments')}".encode())
+    elif spec.kind == "callable":
+        code = getattr(callable_of(spec), "__code__", None)
+        digest.update(_code_text(code).encode() if code else spec.target.encode())
+    elif spec.kind == "partner" and (parts := PARTNER.fullmatch(spec.target)):
+        digest.update(f"{spec.target} {fingerprint(resolve(parts['base']))}".encode())
+        digest.update(Path(__file__).with_name("partners.py").read_bytes())
+    else:
+        path = Path(spec.target) if spec.kind == "file" else ROOT.joinpath(*spec.target.split(".")).with_suffix(".py")
+        _add_files(digest, path)
+    return digest.hexdigest()
+
+
+def _add_files(digest, agent: Path) -> None:
+    """Adds an agent's files by name and content; the names are the same in every checkout of this project."""
+    files = files_of(agent)
+    named = sorted((os.path.relpath(path, ROOT if path.is_relative_to(ROOT) else agent.parent), path) for path in files)
+    digest.update(files[0].name.encode())
+    for name, path in named:
+        content = path.read_bytes()
+        digest.update(f"\n{name} {len(content)}\n".encode())
+        digest.update(content)
+
+
+def _code_text(code: CodeType) -> str:
+    """A function's instructions, names and constants, those of the functions within it too."""
+    constants = [_code_text(item) if isinstance(item, CodeType) else repr(item) for item in code.co_consts]
+    return f"{code.co_code.hex()} {code.co_names} {constants}"
