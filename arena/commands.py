@@ -7,8 +7,6 @@ from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
-from tqdm import tqdm
-
 from arena.catalogue import list_agents
 from arena.cores import check_concurrency
 from arena.course import play_rounds, rounds_lines
@@ -16,7 +14,7 @@ from arena.match import Match, play_match
 from arena.openings import openings_for
 from arena.options import FRESH
 from arena.person import play
-from arena.report import check_folder, console_for_tables, match_lines, match_table, no_progress_bar
+from arena.report import check_folder, console_for_tables, match_lines, match_table, progress
 from arena.review import analyse, report, show_ladder
 from arena.rules import Game, Rules
 from arena.slots import Setup, Task, open_slots
@@ -77,13 +75,13 @@ def _play(
                 )  # fmt: skip
 
 
-def _progress(known: Sequence[int], total: int, store: Path) -> tqdm:
+def _progress(known: Sequence[int], total: int, store: Path):
     """A bar over the games that are left of matches of ``total`` games; says how many are known."""
     if any(known):
         others = "--seed N plays others, --store FILE keeps them elsewhere"
         print(f"{sum(known)} of {len(known) * total} games were known ({store}): {others}")
     left = len(known) * total - sum(known)
-    return tqdm(total=left, unit="game", delay=2, leave=False, disable=no_progress_bar())
+    return progress(left, "game")
 
 
 def _sprt(elos: Sequence[float] | None) -> Sprt | None:

@@ -4,10 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tqdm import tqdm
-
 from arena.match import derived_seed
-from arena.report import no_progress_bar
+from arena.report import fault_words, progress
 from arena.rules import Fault, Game
 from arena.slots import Setup, Task, open_slots
 from arena.specs import AgentSpec
@@ -45,8 +43,10 @@ def play_rounds(specs: tuple[AgentSpec, AgentSpec], n_rounds: int, setup: Setup,
     with open_slots(setup, workers) as slots:
         slots.check(dict.fromkeys(specs))
         played = slots.play(_tasks(specs, n_rounds, seed))
-        for task, game in tqdm(played, total=n_rounds, unit="game", delay=2, leave=False, disable=no_progress_bar()):
-            games[task.number] = game
+        with progress(n_rounds, "game") as bar:
+            for task, game in played:
+                games[task.number] = game
+                bar.update()
     return _count([game for game in games if game], n_rounds // 2, seed)
 
 
@@ -88,6 +88,6 @@ def rounds_lines(rounds: Rounds) -> list[str]:
     for agent, faults in enumerate(rounds.faults, 1):
         for kind, count in Counter(fault.kind for fault in faults).most_common():
             example = next(fault for fault in faults if fault.kind == kind)
-            reason = example.detail.strip().splitlines()[-1]
-            lines.append(f"Agent {agent}, {kind}: {count} (first on ply {example.ply}: {reason:.120})")
+            game = next(game for game in rounds.games if any(fault is example for fault in game.faults))
+            lines.append(f"Agent {agent}, {kind}: {count} ({fault_words(game, example)})")
     return lines

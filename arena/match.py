@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from arena.openings import Opening
-from arena.rules import Game
+from arena.rules import Fault, Game
 from arena.slots import Setup, Slots, Task, open_slots
 from arena.specs import AgentSpec
 from arena.stats import Sprt, pentanomial
@@ -34,7 +34,8 @@ class Side(NamedTuple):
     tally: Tally
     faults: Counter  # by kind; those that did not end the game included
     forfeits: int  # games lost by a fault
-    move_seconds: tuple[float, ...]  # of every call
+    move_seconds: tuple[float, ...]  # of every call, loads left out
+    load_seconds: tuple[float, ...]  # of the load in every game where it is recorded
     bank_used: float  # seconds, in the game that used most
 
 
@@ -59,7 +60,7 @@ class Match:
 
     def side(self, agent: int, seat: int | None = None) -> Side:
         """Agent 0 or 1 in seat 0 (moves first) or 1, or in both."""
-        scores, faults, seconds, forfeits, bank = [], Counter[str](), [], 0, 0.0
+        scores, faults, seconds, loads, forfeits, bank = [], Counter[str](), [], [], 0, 0.0
         for number, game in sorted(self.games.items()):
             taken = agent ^ (number % 2)
             if seat is not None and taken != seat:
@@ -68,10 +69,21 @@ class Match:
             own = [fault for fault in game.faults if fault.seat == taken]
             faults.update(fault.kind for fault in own)
             forfeits += sum(fault.fatal for fault in own)
-            seconds += [s for index, s in enumerate(game.seconds) if (game.opening + index) % 2 == taken]
+            calls = range((game.opening + taken) % 2, len(game.seconds), 2)
+            seconds += [game.move_seconds(index) for index in calls]
+            loads += [game.loads[taken]] if game.loads else []
             bank = max(bank, self.bank - game.banks[taken])
         tally = Tally(scores.count(1), scores.count(0.5), scores.count(0))
-        return Side(tally, faults, forfeits, tuple(seconds), bank)
+        return Side(tally, faults, forfeits, tuple(seconds), tuple(loads), bank)
+
+    def first_faults(self, agent: int) -> dict[str, tuple[Game, Fault]]:
+        """The first fault of each kind that agent 0 or 1 made, and the game in which it made it."""
+        found: dict[str, tuple[Game, Fault]] = {}
+        for number, game in sorted(self.games.items()):
+            for fault in game.faults:
+                if fault.seat == agent ^ (number % 2):
+                    found.setdefault(fault.kind, (game, fault))
+        return found
 
 
 def pair_tasks(

@@ -81,7 +81,13 @@ class _Record:
             tuple(banks),
             tuple(self.faults),
             ending,
+            self._loads(),
         )
+
+    def _loads(self) -> tuple[float, float]:
+        """Seconds that the load of either seat's agent took in this game, or is charged with: its first call's."""
+        loads = {(len(self.opening) + index) % 2: reply.load for index, reply in enumerate(self.replies[:2])}
+        return loads.get(0, 0.0), loads.get(1, 0.0)
 
 
 def _begin(workers: Sequence[Seat], rules: Rules, seeds: Sequence[int]) -> None:

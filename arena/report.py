@@ -3,17 +3,23 @@
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
+from tqdm import tqdm
 
 from arena.analysis import JudgedMove, accuracy
 from arena.match import Match, Side
+from arena.rules import Fault, Game
 from arena.stats import Estimate, Sprt, estimate, verdict
 from arena.tournament import Standing, Tournament
 
 SEATS = ("moving first", "moving second")
+SHORT_LOAD = 0.05  # seconds of a load that are not worth a word
+LINE_EVERY = 30.0  # seconds between lines of progress in a log
+MANY_FORFEITS = 0.1  # of the games: more say little of strength
 
 
 def console_for_tables() -> Console:
@@ -21,9 +27,23 @@ def console_for_tables() -> Console:
     return Console(width=None if sys.stdout.isatty() else 140)
 
 
-def no_progress_bar() -> bool:
-    """Whether to leave out the progress bar: nobody watches a standard error that is neither terminal nor notebook."""
-    return not (sys.stderr.isatty() or "ipykernel" in sys.modules)
+class _Lines:
+    """Standard error that is no terminal, as a file for tqdm: each state of the bar is a line of its own."""
+
+    def write(self, text: str) -> None:
+        if line := text.strip():
+            print(line, file=sys.stderr)
+
+    def flush(self) -> None:
+        sys.stderr.flush()
+
+
+def progress(total: int, unit: str, delay: float = 2.0) -> tqdm:
+    """A bar on standard error, from ``delay`` seconds on, 0 at once; a line every ``LINE_EVERY`` seconds in a log."""
+    bar = partial(tqdm, total=total, unit=unit, leave=False)
+    if sys.stderr.isatty() or "ipykernel" in sys.modules:
+        return bar(delay=delay)
+    return bar(delay=LINE_EVERY if delay else 0, mininterval=LINE_EVERY, miniters=1, file=_Lines(), ncols=80)
 
 
 def check_folder(path: Path | None) -> None:
@@ -60,11 +80,11 @@ def kinds(faults: Counter) -> str:
 
 
 def match_table(match: Match) -> Table:
-    """Both agents, together and by seat: results, faults by kind, times and bank."""
+    """Both agents, together and by seat: results, faults by kind, longest load, times of moves without it, bank."""
     table = Table(title=f"{match.first.label} v {match.second.label}: {len(match.games)} games")
     table.add_column("agent")
     table.add_column("seat")
-    for name in ("won", "drawn", "lost", "forfeits", "mean s", "worst s", "bank s"):
+    for name in ("won", "drawn", "lost", "forfeits", "load s", "mean s", "worst s", "bank s"):
         table.add_column(name, justify="right")
     table.add_column("faults")
     for agent, spec in enumerate((match.first, match.second)):
@@ -76,17 +96,27 @@ def match_table(match: Match) -> Table:
 
 def _side_cells(side: Side) -> list[str]:
     seconds = side.move_seconds or (0.0,)
+    load = f"{max(side.load_seconds):.3f}" if side.load_seconds else "-"
     times = [sum(seconds) / len(seconds), max(seconds), side.bank_used]
-    return [*map(str, side.tally), str(side.forfeits), *(f"{time:.3f}" for time in times), kinds(side.faults)]
+    return [*map(str, side.tally), str(side.forfeits), load, *(f"{time:.3f}" for time in times), kinds(side.faults)]
+
+
+def fault_words(game: Game, fault: Fault) -> str:
+    """ "first on ply 6: 36.1 s load + 5.2 s": where a fault was, and its reason; of a timeout, what took the time."""
+    reason = fault.detail.strip().splitlines()[-1:] or [fault.kind]
+    load = game.loads[fault.seat] if game.loads else 0.0
+    if fault.kind == "timeout" and load >= SHORT_LOAD:
+        reason = [f"{load:.1f} s load + {game.move_seconds(fault.ply - game.opening):.1f} s"]
+    return f"first on ply {fault.ply}: {reason[0]:.160}"
 
 
 def match_lines(match: Match, sprt: Sprt | None = None, within: float = 20.0) -> list[str]:
     """What the pairs prove: Elo with interval, likelihood of superiority, SPRT, and plain words."""
-    counts = match.counts
+    counts, lines = match.counts, _fault_lines(match)
     if not sum(counts):
-        return ["no complete pair of games: nothing can be said"]
+        return [*lines, "no complete pair of games: nothing can be said"]
     result = estimate(counts)
-    lines = [
+    lines += [
         f"Elo {interval(result)} (95%), likelihood of superiority {result.superiority:.1%}, "
         f"pairs by points 0 to 2 in halves: {counts}"
     ]
@@ -102,7 +132,24 @@ def match_lines(match: Match, sprt: Sprt | None = None, within: float = 20.0) ->
     names = [match.first.label, match.second.label]
     if names[0] == names[1]:
         names = [f"{names[0]} (first named)", f"{names[1]} (second named)"]
-    return [*lines, verdict(counts, names[0], names[1], within)]
+    return [*lines, verdict(counts, names[0], names[1], within), *_forfeits_line(match)]
+
+
+def _fault_lines(match: Match) -> list[str]:
+    """ "my_agent.py, 3 timeout (first on ply 6: ...)", a line for each kind of fault of either agent."""
+    lines = []
+    for agent, spec in enumerate((match.first, match.second)):
+        counts = match.side(agent).faults
+        for kind, (game, fault) in match.first_faults(agent).items():
+            lines.append(f"{spec.label}, {counts[kind]} {kind} ({fault_words(game, fault)})")
+    return lines
+
+
+def _forfeits_line(match: Match) -> list[str]:
+    forfeits, games = sum(match.side(agent).forfeits for agent in (0, 1)), len(match.games)
+    if forfeits <= MANY_FORFEITS * games:
+        return []
+    return [f"{forfeits} of {games} games were forfeits: this measures faults more than strength"]
 
 
 LADDER_TITLES = ("", "agent", "Elo", "95% interval", "games", "points", "as first", "as second", "forfeits", "worst s")

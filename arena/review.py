@@ -1,22 +1,47 @@
 """The commands of evaluate.py that look at games already played."""
 
 import argparse
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from rich.console import Console
 
-from arena.analysis import GameRecord, JudgedMove, judge, losing_move, parse_game, read_replay, solver_scores
+from arena.analysis import GameRecord, JudgedMove, Scores, judge, losing_move, parse_game, read_replay, solver_scores
 from arena.ladder import write_ladder
 from arena.openings import write_opening
 from arena.page import game_entry, group_html, page
-from arena.report import accuracy_table, check_folder, console_for_tables, cross_table, ladder_table, write_whole
+from arena.report import (
+    accuracy_table,
+    check_folder,
+    console_for_tables,
+    cross_table,
+    ladder_table,
+    progress,
+    write_whole,
+)
 from arena.rules import Rules
 from arena.store import Group, Store, group_records, groups
 from arena.tournament import Standing, Tournament
+from connectx.position import Position
+
+LONG_BEFORE = 8  # plies: one position of fewer stones can take the solver longer than anyone waits without a word
 
 
-def show_ladder(tournament: Tournament, anchor: str, console: Console, stem: Path | None) -> list[Standing]:
-    """Prints the ladder and the crosstable; writes the ladder to files too if ``stem`` is given."""
+def show_ladder(
+    tournament: Tournament, anchor: str, console: Console, stem: Path | None, edited: Collection[str] = ()
+) -> list[Standing]:
+    """Prints the ladder and the crosstable; writes the ladder to files too if ``stem`` is given.
+
+    Agents that no games connect with the anchor have no place on it, and are named. ``edited``: those that are one of
+    several versions of an agent.
+    """
+    parts = tournament.components()
+    part = next((names for names in parts if anchor in names), set[str]())
+    if part and (left_out := sorted(set[str]().union(*parts) - part)):
+        why = "; edited versions of a file count as different agents" if set(edited) & {*left_out, anchor} else ""
+        line = f"left out, as no games connect them with {anchor}: {', '.join(left_out)}{why}"
+        console.print(line, highlight=False, soft_wrap=True)
+        tournament = tournament.among(part)
     try:
         ladder = tournament.ladder(anchor)
     except ValueError as problem:
@@ -41,16 +66,21 @@ def report(options: argparse.Namespace) -> None:
         titles = "; ".join(group.title for group in found)
         raise ValueError(f"--ladder takes a store of one kind of games, but {options.store} holds {titles}")
     for group in found:
-        names = sorted({name for pair in group.tournament.names for name in pair})
-        anchor = options.anchor or ("random" if "random" in names else names[0])
+        anchor = options.anchor or _anchor_of(group.tournament)
         console.print(f"\n{group.title}", highlight=False)
-        ladder = show_ladder(group.tournament, anchor, console, options.ladder)
+        ladder = show_ladder(group.tournament, anchor, console, options.ladder, group.edited)
         if options.html:
             judged, games = _judged_games(group, options)
             entries += games
             sections += group_html(group.title, group.tournament, ladder, judged)
     if options.html:
         write_whole(options.html, page(sections, entries).encode())
+
+
+def _anchor_of(tournament: Tournament) -> str:
+    """random, or else the first in the alphabet, of the largest group of agents that games connect."""
+    parts = tournament.components() or [{name for pair in tournament.names for name in pair}]
+    return "random" if "random" in parts[0] else min(parts[0])
 
 
 def _judged_games(group: Group, options: argparse.Namespace) -> tuple[dict[str, list[JudgedMove]], list[dict]]:
@@ -70,15 +100,38 @@ def _judged_games(group: Group, options: argparse.Namespace) -> tuple[dict[str, 
 def analyse(options: argparse.Namespace) -> None:
     console = console_for_tables()
     by_agent: dict[str, list[JudgedMove]] = {}
-    for record in _records(options):
-        judged = judge(record, solver_scores(record.geometry), options.from_ply)
-        for move in judged:
-            by_agent.setdefault(record.names[move.seat], []).append(move)
-        mistake = losing_move(judged)
-        moves = write_opening(record.moves)
-        words = mistake.words() if mistake else f"no move from ply {options.from_ply} on changed the result"
-        console.print(f"{record.names[0]} v {record.names[1]}, {moves}: {words}", highlight=False, soft_wrap=True)
-    console.print(accuracy_table(by_agent))
+    records = _records(options)
+    total = sum(max(0, len(record.moves) - max(options.from_ply, record.opening)) for record in records)
+    with progress(total, "move", delay=0 if total and options.from_ply < LONG_BEFORE else 2) as bar:
+        for record in records:
+            judged = judge(record, _counted(solver_scores(record.geometry), bar.update), options.from_ply)
+            for move in judged:
+                by_agent.setdefault(record.names[move.seat], []).append(move)
+            line = f"{record.names[0]} v {record.names[1]}, {write_opening(record.moves)}: "
+            bar.clear()
+            console.print(line + _in_words(record, judged, options.from_ply), highlight=False, soft_wrap=True)
+    if by_agent:
+        console.print(accuracy_table(by_agent))
+
+
+def _counted(scores: Scores, update: Callable[[], object]) -> Scores:
+    def counted(position: Position) -> list[int | None]:
+        found = scores(position)
+        update()
+        return found
+
+    return counted
+
+
+def _in_words(record: GameRecord, judged: Sequence[JudgedMove], from_ply: int) -> str:
+    """What the judged moves of a game show."""
+    if mistake := losing_move(judged):
+        return mistake.words()
+    if len(record.moves) <= from_ply:
+        return (
+            f"the game has {len(record.moves)} plies, judged from ply {from_ply} on: --from-ply N judges earlier ones"
+        )
+    return f"no move from ply {from_ply} on changed the result"
 
 
 def _records(options: argparse.Namespace) -> list[GameRecord]:

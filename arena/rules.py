@@ -91,6 +91,7 @@ class Game:
     banks: tuple[float, float]  # seconds left
     faults: tuple[Fault, ...]
     ending: str  # "line", "full board", "step limit", "run limit" or the kind of the fault
+    loads: tuple[float, float] | None = None  # those of the seconds that the agents' loads took; None: not recorded
 
     @property
     def score(self) -> float:
@@ -99,6 +100,11 @@ class Game:
         if first is None or second is None:
             return 0.5 if first is second else float(second is None)
         return (first - second + 2) / 4
+
+    def move_seconds(self, index: int) -> float:
+        """Seconds of a call, the load left out that the first call of each agent pays for, where it is recorded."""
+        load = self.loads[(self.opening + index) % 2] if self.loads and index < 2 else 0.0
+        return self.seconds[index] - load
 
     @property
     def forfeit(self) -> Fault | None:

@@ -6,6 +6,7 @@ agent is not playing is stopped, lest it think on another's core.
 
 import multiprocessing
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
@@ -47,6 +48,13 @@ class CannotLoad(ValueError):
     """An agent's code does not even load."""
 
 
+class Finding(NamedTuple):
+    """What a load for trial showed, each in one line, or empty."""
+
+    problem: str = ""  # why the agent cannot be loaded
+    warning: str = ""
+
+
 class Slot:
     """Plays tasks one after the other, and keeps the processes of the agents that it meets."""
 
@@ -69,13 +77,14 @@ class Slot:
         players = self.seats_for([(first, 0), (second, int(first == second))])  # against itself, it is two processes
         return REFEREES[self.setup.referee](players, self.setup.rules, task.opening, task.seeds)
 
-    def problem_of(self, spec: AgentSpec) -> str | None:
-        """Loads an agent; what is wrong with it if it cannot be loaded, in one line."""
-        failed = self.seats_for([(spec, 0)])[0].load()
+    def try_load(self, spec: AgentSpec) -> Finding:
+        """Loads an agent for trial."""
+        seat = self.seats_for([(spec, 0)])[0]
+        failed = seat.load()
         if failed is None:
-            return None
+            return Finding(warning=seat.warning)
         lines = [line for line in failed.detail.splitlines() if line.strip()]
-        return f"{spec.label} cannot be loaded: {lines[-1].strip() if lines else failed.fault}"
+        return Finding(f"{spec.label} cannot be loaded: {lines[-1].strip() if lines else failed.fault}")
 
     def seats_for(self, keys: Sequence[tuple[AgentSpec, int]]) -> list[Seat]:
         """Those who play now; the others' processes stop, and the longest unused ones end."""
@@ -130,8 +139,8 @@ def play_in_slot(setup: Setup, tasks: Sequence[Task]) -> tuple[list[Game], float
     return [slot.play(task) for task in tasks], time.perf_counter() - start
 
 
-def problem_in_slot(setup: Setup, spec: AgentSpec) -> str | None:
-    return slot_for(setup).problem_of(spec)
+def try_load_in_slot(setup: Setup, spec: AgentSpec) -> Finding:
+    return slot_for(setup).try_load(spec)
 
 
 # The run's side
@@ -148,7 +157,11 @@ class Slots(Protocol):
         """
 
     def check(self, specs: Iterable[AgentSpec]) -> None:
-        """Loads each agent once. Raises CannotLoad, in one line, if some cannot be loaded."""
+        """Loads each agent once; prints what there is to be warned of.
+
+        Raises:
+            CannotLoad: some cannot be loaded; in one line.
+        """
 
 
 class OwnSlot:
@@ -162,7 +175,7 @@ class OwnSlot:
             yield task, self.slot.play(task)
 
     def check(self, specs: Iterable[AgentSpec]) -> None:
-        _raise_problems(map(self.slot.problem_of, specs))
+        _report(map(self.slot.try_load, specs))
 
 
 class ExecutorSlots:
@@ -198,10 +211,10 @@ class ExecutorSlots:
 
     def check(self, specs: Iterable[AgentSpec]) -> None:
         self.is_idle = False
-        futures = [self.submit(problem_in_slot, spec, {spec}) for spec in specs]
-        problems = [self.result(future) for future in futures]
+        futures = [self.submit(try_load_in_slot, spec, {spec}) for spec in specs]
+        findings = [self.result(future) for future in futures]
         self.is_idle = True
-        _raise_problems(problems)
+        _report(findings)
 
     def submit(self, function: Callable, argument: Any, specs: set[AgentSpec]) -> Future:
         """Has a slot call ``function(setup, argument)``, which is about these agents."""
@@ -217,10 +230,14 @@ class ExecutorSlots:
         self.batch = max(1, min(fitting, 2 * self.batch, LARGEST_BATCH))
 
 
-def _raise_problems(problems: Iterable[str | None]) -> None:
-    found = [problem for problem in problems if problem]
-    if found:
-        raise CannotLoad("; ".join(found))
+def _report(findings: Iterable[Finding]) -> None:
+    """Raises CannotLoad for all that cannot be loaded; else prints the warnings to standard error."""
+    found = list(findings)
+    if problems := [finding.problem for finding in found if finding.problem]:
+        raise CannotLoad("; ".join(problems))
+    for finding in found:
+        if finding.warning:
+            print(finding.warning, file=sys.stderr)
 
 
 @contextmanager

@@ -112,11 +112,14 @@ def load(spec: AgentSpec) -> Callable:
         return kaggle_agents()[spec.target]
     if spec.kind == "partner":
         return importlib.import_module("arena.partners").partner(spec.target)  # it imports this module
-    return last_callable(spec.target)
+    return last_callable(spec.target)[0]
 
 
-def last_callable(path: str) -> Callable:
+def last_callable(path: str) -> tuple[Callable, str]:
     """Loads a file as Kaggle does: its text is exec'd under no module name, the callable bound last is the agent.
+
+    Returns:
+        That callable, and a line that warns of it if the file has an ``agent`` and this is another; else "".
 
     Raises:
         ValueError: the file is not text, or binds no callable.
@@ -130,10 +133,19 @@ def last_callable(path: str) -> Callable:
     sys.path.append(os.path.dirname(path))
     exec(code, names)
     sys.path.pop()
-    callables = [value for value in names.values() if callable(value)]
+    callables = {name: value for name, value in names.items() if callable(value)}
     if not callables:
         raise ValueError("it defines no function, but should end in def agent(obs, config)")
-    return callables[-1]
+    name, taken = callables.popitem()
+    is_other = taken is not callables.get("agent", taken)
+    return taken, _warning(path, name, taken) if is_other else ""
+
+
+def _warning(path: str, name: str, taken: Callable) -> str:
+    code = getattr(taken, "__code__", None)
+    line = f" (line {code.co_firstlineno})" if code is not None and code.co_filename == path else ""
+    advice = "move agent to the end of the file, or let build_submission.py build it"
+    return f"{os.path.basename(path)}: Kaggle takes {name}{line}, not agent: {advice}"
 
 
 def version_of(package: str) -> str:

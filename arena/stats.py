@@ -209,7 +209,7 @@ def ratings(
     names = sorted({name for pairing in pairings for name in pairing})
     if anchor not in names:
         raise ValueError(f"the anchor {anchor!r} has played no games")
-    cut_off = set(names) - _connected(pairings, anchor)
+    cut_off = set(names) - connected(pairings, anchor)
     if cut_off:
         raise ValueError(f"no games connect {', '.join(sorted(cut_off))} with the anchor {anchor!r}")
     free = [name for name in names if name != anchor]
@@ -229,7 +229,8 @@ def _games(pairings: Mapping[tuple[str, str], Sequence[int]], name: str) -> int:
     return 2 * pairs
 
 
-def _connected(pairings: Mapping[tuple[str, str], Sequence[int]], start: str) -> set[str]:
+def connected(pairings: Mapping[tuple[str, str], Sequence[int]], start: str) -> set[str]:
+    """The agents that a chain of pairings with games connects with ``start``, itself included."""
     found, frontier = {start}, [start]
     while frontier:
         name = frontier.pop()

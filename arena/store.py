@@ -24,7 +24,7 @@ from arena.sources import fingerprint
 from arena.specs import AgentSpec, version_of
 from arena.tournament import Tournament
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 SIZES = ("rows", "columns", "inarow")
 SCHEMA = """
 CREATE TABLE matches (
@@ -39,6 +39,7 @@ CREATE TABLE games (
     moves TEXT NOT NULL, opening INTEGER NOT NULL, seeds TEXT NOT NULL,
     rewards TEXT NOT NULL, statuses TEXT NOT NULL, ending TEXT NOT NULL, faults TEXT NOT NULL,
     seconds TEXT NOT NULL, banks TEXT NOT NULL, finished TEXT NOT NULL,
+    loads TEXT NOT NULL DEFAULT 'null',  -- since version 2
     PRIMARY KEY (match, number)
 ) WITHOUT ROWID;
 """
@@ -95,8 +96,11 @@ class Store:
             for statement in SCHEMA.split(";"):
                 self.connection.execute(statement)
             self.connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        elif found == 1:
+            self.connection.execute("ALTER TABLE games ADD COLUMN loads TEXT NOT NULL DEFAULT 'null'")
+            self.connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         self.connection.execute("COMMIT")
-        if tables and found != SCHEMA_VERSION:
+        if tables and found not in (1, SCHEMA_VERSION):
             raise ValueError(f"it is of version {found}, not {SCHEMA_VERSION}")
 
     def __enter__(self) -> "Store":
@@ -137,10 +141,10 @@ class Store:
         """Stores a game at once. A game that is there stays as it is: another process may play the same match."""
         lists = [game.rewards, game.statuses, game.ending, game.faults, [round(s, 6) for s in game.seconds], game.banks]
         self.connection.execute(
-            "INSERT OR IGNORE INTO games VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR IGNORE INTO games VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [match, task.number, write_opening(game.moves), game.opening, json.dumps(task.seeds)]
             + [json.dumps(value) for value in lists]
-            + [_now()],
+            + [_now(), json.dumps(game.loads and [round(s, 6) for s in game.loads])],
         )
 
     def matches(self) -> Iterator[StoredMatch]:
@@ -161,6 +165,7 @@ class Group(NamedTuple):
     title: str
     config: dict[str, Any]
     tournament: Tournament
+    edited: set[str]  # names of agents of which there are several versions
 
 
 def groups(store: Store) -> list[Group]:
@@ -174,13 +179,15 @@ def groups(store: Store) -> list[Group]:
     def name(spec: AgentSpec, digest: str) -> str:
         return spec.label if len(content[spec.label]) == 1 else f"{spec.label} {digest[:6]}"
 
+    edited = {f"{label} {digest[:6]}" for label, digests in content.items() if len(digests) > 1 for digest in digests}
+
     found: dict[str, Group] = {}
     for item in stored:
         config, match = item.config, item.match
         changed = {key: value for key, value in config.items() if DEFAULTS.get(key) != value}
         size = f"{config['rows']}x{config['columns']}, {config['inarow']} in a row, bank {match.bank:g} s"
         title = size + "".join(f", {key}={value}" for key, value in changed.items() if key not in SIZES)
-        group = found.setdefault(title, Group(title, config, Tournament([], [])))
+        group = found.setdefault(title, Group(title, config, Tournament([], []), edited))
         group.tournament.matches.append(match)
         group.tournament.names.append((name(match.first, item.hashes[0]), name(match.second, item.hashes[1])))
     return list(found.values())
@@ -201,7 +208,7 @@ def _now() -> str:
 
 
 def _game(row: Sequence[Any]) -> Game:
-    _, _, moves, opening, _, rewards, statuses, ending, faults, seconds, banks, _ = row
+    _, _, moves, opening, _, rewards, statuses, ending, faults, seconds, banks, _, loads = row
     return Game(
         tuple(int(column) for column in (moves.split(",") if "," in moves else moves)),
         opening,
@@ -211,4 +218,5 @@ def _game(row: Sequence[Any]) -> Game:
         tuple(json.loads(banks)),
         tuple(Fault(*fault) for fault in json.loads(faults)),
         json.loads(ending),
+        tuple(json.loads(loads)) if loads != "null" else None,
     )

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from arena.match import Match
 from arena.specs import AgentSpec, UnknownAgent, resolve
-from arena.stats import Rating, mean_and_variance, ratings
+from arena.stats import Rating, connected, mean_and_variance, ratings
 
 
 def participants(texts: Iterable[str]) -> list[AgentSpec]:
@@ -46,7 +46,7 @@ class Standing(NamedTuple):
     as_first: float  # the same of the games in which it moved first
     as_second: float
     forfeits: int
-    worst_seconds: float  # its longest move
+    worst_seconds: float  # its longest move or load
 
 
 @dataclass
@@ -75,6 +75,19 @@ class Tournament:
             table[first, second], table[second, first] = (share, games), (1 - share, games)
         return table
 
+    def components(self) -> list[set[str]]:
+        """The agents in groups that games connect, the largest group first, then in the order of their first games."""
+        pairings, found = self.pentanomials(), list[set[str]]()
+        for name in dict.fromkeys(name for pair in pairings for name in pair):
+            if not any(name in group for group in found):
+                found.append(connected(pairings, name))
+        return sorted(found, key=len, reverse=True)
+
+    def among(self, names: set[str]) -> "Tournament":
+        """The matches between these agents alone."""
+        kept = [index for index, pair in enumerate(self.names) if names >= set(pair)]
+        return Tournament([self.matches[index] for index in kept], [self.names[index] for index in kept])
+
     def ladder(self, anchor: str, anchor_elo: float = 0.0) -> list[Standing]:
         """Agents by rating, the best first. Raises ValueError as ``stats.ratings`` does."""
         rated = ratings(self.pentanomials(), anchor, anchor_elo)
@@ -89,6 +102,6 @@ class Tournament:
                     points[seat] += side.tally.wins + side.tally.draws / 2
                     games[seat] += sum(side.tally)
                     forfeits += side.forfeits
-                    worst = max(worst, *side.move_seconds, 0.0)
+                    worst = max(worst, *side.move_seconds, *side.load_seconds, 0.0)
         as_first, as_second = (p / max(g, 1) for p, g in zip(points, games, strict=True))
         return Standing(name, rating, sum(points) / sum(games), as_first, as_second, forfeits, worst)

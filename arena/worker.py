@@ -36,7 +36,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
-from arena.specs import ROOT, AgentSpec, load
+from arena.specs import ROOT, AgentSpec, last_callable, load
 
 GRACE = 1.0  # seconds past actTimeout + bank before a silent agent is killed; Kaggle itself would wait for ever
 START_LIMIT = 60.0  # seconds for a bare interpreter to answer; it takes 0.03 on a quiet machine
@@ -63,7 +63,8 @@ class Reply(NamedTuple):
     seconds: float
     fault: str | None = None  # "exception", "load", "exit", "crash" or "hang"; illegal moves are the referee's to name
     detail: str = ""
-    charged: float = 0.0  # those of the seconds that passed in an earlier game: the load
+    load: float = 0.0  # those of the seconds that the load took
+    charged: float = 0.0  # those of the seconds that passed in an earlier game: the load, then
 
 
 class Struct(dict):
@@ -107,6 +108,7 @@ class _Player:
         self.spec = spec
         self.agent: Callable | None = None
         self.arguments = 2
+        self.warning = ""  # of the load
         self.config: dict[str, Any] = {}
         self.seed = 0
 
@@ -115,7 +117,7 @@ class _Player:
         seed_everything(seed)
 
     def load(self, seed: int) -> tuple[float, int, dict[str, Any] | None]:
-        """Seconds that the load took, 0, and what went wrong if it failed.
+        """Seconds that the load took, 0, and what went wrong if it failed, or what to be warned of.
 
         What it waited for a core that others had does not count: every game pays for a load, not for one bad moment.
         """
@@ -124,6 +126,8 @@ class _Player:
         seconds, column, extra = _timed(self._load, "load")
         waited = _seconds_waited() - waited
         seed_everything(self.seed)  # it may have drawn numbers, or imported numpy or torch
+        if extra is None and self.warning:
+            extra = {"warning": self.warning}
         return max(0.0, seconds - waited), column, extra
 
     def move(self, ply: int, mark: int, bank: float, board: bytes) -> tuple[float, int, dict[str, Any] | None]:
@@ -137,7 +141,10 @@ class _Player:
         return _timed(lambda: agent(*arguments), "exception")
 
     def _load(self) -> int:
-        agent = load(self.spec)
+        if self.spec.kind == "file":
+            agent, self.warning = last_callable(self.spec.target)
+        else:
+            agent = load(self.spec)
         code = getattr(agent, "__code__", None)
         self.arguments = getattr(code, "co_argcount", 2)  # Kaggle passes as many arguments as the code names
         self.agent = agent
@@ -250,6 +257,8 @@ def _reply(seconds: float, column: int, extra: dict[str, Any] | None) -> Reply:
         return Reply(column, seconds)
     if "fault" in extra:
         return Reply(None, seconds, extra["fault"], extra["detail"])
+    if "warning" in extra:
+        return Reply(column, seconds, detail=extra["warning"])
     return Reply(Opaque(extra["opaque"], extra["text"]) if "opaque" in extra else extra["value"], seconds)
 
 
@@ -265,6 +274,7 @@ class Seat:
         self.spec = spec
         self.fresh = spec.kind == "file" if fresh is None else fresh
         self.load_seconds: float | None = None  # None: not loaded
+        self.warning = ""  # of the latest load
         self.seed = 0  # of the present game
         self.is_first_move = False
 
@@ -292,17 +302,17 @@ class Seat:
         if self.load_seconds is None:
             failed = self.load(limit)
             if failed is not None:
-                return failed
+                return failed._replace(load=failed.seconds)
         load_seconds = self.load_seconds or 0.0
         reply = self._move(ply, mark, bank, board, limit)
-        return reply._replace(seconds=reply.seconds + load_seconds, charged=charged)
+        return reply._replace(seconds=reply.seconds + load_seconds, load=load_seconds, charged=charged)
 
     def load(self, limit: float = 0.0) -> Reply | None:
         """Loads the agent; the reply that tells why it cannot be loaded, or None. ``limit``: seconds."""
         reply = self._load(self.seed if self.fresh else LOAD_SEED, max(limit, LOAD_LIMIT))
         if reply.fault:
             return reply
-        self.load_seconds = reply.seconds
+        self.load_seconds, self.warning = reply.seconds, reply.detail
         return None
 
     def close(self) -> None:

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from arena import commands
+from arena import commands, report
 from arena.cores import usable_cores
 from arena.options import OPTIONS, REFEREES, parse_config
 from arena.referee import REFEREES as REFEREE_LOOPS
-from arena.report import no_progress_bar
 from arena.store import Store
 from evaluate import get_win_percentages, main
 
@@ -220,6 +219,46 @@ def test_match_command(tmp_path, capsys):
     assert "random v leftmost: " in out and "H0 accepted" in out and "leftmost is stronger" in out
 
 
+SLOW = """
+import time
+time.sleep(1.5)
+
+def agent(obs, config):
+    if obs.step > 3:
+        time.sleep(1.2)
+    return obs.step // 2 % config.columns
+"""
+
+
+@pytest.mark.parametrize("referee", ["fast", "kaggle"])
+def test_a_slow_load_is_seen(referee, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("slow.py").write_text(SLOW)
+    Path("openings").write_text("00\n")
+    rules = f"--config actTimeout=0.1 --bank 2 --referee {referee}"
+    main(f"match slow.py leftmost --pairs 1 --openings openings --store store {rules}".split())
+    out = capsys.readouterr().out
+    assert "load s" in out and re.search(r"slow.py +│ both +(│ +\d ){4}│ +1\.5", out)
+    assert re.search(r"slow.py, 2 timeout \(first on ply [45]: 1\.\d s load \+ 1\.\d s\)", out)
+    assert "2 of 2 games were forfeits: this measures faults more than strength" in out
+
+
+@pytest.mark.parametrize(
+    ("last", "name"),
+    [
+        ("def best(obs, config):\n    return 0\n", "best (line 4)"),
+        ("class Table:\n    pass\n", "Table"),
+        ("x = 1\n", ""),
+    ],
+)
+def test_another_function_than_agent(last, name, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text("def agent(obs, config):\n    return 0\n\n" + last)
+    main(["mine.py", "leftmost", "--rounds", "1", "--referee", "fast"])
+    advice = "move agent to the end of the file, or let build_submission.py build it"
+    assert capsys.readouterr().err == (f"mine.py: Kaggle takes {name}, not agent: {advice}\n" if name else "")
+
+
 def test_tournament_command(tmp_path, capsys):
     """Played once; the second time all games are known, and the table is the same."""
     (tmp_path / "openings").write_text("33\n3324\n")
@@ -237,6 +276,16 @@ def test_parse_config():
     assert parse_config("rows=5,actTimeout=0.5,inarow=3") == {"rows": 5, "actTimeout": 0.5, "inarow": 3}
 
 
-def test_progress_is_for_people(monkeypatch):
+def test_progress_is_for_people(monkeypatch, capsys):
+    """Where nobody watches a bar, lines are written one after the other, and the first comes late."""
+    for interval, lines in ((0.0, 4), (30.0, 0)):
+        monkeypatch.setattr(report, "LINE_EVERY", interval)
+        with report.progress(4, "game", delay=2) as bar:
+            for _ in range(4):
+                bar.update()
+        err = capsys.readouterr().err
+        assert err.count("\n") >= lines if lines else err == ""
+        assert "\r" not in err and ("4/4" in err) == bool(lines)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    assert not no_progress_bar()
+    with report.progress(4, "game", delay=0):
+        assert "0/4" in capsys.readouterr().err

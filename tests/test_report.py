@@ -133,6 +133,36 @@ def test_analyse_commands(path, tmp_path, capsys):
     assert out.count("leftmost v random") + out.count("random v leftmost") == 4
 
 
+def test_a_game_too_short_to_judge(capsys):
+    main(["analyse", "4444422"])
+    out, err = capsys.readouterr()
+    words = "the game has 7 plies, judged from ply 10 on: --from-ply N judges earlier ones"
+    assert out == f"first v second, 4444422: {words}\n" and err == ""
+
+
+def test_early_plies_show_their_progress(capsys):
+    main(["analyse", "10101", "--config", "rows=4,columns=3,inarow=3", "--from-ply", "0"])
+    assert "0/5" in capsys.readouterr().err
+
+
+def test_agents_that_no_games_connect_are_left_out(tmp_path, capsys):
+    """A file's first version met others than its second."""
+    agent = tmp_path / "agent.py"
+    with Store(tmp_path / "store") as store:
+        for column, other in enumerate(("middle", "leftmost")):
+            agent.write_text(f"def agent(obs, config):\n    return {column}\n")
+            play_into(store, str(agent), other, SMALL, 1)
+        play_into(store, "leftmost", "random", SMALL, 2)
+    main(["report", "--store", str(tmp_path / "store"), "--html", str(tmp_path / "page.html")])
+    out = capsys.readouterr().out
+    assert "Elo, random = 0" in out and "3 " in out
+    (line,) = [line for line in out.splitlines() if line.startswith("left out")]
+    assert re.search(r"connect them with random: .*agent.py [0-9a-f]{6}, middle; edited versions of a file count", line)
+    main(["report", "--store", str(tmp_path / "store"), "--anchor", "middle"])
+    out = capsys.readouterr().out
+    assert "Elo, middle = 0" in out and "leftmost, random" in out
+
+
 @pytest.mark.parametrize(
     "arguments",
     ["report --store missing", "analyse missing", "analyse 9", "analyse evaluate.py", "analyse missing.json"],

@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,7 @@ FAULTY = Game(
     (-5.5, 60.0),
     (Fault(0, 3, "timeout", "é\n", True),),
     "timeout",
+    (7.25, 0.0),
 )
 
 
@@ -46,6 +48,22 @@ def test_games_come_back(tmp_path):
     assert [g.moves for g in stored.match.games.values()] == [g.moves for g in played.games.values()]
     assert stored.match.counts == played.counts and stored.config == FAST.rules.config
     assert (stored.referee, stored.seed, stored.hashes) == ("fast", 1, (fingerprint(LEFT), fingerprint(RANDOM)))
+
+
+def test_stores_of_version_1_stay_readable(tmp_path):
+    """They have no loads; new games in them do."""
+    with Store(tmp_path / "store") as store:
+        match = store.match_id(LEFT, RANDOM, FAST, OPENINGS, 1)
+        store.add(match, Task(0, (LEFT, RANDOM), (), (1, 2)), FAULTY)
+    connection = sqlite3.connect(tmp_path / "store", isolation_level=None)
+    connection.execute("ALTER TABLE games DROP COLUMN loads")
+    connection.execute("PRAGMA user_version = 1")
+    connection.close()
+    with Store(tmp_path / "store") as store:
+        assert store.games(match) == {0: replace(FAULTY, loads=None)}
+        store.add(match, Task(1, (RANDOM, LEFT), (), (1, 2)), FAULTY)
+    with Store(tmp_path / "store", create=False) as store:
+        assert store.games(match) == {0: replace(FAULTY, loads=None), 1: FAULTY}
 
 
 def test_a_game_is_stored_once(tmp_path):
