@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING
 
-from arena.options import OPTIONS
+from arena.options import OPTIONS, misspelt_command
 from arena.rules import BANK, Rules
 from arena.specs import AgentSpec, resolve
 from command_line import Parser
@@ -74,6 +74,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     command = arguments.pop(0) if arguments and arguments[0] in OPTIONS else ""
     parser = Parser(prog=f"evaluate.py {command}".rstrip())
     OPTIONS[command](parser)
+    if not command and (meant := misspelt_command(arguments)):
+        parser.error(meant)
     options = parser.parse_args(arguments)
     from arena.commands import COMMANDS
 

@@ -125,6 +125,8 @@ def read_replay(path: Path) -> GameRecord:
     Raises:
         ValueError: the file is not a replay of ConnectX.
     """
+    if not path.exists():
+        raise ValueError(f"no such file: {path}")
     try:
         replay = json.loads(path.read_text(encoding="utf-8"))
         if replay["name"] != "connectx":

@@ -112,7 +112,7 @@ def tournament(options: argparse.Namespace) -> None:
     for match in _play(pairings(specs, options.gauntlet), options):
         matches.append(match)
         tally = match.side(0).tally
-        line = f"{match.first.label} v {match.second.label}: {tally.wins} {tally.draws} {tally.losses}"
+        line = f"{match.first.label} v {match.second.label}: won {tally.wins} drawn {tally.draws} lost {tally.losses}"
         console.print(line, highlight=False)
     names = [(match.first.label, match.second.label) for match in matches]
     show_ladder(Tournament(matches, names), anchor, console, options.ladder)

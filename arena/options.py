@@ -1,11 +1,13 @@
 """The options of evaluate.py, command by command. Nothing here takes long to import: --help should be quick."""
 
 import argparse
+import difflib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from arena.rules import BANK
+from arena.rules import BANK, DEFAULTS
+from arena.specs import PARTNER, our_agents
 
 STORE = Path("runs/arena.sqlite")
 FRESH = {"files": None, "always": True, "never": False}  # as Setup.fresh has it
@@ -47,7 +49,10 @@ def from_one(text: str) -> int:
 
 
 def _add_config(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--config", type=parse_config, metavar="rows=6,columns=7,...", help="Kaggle's configuration")
+    names = ", ".join(f"{name}={value}" for name, value in DEFAULTS.items())
+    parser.add_argument(
+        "--config", type=parse_config, metavar="NAME=NUMBER,...", help=f"Kaggle's configuration; default {names}"
+    )
 
 
 def _add_setup(parser: argparse.ArgumentParser, referee: str) -> None:
@@ -58,7 +63,8 @@ def _add_setup(parser: argparse.ArgumentParser, referee: str) -> None:
         "--referee",
         choices=REFEREES,
         default=referee,
-        help=f"Kaggle's environment, our loop, or auto: Kaggle's for files, ours for names ({referee})",
+        help="kaggle: Kaggle's environment; fast: our loop, with the same verdicts; auto: kaggle if a file plays, "
+        f"else fast (default: {referee})",
     )
     parser.add_argument(
         "--concurrency", type=from_one, default=1, metavar="N", help="games at a time, each on its own core (1)"
@@ -174,7 +180,8 @@ def add_analyse(parser: argparse.ArgumentParser) -> None:
     parser.description = "Judges moves by their exact values."
     parser.epilog = """\
 examples
-  python evaluate.py analyse 3342                    a game by its columns, counted from 0
+  python evaluate.py analyse 362133214545441233165554311450066
+                                                     a game by its columns, counted from 0
   python evaluate.py analyse episode-12345.json      a replay downloaded from Kaggle
   python evaluate.py analyse runs/arena.sqlite       the latest games of a store
 """
@@ -217,3 +224,14 @@ OPTIONS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
     "list": add_list,
     "play": add_play,
 }
+
+
+def misspelt_command(arguments: Sequence[str]) -> str:
+    """What to say if the first argument is no agent but close to a command; else ""."""
+    if not arguments or arguments[0].startswith("-") or Path(arguments[0]).exists():
+        return ""
+    close = difflib.get_close_matches(arguments[0], [*filter(None, OPTIONS)], 1)
+    if not close or arguments[0] in our_agents() or PARTNER.fullmatch(arguments[0]):
+        return ""
+    commands = ", ".join(filter(None, OPTIONS))
+    return f"no agent or command {arguments[0]!r}: did you mean {close[0]}? Commands are {commands}"

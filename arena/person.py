@@ -109,10 +109,10 @@ def play(options: argparse.Namespace) -> None:
     rules = Rules({"runTimeout": 10**9, **(options.config or {})}, options.bank)
     seed = secrets.randbits(32) if options.seed is None else options.seed
     person = 1 if options.second else 0
-    print(f"{STONES[1]} moves first. At the prompt: {HELP}.")
     spec = resolve(options.agent)
     with Slot(Setup(rules)) as slot:
         OwnSlot(slot).check([spec])
+        print(f"{STONES[1]} moves first. At the prompt: {HELP}.")
         seats = [Person(), *slot.seats_for([(spec, 0)])]
         try:
             game = play_fast(seats[::-1] if person else seats, rules, (), (seed, seed))

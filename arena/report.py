@@ -4,6 +4,7 @@ import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
+from math import isinf
 from pathlib import Path
 
 from rich.console import Console
@@ -19,6 +20,7 @@ from arena.tournament import Standing, Tournament
 SEATS = ("moving first", "moving second")
 SHORT_LOAD = 0.05  # seconds of a load that are not worth a word
 LINE_EVERY = 30.0  # seconds between lines of progress in a log
+FEWEST_PAIRS = 10  # that an interval is given for where one side won everything
 MANY_FORFEITS = 0.1  # of the games: more say little of strength
 
 
@@ -70,8 +72,10 @@ def signed(elo: float) -> str:
 
 
 def interval(result: Estimate) -> str:
-    """ "+55 [+28, +83]"; an end that the games do not bound is infinite."""
-    return f"{signed(result.elo)} [{signed(result.low)}, {signed(result.high)}]"
+    """ "Elo +55 [+28, +83] (95%)", an end that the games do not bound is infinite; or that they are too few for it."""
+    if isinf(result.elo) and result.pairs < FEWEST_PAIRS:
+        return "too few games for Elo"
+    return f"Elo {signed(result.elo)} [{signed(result.low)}, {signed(result.high)}] (95%)"
 
 
 def kinds(faults: Counter) -> str:
@@ -117,7 +121,7 @@ def match_lines(match: Match, sprt: Sprt | None = None, within: float = 20.0) ->
         return [*lines, "no complete pair of games: nothing can be said"]
     result = estimate(counts)
     lines += [
-        f"Elo {interval(result)} (95%), likelihood of superiority {result.superiority:.1%}, "
+        f"{interval(result)}, likelihood of superiority {result.superiority:.1%}, "
         f"pairs by points 0 to 2 in halves: {counts}"
     ]
     repeated = result.pairs - len({match.games[number].moves[: match.games[number].opening] for number in match.games})

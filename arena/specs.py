@@ -1,5 +1,6 @@
 """Agents: how a name, a path or a callable becomes a spec, and a spec the agent's function. Light to import."""
 
+import difflib
 import importlib
 import importlib.util
 import os
@@ -80,9 +81,13 @@ def resolve(agent: str | os.PathLike | Callable | AgentSpec) -> AgentSpec:
         return AgentSpec("ours", f"agents.{text}", text)
     if text in kaggle_agents():
         return AgentSpec("kaggle", text, text)
+    if os.path.isfile(f"{text}.py"):
+        raise UnknownAgent(f"no agent {text!r}: did you mean {text}.py?")
+    names = [*our_agents(), *kaggle_agents()]
+    close = difflib.get_close_matches(text, names, 1)
     raise UnknownAgent(
-        f"no agent {text!r}: it is no file, and the names are {', '.join([*our_agents(), *kaggle_agents()])}, "
-        "minimax@DEPTH and NAME~PERCENT (of random moves)"
+        f"no agent {text!r}: {f'did you mean {close[0]}? I' if close else 'i'}t is no file, and the names are "
+        f"{', '.join(names)}, minimax@DEPTH and NAME~PERCENT (of random moves)"
     )
 
 

@@ -205,7 +205,21 @@ def _last_lines(problem: BaseException) -> str:
     lines = traceback.format_exception(problem)
     if isinstance(problem, SyntaxError):
         lines[-1] = f"{type(problem).__name__}: {problem}"  # with the line's number, which is in another line else
+    elif place := _place(problem):
+        lines[-1] = f"{lines[-1].rstrip()} ({place})"
     return "".join(lines)[-DETAIL:]
+
+
+def _place(problem: BaseException) -> str:
+    """ "my_agent.py, line 7": the last frame in the agent's own code, that of this project and of packages left out."""
+    frames = [frame for frame in traceback.extract_tb(problem.__traceback__) if _is_agents_own(frame.filename)]
+    return f"{os.path.basename(frames[-1].filename)}, line {frames[-1].lineno}" if frames else ""
+
+
+def _is_agents_own(file: str) -> bool:
+    ours = tuple(os.path.join(ROOT, folder, "") for folder in ("arena", "connectx"))
+    pythons = (os.path.join(os.path.dirname(os.__file__), ""), "<frozen")  # installed packages lie below it
+    return not file.startswith((*ours, *pythons)) and "site-packages" not in file
 
 
 def _serve(sock: socket.socket, spec: AgentSpec) -> None:

@@ -259,6 +259,47 @@ def test_another_function_than_agent(last, name, tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().err == (f"mine.py: Kaggle takes {name}, not agent: {advice}\n" if name else "")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("paly minimax@2", "no agent or command 'paly': did you mean play? Commands are match, tournament, "),
+        ("tournement leftmost random", "did you mean tournament?"),
+        ("match mine leftmost", "no agent 'mine': did you mean mine.py?"),
+        ("play mine", "no agent 'mine': did you mean mine.py?"),
+        ("minmax random", "did you mean minimax?"),
+        ("analyse game.json", "no such file: game.json"),
+    ],
+)
+def test_what_was_meant(arguments, words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text("def agent(obs, config):\n    return 0\n")
+    assert words in refusal(arguments, capsys)
+
+
+def test_exceptions_come_with_their_place(tmp_path, monkeypatch, capsys):
+    """That of the agent's own code, though a module of Python's raises."""
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text("import json\ndef agent(obs, config):\n    return json.loads('{')\n")
+    main(["mine.py", "leftmost", "--rounds", "1", "--referee", "fast"])
+    out = capsys.readouterr().out
+    assert re.search(r"exception: 1 \(first on ply \d: json.*JSONDecodeError: .* \(mine.py, line 3\)\)", out)
+    Path("late.py").write_text("x = 1\n\nimport missing_module\n")
+    assert "(late.py, line 3)" in refusal("late.py random", capsys)
+
+
+def test_few_games_have_no_elo(tmp_path, capsys):
+    main(f"match one_step leftmost --pairs 2 --store {tmp_path / 'store'}".split())
+    out = capsys.readouterr().out
+    assert "too few games for Elo, likelihood" in out and "inf" not in out
+
+
+def test_help_names_the_configuration(capsys):
+    with pytest.raises(SystemExit):
+        main(["match", "--help"])
+    out = capsys.readouterr().out
+    assert "actTimeout=2" in out and "rows=6" in out and "(default: auto)" in " ".join(out.split())
+
+
 def test_tournament_command(tmp_path, capsys):
     """Played once; the second time all games are known, and the table is the same."""
     (tmp_path / "openings").write_text("33\n3324\n")
@@ -267,6 +308,7 @@ def test_tournament_command(tmp_path, capsys):
     for _ in range(2):
         main([*arguments.split(), "--store", str(tmp_path / "store")])
         outputs.append(capsys.readouterr().out)
+    assert re.search(r"^one_step v leftmost: won \d+ drawn \d+ lost \d+$", outputs[0], re.MULTILINE)
     assert "Elo, random = 0" in outputs[0] and "1 one_step" in outputs[0] and "anchor" in outputs[0]
     known, _, rest = outputs[1].partition("\n")
     assert rest == outputs[0] and known.startswith("48 of 48 games were known (") and "--store FILE" in known
