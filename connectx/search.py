@@ -16,7 +16,8 @@ from typing import NamedTuple
 from connectx.clock import Budget
 from connectx.geometry import Geometry
 from connectx.heuristic import evaluate
-from connectx.jit import COMPILED, int_array, jitable, njit, plain, popcount
+from connectx.jit import compiles, int_array, jitable, njit, plain, popcount
+from connectx.leaf import GEOMETRY as LEAF_GEOMETRY
 from connectx.leaf import LeafNet, judge
 from connectx.position import Position, column_cells, key_of, open_cells, winning_spots
 
@@ -264,11 +265,13 @@ class Searcher:
     Args:
         compiled: whether the kernel runs compiled; by default, wherever numba works and 64 bits hold the board.
         buckets: size of the table; by default TABLE_BUCKETS or PLAIN_TABLE_BUCKETS.
+        net: judges positions at the horizon, on its board, where the kernel runs compiled; elsewhere, and by default,
+            the static evaluation does (in plain Python it is quicker).
     """
 
-    def __init__(self, geometry: Geometry, compiled: bool | None = None, buckets: int | None = None, net=None):
+    def __init__(self, geometry: Geometry, compiled: bool | None = None, buckets: int | None = None, net: LeafNet | None = None):
         self.geometry = geometry
-        self.compiled = COMPILED and geometry.fits_word if compiled is None else compiled
+        self.compiled = compiles() and geometry.fits_word if compiled is None else compiled
         self._kernel = negamax if self.compiled else plain(negamax)
         self._slots = 2 * (buckets or (TABLE_BUCKETS if self.compiled else PLAIN_TABLE_BUCKETS))
         self.forget()
@@ -278,7 +281,7 @@ class Searcher:
         self._order = int_array(geometry.columns, self.compiled)
         for index, column in enumerate(geometry.column_order):
             self._order[index] = column
-        self._net = net if self.compiled else None
+        self._net = net if self.compiled and geometry == LEAF_GEOMETRY else None
         self._slice = 1  # nodes between two looks at the clock, adapted to the machine as it goes
         self.nodes = 0
 
