@@ -269,7 +269,9 @@ class Searcher:
             the static evaluation does (in plain Python it is quicker).
     """
 
-    def __init__(self, geometry: Geometry, compiled: bool | None = None, buckets: int | None = None, net: LeafNet | None = None):
+    def __init__(
+        self, geometry: Geometry, compiled: bool | None = None, buckets: int | None = None, net: LeafNet | None = None
+    ):
         self.geometry = geometry
         self.compiled = compiles() and geometry.fits_word if compiled is None else compiled
         self._kernel = negamax if self.compiled else plain(negamax)
@@ -367,7 +369,15 @@ class Searcher:
                 raise OutOfBudget
             started, nodes = time.perf_counter(), control[NODES]
             finished = self._kernel(
-                control, self._frames, self._moves, self._order, self._keys, self._entries, self.geometry, self._net, nodes + limit
+                control,
+                self._frames,
+                self._moves,
+                self._order,
+                self._keys,
+                self._entries,
+                self.geometry,
+                self._net,
+                nodes + limit,
             )
             self.nodes += int(control[NODES] - nodes)
             if not finished and limit == self._slice:  # one cut short by the node budget says nothing of the next

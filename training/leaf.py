@@ -19,12 +19,11 @@ import numpy as np
 from tqdm import trange
 
 from connectx import leaf
-from connectx.geometry import Geometry
+from connectx.encoding import safe_cells
 from connectx.heuristic import evaluate
 from connectx.jit import jitable, njit, popcount
 from connectx.leaf import ENCODING, GEOMETRY, MOST_ROWS, ROWS, LeafNet, active_rows, judge
 from connectx.position import mirror_bits, open_cells, winning_spots
-from connectx.encoding import safe_cells
 from connectx.weights import pack
 from training.labels import TEST, TRAINING, Labels, canonical_keys, moves_of, read_labels, splits_of
 from training.manifest import check_output, publish
@@ -109,7 +108,7 @@ def training_examples(labels: Labels) -> Examples:
     return examples_of(*(np.concatenate(part) for part in parts))
 
 
-def test_examples(labels: Labels) -> Examples:
+def held_out_examples(labels: Labels) -> Examples:
     chosen = labels.take(np.flatnonzero(splits_of(labels.positions, labels.masks) == TEST))
     return examples_of(chosen.positions, chosen.masks, chosen.values)
 
@@ -247,7 +246,7 @@ def train(config: Config) -> dict[str, Any]:
     """Trains the network, then writes it with what it reaches on the test positions, beside the heuristic."""
     check_output(config.output)
     labels = read_labels(config.labels)
-    training, test = training_examples(labels), test_examples(labels)
+    training, test = training_examples(labels), held_out_examples(labels)
     if not (len(training.masks) and len(test.masks)):
         raise ValueError("too few labels: a split is empty")
     net = rounded(fit(config, training))
