@@ -47,8 +47,13 @@ def leaf_net(inputs: np.ndarray, outputs: np.ndarray, offsets: np.ndarray) -> Le
         ValueError: a dtype or shape is not as ``LeafNet`` has it, or a sum could overflow.
     """
     hidden = inputs.shape[-1]
-    expected = {"inputs": ("int16", (ROWS, hidden)), "outputs": ("int16", (GEOMETRY.cells + 1, hidden))}
-    expected["offsets"] = ("int64", (GEOMETRY.cells + 1,))
+    plies = GEOMETRY.cells + 1
+    expected: dict[str, tuple[str, tuple[int, ...]]]
+    expected = {
+        "inputs": ("int16", (ROWS, hidden)),
+        "outputs": ("int16", (plies, hidden)),
+        "offsets": ("int64", (plies,)),
+    }
     found = {"inputs": inputs, "outputs": outputs, "offsets": offsets}
     for name, array in found.items():
         if (array.dtype.name, array.shape) != expected[name]:
