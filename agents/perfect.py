@@ -52,7 +52,7 @@ def exact_move(position: Position, budget: Budget) -> int:
     start = solver.nodes
 
     def replies(child: Position) -> Scores | None:
-        if budget.nodes is not None and solver.nodes - start > budget.nodes:
+        if budget.is_late(solver.nodes - start):
             return None
         values = solver.scores(child, budget)
         exact = all(value is None or value.exact for value in values)

@@ -365,7 +365,7 @@ class Searcher:
         finished = False
         while not finished:
             limit = self._slice if budget.nodes is None else min(self._slice, budget.nodes - self.nodes)
-            if limit <= 0 or budget.is_late():
+            if budget.is_late(self.nodes):
                 raise OutOfBudget
             started, nodes = time.perf_counter(), control[NODES]
             finished = self._kernel(
