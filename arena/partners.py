@@ -1,7 +1,7 @@
 """Sparring partners of graded strength, made from agents by name.
 
-``minimax@4`` is the search of minimax over the heuristic, 4 plies deep, without a clock;
-``NAME~10`` is any agent of ours or of Kaggle's that plays a random legal move 10% of the time; ``minimax@4~10`` is both.
+``minimax@4`` is the search of minimax over the heuristic, 4 plies deep, without a clock; ``NAME~10`` is any agent of
+ours or of Kaggle's that plays a random legal move 10% of the time; ``minimax@4~10`` is both.
 """
 
 import random
