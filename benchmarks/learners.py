@@ -3,7 +3,8 @@
 python -m benchmarks.learners [--seeds N] [--learners NAME ...] [--folder PATH]
 
 Prints one Markdown table. Whatever is finished stays in the folder, so that an interrupted run goes on from there and
-a later one prints it again. Seconds are those of training alone, as long as they took on this machine.
+a later one prints it again. Seconds are those of the processor in training alone, which one thread does: what it takes
+where nothing else runs.
 """
 
 import argparse

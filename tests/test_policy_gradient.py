@@ -28,7 +28,7 @@ from training.networks import (
     small_network,
     value_player,
 )
-from training.policy_gradient import ILLEGAL, Choices, Learner, loss_of, returns
+from training.policy_gradient import ILLEGAL, Baseline, Choices, Learner, loss_of, returns
 from training.selfplay import alternating, play_games, random_player
 from training.supervised import Examples, Fit, Schedule
 
@@ -58,6 +58,21 @@ def test_returns_are_the_chapters():
     won = discounted_backwards([0, -1, 0, 1], [False, True, False, False], 0.95)
     assert credits[[0, 2, 3, 5]].tolist() == pytest.approx(won)
     assert credits[[1, 4]].tolist() == [-1, 0]
+
+
+def test_the_baseline_is_that_of_illegal_tries_too():
+    """Where a game is lost, an illegal try gains nothing on the legal move: else the policy would learn to make it."""
+    rows = choices([0, 1, 1], [0, ILLEGAL, 0])
+    rows.boards[1:, 5, :4] = 1, -1, 1, -1
+    baseline, results = Baseline(0.75), np.array([1, -1])
+    for _ in range(30):
+        baseline.move(rows, returns(rows, results, 0.95))
+    assert baseline.means[[0, 4]].tolist() == pytest.approx([1, -1], abs=1e-3) and baseline.means[1] == 0
+    baseline.means[4] = 0.6
+    assert baseline.advantages(rows, np.array([0.5, -1, -1])).tolist() == pytest.approx([-0.5, -1.6, -1.6], abs=1e-3)
+    plain = Baseline(1.0)
+    plain.move(rows, np.ones(3))
+    assert not plain.means.any()
 
 
 def test_gradient_of_the_loss():

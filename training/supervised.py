@@ -60,7 +60,7 @@ class Fit:
         self._head, self._mirrored = network.architecture.heads[0][0], mirrored
         self._rng = np.random.default_rng(settings["seed"])
         self._optimizer = torch.optim.Adam(network.parameters(), schedule.learning_rate)
-        self.steps, self.seconds = 0, 0.0
+        self.steps, self.seconds = 0, 0.0  # of processor time: one thread works
         self.accuracies: list[tuple[int, float]] = []  # (updates, share of the test's answers that are right)
         found = checkpoint.load(self._checkpoint, settings, network, self._optimizer, self._rng)
         if found is not None:
@@ -73,7 +73,7 @@ class Fit:
 
     def step(self) -> float:
         """One update on random examples, each as it is or mirrored. Returns the loss before it."""
-        started = time.perf_counter()
+        started = time.process_time()
         rows = self._rng.integers(len(self.training.boards), size=self.schedule.batch)
         boards, answers = self.training.boards[rows], self.training.answers[rows]
         mirror = self._rng.random(len(rows)) < 0.5
@@ -86,7 +86,7 @@ class Fit:
         loss.backward()
         self._optimizer.step()
         self.steps += 1
-        self.seconds += time.perf_counter() - started
+        self.seconds += time.process_time() - started
         return float(loss.detach())
 
     def accuracy(self) -> float:

@@ -88,7 +88,7 @@ class Trained(NamedTuple):
 
     network: Network
     result: tuple[int, int, int]  # wins, draws, losses against the strong policy agent
-    seconds: float  # of the updates
+    seconds: float  # of processor time, of the updates
 
 
 def train(config: Config) -> Trained:
