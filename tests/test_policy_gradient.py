@@ -133,18 +133,19 @@ def test_examples_tell_the_result_for_the_side_to_move():
     played = play_games(games, (random_player(rng), random_player(rng)), alternating(40, 10))
     moves = np.full((40, 42), -1, np.int8)
     moves[:, : played.moves.shape[1]] = played.moves
-    boards, classes = value.examples(moves)
+    boards, classes = value.examples(moves, played.leads)
     lengths = (played.moves >= 0).sum(1)
-    assert len(boards) == lengths.sum()
-    game = int(np.flatnonzero(played.winner != 0)[0])
+    of_learner = (lengths + played.leads) // 2
+    assert len(boards) == of_learner.sum()
+    game = int(np.flatnonzero(played.outcomes() == 1)[0])
     final = board_after(6, 7, played.moves[game, : lengths[game]].tolist())
     mover = 1 + lengths[game] % 2
     seen = [[cell and (1 if cell == mover else -1) for cell in row] for row in final]
     found = [classes[i] for i in range(len(boards)) if boards[i].tolist() == seen]
     assert oracle_has_line(final, 3 - mover, 4) and found and set(found) == {LOSS}
     drawn = played.winner == 0
-    assert (classes == DRAW).sum() == lengths[drawn].sum()
-    assert (classes == WIN).any()
+    assert (classes == DRAW).sum() == of_learner[drawn].sum()
+    assert (classes == WIN).sum() == of_learner[played.outcomes() == -1].sum()
 
 
 def test_value_player_is_greedy():

@@ -51,9 +51,9 @@ class Config:
     opponent: str = option(
         "minimax", "minimax (exact), lookahead@PLIES, random, self; on ConnectX lookahead@2, self, or an agent"
     )
-    games: int = option(400_000, "at most so many games")
+    games: int = option(500_000, "at most so many games")
     batch: int = option(200, "games side by side, between two updates")
-    stop: float = option(-0.005, "running reward at which training ends")
+    stop: float = option(-0.004, "running reward at which training ends")
     window: int = option(10_000, "games against the sound opponent that the running reward is the mean of")
     practice: float = option(0.75, "share of the games in which the opponent errs")
     errors: float = option(1.0, "share of its moves in those that are random")

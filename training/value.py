@@ -1,8 +1,9 @@
 """Trains a value net on the games of ``train.py policy-gradient``: does the side to move win, draw or lose?
 
-Every position after a move of every game is an example, whoever moved, final positions included; its class is the
-game's result. As in the Connect Four chapter of the book that the method comes from, the agent that uses it plays
-the move after which it judges the other side to stand worst.
+The positions after the learner's moves of every game are the examples, final positions included; the class of each is
+the game's result. As in the Connect Four chapter of the book that the method comes from, the agent that uses the net
+plays the move after which it judges the other side to stand worst. It judges nothing but positions after its own
+moves: those after the moves of its weaker opponent, which tell of another pair of players, only mislead it.
 """
 
 import hashlib
@@ -14,10 +15,11 @@ import numpy as np
 import torch
 
 from connectx.geometry import STANDARD
+from connectx.nets import PlainNetwork
 from connectx.torch_nets import Network
 from connectx.weights import unpack
 from training import checkpoint
-from training.games.connectx import ConnectX
+from training.games.connectx import ConnectX, bitboards
 from training.manifest import check_output, publish
 from training.networks import DRAW, logits_of, small_network, value_player
 from training.options import command_of, option
@@ -50,22 +52,31 @@ class Config:
 
 
 def read_games(path: Path) -> np.ndarray:
-    """(n, cells) int8: the moves of recorded games.
+    """(n, cells) int8: the moves of recorded games, in which the learner has either seat for BLOCK games in turn.
 
     Raises:
         ValueError: the file is damaged or holds something else.
     """
-    arrays, _ = unpack(path.read_bytes())
+    arrays, meta = unpack(path.read_bytes())
     moves = arrays.get("moves")
     if moves is None or moves.dtype != np.int8 or moves.shape[1:] != (STANDARD.cells,):
         raise ValueError(f"{path} holds {sorted(arrays)}, expected int8 moves of {STANDARD.cells} plies a game")
+    block = meta.get("block") if isinstance(meta, dict) else None
+    if block != BLOCK:
+        raise ValueError(f"{path} holds games whose seats change every {block!r} games, expected every {BLOCK}")
     return moves
 
 
-def examples(moves: np.ndarray) -> Examples:
-    """The position after every move, with WIN, DRAW or LOSS for the side that is then to move."""
+def examples(moves: np.ndarray, leads: np.ndarray) -> Examples:
+    """The position after every move of the learner, with WIN, DRAW or LOSS for the side that is then to move.
+
+    Args:
+        moves: (n, cells) int8, NO_MOVE after the end.
+        leads: (n,) bool, whether the learner moves first.
+    """
     games, boards, movers, owners = ConnectX(len(moves), STANDARD), [], [], []
-    for which in replay(games, moves):
+    for ply, moved in enumerate(replay(games, moves)):
+        which = moved[leads[moved] == (ply % 2 == 0)]
         boards.append(games.boards(which))
         movers.append(games.mover[which])
         owners.append(which)
@@ -76,9 +87,16 @@ def examples(moves: np.ndarray) -> Examples:
 def match(
     network: Network, opponent: Network, games: int, rng: np.random.Generator, rules: bool = True
 ) -> tuple[int, int, int]:
-    """(wins, draws, losses) of the greedy value agent against a policy that draws its moves from its softmax; seats
-    change every 10 games. ``rules`` is that of ``value_player``."""
-    players = (value_player(logits_of(network, "value"), rules), sampling_player(logits_of(opponent), rng))
+    """(wins, draws, losses) of the greedy value agent against a policy that draws its moves from its softmax.
+
+    Seats change every 10 games. The agent judges by both views, as in a submission. ``rules``: see ``value_player``.
+    """
+    judge = PlainNetwork.from_bytes(network.to_bytes())
+
+    def logits(boards: np.ndarray) -> np.ndarray:
+        return judge.judge_many(*bitboards(boards, STANDARD))["value"]
+
+    players = (value_player(logits, rules), sampling_player(logits_of(opponent), rng))
     outcomes = play_games(ConnectX(games, STANDARD), players, alternating(games, BLOCK)).outcomes()
     return int((outcomes > 0).sum()), int((outcomes == 0).sum()), int((outcomes < 0).sum())
 
@@ -97,7 +115,8 @@ def train(config: Config) -> Trained:
     torch.set_num_threads(1)
     opponent = Network.from_bytes(config.opponent.read_bytes())
     moves = read_games(config.games)
-    training, test = (examples(moves[part]) for part in split(len(moves)))
+    leads = alternating(len(moves), BLOCK)
+    training, test = (examples(moves[part], leads[part]) for part in split(len(moves)))
     network = small_network("value", 3, config.channels, config.hidden, config.seed)
     schedule = Schedule(config.steps, config.batch, config.learning_rate)
     settings = checkpoint.settings_of(config, may_change=("match_games",))
