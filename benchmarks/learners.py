@@ -73,8 +73,9 @@ def measure_policy_gradient(seed: int, folder: Path) -> tuple[list[float], float
 def measure_value(seed: int, folder: Path) -> tuple[list[float], float]:
     """Wins and losses of the value agent in 100 games, and of the same net judging finished games, too."""
     policy_gradient_run(seed, folder)
-    games, output = folder / "policy-gradient" / "games.bin", folder / "weights" / "value_greedy.bin"
-    config = value.Config(seed=seed, games=games, folder=folder / "value", output=output)
+    games, weights = folder / "policy-gradient" / "games.bin", folder / "weights"
+    policy, output = weights / "policy_gradient.bin", weights / "value_greedy.bin"
+    config = value.Config(seed=seed, games=games, policy=policy, folder=folder / "value", output=output)
     trained = value.train(config)
     opponent = Network.from_bytes(STRONG_POLICY.read_bytes())
     alone = value.match(trained.network, opponent, 100, np.random.default_rng(seed), rules=False)

@@ -14,6 +14,7 @@ from benchmarks import learners
 from connectx.geometry import STANDARD
 from connectx.nets import PlainNetwork, expected_result
 from connectx.position import Position
+from connectx.torch_nets import Network
 from connectx.weights import pack, unpack
 from tests.oracle import board_after
 from tests.oracle import has_line as oracle_has_line
@@ -131,9 +132,8 @@ def test_lookahead_games_are_games():
 def test_examples_tell_the_result_for_the_side_to_move():
     rng, games = np.random.default_rng(4), ConnectX(40, STANDARD)
     played = play_games(games, (random_player(rng), random_player(rng)), alternating(40, 10))
-    moves = np.full((40, 42), -1, np.int8)
-    moves[:, : played.moves.shape[1]] = played.moves
-    boards, classes = value.examples(moves, played.leads)
+    moves = played.padded(42)
+    boards, classes = value.examples(value.Recorded(moves, played.leads, np.zeros(40, np.int64)))
     lengths = (played.moves >= 0).sum(1)
     of_learner = (lengths + played.leads) // 2
     assert len(boards) == of_learner.sum()
@@ -146,6 +146,29 @@ def test_examples_tell_the_result_for_the_side_to_move():
     drawn = played.winner == 0
     assert (classes == DRAW).sum() == of_learner[drawn].sum()
     assert (classes == WIN).sum() == of_learner[played.outcomes() == -1].sum()
+
+
+def test_further_games_explore_and_teach_from_there_on(road):
+    """One move of each is random, the others are the players'; what came before it teaches nothing."""
+    rng = np.random.default_rng(8)
+    plies = np.repeat([0, 3, 6, 60], 50)
+    always = value.exploring(lambda games, which: np.full(len(which), 3), plies, rng)
+    games = ConnectX(200, STANDARD)
+    games.play(always(games, np.arange(200)))
+    first = games.stones[:, 5].argmax(1)
+    assert set(first[:50]) == set(range(7)) and set(first[50:]) == {3}
+    strong = Network.from_bytes((road / "weights" / "strong.bin").read_bytes())
+    recorded = value.further_games(60, strong, strong, rng)
+    lengths = (recorded.moves >= 0).sum(1)
+    assert (recorded.starts < lengths).all() and len(set(recorded.starts)) > 5
+    stones = np.count_nonzero(value.examples(recorded).boards, axis=(1, 2))
+    expected = [
+        ply + 1
+        for length, lead, start in zip(lengths, recorded.leads, recorded.starts, strict=True)
+        for ply in range(start, length)
+        if (ply % 2 == 0) == lead
+    ]
+    assert sorted(stones) == sorted(expected)
 
 
 def test_value_player_is_greedy():
@@ -223,7 +246,8 @@ def road(tmp_path_factory) -> Path:
     where = ["--folder", str(folder / "pg"), "--output", str(weights / "pg.bin"), "--opponent", strong]
     assert train.main(["policy-gradient", "--games", "400", "--batch", "40", *tiny, *where]) == 0
     where = ["--folder", str(folder / "value"), "--output", str(weights / "value.bin"), "--opponent", strong]
-    games = ["--games", str(folder / "pg" / "games.bin"), "--match-games", "20"]
+    games = ["--games", str(folder / "pg" / "games.bin"), "--match-games", "20", "--further", "200"]
+    where += ["--policy", str(weights / "pg.bin")]
     assert train.main(["value", "--steps", "60", *tiny, *games, *where]) == 0
     return folder
 

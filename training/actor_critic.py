@@ -57,7 +57,7 @@ class Config:
     window: int = option(10_000, "games against the sound opponent that the running reward is the mean of")
     practice: float = option(0.75, "share of the games in which the opponent errs")
     errors: float = option(1.0, "share of its moves in those that are random")
-    early: int = option(2, "its moves that may be: the first of them, from 1 to so many a game; 0: all moves")
+    early: int = option(3, "its moves that may be: the first of them, from 1 to so many a game; 0: all moves")
     discount: float = option(0.95, "of a reward, for each later move of the learner")
     learning_rate: float = option(4e-3, "of Adam; falls to a tenth")
     entropy: float = option(0.15, "weight of the policy's entropy in the loss at the beginning; falls to 0")

@@ -33,9 +33,9 @@ from training.curves import save_curve
 from training.games import Games
 from training.games.connectx import ConnectX
 from training.manifest import check_output, publish, write_atomically
-from training.networks import logits_of, planes_of_boards, small_network
+from training.networks import logits_of, outputs_of, small_network
 from training.options import command_of, option
-from training.selfplay import NO_MOVE, Logits, Played, alternating, play_games, sample, sampling_player
+from training.selfplay import Logits, alternating, play_games, sample, sampling_player
 
 BLOCK = 10  # games, then the seats change
 WINDOW = 100  # games that the running reward is the mean of
@@ -203,7 +203,8 @@ class Run:
         config = self.config
         leads = alternating(config.batch, BLOCK, self.games)
         played = play_games(ConnectX(config.batch, STANDARD), self.players, leads)
-        self._keep(played)
+        self.moves.append(played.padded(STANDARD.cells))
+        self.results.append(played.outcomes())
         self.learn(self.learner.choices(), played.outcomes())
         self.seconds += time.process_time() - started
 
@@ -211,7 +212,7 @@ class Run:
         """One update. Mirrored boards would not do: their actions were not drawn from the policy that they change."""
         credits = returns(choices, results, self.config.discount)
         self.illegal = float((choices.turns == ILLEGAL).mean())
-        logits = self.network(planes_of_boards(choices.boards))["policy"]
+        logits = outputs_of(self.network, choices.boards)["policy"]
         advantages = torch.from_numpy(self.baseline.advantages(choices, credits))
         self.baseline.move(choices, credits)
         loss = loss_of(logits, torch.from_numpy(choices.actions), advantages, self.config.entropy)
@@ -219,12 +220,6 @@ class Run:
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.config.clip)
         self.optimizer.step()
-
-    def _keep(self, played: Played) -> None:
-        moves = np.full((len(played.moves), STANDARD.cells), NO_MOVE, np.int8)
-        moves[:, : played.moves.shape[1]] = played.moves
-        self.moves.append(moves)
-        self.results.append(played.outcomes())
 
     def save(self) -> None:
         facts = {"seconds": self.seconds}

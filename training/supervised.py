@@ -13,7 +13,7 @@ from tqdm import tqdm
 from connectx.torch_nets import Network
 from training import checkpoint
 from training.curves import save_curve
-from training.networks import logits_of, planes_of_boards
+from training.networks import logits_of, outputs_of
 
 HELD_OUT = 20  # one game in so many is not trained on
 CHECKPOINT_STEPS = 500
@@ -80,7 +80,7 @@ class Fit:
         boards = np.where(mirror[:, None, None], boards[:, :, ::-1], boards)
         answers = np.where(mirror, self._mirrored(answers), answers)
         self._optimizer.param_groups[0]["lr"] = self.schedule.learning_rate * (1 - self.steps / self.schedule.steps)
-        outputs = self.network(planes_of_boards(boards))[self._head]
+        outputs = outputs_of(self.network, boards)[self._head]
         loss = functional.cross_entropy(outputs, torch.from_numpy(answers))
         self._optimizer.zero_grad()
         loss.backward()
