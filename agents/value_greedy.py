@@ -16,10 +16,8 @@ network = PlainNetwork.from_bytes(read_data("weights/value_greedy.bin"))
 
 
 def greedy_column(position: Position) -> int:
-    """A column that wins at once, or the one whose position is worst for the side that is then to move."""
-    wins, columns = position.winning_columns(), position.legal_columns()
-    if wins:
-        return wins[0]
+    """The column whose position the network judges worst for the side that is then to move."""
+    columns = position.legal_columns()
     children = [position.play(column) for column in columns]
     positions, masks = (np.array(part, np.int64) for part in zip(*(child[:2] for child in children), strict=True))
     worth = expected_result(network.judge_many(positions, masks)["value"])
@@ -28,6 +26,9 @@ def greedy_column(position: Position) -> int:
 
 def agent(obs, config):
     position = Position.from_observation(obs, config)
+    wins = position.winning_columns()
+    if wins:
+        return wins[0]
     if position.geometry == network.architecture.geometry:
         return greedy_column(position)
     return choose(position, 1, budget_for(obs, config))
