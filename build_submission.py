@@ -103,6 +103,8 @@ def output_of(given: argparse.Namespace, agent: Path) -> Path:
     output = given.output or PROJECT / "submissions" / f"{agent.stem}.{given.format}"
     if output.is_dir() or not output.parent.is_dir():
         raise UsageError(f"cannot write {output}: {'it is a folder' if output.is_dir() else 'no such folder'}")
+    if not output.name.endswith(f".{given.format}"):
+        raise UsageError(f"{output} should end in .{given.format}")
     if output.resolve() == agent.resolve():
         raise UsageError(f"{output} is the agent itself")
     return output
@@ -151,6 +153,9 @@ def main(arguments: list[str] | None = None) -> int:
         return run(given)
     except Refused as refused:
         print(*(f"build_submission.py: {refusal}" for refusal in refused.refusals), sep="\n", file=sys.stderr)
+        return 2
+    except FileNotFoundError as fault:
+        print(f"build_submission.py: no such file: {fault.filename}", file=sys.stderr)
         return 2
     except (UsageError, OSError, ValueError, RunnerDied) as fault:
         print(f"build_submission.py: {fault}", file=sys.stderr)

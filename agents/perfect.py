@@ -9,7 +9,7 @@ from connectx.book import Book
 from connectx.choice import Scores, choose, sign
 from connectx.clock import Budget, budget_for
 from connectx.geometry import STANDARD, Geometry
-from connectx.jit import COMPILED
+from connectx.jit import compiles
 from connectx.position import Position
 from connectx.search import Searcher
 from connectx.solver import Solver, Value
@@ -52,7 +52,7 @@ def exact_move(position: Position, budget: Budget) -> int:
     start = solver.nodes
 
     def replies(child: Position) -> Scores | None:
-        if budget.nodes is not None and solver.nodes - start > budget.nodes:
+        if budget.is_late(solver.nodes - start):
             return None
         values = solver.scores(child, budget)
         exact = all(value is None or value.exact for value in values)
@@ -74,10 +74,10 @@ def agent(obs, config):
     known = book.column(position)
     if known is not None:
         return known
-    if COMPILED and position.geometry.fits_word:
+    if compiles() and position.geometry.fits_word:
         return exact_move(position, budget)
     return searcher_for(position.geometry).search(position, budget).column
 
 
-if COMPILED:  # while the file loads, the first move has most time
+if compiles():  # while the file loads, the first move has most time
     solver_for(STANDARD).solve(Position.empty(STANDARD), Budget(nodes=1))

@@ -9,13 +9,14 @@ from typing import Any
 from bundler.embed import archive, submission_text
 from bundler.inline import PROJECT, Inlined, import_name, inline
 from bundler.preflight import RUNNER, Limits, Report, Runner, Stage, check
-from bundler.questions import Question, sample
+from bundler.questions import NODE_BUDGET, Question, sample
 from connectx.geometry import STANDARD
 from connectx.weights import reduce, reduction_error
 
 POSITIONS = 500
 PUBLISHED = Limits()
 COMPARE_SECONDS = 40.0  # after this many no further position is asked
+NODE_CLOCK = f"moves are compared at {NODE_BUDGET} nodes each, without a clock; budget.is_late(nodes) counts them, too"
 
 
 class NotAccepted(Exception):
@@ -89,7 +90,7 @@ def build(
     def compare(stage: Stage, file: Path, report: Report) -> None:
         if report.accepted:
             seconds = 2 * COMPARE_SECONDS
-            tell(f"comparing with the source on {options.positions} positions, which may take {seconds:g} s")
+            tell(f"comparing with the source on {options.positions} positions, for at most {seconds:g} s")
             compare_with_source(stage, file, inlined, options, report)
 
     try:
@@ -178,7 +179,8 @@ def _failed(answer: dict[str, Any], who: str, questions: list[Question], report:
     """Reports a comparison that did not come about."""
     result = answer["result"]
     if answer["ended"] != "ok":
-        report.add("same moves", "reject", f"{who} gave no replies: {answer['ended']} ({answer['stage']})")
+        why = f": {NODE_CLOCK}" if answer["ended"] == "timeout" else ""
+        report.add("same moves", "reject", f"{who} gave no replies: {answer['ended']} ({answer['stage']}){why}")
     elif "raised" in result:
         report.add("same moves", "reject", f"{who} does not load: {result['raised']}: {result['text']}")
     elif bad := [

@@ -39,7 +39,10 @@ class Budget(NamedTuple):
         """The budget of a move that may use what the bank can spare, too."""
         return self if self.deadline is None else Budget(self.deadline + self.spare, self.nodes)
 
-    def is_late(self) -> bool:
+    def is_late(self, nodes: int = 0) -> bool:
+        """Whether the time is over, or the nodes are that a search has counted since the move began."""
+        if self.nodes is not None and nodes >= self.nodes:
+            return True
         return self.deadline is not None and time.perf_counter() >= self.deadline
 
     def seconds_left(self) -> float:

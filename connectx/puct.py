@@ -94,10 +94,10 @@ class Search:
         root, in_vain = self.root, 0
         if root.score is None:
             self._judge([[root]])
-        while root.score is None and len(root.columns) > 1 and in_vain < IN_VAIN and not budget.is_late():
-            room = self.batch if budget.nodes is None else min(self.batch, budget.nodes - self.evaluations)
-            if room <= 0:
+        while root.score is None and len(root.columns) > 1 and in_vain < IN_VAIN:
+            if budget.is_late(self.evaluations):
                 break
+            room = self.batch if budget.nodes is None else min(self.batch, budget.nodes - self.evaluations)
             in_vain = 0 if self._simulate(room) else in_vain + 1
         return Choice(self._best_column(), root.worth(), root.score, self.evaluations)
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from connectx.clock import Budget
 from connectx.geometry import Geometry
 from connectx.heuristic import evaluate
-from connectx.jit import COMPILED, int_array, jitable, njit, plain, popcount
+from connectx.jit import compiles, int_array, jitable, njit, plain, popcount
 from connectx.position import Position, column_cells, key_of, open_cells, winning_spots
 
 WIN = 10_000  # a proven win scores WIN + its exact score, more than any evaluation; a proven loss the negative of that
@@ -266,7 +266,7 @@ class Searcher:
 
     def __init__(self, geometry: Geometry, compiled: bool | None = None, buckets: int | None = None):
         self.geometry = geometry
-        self.compiled = COMPILED and geometry.fits_word if compiled is None else compiled
+        self.compiled = compiles() and geometry.fits_word if compiled is None else compiled
         self._kernel = negamax if self.compiled else plain(negamax)
         self._slots = 2 * (buckets or (TABLE_BUCKETS if self.compiled else PLAIN_TABLE_BUCKETS))
         self.forget()
@@ -357,7 +357,7 @@ class Searcher:
         finished = False
         while not finished:
             limit = self._slice if budget.nodes is None else min(self._slice, budget.nodes - self.nodes)
-            if limit <= 0 or budget.is_late():
+            if budget.is_late(self.nodes):
                 raise OutOfBudget
             started, nodes = time.perf_counter(), control[NODES]
             finished = self._kernel(

@@ -21,7 +21,7 @@ import numpy as np
 
 from connectx.clock import Budget
 from connectx.geometry import Geometry
-from connectx.jit import COMPILED, int_array, njit, plain, popcount
+from connectx.jit import compiles, int_array, njit, plain, popcount
 from connectx.position import Position, key_of, mirror_bits, winning_spots
 
 HASH_FACTOR = 0x1E3779B97F4A7C15  # odd, so that multiplication modulo a power of two loses no key
@@ -317,7 +317,7 @@ class Solver:
         if not geometry.fits_word:
             raise ValueError(f"a board of {geometry[:3]} (rows, columns, inarow) does not fit a 64-bit word")
         self.geometry = geometry
-        self.compiled = COMPILED if compiled is None else compiled
+        self.compiled = compiles() if compiled is None else compiled
         kernel = kernel_for(geometry, table_bits)
         self._run = kernel if self.compiled else plain(kernel)
         self._table = int_array((2 << DEEP_BITS) + (1 << table_bits), self.compiled)

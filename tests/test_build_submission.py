@@ -290,7 +290,7 @@ def test_command_line_builds_checks_and_speaks_json(tmp_path):
         (["minimax", "--check", "x.py"], "give either an agent"),
         (["nobody"], "no agent nobody"),
         (["."], "is a folder"),
-        (["--check", "missing.py"], "No such file"),
+        (["--check", "missing.py"], "no such file"),
         (["minimax", "-o", "no/such/folder/x.py"], "no such folder"),
         (["minimax", "--slowdown", "0.5"], "--slowdown"),
         (["minimax", "--positions", "0"], "--positions"),

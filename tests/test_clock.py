@@ -57,3 +57,9 @@ def test_node_budget_replaces_the_clock():
 def test_missing_fields_are_taken_with_care():
     """Without a bank in the observation, none is spent."""
     assert budget_for({}, {}).seconds_left() <= 2.0 * clock.POOR_MOVE_SHARE
+
+
+def test_nodes_count_like_time():
+    """A search that tells how many nodes it has counted ends in either mode."""
+    assert Budget(nodes=5).is_late(5) and not Budget(nodes=5).is_late(4) and not Budget().is_late(10**9)
+    assert Budget.seconds(-1).is_late() and not Budget.seconds(100).is_late(10**9)

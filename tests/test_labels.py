@@ -16,7 +16,7 @@ from connectx.weights import pack
 from training import labels
 from training.labels import Config, Labels, read_labels, read_shard, splits_of
 
-LATE = dict.fromkeys(range(22, 41), 1)
+PLIES = dict.fromkeys(range(22, 41), 1)
 
 
 class InPlace(Executor):
@@ -39,7 +39,7 @@ def folder(tmp_path_factory) -> Path:
     """Two shards of 120 late positions and one book position, made once."""
     path = tmp_path_factory.mktemp("labels")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(labels, "MIX", LATE)
+        patch.setitem(labels.MIXES, labels.LATE, PLIES)
         patch.setattr(labels, "worker_pool", pool_in_place)
         book = path / "scores.txt"
         book.write_text("0 0 -2 -1 0 1 0 -1 -2\n")
@@ -61,7 +61,7 @@ def test_no_game_is_over_and_plies_are_as_planned(folder):
         found = read_shard(folder / f"{number:05}.shard")[0]
         assert not any(has_line(p, STANDARD) or has_line(p ^ m, STANDARD)
                        for p, m in zip(found.positions.tolist(), found.masks.tolist(), strict=True))  # fmt: skip
-        assert set(found.plies.tolist()) == set(LATE)
+        assert set(found.plies.tolist()) == set(PLIES)
 
 
 def test_what_labels_say_of_moves():
@@ -79,7 +79,7 @@ def test_what_labels_say_of_moves():
 
 def test_a_run_goes_on_where_it_ended(folder, tmp_path, monkeypatch):
     """A missing shard comes back byte for byte, the others are not made again; other recipes are refused."""
-    monkeypatch.setattr(labels, "MIX", LATE)
+    monkeypatch.setitem(labels.MIXES, labels.LATE, PLIES)
     again = tmp_path / "again"
     shutil.copytree(folder, again)
     content = (again / "00001.shard").read_bytes()
@@ -87,9 +87,9 @@ def test_a_run_goes_on_where_it_ended(folder, tmp_path, monkeypatch):
     config = Config(240, shard=120, workers=1, table_bits=18, book_scores=tmp_path / "none.txt", output=again)
     assert labels.missing_shards(config) == [1]
     labels.start_worker(18)
-    made = labels.make_shard(1, 1, 120)
+    made = labels.make_shard(1, 1, 120, PLIES)
     assert pack(made._asdict(), labels.recipe_of(config)) == content
-    monkeypatch.setattr(labels, "MIX", {30: 1})
+    monkeypatch.setitem(labels.MIXES, labels.LATE, {30: 1})
     with pytest.raises(ValueError, match="holds shards made by"):
         labels.missing_shards(config)
 
@@ -107,18 +107,33 @@ def test_shares_of_the_splits():
     rng = np.random.default_rng(1)
     masks = rng.integers(1 << 49, size=100_000) & STANDARD.board_mask
     splits = splits_of(masks & rng.integers(1 << 49, size=len(masks)), masks)
-    early = np.bitwise_count(masks) < labels.EARLY
-    for chosen in (early, ~early):
+    few = np.bitwise_count(masks) < labels.FEW
+    for chosen in (few, ~few):
         shares = np.bincount(splits[chosen], minlength=3) / chosen.sum()
-        wanted = 1 / labels.HELD_OUT[bool(chosen is early)]
+        wanted = 1 / labels.HELD_OUT[bool(chosen is few)]
         assert abs(shares[1:] - wanted).max() < 0.2 * wanted
 
 
-def test_proportions_over_shards():
+@pytest.mark.parametrize("mix", labels.MIXES.values(), ids=labels.MIXES)
+def test_proportions_over_shards(mix):
     """Rare plies come in some shards, at their rate."""
-    counts = np.bincount(np.concatenate([labels.plies_of_shard(n, 100) for n in range(500)]), minlength=42)
-    wanted = np.array([labels.MIX.get(ply, 0) for ply in range(42)]) / sum(labels.MIX.values())
+    counts = np.bincount(np.concatenate([labels.plies_of_shard(n, 100, mix) for n in range(500)]), minlength=42)
+    wanted = np.array([mix.get(ply, 0) for ply in range(42)]) / sum(mix.values())
     assert abs(counts / counts.sum() - wanted).max() < 1e-3 and counts[:8].sum() == 0 and counts[9] > 0
+
+
+def test_a_folder_within_is_read_too(folder, tmp_path):
+    """Early positions lie in a folder of their own within the late ones'; there is no book among them."""
+    both = tmp_path / "both"
+    shutil.copytree(folder, both)
+    config = Config(40, labels.EARLY, seed=2, shard=40, workers=1, table_bits=18, output=both / "early")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(labels.MIXES, labels.EARLY, {17: 1})
+        patch.setattr(labels, "worker_pool", pool_in_place)
+        labels.train(config)
+    assert [path.name for path in config.output.iterdir()] == ["00000.shard"]
+    early = read_labels(config.output)
+    assert set(early.plies) == {17} and len(read_labels(both)) == len(read_labels(folder)) + len(early)
 
 
 def test_bad_folders(tmp_path, capsys):

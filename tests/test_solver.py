@@ -59,7 +59,7 @@ SMALL_BOARDS = [
 @pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("rows, columns, inarow, stones", SMALL_BOARDS)
 def test_scores_equal_the_plain_oracle(rows, columns, inarow, stones, compiled):
-    if compiled and not jit.COMPILED:
+    if compiled and not jit.compiles():
         pytest.skip("numba is not usable here")
     if compiled and (rows, columns) not in ((4, 5), (5, 4), (7, 8), (3, 12)):
         pytest.skip("compiling takes seconds; four shapes suffice")
@@ -114,7 +114,7 @@ def test_what_the_table_holds_does_not_change_a_score(solver):
         assert tiny.solve(position) == value
 
 
-@pytest.mark.skipif(not jit.COMPILED, reason="numba is not usable here")
+@pytest.mark.skipif(not jit.compiles(), reason="numba is not usable here")
 def test_compiled_and_plain_kernel_search_the_same_nodes():
     compiled, plain = Solver(STANDARD), Solver(STANDARD, 16, compiled=False)
     compiled_too = Solver(STANDARD, 16)

@@ -2,10 +2,10 @@
 
 Recipe. Every position comes from a game of its own: half from uniform random play, half from near-perfect play, which
 looks ahead some plies (near the end: to the end) and plays any move instead with a probability drawn for each game.
-The number of stones follows ``MIX``: the solver takes twice as long with each ply fewer, so that there are few
-positions below ply 16. Random games do not make lines; near-perfect ones may, and are then played again. The positions
-of the opening book's score file are added. Mirror images count as equal, and duplicates are dropped when labels are
-read.
+The number of stones follows one of the ``MIXES``: the solver takes twice as long with each ply fewer, so that the mix
+"late" has few positions below ply 16, and the mix "early", of those plies alone, is worth about as much time for each.
+Random games do not make lines; near-perfect ones may, and are then played again. The positions of the opening book's
+score file are added to the late ones. Mirror images count as equal, and duplicates are dropped when labels are read.
 
 Labels are stored in shards: containers of connectx.weights with the recipe and the seed inside. A shard depends on the
 seed and its number alone. An interrupted run goes on with the shards that are missing.
@@ -35,16 +35,21 @@ from training.workers import check_table_bits, worker_pool
 RECIPE = 1  # changes whenever the positions of a seed do
 FULL = -128  # the score of a column that takes no stone
 RANDOM_PLAY, NEAR_PERFECT_PLAY, BOOK = range(3)  # origins
-# Positions of each ply in a million, as what they cost allows.
-MIX = dict(enumerate([60, 90, 150, 250, 500, 1000, 2000, 4000, 8000, 16_000], 8))
-MIX |= dict.fromkeys(range(18, 34), 52_000) | dict.fromkeys(range(34, 41), 20_000)
+LATE, EARLY = "late", "early"
+# Shares of the plies, as what they cost allows: with 8 stones a second for each position, with 17 it is 3 ms.
+MIXES = {
+    LATE: dict(enumerate([60, 90, 150, 250, 500, 1000, 2000, 4000, 8000, 16_000], 8))
+    | dict.fromkeys(range(18, 34), 52_000)
+    | dict.fromkeys(range(34, 41), 20_000),
+    EARLY: dict(enumerate([300, 900, 2200, 4400, 9000, 18_000, 32_000, 50_000, 60_000, 60_000], 8)),
+}
 LARGEST_ERROR_SHARE = 0.4  # of the moves of a near-perfect game; the least is none
 DEPTH = 3  # plies that near-perfect play looks ahead
 EXACT_FROM = 22  # from this ply on its moves are the solver's
 WON = 30_000
 TRAINING, VALIDATION, TEST = range(3)  # splits
-HELD_OUT = {False: 64, True: 10}  # one in so many is for validation, and one for test; more where few plies are played
-EARLY = 18  # plies below are "few"
+HELD_OUT = {False: 64, True: 10}  # one in so many is for validation, and one for test; more where there are few stones
+FEW = 18  # stones: with fewer there are fewer labels
 SPLIT_FACTOR = 0x9E3779B97F4A7C15  # odd: 2^64 over the golden ratio, which spreads keys well (Knuth)
 
 
@@ -53,6 +58,7 @@ class Config:
     """What ``train.py labels`` can be told."""
 
     positions: int = option(1_000_000, "positions from play, before duplicates are dropped")
+    mix: str = option(LATE, "'late': mostly 18 and more stones, and the opening book; or 'early': 8 to 17 stones")
     seed: int = option(1, "of the games")
     workers: int = option(os.cpu_count() or 1, "processes")
     table_bits: int = option(22, "log2 of the entries of each worker's table, 8 bytes each")
@@ -61,6 +67,8 @@ class Config:
     output: Path = option(Path("data/labels"), "folder of the shards")
 
     def __post_init__(self) -> None:
+        if self.mix not in MIXES:
+            raise ValueError(f"mix should be {' or '.join(MIXES)}, not {self.mix!r}")
         if min(self.positions, self.workers, self.shard) < 1:
             raise ValueError(f"positions, workers and shard should be at least 1: {self}")
         check_table_bits(self.table_bits)
@@ -236,15 +244,15 @@ def splits_of(positions: np.ndarray, masks: np.ndarray, geometry: Geometry = STA
     """TRAINING, VALIDATION or TEST, for each position by its key: (n,) uint8. Mirror images share a split."""
     keys = canonical_keys(positions, masks, geometry).astype(np.uint64)
     spread = (keys * np.uint64(SPLIT_FACTOR)) >> np.uint64(40)
-    drawn = spread % np.where(np.bitwise_count(masks) < EARLY, HELD_OUT[True], HELD_OUT[False])
+    drawn = spread % np.where(np.bitwise_count(masks) < FEW, HELD_OUT[True], HELD_OUT[False])
     return np.select([drawn == 0, drawn == 1], [TEST, VALIDATION], TRAINING).astype(np.uint8)
 
 
-def plies_of_shard(number: int, size: int) -> np.ndarray:
-    """The plies of a shard's positions in the proportions of MIX, (size,) int64; rare ones take turns over shards."""
-    shares = np.cumsum(list(MIX.values())) / sum(MIX.values())
+def plies_of_shard(number: int, size: int, mix: dict[int, int]) -> np.ndarray:
+    """The plies of a shard's positions in the proportions of a mix, (size,) int64; rare ones take turns over shards."""
+    shares = np.cumsum(list(mix.values())) / sum(mix.values())
     place = (np.arange(size) + (number * 0.6180339887) % 1) / size
-    return np.array(list(MIX))[np.searchsorted(shares, place, "right")]
+    return np.array(list(mix))[np.searchsorted(shares, place, "right")]
 
 
 def play_on(
@@ -287,11 +295,11 @@ def start_worker(table_bits: int) -> None:
     _solver = Solver(STANDARD, table_bits)
 
 
-def make_shard(seed: int, number: int, size: int) -> Labels:
+def make_shard(seed: int, number: int, size: int, mix: dict[int, int]) -> Labels:
     """The labels of one shard, in a worker."""
     assert _solver is not None
     rng = np.random.default_rng((seed, number))
-    plies, origins = plies_of_shard(number, size), (np.arange(size) + number) % 2
+    plies, origins = plies_of_shard(number, size, mix), (np.arange(size) + number) % 2
     positions, masks = np.zeros(size, np.int64), np.full(size, -1, np.int64)
     for origin, play in ((RANDOM_PLAY, random_games), (NEAR_PERFECT_PLAY, near_perfect_games)):
         while (missing := np.flatnonzero((masks < 0) & (origins == origin))).size:
@@ -310,7 +318,7 @@ def book_labels(path: Path) -> Labels:
 
 def recipe_of(config: Config) -> dict[str, Any]:
     """What a shard's content depends on besides its number."""
-    mix = {str(ply): count for ply, count in MIX.items()}
+    mix = {str(ply): count for ply, count in MIXES[config.mix].items()}
     return {"recipe": RECIPE, "seed": config.seed, "shard": config.shard, "geometry": list(STANDARD[:3]), "mix": mix}
 
 
@@ -332,12 +340,12 @@ def read_shard(path: Path) -> tuple[Labels, dict[str, Any]]:
 
 
 def read_labels(folder: Path) -> Labels:
-    """All labels of a folder, each position (or its mirror image) once, in the order of their keys.
+    """All labels of a folder and those within, each position (or its mirror image) once, in the order of their keys.
 
     Raises:
         ValueError: there are none, or a file is damaged.
     """
-    shards = [read_shard(path)[0] for path in sorted(folder.glob("*.shard"))]
+    shards = [read_shard(path)[0] for path in sorted(folder.rglob("*.shard"))]
     if not shards:
         raise ValueError(f"no labels in {folder}: python train.py labels makes them")
     labels = Labels(*(np.concatenate(arrays) for arrays in zip(*shards, strict=True)))
@@ -364,10 +372,11 @@ def train(config: Config) -> None:
     """Makes the shards that are missing."""
     recipe, missing = recipe_of(config), missing_shards(config)
     config.output.mkdir(parents=True, exist_ok=True)
-    if not (config.output / "book.shard").exists():
+    if config.mix == LATE and not (config.output / "book.shard").exists():
         write_shard(config.output / "book.shard", book_labels(config.book_scores), recipe)
     with worker_pool(config.workers, start_worker, (config.table_bits,)) as pool:
-        tasks = {pool.submit(make_shard, config.seed, number, config.shard): number for number in missing}
+        made_as = config.shard, MIXES[config.mix]
+        tasks = {pool.submit(make_shard, config.seed, number, *made_as): number for number in missing}
         for task in tqdm(as_completed(tasks), "shards", len(tasks), disable=not tasks):
             write_shard(config.output / f"{tasks[task]:05}.shard", task.result(), recipe)
     labels = read_labels(config.output)
