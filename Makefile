@@ -26,6 +26,7 @@ train-smoke: $(VENV)/.installed  ## every method of train.py for a minute, from 
 	$(BIN)/python train.py labels --positions 400 --shard 400 --output $(SMOKE)/labels
 	$(BIN)/python train.py distill --labels $(SMOKE)/labels --samples 100000 --report-every 20000 --layers dense:128 \
 		--run $(SMOKE)/distill --output $(SMOKE)/net.bin
+	$(BIN)/python train.py leaf --labels $(SMOKE)/labels --samples 1000000 --output $(SMOKE)/leaf.bin
 	$(BIN)/python train.py imitate --games 2000 --steps 500 --folder $(SMOKE)/imitate --output $(SMOKE)/strong_policy.bin
 	$(BIN)/python train.py policy-gradient --start nothing --games 12000 --opponent $(SMOKE)/strong_policy.bin \
 		--folder $(SMOKE)/policy-gradient --output $(SMOKE)/policy_gradient.bin

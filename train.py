@@ -19,6 +19,7 @@ from training.options import add_options, config_from
 METHODS = {  # name: module of training, summary
     "book": ("book", "the opening book of the agent perfect, by our own solver"),
     "labels": ("labels", "positions with the exact score of every move, for the networks"),
+    "leaf": ("leaf", "the small integer network that the agent minimax evaluates with, from those labels"),
     "distill": ("distill", "the policy and value network, from those labels"),
     "imitate": ("imitation", "the strong policy agent: a policy net that imitates a look-ahead"),
     "policy-gradient": ("policy_gradient", "a policy net by REINFORCE against the strong policy agent"),

@@ -1,17 +1,24 @@
-"""Heuristic alpha-beta as deep as the clock allows, on bitboards, compiled by numba where it can be."""
+"""Alpha-beta over a small value network as deep as the clock allows, on bitboards, compiled by numba where it can be.
+
+The network knows one board, and is quick where numba works; elsewhere a heuristic values the positions.
+"""
 
 from functools import lru_cache
 
 from connectx.clock import Budget, budget_for
 from connectx.geometry import STANDARD, Geometry
+from connectx.leaf import from_bytes
 from connectx.position import Position
 from connectx.search import Searcher
+from connectx.weights import read_data
+
+network = from_bytes(read_data("weights/leaf.bin"))
 
 
 @lru_cache(maxsize=4)
 def searcher_for(geometry: Geometry) -> Searcher:
     """One searcher a geometry, so that its table serves the whole game."""
-    return Searcher(geometry)
+    return Searcher(geometry, net=network)
 
 
 def agent(obs, config):

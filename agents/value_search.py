@@ -15,7 +15,7 @@ from connectx.puct import Search
 from connectx.search import Searcher
 from connectx.weights import read_data
 
-TEMPERATURE = 1.5  # of the policy: above 1, the search trusts it less
+TEMPERATURE = 2.5  # of the policy: above 1, the search trusts it less. At 600 evaluations 1.5 errs in 6.8%, 4 in 7.0%
 BATCH = 8
 
 network = PlainNetwork.from_bytes(read_data("weights/net.bin"))

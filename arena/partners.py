@@ -1,7 +1,7 @@
 """Sparring partners of graded strength, made from agents by name.
 
-``minimax@4`` is minimax at a fixed depth of 4 plies, without a clock; ``NAME~10`` is any agent of ours or of Kaggle's
-that plays a random legal move 10% of the time; ``minimax@4~10`` is both.
+``minimax@4`` is the search of minimax over the heuristic, 4 plies deep, without a clock; ``NAME~10`` is any agent of
+ours or of Kaggle's that plays a random legal move 10% of the time; ``minimax@4~10`` is both.
 """
 
 import random
@@ -15,7 +15,10 @@ from connectx.search import Searcher
 
 
 def at_depth(depth: int) -> Callable:
-    """minimax, always to the same depth. Each game gets a new table, so that games repeat."""
+    """The search of minimax over the heuristic, always to the same depth.
+
+    Each game gets a new table, so that games repeat.
+    """
     Searcher(STANDARD).search(Position.empty(STANDARD), Budget(), max_depth=1)  # compiles, as minimax does, at the load
     last: Position | None = None
     searcher: Searcher | None = None

@@ -3,9 +3,9 @@
 python -m benchmarks.nets [--labels data/labels] [--evaluations 600] [--searched 400] [--set-size 100] [--timed 50]
 
 "kept": the move keeps the result (win, draw or loss); "perfect": quickest win or slowest loss; "decisive" positions are
-those where not every legal move keeps the result. Positions are those that ``train.py labels`` holds out, for tests and
-for validation: none was trained on, and validation only drew the curves. Each is judged in both views. As most of them
-lie late in the game, "each ply alike" gives every ply the same weight. The six sets are of the published kinds
+those where not every legal move keeps the result. Positions are those that ``train.py labels`` holds out for tests, and
+each is judged in both views. Half of them have fewer than 18 stones, of which more are held out, so that two rows weigh
+the plies otherwise: as the mix "late" has them, and each ply alike. The six sets are of the published kinds
 (benchmarks/positions.py); errors are moves that do not keep the result.
 """
 
@@ -27,7 +27,18 @@ from connectx.nets import PlainNetwork, masked_argmax
 from connectx.position import Position
 from connectx.puct import Search
 from connectx.solver import Solver
-from training.labels import BOOK, NEAR_PERFECT_PLAY, RANDOM_PLAY, TRAINING, Labels, read_labels, score_moves, splits_of
+from training.labels import (
+    BOOK,
+    LATE,
+    MIXES,
+    NEAR_PERFECT_PLAY,
+    RANDOM_PLAY,
+    TEST,
+    Labels,
+    read_labels,
+    score_moves,
+    splits_of,
+)
 
 AGENTS = Path(value_search.__file__).parent
 Player = Callable[[Position], int]
@@ -64,9 +75,15 @@ def print_table(labels: Labels, columns: np.ndarray) -> None:
         rows = np.flatnonzero((labels.plies >= first) & (labels.plies <= last))
         print_shares(f"plies {first} to {last}", labels.take(rows), columns[rows])
     kept, perfect = (moves[np.arange(len(labels)), columns] for moves in (labels.kept, labels.perfect))
-    plies = sorted(set(labels.plies.tolist()))
-    means = [np.mean([right[labels.plies == ply].mean() for ply in plies]) for right in (kept, perfect)]
-    print(f"each ply alike, {plies[0]} to {plies[-1]}: kept {means[0]:.2%}, perfect {means[1]:.2%}")
+    for name, weights in (("plies as in the mix late", MIXES[LATE]), ("each ply alike", dict.fromkeys(MIXES[LATE], 1))):
+        means = [weighted(right, labels.plies, weights) for right in (kept, perfect)]
+        print(f"{name}: kept {means[0]:.2%}, perfect {means[1]:.2%}")
+
+
+def weighted(right: np.ndarray, plies: np.ndarray, weights: dict[int, int]) -> float:
+    """The mean of the plies' shares, (n,) bool for (n,) stones, each ply weighted as given; those that miss are not."""
+    present = sorted(weights.keys() & set(plies.tolist()))
+    return float(np.average([right[plies == ply].mean() for ply in present], weights=[weights[ply] for ply in present]))
 
 
 def choose_alone(position: Position) -> int:
@@ -127,7 +144,9 @@ def print_network(network: PlainNetwork, content: bytes, labels: Labels) -> None
     print(f"a forward in numpy: {single * 1e6:.0f} us for one position, {each * 1e6:.0f} us each in batches of 8")
     values = network.judge_many(labels.positions, labels.masks)["value"].argmax(1) - 1
     right = values == np.sign(labels.values)
-    print(f"value head right: {right.mean():.2%} of all, {right[labels.decisive].mean():.2%} of the decisive")
+    late = weighted(right, labels.plies, MIXES[LATE])
+    print(f"value head right: {right.mean():.2%} of all, {right[labels.decisive].mean():.2%} of the decisive, ", end="")
+    print(f"{late:.2%} with plies as in the mix late")
 
 
 def sample(labels: Labels, count: int, seed: int) -> Labels:
@@ -145,7 +164,7 @@ def main() -> None:
     options = parser.parse_args()
     print(f"{describe()}; seed {options.seed}")
     labels, content = read_labels(options.labels), (AGENTS / "weights" / "net.bin").read_bytes()
-    labels = labels.take(np.flatnonzero(splits_of(labels.positions, labels.masks) != TRAINING))
+    labels = labels.take(np.flatnonzero(splits_of(labels.positions, labels.masks) == TEST))
     network = PlainNetwork.from_bytes(content)
     print_network(network, content, labels)
     print("\nThe policy alone. Published: 95.8% kept on random positions that are not lost (about 3M parameters),")

@@ -1,4 +1,4 @@
-"""Speed of minimax: nodes a second and depth reached in one second, compiled and in plain Python.
+"""Speed of minimax with its network: nodes a second and depth reached in one second, compiled and in plain Python.
 
 python -m benchmarks.search [--seconds 1]
 """
@@ -7,6 +7,7 @@ import argparse
 import time
 from statistics import mean
 
+from agents.minimax import network
 from benchmarks.machine import describe
 from connectx.clock import Budget
 from connectx.geometry import STANDARD
@@ -30,13 +31,13 @@ def main() -> None:
     print(describe())
     for compiled in (True, False):
         started = time.perf_counter()
-        Searcher(STANDARD, compiled).search(Position.empty(STANDARD), Budget(nodes=1))
+        Searcher(STANDARD, compiled, net=network).search(Position.empty(STANDARD), Budget(nodes=1))
         print(f"\n{'compiled' if compiled else 'plain Python'}, ready in {time.perf_counter() - started:.1f} s")
         print(f"{'position':<18}{'depth':>6}{'score':>8}{'nodes':>11}{'nodes/s':>11}")
         depths, rates = [], []
         for moves in POSITIONS:
             position = Position.from_moves([int(move) - 1 for move in moves], STANDARD)
-            result, used = timed(Searcher(STANDARD, compiled), position, seconds)
+            result, used = timed(Searcher(STANDARD, compiled, net=network), position, seconds)
             depths.append(result.depth)
             rates.append(result.nodes / used)
             print(

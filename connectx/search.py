@@ -17,6 +17,8 @@ from connectx.clock import Budget
 from connectx.geometry import Geometry
 from connectx.heuristic import evaluate
 from connectx.jit import compiles, int_array, jitable, njit, plain, popcount
+from connectx.leaf import GEOMETRY as LEAF_GEOMETRY
+from connectx.leaf import LeafNet, judge
 from connectx.position import Position, column_cells, key_of, open_cells, winning_spots
 
 WIN = 10_000  # a proven win scores WIN + its exact score, more than any evaluation; a proven loss the negative of that
@@ -133,7 +135,7 @@ def order_moves(candidates, first, position, mask, moves, base, order, geometry)
 
 
 @jitable
-def enter(frames, base, moves, moves_base, order, keys, entries, geometry):
+def enter(frames, base, moves, moves_base, order, keys, entries, geometry, net):
     """Opens a frame: returns its value if that is known at once, else INFINITY with the frame ready for its moves.
 
     Precondition, as everywhere in this search: the mover has no winning move (the parent saw to it).
@@ -146,7 +148,7 @@ def enter(frames, base, moves, moves_base, order, keys, entries, geometry):
     if cells_left <= 2:  # neither the mover nor, after a safe move, the opponent has a stone that wins
         return 0
     if depth <= 0:
-        return evaluate(position, mask, geometry)
+        return evaluate(position, mask, geometry) if net is None else judge(position, mask, net, geometry)
     alpha = max(frames[base + ALPHA], -win_score(mask, 3, geometry))
     beta = min(frames[base + BETA], win_score(mask, 2, geometry))
     first = -1
@@ -209,7 +211,7 @@ def leave(frames, base, keys, entries):
 
 
 @njit
-def negamax(control, frames, moves, order, keys, entries, geometry, node_limit):
+def negamax(control, frames, moves, order, keys, entries, geometry, net, node_limit):
     """Searches the position in the first frame within its window; the value comes in control[VALUE].
 
     Fail-soft: a value <= ALPHA is an upper bound of the true one, a value >= BETA a lower bound, any other is exact,
@@ -222,6 +224,7 @@ def negamax(control, frames, moves, order, keys, entries, geometry, node_limit):
         moves: ((cells + 1) * columns,) int64, working memory.
         order: (columns,) int64, columns in the order in which equally promising ones are tried.
         keys, entries: (2 * buckets,) int64, the transposition table.
+        net: a LeafNet that judges the positions at the horizon; None for the static evaluation.
         node_limit: the search pauses when control[NODES] has reached it.
 
     Returns:
@@ -237,7 +240,7 @@ def negamax(control, frames, moves, order, keys, entries, geometry, node_limit):
                 return False
             control[NODES] += 1
             control[ENTERING] = 0
-            value = enter(frames, base, moves, moves_base, order, keys, entries, geometry)
+            value = enter(frames, base, moves, moves_base, order, keys, entries, geometry, net)
         else:
             absorb(frames, base, moves[moves_base + frames[base + NEXT]], -control[VALUE])
         if value == INFINITY:
@@ -262,9 +265,13 @@ class Searcher:
     Args:
         compiled: whether the kernel runs compiled; by default, wherever numba works and 64 bits hold the board.
         buckets: size of the table; by default TABLE_BUCKETS or PLAIN_TABLE_BUCKETS.
+        net: judges positions at the horizon, on its board, where the kernel runs compiled; elsewhere, and by default,
+            the static evaluation does (in plain Python it is quicker).
     """
 
-    def __init__(self, geometry: Geometry, compiled: bool | None = None, buckets: int | None = None):
+    def __init__(
+        self, geometry: Geometry, compiled: bool | None = None, buckets: int | None = None, net: LeafNet | None = None
+    ):
         self.geometry = geometry
         self.compiled = compiles() and geometry.fits_word if compiled is None else compiled
         self._kernel = negamax if self.compiled else plain(negamax)
@@ -276,6 +283,7 @@ class Searcher:
         self._order = int_array(geometry.columns, self.compiled)
         for index, column in enumerate(geometry.column_order):
             self._order[index] = column
+        self._net = net if self.compiled and geometry == LEAF_GEOMETRY else None
         self._slice = 1  # nodes between two looks at the clock, adapted to the machine as it goes
         self.nodes = 0
 
@@ -361,10 +369,18 @@ class Searcher:
                 raise OutOfBudget
             started, nodes = time.perf_counter(), control[NODES]
             finished = self._kernel(
-                control, self._frames, self._moves, self._order, self._keys, self._entries, self.geometry, nodes + limit
+                control,
+                self._frames,
+                self._moves,
+                self._order,
+                self._keys,
+                self._entries,
+                self.geometry,
+                self._net,
+                nodes + limit,
             )
             self.nodes += int(control[NODES] - nodes)
-            if not finished:
+            if not finished and limit == self._slice:  # one cut short by the node budget says nothing of the next
                 self._adapt_slice(time.perf_counter() - started)
         return int(control[VALUE])
 

@@ -25,7 +25,7 @@ def test_every_agent_says_what_it_is():
         entry = entry_of(name)
         assert len(entry.summary) > 10 and entry.size == (ROOT / "agents" / f"{name}.py").stat().st_size
     book = ROOT / "agents" / "weights" / "book.bin"
-    assert entry_of("perfect").data == {"weights/book.bin": book.stat().st_size} and entry_of("minimax").data == {}
+    assert entry_of("perfect").data == {"weights/book.bin": book.stat().st_size} and entry_of("n_step").data == {}
     assert kilobytes(1234) == "1.2 kB"
 
 

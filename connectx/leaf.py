@@ -1,0 +1,115 @@
+"""A small integer network that values a position at the horizon of a search, in about the time of the heuristic.
+
+After NNUE (Nasu 2018), on patterns instead of piece squares: the first layer is a table with one row for every content
+of every column (the column's field of the position's key) and for every cell that completes a line of either side; the
+rows that apply are summed. Those are ten on average, so few that summing them anew costs no more than keeping sums up
+to date. A clipped ReLU follows, then one output for each number of stones, whose parity tells who is to move. All is
+seen by the first player.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from connectx.geometry import STANDARD
+from connectx.heuristic import LIMIT
+from connectx.jit import jitable, popcount
+from connectx.position import key_of, winning_spots
+from connectx.weights import unpack
+
+ENCODING = "columns-spots-1"  # what the rows stand for; a change of it gets a new version
+GEOMETRY = STANDARD  # of the one board that networks are trained for
+PATTERNS = GEOMETRY.columns << GEOMETRY.stride
+SPOTS = GEOMETRY.columns * GEOMETRY.stride  # of one side; the guard bits have rows that never apply
+ROWS = PATTERNS + 2 * SPOTS + 1  # the last is added always
+MOST_ROWS = GEOMETRY.columns + 2 * SPOTS + 1  # more cannot apply at a time
+ONE_BITS = 7  # 1 << ONE_BITS stands for a hidden unit's largest value, 1.0
+ONE = 1 << ONE_BITS
+LARGEST_INPUT = (2**15 - 1) // MOST_ROWS  # of an entry of the table: no sum leaves int16
+UNIT_BITS = 6  # a logit of 1.0 is worth 1 << UNIT_BITS of the search's points
+OUTPUT_BITS = 3  # outputs are finer than the value by this
+
+
+class LeafNet(NamedTuple):
+    """The network's numbers, with room to work. Make one with ``from_bytes``; numba kernels take it as it is."""
+
+    inputs: np.ndarray  # (ROWS, hidden) int16, in units of 1 / ONE
+    outputs: np.ndarray  # (cells + 1, hidden) int16, by number of stones, in units of 2 ** -(UNIT_BITS + OUTPUT_BITS)
+    offsets: np.ndarray  # (cells + 1,) int64, in units of the output's times ONE's
+    rows: np.ndarray  # (MOST_ROWS,) int64, working memory
+    sums: np.ndarray  # (hidden,) int16, working memory
+
+
+def leaf_net(inputs: np.ndarray, outputs: np.ndarray, offsets: np.ndarray) -> LeafNet:
+    """A network of these numbers.
+
+    Raises:
+        ValueError: a dtype or shape is not as ``LeafNet`` has it, or a sum could overflow.
+    """
+    hidden = inputs.shape[-1]
+    plies = GEOMETRY.cells + 1
+    expected: dict[str, tuple[str, tuple[int, ...]]]
+    expected = {
+        "inputs": ("int16", (ROWS, hidden)),
+        "outputs": ("int16", (plies, hidden)),
+        "offsets": ("int64", (plies,)),
+    }
+    found = {"inputs": inputs, "outputs": outputs, "offsets": offsets}
+    for name, array in found.items():
+        if (array.dtype.name, array.shape) != expected[name]:
+            raise ValueError(f"{name} of a leaf net: {array.dtype} {array.shape}, expected {expected[name]}")
+    if np.abs(inputs.astype(np.int64)).max() > LARGEST_INPUT:
+        raise ValueError(f"inputs of a leaf net beyond +-{LARGEST_INPUT}: their sums could overflow")
+    return LeafNet(inputs, outputs, offsets, np.zeros(MOST_ROWS, np.int64), np.zeros(hidden, np.int16))
+
+
+def from_bytes(content: bytes) -> LeafNet:
+    """The network of a file.
+
+    Raises:
+        ValueError: it is damaged, of another encoding, or its arrays make no network.
+    """
+    arrays, meta = unpack(content)
+    if meta != ENCODING or set(arrays) != {"inputs", "outputs", "offsets"}:
+        raise ValueError(f"a leaf net of {ENCODING!r} was expected, not {sorted(arrays)} of {meta!r:.100}")
+    return leaf_net(**arrays)
+
+
+@jitable
+def active_rows(first, mask, rows, geometry):
+    """Writes the numbers of the rows that apply, without the last one, to ``rows``; returns how many there are.
+
+    Args:
+        first: the first player's stones.
+    """
+    key = key_of(first, mask)
+    for column in range(geometry.columns):
+        pattern = (key >> column * geometry.stride) & ((1 << geometry.stride) - 1)
+        rows[column] = column << geometry.stride | pattern
+    count, base = geometry.columns, geometry.columns << geometry.stride
+    for side in (first, first ^ mask):
+        spots = winning_spots(side, mask, geometry)
+        while spots:
+            rows[count] = base + popcount((spots & -spots) - 1)
+            spots &= spots - 1
+            count += 1
+        base += geometry.columns * geometry.stride
+    return count
+
+
+@jitable
+def judge(position, mask, net, geometry):
+    """Value for the side to move, within +-LIMIT: the logit of its expected result (a draw counts half a win)."""
+    stones = popcount(mask)
+    first = position if stones % 2 == 0 else position ^ mask
+    for unit in range(len(net.sums)):
+        net.sums[unit] = net.inputs[-1, unit]
+    for index in range(active_rows(first, mask, net.rows, geometry)):
+        row = net.rows[index]
+        for unit in range(len(net.sums)):
+            net.sums[unit] += net.inputs[row, unit]
+    total = net.offsets[stones]
+    for unit in range(len(net.sums)):
+        total += np.int64(max(0, min(ONE, net.sums[unit]))) * net.outputs[stones, unit]
+    value = max(-LIMIT, min(LIMIT, total >> (ONE_BITS + OUTPUT_BITS)))
+    return value if stones % 2 == 0 else -value
