@@ -30,7 +30,8 @@ train-smoke: $(VENV)/.installed  ## every method of train.py for a minute, from 
 	$(BIN)/python train.py imitate --games 2000 --steps 500 --folder $(SMOKE)/imitate --output $(SMOKE)/strong_policy.bin
 	$(BIN)/python train.py policy-gradient --start nothing --games 12000 --opponent $(SMOKE)/strong_policy.bin \
 		--folder $(SMOKE)/policy-gradient --output $(SMOKE)/policy_gradient.bin
-	$(BIN)/python train.py value --steps 500 --opponent $(SMOKE)/strong_policy.bin \
+	$(BIN)/python train.py value --steps 500 --further 4000 --opponent $(SMOKE)/strong_policy.bin \
+		--policy $(SMOKE)/policy_gradient.bin \
 		--games $(SMOKE)/policy-gradient/games.bin --folder $(SMOKE)/value --output $(SMOKE)/value_greedy.bin
 	$(BIN)/python train.py actor-critic --games 40000 --window 2000 --folder $(SMOKE)/actor-critic \
 		--output $(SMOKE)/actor_critic.bin

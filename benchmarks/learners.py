@@ -3,7 +3,8 @@
 python -m benchmarks.learners [--seeds N] [--learners NAME ...] [--folder PATH]
 
 Prints one Markdown table. Whatever is finished stays in the folder, so that an interrupted run goes on from there and
-a later one prints it again. Seconds are those of training alone, as long as they took on this machine.
+a later one prints it again. Seconds are those of the processor in training alone, which one thread does: what it takes
+where nothing else runs.
 """
 
 import argparse
@@ -72,8 +73,9 @@ def measure_policy_gradient(seed: int, folder: Path) -> tuple[list[float], float
 def measure_value(seed: int, folder: Path) -> tuple[list[float], float]:
     """Wins and losses of the value agent in 100 games, and of the same net judging finished games, too."""
     policy_gradient_run(seed, folder)
-    games, output = folder / "policy-gradient" / "games.bin", folder / "weights" / "value_greedy.bin"
-    config = value.Config(seed=seed, games=games, folder=folder / "value", output=output)
+    games, weights = folder / "policy-gradient" / "games.bin", folder / "weights"
+    policy, output = weights / "policy_gradient.bin", weights / "value_greedy.bin"
+    config = value.Config(seed=seed, games=games, policy=policy, folder=folder / "value", output=output)
     trained = value.train(config)
     opponent = Network.from_bytes(STRONG_POLICY.read_bytes())
     alone = value.match(trained.network, opponent, 100, np.random.default_rng(seed), rules=False)

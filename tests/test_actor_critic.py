@@ -111,6 +111,24 @@ def test_it_learns(tmp_path):
     assert abs(fresh - after[1]) < 0.2
 
 
+def test_it_settles(tmp_path, monkeypatch):
+    """The learning rate falls to a tenth and the entropy's weight to nothing, and there they stay."""
+    weights: list[float] = []
+
+    def noting(outputs, actions, credits, entropy):
+        weights.append(entropy)
+        return loss_of(outputs, actions, credits, entropy)
+
+    monkeypatch.setattr(actor_critic, "loss_of", noting)
+    run = Run(Config(**SMALL, settle=0.6, learning_rate=1e-3, entropy=0.1, folder=tmp_path))
+    rates = []
+    for _ in range(10):
+        run.step()
+        rates.append(run.optimizer.param_groups[0]["lr"])
+    assert rates[:4] == sorted(rates[:4], reverse=True) and rates[4:] == pytest.approx([1e-4] * 6)
+    assert weights[0] == pytest.approx(0.1) and min(weights[:4]) > 0 and not any(weights[4:])
+
+
 @pytest.mark.parametrize("options", [{}, {"game": "4x4k3", "opponent": "self"}], ids=["minimax", "self"])
 def test_a_stopped_run_goes_on(tmp_path, options):
     """The same weights and results as without a stop."""
@@ -174,7 +192,8 @@ def test_command_line(tmp_path, capsys):
     [
         (["--opponent", "lookahead@0"], "lookahead@PLIES"),
         (["--opponent", "nobody", "--game", "6x7k4"], "nobody"),
-        (["--practice", "1"], "practice below 1"),
+        (["--practice", "1"], "the first two below 1"),
+        (["--settle", "1"], "the first two below 1"),
         (["--batch", "0"], "at least 1"),
     ],
 )

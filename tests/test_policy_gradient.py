@@ -14,6 +14,7 @@ from benchmarks import learners
 from connectx.geometry import STANDARD
 from connectx.nets import PlainNetwork, expected_result
 from connectx.position import Position
+from connectx.torch_nets import Network
 from connectx.weights import pack, unpack
 from tests.oracle import board_after
 from tests.oracle import has_line as oracle_has_line
@@ -28,7 +29,7 @@ from training.networks import (
     small_network,
     value_player,
 )
-from training.policy_gradient import ILLEGAL, Choices, Learner, loss_of, returns
+from training.policy_gradient import ILLEGAL, Baseline, Choices, Learner, loss_of, returns
 from training.selfplay import alternating, play_games, random_player
 from training.supervised import Examples, Fit, Schedule
 
@@ -58,6 +59,21 @@ def test_returns_are_the_chapters():
     won = discounted_backwards([0, -1, 0, 1], [False, True, False, False], 0.95)
     assert credits[[0, 2, 3, 5]].tolist() == pytest.approx(won)
     assert credits[[1, 4]].tolist() == [-1, 0]
+
+
+def test_the_baseline_is_that_of_illegal_tries_too():
+    """Where a game is lost, an illegal try gains nothing on the legal move: else the policy would learn to make it."""
+    rows = choices([0, 1, 1], [0, ILLEGAL, 0])
+    rows.boards[1:, 5, :4] = 1, -1, 1, -1
+    baseline, results = Baseline(0.75), np.array([1, -1])
+    for _ in range(30):
+        baseline.move(rows, returns(rows, results, 0.95))
+    assert baseline.means[[0, 4]].tolist() == pytest.approx([1, -1], abs=1e-3) and baseline.means[1] == 0
+    baseline.means[4] = 0.6
+    assert baseline.advantages(rows, np.array([0.5, -1, -1])).tolist() == pytest.approx([-0.5, -1.6, -1.6], abs=1e-3)
+    plain = Baseline(1.0)
+    plain.move(rows, np.ones(3))
+    assert not plain.means.any()
 
 
 def test_gradient_of_the_loss():
@@ -116,20 +132,43 @@ def test_lookahead_games_are_games():
 def test_examples_tell_the_result_for_the_side_to_move():
     rng, games = np.random.default_rng(4), ConnectX(40, STANDARD)
     played = play_games(games, (random_player(rng), random_player(rng)), alternating(40, 10))
-    moves = np.full((40, 42), -1, np.int8)
-    moves[:, : played.moves.shape[1]] = played.moves
-    boards, classes = value.examples(moves)
+    moves = played.padded(42)
+    boards, classes = value.examples(value.Recorded(moves, played.leads, np.zeros(40, np.int64)))
     lengths = (played.moves >= 0).sum(1)
-    assert len(boards) == lengths.sum()
-    game = int(np.flatnonzero(played.winner != 0)[0])
+    of_learner = (lengths + played.leads) // 2
+    assert len(boards) == of_learner.sum()
+    game = int(np.flatnonzero(played.outcomes() == 1)[0])
     final = board_after(6, 7, played.moves[game, : lengths[game]].tolist())
     mover = 1 + lengths[game] % 2
     seen = [[cell and (1 if cell == mover else -1) for cell in row] for row in final]
     found = [classes[i] for i in range(len(boards)) if boards[i].tolist() == seen]
     assert oracle_has_line(final, 3 - mover, 4) and found and set(found) == {LOSS}
     drawn = played.winner == 0
-    assert (classes == DRAW).sum() == lengths[drawn].sum()
-    assert (classes == WIN).any()
+    assert (classes == DRAW).sum() == of_learner[drawn].sum()
+    assert (classes == WIN).sum() == of_learner[played.outcomes() == -1].sum()
+
+
+def test_further_games_explore_and_teach_from_there_on(road):
+    """One move of each is random, the others are the players'; what came before it teaches nothing."""
+    rng = np.random.default_rng(8)
+    plies = np.repeat([0, 3, 6, 60], 50)
+    always = value.exploring(lambda games, which: np.full(len(which), 3), plies, rng)
+    games = ConnectX(200, STANDARD)
+    games.play(always(games, np.arange(200)))
+    first = games.stones[:, 5].argmax(1)
+    assert set(first[:50]) == set(range(7)) and set(first[50:]) == {3}
+    strong = Network.from_bytes((road / "weights" / "strong.bin").read_bytes())
+    recorded = value.further_games(60, strong, strong, rng)
+    lengths = (recorded.moves >= 0).sum(1)
+    assert (recorded.starts < lengths).all() and len(set(recorded.starts)) > 5
+    stones = np.count_nonzero(value.examples(recorded).boards, axis=(1, 2))
+    expected = [
+        ply + 1
+        for length, lead, start in zip(lengths, recorded.leads, recorded.starts, strict=True)
+        for ply in range(start, length)
+        if (ply % 2 == 0) == lead
+    ]
+    assert sorted(stones) == sorted(expected)
 
 
 def test_value_player_is_greedy():
@@ -207,7 +246,8 @@ def road(tmp_path_factory) -> Path:
     where = ["--folder", str(folder / "pg"), "--output", str(weights / "pg.bin"), "--opponent", strong]
     assert train.main(["policy-gradient", "--games", "400", "--batch", "40", *tiny, *where]) == 0
     where = ["--folder", str(folder / "value"), "--output", str(weights / "value.bin"), "--opponent", strong]
-    games = ["--games", str(folder / "pg" / "games.bin"), "--match-games", "20"]
+    games = ["--games", str(folder / "pg" / "games.bin"), "--match-games", "20", "--further", "200"]
+    where += ["--policy", str(weights / "pg.bin")]
     assert train.main(["value", "--steps", "60", *tiny, *games, *where]) == 0
     return folder
 

@@ -51,16 +51,17 @@ class Config:
     opponent: str = option(
         "minimax", "minimax (exact), lookahead@PLIES, random, self; on ConnectX lookahead@2, self, or an agent"
     )
-    games: int = option(400_000, "at most so many games")
+    games: int = option(500_000, "at most so many games")
     batch: int = option(200, "games side by side, between two updates")
-    stop: float = option(-0.005, "running reward at which training ends")
+    stop: float = option(-0.004, "running reward at which training ends")
     window: int = option(10_000, "games against the sound opponent that the running reward is the mean of")
     practice: float = option(0.75, "share of the games in which the opponent errs")
     errors: float = option(1.0, "share of its moves in those that are random")
-    early: int = option(2, "its moves that may be: the first of them, from 1 to so many a game; 0: all moves")
+    early: int = option(3, "its moves that may be: the first of them, from 1 to so many a game; 0: all moves")
     discount: float = option(0.95, "of a reward, for each later move of the learner")
-    learning_rate: float = option(4e-3, "of Adam; falls to a tenth over the games")
-    entropy: float = option(0.15, "weight of the policy's entropy in the loss at the beginning; 0 at the end")
+    learning_rate: float = option(4e-3, "of Adam; falls to a tenth")
+    entropy: float = option(0.15, "weight of the policy's entropy in the loss at the beginning; falls to 0")
+    settle: float = option(0.2, "share of the games, the last, in which these two have fallen")
     channels: int = option(32, "of the convolution")
     hidden: int = option(128, "width of the first dense layer; the second has half")
     seed: int = option(1, "of weights and games")
@@ -70,8 +71,8 @@ class Config:
     def __post_init__(self) -> None:
         if min(self.games, self.batch, self.window, self.channels, self.hidden // 2, self.early + 1) < 1:
             raise ValueError(f"games, batch, window, channels should be at least 1, hidden 2, early 0: {self}")
-        if not (0 <= self.practice < 1 and 0 <= self.errors <= 1 and 0 < self.discount <= 1):
-            raise ValueError(f"practice, errors and discount should lie in 0..1, practice below 1: {self}")
+        if not (0 <= self.practice < 1 and 0 <= self.settle < 1 and 0 <= self.errors <= 1 and 0 < self.discount <= 1):
+            raise ValueError(f"practice, settle, errors, discount should lie in 0..1, the first two below 1: {self}")
         if self.learning_rate <= 0 or self.entropy < 0:
             raise ValueError(f"learning rate should be above 0, entropy not below: {self}")
 
@@ -273,7 +274,7 @@ class Run:
 
     def learn(self, choices: Choices, results: np.ndarray) -> float:
         """One update; returns the critic's mean absolute error before it."""
-        left = max(0.0, 1 - self.games / self.config.games)
+        left = max(0.0, 1 - self.games / (self.config.games * (1 - self.config.settle)))
         credits = torch.from_numpy(returns(choices, results, self.config.discount))
         outputs = outputs_of(self.network, choices.boards)
         loss = loss_of(outputs, torch.from_numpy(choices.actions), credits, self.config.entropy * left)

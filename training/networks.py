@@ -16,16 +16,22 @@ ENCODING = "facts-1"
 LOSS, DRAW, WIN = range(3)  # classes of a value head, for the side to move
 
 
-def small_network(head: str, size: int, channels: int, hidden: int, seed: int) -> Network:
+def small_network(head: str, size: int, channels: int, hidden: int, seed: int, encoding: str = ENCODING) -> Network:
     """A fresh network with one head: a convolution and two dense layers, as large as the book's."""
     layers = (("conv", channels), ("dense", hidden), ("dense", 64))
     torch.manual_seed(seed)
-    return Network(Architecture(ENCODING, layers, ((head, size),)))
+    return Network(Architecture(encoding, layers, ((head, size),)))
 
 
-def planes_of_boards(boards: np.ndarray, geometry: Geometry = STANDARD) -> Tensor:
+def planes_of_boards(boards: np.ndarray, geometry: Geometry = STANDARD, encoding: str = ENCODING) -> Tensor:
     """(n, planes, rows, columns) float32 for boards (n, rows, columns) int8 seen by the mover."""
-    return torch.from_numpy(encode_many(*bitboards(boards, geometry), geometry, ENCODING)).float()
+    return torch.from_numpy(encode_many(*bitboards(boards, geometry), geometry, encoding)).float()
+
+
+def outputs_of(network: Network, boards: np.ndarray) -> dict[str, Tensor]:
+    """The outputs of each head, (n, size), for boards (n, rows, columns) int8 seen by the mover."""
+    kind = network.architecture
+    return network(planes_of_boards(boards, kind.geometry, kind.encoding))
 
 
 def logits_of(network: Network, head: str = "policy") -> Logits:
@@ -33,7 +39,7 @@ def logits_of(network: Network, head: str = "policy") -> Logits:
 
     def logits(boards: np.ndarray) -> np.ndarray:
         with torch.inference_mode():
-            return network(planes_of_boards(boards, network.architecture.geometry))[head].numpy()
+            return outputs_of(network, boards)[head].numpy()
 
     return logits
 

@@ -8,8 +8,10 @@ its place. Training ends when the mean result of the last 100 games reaches 0.9.
 The learner begins as a copy of the strong policy agent, as AlphaGo's did (Silver et al. 2016), or from nothing.
 
 Method: Williams (1992), in the form of the Connect Four chapter of the book that the agent comes from; the games of
-an update are played side by side. Two options tame its variance and are ours: a running mean of the results as the
-baseline, and a bonus on the policy's entropy. Every game is kept: ``train.py value`` learns from them.
+an update are played side by side. Two options tame its variance and are ours: a baseline, the running mean of the
+credits at each ply, and a bonus on the policy's entropy. The baseline is that of illegal tries, too: if it is not, then
+where all is lost such a try costs less than a legal move, the policy learns to make them, and it does not recover.
+Every game is kept: ``train.py value`` learns from them.
 """
 
 import hashlib
@@ -31,9 +33,9 @@ from training.curves import save_curve
 from training.games import Games
 from training.games.connectx import ConnectX
 from training.manifest import check_output, publish, write_atomically
-from training.networks import logits_of, planes_of_boards, small_network
+from training.networks import logits_of, outputs_of, small_network
 from training.options import command_of, option
-from training.selfplay import NO_MOVE, Logits, Played, alternating, play_games, sample, sampling_player
+from training.selfplay import Logits, alternating, play_games, sample, sampling_player
 
 BLOCK = 10  # games, then the seats change
 WINDOW = 100  # games that the running reward is the mean of
@@ -52,7 +54,7 @@ class Config:
     stop: float = option(0.9, "running reward over 100 games at which training ends")
     learning_rate: float = option(3e-4, "of Adam")
     entropy: float = option(0.02, "weight of the policy's entropy in the loss")
-    memory: float = option(0.95, "of the running mean of results that serves as the baseline; 1: no baseline")
+    memory: float = option(0.95, "of the running means of credits, a ply each, that are the baseline; 1: no baseline")
     clip: float = option(0.5, "largest norm of a gradient")
     channels: int = option(16, "of the convolution, from nothing")
     hidden: int = option(128, "width of the first dense layer, from nothing")
@@ -78,6 +80,11 @@ class Choices(NamedTuple):
     actions: np.ndarray  # (m,) int64
     games: np.ndarray  # (m,) int64, which game of the batch
     turns: np.ndarray  # (m,) int64, legal moves that the learner had made in this game before; ILLEGAL
+
+    @property
+    def plies(self) -> np.ndarray:
+        """(m,) int64: how many stones lay on the board."""
+        return np.count_nonzero(self.boards, axis=(1, 2))
 
 
 class Learner:
@@ -115,16 +122,39 @@ def returns(choices: Choices, results: np.ndarray, discount: float) -> np.ndarra
     return np.where(legal, results[choices.games] * discount**later, -1.0).astype(np.float32)
 
 
-def loss_of(logits: Tensor, actions: Tensor, credits: Tensor, entropy: float) -> Tensor:
-    """REINFORCE: minus the mean of log-probability times credit, minus ``entropy`` times the mean entropy.
+def loss_of(logits: Tensor, actions: Tensor, advantages: Tensor, entropy: float) -> Tensor:
+    """REINFORCE: minus the mean of log-probability times advantage, minus ``entropy`` times the mean entropy.
 
     Args:
-        logits: (m, actions); actions: (m,) int64; credits: (m,) float32.
+        logits: (m, actions); actions: (m,) int64; advantages: (m,) float32, credits less the baseline.
     """
     log_chances = logits.log_softmax(dim=1)
     chosen = log_chances.gather(1, actions[:, None])[:, 0]
     spread = -(log_chances.exp() * log_chances).sum(dim=1)
-    return -(chosen * credits).mean() - entropy * spread.mean()
+    return -(chosen * advantages).mean() - entropy * spread.mean()
+
+
+class Baseline:
+    """The running mean of the credits of legal moves at each ply, whichever side moves there.
+
+    Args:
+        memory: how much of a mean remains after a batch; 1: all means stay 0.
+    """
+
+    def __init__(self, memory: float):
+        self.memory, self.means = memory, np.zeros(STANDARD.cells)
+
+    def advantages(self, choices: Choices, credits: np.ndarray) -> np.ndarray:
+        """(m,) float32: the credits less the means of their plies, of legal and of illegal choices."""
+        return (credits - self.means[choices.plies]).astype(np.float32)
+
+    def move(self, choices: Choices, credits: np.ndarray) -> None:
+        """Moves the mean of each ply that was played towards the mean of its new credits."""
+        legal = choices.turns != ILLEGAL
+        plies, cells = choices.plies[legal], STANDARD.cells
+        counts = np.bincount(plies, minlength=cells)
+        means = np.bincount(plies, credits[legal], cells) / np.maximum(counts, 1)
+        self.means += (1 - self.memory) * np.where(counts > 0, means - self.means, 0.0)
 
 
 class Run:
@@ -141,7 +171,8 @@ class Run:
         self.players = (self.learner, sampling_player(logits_of(opponent), self.rng))
         self.moves: list[np.ndarray] = []  # (batch, cells) int8 of each batch
         self.results: list[np.ndarray] = []  # (batch,) int8, seen by the learner
-        self.baseline, self.illegal, self.seconds = 0.0, 0.0, 0.0
+        self.baseline = Baseline(config.memory)
+        self.illegal, self.seconds = 0.0, 0.0  # seconds of processor time: one thread works
         self.settings = checkpoint.settings_of(config, may_change=("games",))
         self.settings["opponent"] = hashlib.sha256(opponent_bytes).hexdigest()
         self._resume()
@@ -168,42 +199,39 @@ class Run:
 
     def step(self) -> None:
         """Plays a batch of games and learns from it."""
-        started = time.perf_counter()
+        started = time.process_time()
         config = self.config
         leads = alternating(config.batch, BLOCK, self.games)
         played = play_games(ConnectX(config.batch, STANDARD), self.players, leads)
-        self._keep(played)
+        self.moves.append(played.padded(STANDARD.cells))
+        self.results.append(played.outcomes())
         self.learn(self.learner.choices(), played.outcomes())
-        self.baseline = config.memory * self.baseline + (1 - config.memory) * float(played.outcomes().mean())
-        self.seconds += time.perf_counter() - started
+        self.seconds += time.process_time() - started
 
     def learn(self, choices: Choices, results: np.ndarray) -> None:
         """One update. Mirrored boards would not do: their actions were not drawn from the policy that they change."""
-        credits = returns(choices, results - self.baseline, self.config.discount)
+        credits = returns(choices, results, self.config.discount)
         self.illegal = float((choices.turns == ILLEGAL).mean())
-        logits = self.network(planes_of_boards(choices.boards))["policy"]
-        loss = loss_of(logits, torch.from_numpy(choices.actions), torch.from_numpy(credits), self.config.entropy)
+        logits = outputs_of(self.network, choices.boards)["policy"]
+        advantages = torch.from_numpy(self.baseline.advantages(choices, credits))
+        self.baseline.move(choices, credits)
+        loss = loss_of(logits, torch.from_numpy(choices.actions), advantages, self.config.entropy)
         self.optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.config.clip)
         self.optimizer.step()
 
-    def _keep(self, played: Played) -> None:
-        moves = np.full((len(played.moves), STANDARD.cells), NO_MOVE, np.int8)
-        moves[:, : played.moves.shape[1]] = played.moves
-        self.moves.append(moves)
-        self.results.append(played.outcomes())
-
     def save(self) -> None:
-        facts = {"baseline": self.baseline, "seconds": self.seconds}
-        other = {"moves": np.concatenate(self.moves), "results": np.concatenate(self.results)}
+        facts = {"seconds": self.seconds}
+        games = {"moves": np.concatenate(self.moves), "results": np.concatenate(self.results)}
+        other = {"baseline": self.baseline.means, **games}
         checkpoint.save(self.path, self.settings, self.network, self.optimizer, self.rng, facts, other)
 
     def _resume(self) -> None:
         found = checkpoint.load(self.path, self.settings, self.network, self.optimizer, self.rng)
         if found is not None:
             facts, other = found
-            self.baseline, self.seconds = facts["baseline"], facts["seconds"]
+            self.baseline.means, self.seconds = other["baseline"], facts["seconds"]
             parts = len(other["results"]) // self.config.batch
             self.moves, self.results = np.split(other["moves"], parts), np.split(other["results"], parts)
 

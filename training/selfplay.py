@@ -72,6 +72,10 @@ class Played(NamedTuple):
         """(n,) int8: +1 where the first of the two players won, -1 where it lost, 0 for a draw."""
         return self.winner * np.where(self.leads, FIRST, SECOND).astype(np.int8)
 
+    def padded(self, plies: int) -> np.ndarray:
+        """(n, plies) int8: the moves, with as many columns as the longest possible game has."""
+        return np.pad(self.moves, ((0, 0), (0, plies - self.moves.shape[1])), constant_values=NO_MOVE)
+
 
 def play_games(games: Games, players: tuple[Player, Player], leads: np.ndarray) -> Played:
     """Plays all games to their end, from where they stand, which must be the same ply in all."""

@@ -13,7 +13,7 @@ from tqdm import tqdm
 from connectx.torch_nets import Network
 from training import checkpoint
 from training.curves import save_curve
-from training.networks import logits_of, planes_of_boards
+from training.networks import logits_of, outputs_of
 
 HELD_OUT = 20  # one game in so many is not trained on
 CHECKPOINT_STEPS = 500
@@ -60,7 +60,7 @@ class Fit:
         self._head, self._mirrored = network.architecture.heads[0][0], mirrored
         self._rng = np.random.default_rng(settings["seed"])
         self._optimizer = torch.optim.Adam(network.parameters(), schedule.learning_rate)
-        self.steps, self.seconds = 0, 0.0
+        self.steps, self.seconds = 0, 0.0  # of processor time: one thread works
         self.accuracies: list[tuple[int, float]] = []  # (updates, share of the test's answers that are right)
         found = checkpoint.load(self._checkpoint, settings, network, self._optimizer, self._rng)
         if found is not None:
@@ -73,20 +73,20 @@ class Fit:
 
     def step(self) -> float:
         """One update on random examples, each as it is or mirrored. Returns the loss before it."""
-        started = time.perf_counter()
+        started = time.process_time()
         rows = self._rng.integers(len(self.training.boards), size=self.schedule.batch)
         boards, answers = self.training.boards[rows], self.training.answers[rows]
         mirror = self._rng.random(len(rows)) < 0.5
         boards = np.where(mirror[:, None, None], boards[:, :, ::-1], boards)
         answers = np.where(mirror, self._mirrored(answers), answers)
         self._optimizer.param_groups[0]["lr"] = self.schedule.learning_rate * (1 - self.steps / self.schedule.steps)
-        outputs = self.network(planes_of_boards(boards))[self._head]
+        outputs = outputs_of(self.network, boards)[self._head]
         loss = functional.cross_entropy(outputs, torch.from_numpy(answers))
         self._optimizer.zero_grad()
         loss.backward()
         self._optimizer.step()
         self.steps += 1
-        self.seconds += time.perf_counter() - started
+        self.seconds += time.process_time() - started
         return float(loss.detach())
 
     def accuracy(self) -> float:

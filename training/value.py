@@ -1,11 +1,17 @@
-"""Trains a value net on the games of ``train.py policy-gradient``: does the side to move win, draw or lose?
+"""Trains a value net on games of the policy of ``train.py policy-gradient``: does the side to move win, draw or lose?
 
-Every position after a move of every game is an example, whoever moved, final positions included; its class is the
-game's result. As in the Connect Four chapter of the book that the method comes from, the agent that uses it plays
-the move after which it judges the other side to stand worst.
+The games are those that the policy learnt by, and further ones, in which the side to move plays at random once, at any
+ply. The positions after the policy's moves are the examples, final positions included, in the further games from the
+random move on; the class of each is the game's result. As in the Connect Four chapter of the book that the method comes
+from, the agent that uses the net plays the move after which it judges the other side to stand worst.
+
+Two things are ours. The net learns what it is asked, the worth of positions after the policy's own moves: those after
+the moves of its weaker opponent tell of another pair of players. And it is asked of moves that the policy no longer
+tries: hence the random ones, as in the training of AlphaGo's value network (Silver et al. 2016).
 """
 
 import hashlib
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -14,16 +20,21 @@ import numpy as np
 import torch
 
 from connectx.geometry import STANDARD
+from connectx.nets import PlainNetwork
 from connectx.torch_nets import Network
 from connectx.weights import unpack
 from training import checkpoint
-from training.games.connectx import ConnectX
+from training.games import Games
+from training.games.connectx import ConnectX, bitboards
 from training.manifest import check_output, publish
 from training.networks import DRAW, logits_of, small_network, value_player
 from training.options import command_of, option
 from training.policy_gradient import BLOCK
-from training.selfplay import alternating, play_games, replay, sampling_player
+from training.selfplay import NO_MOVE, Player, alternating, play_games, random_player, replay, sampling_player
 from training.supervised import Examples, Fit, Schedule, split
+
+ENCODING = "tactics-1"  # the cells that win at once are a plane: the policy leaves few of them to learn from
+LAST_RANDOM_PLY = 35
 
 
 @dataclass
@@ -37,7 +48,9 @@ class Config:
     hidden: int = option(128, "width of the first dense layer")
     seed: int = option(1, "of weights, batches and the match")
     match_games: int = option(100, "games against the strong policy agent at the end")
-    games: Path = option(Path("runs/policy-gradient/games.bin"), "games to learn from")
+    further: int = option(40_000, "games of the trained policy against the strong one, with a random move in each")
+    games: Path = option(Path("runs/policy-gradient/games.bin"), "games that the policy learnt by")
+    policy: Path = option(Path("agents/weights/policy_gradient.bin"), "the policy that learnt by them")
     opponent: Path = option(Path("agents/weights/strong_policy.bin"), "the strong policy agent")
     folder: Path = option(Path("runs/value"), "checkpoint and curve")
     output: Path = option(Path("agents/weights/value_greedy.bin"), "the value net")
@@ -45,27 +58,67 @@ class Config:
     def __post_init__(self) -> None:
         if min(self.steps, self.batch, self.channels, self.hidden, self.match_games) < 1:
             raise ValueError(f"steps, batch, channels, hidden and match games should be at least 1: {self}")
-        if self.learning_rate <= 0:
-            raise ValueError(f"learning rate should be above 0: {self}")
+        if self.learning_rate <= 0 or self.further < 0:
+            raise ValueError(f"learning rate should be above 0, further games not below: {self}")
 
 
 def read_games(path: Path) -> np.ndarray:
-    """(n, cells) int8: the moves of recorded games.
+    """(n, cells) int8: the moves of recorded games, in which the learner has either seat for BLOCK games in turn.
 
     Raises:
         ValueError: the file is damaged or holds something else.
     """
-    arrays, _ = unpack(path.read_bytes())
+    arrays, meta = unpack(path.read_bytes())
     moves = arrays.get("moves")
     if moves is None or moves.dtype != np.int8 or moves.shape[1:] != (STANDARD.cells,):
         raise ValueError(f"{path} holds {sorted(arrays)}, expected int8 moves of {STANDARD.cells} plies a game")
+    block = meta.get("block") if isinstance(meta, dict) else None
+    if block != BLOCK:
+        raise ValueError(f"{path} holds games whose seats change every {block!r} games, expected every {BLOCK}")
     return moves
 
 
-def examples(moves: np.ndarray) -> Examples:
-    """The position after every move, with WIN, DRAW or LOSS for the side that is then to move."""
+class Recorded(NamedTuple):
+    """Games of the learner to learn from."""
+
+    moves: np.ndarray  # (n, cells) int8, NO_MOVE after the end
+    leads: np.ndarray  # (n,) bool, whether the learner moves first
+    starts: np.ndarray  # (n,) int64, the first ply whose outcome the two players are answerable for
+
+    def take(self, which: np.ndarray) -> "Recorded":
+        return Recorded(*(part[which] for part in self))
+
+
+def exploring(player: Player, plies: np.ndarray, rng: np.random.Generator) -> Player:
+    """The player, but for a random move in each game where it is to move at the ply of ``plies``, (n,)."""
+    at_random = random_player(rng)
+
+    def exploring_player(games: Games, which: np.ndarray) -> np.ndarray:
+        actions, now = player(games, which), games.plies[which] == plies[which]
+        if now.any():
+            actions[now] = at_random(games, which[now])
+        return actions
+
+    return exploring_player
+
+
+def further_games(count: int, policy: Network, opponent: Network, rng: np.random.Generator) -> Recorded:
+    """Games of the policy against the opponent, both sampling, with one random move each, if they get so far."""
+    plies = rng.integers(LAST_RANDOM_PLY + 1, size=count)
+    first, second = (exploring(sampling_player(logits_of(network), rng), plies, rng) for network in (policy, opponent))
+    leads = alternating(count, BLOCK)
+    played = play_games(ConnectX(count, STANDARD), (first, second), leads)
+    moves = played.padded(STANDARD.cells)
+    reached = moves[np.arange(count), plies] != NO_MOVE
+    return Recorded(moves, leads, np.where(reached, plies, 0))
+
+
+def examples(recorded: Recorded) -> Examples:
+    """The position after every move of the learner, with WIN, DRAW or LOSS for the side that is then to move."""
+    moves, leads, starts = recorded
     games, boards, movers, owners = ConnectX(len(moves), STANDARD), [], [], []
-    for which in replay(games, moves):
+    for ply, moved in enumerate(replay(games, moves)):
+        which = moved[(leads[moved] == (ply % 2 == 0)) & (starts[moved] <= ply)]
         boards.append(games.boards(which))
         movers.append(games.mover[which])
         owners.append(which)
@@ -73,12 +126,29 @@ def examples(moves: np.ndarray) -> Examples:
     return Examples(np.concatenate(boards), DRAW + results.astype(np.int64))
 
 
+def games_of(config: Config, opponent: Network) -> Recorded:
+    """The games that the policy learnt by and the further ones, which follow from the seed."""
+    moves = read_games(config.games)
+    parts = [Recorded(moves, alternating(len(moves), BLOCK), np.zeros(len(moves), np.int64))]
+    if config.further:
+        policy = Network.from_bytes(config.policy.read_bytes())
+        parts.append(further_games(config.further, policy, opponent, np.random.default_rng(config.seed)))
+    return Recorded(*map(np.concatenate, zip(*parts, strict=True)))
+
+
 def match(
     network: Network, opponent: Network, games: int, rng: np.random.Generator, rules: bool = True
 ) -> tuple[int, int, int]:
-    """(wins, draws, losses) of the greedy value agent against a policy that draws its moves from its softmax; seats
-    change every 10 games. ``rules`` is that of ``value_player``."""
-    players = (value_player(logits_of(network, "value"), rules), sampling_player(logits_of(opponent), rng))
+    """(wins, draws, losses) of the greedy value agent against a policy that draws its moves from its softmax.
+
+    Seats change every 10 games. The agent judges by both views, as in a submission. ``rules``: see ``value_player``.
+    """
+    judge = PlainNetwork.from_bytes(network.to_bytes())
+
+    def logits(boards: np.ndarray) -> np.ndarray:
+        return judge.judge_many(*bitboards(boards, STANDARD))["value"]
+
+    players = (value_player(logits, rules), sampling_player(logits_of(opponent), rng))
     outcomes = play_games(ConnectX(games, STANDARD), players, alternating(games, BLOCK)).outcomes()
     return int((outcomes > 0).sum()), int((outcomes == 0).sum()), int((outcomes < 0).sum())
 
@@ -88,7 +158,7 @@ class Trained(NamedTuple):
 
     network: Network
     result: tuple[int, int, int]  # wins, draws, losses against the strong policy agent
-    seconds: float  # of the updates
+    seconds: float  # of processor time: of the further games and the updates
 
 
 def train(config: Config) -> Trained:
@@ -96,12 +166,14 @@ def train(config: Config) -> Trained:
     check_output(config.output)
     torch.set_num_threads(1)
     opponent = Network.from_bytes(config.opponent.read_bytes())
-    moves = read_games(config.games)
-    training, test = (examples(moves[part]) for part in split(len(moves)))
-    network = small_network("value", 3, config.channels, config.hidden, config.seed)
+    started = time.process_time()
+    recorded = games_of(config, opponent)
+    seconds = time.process_time() - started
+    training, test = (examples(recorded.take(part)) for part in split(len(recorded.moves)))
+    network = small_network("value", 3, config.channels, config.hidden, config.seed, ENCODING)
     schedule = Schedule(config.steps, config.batch, config.learning_rate)
     settings = checkpoint.settings_of(config, may_change=("match_games",))
-    settings["games"] = hashlib.sha256(moves.tobytes()).hexdigest()
+    settings["games"] = hashlib.sha256(recorded.moves.tobytes()).hexdigest()
     fit = Fit(network, training, test, schedule, lambda classes: classes, config.folder, settings)
     fit.run("share of results foreseen")
     result = match(network, opponent, config.match_games, np.random.default_rng(config.seed))
@@ -109,4 +181,4 @@ def train(config: Config) -> Trained:
     publish(config.output, network.to_bytes(), command_of("value", config), facts)
     print(f"foresees {fit.accuracies[-1][1]:.1%} of results; v the strong policy agent {result[0]} wins, "
           f"{result[1]} draws, {result[2]} losses; {config.output}")  # fmt: skip
-    return Trained(network, result, fit.seconds)
+    return Trained(network, result, seconds + fit.seconds)

@@ -1,0 +1,34 @@
+"""Greedy one-ply on the value net of ``train.py value``: the move after which the other side stands worst.
+
+A move that wins at once is played by the rules. The network knows one board; on others the course's one-step
+look-ahead plays.
+"""
+
+import numpy as np
+
+from agents.n_step import choose
+from connectx.clock import budget_for
+from connectx.nets import PlainNetwork, expected_result
+from connectx.position import Position
+from connectx.weights import read_data
+
+network = PlainNetwork.from_bytes(read_data("weights/value_greedy.bin"))
+
+
+def greedy_column(position: Position) -> int:
+    """The column whose position the network judges worst for the side that is then to move."""
+    columns = position.legal_columns()
+    children = [position.play(column) for column in columns]
+    positions, masks = (np.array(part, np.int64) for part in zip(*(child[:2] for child in children), strict=True))
+    worth = expected_result(network.judge_many(positions, masks)["value"])
+    return columns[int(worth.argmin())]
+
+
+def agent(obs, config):
+    position = Position.from_observation(obs, config)
+    wins = position.winning_columns()
+    if wins:
+        return wins[0]
+    if position.geometry == network.architecture.geometry:
+        return greedy_column(position)
+    return choose(position, 1, budget_for(obs, config))
