@@ -25,7 +25,7 @@ from connectx.clock import Budget
 from connectx.geometry import STANDARD
 from connectx.nets import PlainNetwork, masked_argmax
 from connectx.position import Position
-from connectx.puct import Search
+from connectx.puct import Prove, Search
 from connectx.solver import Solver
 from training.labels import (
     BOOK,
@@ -96,9 +96,9 @@ def policy_alone(network: PlainNetwork, labels: Labels) -> np.ndarray:
     return np.where(labels.legal, logits, -np.inf).argmax(1)
 
 
-def searching(budget: Callable[[], Budget]) -> Player:
-    """A player that searches anew from each position."""
-    return lambda position: Search(position, value_search.judge, value_search.BATCH).run(budget()).column
+def searching(budget: Callable[[], Budget], prove: Prove = value_search.prove) -> Player:
+    """A player that searches anew from each position; without a solver at the leaves if ``prove`` proves nothing."""
+    return lambda position: Search(position, value_search.judge, value_search.BATCH, prove).run(budget()).column
 
 
 def played(player: Player, labels: Labels, label: str) -> np.ndarray:
@@ -179,7 +179,9 @@ def main() -> None:
         print(f"\nvalue_search at {MOVE_SECONDS} s")
         print_table(timed, played(searching(lambda: Budget.seconds(MOVE_SECONDS)), timed, "seconds"))
     if options.set_size:
-        players = {"policy alone": choose_alone, f"{options.evaluations} evaluations": search}
+        network_only = searching(lambda: Budget(nodes=options.evaluations), prove=lambda position, mask: None)
+        count = f"{options.evaluations} evaluations"
+        players = {"policy alone": choose_alone, count: network_only, "with solver": search}
         print_sets(options.set_size, options.seed, players)
 
 

@@ -2,8 +2,9 @@
 
 A simulation walks down from the root, in each node to the child of the largest ``value + exploration``, and expands one
 node there with the network's policy and value. Nodes near the end need no network: who wins with the next stone, has no
-safe reply or fills the board is known from bitboards, and a proven result climbs towards the root. Moves that lose at
-once are no children. Positions that are reached on several ways are one node. Simulations run in small batches, since a
+safe reply or fills the board is known from bitboards, what a small budget of an exact solver decides is known from that
+(the solver of Winands et al. in another form), and a proven result climbs towards the root. Moves that lose at once are
+no children. Positions that are reached on several ways are one node. Simulations run in small batches, since a
 network judges several positions almost as quickly as one; a path that waits for its judgement counts as lost in between
 (virtual loss), which spreads the batch.
 """
@@ -27,6 +28,8 @@ IN_VAIN = 1000  # batches in a row without a network evaluation: then what is le
 # For n positions and masks, (n,) int64 each: the probabilities of the columns, (n, columns), and the expected results
 # from -1 to 1 for the movers, (n,).
 Judge = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+# The score of a position and mask whose sign is exact, or None.
+Prove = Callable[[int, int], int | None]
 
 
 class Node:
@@ -35,7 +38,7 @@ class Node:
     Attributes:
         columns, priors, children, tries: of the moves worth a try, parallel lists, empty until the node is expanded.
         visits, total: simulations that went through, on whatever way, and the sum of their results.
-        score: the exact score if it is proven, as the solver counts it. Of a win it may not be the quickest.
+        score: the result if it is proven, as a score of the solver. Of a win or a loss only the sign is exact.
     """
 
     __slots__ = ("children", "columns", "mask", "position", "priors", "score", "total", "tries", "visits")
@@ -81,10 +84,11 @@ class Search:
     Args:
         judge: the network.
         batch: positions that it judges at once.
+        prove: a quick exact solver, asked once of every new position; none by default.
     """
 
-    def __init__(self, position: Position, judge: Judge, batch: int = 8):
-        self.start, self.geometry, self.judge, self.batch = position, position.geometry, judge, batch
+    def __init__(self, position: Position, judge: Judge, batch: int = 8, prove: Prove = lambda position, mask: None):
+        self.start, self.geometry, self.judge, self.batch, self.prove = position, position.geometry, judge, batch, prove
         self.nodes: dict[int, Node] = {}
         self.root = self._node(position.position, position.mask)
         self.evaluations = 0
@@ -106,6 +110,8 @@ class Search:
         if key not in self.nodes:
             node = self.nodes[key] = Node(position, mask)
             node.score = known_score(position, mask, self.geometry)
+            if node.score is None and len(self.nodes) > 1:  # not the root, which needs a move besides
+                node.score = self.prove(position, mask)
         return self.nodes[key]
 
     def _simulate(self, count: int) -> int:

@@ -9,6 +9,7 @@ from connectx.clock import Budget
 from connectx.geometry import STANDARD, geometry_of
 from connectx.position import Position
 from connectx.puct import Judge, Search, known_score
+from connectx.solver import Solver
 from tests import oracle
 from tests.conftest import random_game
 
@@ -61,6 +62,19 @@ def test_what_is_proven_is_true(batch, judge):
             assert sign(choice.score) == sign(max(scores.values())) == sign(choice.value)
             assert sign(scores[choice.column]) == sign(choice.score)
     assert proven > 30
+
+
+def test_an_exact_solver_at_the_leaves():
+    """With a solver that knows all, one look at each reply settles the move, whatever the network says."""
+    solver = Solver(geometry_of(*SHAPE), compiled=False)
+
+    def prove(position: int, mask: int) -> int:
+        return solver.solve(Position(position, mask, solver.geometry)).low
+
+    for position, scores in small_positions(range(8, 16), 20):
+        choice = Search(position, opinionated(3), prove=prove).run(Budget(nodes=50))
+        assert choice.evaluations <= 1 and choice.score is not None
+        assert sign(choice.score) == sign(max(scores.values())) == sign(scores[choice.column])
 
 
 def test_what_is_known_at_a_look():
