@@ -71,10 +71,13 @@ def test_an_exact_solver_at_the_leaves():
     def prove(position: int, mask: int) -> int:
         return solver.solve(Position(position, mask, solver.geometry)).low
 
+    proven = 0
     for position, scores in small_positions(range(8, 16), 20):
         choice = Search(position, opinionated(3), prove=prove).run(Budget(nodes=50))
-        assert choice.evaluations <= 1 and choice.score is not None
-        assert sign(choice.score) == sign(max(scores.values())) == sign(scores[choice.column])
+        assert choice.evaluations <= 1 and sign(scores[choice.column]) == sign(max(scores.values()))
+        assert choice.score is None or sign(choice.score) == sign(scores[choice.column])
+        proven += choice.score is not None
+    assert proven > 10  # in the others a single move is left
 
 
 def test_what_is_known_at_a_look():
