@@ -46,6 +46,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.installed: requirements.txt | $(BIN)/python
+	@echo "installing torch, kaggle-environments and others into $(VENV), almost 3 GB: some minutes"
 	$(BIN)/pip install -q --disable-pip-version-check -r requirements.txt
 	touch $@
 

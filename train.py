@@ -3,6 +3,8 @@
 python train.py METHOD          runs it, or goes on where it was interrupted
 python train.py METHOD --help   what it does, and its options
 
+What it makes replaces the toolkit's own file in agents/weights, unless --output names another.
+
 python train.py book --workers 2
 python train.py distill --samples 1000000
 """
