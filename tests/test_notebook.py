@@ -55,7 +55,8 @@ def test_every_cell_does_what_it_says(executed, work):
     assert "perfect" in output_of(executed, "$EVALUATE list")
     assert "Agent 1 Win Percentage" in output_of(executed, '"n_step", "random"')
     assert "Elo, random = 0" in output_of(executed, "$EVALUATE tournament")
-    assert "moves" in output_of(executed, "$EVALUATE analyse")
+    analysed = output_of(executed, "$EVALUATE analyse")  # in so short a tournament the lost game may be short, too
+    assert "moves" in analysed or "judged from ply" in analysed
     assert "for training" in output_of(executed, "$TRAIN labels")
     assert "keeps the result" in output_of(executed, "Trainer(config)")
     assert "my_net_agent.py v my_agent.py" in output_of(executed, "$EVALUATE match")
