@@ -122,7 +122,7 @@ class _Forfeit(Exception):
 def play_kaggle(workers: Sequence[Seat], rules: Rules, opening: Sequence[int], seeds: Sequence[int]) -> Game:
     """One game in Kaggle's own environment, run by its own loop and timed by its own clock.
 
-    Only the load of an agent whose process has loaded it in an earlier game is added to what that clock shows.
+    Only the load of an agent that stays, which has passed before the game, is added to what that clock shows.
 
     Kaggle's environment redirects the standard streams of the whole process: call it from one thread only.
 

@@ -64,7 +64,7 @@ class Reply(NamedTuple):
     fault: str | None = None  # "exception", "load", "exit", "crash" or "hang"; illegal moves are the referee's to name
     detail: str = ""
     load: float = 0.0  # those of the seconds that the load took
-    charged: float = 0.0  # those of the seconds that passed in an earlier game: the load, then
+    charged: float = 0.0  # those of the seconds that passed before the game: the load of an agent that stays
 
 
 class Struct(dict):
@@ -289,13 +289,16 @@ class Seat:
         self.fresh = spec.kind == "file" if fresh is None else fresh
         self.load_seconds: float | None = None  # None: not loaded
         self.warning = ""  # of the latest load
+        self.failed: Reply | None = None  # what went wrong with it
         self.seed = 0  # of the present game
         self.is_first_move = False
 
     def begin(self, config: dict[str, Any], seed: int) -> None:
         """Tells the agent's process, started where need be, that a game with this configuration begins.
 
-        The agent's code is not run: if need be it is loaded with its first move, on its clock.
+        An agent that stays is loaded here, once, and each of its games is charged with that load: a clock that ran
+        meanwhile would count what the load waits for a core, too. One that is fresh loads with its first move, on its
+        clock, as on Kaggle.
 
         Raises:
             RuntimeError: the process does not start.
@@ -304,6 +307,7 @@ class Seat:
             self.close()
         self.seed = seed
         self.is_first_move = True
+        self.failed = None if self.fresh or self.load_seconds is not None else self.load()
         self._start_game(config, seed)
 
     def ask(self, ply: int, mark: int, bank: float, board: bytes, act_timeout: float) -> Reply:
@@ -313,10 +317,10 @@ class Seat:
             return self._move(ply, mark, bank, board, limit)
         self.is_first_move = False
         charged = self.load_seconds or 0.0
-        if self.load_seconds is None:
-            failed = self.load(limit)
-            if failed is not None:
-                return failed._replace(load=failed.seconds)
+        if self.load_seconds is None and self.failed is None:
+            self.failed = self.load(limit)
+        if self.failed is not None:
+            return self.failed._replace(load=self.failed.seconds)
         load_seconds = self.load_seconds or 0.0
         reply = self._move(ply, mark, bank, board, limit)
         return reply._replace(seconds=reply.seconds + load_seconds, load=load_seconds, charged=charged)
