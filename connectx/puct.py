@@ -2,11 +2,10 @@
 
 A simulation walks down from the root, in each node to the child of the largest ``value + exploration``, and expands one
 node there with the network's policy and value. Nodes near the end need no network: who wins with the next stone, has no
-safe reply or fills the board is known from bitboards, what a small budget of an exact solver decides is known from that
-(the solver of Winands et al. in another form), and a proven result climbs towards the root. Moves that lose at once are
-no children. Positions that are reached on several ways are one node. Simulations run in small batches, since a
-network judges several positions almost as quickly as one; a path that waits for its judgement counts as lost in between
-(virtual loss), which spreads the batch.
+safe reply or fills the board is known from bitboards, what an exact solver decides within a few nodes from that, where
+there is one, and a proven result climbs towards the root. Moves that lose at once are no children. Positions that are
+reached on several ways are one node. Simulations run in small batches, since a network judges several positions almost
+as quickly as one; a path that waits for its judgement counts as lost in between (virtual loss), which spreads the batch.
 """
 
 import math
