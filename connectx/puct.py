@@ -5,7 +5,7 @@ node there with the network's policy and value. Nodes near the end need no netwo
 safe reply or fills the board is known from bitboards, what an exact solver decides within a few nodes from that, where
 there is one, and a proven result climbs towards the root. Moves that lose at once are no children. Positions that are
 reached on several ways are one node. Simulations run in small batches, since a network judges several positions almost
-as quickly as one; a path that waits for its judgement counts as lost in between (virtual loss), which spreads the batch.
+as quickly as one; a path that waits for its judgement counts as lost in between (virtual loss), which spreads a batch.
 """
 
 import math
