@@ -23,6 +23,7 @@ from bundler.preflight import Runner
 from bundler.questions import question, sample
 from connectx.geometry import geometry_of
 from connectx.position import Position
+from tests.conftest import REAL_CLOCK
 
 AGENTS = Path(__file__).with_name("corpus") / "agents"
 LEGAL = "[c for c in range(config.columns) if obs.board[c] == 0]"
@@ -60,6 +61,7 @@ def runner():
         yield running
 
 
+@REAL_CLOCK
 @pytest.mark.parametrize("name", FAILING)
 def test_the_guard_answers_for_a_failing_agent(name, tmp_path, capsys):
     agent = loaded(text_of(tmp_path, {"agent.py": FAILING[name]}))
@@ -74,6 +76,7 @@ def test_the_guard_answers_for_a_failing_agent(name, tmp_path, capsys):
     assert len(lines) == (3 if name in ("does_not_load", "no_numba") else 2)
 
 
+@REAL_CLOCK
 def test_an_agent_that_comes_back_is_asked_again(tmp_path):
     source = f"import time\n\n\ndef agent(obs, config):\n    time.sleep(obs.step)\n    return max({LEGAL})\n"
     agent = loaded(text_of(tmp_path, {"agent.py": source}))
@@ -85,6 +88,7 @@ def test_an_agent_that_comes_back_is_asked_again(tmp_path):
     assert agent(obs | {"step": 0}, config) == 6
 
 
+@REAL_CLOCK
 def test_a_move_that_is_late_before_it_starts_is_not_lost(tmp_path):
     agent = loaded(text_of(tmp_path, {"agent.py": f"def agent(obs, config):\n    return max({LEGAL})\n"}))
     late = BLOCK.obs | {"remainingOverageTime": -1.0}
@@ -93,6 +97,7 @@ def test_a_move_that_is_late_before_it_starts_is_not_lost(tmp_path):
         assert agent(BLOCK.obs, BLOCK.config | {"nodeBudget": 1}) == 6
 
 
+@REAL_CLOCK
 def test_a_load_that_takes_too_long_is_outwaited_then_used(tmp_path):
     source = f"import time\n\ntime.sleep(0.6)\n\n\ndef agent(obs, config):\n    return max({LEGAL})\n"
     text = text_of(tmp_path, {"agent.py": source}).replace("LOAD_WAIT = 30.0", "LOAD_WAIT = 0.1")
@@ -166,6 +171,7 @@ def test_two_versions_and_one_against_itself_in_kaggles_environment(tmp_path):
         assert [step[ply % 2].action for ply, step in enumerate(env.steps[1:7])] == expected
 
 
+@REAL_CLOCK
 def test_nothing_is_left_of_a_dropped_submission(tmp_path):
     text = text_of(tmp_path, {"agent.py": COUNTER, "helper.py": "OFFSET = 0\nSEEN = []\n"})
     gc.collect()  # what earlier tests dropped

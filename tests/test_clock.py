@@ -4,6 +4,7 @@ import pytest
 
 from connectx import clock
 from connectx.clock import Budget, budget_for, charge, seconds_for
+from tests.conftest import REAL_CLOCK
 
 
 @pytest.mark.parametrize("bank", [0.0, 0.5, 2.0, 10.0, 38.0, 60.0])
@@ -29,6 +30,7 @@ def test_bank_of_a_whole_game(parts):
     assert 30.0 < bank < 45.0
 
 
+@REAL_CLOCK
 def test_the_spare_comes_after_the_deadline():
     budget = budget_for({"remainingOverageTime": 60.0}, {"actTimeout": 2.0})
     assert budget.with_spare().seconds_left() - budget.seconds_left() == pytest.approx(budget.spare, abs=0.01)
@@ -41,6 +43,7 @@ def test_an_empty_bank_is_never_drawn_on():
     assert seconds_for(2.0, 0.0, spent=1.9) == (clock.LEAST, 0.0)
 
 
+@REAL_CLOCK
 def test_load_time_is_charged_once():
     obs, config = {"remainingOverageTime": 30.0}, {"actTimeout": 2.0}
     charge(1.0)

@@ -14,6 +14,7 @@ from arena.options import OPTIONS, REFEREES, parse_config
 from arena.referee import REFEREES as REFEREE_LOOPS
 from arena.store import Store
 from evaluate import get_win_percentages, main
+from tests.conftest import REAL_CLOCK
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -230,6 +231,7 @@ def agent(obs, config):
 """
 
 
+@REAL_CLOCK
 @pytest.mark.parametrize("referee", ["fast", "kaggle"])
 def test_a_slow_load_is_seen(referee, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

@@ -10,7 +10,7 @@ from connectx.clock import Budget
 from connectx.geometry import STANDARD, geometry_of
 from connectx.position import Position
 from connectx.solver import Solver, Value
-from tests.conftest import observe, random_game
+from tests.conftest import REAL_CLOCK, observe, random_game
 
 
 @pytest.fixture(scope="module")
@@ -23,6 +23,7 @@ def late_positions(plies: range, games: int) -> list[Position]:
     return [p for _ in range(games) for p in random_game(STANDARD, rng) if p.ply in plies]
 
 
+@REAL_CLOCK
 def test_plays_perfectly(solver, monkeypatch):
     """Quickest wins; with SWINDLE, any move of the best result, without it a slowest loss."""
     for swindle, seconds, games in ((True, 0.5, 6), (False, 4.0, 12)):  # a choice takes all the time that there is
@@ -38,6 +39,7 @@ def test_plays_perfectly(solver, monkeypatch):
                 assert (chosen > 0) - (chosen < 0) == (best > 0) - (best < 0)
 
 
+@REAL_CLOCK
 def test_book_is_followed():
     """Every position of the book, as it stands and mirrored, is answered from it, at once."""
     started = time.perf_counter()

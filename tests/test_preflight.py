@@ -19,6 +19,7 @@ from bundler.questions import hard_questions, late_positions, sample
 from bundler.restrict import Restriction
 from connectx.geometry import STANDARD
 from connectx.position import Position
+from tests.conftest import REAL_CLOCK
 
 CORPUS = Path(__file__).with_name("corpus") / "files"
 
@@ -88,6 +89,7 @@ def ask_kaggle(path: Path, limits: Limits, home: Path) -> str:
     return " ".join(json.loads(done.stdout))
 
 
+@REAL_CLOCK
 @pytest.mark.parametrize("path", sorted(CORPUS.glob("*.py")), ids=lambda path: path.stem)
 def test_corpus(path, runner, tmp_path, record_property):
     wanted = expected(path)
@@ -147,6 +149,7 @@ def test_size_limit(runner, tmp_path):
     assert check(path, runner, Limits(size=20)).reasons == ["size: 46 bytes of 20 allowed"]
 
 
+@REAL_CLOCK
 def test_figures_and_json(runner, tmp_path):
     source = (
         b"import time\n\ntime.sleep(0.3)\n\n\ndef agent(obs):\n    time.sleep(0.05)\n    return obs.board.index(0)\n"
@@ -182,6 +185,7 @@ def test_the_sample_is_large_varied_and_of_open_games():
     assert all(not Position.from_observation(question.obs, question.config).is_over() for question in asked)
 
 
+@REAL_CLOCK
 @pytest.mark.parametrize("by_group", [True, False], ids=["control group", "stopping and continuing"])
 def test_the_restriction_is_real(by_group, runner, tmp_path):
     with Restriction(1 / 3) as restriction:
@@ -193,6 +197,7 @@ def test_the_restriction_is_real(by_group, runner, tmp_path):
     assert 0 < share < 0.45  # less than a third on a busy machine, but never more
 
 
+@REAL_CLOCK
 def test_slow_down_run(runner, tmp_path):
     source = b"import time\n\nt = time.process_time()\nwhile time.process_time() - t < 0.4:\n    pass\n\n\n"
     path = finished(tmp_path, "agent.py", source + b"def agent(obs):\n    return obs.board.index(0)\n")

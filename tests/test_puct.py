@@ -11,7 +11,7 @@ from connectx.position import Position
 from connectx.puct import Judge, Search, known_score
 from connectx.solver import Solver
 from tests import oracle
-from tests.conftest import random_game
+from tests.conftest import REAL_CLOCK, random_game
 
 SHAPE = (4, 5, 3)
 known_to_oracle: dict[str, int] = {}
@@ -106,6 +106,7 @@ def test_visits_add_up():
     assert all(tried[node] == node.visits for node in tried if node is not search.root)
 
 
+@REAL_CLOCK
 def test_budget_of_time_ends_it():
     choice = Search(Position.empty(STANDARD), knows_nothing).run(Budget.seconds(0.05))
     assert choice.column in range(7) and 0 < choice.evaluations < 20_000

@@ -10,7 +10,7 @@ from connectx.geometry import STANDARD, geometry_of
 from connectx.heuristic import evaluate
 from connectx.position import Position, column_cells
 from connectx.search import INFINITY, WIN, Searcher, safe_moves, win_score
-from tests.conftest import random_game
+from tests.conftest import REAL_CLOCK, random_game
 
 SMALL = [(4, 4, 3), (4, 4, 4), (3, 5, 3), (5, 3, 3), (1, 7, 4), (6, 3, 3)]
 
@@ -114,6 +114,7 @@ def test_node_budget_is_kept():
         assert result.nodes == nodes and result.column in position.legal_columns()
 
 
+@REAL_CLOCK
 @pytest.mark.parametrize("shape", [(6, 7, 4), (12, 12, 5), (40, 40, 6)])
 def test_deadline_is_kept(shape):
     geometry = geometry_of(*shape)

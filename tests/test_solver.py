@@ -13,6 +13,7 @@ from connectx.geometry import STANDARD, geometry_of
 from connectx.position import Position
 from connectx.solver import Solver, Value
 from tests import oracle
+from tests.conftest import REAL_CLOCK
 
 
 @pytest.fixture(scope="module")
@@ -142,6 +143,7 @@ def test_a_stopped_solver_proves_only_what_is_true(solver, nodes, method):
     assert unproven or nodes == 3000
 
 
+@REAL_CLOCK
 def test_the_deadline_is_kept(solver):
     position = Position.empty(STANDARD)
     solver.solve(position, Budget(nodes=1))

@@ -12,6 +12,7 @@ from kaggle_environments.agent import get_last_callable
 from arena.rules import DEFAULTS
 from arena.specs import AgentSpec, UnknownAgent, last_callable, our_agents, resolve
 from arena.worker import Struct, Worker
+from tests.conftest import REAL_CLOCK
 
 EMPTY = bytes(42)
 
@@ -108,6 +109,7 @@ def test_files_load_as_on_kaggle(name, write, start):
         assert reply.action == theirs(*arguments)
 
 
+@REAL_CLOCK
 def test_load_time_counts_and_files_start_anew(write, start):
     """Module state is lost between games for a file and kept for one that is not fresh, as for callables."""
     path = write(
@@ -176,6 +178,7 @@ def test_details_name_the_cause(start):
     assert ask(start(lambda obs, config: os.kill(os.getpid(), 11))).detail == "killed by SIGSEGV"
 
 
+@REAL_CLOCK
 def test_a_hang_is_killed_with_its_children(start, tmp_path):
     def agent(obs, config):
         if os.fork() == 0:
