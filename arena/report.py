@@ -40,10 +40,16 @@ class _Lines:
         sys.stderr.flush()
 
 
+def _in_notebook() -> bool:
+    """Whether a kernel runs this code. That ipykernel is loaded would not tell: whoever lists kernels loads it."""
+    shell = sys.modules.get("IPython")
+    return shell is not None and shell.get_ipython() is not None
+
+
 def progress(total: int, unit: str, delay: float = 2.0) -> tqdm:
     """A bar on standard error, from ``delay`` seconds on, 0 at once; a line every ``LINE_EVERY`` seconds in a log."""
     bar = partial(tqdm, total=total, unit=unit, leave=False)
-    if sys.stderr.isatty() or "ipykernel" in sys.modules:
+    if sys.stderr.isatty() or _in_notebook():
         return bar(delay=delay)
     return bar(delay=LINE_EVERY if delay else 0, mininterval=LINE_EVERY, miniters=1, file=_Lines(), ncols=80)
 

@@ -4,6 +4,7 @@ import re
 import sqlite3
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -333,3 +334,10 @@ def test_progress_is_for_people(monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     with report.progress(4, "game", delay=0):
         assert "0/4" in capsys.readouterr().err
+
+
+def test_a_loaded_ipykernel_is_no_notebook(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "ipykernel", types.ModuleType("ipykernel"))
+    with report.progress(0, "game", delay=2) as bar:
+        bar.clear()
+    assert capsys.readouterr().err == ""
