@@ -14,7 +14,7 @@ from arena.match import Match, play_match
 from arena.openings import openings_for
 from arena.options import FRESH
 from arena.person import play
-from arena.report import check_folder, console_for_tables, match_lines, match_table, progress
+from arena.report import check_folder, console_for_tables, lost_game_line, match_lines, match_table, progress
 from arena.review import analyse, report, show_ladder
 from arena.rules import Game, Rules
 from arena.slots import Setup, Task, open_slots
@@ -97,7 +97,7 @@ def match(options: argparse.Namespace) -> None:
     sprt, console = _sprt(options.sprt), console_for_tables()
     (played,) = _play([(resolve(options.agent1), resolve(options.agent2))], options, sprt)
     console.print(match_table(played))
-    for line in match_lines(played, sprt):
+    for line in [*match_lines(played, sprt), *lost_game_line(played, Rules(options.config or {}).geometry)]:
         console.print(line, highlight=False, soft_wrap=True)
 
 

@@ -85,6 +85,11 @@ class Match:
                     found.setdefault(fault.kind, (game, fault))
         return found
 
+    def lost_game(self, agent: int) -> Game | None:
+        """The first game that agent 0 or 1 lost on the board, not by a fault."""
+        games = ((agent ^ (number % 2), game) for number, game in sorted(self.games.items()))
+        return next((game for seat, game in games if game.forfeit is None and game.score == seat), None)
+
 
 def pair_tasks(
     first: AgentSpec, second: AgentSpec, openings: Sequence[Opening], pairs: int, seed: int

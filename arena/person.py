@@ -9,6 +9,7 @@ from arena.rules import Game, Rules
 from arena.slots import OwnSlot, Setup, Slot
 from arena.specs import AgentSpec, resolve
 from arena.worker import Reply, Seat
+from connectx.choice import plies_to_end
 from connectx.clock import Budget
 from connectx.geometry import Geometry, geometry_of
 from connectx.position import Position
@@ -32,11 +33,13 @@ def drawn(board: bytes, geometry: Geometry) -> str:
     return "\n".join(lines)
 
 
-def in_words(value: Value) -> str:
-    """What a score says, for the side that would make the move."""
-    if value.exact:
-        return "draws" if value.low == 0 else f"wins ({value.low:+d})" if value.low > 0 else f"loses ({value.low:+d})"
-    return {1: "wins", 0: "draws", -1: "loses", None: "is not solved yet"}[value.result]
+def in_words(value: Value, position: Position) -> str:
+    """What the score of a move in this position says: its result, and in how many plies, the move included."""
+    words = {1: "wins", 0: "draws", -1: "loses", None: "is not solved yet"}[value.result]
+    if not value.exact or value.low == 0:
+        return words
+    plies = plies_to_end(value.low, position.ply, position.geometry.cells)
+    return f"{words} in {plies} {'ply' if plies == 1 else 'plies'}"
 
 
 class Person(Seat):
@@ -88,12 +91,12 @@ class Person(Seat):
         found = solver.scores(position, budget) if answer == "scores" else solver.best_moves(position, budget)
         values = {column: value for column, value in enumerate(found) if value is not None}
         if answer == "scores":
-            return "\n".join(f"column {column} {in_words(value)}" for column, value in values.items())
+            return "\n".join(f"column {column} {in_words(value, position)}" for column, value in values.items())
         best = max(value.low for value in values.values())
         columns = [column for column, value in values.items() if value.low == best]
         if any(value.high > best for value in values.values()):
             return f"not solved in {SOLVING_SECONDS:.0f} s; as good as any so far: {', '.join(map(str, columns))}"
-        return f"best: {', '.join(map(str, columns))} ({in_words(values[columns[0]])})"
+        return f"best: {', '.join(map(str, columns))} ({in_words(values[columns[0]], position)})"
 
 
 def result_line(game: Game, person: int) -> str:

@@ -13,9 +13,11 @@ from tqdm import tqdm
 
 from arena.analysis import JudgedMove, accuracy
 from arena.match import Match, Side
+from arena.openings import write_opening
 from arena.rules import Fault, Game
 from arena.stats import Estimate, Sprt, estimate, verdict
 from arena.tournament import Standing, Tournament
+from connectx.geometry import STANDARD, Geometry
 
 SEATS = ("moving first", "moving second")
 SHORT_LOAD = 0.05  # seconds of a load that are not worth a word
@@ -160,6 +162,16 @@ def _forfeits_line(match: Match) -> list[str]:
     if forfeits <= MANY_FORFEITS * games:
         return []
     return [f"{forfeits} of {games} games were forfeits: this measures faults more than strength"]
+
+
+def lost_game_line(match: Match, geometry: Geometry) -> list[str]:
+    """How to see where the first agent gave a game away, if it lost one."""
+    game = match.lost_game(0)
+    if game is None or not geometry.fits_word:
+        return []
+    shape = "rows={},columns={},inarow={}".format(*geometry[:3])
+    board = "" if geometry == STANDARD else f" --config {shape}"
+    return [f"a game that {match.first.label} lost: python evaluate.py analyse {write_opening(game.moves)}{board}"]
 
 
 LADDER_TITLES = ("", "agent", "Elo", "95% interval", "games", "points", "as first", "as second", "forfeits", "worst s")

@@ -127,11 +127,13 @@ def _in_words(record: GameRecord, judged: Sequence[JudgedMove], from_ply: int) -
     """What the judged moves of a game show."""
     if mistake := losing_move(judged):
         return mistake.words()
-    if len(record.moves) <= from_ply:
-        return (
-            f"the game has {len(record.moves)} plies, judged from ply {from_ply} on: --from-ply N judges earlier ones"
-        )
-    return f"no move from ply {from_ply} on changed the result"
+    plies = len(record.moves)
+    if not judged:
+        return f"the game has {plies} plies, judged from ply {from_ply} on: --from-ply N judges earlier ones"
+    start = judged[0]
+    winner = start.seat if start.value > 0 else 1 - start.seat
+    result = "drawn" if start.value == 0 else f"won by {record.names[winner]}"
+    return f"no move from ply {start.ply} on changed the result: the position there was {result} with perfect play"
 
 
 def _records(options: argparse.Namespace) -> list[GameRecord]:

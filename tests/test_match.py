@@ -10,11 +10,12 @@ import pytest
 
 from arena.cores import usable_cores
 from arena.match import Match, derived_seed, pair_tasks, play_match
-from arena.report import match_lines, match_table
-from arena.rules import Game, Rules
+from arena.report import lost_game_line, match_lines, match_table
+from arena.rules import Fault, Game, Rules
 from arena.slots import Setup, Slot, Task, play_all
 from arena.specs import resolve
 from arena.stats import Sprt
+from connectx.geometry import STANDARD, geometry_of
 
 FAST = Setup(Rules(), "fast")
 OPENINGS = [(3, 3), (3, 3, 2, 4), (0, 1, 2, 3)]
@@ -199,3 +200,16 @@ def test_report_says_what_is_proven():
     assert "H0 accepted" in lines[2] and lines[-1] == "leftmost is stronger"
     assert match_table(match).row_count == 6
     assert match_lines(Match(LEFT, RANDOM, 60.0, {})) == ["no complete pair of games: nothing can be said"]
+
+
+def test_a_lost_game_to_look_at():
+    """Of the first agent, whichever seat it had, and not one that it lost by a fault."""
+    lost = [scripted(number, score, moves=(3, 3, number)) for number, score in enumerate((1, 0, 0.5, 1))]
+    assert lost_game_line(Match(LEFT, RANDOM, 60.0, dict(enumerate(lost[:3]))), STANDARD) == []
+    match = Match(LEFT, RANDOM, 60.0, dict(enumerate(lost)))
+    line = "a game that leftmost lost: python evaluate.py analyse 333"
+    assert lost_game_line(match, STANDARD) == [line]
+    assert lost_game_line(match, geometry_of(4, 5, 3)) == [f"{line} --config rows=4,columns=5,inarow=3"]
+    assert lost_game_line(match, geometry_of(12, 12, 5)) == []
+    forfeit = scripted(0, 0, faults=(Fault(0, 2, "exception", "no idea", True),))
+    assert lost_game_line(Match(LEFT, RANDOM, 60.0, {0: forfeit}), STANDARD) == []

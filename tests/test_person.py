@@ -6,7 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from arena.person import drawn, in_words
-from connectx.geometry import geometry_of
+from connectx.geometry import STANDARD, geometry_of
+from connectx.position import Position
 from connectx.solver import Value
 from evaluate import main
 
@@ -64,16 +65,18 @@ def test_the_end_of_the_input_ends_the_game(typing):
 
 
 def test_hints_and_scores_are_exact(typing):
-    """After 2 0 2 0, whoever moves wins at once in column 2: with 5 stones of each seat left, score 4."""
+    """After 2 0 2 0, whoever moves wins at once in column 2."""
     out = typing(["leftmost", *SMALL], "2", "2", "hint", "scores", "quit")
-    assert "best: 2 (wins (+4))" in out
-    assert [line for line in out.splitlines() if line.startswith("column 2 ")] == ["column 2 wins (+4)"]
+    assert "best: 2 (wins in 1 ply)" in out
+    assert [line for line in out.splitlines() if line.startswith("column 2 ")] == ["column 2 wins in 1 ply"]
     assert sum(line.startswith("column ") for line in out.splitlines()) == 3
 
 
 def test_scores_in_words():
-    assert [in_words(Value(*v)) for v in ((2, 2), (0, 0), (-3, -3), (1, 9), (-9, -1), (-1, 5))] == [
-        "wins (+2)", "draws", "loses (-3)", "wins", "loses", "is not solved yet",
+    """On the empty board, a win with the first player's 20th stone and the like."""
+    values = [Value(*v) for v in ((2, 2), (0, 0), (-3, -3), (1, 9), (-9, -1), (-1, 5))]
+    assert [in_words(value, Position.empty(STANDARD)) for value in values] == [
+        "wins in 39 plies", "draws", "loses in 38 plies", "wins", "loses", "is not solved yet",
     ]  # fmt: skip
 
 

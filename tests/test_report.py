@@ -140,6 +140,12 @@ def test_a_game_too_short_to_judge(capsys):
     assert out == f"first v second, 4444422: {words}\n" and err == ""
 
 
+def test_a_position_that_was_won_already(capsys):
+    main(["analyse", "10101", "--config", "rows=4,columns=3,inarow=3", "--from-ply", "3"])
+    words = "no move from ply 3 on changed the result: the position there was won by first with perfect play"
+    assert words in capsys.readouterr().out
+
+
 def test_early_plies_show_their_progress(capsys):
     main(["analyse", "10101", "--config", "rows=4,columns=3,inarow=3", "--from-ply", "0"])
     assert "0/5" in capsys.readouterr().err
