@@ -160,6 +160,7 @@ class Trainer:
                 "net_arch": [],
             },
         )
+        self.model.set_logger(self._sb3.Logger(None, []))  # its own would leave a folder in /tmp
         self.pool = [self._sb3.arrays_of(self.model.policy)]
 
     def _env(self, opponents: list[tuple[int, Player]]):

@@ -7,6 +7,7 @@ import torch
 from gymnasium import spaces
 from sb3_contrib import MaskablePPO
 from stable_baselines3 import PPO
+from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.common.utils import set_random_seed
 from stable_baselines3.common.vec_env import VecEnv
@@ -17,7 +18,7 @@ from training.environment import ENDINGS, Duels, observation_space
 
 ALGORITHMS = {"ppo": PPO, "maskable": MaskablePPO}
 
-__all__ = ["ALGORITHMS", "BatchEnv", "Trunk", "arrays_of", "set_random_seed"]
+__all__ = ["ALGORITHMS", "BatchEnv", "Logger", "Trunk", "arrays_of", "set_random_seed"]
 
 
 class BatchEnv(VecEnv):
