@@ -44,6 +44,7 @@ AGENTS = Path(value_search.__file__).parent
 Player = Callable[[Position], int]
 PLIES = ((0, 7), (8, 11), (12, 15), (16, 19), (20, 23), (24, 27), (28, 31), (32, 35), (36, 41))
 ORIGINS = {"random play": RANDOM_PLAY, "near-perfect play": NEAR_PERFECT_PLAY, "opening book": BOOK}
+WEIGHTINGS = {"plies as in the mix late": MIXES[LATE], "each ply of 8 to 40 alike": dict.fromkeys(MIXES[LATE], 1)}
 MOVE_SECONDS = 1.7  # what the clock gives a move in the middle of a game at Kaggle's 2 s
 # Errors in % of AlphaZero.jl's agent of 1.67M parameters at 600 simulations on sets of these kinds.
 PUBLISHED_ERRORS = dict(zip((kind.name for kind in SIX_SETS), (0, 0, 1.7, 0, 1.6, 6.5), strict=True))
@@ -75,9 +76,11 @@ def print_table(labels: Labels, columns: np.ndarray) -> None:
         rows = np.flatnonzero((labels.plies >= first) & (labels.plies <= last))
         print_shares(f"plies {first} to {last}", labels.take(rows), columns[rows])
     kept, perfect = (moves[np.arange(len(labels)), columns] for moves in (labels.kept, labels.perfect))
-    for name, weights in (("plies as in the mix late", MIXES[LATE]), ("each ply alike", dict.fromkeys(MIXES[LATE], 1))):
+    hard = labels.decisive
+    for name, weights in WEIGHTINGS.items():
         means = [weighted(right, labels.plies, weights) for right in (kept, perfect)]
-        print(f"{name}: kept {means[0]:.2%}, perfect {means[1]:.2%}")
+        decisive = weighted(kept[hard], labels.plies[hard], weights)
+        print(f"{name}: kept {means[0]:.2%}, of the decisive {decisive:.2%}, perfect {means[1]:.2%}")
 
 
 def weighted(right: np.ndarray, plies: np.ndarray, weights: dict[int, int]) -> float:
@@ -144,9 +147,10 @@ def print_network(network: PlainNetwork, content: bytes, labels: Labels) -> None
     print(f"a forward in numpy: {single * 1e6:.0f} us for one position, {each * 1e6:.0f} us each in batches of 8")
     values = network.judge_many(labels.positions, labels.masks)["value"].argmax(1) - 1
     right = values == np.sign(labels.values)
-    late = weighted(right, labels.plies, MIXES[LATE])
-    print(f"value head right: {right.mean():.2%} of all, {right[labels.decisive].mean():.2%} of the decisive, ", end="")
-    print(f"{late:.2%} with plies as in the mix late")
+    print(f"value head right: {right.mean():.2%} of all, {right[labels.decisive].mean():.2%} of the decisive", end="")
+    for name, weights in WEIGHTINGS.items():
+        print(f"; {name}: {weighted(right, labels.plies, weights):.2%}", end="")
+    print()
 
 
 def sample(labels: Labels, count: int, seed: int) -> Labels:

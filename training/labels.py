@@ -48,7 +48,7 @@ DEPTH = 3  # plies that near-perfect play looks ahead
 EXACT_FROM = 22  # from this ply on its moves are the solver's
 WON = 30_000
 TRAINING, VALIDATION, TEST = range(3)  # splits
-HELD_OUT = {False: 64, True: 10}  # one in so many is for validation, and one for test; more where there are few stones
+HELD_OUT = {False: 64, True: 20}  # one in so many is for validation, and one for test; more where there are few stones
 FEW = 18  # stones: with fewer there are fewer labels
 SPLIT_FACTOR = 0x9E3779B97F4A7C15  # odd: 2^64 over the golden ratio, which spreads keys well (Knuth)
 
