@@ -50,9 +50,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    given = parse(sys.argv[1:] if arguments is None else arguments)
-    module = module_of(given.method)
     try:
+        given = parse(sys.argv[1:] if arguments is None else arguments)
+        module = module_of(given.method)
         module.train(config_from(module.Config, given))
     except (OSError, ValueError, MemoryError, BrokenExecutor) as fault:
         print(f"train.py: {str(fault) or type(fault).__name__}", file=sys.stderr)

@@ -17,6 +17,4 @@ def agent(obs, config):
     position = Position.from_observation(obs, config)
     if position.geometry != network.architecture.geometry:
         return choose(position, 1, budget)
-    # The board's mirror image is the same position: the mean of both judgements is better than either.
-    logits = network.judge(position)["policy"] + network.judge(position.mirror())["policy"][::-1]
-    return masked_argmax(logits, position)
+    return masked_argmax(network.judge(position)["policy"], position)

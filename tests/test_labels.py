@@ -143,6 +143,10 @@ def test_bad_folders(tmp_path, capsys):
     assert train.main(["labels", "--output", str(tmp_path)]) == 2
     error = capsys.readouterr().err
     assert "is no shard of labels" in error and error.count("\n") == 1
+    new = tmp_path / "new"
+    assert train.main(["labels", "--book-scores", str(tmp_path / "misspelt"), "--output", str(new)]) == 2
+    assert "misspelt: python train.py book makes them" in capsys.readouterr().err
+    assert not (tmp_path / "misspelt").exists() and not new.exists()
 
 
 def _position(position: int, mask: int) -> Position:

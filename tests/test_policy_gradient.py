@@ -334,6 +334,11 @@ def test_a_file_of_something_else_is_no_checkpoint(road, tmp_path):
     (tmp_path / "checkpoint.bin").write_bytes(pack({"a": np.zeros(3)}, {"b": 1}))
     with pytest.raises(ValueError, match="not the checkpoint of a training run"):
         policy_gradient.Run(config_of(road, folder=tmp_path))
+    arrays, meta = unpack((road / "pg" / "checkpoint.bin").read_bytes())
+    renamed = {name.replace("weight", "height"): array for name, array in arrays.items()}
+    (tmp_path / "checkpoint.bin").write_bytes(pack(renamed, meta))
+    with pytest.raises(ValueError, match="is damaged"):
+        policy_gradient.Run(config_of(road, folder=tmp_path))
 
 
 def test_policy_gradient_learns(road, tmp_path):

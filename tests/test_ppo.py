@@ -12,6 +12,7 @@ import torch
 
 import train
 from connectx.nets import PlainNetwork
+from connectx.weights import pack, unpack
 from training import ppo
 from training.environment import ENDINGS
 from training.manifest import NAME
@@ -38,7 +39,7 @@ def test_it_learns(tmp_path):
     trainer = ppo.train(config(tmp_path, **options, epochs=6, learning_rate=3e-3, test_opponent="leftmost"))
     first, last = trainer.curve[0], trainer.curve[-1]
     assert first["won"] < 0.8 and first["illegal"] > 0.02
-    assert last["won"] > 0.9 and last["illegal"] < 0.02 and last["test"] == 1
+    assert last["won"] > 0.9 and last["illegal"] < 0.02 and last["test"] >= 0.5  # two different games, one in each seat
 
 
 def test_a_killed_run_goes_on(tmp_path, monkeypatch):
@@ -99,6 +100,13 @@ def test_state_of_another_run(tmp_path):
     (tmp_path / "state.bin").write_bytes(saved[:-9] + b"corrupted")
     with pytest.raises(ValueError, match="checksum"):
         ppo.train(config(tmp_path))
+    (tmp_path / "state.bin").write_bytes((Path(ppo.__file__).parents[1] / "agents/weights/leaf.bin").read_bytes())
+    with pytest.raises(ValueError, match="not one of a run of ppo"):
+        ppo.train(config(tmp_path))
+    arrays, facts = unpack(saved)
+    (tmp_path / "state.bin").write_bytes(pack({name.replace("value", "valve"): a for name, a in arrays.items()}, facts))
+    with pytest.raises(ValueError, match="the saved state is damaged"):
+        ppo.train(config(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -107,6 +115,8 @@ def test_state_of_another_run(tmp_path):
         (["--steps", "5"], "multiple of games x rollout"),
         (["--games", "0"], "at least 1"),
         (["--games", "4"], "at least 6"),
+        (["--batch", "1"], "batch should be at least 2"),
+        (["--batch", "93"], "not leave a single step"),
         (["--algorithm", "dqn"], "maskable, ppo"),
         (["--rewards", "gold"], "course, zero-sum"),
         (["--board", "six"], "read like 6x7k4"),

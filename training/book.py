@@ -75,17 +75,20 @@ def read_lines(path: Path) -> tuple[list[str], int]:
     return [line.decode("ascii") for line in lines], len(rest)
 
 
+def parse_line(line: str) -> tuple[Position, Scores]:
+    """A position and the score of each column from a line of a file of scores."""
+    position, mask, *scores = line.split()
+    columns = [None if score == "-" else int(score) for score in scores]
+    return Position(int(position), int(mask), STANDARD), columns
+
+
 class ScoreFile:
     """Exact scores of positions, in memory and in a file of lines ``position mask score ...`` ("-": a full column)."""
 
     def __init__(self, path: Path):
         path.parent.mkdir(parents=True, exist_ok=True)
         lines, rest = read_lines(path)
-        self._known: dict[Position, Scores] = {}
-        for line in lines:
-            position, mask, *scores = line.split()
-            state = Position(int(position), int(mask), STANDARD)
-            self._known[state] = [None if score == "-" else int(score) for score in scores]
+        self._known: dict[Position, Scores] = dict(map(parse_line, lines))
         self._file = path.open("ab")
         self._file.truncate(self._file.tell() - rest)
 

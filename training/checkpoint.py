@@ -61,6 +61,20 @@ def load(
         return None
     arrays, meta = unpack(path.read_bytes())
     _refuse_others(path, settings, meta)
+    try:
+        _restore(arrays, meta, network, optimizer, rng)
+    except (KeyError, TypeError, AttributeError, RuntimeError) as fault:
+        raise ValueError(f"{path} is damaged: {fault!r:.200}") from None
+    return meta["facts"], {name.removeprefix(OTHER): a for name, a in arrays.items() if name.startswith(OTHER)}
+
+
+def _restore(
+    arrays: dict[str, np.ndarray],
+    meta: dict[str, Any],
+    network: torch.nn.Module,
+    optimizer: torch.optim.Optimizer,
+    rng: np.random.Generator,
+) -> None:
     network.load_state_dict(
         {name.removeprefix(NETWORK): torch.from_numpy(a) for name, a in arrays.items() if name.startswith(NETWORK)}
     )
@@ -71,7 +85,6 @@ def load(
             states.setdefault(int(index), {})[key] = torch.from_numpy(array)
     optimizer.load_state_dict(optimizer.state_dict() | {"state": states})
     rng.bit_generator.state = meta["rng"]
-    return meta["facts"], {name.removeprefix(OTHER): a for name, a in arrays.items() if name.startswith(OTHER)}
 
 
 def _refuse_others(path: Path, settings: dict[str, Any], meta: Any) -> None:

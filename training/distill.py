@@ -28,11 +28,11 @@ from tqdm import tqdm
 from connectx.choice import plies_to_end
 from connectx.encoding import bits_of, unpack_planes
 from connectx.geometry import STANDARD
-from connectx.nets import Architecture
+from connectx.nets import Architecture, PlainNetwork
 from connectx.torch_nets import Network
 from training.labels import TEST, TRAINING, VALIDATION, Labels, read_labels, splits_of
 from training.manifest import check_output, publish, write_atomically
-from training.options import option
+from training.options import command_of, option
 
 HEADS = (("policy", 7), ("value", 3), ("distance", 1), ("results", 21))
 PUBLISHED = ("policy", "value")
@@ -49,19 +49,21 @@ class Config:
     labels: Path = option(Path("data/labels"), "folder that train.py labels has made")
     encoding: str = option("lines-1", "of the positions, by name and version")
     layers: str = option("dense:512,dense:256,dense:64", "kind:width of each layer")
-    samples: int = option(5_000_000, "positions to train on, counting repetitions")
+    samples: int = option(40_000_000, "positions to train on, counting repetitions")
     batch: int = option(512, "positions in a step")
     learning_rate: float = option(0.002, "its largest value")
-    weight_decay: float = option(0.01, "of AdamW")
+    weight_decay: float = option(0.1, "of AdamW")
     seed: int = option(1, "of the first weights and of the order of the positions")
     threads: int = option(1, "of torch")
-    report_every: int = option(500_000, "positions between two measurements on validation positions")
+    report_every: int = option(4_000_000, "positions between two measurements on validation positions")
     run: Path = option(Path("runs/distill"), "folder of checkpoint, log and curves")
     output: Path = option(Path("agents/weights/net.bin"), "the network")
 
     def __post_init__(self) -> None:
         if min(self.samples, self.batch, self.threads, self.report_every) < 1:
             raise ValueError(f"samples, batch, threads and report_every should be at least 1: {self}")
+        if not self.learning_rate > 0:
+            raise ValueError(f"learning_rate should be above 0, not {self.learning_rate}")
         self.architecture()
 
     def architecture(self) -> Architecture:
@@ -158,18 +160,20 @@ def outputs_for(network: torch.nn.Module, examples: Examples, size: int = 1000) 
 
 
 def measure(network: torch.nn.Module, examples: Examples) -> dict[str, float]:
-    """Shares of moves that keep the result (of all, of decisive positions), of perfect ones, of right values; loss."""
-    outputs, labels = outputs_for(network, examples), examples.labels
-    columns = outputs["policy"].masked_fill(~examples.targets.legal, NEVER).argmax(1).numpy()
+    """The loss, and ``shares_right`` of the positions as they stand."""
+    outputs = outputs_for(network, examples)
+    loss = {"loss": float(total(losses(outputs, examples.targets)))}
+    return loss | shares_right({name: output.numpy() for name, output in outputs.items()}, examples.labels)
+
+
+def shares_right(outputs: dict[str, np.ndarray], labels: Labels) -> dict[str, float]:
+    """Shares of moves that keep the result (of all, of decisive positions), of perfect ones, of right values."""
+    columns = np.where(labels.legal, outputs["policy"], -np.inf).argmax(1)
     kept, perfect = (moves[np.arange(len(labels)), columns] for moves in (labels.kept, labels.perfect))
-    right = outputs["value"].argmax(1) == examples.targets.value
-    return {
-        "loss": float(total(losses(outputs, examples.targets))),
-        "kept": float(kept.mean()),
-        "kept_decisive": float(kept[labels.decisive].mean()),
-        "perfect": float(perfect.mean()),
-        "value": float(right.float().mean()),
-    }
+    right = outputs["value"].argmax(1) == classes(labels.values)
+    decisive = kept[labels.decisive]
+    shares = {"kept": kept, "kept_decisive": decisive, "perfect": perfect, "value": right}
+    return {name: float(share.mean()) for name, share in shares.items()}
 
 
 class Trainer:
@@ -230,14 +234,15 @@ class Trainer:
         """
         try:
             state = torch.load(path, weights_only=True)
+            if state["config"] == self._identity():
+                self.step, self.log = state["step"], json.loads(state["log"])
+                self.network.load_state_dict(state["network"])
+                self.average.load_state_dict(state["average"])
+                self.optimizer.load_state_dict(state["optimizer"])
         except Exception as fault:  # torch raises what its unpickler and zip reader do
             raise ValueError(f"{path} is no checkpoint: {fault!r:.200}") from None
         if state["config"] != self._identity():
             raise ValueError(f"{path} is of a run with {state['config']}, not {self._identity()}: choose another --run")
-        self.step, self.log = state["step"], json.loads(state["log"])
-        self.network.load_state_dict(state["network"])
-        self.average.load_state_dict(state["average"])
-        self.optimizer.load_state_dict(state["optimizer"])
 
 
 def batches(config: Config, count: int, step: int) -> Iterator[tuple[np.ndarray, bool]]:
@@ -275,11 +280,11 @@ def plot(log: list[dict[str, float]], path: Path) -> None:
     pyplot.close(figure)
 
 
-def examples_of(labels: Labels, split: int, encoding: str) -> Examples:
+def labels_of(labels: Labels, split: int) -> Labels:
     chosen = labels.take(np.flatnonzero(splits_of(labels.positions, labels.masks) == split))
     if not len(chosen):
         raise ValueError("too few labels: a split is empty")
-    return Examples.of(chosen, encoding)
+    return chosen
 
 
 def run(trainer: Trainer, training: Examples, validation: Examples) -> None:
@@ -303,36 +308,31 @@ def run(trainer: Trainer, training: Examples, validation: Examples) -> None:
 
 
 def published(network: Network) -> Network:
-    """The network with the heads that agents use, its weights rounded as its file holds them."""
+    """The network with the heads that agents use."""
     whole = network.architecture
     heads = tuple(head for head in whole.heads if head[0] in PUBLISHED)
     small = Network(Architecture(whole.encoding, whole.layers, heads, whole.shape))
     small.load_state_dict({name: network.state_dict()[name] for name in small.state_dict()})
-    return Network.from_bytes(small.to_bytes())
-
-
-def command_of(config: Config) -> str:
-    """The command line that trains the same network again."""
-    plain, places = Config(), ("labels", "run", "output", "threads")
-    given = [(key, value) for key, value in vars(config).items() if value != getattr(plain, key) and key not in places]
-    return " ".join(["python train.py distill", *(f"--{key.replace('_', '-')} {value}" for key, value in given)])
+    return small
 
 
 def train(config: Config) -> dict[str, Any]:
-    """Trains or goes on training, then writes the network with what it reaches on the test positions."""
+    """Trains or goes on training, then writes the network with what it reaches, as agents use it, on test positions."""
     check_output(config.output)
     torch.set_num_threads(config.threads)
+    labels = read_labels(config.labels)
     trainer = Trainer(config)
     checkpoint = config.run / "checkpoint.pt"
     if checkpoint.exists():
         trainer.load(checkpoint)
-    labels = read_labels(config.labels)
-    training, validation = (examples_of(labels, split, config.encoding) for split in (TRAINING, VALIDATION))
+    training, validation = (Examples.of(labels_of(labels, split), config.encoding) for split in (TRAINING, VALIDATION))
     run(trainer, training, validation)
-    network, test = trainer.average, examples_of(labels, TEST, config.encoding)
-    facts: dict[str, Any] = {"parameters": published(network).architecture.size}
-    facts |= {"training_positions": len(training.labels), "test_positions": len(test.labels)}
-    facts |= {key: round(value, 4) for key, value in measure(network, test).items()}
-    publish(config.output, published(network).to_bytes(), command_of(config), facts)
+    content, test = published(trainer.average).to_bytes(), labels_of(labels, TEST)
+    network = PlainNetwork.from_bytes(content)
+    facts: dict[str, Any] = {"parameters": network.architecture.size}
+    facts |= {"training_positions": len(training.labels), "test_positions": len(test)}
+    shares = shares_right(network.judge_many(test.positions, test.masks), test)
+    facts |= {name: round(share, 4) for name, share in shares.items()}
+    publish(config.output, content, command_of("distill", config, ("threads", "report_every")), facts)
     print(json.dumps(facts))
     return facts

@@ -27,7 +27,7 @@ from connectx.position import column_cells, has_line, key_of, mirror_bits, open_
 from connectx.search import safe_moves
 from connectx.solver import JOB, JOB_LOW, SPAN, Solver
 from connectx.weights import pack, unpack
-from training.book import ScoreFile
+from training.book import parse_line, read_lines
 from training.manifest import write_atomically
 from training.options import option
 from training.workers import check_table_bits, worker_pool
@@ -308,8 +308,15 @@ def make_shard(seed: int, number: int, size: int, mix: dict[int, int]) -> Labels
 
 
 def book_labels(path: Path) -> Labels:
-    """The positions of the opening book's score file, each once."""
-    known = [(position, scores) for position, scores in ScoreFile(path).items() if not position.is_over()]
+    """The positions of the opening book's score file, each once.
+
+    Raises:
+        ValueError: there is no such file, or it holds something else or nothing.
+    """
+    lines, _ = read_lines(path)
+    known = [(position, scores) for position, scores in dict(map(parse_line, lines)).items() if not position.is_over()]
+    if not known:
+        raise ValueError(f"no scores in {path}: python train.py book makes them, --book-scores names another file")
     states = [position for position, _ in known]
     scores = [[FULL if score is None else score for score in of_moves] for _, of_moves in known]
     positions, masks = (np.array([state[part] for state in states], np.int64) for part in (0, 1))
@@ -371,9 +378,11 @@ def missing_shards(config: Config) -> list[int]:
 def train(config: Config) -> None:
     """Makes the shards that are missing."""
     recipe, missing = recipe_of(config), missing_shards(config)
+    shard = config.output / "book.shard"
+    book = book_labels(config.book_scores) if config.mix == LATE and not shard.exists() else None
     config.output.mkdir(parents=True, exist_ok=True)
-    if config.mix == LATE and not (config.output / "book.shard").exists():
-        write_shard(config.output / "book.shard", book_labels(config.book_scores), recipe)
+    if book:
+        write_shard(shard, book, recipe)
     with worker_pool(config.workers, start_worker, (config.table_bits,)) as pool:
         made_as = config.shard, MIXES[config.mix]
         tasks = {pool.submit(make_shard, config.seed, number, *made_as): number for number in missing}

@@ -27,7 +27,7 @@ from connectx.position import mirror_bits, open_cells, winning_spots
 from connectx.weights import pack
 from training.labels import TEST, TRAINING, Labels, canonical_keys, moves_of, read_labels, splits_of
 from training.manifest import check_output, publish
-from training.options import option
+from training.options import command_of, option
 
 WARM_UP = 0.03  # of the steps
 DECAY_1, DECAY_2, TINY = 0.9, 0.999, 1e-8  # of Adam
@@ -51,6 +51,8 @@ class Config:
     def __post_init__(self) -> None:
         if min(self.hidden, self.samples, self.batch) < 1:
             raise ValueError(f"hidden, samples and batch should be at least 1: {self}")
+        if not self.learning_rate > 0:
+            raise ValueError(f"learning_rate should be above 0, not {self.learning_rate}")
 
 
 class Examples(NamedTuple):
@@ -235,13 +237,6 @@ def measure(net: LeafNet | None, examples: Examples) -> dict[str, float]:
     return {"sign": round(float(right.mean()), 4), "auc": round(float(area), 4)}
 
 
-def command_of(config: Config) -> str:
-    """The command line that trains the same network again."""
-    plain, places = Config(), ("labels", "output")
-    given = [(key, value) for key, value in vars(config).items() if value != getattr(plain, key) and key not in places]
-    return " ".join(["python train.py leaf", *(f"--{key.replace('_', '-')} {value}" for key, value in given)])
-
-
 def train(config: Config) -> dict[str, Any]:
     """Trains the network, then writes it with what it reaches on the test positions, beside the heuristic."""
     check_output(config.output)
@@ -252,6 +247,6 @@ def train(config: Config) -> dict[str, Any]:
     net = rounded(fit(config, training))
     facts: dict[str, Any] = {"training_positions": len(training.masks), "test_positions": len(test.masks)}
     facts |= measure(net, test) | {f"{key}_of_heuristic": value for key, value in measure(None, test).items()}
-    publish(config.output, to_bytes(net), command_of(config), facts)
+    publish(config.output, to_bytes(net), command_of("leaf", config), facts)
     print(json.dumps(facts))
     return facts

@@ -2,6 +2,7 @@
 
 import argparse
 from dataclasses import MISSING, Field, field, fields
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +31,21 @@ def _type_of(item: Field) -> type:
 
 
 def config_from(config_class: type, given: argparse.Namespace) -> Any:
-    return config_class(**{item.name: getattr(given, item.name) for item in fields(config_class)})
+    """The Config that was asked for. Raises ValueError where it refuses an option, and for nan and infinity."""
+    options = {item.name: getattr(given, item.name) for item in fields(config_class)}
+    for name, value in options.items():
+        if isinstance(value, float) and not isfinite(value):
+            raise ValueError(f"{name} should be a finite number, not {value}")
+    return config_class(**options)
 
 
-def command_of(method: str, config: Any) -> str:
-    """The command line that makes the same again: every option that differs from its default, but not the paths."""
-    given = [(item.name, getattr(config, item.name)) for item in fields(config) if item.type is not Path]
+def command_of(method: str, config: Any, left_out: tuple[str, ...] = ()) -> str:
+    """The command line that makes the same again: the options that differ from their defaults, but not the paths.
+
+    Args:
+        left_out: options that do not change what is made.
+    """
+    own = [item for item in fields(config) if item.type is not Path and item.name not in left_out]
+    given = [(item.name, getattr(config, item.name)) for item in own]
     changed = [(name, value) for name, value in given if value != getattr(type(config), name)]
     return " ".join(["python train.py", method, *(f"--{name.replace('_', '-')} {value}" for name, value in changed)])

@@ -73,6 +73,8 @@ class Config:
         for name in ("steps", "period"):
             if getattr(self, name) % self.update:
                 raise ValueError(f"{name} should be a multiple of games x rollout = {self.update}")
+        if self.batch < 2 or self.update % self.batch == 1:  # advantages are divided by their standard deviation
+            raise ValueError(f"batch should be at least 2 and not leave a single step of {self.update}")
         if self.algorithm not in ALGORITHMS:
             raise ValueError(f"algorithm should be one of {', '.join(ALGORITHMS)}, not {self.algorithm!r}")
         if self.games < 2 * PAST_OPPONENTS:
@@ -221,6 +223,8 @@ class Trainer:
             ValueError: it is damaged, or that of a run with another configuration.
         """
         arrays, facts = unpack(content)
+        if not isinstance(facts, dict) or set(facts) != {"config", "steps", "seconds", "curve"}:
+            raise ValueError("the saved state is not one of a run of ppo: give another --folder")
         mine = identity(self.config)
         other = {key: facts["config"].get(key) for key, value in mine.items() if facts["config"].get(key) != value}
         if other:
@@ -239,8 +243,11 @@ class Trainer:
             else:
                 pool.setdefault(int(index), {})[name] = value
         optimizer = self.model.policy.optimizer
-        self.model.policy.load_state_dict(policy)
-        optimizer.load_state_dict({**optimizer.state_dict(), "state": adam})
+        try:
+            self.model.policy.load_state_dict(policy)
+            optimizer.load_state_dict({**optimizer.state_dict(), "state": adam})
+        except (KeyError, TypeError, AttributeError, RuntimeError) as fault:
+            raise ValueError(f"the saved state is damaged: {fault!r:.200}") from None
         self.pool = [pool[index] for index in sorted(pool)]
         self.steps, self.seconds, self.curve = facts["steps"], facts["seconds"], facts["curve"]
 

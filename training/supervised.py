@@ -112,5 +112,7 @@ class Fit:
 
 def split(games: int) -> tuple[np.ndarray, np.ndarray]:
     """Indices of the games to train on and of those held out: no held-out position comes from a game trained on."""
+    if games < 2:
+        raise ValueError(f"at least 2 games are needed, not {games}: some are held out")
     numbers = np.arange(games)
     return numbers[numbers % HELD_OUT != 0], numbers[numbers % HELD_OUT == 0]
