@@ -16,6 +16,7 @@ from connectx.position import Position
 PLIES = (2, 8)  # shortest and longest
 CLOSE = 2  # largest score of either side: it wins with its last or last but one stone, 35 plies later and more
 PATIENCE = 2000
+DRAWN = 300  # openings on other boards than 7x6, as many as there are balanced ones on it
 BALANCED = Path(__file__).with_name("openings.txt")  # 6 rows, 7 columns, 4 in a row
 
 Opening = tuple[int, ...]
@@ -114,16 +115,16 @@ def balanced_openings(
     return found
 
 
-def openings_for(geometry: Geometry, path: Path | None, count: int, seed: int) -> list[Opening]:
-    """Openings to play ``count`` pairs from, in an order that the seed decides.
+def openings_for(geometry: Geometry, path: Path | None, seed: int) -> list[Opening]:
+    """Openings to play from, in an order that the seed decides; how many games are asked for does not matter.
 
-    Those of the file; else our balanced ones; else, on other boards, random ones, which nobody has called balanced.
-    Where even these are few, the empty board is one: a tiny board may have no other quiet position.
+    Those of the file; else our balanced ones; else, on other boards, ``DRAWN`` random ones, which nobody has called
+    balanced. Where there are none, the empty board is one: a tiny board may have no other quiet position.
     """
     if path is not None or geometry == STANDARD:
         openings = read_openings(path or BALANCED, geometry)
     else:
-        openings = list(islice(random_openings(geometry, seed), count))
+        openings = list(islice(random_openings(geometry, seed), DRAWN))
     random.Random(seed).shuffle(openings)
     return openings or [()]
 

@@ -317,6 +317,14 @@ def test_tournament_command(tmp_path, capsys):
     assert rest == outputs[0] and known.startswith("48 of 48 games were known (") and "--store FILE" in known
 
 
+def test_more_pairs_on_another_board(tmp_path, capsys):
+    """The games played already count, as on the standard board."""
+    match = f"match random leftmost --config rows=4,columns=5 --store {tmp_path / 'store'}"
+    main(f"{match} --pairs 2".split())
+    main(f"{match} --pairs 3".split())
+    assert "4 of 6 games were known" in capsys.readouterr().out
+
+
 def test_parse_config():
     assert parse_config("rows=5,actTimeout=0.5,inarow=3") == {"rows": 5, "actTimeout": 0.5, "inarow": 3}
 
