@@ -120,7 +120,7 @@ def test_integers_of_any_type_become_ints_and_the_collector_rests(tmp_path):
     source = "import gc\n\nimport numpy\n\n\ndef agent(obs):\n    assert not gc.isenabled()\n"
     source += "    return numpy.int64(obs['step'])\n"
     agent = loaded(text_of(tmp_path, {"agent.py": source}))
-    reply = agent(BLOCK.obs | {"step": 5}, BLOCK.config)
+    reply = agent(BLOCK.obs | {"step": 5, "remainingOverageTime": 60}, BLOCK.config)
     assert reply == 5 and type(reply) is int and gc.isenabled()
 
 
