@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -167,7 +168,8 @@ class Stage:
     def seal(self) -> None:
         """Makes the agent's folder read-only."""
         for path in [*(self.root / "agent").rglob("*"), self.root / "agent"]:
-            path.chmod(0o555 if path.is_dir() else 0o444)
+            if not path.is_symlink():  # what it leads to gets its own turn, if it exists
+                path.chmod(0o555 if path.is_dir() else 0o444)
 
     def run(self, job: dict[str, Any]) -> dict[str, Any]:
         common = {
@@ -243,7 +245,7 @@ def _unpack(name: str, content: bytes, folder: Path, limits: Limits, report: Rep
         with tarfile.open(fileobj=io.BytesIO(content), mode="r:gz") as tar:
             names = [member.name for member in tar.getmembers()]
             tar.extractall(folder, filter="data")
-    except (tarfile.TarError, OSError, EOFError) as fault:
+    except (tarfile.TarError, OSError, EOFError, zlib.error) as fault:
         report.add("format", "reject", f"the archive cannot be unpacked: {fault}")
         return None
     if not (folder / "main.py").is_file():

@@ -1,6 +1,7 @@
 """The pre-flight's verdicts on a corpus of small agents, beside those of Kaggle's own environment."""
 
 import ast
+import gzip
 import io
 import json
 import os
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import tarfile
 import zipfile
+import zlib
 from pathlib import Path
 from typing import NamedTuple
 
@@ -115,14 +117,25 @@ def finished(tmp_path: Path, name: str, content: bytes) -> Path:
     return tmp_path / name
 
 
-def archive_of(*members: tuple[str, bytes]) -> bytes:
+def archive_of(*members: tuple[str, bytes], links: dict[str, str] | None = None) -> bytes:
     file = io.BytesIO()
     with tarfile.open(fileobj=file, mode="w:gz") as tar:
         for name, content in members:
             info = tarfile.TarInfo(name)
             info.size = len(content)
             tar.addfile(info, io.BytesIO(content))
+        for name, target in (links or {}).items():
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname = tarfile.SYMTYPE, target
+            tar.addfile(info)
     return file.getvalue()
+
+
+def damaged(archive: bytes) -> bytes:
+    """The same archive, compressed anew, with bytes in its middle that cannot be decompressed."""
+    content, compressor = gzip.decompress(archive), zlib.compressobj(wbits=31)
+    half = compressor.compress(content[: len(content) // 2]) + compressor.flush(zlib.Z_FULL_FLUSH)
+    return half + b"\x07" * 100  # a kind of block that does not exist
 
 
 def test_archives(runner, tmp_path):
@@ -135,6 +148,7 @@ def test_archives(runner, tmp_path):
         "empty": (archive_of(), "no main.py at its root"),
         "climbs": (archive_of(("../main.py", main)), "cannot be unpacked"),
         "cut": (archive_of(("main.py", main))[:-30], "cannot be unpacked"),
+        "damaged": (damaged(archive_of(("main.py", bytes(50_000)))), "cannot be unpacked"),
     }
     for name, (content, reason) in cases.items():
         assert reason in check(finished(tmp_path, f"{name}.tar.gz", content), runner).reasons[0]
@@ -142,6 +156,12 @@ def test_archives(runner, tmp_path):
     with zipfile.ZipFile(packed, "w") as file:
         file.writestr("main.py", main)
     assert "does not unpack a .zip" in check(finished(tmp_path, "x.zip", packed.getvalue()), runner).reasons[0]
+
+
+def test_links_that_lead_nowhere(runner, tmp_path):
+    main = b"def agent(obs, config):\n    return obs.board.index(0)\n"
+    content = archive_of(("main.py", main), links={"notes.txt": "missing.txt"})
+    assert check(finished(tmp_path, "linked.tar.gz", content), runner).reasons == []
 
 
 def test_size_limit(runner, tmp_path):
