@@ -272,8 +272,8 @@ def _static_check(content: bytes, main_name: str, report: Report) -> bool:
     except UnicodeDecodeError as fault:
         report.add("text", "reject", f"is not UTF-8: {fault}")
         return False
-    except (SyntaxError, ValueError, RecursionError) as fault:
-        report.add("text", "reject", f"does not compile: {fault}")
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as fault:
+        report.add("text", "reject", f"does not compile: {str(fault) or 'nested too deeply'}")
         return False
     report.add("text", "pass", "UTF-8, compiles")
     report.figures["first_bindings"] = first_bindings(tree)

@@ -48,6 +48,8 @@ CASES = [
     Case("build empty.py -o new.py", "empty.py"),
     Case("evaluate syntax.py random", "(syntax.py, line 1)"),
     Case("build syntax.py -o new.py", "syntax.py:1"),
+    Case("build long_sum.py -o new.py", "long_sum.py:1: nested too deeply"),
+    Case("build signs.py -o new.py", "signs.py:1: nested too deeply"),
     Case("evaluate no_agent.py random", "it defines no function"),
     Case("build no_agent.py -o new.py", "no_agent.py"),
     Case("evaluate corrupt.py random", "checksum differs"),
@@ -71,7 +73,9 @@ CASES = [
     Case("build leftmost --positions -3 -o new.py", "--positions"),
     Case("build leftmost --slowdown nan -o new.py", "--slowdown"),
     Case("build leftmost --size-limit inf -o new.py", "--size-limit"),
+    Case("build leftmost --size-limit 1e305 -o new.py", "--size-limit"),
     Case("build leftmost --memory-limit nan -o new.py", "--memory-limit"),
+    Case("build leftmost --memory-limit 1e305 -o new.py", "--memory-limit"),
     Case("train book --workers 0", "at least 1"),
     Case("train book --table-bits -1 --first-ply 1 --second-ply 1", "table"),
     Case("train book --table-bits 60 --first-ply 1 --second-ply 1", "table"),
@@ -146,6 +150,8 @@ FILES: dict[str, str | bytes] = {
     "notes.txt": "These are notes.\n",
     "empty.py": "",
     "syntax.py": "def agent(obs, config:\n    return 0\n",
+    "long_sum.py": f"COLUMN = {'+'.join(['0'] * 6000)}\n{AGENT}",  # too deep for a tree of Python objects
+    "signs.py": f"COLUMN = {'-' * 20000}0\n{AGENT}",  # too deep for the parser itself
     "no_agent.py": "COLUMN = 3\n",
     "corrupt.py": f"from connectx.weights import read_data, unpack\n\nunpack(read_data('corrupt.bin'))\n\n\n{AGENT}",
     "no_data.py": f"from connectx.weights import read_data\n\nread_data('missing.bin')\n\n\n{AGENT}",
