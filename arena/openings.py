@@ -1,8 +1,9 @@
 """Openings: short move sequences to start games from, so that two deterministic agents play more than one game.
 
-Written as columns counted from 0, as Kaggle does: "3342", or "3,3,10" where columns have more digits. The recipe for
-balanced ones: random legal moves, 2 to 8 of them; nobody can win at once or has won; the solver's score is at most
-``CLOSE`` from 0, and no two positions are equal or mirror images.
+Written as columns counted from 0, as Kaggle does: "3342", or "3,3,10" where columns have more digits ("10," if alone).
+
+The recipe for balanced ones: random legal moves, 2 to 8 of them; nobody can win at once or has won; the solver's score
+is at most ``CLOSE`` from 0, and no two positions are equal or mirror images.
 """
 
 import random
@@ -30,7 +31,7 @@ def parse_opening(text: str, geometry: Geometry) -> Opening:
     """
     text = text.strip()
     try:
-        moves = tuple(int(column) for column in (text.split(",") if "," in text else text))
+        moves = parse_columns(text)
         position = Position.from_moves(moves, geometry)
     except ValueError as problem:
         raise ValueError(f"opening {text!r}: {problem}") from None
@@ -40,8 +41,19 @@ def parse_opening(text: str, geometry: Geometry) -> Opening:
 
 
 def write_opening(opening: Opening) -> str:
-    """The text of an opening; ``parse_opening`` reads it."""
-    return ("," if any(column > 9 for column in opening) else "").join(map(str, opening))
+    """The text of an opening or a game; ``parse_columns`` reads it."""
+    if all(column < 10 for column in opening):
+        return "".join(map(str, opening))
+    return ",".join(map(str, opening)) + ("," if len(opening) == 1 else "")  # "10" is columns 1 and 0
+
+
+def parse_columns(text: str) -> Opening:
+    """Columns from the text that ``write_opening`` makes of them.
+
+    Raises:
+        ValueError: it is not a sequence of columns.
+    """
+    return tuple(int(column) for column in (text.removesuffix(",").split(",") if "," in text else text))
 
 
 def read_openings(path: Path, geometry: Geometry) -> list[Opening]:

@@ -12,6 +12,7 @@ from arena.openings import (
     balanced_openings,
     is_quiet,
     openings_for,
+    parse_columns,
     parse_opening,
     random_openings,
     read_openings,
@@ -43,6 +44,18 @@ def test_text(text, moves):
 
 def test_text_of_wide_boards():
     assert write_opening((1, 11, 3)) == "1,11,3" and parse_opening("1,11,3", WIDE) == (1, 11, 3)
+    assert write_opening((10,)) == "10," and parse_opening("10,", WIDE) == (10,)
+
+
+@pytest.mark.parametrize("moves", [(), (9,), (10,), (1, 0), (11, 9), (0, 10, 10)])
+def test_text_stands_for_one_sequence_of_moves(moves):
+    assert parse_columns(write_opening(moves)) == moves
+
+
+@pytest.mark.parametrize("text", [",", "3,,4", "3 4", "x"])
+def test_text_that_is_no_columns(text):
+    with pytest.raises(ValueError, match="invalid literal"):
+        parse_columns(text)
 
 
 @pytest.mark.parametrize("text", ["7", "3a", "3333333", "0101010", "01010101"])

@@ -96,6 +96,15 @@ def test_what_decides_the_games_decides_the_match(tmp_path):
         assert store.match_id(*asked[-1]) not in ids
 
 
+def test_a_game_of_one_move_in_column_10(tmp_path):
+    """Its text is not that of a move in column 1 and one in column 0."""
+    short = Game((10,), 0, (0, 0), ("DONE", "DONE"), (0.1,), (60.0, 60.0), (), "step limit")
+    with Store(tmp_path / "store") as store:
+        match = store.match_id(LEFT, RANDOM, FAST, OPENINGS, 1)
+        store.add(match, Task(0, (LEFT, RANDOM), (), (1, 2)), short)
+        assert store.games(match) == {0: short}
+
+
 def test_other_files_are_refused(tmp_path):
     (tmp_path / "text").write_text("not a database, and long enough to be looked at" * 20)
     with pytest.raises(ValueError, match="not a store"):
