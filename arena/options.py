@@ -181,7 +181,7 @@ examples
     parser.add_argument("--anchor", metavar="NAME", help="whose Elo is 0 (random, or else the first in the alphabet)")
     _add_ladder(parser)
     parser.add_argument("--html", type=Path, metavar="FILE", help="write a page with plots and games to replay")
-    parser.add_argument("--games", type=int, default=20, metavar="N", help="games on the page, the latest (20)")
+    parser.add_argument("--games", type=from_one, default=20, metavar="N", help="games on the page, the latest (20)")
     parser.add_argument("--judge", action="store_true", help="add exact scores to these games")
     _add_judging(parser)
     _add_store(parser)
@@ -198,7 +198,9 @@ examples
 """
     parser.add_argument("what", help="a game as its columns, a replay of Kaggle's (.json), or a store")
     _add_config(parser)
-    parser.add_argument("--games", type=int, default=10, metavar="N", help="of a store: the latest of each group (10)")
+    parser.add_argument(
+        "--games", type=from_one, default=10, metavar="N", help="of a store: the latest of each group (10)"
+    )
     _add_judging(parser)
 
 

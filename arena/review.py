@@ -89,7 +89,7 @@ def _judged_games(group: Group, options: argparse.Namespace) -> tuple[dict[str, 
     scores = solver_scores(geometry) if options.judge else None
     by_agent: dict[str, list[JudgedMove]] = {}
     entries = []
-    for record, ending in group_records(group)[-max(0, options.games) :]:
+    for record, ending in group_records(group)[-options.games :]:
         judged = judge(record, scores, options.from_ply) if scores else []
         for move in judged:
             by_agent.setdefault(record.names[move.seat], []).append(move)
@@ -142,4 +142,4 @@ def _records(options: argparse.Namespace) -> list[GameRecord]:
     if options.what.endswith(".json"):
         return [read_replay(Path(options.what))]
     with Store(Path(options.what), create=False) as store:
-        return [record for group in groups(store) for record, _ in group_records(group)[-max(0, options.games) :]]
+        return [record for group in groups(store) for record, _ in group_records(group)[-options.games :]]

@@ -70,6 +70,8 @@ CASES = [
     Case("evaluate play leftmost --seed 100000000000000000000", "--seed"),
     Case("evaluate match leftmost random --sprt 0 nan", "--sprt"),
     Case("evaluate match leftmost random --pairs -1", "at least 1, not -1"),
+    Case("evaluate report --store games --html new.html --games 0", "at least 1, not 0"),
+    Case("evaluate analyse games --games -2", "at least 1, not -2"),
     Case("build leftmost --positions -3 -o new.py", "--positions"),
     Case("build leftmost --slowdown nan -o new.py", "--slowdown"),
     Case("build leftmost --size-limit inf -o new.py", "--size-limit"),
