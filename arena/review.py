@@ -65,6 +65,8 @@ def report(options: argparse.Namespace) -> None:
     if options.ladder and len(found) > 1:
         titles = "; ".join(group.title for group in found)
         raise ValueError(f"--ladder takes a store of one kind of games, but {options.store} holds {titles}")
+    if options.anchor and not any(options.anchor in pair for group in found for pair in group.tournament.names):
+        raise ValueError(f"--anchor {options.anchor!r} has played no games in {options.store}")
     for group in found:
         anchor = options.anchor or _anchor_of(group.tournament)
         console.print(f"\n{group.title}", highlight=False)

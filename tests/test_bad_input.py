@@ -108,6 +108,7 @@ CASES = [
     Case("evaluate match leftmost random --store notes.txt", "not a store"),
     Case("evaluate match leftmost random --store folder", "folder"),
     Case("evaluate report --store missing", "no store missing"),
+    Case("evaluate report --store games --anchor nobody --ladder new", "'nobody' has played no games in games"),
     Case("evaluate report --store noise", "noise is not a store"),
     Case("evaluate report --store damaged", "damaged"),
     Case("evaluate report --store other_store", "other_store"),
