@@ -276,7 +276,6 @@ def _static_check(content: bytes, main_name: str, report: Report) -> bool:
         report.add("text", "reject", f"does not compile: {str(fault) or 'nested too deeply'}")
         return False
     report.add("text", "pass", "UTF-8, compiles")
-    report.figures["first_bindings"] = first_bindings(tree)
     _warn_of_async(tree, report)
     return report.accepted
 
@@ -312,10 +311,10 @@ def _warn_of_async(tree: ast.Module, report: Report) -> None:
         report.add("callable", "reject", f"{last[0].name} is async: Kaggle does not await it")
 
 
-def _explain_callable(result: dict[str, Any], report: Report) -> None:
+def _explain_callable(tree: ast.Module, result: dict[str, Any], report: Report) -> None:
     """Which callable Kaggle's loader took, and whether that can be what the author meant."""
     name, kind, count = result["name"], result["kind"], result["arguments"]
-    bindings = {bound: (line, what) for bound, line, what in report.figures.pop("first_bindings", [])}
+    bindings = {bound: (line, what) for bound, line, what in first_bindings(tree)}
     line = f", first bound on line {bindings[name][0]}" if name in bindings else ""
     text = f"Kaggle takes {name} ({kind}{line}), the last of all callables in the order of their first binding"
     report.figures["callable"] = {"name": name, "kind": kind, "arguments": count}
@@ -365,7 +364,7 @@ def _check_replies(place: Stage, main: Path, report: Report) -> bool:
     ):
         return False
     result = answer["result"]
-    _explain_callable(result, report)
+    _explain_callable(ast.parse(main.read_text(encoding="utf-8")), result, report)
     _report_audit(answer, report)
     grown = answer["peak"] - place.runner.hello["memory"]
     report.add(

@@ -188,6 +188,13 @@ def test_figures_and_json(runner, tmp_path):
     assert figures["peak_memory"] > 1 << 20 and figures["callable"]["name"] == "agent"
 
 
+@pytest.mark.parametrize("source", [b"raise ValueError\n", b"async def agent(obs, config):\n    return 0\n"])
+def test_figures_of_what_is_rejected(source, runner, tmp_path):
+    """Those that were measured, and nothing that only the pre-flight itself needs."""
+    report = check(finished(tmp_path, "agent.py", source), runner)
+    assert not report.accepted and report.figures.keys() <= {"size", "kaggle_environments", "peak_memory", "seen"}
+
+
 def test_first_bindings_are_in_the_order_of_kaggles_dict():
     tree = ast.parse("import os\ndef a(): pass\nb = a\ndef c(): pass\ndef a(): pass\ndel c\ndef c(): pass\n")
     assert first_bindings(tree) == [("os", 1, "import"), ("a", 2, "function"), ("b", 3, "value"), ("c", 7, "function")]
