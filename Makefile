@@ -1,4 +1,4 @@
-# Each target sets up what it needs in .venv; only Python 3.11 or newer and make are expected to be there.
+# Each target sets up what it needs in .venv; only Python 3.11.4 or newer and make are expected to be there.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -42,7 +42,7 @@ clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(BIN)/python:
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and f"Python 3.11 or newer is needed, $(PYTHON) is {sys.version.split()[0]}")'
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11, 4) and f"Python 3.11.4 or newer is needed, $(PYTHON) is {sys.version.split()[0]}")'
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.installed: requirements.txt | $(BIN)/python

@@ -88,7 +88,7 @@ def backend_of(name: str, backend: str) -> str:
 
 def options_of(given: argparse.Namespace) -> Options:
     for name in ("positions", "size_limit", "memory_limit"):
-        if not 0 < getattr(given, name) < math.inf:
+        if not 0 < getattr(given, name) * 2**20 < math.inf:  # MiB in bytes
             raise UsageError(f"--{name.replace('_', '-')} should be positive, not {getattr(given, name)}")
     if given.slowdown is not None and not 1 <= given.slowdown < math.inf:
         raise UsageError(f"--slowdown should be at least 1, not {given.slowdown:g}")

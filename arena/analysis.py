@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from arena.openings import parse_columns
 from connectx.geometry import Geometry, geometry_of
 from connectx.position import Position
 from connectx.solver import Solver
@@ -153,6 +154,6 @@ def parse_game(text: str, geometry: Geometry) -> GameRecord:
     Raises:
         ValueError: the columns cannot be played.
     """
-    moves = tuple(int(column) for column in (text.split(",") if "," in text else text))
+    moves = parse_columns(text)
     Position.from_moves(moves, geometry)
     return GameRecord(geometry, ("first", "second"), moves)

@@ -53,7 +53,7 @@ def _play(
 ) -> Iterator[Match]:
     """Plays those games of each two agents that the store has not got; yields the matches as they end."""
     setup = _setup(options, {spec for pair in pairs for spec in pair})
-    openings = openings_for(setup.rules.geometry, options.openings, options.pairs, options.seed)
+    openings = openings_for(setup.rules.geometry, options.openings, options.seed)
     total = 2 * options.pairs
     with Store(options.store) as store, open_slots(setup, options.concurrency, options.scheduler) as slots:
         entries = []

@@ -1,8 +1,9 @@
 """Openings: short move sequences to start games from, so that two deterministic agents play more than one game.
 
-Written as columns counted from 0, as Kaggle does: "3342", or "3,3,10" where columns have more digits. The recipe for
-balanced ones: random legal moves, 2 to 8 of them; nobody can win at once or has won; the solver's score is at most
-``CLOSE`` from 0, and no two positions are equal or mirror images.
+Written as columns counted from 0, as Kaggle does: "3342", or "3,3,10" where columns have more digits ("10," if alone).
+
+The recipe for balanced ones: random legal moves, 2 to 8 of them; nobody can win at once or has won; the solver's score
+is at most ``CLOSE`` from 0, and no two positions are equal or mirror images.
 """
 
 import random
@@ -16,6 +17,7 @@ from connectx.position import Position
 PLIES = (2, 8)  # shortest and longest
 CLOSE = 2  # largest score of either side: it wins with its last or last but one stone, 35 plies later and more
 PATIENCE = 2000
+DRAWN = 300  # openings on other boards than 7x6, as many as there are balanced ones on it
 BALANCED = Path(__file__).with_name("openings.txt")  # 6 rows, 7 columns, 4 in a row
 
 Opening = tuple[int, ...]
@@ -29,7 +31,7 @@ def parse_opening(text: str, geometry: Geometry) -> Opening:
     """
     text = text.strip()
     try:
-        moves = tuple(int(column) for column in (text.split(",") if "," in text else text))
+        moves = parse_columns(text)
         position = Position.from_moves(moves, geometry)
     except ValueError as problem:
         raise ValueError(f"opening {text!r}: {problem}") from None
@@ -39,8 +41,19 @@ def parse_opening(text: str, geometry: Geometry) -> Opening:
 
 
 def write_opening(opening: Opening) -> str:
-    """The text of an opening; ``parse_opening`` reads it."""
-    return ("," if any(column > 9 for column in opening) else "").join(map(str, opening))
+    """The text of an opening or a game; ``parse_columns`` reads it."""
+    if all(column < 10 for column in opening):
+        return "".join(map(str, opening))
+    return ",".join(map(str, opening)) + ("," if len(opening) == 1 else "")  # "10" is columns 1 and 0
+
+
+def parse_columns(text: str) -> Opening:
+    """Columns from the text that ``write_opening`` makes of them.
+
+    Raises:
+        ValueError: it is not a sequence of columns.
+    """
+    return tuple(int(column) for column in (text.removesuffix(",").split(",") if "," in text else text))
 
 
 def read_openings(path: Path, geometry: Geometry) -> list[Opening]:
@@ -114,16 +127,16 @@ def balanced_openings(
     return found
 
 
-def openings_for(geometry: Geometry, path: Path | None, count: int, seed: int) -> list[Opening]:
-    """Openings to play ``count`` pairs from, in an order that the seed decides.
+def openings_for(geometry: Geometry, path: Path | None, seed: int) -> list[Opening]:
+    """Openings to play from, in an order that the seed decides; how many games are asked for does not matter.
 
-    Those of the file; else our balanced ones; else, on other boards, random ones, which nobody has called balanced.
-    Where even these are few, the empty board is one: a tiny board may have no other quiet position.
+    Those of the file; else our balanced ones; else, on other boards, ``DRAWN`` random ones, which nobody has called
+    balanced. Where there are none, the empty board is one: a tiny board may have no other quiet position.
     """
     if path is not None or geometry == STANDARD:
         openings = read_openings(path or BALANCED, geometry)
     else:
-        openings = list(islice(random_openings(geometry, seed), count))
+        openings = list(islice(random_openings(geometry, seed), DRAWN))
     random.Random(seed).shuffle(openings)
     return openings or [()]
 

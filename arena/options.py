@@ -3,6 +3,7 @@
 import argparse
 import difflib
 import json
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -48,6 +49,14 @@ def from_one(text: str) -> int:
     return number
 
 
+def any_seed(text: str) -> int:
+    """A number that a store can hold."""
+    number = int(text)
+    if not -(2**63) <= number < 2**63:
+        raise argparse.ArgumentTypeError(f"should be at least -2**63 and less than 2**63, not {number}")
+    return number
+
+
 def _add_config(parser: argparse.ArgumentParser) -> None:
     names = ", ".join(f"{name}={value}" for name, value in DEFAULTS.items())
     parser.add_argument(
@@ -85,7 +94,7 @@ def _add_store(parser: argparse.ArgumentParser) -> None:
 def _add_pairs(parser: argparse.ArgumentParser, pairs: int) -> None:
     parser.add_argument("--pairs", type=from_one, default=pairs, metavar="N", help=f"pairs of games a match ({pairs})")
     parser.add_argument("--openings", type=Path, metavar="FILE", help="one a line, columns from 0, such as 3342")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of openings and agents (1)")
+    parser.add_argument("--seed", type=any_seed, default=1, metavar="N", help="of openings and agents (1)")
 
 
 def _add_ladder(parser: argparse.ArgumentParser) -> None:
@@ -119,7 +128,9 @@ more, each with --help
     parser.add_argument(
         "--rounds", type=from_one, default=100, metavar="N", help="games; half with seats swapped (100)"
     )
-    parser.add_argument("--seed", type=int, metavar="N", help="of the agents' random generators; drawn if not given")
+    parser.add_argument(
+        "--seed", type=any_seed, metavar="N", help="of the agents' random generators; drawn if not given"
+    )
     _add_setup(parser, referee="kaggle")
 
 
@@ -170,7 +181,7 @@ examples
     parser.add_argument("--anchor", metavar="NAME", help="whose Elo is 0 (random, or else the first in the alphabet)")
     _add_ladder(parser)
     parser.add_argument("--html", type=Path, metavar="FILE", help="write a page with plots and games to replay")
-    parser.add_argument("--games", type=int, default=20, metavar="N", help="games on the page, the latest (20)")
+    parser.add_argument("--games", type=from_one, default=20, metavar="N", help="games on the page, the latest (20)")
     parser.add_argument("--judge", action="store_true", help="add exact scores to these games")
     _add_judging(parser)
     _add_store(parser)
@@ -187,7 +198,9 @@ examples
 """
     parser.add_argument("what", help="a game as its columns, a replay of Kaggle's (.json), or a store")
     _add_config(parser)
-    parser.add_argument("--games", type=int, default=10, metavar="N", help="of a store: the latest of each group (10)")
+    parser.add_argument(
+        "--games", type=from_one, default=10, metavar="N", help="of a store: the latest of each group (10)"
+    )
     _add_judging(parser)
 
 
@@ -212,7 +225,9 @@ examples
     parser.add_argument("--second", action="store_true", help="the agent moves first")
     _add_config(parser)
     parser.add_argument("--bank", type=float, default=BANK, metavar="SECONDS", help="the agent's time bank (60)")
-    parser.add_argument("--seed", type=int, metavar="N", help="of the agent's random generators; drawn if not given")
+    parser.add_argument(
+        "--seed", type=any_seed, metavar="N", help="of the agent's random generators; drawn if not given"
+    )
 
 
 OPTIONS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
@@ -228,7 +243,7 @@ OPTIONS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
 
 def misspelt_command(arguments: Sequence[str]) -> str:
     """What to say if the first argument is no agent but close to a command; else ""."""
-    if not arguments or arguments[0].startswith("-") or Path(arguments[0]).exists():
+    if not arguments or arguments[0].startswith("-") or os.path.exists(arguments[0]):
         return ""
     close = difflib.get_close_matches(arguments[0], [*filter(None, OPTIONS)], 1)
     if not close or arguments[0] in our_agents() or PARTNER.fullmatch(arguments[0]):

@@ -65,6 +65,8 @@ def report(options: argparse.Namespace) -> None:
     if options.ladder and len(found) > 1:
         titles = "; ".join(group.title for group in found)
         raise ValueError(f"--ladder takes a store of one kind of games, but {options.store} holds {titles}")
+    if options.anchor and not any(options.anchor in pair for group in found for pair in group.tournament.names):
+        raise ValueError(f"--anchor {options.anchor!r} has played no games in {options.store}")
     for group in found:
         anchor = options.anchor or _anchor_of(group.tournament)
         console.print(f"\n{group.title}", highlight=False)
@@ -89,7 +91,7 @@ def _judged_games(group: Group, options: argparse.Namespace) -> tuple[dict[str, 
     scores = solver_scores(geometry) if options.judge else None
     by_agent: dict[str, list[JudgedMove]] = {}
     entries = []
-    for record, ending in group_records(group)[-max(0, options.games) :]:
+    for record, ending in group_records(group)[-options.games :]:
         judged = judge(record, scores, options.from_ply) if scores else []
         for move in judged:
             by_agent.setdefault(record.names[move.seat], []).append(move)
@@ -142,4 +144,4 @@ def _records(options: argparse.Namespace) -> list[GameRecord]:
     if options.what.endswith(".json"):
         return [read_replay(Path(options.what))]
     with Store(Path(options.what), create=False) as store:
-        return [record for group in groups(store) for record, _ in group_records(group)[-max(0, options.games) :]]
+        return [record for group in groups(store) for record, _ in group_records(group)[-options.games :]]

@@ -1,7 +1,6 @@
 """What a game is: the configuration, what can go wrong in it, and how it went. Light to import."""
 
 from dataclasses import dataclass, field
-from math import inf
 from typing import Any, NamedTuple
 
 from connectx.geometry import Geometry, geometry_of
@@ -19,6 +18,7 @@ DEFAULTS: dict[str, Any] = {
 }
 OURS = "nodeBudget"  # see connectx.clock.budget_for
 MOST_CELLS = 4096
+MOST_SECONDS = 1e9  # 32 years; a socket's timeout can be 292
 BANK = 60.0  # seconds: Kaggle's remainingOverageTime at the start
 
 # The kinds of fault. The first five come from the worker, which sees how an agent fails; the rest are named here.
@@ -54,15 +54,18 @@ class Rules:
         if unknown := sorted(self.config.keys() - set(known)):
             raise ValueError(f"a configuration has {', '.join(known)}, but not {', '.join(unknown)}")
         object.__setattr__(self, "config", {**DEFAULTS, **self.config})
-        for name in ("rows", "columns", "inarow", "episodeSteps"):
-            size = self.config[name]
+        for name in ("rows", "columns", "inarow", "episodeSteps", OURS):
+            size = self.config.get(name, 1)
             if type(size) is not int or size < 1:
                 raise ValueError(f"{name} should be an integer of at least 1, not {size!r}")
         if (cells := self.config["rows"] * self.config["columns"]) > MOST_CELLS:
             raise ValueError(f"rows times columns should be at most {MOST_CELLS}, not {cells}")
-        for name, limit in (*((n, self.config[n]) for n in ("actTimeout", "runTimeout")), ("bank", self.bank)):
-            if isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 <= limit < inf:
-                raise ValueError(f"{name} should be a number of seconds, not {limit!r}")
+        limits = {name: self.config[name] for name in ("actTimeout", "agentTimeout", "timeout", "runTimeout")}
+        for name, limit in (*limits.items(), ("bank", self.bank)):
+            if isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 <= limit <= MOST_SECONDS:
+                raise ValueError(f"{name} should be a number of seconds, at most {MOST_SECONDS:g}, not {limit!r}")
+        if self.config["timeout"] % 1:  # Kaggle's schema wants an integer of this one
+            raise ValueError(f"timeout should be a whole number of seconds, not {self.config['timeout']!r}")
 
     @property
     def geometry(self) -> Geometry:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from arena.analysis import GameRecord
 from arena.match import Match
-from arena.openings import Opening, write_opening
+from arena.openings import Opening, parse_columns, write_opening
 from arena.rules import DEFAULTS, Fault, Game, Rules
 from arena.slots import Setup, Task
 from arena.sources import fingerprint
@@ -210,7 +210,7 @@ def _now() -> str:
 def _game(row: Sequence[Any]) -> Game:
     _, _, moves, opening, _, rewards, statuses, ending, faults, seconds, banks, _, loads = row
     return Game(
-        tuple(int(column) for column in (moves.split(",") if "," in moves else moves)),
+        parse_columns(moves),
         opening,
         tuple(json.loads(rewards)),
         tuple(json.loads(statuses)),

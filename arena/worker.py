@@ -192,6 +192,8 @@ def _describe(action: Any) -> tuple[int, dict[str, Any] | None]:
         return action, None
     if isinstance(action, BaseException):
         return 0, {"fault": "exception", "detail": f"returned {action!r:.{DETAIL}}"}
+    if isinstance(action, int) and not isinstance(action, bool):
+        action = max(-(2**63), min(action, 2**63))  # no column of any board, and Python writes 4,300 digits at most
     if action is None or (isinstance(action, int | float) and not isinstance(action, bool)):
         return 0, {"value": action}
     try:

@@ -171,6 +171,8 @@ class _Module:
             self.tree = ast.parse(self.text, str(path))
         except SyntaxError as fault:
             raise Refused([Refusal(path, fault.lineno or 1, f"syntax error: {fault.msg}")]) from None
+        except (RecursionError, MemoryError):  # which say no line
+            raise Refused([Refusal(path, 1, "nested too deeply for Python to parse it")]) from None
         self.lines = self.text.splitlines(keepends=True)
         self.refusals: list[Refusal] = []
         self.wanted: dict[str, Path] = {}

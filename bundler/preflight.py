@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -167,7 +168,8 @@ class Stage:
     def seal(self) -> None:
         """Makes the agent's folder read-only."""
         for path in [*(self.root / "agent").rglob("*"), self.root / "agent"]:
-            path.chmod(0o555 if path.is_dir() else 0o444)
+            if not path.is_symlink():  # what it leads to gets its own turn, if it exists
+                path.chmod(0o555 if path.is_dir() else 0o444)
 
     def run(self, job: dict[str, Any]) -> dict[str, Any]:
         common = {
@@ -243,7 +245,7 @@ def _unpack(name: str, content: bytes, folder: Path, limits: Limits, report: Rep
         with tarfile.open(fileobj=io.BytesIO(content), mode="r:gz") as tar:
             names = [member.name for member in tar.getmembers()]
             tar.extractall(folder, filter="data")
-    except (tarfile.TarError, OSError, EOFError) as fault:
+    except (tarfile.TarError, OSError, EOFError, zlib.error) as fault:
         report.add("format", "reject", f"the archive cannot be unpacked: {fault}")
         return None
     if not (folder / "main.py").is_file():
@@ -270,11 +272,10 @@ def _static_check(content: bytes, main_name: str, report: Report) -> bool:
     except UnicodeDecodeError as fault:
         report.add("text", "reject", f"is not UTF-8: {fault}")
         return False
-    except (SyntaxError, ValueError, RecursionError) as fault:
-        report.add("text", "reject", f"does not compile: {fault}")
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as fault:
+        report.add("text", "reject", f"does not compile: {str(fault) or 'nested too deeply'}")
         return False
     report.add("text", "pass", "UTF-8, compiles")
-    report.figures["first_bindings"] = first_bindings(tree)
     _warn_of_async(tree, report)
     return report.accepted
 
@@ -310,10 +311,10 @@ def _warn_of_async(tree: ast.Module, report: Report) -> None:
         report.add("callable", "reject", f"{last[0].name} is async: Kaggle does not await it")
 
 
-def _explain_callable(result: dict[str, Any], report: Report) -> None:
+def _explain_callable(tree: ast.Module, result: dict[str, Any], report: Report) -> None:
     """Which callable Kaggle's loader took, and whether that can be what the author meant."""
     name, kind, count = result["name"], result["kind"], result["arguments"]
-    bindings = {bound: (line, what) for bound, line, what in report.figures.pop("first_bindings", [])}
+    bindings = {bound: (line, what) for bound, line, what in first_bindings(tree)}
     line = f", first bound on line {bindings[name][0]}" if name in bindings else ""
     text = f"Kaggle takes {name} ({kind}{line}), the last of all callables in the order of their first binding"
     report.figures["callable"] = {"name": name, "kind": kind, "arguments": count}
@@ -363,7 +364,7 @@ def _check_replies(place: Stage, main: Path, report: Report) -> bool:
     ):
         return False
     result = answer["result"]
-    _explain_callable(result, report)
+    _explain_callable(ast.parse(main.read_text(encoding="utf-8")), result, report)
     _report_audit(answer, report)
     grown = answer["peak"] - place.runner.hello["memory"]
     report.add(

@@ -1,9 +1,11 @@
 """Positions to ask an agent about: hard ones that every agent must survive, and a sample for comparing two agents."""
 
+import json
 import random
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
+from zlib import crc32
 
 from connectx.geometry import STANDARD, Geometry, geometry_of
 from connectx.position import Position
@@ -37,7 +39,9 @@ class Question(NamedTuple):
         return [column for column in range(self.config["columns"]) if self.obs["board"][column] == 0]
 
     def as_json(self) -> dict[str, Any]:
-        return {"obs": self.obs, "config": self.config, "plain": self.plain}
+        """As the runner takes it. The seed follows from the question, whatever else is asked with it."""
+        seed = crc32(json.dumps([self.obs, self.config]).encode())
+        return {"obs": self.obs, "config": self.config, "plain": self.plain, "seed": seed}
 
     @property
     def is_standard(self) -> bool:

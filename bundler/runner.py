@@ -97,12 +97,12 @@ def seed(number):
         sys.modules["torch"].manual_seed(number)
 
 
-def ask(agent, question, number, structify):
+def ask(agent, question, structify):
     """One direct call: its reply, seconds, and what it printed to stderr."""
     obs, config = question["obs"], question["config"]
     if not question.get("plain"):
         obs, config = structify(obs), structify(config)
-    seed(number)
+    seed(question["seed"])
     out, err = io.StringIO(), io.StringIO()
     started = time.perf_counter()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
@@ -141,7 +141,7 @@ def job_replies(job, progress):
     asking = time.perf_counter()
     for number, question in enumerate(job["questions"]):
         progress(f"question {number}")
-        replies.append(ask(agent, question, number, structify))
+        replies.append(ask(agent, question, structify))
         asked = number + 1
         if asked >= job.get("at_least", 1) and time.perf_counter() - asking > job.get("stop_after", float("inf")):
             break

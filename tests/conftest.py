@@ -28,6 +28,12 @@ SHAPES = [
 REAL_CLOCK = pytest.mark.flaky(reruns=3)
 
 
+@pytest.fixture(autouse=True)
+def _plain(monkeypatch):
+    """Output without colours, whatever the shell that runs the tests asks for."""
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+
+
 @pytest.fixture(params=SHAPES, ids=lambda shape: "{}x{}k{}".format(*shape))
 def geometry(request) -> Geometry:
     return geometry_of(*request.param)

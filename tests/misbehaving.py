@@ -75,6 +75,10 @@ class ReprRaises:
         raise RuntimeError("no repr")
 
 
+class Count(int):
+    pass
+
+
 class HasIndex:
     def __index__(self):
         return 3
@@ -103,6 +107,9 @@ CASES = {
     "negative": Case(returning(-1), "no such column", "INVALID"),
     "beyond": Case(returning(7), "no such column", "INVALID"),
     "huge": Case(returning(10**30), "no such column", "INVALID"),
+    "unprintable": Case(returning(10**5000), "no such column", "INVALID"),
+    "unprintable subclass": Case(returning(Count(10**5000)), "no such column", "INVALID"),
+    "unprintable, negative": Case(returning(-(10**5000)), "no such column", "INVALID"),
     "raises": Case(raising(KeyError("x")), "exception", "ERROR"),
     "returns an exception": Case(returning(ValueError("x")), "exception", "ERROR"),
     "recursion": Case(calling_itself, "exception", "ERROR"),

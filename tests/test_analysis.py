@@ -88,6 +88,11 @@ def test_other_files_are_refused(tmp_path, text):
         read_replay(path)
 
 
+def test_games_on_wide_boards():
+    assert parse_game("10,", geometry_of(4, 12, 4)).moves == (10,)
+    assert parse_game("10,1", geometry_of(4, 12, 4)).moves == (10, 1)
+
+
 def test_games_that_cannot_be_played():
     with pytest.raises(ValueError, match="column 0"):
         parse_game("0000000", STANDARD)

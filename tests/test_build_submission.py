@@ -16,6 +16,7 @@ from kaggle_environments import make
 from kaggle_environments.agent import get_last_callable
 
 import build_submission
+from bundler import build as building
 from bundler.build import NotAccepted, Options, build, render
 from bundler.guard import Submission, fallback_column, legal_column
 from bundler.inline import PROJECT, inline
@@ -119,7 +120,7 @@ def test_integers_of_any_type_become_ints_and_the_collector_rests(tmp_path):
     source = "import gc\n\nimport numpy\n\n\ndef agent(obs):\n    assert not gc.isenabled()\n"
     source += "    return numpy.int64(obs['step'])\n"
     agent = loaded(text_of(tmp_path, {"agent.py": source}))
-    reply = agent(BLOCK.obs | {"step": 5}, BLOCK.config)
+    reply = agent(BLOCK.obs | {"step": 5, "remainingOverageTime": 60}, BLOCK.config)
     assert reply == 5 and type(reply) is int and gc.isenabled()
 
 
@@ -268,6 +269,36 @@ def test_an_agent_that_never_plays_the_same_is_said_to_be_so(runner, tmp_path):
     (tmp_path / "agent.py").write_text(source)
     report = build(tmp_path / "agent.py", tmp_path / "out.py", Options(positions=30), runner)
     assert any("disagrees with itself" in finding.text for finding in report.findings)
+
+
+DRAWS = (
+    "import random\n\n\ndef agent(obs, config):\n    return random.choice([c for c in range(7) if obs.board[c] == 0])\n"
+)
+IS_FICKLE_EARLY = f"""import os
+
+
+def agent(obs, config):
+    legal = {LEGAL}
+    return legal[os.urandom(1)[0] % len(legal) if obs.step < 12 else 0]
+"""
+
+
+def test_the_seeds_are_the_same_where_positions_are_left_out(runner, tmp_path):
+    """Those on boards of other sizes, where the source's own choice may be illegal; others take their places."""
+    (tmp_path / "agent.py").write_text(DRAWS)
+    report = build(tmp_path / "agent.py", tmp_path / "out.py", Options(positions=40), runner)
+    assert (report.figures["compared_positions"], report.figures["different_moves"]) == (40, 0)
+
+
+@pytest.mark.parametrize(
+    ("source", "old", "new"), [(DRAWS, "random.choice", "min"), (IS_FICKLE_EARLY, "else 0", "else -1")]
+)
+def test_a_build_that_plays_otherwise_is_rejected(source, old, new, runner, tmp_path, monkeypatch):
+    """Also where the source disagrees with itself on some positions: that excuses no others."""
+    monkeypatch.setattr(building, "render", lambda *arguments: (render(*arguments)[0].replace(old, new), []))
+    (tmp_path / "agent.py").write_text(source)
+    with pytest.raises(NotAccepted, match="the built file differs from its source"):
+        build(tmp_path / "agent.py", tmp_path / "out.py", Options(positions=40), runner)
 
 
 def run(arguments: list[str], folder: Path) -> subprocess.CompletedProcess:

@@ -69,6 +69,8 @@ def test_the_seed_decides(capsys):
 @pytest.mark.parametrize("referee", ["kaggle", "fast"])
 def test_workers_play_the_same_games(referee, capsys):
     """In order too: a closure of this very test goes to both processes."""
+    if len(usable_cores()) < 2:
+        pytest.skip("one core only")
     columns = iter(range(10**6))
 
     def agent(obs, config):
@@ -110,7 +112,6 @@ def test_command_line(tmp_path):
         "match leftmost random --sprt 20 0",
         "match leftmost random --sprt 0",
         "match leftmost random --openings missing",
-        "match leftmost random --store evaluate.py",
         "tournament leftmost",
         "tournament leftmost leftmost",
         "tournament leftmost random --anchor middle",
@@ -315,6 +316,14 @@ def test_tournament_command(tmp_path, capsys):
     assert "Elo, random = 0" in outputs[0] and "1 one_step" in outputs[0] and "anchor" in outputs[0]
     known, _, rest = outputs[1].partition("\n")
     assert rest == outputs[0] and known.startswith("48 of 48 games were known (") and "--store FILE" in known
+
+
+def test_more_pairs_on_another_board(tmp_path, capsys):
+    """The games played already count, as on the standard board."""
+    match = f"match random leftmost --config rows=4,columns=5 --store {tmp_path / 'store'}"
+    main(f"{match} --pairs 2".split())
+    main(f"{match} --pairs 3".split())
+    assert "4 of 6 games were known" in capsys.readouterr().out
 
 
 def test_parse_config():

@@ -8,9 +8,11 @@ import pytest
 from arena.openings import (
     BALANCED,
     CLOSE,
+    DRAWN,
     balanced_openings,
     is_quiet,
     openings_for,
+    parse_columns,
     parse_opening,
     random_openings,
     read_openings,
@@ -42,6 +44,18 @@ def test_text(text, moves):
 
 def test_text_of_wide_boards():
     assert write_opening((1, 11, 3)) == "1,11,3" and parse_opening("1,11,3", WIDE) == (1, 11, 3)
+    assert write_opening((10,)) == "10," and parse_opening("10,", WIDE) == (10,)
+
+
+@pytest.mark.parametrize("moves", [(), (9,), (10,), (1, 0), (11, 9), (0, 10, 10)])
+def test_text_stands_for_one_sequence_of_moves(moves):
+    assert parse_columns(write_opening(moves)) == moves
+
+
+@pytest.mark.parametrize("text", [",", "3,,4", "3 4", "x"])
+def test_text_that_is_no_columns(text):
+    with pytest.raises(ValueError, match="invalid literal"):
+        parse_columns(text)
 
 
 @pytest.mark.parametrize("text", ["7", "3a", "3333333", "0101010", "01010101"])
@@ -101,7 +115,7 @@ def test_our_balanced_openings():
 def test_openings_for(tmp_path):
     path = tmp_path / "openings.txt"
     path.write_text("\n".join("0123456"))
-    assert sorted(openings_for(STANDARD, path, 3, seed=1)) == [(column,) for column in range(7)]
-    assert openings_for(STANDARD, path, 3, seed=1) != openings_for(STANDARD, path, 3, seed=2)
-    assert len(openings_for(geometry_of(8, 8, 4), None, 30, seed=1)) == 30
-    assert openings_for(geometry_of(1, 1, 1), None, 5, seed=1) == [()]
+    assert sorted(openings_for(STANDARD, path, seed=1)) == [(column,) for column in range(7)]
+    assert openings_for(STANDARD, path, seed=1) != openings_for(STANDARD, path, seed=2)
+    assert len(set(openings_for(geometry_of(8, 8, 4), None, seed=1))) == DRAWN
+    assert openings_for(geometry_of(1, 1, 1), None, seed=1) == [()]

@@ -1,6 +1,7 @@
 """The pre-flight's verdicts on a corpus of small agents, beside those of Kaggle's own environment."""
 
 import ast
+import gzip
 import io
 import json
 import os
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import tarfile
 import zipfile
+import zlib
 from pathlib import Path
 from typing import NamedTuple
 
@@ -115,14 +117,25 @@ def finished(tmp_path: Path, name: str, content: bytes) -> Path:
     return tmp_path / name
 
 
-def archive_of(*members: tuple[str, bytes]) -> bytes:
+def archive_of(*members: tuple[str, bytes], links: dict[str, str] | None = None) -> bytes:
     file = io.BytesIO()
     with tarfile.open(fileobj=file, mode="w:gz") as tar:
         for name, content in members:
             info = tarfile.TarInfo(name)
             info.size = len(content)
             tar.addfile(info, io.BytesIO(content))
+        for name, target in (links or {}).items():
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname = tarfile.SYMTYPE, target
+            tar.addfile(info)
     return file.getvalue()
+
+
+def damaged(archive: bytes) -> bytes:
+    """The same archive, compressed anew, with bytes in its middle that cannot be decompressed."""
+    content, compressor = gzip.decompress(archive), zlib.compressobj(wbits=31)
+    half = compressor.compress(content[: len(content) // 2]) + compressor.flush(zlib.Z_FULL_FLUSH)
+    return half + b"\x07" * 100  # a kind of block that does not exist
 
 
 def test_archives(runner, tmp_path):
@@ -135,6 +148,7 @@ def test_archives(runner, tmp_path):
         "empty": (archive_of(), "no main.py at its root"),
         "climbs": (archive_of(("../main.py", main)), "cannot be unpacked"),
         "cut": (archive_of(("main.py", main))[:-30], "cannot be unpacked"),
+        "damaged": (damaged(archive_of(("main.py", bytes(50_000)))), "cannot be unpacked"),
     }
     for name, (content, reason) in cases.items():
         assert reason in check(finished(tmp_path, f"{name}.tar.gz", content), runner).reasons[0]
@@ -142,6 +156,19 @@ def test_archives(runner, tmp_path):
     with zipfile.ZipFile(packed, "w") as file:
         file.writestr("main.py", main)
     assert "does not unpack a .zip" in check(finished(tmp_path, "x.zip", packed.getvalue()), runner).reasons[0]
+
+
+def test_links_that_lead_nowhere(runner, tmp_path):
+    main = b"def agent(obs, config):\n    return obs.board.index(0)\n"
+    content = archive_of(("main.py", main), links={"notes.txt": "missing.txt"})
+    assert check(finished(tmp_path, "linked.tar.gz", content), runner).reasons == []
+
+
+@pytest.mark.parametrize("expression", ["+".join(["0"] * 6000), "-" * 20000 + "0"], ids=["sum", "signs"])
+def test_what_is_nested_too_deeply(expression, runner, tmp_path):
+    path = finished(tmp_path, "deep.py", f"COLUMN = {expression}\n".encode())
+    (reason,) = check(path, runner).reasons
+    assert re.match("text: does not compile: .*(recursion|nested)", reason)
 
 
 def test_size_limit(runner, tmp_path):
@@ -159,6 +186,13 @@ def test_figures_and_json(runner, tmp_path):
     assert 0.3 <= figures["load_seconds"] <= figures["first_move_seconds"] - 0.05
     assert 0.05 <= figures["slowest_move_seconds"] < 1 and figures["projected_bank_seconds"] == 0
     assert figures["peak_memory"] > 1 << 20 and figures["callable"]["name"] == "agent"
+
+
+@pytest.mark.parametrize("source", [b"raise ValueError\n", b"async def agent(obs, config):\n    return 0\n"])
+def test_figures_of_what_is_rejected(source, runner, tmp_path):
+    """Those that were measured, and nothing that only the pre-flight itself needs."""
+    report = check(finished(tmp_path, "agent.py", source), runner)
+    assert not report.accepted and report.figures.keys() <= {"size", "kaggle_environments", "peak_memory", "seen"}
 
 
 def test_first_bindings_are_in_the_order_of_kaggles_dict():

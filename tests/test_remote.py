@@ -14,6 +14,7 @@ import pytest
 from arena import remote
 from arena.cores import usable_cores
 from evaluate import main
+from tests.conftest import REAL_CLOCK
 from tests.test_store import ROOT, stored
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="cores are reserved by Linux's means")
@@ -68,6 +69,7 @@ def workers_of(address: str) -> list[int]:
         return sorted(client.run(os.getpid).values())
 
 
+@REAL_CLOCK
 def test_a_worker_is_killed(cluster, tmp_path):
     """Every game is there, once, and as in an uninterrupted run on one core."""
     whole, remote_store = tmp_path / "whole", tmp_path / "remote"
