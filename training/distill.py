@@ -287,6 +287,10 @@ def labels_of(labels: Labels, split: int) -> Labels:
     return chosen
 
 
+def examples_of(labels: Labels, split: int, encoding: str) -> Examples:
+    return Examples.of(labels_of(labels, split), encoding)
+
+
 def run(trainer: Trainer, training: Examples, validation: Examples) -> None:
     """Trains to the end, with a measurement, a checkpoint and the curves now and then."""
     config, recent = trainer.config, []
@@ -325,7 +329,7 @@ def train(config: Config) -> dict[str, Any]:
     checkpoint = config.run / "checkpoint.pt"
     if checkpoint.exists():
         trainer.load(checkpoint)
-    training, validation = (Examples.of(labels_of(labels, split), config.encoding) for split in (TRAINING, VALIDATION))
+    training, validation = (examples_of(labels, split, config.encoding) for split in (TRAINING, VALIDATION))
     run(trainer, training, validation)
     content, test = published(trainer.average).to_bytes(), labels_of(labels, TEST)
     network = PlainNetwork.from_bytes(content)
