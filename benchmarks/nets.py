@@ -4,7 +4,7 @@ python -m benchmarks.nets [--labels data/labels] [--evaluations 600] [--searched
 
 "kept": the move keeps the result (win, draw or loss); "perfect": quickest win or slowest loss; "decisive" positions are
 those where not every legal move keeps the result. Positions are those that ``train.py labels`` holds out for tests, and
-each is judged in both views. Half of them have fewer than 18 stones, of which more are held out, so that two rows weigh
+each is judged in both views. Most of them have fewer than 18 stones, of which more are held out, so that two rows weigh
 the plies otherwise: as the mix "late" has them, and each ply alike. The six sets are of the published kinds
 (benchmarks/positions.py); errors are moves that do not keep the result.
 """
@@ -35,9 +35,9 @@ from training.labels import (
     RANDOM_PLAY,
     TEST,
     Labels,
+    labels_of,
     read_labels,
     score_moves,
-    splits_of,
 )
 
 AGENTS = Path(value_search.__file__).parent
@@ -168,7 +168,7 @@ def main() -> None:
     options = parser.parse_args()
     print(f"{describe()}; seed {options.seed}")
     labels, content = read_labels(options.labels), (AGENTS / "weights" / "net.bin").read_bytes()
-    labels = labels.take(np.flatnonzero(splits_of(labels.positions, labels.masks) == TEST))
+    labels = labels_of(labels, TEST)
     network = PlainNetwork.from_bytes(content)
     print_network(network, content, labels)
     print("\nThe policy alone. Published: 95.8% kept on random positions that are not lost (about 3M parameters),")

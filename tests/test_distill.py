@@ -14,7 +14,7 @@ from connectx.torch_nets import Network
 from connectx.weights import unpack
 from training import distill
 from training.distill import Config, Examples, batches, losses, measure, parse_layers, targets_of
-from training.labels import FULL, TEST, Labels, book_labels, recipe_of, splits_of, write_shard
+from training.labels import FULL, TEST, Labels, book_labels, labels_of, recipe_of, write_shard
 from training.labels import Config as LabelsConfig
 from training.manifest import NAME
 
@@ -114,7 +114,7 @@ def test_what_is_published_is_what_was_measured(folder, tmp_path):
     entry = json.loads((tmp_path / NAME).read_text())["net.bin"]
     assert entry["kept"] == facts["kept"] and entry["command"].startswith("python train.py distill --layers dense:48")
     labels = book_labels(SCORES)
-    labels = labels.take(np.flatnonzero(splits_of(labels.positions, labels.masks) == TEST))
+    labels = labels_of(labels, TEST)
     assert len(labels) == facts["test_positions"] > 300
     network = PlainNetwork.from_bytes(output.read_bytes())
     assert [name for name, _ in network.architecture.heads] == ["policy", "value"]

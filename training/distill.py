@@ -30,7 +30,7 @@ from connectx.encoding import bits_of, unpack_planes
 from connectx.geometry import STANDARD
 from connectx.nets import Architecture, PlainNetwork
 from connectx.torch_nets import Network
-from training.labels import TEST, TRAINING, VALIDATION, Labels, read_labels, splits_of
+from training.labels import TEST, TRAINING, VALIDATION, Labels, labels_of, read_labels
 from training.manifest import check_output, publish, write_atomically
 from training.options import command_of, option
 
@@ -278,13 +278,6 @@ def plot(log: list[dict[str, float]], path: Path) -> None:
     figure.savefig(partial, format="png", dpi=120)
     partial.replace(path)
     pyplot.close(figure)
-
-
-def labels_of(labels: Labels, split: int) -> Labels:
-    chosen = labels.take(np.flatnonzero(splits_of(labels.positions, labels.masks) == split))
-    if not len(chosen):
-        raise ValueError("too few labels: a split is empty")
-    return chosen
 
 
 def examples_of(labels: Labels, split: int, encoding: str) -> Examples:

@@ -248,6 +248,14 @@ def splits_of(positions: np.ndarray, masks: np.ndarray, geometry: Geometry = STA
     return np.select([drawn == 0, drawn == 1], [TEST, VALIDATION], TRAINING).astype(np.uint8)
 
 
+def labels_of(labels: Labels, split: int) -> Labels:
+    """Those of TRAINING, VALIDATION or TEST. Raises ValueError if there are none."""
+    chosen = labels.take(np.flatnonzero(splits_of(labels.positions, labels.masks) == split))
+    if not len(chosen):
+        raise ValueError("too few labels: a split is empty")
+    return chosen
+
+
 def plies_of_shard(number: int, size: int, mix: dict[int, int]) -> np.ndarray:
     """The plies of a shard's positions in the proportions of a mix, (size,) int64; rare ones take turns over shards."""
     shares = np.cumsum(list(mix.values())) / sum(mix.values())

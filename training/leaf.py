@@ -25,7 +25,7 @@ from connectx.jit import jitable, njit, popcount
 from connectx.leaf import ENCODING, GEOMETRY, MOST_ROWS, ROWS, LeafNet, active_rows, judge
 from connectx.position import mirror_bits, open_cells, winning_spots
 from connectx.weights import pack
-from training.labels import TEST, TRAINING, Labels, canonical_keys, moves_of, read_labels, splits_of
+from training.labels import TEST, TRAINING, Labels, canonical_keys, labels_of, moves_of, read_labels, splits_of
 from training.manifest import check_output, publish
 from training.options import command_of, option
 
@@ -103,7 +103,7 @@ def examples_of(positions: np.ndarray, masks: np.ndarray, scores: np.ndarray) ->
 
 def training_examples(labels: Labels) -> Examples:
     """Of the labels for training and their moves; no position that is held out is among them."""
-    chosen = labels.take(np.flatnonzero(splits_of(labels.positions, labels.masks) == TRAINING))
+    chosen = labels_of(labels, TRAINING)
     positions, masks, scores = children(chosen)
     own = splits_of(positions, masks) == TRAINING
     parts = zip((chosen.positions, chosen.masks, chosen.values), (positions[own], masks[own], scores[own]), strict=True)
@@ -111,7 +111,7 @@ def training_examples(labels: Labels) -> Examples:
 
 
 def held_out_examples(labels: Labels) -> Examples:
-    chosen = labels.take(np.flatnonzero(splits_of(labels.positions, labels.masks) == TEST))
+    chosen = labels_of(labels, TEST)
     return examples_of(chosen.positions, chosen.masks, chosen.values)
 
 
