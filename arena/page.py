@@ -8,6 +8,8 @@ import io
 import json
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from string import Template
 from typing import Any
 
 from arena.analysis import GameRecord, JudgedMove
@@ -15,88 +17,6 @@ from arena.ladder import ladder_figure, new_figure
 from arena.openings import write_opening
 from arena.report import LADDER_TITLES, ladder_rows
 from arena.tournament import Standing, Tournament
-
-HEAD = """<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>ConnectX results</title>
-<meta http-equiv="Content-Security-Policy"
- content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:">
-<style>
-body { font: 15px/1.4 sans-serif; max-width: 1000px; margin: 2em auto; padding: 0 1em; color: #222; }
-table { border-collapse: collapse; } td, th { padding: .2em .7em; text-align: right; border-bottom: 1px solid #ddd; }
-td:nth-child(2), th:nth-child(2) { text-align: left; } svg { max-width: 100%; height: auto; }
-#board { display: grid; gap: 3px; background: #2457a8; padding: 6px; border-radius: 8px; width: max-content; }
-#board div { width: 44px; height: 44px; border-radius: 50%; background: #fff; }
-.p1 { background: #e8c400 !important; } .p2 { background: #d03030 !important; }
-#board .last { box-shadow: inset 0 0 0 4px #fff, inset 0 0 0 6px #222; }
-.lane { display: grid; gap: 3px; padding: 0 6px; width: max-content; text-align: center; min-height: 1.5em; }
-.lane span { width: 44px; } #numbers { color: #777; } #scores { font-variant-numeric: tabular-nums; }
-#scores .best { font-weight: bold; background: #cfe8cf; border-radius: 6px; }
-.disc { display: inline-block; width: .8em; height: .8em; border-radius: 50%; }
-#ply { width: 240px; vertical-align: middle; } #said { min-height: 3em; } .note { color: #666; font-size: 13px; }
-</style></head><body>
-<h1>ConnectX results</h1>
-"""
-
-REPLAYER = """<h2>Games</h2>
-<p><select id="game"></select></p>
-<p><span class="disc p1"></span> <span id="first"></span> moves first, <span class="disc p2"></span>
-<span id="second"></span></p>
-<div id="scores" class="lane"></div><div id="board"></div><div id="numbers" class="lane"></div>
-<p><button id="back">&#9664;</button> <input id="ply" type="range" min="0" value="0"> <button id="on">&#9654;</button>
-<span id="count"></span></p><p id="said"></p>
-<p class="note">The numbers above the board are the exact scores of the moves, for the side to move: 0 draws, a win
-counts the winner's unplayed stones and one more, so that quicker wins are larger; losses are negative. The best are
-marked.
-The arrow keys step; the address of this page with #3.12 opens the fourth game at ply 12.</p>
-<script type="application/json" id="data">@DATA@</script>
-<script>
-"use strict";
-const games = JSON.parse(document.getElementById("data").textContent);
-const at = id => document.getElementById(id);
-for (const [index, game] of games.entries()) at("game").add(new Option(game.title, index));
-function show() {
-  const game = games[at("game").value], ply = Number(at("ply").value), heights = Array(game.columns).fill(0);
-  at("ply").max = game.moves.length;
-  const cells = Array.from({length: game.rows * game.columns}, () => "");
-  game.moves.slice(0, ply).forEach((column, index) => {
-    const cell = (game.rows - 1 - heights[column]++) * game.columns + column;
-    cells[cell] = (index % 2 ? "p2" : "p1") + (index === ply - 1 ? " last" : "");
-  });
-  for (const id of ["board", "scores", "numbers"]) at(id).style.gridTemplateColumns = `repeat(${game.columns}, 44px)`;
-  at("board").replaceChildren(...cells.map(name => Object.assign(document.createElement("div"), {className: name})));
-  const judged = game.judged[ply];
-  const best = judged ? Math.max(...judged.scores.filter(score => score !== null)) : null;
-  at("scores").replaceChildren(...(judged ? judged.scores : []).map(score => {
-    const text = score === null ? "" : score, name = score === best ? "best" : "";
-    return Object.assign(document.createElement("span"), {textContent: text, className: name});
-  }));
-  const number = index => Object.assign(document.createElement("span"), {textContent: index});
-  at("numbers").replaceChildren(...heights.map((_, index) => number(index)));
-  [at("first").textContent, at("second").textContent] = game.names;
-  at("count").textContent = `ply ${ply} of ${game.moves.length}`;
-  const next = ply < game.moves.length ? `next: column ${game.moves[ply]}. ` : `${game.ending}. `;
-  at("said").textContent = next + (judged ? judged.words : "");
-}
-function step(by) { at("ply").value = Number(at("ply").value) + by; show(); }
-at("back").onclick = () => step(-1);
-at("on").onclick = () => step(1);
-at("ply").oninput = show;
-at("game").onchange = () => { at("ply").value = 0; show(); };
-onkeydown = event => {
-  const by = {ArrowLeft: -1, ArrowRight: 1}[event.key];
-  if (by && !["game", "ply"].includes(event.target.id)) step(by);
-};
-function follow() {
-  const [game, ply] = location.hash.slice(1).split(".").map(Number);
-  if (!games.length) return;
-  at("game").value = game in games ? game : 0;
-  show();
-  if (ply) { at("ply").value = ply; show(); }
-}
-onhashchange = follow;
-follow();
-</script>
-"""
 
 
 def game_entry(record: GameRecord, judged: Sequence[JudgedMove], ending: str) -> dict[str, Any]:
@@ -196,5 +116,13 @@ def group_html(
 
 def page(sections: Sequence[str], games: Sequence[Mapping[str, Any]]) -> str:
     """The whole page. ``sections``: HTML; ``games``: from ``game_entry``."""
-    data = json.dumps(games).replace("<", "\\u003c")  # so that no name can end the script element
-    return HEAD + "\n".join(sections) + REPLAYER.replace("@DATA@", data) + "</body></html>\n"
+    return Template(_file("page.html")).substitute(
+        style=_file("page.css"),
+        script=_file("page.js"),
+        sections="\n".join(sections),
+        games=json.dumps(games).replace("<", "\\u003c"),  # so that no name can end the script element
+    )
+
+
+def _file(name: str) -> str:
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")
