@@ -15,7 +15,7 @@ from concurrent.futures import BrokenExecutor
 from importlib import import_module
 from types import ModuleType
 
-from command_line import Parser
+from console.parser import Parser
 from training.options import add_options, config_from
 
 METHODS = {  # name: module of training, summary

@@ -11,11 +11,12 @@ ROOT = Path(__file__).parent.parent
 ALLOWED = {
     "connectx": set(),
     "agents": {"connectx"},
-    "training": {"connectx", "agents"},
-    "arena": {"connectx", "agents"},
-    "bundler": {"connectx", "agents"},
+    "console": set(),
+    "training": {"connectx", "agents", "console"},
+    "arena": {"connectx", "agents", "console"},
+    "bundler": {"connectx", "agents", "console"},
 }
-PROJECT = {*ALLOWED, "benchmarks", "tests", "evaluate", "build_submission", "train", "command_line"}
+PROJECT = {*ALLOWED, "benchmarks", "tests", "evaluate", "build_submission", "train"}
 SOURCES = sorted(p for package in ALLOWED for p in (ROOT / package).rglob("*.py"))
 
 

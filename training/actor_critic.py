@@ -19,11 +19,11 @@ from pathlib import Path
 import numpy as np
 import torch
 from torch import Tensor
-from tqdm import tqdm
 
 from connectx.nets import Architecture
 from connectx.position import open_cells, winning_spots
 from connectx.torch_nets import Network
+from console.progress import progress
 from training import checkpoint
 from training.curves import save_curve
 from training.games import Games
@@ -356,7 +356,7 @@ def train(config: Config) -> Run:
     torch.set_num_threads(1)  # the batches are small: more threads wait for each other
     run = Run(config)
     saved = time.monotonic()
-    with tqdm(total=config.games, initial=run.games, desc="games", unit="game", disable=None) as bar:
+    with progress(config.games, "game", done=run.games, delay=0) as bar:
         while not run.finished:
             run.step()
             if time.monotonic() > saved + CHECKPOINT_SECONDS:

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from tqdm import tqdm
 
 from connectx.book import Book, Layer, walk
 from connectx.choice import Scores, choose, sign
 from connectx.geometry import STANDARD
 from connectx.position import Position
 from connectx.solver import Solver
+from console.progress import progress
 from training.manifest import check_output, publish
 from training.options import option
 from training.workers import check_table_bits, worker_pool
@@ -144,9 +144,11 @@ class Builder:
         """Solves the positions that are not known yet; those of a group in one worker, whose table they share."""
         wanted = [[p for p in dict.fromkeys(map(canonical, group)) if self.scores.get(p) is None] for group in groups]
         tasks = {self.pool.submit(solve, group): group for group in wanted if group}
-        for task in tqdm(as_completed(tasks), label, len(tasks), disable=not tasks):
-            for position, scores in zip(tasks[task], task.result(), strict=True):
-                self.scores.add(position, scores)
+        with progress(len(tasks), "group", label) as bar:
+            for task in as_completed(tasks):
+                for position, scores in zip(tasks[task], task.result(), strict=True):
+                    self.scores.add(position, scores)
+                bar.update()
 
     def columns_of(self, layer: Layer, ours: np.ndarray) -> np.ndarray:
         """Our column in each position of a layer. What only full coverage put there is not worth a search for traps."""

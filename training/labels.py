@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from tqdm import tqdm
 
 from connectx.geometry import STANDARD, Geometry
 from connectx.heuristic import evaluate
@@ -27,8 +26,9 @@ from connectx.position import column_cells, has_line, key_of, mirror_bits, open_
 from connectx.search import safe_moves
 from connectx.solver import JOB, JOB_LOW, SPAN, Solver
 from connectx.weights import pack, unpack
+from console.files import write_whole
+from console.progress import progress
 from training.book import parse_line, read_lines
-from training.manifest import write_atomically
 from training.options import option
 from training.workers import check_table_bits, worker_pool
 
@@ -338,7 +338,7 @@ def recipe_of(config: Config) -> dict[str, Any]:
 
 
 def write_shard(path: Path, labels: Labels, recipe: dict[str, Any]) -> None:
-    write_atomically(path, pack(labels._asdict(), recipe))
+    write_whole(path, pack(labels._asdict(), recipe))
 
 
 def read_shard(path: Path) -> tuple[Labels, dict[str, Any]]:
@@ -394,8 +394,10 @@ def train(config: Config) -> None:
     with worker_pool(config.workers, start_worker, (config.table_bits,)) as pool:
         made_as = config.shard, MIXES[config.mix]
         tasks = {pool.submit(make_shard, config.seed, number, *made_as): number for number in missing}
-        for task in tqdm(as_completed(tasks), "shards", len(tasks), disable=not tasks):
-            write_shard(config.output / f"{tasks[task]:05}.shard", task.result(), recipe)
+        with progress(len(tasks), "shard", delay=0) as bar:
+            for task in as_completed(tasks):
+                write_shard(config.output / f"{tasks[task]:05}.shard", task.result(), recipe)
+                bar.update()
     labels = read_labels(config.output)
     counts = np.bincount(splits_of(labels.positions, labels.masks), minlength=3)
     print(f"{len(labels)} positions: {counts[0]} for training, {counts[1]} for validation, {counts[2]} for tests")
