@@ -94,7 +94,7 @@ def random_openings(geometry: Geometry, seed: int, plies: tuple[int, int] = PLIE
                 break
             moves.append(rng.choice(position.legal_columns()))
             position = position.play(moves[-1])
-        key = min(position.key, position.mirror().key)
+        key = position.canonical().key
         idle += 1
         if is_quiet(position) and key not in seen:
             seen.add(key)

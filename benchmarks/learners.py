@@ -25,10 +25,10 @@ from connectx.position import Position
 from connectx.torch_nets import Network
 from console.files import write_whole
 from evaluate import get_win_percentages
-from training import actor_critic, menace, policy_gradient, ppo, value
 from training.games.connectx import ConnectX
-from training.networks import logits_of
-from training.selfplay import alternating, play_games, sampling_player
+from training.games.players import alternating, play_games, sampling_player
+from training.learning.networks import logits_of
+from training.methods import actor_critic, menace, policy_gradient, ppo, value
 
 STRONG_POLICY = Path("agents/weights/strong_policy.bin")
 FRESH_GAMES = 1000

@@ -11,9 +11,9 @@ from torch.nn import functional
 
 from connectx.torch_nets import Network
 from console.progress import progress
-from training import checkpoint
-from training.curves import save_curve
-from training.networks import logits_of, outputs_of
+from training.learning.networks import logits_of, outputs_of
+from training.support import checkpoint
+from training.support.plots import save_curve
 
 HELD_OUT = 20  # one game in so many is not trained on
 CHECKPOINT_STEPS = 500

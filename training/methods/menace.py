@@ -28,12 +28,12 @@ from rich.table import Table
 from connectx.weights import pack, unpack
 from console.files import write_whole
 from console.progress import progress
-from training.curves import save_figure
+from training.games.game_tree import Tree, shares, table_player, tree_of
 from training.games.named import NAMES, games_named
-from training.games.tree import Tree, shares, table_player, tree_of
-from training.human import play_human
-from training.options import option
-from training.selfplay import play_games
+from training.games.players import play_games
+from training.games.terminal import play_human
+from training.support.options import option
+from training.support.plots import save_figure
 
 KEEP, DROP = "keep", "drop"
 PAIRS = [(first, second) for first in (KEEP, DROP) for second in (KEEP, DROP)]  # rules of the pairs that learn

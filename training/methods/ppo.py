@@ -26,14 +26,14 @@ from connectx.nets import Architecture, PlainNetwork, to_bytes
 from connectx.weights import pack, unpack
 from console.files import write_whole
 from console.progress import progress
-from training.curves import save_figure
-from training.environment import ENDINGS, Duels, observation_space, rewards_named
-from training.games import Games
+from training.environments.connectx import ENDINGS, Duels, observation_space, rewards_named
+from training.games.batch import Games
 from training.games.connectx import ConnectX
-from training.manifest import check_output, publish
-from training.opponents import opponent_named
-from training.options import command_of, option
-from training.selfplay import Player, alternating, play_games, random_player, sample
+from training.games.opponents import opponent_named
+from training.games.players import Player, alternating, play_games, random_player, sample
+from training.support.manifest import check_output, publish
+from training.support.options import command_of, option
+from training.support.plots import save_figure
 
 SELF = "self"
 ALGORITHMS = ("maskable", "ppo")
@@ -113,9 +113,9 @@ def course(**changes: Any) -> Config:
 
 
 def library():
-    """training.sb3, imported when it is needed, for it takes seconds."""
+    """training.environments.sb3, imported when it is needed, for it takes seconds."""
     sys.modules.setdefault("gym", None)  # type: ignore[arg-type] # it would be imported to say that it is unmaintained
-    from training import sb3
+    from training.environments import sb3
 
     return sb3
 

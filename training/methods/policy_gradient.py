@@ -29,14 +29,14 @@ from connectx.torch_nets import Network
 from connectx.weights import pack
 from console.files import write_whole
 from console.progress import progress
-from training import checkpoint
-from training.curves import save_curve
-from training.games import Games
+from training.games.batch import Games
 from training.games.connectx import ConnectX
-from training.manifest import check_output, publish
-from training.networks import logits_of, outputs_of, small_network
-from training.options import command_of, option
-from training.selfplay import Logits, alternating, play_games, sample, sampling_player
+from training.games.players import Logits, alternating, play_games, sample, sampling_player
+from training.learning.networks import logits_of, outputs_of, small_network
+from training.support import checkpoint
+from training.support.manifest import check_output, publish
+from training.support.options import command_of, option
+from training.support.plots import save_curve
 
 BLOCK = 10  # games, then the seats change
 WINDOW = 100  # games that the running reward is the mean of

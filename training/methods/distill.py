@@ -32,10 +32,10 @@ from connectx.nets import Architecture, PlainNetwork
 from connectx.torch_nets import Network
 from console.files import write_whole
 from console.progress import progress
-from training.curves import save_figure
-from training.labels import TEST, TRAINING, VALIDATION, Labels, labels_of, read_labels
-from training.manifest import check_output, publish
-from training.options import command_of, option
+from training.data.labels import TEST, TRAINING, VALIDATION, Labels, labels_of, read_labels
+from training.support.manifest import check_output, publish
+from training.support.options import command_of, option
+from training.support.plots import save_figure
 
 HEADS = (("policy", 7), ("value", 3), ("distance", 1), ("results", 21))
 PUBLISHED = ("policy", "value")

@@ -25,9 +25,10 @@ from connectx.leaf import ENCODING, GEOMETRY, MOST_ROWS, ROWS, LeafNet, active_r
 from connectx.position import mirror_bits, open_cells, winning_spots
 from connectx.weights import pack
 from console.progress import progress
-from training.labels import TEST, TRAINING, Labels, canonical_keys, labels_of, moves_of, read_labels, splits_of
-from training.manifest import check_output, publish
-from training.options import command_of, option
+from training.data.labels import TEST, TRAINING, Labels, canonical_keys, labels_of, read_labels, splits_of
+from training.data.lookahead import moves_of
+from training.support.manifest import check_output, publish
+from training.support.options import command_of, option
 
 WARM_UP = 0.03  # of the steps
 DECAY_1, DECAY_2, TINY = 0.9, 0.999, 1e-8  # of Adam

@@ -17,14 +17,14 @@ from connectx.position import column_cells, has_line, open_cells
 from connectx.weights import pack, unpack
 from console.files import write_whole
 from console.progress import progress
-from training import checkpoint
+from training.data.lookahead import WON, look_ahead
 from training.games.connectx import ConnectX
-from training.labels import WON, look_ahead
-from training.manifest import check_output, publish
-from training.networks import small_network
-from training.options import command_of, option
-from training.selfplay import NO_MOVE, replay
-from training.supervised import Examples, Fit, Schedule, split
+from training.games.players import NO_MOVE, replay
+from training.learning.networks import small_network
+from training.learning.supervised import Examples, Fit, Schedule, split
+from training.support import checkpoint
+from training.support.manifest import check_output, publish
+from training.support.options import command_of, option
 
 CELLS, COLUMNS = STANDARD.cells, STANDARD.columns
 ORDER = np.array(STANDARD.column_order)
