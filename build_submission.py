@@ -28,7 +28,7 @@ from rich.table import Table
 from bundler.build import POSITIONS, NotAccepted, Options, build
 from bundler.inline import PROJECT, Refused
 from bundler.preflight import Limits, Report, Runner, RunnerDied, check
-from command_line import Parser
+from console.parser import Parser
 
 STYLES = {"pass": "green", "note": "yellow", "reject": "bold red"}
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from arena.options import OPTIONS, misspelt_command
 from arena.rules import BANK, Rules
 from arena.specs import AgentSpec, resolve
-from command_line import Parser
+from console.parser import Parser
 
 if TYPE_CHECKING:
     from arena.course import Rounds

@@ -15,10 +15,10 @@ from concurrent.futures import BrokenExecutor
 from importlib import import_module
 from types import ModuleType
 
-from command_line import Parser
-from training.options import add_options, config_from
+from console.parser import Parser
+from training.support.options import add_options, config_from
 
-METHODS = {  # name: module of training, summary
+METHODS = {  # name: module of training.methods, summary
     "book": ("book", "the opening book of the agent perfect, by our own solver"),
     "labels": ("labels", "positions with the exact score of every move, for the networks"),
     "leaf": ("leaf", "the small integer network that the agent minimax evaluates with, from those labels"),
@@ -34,7 +34,7 @@ METHODS = {  # name: module of training, summary
 
 def module_of(method: str) -> ModuleType:
     """Imported when it is asked for: torch and stable-baselines3 take seconds."""
-    return import_module(f"training.{METHODS[method][0]}")
+    return import_module(f"training.methods.{METHODS[method][0]}")
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:

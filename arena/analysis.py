@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from arena.openings import parse_columns
+from connectx.choice import sign
 from connectx.geometry import Geometry, geometry_of
 from connectx.position import Position
 from connectx.solver import Solver
@@ -71,10 +72,6 @@ class GameRecord:
     names: tuple[str, str]
     moves: tuple[int, ...]
     opening: int = 0  # plies that the agents did not choose
-
-
-def sign(score: int) -> int:
-    return (score > 0) - (score < 0)
 
 
 def solver_scores(geometry: Geometry) -> Scores:

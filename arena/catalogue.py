@@ -8,8 +8,8 @@ from typing import NamedTuple
 from rich.table import Table
 
 from arena.ladder import Strength, read_ladder
-from arena.report import console_for_tables
 from arena.specs import ROOT, kaggle_agents, our_agents
+from console.tables import console_for_tables
 
 KAGGLES = "one of Kaggle's own"
 

@@ -14,7 +14,7 @@ from arena.match import Match, play_match
 from arena.openings import openings_for
 from arena.options import FRESH
 from arena.person import play
-from arena.report import check_folder, console_for_tables, lost_game_line, match_lines, match_table, progress
+from arena.report import lost_game_line, match_lines, match_table
 from arena.review import analyse, report, show_ladder
 from arena.rules import Game, Rules
 from arena.slots import Setup, Task, open_slots
@@ -22,6 +22,9 @@ from arena.specs import AgentSpec, resolve
 from arena.stats import Sprt
 from arena.store import Store
 from arena.tournament import Tournament, pairings, participants
+from console.files import check_folder
+from console.progress import progress
+from console.tables import console_for_tables
 
 
 def _setup(options: argparse.Namespace, specs: Iterable[AgentSpec]) -> Setup:

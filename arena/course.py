@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from arena.match import derived_seed
-from arena.report import fault_words, progress
+from arena.report import fault_words
 from arena.rules import Fault, Game
 from arena.slots import Setup, Task, open_slots
 from arena.specs import AgentSpec
+from console.progress import progress
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from arena.report import LADDER_TITLES, ladder_rows, write_whole
+from arena.report import LADDER_TITLES, ladder_rows
 from arena.tournament import Standing
+from console.files import write_whole
 
 PUBLISHED = Path(__file__).with_name("ladder.json")  # --ladder arena/ladder
 

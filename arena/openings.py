@@ -13,6 +13,7 @@ from pathlib import Path
 
 from connectx.geometry import STANDARD, Geometry
 from connectx.position import Position
+from console.files import write_whole
 
 PLIES = (2, 8)  # shortest and longest
 CLOSE = 2  # largest score of either side: it wins with its last or last but one stone, 35 plies later and more
@@ -93,7 +94,7 @@ def random_openings(geometry: Geometry, seed: int, plies: tuple[int, int] = PLIE
                 break
             moves.append(rng.choice(position.legal_columns()))
             position = position.play(moves[-1])
-        key = min(position.key, position.mirror().key)
+        key = position.canonical().key
         idle += 1
         if is_quiet(position) and key not in seen:
             seen.add(key)
@@ -148,9 +149,7 @@ def main() -> None:
     solver = Solver(STANDARD, table_bits=24)
     openings = balanced_openings(STANDARD, 300, seed=1, score=lambda position: solver.solve(position).low)
     lines = [f"# Balanced openings by the recipe of arena/openings.py: scores of -{CLOSE} to {CLOSE}, seed 1."]
-    partial = BALANCED.with_suffix(".partial")
-    partial.write_text("\n".join([*lines, *map(write_opening, openings)]) + "\n", encoding="utf-8")
-    partial.replace(BALANCED)
+    write_whole(BALANCED, ("\n".join([*lines, *map(write_opening, openings)]) + "\n").encode())
 
 
 if __name__ == "__main__":

@@ -1,15 +1,10 @@
 """Results for people: tables for the terminal."""
 
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import partial
 from math import isinf
-from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
-from tqdm import tqdm
 
 from arena.analysis import JudgedMove, accuracy
 from arena.match import Match, Side
@@ -21,57 +16,8 @@ from connectx.geometry import STANDARD, Geometry
 
 SEATS = ("moving first", "moving second")
 SHORT_LOAD = 0.05  # seconds of a load that are not worth a word
-LINE_EVERY = 30.0  # seconds between lines of progress in a log
 FEWEST_PAIRS = 10  # that an interval is given for where one side won everything
 MANY_FORFEITS = 0.1  # of the games: more say little of strength
-
-
-def console_for_tables() -> Console:
-    """Standard output; wide enough for our tables where it is no terminal."""
-    return Console(width=None if sys.stdout.isatty() else 140)
-
-
-class _Lines:
-    """Standard error that is no terminal, as a file for tqdm: each state of the bar is a line of its own."""
-
-    def write(self, text: str) -> None:
-        if line := text.strip():
-            print(line, file=sys.stderr)
-
-    def flush(self) -> None:
-        sys.stderr.flush()
-
-
-def _in_notebook() -> bool:
-    """Whether a kernel runs this code. That ipykernel is loaded would not tell: whoever lists kernels loads it."""
-    shell = sys.modules.get("IPython")
-    return shell is not None and shell.get_ipython() is not None
-
-
-def progress(total: int, unit: str, delay: float = 2.0) -> tqdm:
-    """A bar on standard error, from ``delay`` seconds on, 0 at once; a line every ``LINE_EVERY`` seconds in a log."""
-    bar = partial(tqdm, total=total, unit=unit, leave=False)
-    if sys.stderr.isatty() or _in_notebook():
-        return bar(delay=delay)
-    return bar(delay=LINE_EVERY if delay else 0, mininterval=LINE_EVERY, miniters=1, file=_Lines(), ncols=80)
-
-
-def check_folder(path: Path | None) -> None:
-    """Raises ValueError, before any work is done, if a file cannot be written there: no folder, or it is one."""
-    if path is not None and path.is_dir():
-        raise ValueError(f"cannot write {path}: it is a folder")
-    if path is not None and not path.parent.is_dir():
-        raise ValueError(f"cannot write {path}: there is no folder {path.parent}")
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Writes a file under a temporary name and renames it: a reader sees all of it or none."""
-    partial = path.with_name(path.name + ".partial")
-    try:
-        partial.write_bytes(content)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)  # where the disk was full
 
 
 def signed(elo: float) -> str:

@@ -10,19 +10,14 @@ from arena.analysis import GameRecord, JudgedMove, Scores, judge, losing_move, p
 from arena.ladder import write_ladder
 from arena.openings import write_opening
 from arena.page import game_entry, group_html, page
-from arena.report import (
-    accuracy_table,
-    check_folder,
-    console_for_tables,
-    cross_table,
-    ladder_table,
-    progress,
-    write_whole,
-)
+from arena.report import accuracy_table, cross_table, ladder_table
 from arena.rules import Rules
 from arena.store import Group, Store, group_records, groups
 from arena.tournament import Standing, Tournament
 from connectx.position import Position
+from console.files import check_folder, write_whole
+from console.progress import progress
+from console.tables import console_for_tables
 
 LONG_BEFORE = 8  # plies: one position of fewer stones can take the solver longer than anyone waits without a word
 

@@ -23,12 +23,12 @@ from connectx.geometry import STANDARD
 from connectx.nets import PlainNetwork, masked_argmax
 from connectx.position import Position
 from connectx.torch_nets import Network
+from console.files import write_whole
 from evaluate import get_win_percentages
-from training import actor_critic, menace, policy_gradient, ppo, value
 from training.games.connectx import ConnectX
-from training.manifest import write_atomically
-from training.networks import logits_of
-from training.selfplay import alternating, play_games, sampling_player
+from training.games.players import alternating, play_games, sampling_player
+from training.learning.networks import logits_of
+from training.methods import actor_critic, menace, policy_gradient, ppo, value
 
 STRONG_POLICY = Path("agents/weights/strong_policy.bin")
 FRESH_GAMES = 1000
@@ -194,7 +194,7 @@ def measured(name: str, seed: int, folder: Path) -> tuple[list[float], float]:
     path = folder / f"{name}.json"
     if not path.exists():
         figures, seconds = LEARNERS[name].measure(seed, folder)
-        write_atomically(path, (json.dumps({"figures": figures, "seconds": seconds}) + "\n").encode())
+        write_whole(path, (json.dumps({"figures": figures, "seconds": seconds}) + "\n").encode())
     found = json.loads(path.read_text(encoding="utf-8"))
     return found["figures"], found["seconds"]
 

@@ -27,18 +27,17 @@ from connectx.nets import PlainNetwork, masked_argmax
 from connectx.position import Position
 from connectx.puct import Prove, Search
 from connectx.solver import Solver
-from training.labels import (
+from training.data.labels import (
     BOOK,
-    LATE,
-    MIXES,
     NEAR_PERFECT_PLAY,
     RANDOM_PLAY,
     TEST,
     Labels,
     labels_of,
     read_labels,
-    score_moves,
 )
+from training.data.lookahead import score_moves
+from training.methods.labels import LATE, MIXES
 
 AGENTS = Path(value_search.__file__).parent
 Player = Callable[[Position], int]

@@ -82,8 +82,8 @@ def random_samples(
     while in_vain < 1000:
         in_vain += 1
         sample = play_out(rng, geometry, rng.choice(stones), choose)
-        if sample is not None and min(sample.position.key, sample.position.mirror().key) not in seen:
-            seen.add(min(sample.position.key, sample.position.mirror().key))
+        if sample is not None and sample.position.canonical().key not in seen:
+            seen.add(sample.position.canonical().key)
             in_vain = 0
             yield sample
 

@@ -1,6 +1,5 @@
 """From an agent to an accepted submission: inline, embed, pre-flight, compare with the source, or write nothing."""
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import sqrt
@@ -13,6 +12,7 @@ from bundler.preflight import RUNNER, Limits, Report, Runner, Stage, check
 from bundler.questions import NODE_BUDGET, Question, sample
 from connectx.geometry import STANDARD
 from connectx.weights import reduce, reduction_error
+from console.files import replacing
 
 POSITIONS = 500
 PUBLISHED = Limits()
@@ -86,7 +86,6 @@ def build(
     inlined = inline(agent, options.extra_packages)
     text, reductions = render(inlined, options.dtype)
     content = text.encode("utf-8")
-    partial = output.with_name(f".{output.name}.partial")
     tell(f"checking {len(content):,} bytes, {len(inlined.sources)} modules")
 
     def compare(stage: Stage, file: Path, report: Report) -> None:
@@ -95,7 +94,7 @@ def build(
             tell(f"comparing with the source on {options.positions} positions, for at most {seconds:g} s")
             compare_with_source(stage, file, inlined, options, report)
 
-    try:
+    with replacing(output) as partial:
         partial.write_bytes(content if options.form == "py" else archive(content))
         report = check(partial, runner, options.limits, options.slowdown, options.full, compare)
         report.name = output.name
@@ -103,9 +102,6 @@ def build(
             report.add("data", "note", line)
         if not report.accepted:
             raise NotAccepted(report)
-        os.replace(partial, output)
-    finally:
-        partial.unlink(missing_ok=True)
     return report
 
 

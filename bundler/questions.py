@@ -48,17 +48,6 @@ class Question(NamedTuple):
         return (self.config["rows"], self.config["columns"], self.config["inarow"]) == STANDARD[:3]
 
 
-def board_after(moves: Iterable[int], geometry: Geometry) -> list[int]:
-    """Kaggle's board, row by row from the top, after the columns were played from the empty board."""
-    board = [0] * geometry.cells
-    heights = [0] * geometry.columns
-    for ply, column in enumerate(moves):
-        row = geometry.rows - 1 - heights[column]
-        board[row * geometry.columns + column] = 1 + ply % 2
-        heights[column] += 1
-    return board
-
-
 def question(
     name: str,
     moves: Iterable[int],
@@ -71,7 +60,7 @@ def question(
     """The question that the mover faces after ``moves``; ``clock`` is (actTimeout, bank) in seconds."""
     played = list(moves)
     obs = {
-        "board": board_after(played, geometry),
+        "board": Position.from_moves(played, geometry).to_board(),
         "mark": 1 + len(played) % 2,
         "step": len(played),
         "remainingOverageTime": clock[1],

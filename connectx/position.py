@@ -202,5 +202,9 @@ class Position(NamedTuple):
     def is_over(self) -> bool:
         return self.is_full() or self.is_lost()
 
+    def canonical(self) -> "Position":
+        """The position or its mirror image, whichever has the smaller key: the same one for both."""
+        return min(self, self.mirror(), key=lambda state: state.key)
+
     def mirror(self) -> "Position":
         return Position(mirror_bits(self.position, self.geometry), mirror_bits(self.mask, self.geometry), self.geometry)

@@ -11,14 +11,23 @@ from connectx.encoding import encode_many
 from connectx.geometry import STANDARD
 from connectx.nets import PlainNetwork
 from connectx.position import Position
-from training import actor_critic
-from training.actor_critic import Config, Run, SelfPlay, erring, fresh_network, loss_of, planes_of_boards, tree_player
 from training.games.connectx import ConnectX
+from training.games.game_tree import tree_of
 from training.games.named import games_named
+from training.games.players import play_games, random_player
 from training.games.tictactoe import TicTacToe
-from training.games.tree import tree_of
-from training.policy_gradient import ILLEGAL
-from training.selfplay import play_games, random_player
+from training.methods import actor_critic
+from training.methods.actor_critic import (
+    Config,
+    Run,
+    SelfPlay,
+    erring,
+    fresh_network,
+    loss_of,
+    planes_of_boards,
+    tree_player,
+)
+from training.methods.policy_gradient import ILLEGAL
 
 SMALL: dict[str, Any] = {"games": 1000, "batch": 100, "window": 200, "channels": 4, "hidden": 16}
 

@@ -10,14 +10,10 @@ from connectx.position import Position
 LAST = (6, 5)
 
 
-def canonical(position: Position) -> Position:
-    return min(position, position.mirror(), key=lambda p: p.key)
-
-
 def our_column(position: Position) -> int:
     """Any rule that depends on the position alone."""
     legal = position.legal_columns()
-    return legal[canonical(position).key % len(legal)]
+    return legal[position.canonical().key % len(legal)]
 
 
 def columns_by_rule(layer: Layer, _: np.ndarray) -> np.ndarray:
@@ -45,19 +41,19 @@ def test_walk(full_plies):
     """Either seat's positions, after our move and any reply; and all of the first plies."""
     expected: list[set[Position]] = [set() for _ in range(8)]
     everything = {Position.empty(STANDARD)}
-    expected[0], expected[1] = set(everything), {canonical(c) for c in children(Position.empty(STANDARD))}
+    expected[0], expected[1] = set(everything), {c.canonical() for c in children(Position.empty(STANDARD))}
     for ply in range(6):
         for position in expected[ply]:
             after = position.play(our_column(position))
             if not after.is_over():
-                expected[ply + 2] |= {canonical(child) for child in children(after)}
+                expected[ply + 2] |= {child.canonical() for child in children(after)}
     layers = list(walk(STANDARD, full_plies, LAST, columns_by_rule))
     for ply, layer in enumerate(layers):
         wanted = everything if ply <= full_plies else expected[ply]
         found = [Position(int(p), int(m), STANDARD) for p, m in zip(layer.positions, layer.masks, strict=True)]
         assert set(found) == wanted and len(found) == len(wanted)
         assert [p.key for p in found] == sorted(p.key for p in found)
-        everything = {canonical(child) for position in everything for child in children(position)}
+        everything = {child.canonical() for position in everything for child in children(position)}
     assert len(layers) == max(LAST) + 1
 
 

@@ -12,11 +12,11 @@ import train
 from connectx.nets import PlainNetwork
 from connectx.torch_nets import Network
 from connectx.weights import unpack
-from training import distill
-from training.distill import Config, Examples, batches, losses, measure, parse_layers, targets_of
-from training.labels import FULL, TEST, Labels, book_labels, labels_of, recipe_of, write_shard
-from training.labels import Config as LabelsConfig
-from training.manifest import NAME
+from training.data.labels import TEST, Labels, book_labels, labels_of, write_shard
+from training.data.lookahead import FULL
+from training.methods import distill, labels
+from training.methods.distill import Config, Examples, batches, losses, measure, parse_layers, targets_of
+from training.support.manifest import NAME
 
 SCORES = Path(__file__).parent.parent / "training" / "book-scores.txt"
 SMALL: dict[str, Any] = {
@@ -32,7 +32,7 @@ SMALL: dict[str, Any] = {
 def folder(tmp_path_factory) -> Path:
     """The labels of the opening book's positions, which need no solving."""
     path = tmp_path_factory.mktemp("labels")
-    write_shard(path / "book.shard", book_labels(SCORES), recipe_of(LabelsConfig()))
+    write_shard(path / "book.shard", book_labels(SCORES), labels.recipe_of(labels.Config()))
     return path
 
 

@@ -13,9 +13,9 @@ from sb3_contrib.common.maskable.utils import get_action_masks
 from connectx.encoding import encode
 from connectx.geometry import STANDARD, Geometry, geometry_of
 from connectx.position import Position
-from training.environment import ENDINGS, ConnectXEnv, Duels, rewards_named
-from training.opponents import opponent_named
-from training.sb3 import BatchEnv
+from training.environments.connectx import ENDINGS, ConnectXEnv, Duels, rewards_named
+from training.environments.sb3 import BatchEnv
+from training.games.opponents import opponent_named
 
 SMALL = geometry_of(3, 3, 3)
 
@@ -46,7 +46,7 @@ class Reference:
             self.position = self.position.play(0)
 
     def step(self, column: int) -> tuple[float, str | None]:
-        """Reward and ending, by the docstring of training.environment."""
+        """Reward and ending, by the docstring of training.environments.connectx."""
         course = self.names == "course"
         if column not in self.position.legal_columns():
             return -10.0, "illegal"

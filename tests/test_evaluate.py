@@ -4,12 +4,11 @@ import re
 import sqlite3
 import subprocess
 import sys
-import types
 from pathlib import Path
 
 import pytest
 
-from arena import commands, report
+from arena import commands
 from arena.cores import usable_cores
 from arena.options import OPTIONS, REFEREES, parse_config
 from arena.referee import REFEREES as REFEREE_LOOPS
@@ -328,25 +327,3 @@ def test_more_pairs_on_another_board(tmp_path, capsys):
 
 def test_parse_config():
     assert parse_config("rows=5,actTimeout=0.5,inarow=3") == {"rows": 5, "actTimeout": 0.5, "inarow": 3}
-
-
-def test_progress_is_for_people(monkeypatch, capsys):
-    """Where nobody watches a bar, lines are written one after the other, and the first comes late."""
-    for interval, lines in ((0.0, 4), (30.0, 0)):
-        monkeypatch.setattr(report, "LINE_EVERY", interval)
-        with report.progress(4, "game", delay=2) as bar:
-            for _ in range(4):
-                bar.update()
-        err = capsys.readouterr().err
-        assert err.count("\n") >= lines if lines else err == ""
-        assert "\r" not in err and ("4/4" in err) == bool(lines)
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    with report.progress(4, "game", delay=0):
-        assert "0/4" in capsys.readouterr().err
-
-
-def test_a_loaded_ipykernel_is_no_notebook(monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "ipykernel", types.ModuleType("ipykernel"))
-    with report.progress(0, "game", delay=2) as bar:
-        bar.clear()
-    assert capsys.readouterr().err == ""

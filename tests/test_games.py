@@ -8,7 +8,7 @@ from kaggle_environments.envs.connectx import connectx as kaggle
 
 from connectx.geometry import STANDARD
 from connectx.position import Position
-from training.games import FIRST, NOBODY, SECOND
+from training.games.batch import FIRST, NOBODY, SECOND
 from training.games.connectx import ConnectX
 
 

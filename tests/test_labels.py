@@ -13,8 +13,12 @@ from connectx.geometry import STANDARD
 from connectx.position import Position, has_line
 from connectx.solver import Solver
 from connectx.weights import pack
-from training import labels
-from training.labels import Config, Labels, read_labels, read_shard, splits_of
+from training.data import labels as kept
+from training.data.labels import Labels, read_labels, read_shard, splits_of
+from training.data.lookahead import FULL
+from training.methods import labels
+from training.methods.labels import Config
+from training.support import pool
 
 PLIES = dict.fromkeys(range(22, 41), 1)
 
@@ -40,7 +44,7 @@ def folder(tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("labels")
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(labels.MIXES, labels.LATE, PLIES)
-        patch.setattr(labels, "worker_pool", pool_in_place)
+        patch.setattr(pool, "worker_pool", pool_in_place)
         book = path / "scores.txt"
         book.write_text("0 0 -2 -1 0 1 0 -1 -2\n")
         labels.train(Config(240, shard=120, workers=1, table_bits=18, book_scores=book, output=path / "out"))
@@ -53,7 +57,7 @@ def test_scores_are_exact(folder):
     assert len(found) == 120 and {0, 1} == set(found.origins.tolist())
     for position, mask, scores in zip(found.positions.tolist(), found.masks.tolist(), found.scores, strict=True):
         values = solver.scores(Position(position, mask, STANDARD))
-        assert scores.tolist() == [labels.FULL if value is None else value.low for value in values]
+        assert scores.tolist() == [FULL if value is None else value.low for value in values]
 
 
 def test_no_game_is_over_and_plies_are_as_planned(folder):
@@ -68,7 +72,7 @@ def test_what_labels_say_of_moves():
     found = Labels(
         np.zeros(3, np.int64),
         np.zeros(3, np.int64),
-        np.array([[-3, 2, 5, 5, labels.FULL, 0, -1], [-2, -2, -9, -2, -2, -2, -2], [0, 0, 0, 0, 0, 0, -1]], np.int8),
+        np.array([[-3, 2, 5, 5, FULL, 0, -1], [-2, -2, -9, -2, -2, -2, -2], [0, 0, 0, 0, 0, 0, -1]], np.int8),
         np.zeros(3, np.uint8),
     )
     assert found.values.tolist() == [5, -2, 0]
@@ -86,7 +90,7 @@ def test_a_run_goes_on_where_it_ended(folder, tmp_path, monkeypatch):
     (again / "00001.shard").unlink()
     config = Config(240, shard=120, workers=1, table_bits=18, book_scores=tmp_path / "none.txt", output=again)
     assert labels.missing_shards(config) == [1]
-    labels.start_worker(18)
+    pool.make_solver(18)
     made = labels.make_shard(1, 1, 120, PLIES)
     assert pack(made._asdict(), labels.recipe_of(config)) == content
     monkeypatch.setitem(labels.MIXES, labels.LATE, {30: 1})
@@ -107,10 +111,10 @@ def test_shares_of_the_splits():
     rng = np.random.default_rng(1)
     masks = rng.integers(1 << 49, size=100_000) & STANDARD.board_mask
     splits = splits_of(masks & rng.integers(1 << 49, size=len(masks)), masks)
-    few = np.bitwise_count(masks) < labels.FEW
+    few = np.bitwise_count(masks) < kept.FEW
     for chosen in (few, ~few):
         shares = np.bincount(splits[chosen], minlength=3) / chosen.sum()
-        wanted = 1 / labels.HELD_OUT[bool(chosen is few)]
+        wanted = 1 / kept.HELD_OUT[bool(chosen is few)]
         assert abs(shares[1:] - wanted).max() < 0.2 * wanted
 
 
@@ -129,7 +133,7 @@ def test_a_folder_within_is_read_too(folder, tmp_path):
     config = Config(40, labels.EARLY, seed=2, shard=40, workers=1, table_bits=18, output=both / "early")
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(labels.MIXES, labels.EARLY, {17: 1})
-        patch.setattr(labels, "worker_pool", pool_in_place)
+        patch.setattr(pool, "worker_pool", pool_in_place)
         labels.train(config)
     assert [path.name for path in config.output.iterdir()] == ["00000.shard"]
     early = read_labels(config.output)

@@ -18,11 +18,11 @@ from connectx.position import Position
 from connectx.search import Searcher
 from connectx.weights import pack, unpack
 from tests.conftest import random_game
-from training import leaf as trainer
-from training.labels import Config as LabelsConfig
-from training.labels import book_labels, canonical_keys, read_labels, recipe_of, write_shard
-from training.leaf import Config, Parameters, first_parameters, measure, rounded, values_of
-from training.manifest import NAME
+from training.data.labels import book_labels, canonical_keys, read_labels, write_shard
+from training.methods import labels
+from training.methods import leaf as trainer
+from training.methods.leaf import Config, Parameters, first_parameters, measure, rounded, values_of
+from training.support.manifest import NAME
 
 WEIGHTS = Path(agents.__file__).parent / "weights" / "leaf.bin"
 SCORES = Path(__file__).parent.parent / "training" / "book-scores.txt"
@@ -171,7 +171,7 @@ def test_it_overfits_and_its_integers_agree(tmp_path):
 
 def test_command(tmp_path):
     """From labels to a file that reads back, and its entry in the manifest; the same seed makes the same bytes."""
-    write_shard(tmp_path / "book.shard", book_labels(SCORES), recipe_of(LabelsConfig()))
+    write_shard(tmp_path / "book.shard", book_labels(SCORES), labels.recipe_of(labels.Config()))
     arguments = ["leaf", "--labels", str(tmp_path), "--hidden", "8", "--samples", "50000"]
     for name in ("a.bin", "b.bin"):
         assert train.main([*arguments, "--output", str(tmp_path / name)]) == 0

@@ -5,11 +5,11 @@ import pytest
 from rich.console import Console
 
 import train
-from training import menace
+from training.games.game_tree import shares, table_player, tree_of
 from training.games.named import games_named
-from training.games.tree import shares, table_player, tree_of
-from training.human import play_human
-from training.menace import COLUMNS, DROP, KEEP, Boxes, Config, Stable, kept, round_robin
+from training.games.terminal import play_human
+from training.methods import menace
+from training.methods.menace import COLUMNS, DROP, KEEP, Boxes, Config, Stable, kept, round_robin
 
 IDEAL, RANDOM, KEEPERS, DROPPERS = (COLUMNS.index(name) for name in ("ideal", "random", "keep v keep", "drop v drop"))
 

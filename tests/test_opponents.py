@@ -10,8 +10,8 @@ from connectx.geometry import STANDARD
 from connectx.position import Position
 from connectx.search import Searcher
 from training.games.connectx import ConnectX
-from training.opponents import AgentPlayer, opponent_named
-from training.selfplay import random_player
+from training.games.opponents import AgentPlayer, opponent_named
+from training.games.players import random_player
 
 
 def positions(count: int, plies: int) -> ConnectX:

@@ -18,9 +18,10 @@ from connectx.torch_nets import Network
 from connectx.weights import pack, unpack
 from tests.oracle import board_after
 from tests.oracle import has_line as oracle_has_line
-from training import imitation, policy_gradient, supervised, value
 from training.games.connectx import ConnectX
-from training.networks import (
+from training.games.players import alternating, play_games, random_player
+from training.learning import supervised
+from training.learning.networks import (
     DRAW,
     LOSS,
     WIN,
@@ -29,9 +30,9 @@ from training.networks import (
     small_network,
     value_player,
 )
-from training.policy_gradient import ILLEGAL, Baseline, Choices, Learner, loss_of, returns
-from training.selfplay import alternating, play_games, random_player
-from training.supervised import Examples, Fit, Schedule
+from training.learning.supervised import Examples, Fit, Schedule
+from training.methods import imitation, policy_gradient, value
+from training.methods.policy_gradient import ILLEGAL, Baseline, Choices, Learner, loss_of, returns
 
 
 def choices(games, turns) -> Choices:

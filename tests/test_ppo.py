@@ -13,9 +13,9 @@ import torch
 import train
 from connectx.nets import PlainNetwork
 from connectx.weights import pack, unpack
-from training import ppo
-from training.environment import ENDINGS
-from training.manifest import NAME
+from training.environments.connectx import ENDINGS
+from training.methods import ppo
+from training.support.manifest import NAME
 
 
 def config(folder: Path, **changes) -> ppo.Config:

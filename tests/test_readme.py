@@ -19,9 +19,9 @@ import evaluate
 import train
 from arena.options import OPTIONS
 from arena.specs import our_agents
-from command_line import Parser
 from connectx.geometry import STANDARD
 from connectx.position import Position
+from console.parser import Parser
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = [path for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md") if path.exists()]

@@ -3,9 +3,9 @@
 import numpy as np
 
 from connectx.geometry import STANDARD
-from training.games import FIRST, NOBODY, SECOND
+from training.games.batch import FIRST, NOBODY, SECOND
 from training.games.connectx import ConnectX
-from training.selfplay import NO_MOVE, alternating, greedy_player, play_games, random_player, replay, sample
+from training.games.players import NO_MOVE, alternating, greedy_player, play_games, random_player, replay, sample
 
 
 def test_sampling_follows_the_softmax_of_legal_actions():

@@ -7,13 +7,13 @@ import pytest
 
 from connectx.geometry import geometry_of
 from tests import oracle
-from training.games import FIRST, NOBODY, SECOND
+from training.games.batch import FIRST, NOBODY, SECOND
 from training.games.connectx import ConnectX
+from training.games.game_tree import shares, table_player, tree_of
 from training.games.named import games_named
 from training.games.nim import Nim
+from training.games.players import play_games, random_player
 from training.games.tictactoe import TicTacToe
-from training.games.tree import shares, table_player, tree_of
-from training.selfplay import play_games, random_player
 
 LINES = [{0, 1, 2}, {3, 4, 5}, {6, 7, 8}, {0, 3, 6}, {1, 4, 7}, {2, 5, 8}, {0, 4, 8}, {2, 4, 6}]
 

@@ -13,9 +13,9 @@ import train
 from connectx.book import Book, walk
 from connectx.geometry import STANDARD
 from connectx.position import Position
-from training import book
-from training.book import ScoreFile, canonical
-from training.manifest import NAME
+from training.data.book_scores import ScoreFile, read_scores
+from training.methods import book
+from training.support.manifest import NAME
 
 WEIGHTS = Path(__file__).parent.parent / "agents" / "weights"
 
@@ -35,13 +35,21 @@ def test_scores_outlive_a_killed_run(tmp_path):
     path = tmp_path / "scores.txt"
     position = Position.from_moves([0, 1], STANDARD)
     scores = [1, 2, 3, 4, 5, 6, None]
-    ScoreFile(path).add(canonical(position), scores)
-    with path.open("ab") as file:
-        file.write(b"77 99 1 2")
-    again = ScoreFile(path)
-    assert again[canonical(position)] == scores and again[canonical(position).mirror()] == scores[::-1]
-    assert again.get(Position.empty(STANDARD)) is None
+    with ScoreFile(path) as file:
+        file.add(position.canonical(), scores)
+    with path.open("ab") as half:
+        half.write(b"77 99 1 2")
+    with ScoreFile(path) as again:
+        assert again[position.canonical()] == scores and again[position.canonical().mirror()] == scores[::-1]
+        assert again.get(Position.empty(STANDARD)) is None
     assert path.read_bytes().count(b"\n") == 1 and path.read_bytes().endswith(b"\n")
+
+
+def test_scores_that_are_not_there_are_not_made(tmp_path):
+    """Who only reads neither makes a file nor takes its absence for no scores."""
+    with pytest.raises(FileNotFoundError):
+        read_scores(tmp_path / "typo.txt")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -92,8 +100,9 @@ def test_a_book_is_built_and_resumed(tmp_path, monkeypatch):
     monkeypatch.setattr(book, "solve", made_up)
 
     def build() -> Book:
-        builder = book.Builder(book.Config(scores=tmp_path / "scores.txt"), InPlace())
-        list(walk(STANDARD, 1, (4, 3), builder.columns_of))
+        with ScoreFile(tmp_path / "scores.txt") as scores:
+            builder = book.Builder(scores, InPlace())
+            list(walk(STANDARD, 1, (4, 3), builder.columns_of))
         return Book(STANDARD, 1, (4, 3), np.concatenate(builder.columns))
 
     first, solved = build(), len(asked)
@@ -111,7 +120,8 @@ def test_the_book_follows_from_its_scores(tmp_path, monkeypatch):
     monkeypatch.setattr(book, "solve", unexpected)
     scores = tmp_path / "scores.txt"
     scores.write_bytes((WEIGHTS.parent.parent / "training" / "book-scores.txt").read_bytes())
-    builder = book.Builder(book.Config(scores=scores), InPlace())
     committed = Book.from_bytes((WEIGHTS / "book.bin").read_bytes())
-    list(walk(STANDARD, committed.full_plies, committed.last_plies, builder.columns_of))
+    with ScoreFile(scores) as known:
+        builder = book.Builder(known, InPlace())
+        list(walk(STANDARD, committed.full_plies, committed.last_plies, builder.columns_of))
     assert (np.concatenate(builder.columns) == committed.columns).all()

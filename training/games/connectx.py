@@ -6,7 +6,7 @@ import numpy as np
 
 from connectx.geometry import Geometry
 from connectx.jit import njit
-from training.games import Games
+from training.games.batch import Games
 
 
 @njit

@@ -3,7 +3,7 @@
 import re
 
 from connectx.geometry import geometry_of
-from training.games import Games
+from training.games.batch import Games
 from training.games.connectx import ConnectX
 from training.games.nim import Nim
 from training.games.tictactoe import TicTacToe

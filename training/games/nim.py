@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 
-from training.games import Games
+from training.games.batch import Games
 
 
 class Nim(Games):

@@ -4,7 +4,7 @@ from typing import Self
 
 import numpy as np
 
-from training.games import Games
+from training.games.batch import Games
 
 SIDE = 3
 CELLS = np.arange(SIDE * SIDE).reshape(SIDE, SIDE)

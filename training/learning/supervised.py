@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch.nn import functional
-from tqdm import tqdm
 
 from connectx.torch_nets import Network
-from training import checkpoint
-from training.curves import save_curve
-from training.networks import logits_of, outputs_of
+from console.progress import progress
+from training.learning.networks import logits_of, outputs_of
+from training.support import checkpoint
+from training.support.plots import save_curve
 
 HELD_OUT = 20  # one game in so many is not trained on
 CHECKPOINT_STEPS = 500
@@ -102,10 +102,12 @@ class Fit:
 
     def run(self, label: str) -> None:
         """All updates that are left, and the curve of the accuracy as ``curve.png``; ``label`` names that accuracy."""
-        for _ in tqdm(range(self.steps, self.schedule.steps), "updates", self.schedule.steps, initial=self.steps):
-            self.step()
-            if self.steps % CHECKPOINT_STEPS == 0 or self.steps == self.schedule.steps:
-                self.save()
+        with progress(self.schedule.steps, "update", done=self.steps) as bar:
+            while self.steps < self.schedule.steps:
+                self.step()
+                bar.update()
+                if self.steps % CHECKPOINT_STEPS == 0 or self.steps == self.schedule.steps:
+                    self.save()
         steps, accuracies = np.array(self.accuracies).T
         save_curve(self.folder / "curve.png", "updates", label, {"": (steps, accuracies)})
 

@@ -24,16 +24,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from rich.console import Console
 from rich.table import Table
-from tqdm import tqdm
 
 from connectx.weights import pack, unpack
-from training.curves import save_figure
+from console.files import write_whole
+from console.progress import progress
+from training.games.game_tree import Tree, shares, table_player, tree_of
 from training.games.named import NAMES, games_named
-from training.games.tree import Tree, shares, table_player, tree_of
-from training.human import play_human
-from training.manifest import write_atomically
-from training.options import option
-from training.selfplay import play_games
+from training.games.players import play_games
+from training.games.terminal import play_human
+from training.support.options import option
+from training.support.plots import save_figure
 
 KEEP, DROP = "keep", "drop"
 PAIRS = [(first, second) for first in (KEEP, DROP) for second in (KEEP, DROP)]  # rules of the pairs that learn
@@ -147,7 +147,7 @@ class Stable:
         children, rewards = self.tree.children.tolist(), self.tree.rewards.tolist()
         for (first, second), pair in zip(PAIRS, self.pairs, strict=True):
             label = f"{first} against {second}"
-            with tqdm(total=self.config.games, initial=pair.played, desc=label, disable=None) as bar:
+            with progress(self.config.games, "game", label, done=pair.played) as bar:
                 saved = time.monotonic()
                 while pair.played < self.config.games:
                     count = min(CHUNK - pair.played % CHUNK, self.config.games - pair.played)
@@ -182,7 +182,7 @@ class Stable:
             arrays[f"{index}/curve"] = np.array(pair.first_wins, np.int64)
             states.append({"played": pair.played, "random": pair.random.getstate()})
         meta = {"settings": self.config.what_counts(), "pairs": states, "seconds": self.seconds}
-        write_atomically(self.path, pack(arrays, meta))
+        write_whole(self.path, pack(arrays, meta))
 
     def _resume(self) -> None:
         arrays, meta = unpack(self.path.read_bytes())

@@ -20,19 +20,20 @@ from typing import Any
 import numpy as np
 import torch
 from matplotlib.figure import Figure
-from tqdm import tqdm
 
 from connectx.geometry import Geometry, geometry_of
 from connectx.nets import Architecture, PlainNetwork, to_bytes
 from connectx.weights import pack, unpack
-from training.curves import save_figure
-from training.environment import ENDINGS, Duels, observation_space, rewards_named
-from training.games import Games
+from console.files import write_whole
+from console.progress import progress
+from training.environments.connectx import ENDINGS, Duels, observation_space, rewards_named
+from training.games.batch import Games
 from training.games.connectx import ConnectX
-from training.manifest import check_output, publish, write_atomically
-from training.opponents import opponent_named
-from training.options import command_of, option
-from training.selfplay import Player, alternating, play_games, random_player, sample
+from training.games.opponents import opponent_named
+from training.games.players import Player, alternating, play_games, random_player, sample
+from training.support.manifest import check_output, publish
+from training.support.options import command_of, option
+from training.support.plots import save_figure
 
 SELF = "self"
 ALGORITHMS = ("maskable", "ppo")
@@ -112,9 +113,9 @@ def course(**changes: Any) -> Config:
 
 
 def library():
-    """training.sb3, imported when it is needed, for it takes seconds."""
+    """training.environments.sb3, imported when it is needed, for it takes seconds."""
     sys.modules.setdefault("gym", None)  # type: ignore[arg-type] # it would be imported to say that it is unmaintained
-    from training import sb3
+    from training.environments import sb3
 
     return sb3
 
@@ -279,11 +280,11 @@ def train(config: Config) -> Trainer:
     trainer = Trainer(config)
     if saved.exists():
         trainer.restore(saved.read_bytes())
-    with tqdm(total=config.steps, initial=trainer.steps, unit="step", unit_scale=True) as bar:
+    with progress(config.steps, "step", done=trainer.steps, delay=0) as bar:
         while trainer.steps < config.steps:
             trainer.advance()
-            write_atomically(saved, trainer.to_bytes())
-            write_atomically(config.folder / "curve.json", json.dumps(trainer.curve, indent=1).encode())
+            write_whole(saved, trainer.to_bytes())
+            write_whole(config.folder / "curve.json", json.dumps(trainer.curve, indent=1).encode())
             save_figure(draw(trainer.curve, config), config.folder / "curve.png")
             last = trainer.curve[-1]
             bar.set_postfix_str(f"{last['won']:.0%} won, {last['test']:.0%} of points v {config.test_opponent}")

@@ -23,19 +23,20 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
-from tqdm import tqdm
 
 from connectx.geometry import STANDARD
 from connectx.torch_nets import Network
 from connectx.weights import pack
-from training import checkpoint
-from training.curves import save_curve
-from training.games import Games
+from console.files import write_whole
+from console.progress import progress
+from training.games.batch import Games
 from training.games.connectx import ConnectX
-from training.manifest import check_output, publish, write_atomically
-from training.networks import logits_of, outputs_of, small_network
-from training.options import command_of, option
-from training.selfplay import Logits, alternating, play_games, sample, sampling_player
+from training.games.players import Logits, alternating, play_games, sample, sampling_player
+from training.learning.networks import logits_of, outputs_of, small_network
+from training.support import checkpoint
+from training.support.manifest import check_output, publish
+from training.support.options import command_of, option
+from training.support.plots import save_curve
 
 BLOCK = 10  # games, then the seats change
 WINDOW = 100  # games that the running reward is the mean of
@@ -246,7 +247,7 @@ class Run:
         facts = {"games": self.games, "running_reward": round(self.running_reward, 3), "seed": config.seed}
         arrays = {"moves": np.concatenate(self.moves), "results": np.concatenate(self.results)}
         meta: dict[str, Any] = {"settings": self.settings, "block": BLOCK}
-        write_atomically(config.folder / "games.bin", pack(arrays, meta))
+        write_whole(config.folder / "games.bin", pack(arrays, meta))
         save_curve(config.folder / "curve.png", "games", "mean result v the strong policy agent", {"": self.curve()})
         publish(config.output, self.network.to_bytes(), command_of("policy-gradient", config), facts)
 
@@ -256,7 +257,7 @@ def train(config: Config) -> Run:
     check_output(config.output)
     torch.set_num_threads(1)  # the batches are small: more threads wait for each other
     run = Run(config)
-    with tqdm(total=config.games, initial=run.games, desc="games", unit="game") as bar:
+    with progress(config.games, "game", done=run.games, delay=0) as bar:
         while not run.finished:
             run.step()
             if len(run.results) % CHECKPOINT_UPDATES == 0:

@@ -5,8 +5,8 @@ from functools import cached_property
 
 import numpy as np
 
-from training.games import Games
-from training.selfplay import Player
+from training.games.batch import Games
+from training.games.players import Player
 
 MOST_CELLS = 39  # 3 ** 39 < 2 ** 63
 NO_MOVE, OVER = -2, -1  # in ``Tree.children``: not legal, ends the game

@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from training.games import FIRST, SECOND, Games
+from training.games.batch import FIRST, SECOND, Games
 from training.games.connectx import ConnectX
 from training.games.nim import Nim
-from training.selfplay import Player
+from training.games.players import Player
 
 MARKS = {FIRST: "X", SECOND: "O", 0: "."}
 

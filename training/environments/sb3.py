@@ -14,7 +14,7 @@ from stable_baselines3.common.vec_env import VecEnv
 from torch import nn
 
 from connectx.nets import Architecture
-from training.environment import ENDINGS, Duels, observation_space
+from training.environments.connectx import ENDINGS, Duels, observation_space
 
 ALGORITHMS = {"ppo": PPO, "maskable": MaskablePPO}
 

@@ -5,28 +5,21 @@ change of the choice or of the book's extent solves again only what is new.
 """
 
 import os
-import re
-from collections.abc import Iterable
 from concurrent.futures import Executor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from tqdm import tqdm
 
 from connectx.book import Book, Layer, walk
 from connectx.choice import Scores, choose, sign
 from connectx.geometry import STANDARD
 from connectx.position import Position
-from connectx.solver import Solver
-from training.manifest import check_output, publish
-from training.options import option
-from training.workers import check_table_bits, worker_pool
-
-LINE = re.compile(rb"\d+ \d+( -?\d+| -){7}")  # of a file of scores
-HALF_LINE = re.compile(rb"[-\d ]*")
-
-_solver: Solver | None = None  # of a worker process
+from console.progress import progress
+from training.data.book_scores import ScoreFile
+from training.support.manifest import check_output, publish
+from training.support.options import option
+from training.support.pool import check_table_bits, process_solver, solver_pool
 
 
 @dataclass
@@ -47,72 +40,10 @@ class Config:
         check_table_bits(self.table_bits)
 
 
-def start_worker(table_bits: int) -> None:
-    global _solver  # noqa: PLW0603 - a process has one table
-    _solver = Solver(STANDARD, table_bits)
-
-
 def solve(positions: list[Position]) -> list[Scores]:
     """The exact score of each column of each position, in a worker."""
-    assert _solver is not None
-    return [[None if value is None else value.low for value in _solver.scores(p)] for p in positions]
-
-
-def canonical(position: Position) -> Position:
-    return min(position, position.mirror(), key=lambda p: p.key)
-
-
-def read_lines(path: Path) -> tuple[list[str], int]:
-    """The lines of a file of scores, and the bytes of half a line at its end, as a run that was killed may leave it.
-
-    Raises:
-        ValueError: the file holds something else.
-    """
-    *lines, rest = (path.read_bytes() if path.exists() else b"").split(b"\n")
-    for number, line in enumerate([*lines, rest], 1):
-        if not (LINE if number <= len(lines) else HALF_LINE).fullmatch(line):
-            raise ValueError(f"{path}, line {number}: expected a position, its mask and 7 scores, not {line[:40]!r}")
-    return [line.decode("ascii") for line in lines], len(rest)
-
-
-def parse_line(line: str) -> tuple[Position, Scores]:
-    """A position and the score of each column from a line of a file of scores."""
-    position, mask, *scores = line.split()
-    columns = [None if score == "-" else int(score) for score in scores]
-    return Position(int(position), int(mask), STANDARD), columns
-
-
-class ScoreFile:
-    """Exact scores of positions, in memory and in a file of lines ``position mask score ...`` ("-": a full column)."""
-
-    def __init__(self, path: Path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lines, rest = read_lines(path)
-        self._known: dict[Position, Scores] = dict(map(parse_line, lines))
-        self._file = path.open("ab")
-        self._file.truncate(self._file.tell() - rest)
-
-    def get(self, position: Position) -> Scores | None:
-        """The scores by column, as the position stands; None if they are not known."""
-        state = canonical(position)
-        scores = self._known.get(state)
-        return scores if scores is None or state == position else scores[::-1]
-
-    def __getitem__(self, position: Position) -> Scores:
-        scores = self.get(position)
-        if scores is None:
-            raise KeyError(position)
-        return scores
-
-    def items(self) -> Iterable[tuple[Position, Scores]]:
-        """Every position, the smaller of it and its mirror image, with its scores."""
-        return self._known.items()
-
-    def add(self, position: Position, scores: Scores) -> None:
-        self._known[position] = scores
-        columns = " ".join("-" if score is None else str(score) for score in scores)
-        self._file.write(f"{position.position} {position.mask} {columns}\n".encode("ascii"))
-        self._file.flush()
+    solver = process_solver()
+    return [[None if value is None else value.low for value in solver.scores(p)] for p in positions]
 
 
 def positions_of(layer: Layer) -> list[Position]:
@@ -136,17 +67,20 @@ def no_replies(position: Position) -> Scores | None:
 class Builder:
     """Solves what the walk asks for, and chooses."""
 
-    def __init__(self, config: Config, pool: Executor):
-        self.pool, self.scores = pool, ScoreFile(config.scores)
+    def __init__(self, scores: ScoreFile, pool: Executor):
+        self.scores, self.pool = scores, pool
         self.columns: list[np.ndarray] = []
 
     def learn(self, groups: list[list[Position]], label: str) -> None:
         """Solves the positions that are not known yet; those of a group in one worker, whose table they share."""
-        wanted = [[p for p in dict.fromkeys(map(canonical, group)) if self.scores.get(p) is None] for group in groups]
+        distinct = [dict.fromkeys(position.canonical() for position in group) for group in groups]
+        wanted = [[position for position in group if self.scores.get(position) is None] for group in distinct]
         tasks = {self.pool.submit(solve, group): group for group in wanted if group}
-        for task in tqdm(as_completed(tasks), label, len(tasks), disable=not tasks):
-            for position, scores in zip(tasks[task], task.result(), strict=True):
-                self.scores.add(position, scores)
+        with progress(len(tasks), "group", label) as bar:
+            for task in as_completed(tasks):
+                for position, scores in zip(tasks[task], task.result(), strict=True):
+                    self.scores.add(position, scores)
+                bar.update()
 
     def columns_of(self, layer: Layer, ours: np.ndarray) -> np.ndarray:
         """Our column in each position of a layer. What only full coverage put there is not worth a search for traps."""
@@ -165,9 +99,9 @@ class Builder:
 def train(config: Config) -> Book:
     """Builds the book and writes it. The same scores give the same book."""
     check_output(config.output)
-    with worker_pool(config.workers, start_worker, (config.table_bits,)) as pool:
-        builder = Builder(config, pool)
-        last_plies = (config.first_ply, config.second_ply)
+    last_plies = (config.first_ply, config.second_ply)
+    with ScoreFile(config.scores) as scores, solver_pool(config.workers, config.table_bits) as pool:
+        builder = Builder(scores, pool)
         for layer in walk(STANDARD, config.full_plies, last_plies, builder.columns_of):
             print(f"ply {positions_of(layer)[0].ply}: {len(layer.masks)} positions", flush=True)
     book = Book(STANDARD, config.full_plies, last_plies, np.concatenate(builder.columns))

@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from training.manifest import write_atomically
+from console.files import write_whole
 
 
 def save_figure(figure: Figure, path: Path) -> None:
     """Writes a figure as PNG, all of it or none."""
     picture = io.BytesIO()
     figure.savefig(picture, format="png", dpi=120)
-    write_atomically(path, picture.getvalue())
+    write_whole(path, picture.getvalue())
 
 
 def save_curve(path: Path, x_label: str, y_label: str, curves: dict[str, tuple[np.ndarray, np.ndarray]]) -> None:

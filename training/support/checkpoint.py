@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from connectx.weights import pack, unpack
-from training.manifest import write_atomically
+from console.files import write_whole
 
 NETWORK, OPTIMIZER, OTHER = "network:", "optimizer:", "other:"
 
@@ -42,7 +42,7 @@ def save(
         arrays |= {f"{OPTIMIZER}{index}:{key}": value.cpu().numpy() for key, value in state.items()}
     arrays |= {OTHER + name: array for name, array in other.items()}
     meta = {"settings": settings, "rng": rng.bit_generator.state, "facts": facts}
-    write_atomically(path, pack(arrays, meta))
+    write_whole(path, pack(arrays, meta))
 
 
 def load(

@@ -11,6 +11,7 @@ Half of the batches are mirrored. The learning rate warms up and falls as a cosi
 optimizer is AdamW (2019), and what is measured and published is the exponential average of the weights.
 """
 
+import io
 import json
 import math
 from collections.abc import Iterator
@@ -18,21 +19,23 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import matplotlib
 import numpy as np
 import torch
+from matplotlib.figure import Figure
 from torch import Tensor
 from torch.nn import functional
-from tqdm import tqdm
 
 from connectx.choice import plies_to_end
 from connectx.encoding import bits_of, unpack_planes
 from connectx.geometry import STANDARD
 from connectx.nets import Architecture, PlainNetwork
 from connectx.torch_nets import Network
-from training.labels import TEST, TRAINING, VALIDATION, Labels, labels_of, read_labels
-from training.manifest import check_output, publish, write_atomically
-from training.options import command_of, option
+from console.files import write_whole
+from console.progress import progress
+from training.data.labels import TEST, TRAINING, VALIDATION, Labels, labels_of, read_labels
+from training.support.manifest import check_output, publish
+from training.support.options import command_of, option
+from training.support.plots import save_figure
 
 HEADS = (("policy", 7), ("value", 3), ("distance", 1), ("results", 21))
 PUBLISHED = ("policy", "value")
@@ -213,7 +216,6 @@ class Trainer:
         return json.dumps(fixed, default=str, sort_keys=True)
 
     def save(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
         state = {
             "config": self._identity(),
             "step": self.step,
@@ -222,9 +224,9 @@ class Trainer:
             "average": self.average.state_dict(),
             "optimizer": self.optimizer.state_dict(),
         }
-        partial = path.with_name(path.name + ".partial")
-        torch.save(state, partial)
-        partial.replace(path)
+        content = io.BytesIO()
+        torch.save(state, content)
+        write_whole(path, content.getvalue())
 
     def load(self, path: Path) -> None:
         """Goes on from a checkpoint.
@@ -259,10 +261,8 @@ def batches(config: Config, count: int, step: int) -> Iterator[tuple[np.ndarray,
 
 def plot(log: list[dict[str, float]], path: Path) -> None:
     """The curves of a run as a PNG: losses, and shares on validation positions."""
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 4))
+    figure = Figure(figsize=(11, 4), layout="constrained")
+    left, right = figure.subplots(1, 2)
     samples = [entry["samples"] / 1e6 for entry in log]
     for name in ("training_loss", "loss"):
         left.plot(samples, [entry[name] for entry in log], label=name.replace("_", " "))
@@ -273,11 +273,7 @@ def plot(log: list[dict[str, float]], path: Path) -> None:
         axes.set_xlabel("million positions")
         axes.grid(alpha=0.3)
         axes.legend()
-    figure.tight_layout()
-    partial = path.with_name(path.name + ".partial")
-    figure.savefig(partial, format="png", dpi=120)
-    partial.replace(path)
-    pyplot.close(figure)
+    save_figure(figure, path)
 
 
 def examples_of(labels: Labels, split: int, encoding: str) -> Examples:
@@ -290,7 +286,7 @@ def run(trainer: Trainer, training: Examples, validation: Examples) -> None:
     config.run.mkdir(parents=True, exist_ok=True)
     every = max(1, config.report_every // config.batch)
     order = batches(config, len(training.labels), trainer.step)
-    with tqdm(total=config.steps, initial=trainer.step, desc="steps", mininterval=5) as bar:
+    with progress(config.steps, "step", done=trainer.step, delay=0) as bar:
         while trainer.step < config.steps:
             recent.append(trainer.learn(*training.batch(*next(order))))
             bar.update()
@@ -298,9 +294,9 @@ def run(trainer: Trainer, training: Examples, validation: Examples) -> None:
                 entry = {"samples": trainer.step * config.batch, "training_loss": float(np.mean(recent))}
                 trainer.log.append(entry | measure(trainer.average, validation))
                 recent.clear()
-                tqdm.write(json.dumps({key: round(value, 4) for key, value in trainer.log[-1].items()}))
+                bar.write(json.dumps({key: round(value, 4) for key, value in trainer.log[-1].items()}))
                 trainer.save(config.run / "checkpoint.pt")
-                write_atomically(config.run / "log.json", json.dumps(trainer.log, indent=1).encode())
+                write_whole(config.run / "log.json", json.dumps(trainer.log, indent=1).encode())
                 plot(trainer.log, config.run / "curves.png")
 
 

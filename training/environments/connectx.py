@@ -16,10 +16,10 @@ from gymnasium import spaces
 
 from connectx.encoding import encode_many, planes_of
 from connectx.geometry import STANDARD, Geometry
-from training.games import FIRST, SECOND
+from training.games.batch import FIRST, SECOND
 from training.games.connectx import ConnectX
-from training.opponents import opponent_named
-from training.selfplay import Player
+from training.games.opponents import opponent_named
+from training.games.players import Player
 
 ENCODING = "facts-1"  # what the learner sees unless told otherwise
 ENDINGS = ("won", "lost", "drawn", "illegal")  # how the learner's games end
@@ -130,7 +130,7 @@ class ConnectXEnv(gymnasium.Env):
     """One game at a time, for any library that speaks gymnasium. An action is a column.
 
     Args:
-        opponent: a name, as training.opponents has them, or a player of training.selfplay.
+        opponent: a name, as training.games.opponents has them, or a player of training.games.players.
         rewards: "course" or "zero-sum".
         encoding: of connectx.encoding.
 

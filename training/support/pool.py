@@ -4,8 +4,11 @@ import multiprocessing
 import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
+
+from connectx.geometry import STANDARD
+from connectx.solver import Solver
 
 LARGEST_TABLE = 30  # bits: 8 GiB
 
@@ -34,3 +37,22 @@ def worker_pool(workers: int, initializer: Callable[..., None], arguments: tuple
         raise
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+_solver: Solver | None = None  # of a process of ``solver_pool``
+
+
+def solver_pool(workers: int, table_bits: int) -> AbstractContextManager[Any]:
+    """A ``worker_pool`` whose processes have a solver each, with a table of 2 ** ``table_bits`` entries."""
+    return worker_pool(workers, make_solver, (table_bits,))
+
+
+def make_solver(table_bits: int) -> None:
+    global _solver  # noqa: PLW0603 - a process has one table
+    _solver = Solver(STANDARD, table_bits)
+
+
+def process_solver() -> Solver:
+    """The solver of the process of a ``solver_pool`` that calls this."""
+    assert _solver is not None
+    return _solver

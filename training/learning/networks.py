@@ -8,9 +8,9 @@ from connectx.encoding import encode_many
 from connectx.geometry import STANDARD, Geometry
 from connectx.nets import Architecture, expected_result
 from connectx.torch_nets import Network
-from training.games import NOBODY, Games
+from training.games.batch import NOBODY, Games
 from training.games.connectx import bitboards
-from training.selfplay import Logits, Player
+from training.games.players import Logits, Player
 
 ENCODING = "facts-1"
 LOSS, DRAW, WIN = range(3)  # classes of a value head, for the side to move

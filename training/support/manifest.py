@@ -2,10 +2,11 @@
 
 import hashlib
 import json
-import os
 import tempfile
 from pathlib import Path
 from typing import Any
+
+from console.files import write_whole
 
 NAME = "manifest.json"
 
@@ -21,17 +22,6 @@ def check_output(path: Path) -> None:
     tempfile.TemporaryFile(dir=path.parent).close()
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Writes a file under a temporary name and renames it: a reader sees all of it or none."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(path.name + ".partial")
-    try:
-        partial.write_bytes(content)
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)  # where the disk was full
-
-
 def publish(path: Path, content: bytes, command: str, facts: dict[str, Any]) -> None:
     """Writes a weight file, and its entry in the manifest beside it.
 
@@ -39,8 +29,8 @@ def publish(path: Path, content: bytes, command: str, facts: dict[str, Any]) -> 
         command: the command line that makes the file again.
         facts: anything JSON that says what it is and how good.
     """
-    write_atomically(path, content)
+    write_whole(path, content)
     manifest = path.parent / NAME
     entries = json.loads(manifest.read_text(encoding="utf-8")) if manifest.exists() else {}
     entries[path.name] = {"command": command, "sha256": hashlib.sha256(content).hexdigest(), **facts}
-    write_atomically(manifest, (json.dumps(entries, indent=2, sort_keys=True) + "\n").encode())
+    write_whole(manifest, (json.dumps(entries, indent=2, sort_keys=True) + "\n").encode())

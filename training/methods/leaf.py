@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from tqdm import trange
 
 from connectx import leaf
 from connectx.encoding import safe_cells
@@ -25,9 +24,11 @@ from connectx.jit import jitable, njit, popcount
 from connectx.leaf import ENCODING, GEOMETRY, MOST_ROWS, ROWS, LeafNet, active_rows, judge
 from connectx.position import mirror_bits, open_cells, winning_spots
 from connectx.weights import pack
-from training.labels import TEST, TRAINING, Labels, canonical_keys, labels_of, moves_of, read_labels, splits_of
-from training.manifest import check_output, publish
-from training.options import command_of, option
+from console.progress import progress
+from training.data.labels import TEST, TRAINING, Labels, canonical_keys, labels_of, read_labels, splits_of
+from training.data.lookahead import moves_of
+from training.support.manifest import check_output, publish
+from training.support.options import command_of, option
 
 WARM_UP = 0.03  # of the steps
 DECAY_1, DECAY_2, TINY = 0.9, 0.999, 1e-8  # of Adam
@@ -183,16 +184,18 @@ def fit(config: Config, examples: Examples) -> Parameters:
     gradients, means, squares = (Parameters(*(np.zeros_like(part) for part in parameters)) for _ in range(3))
     count, steps = len(examples.masks), max(1, config.samples // config.batch)
     size = min(config.batch, count)
-    for step in trange(1, steps + 1, desc="steps", mininterval=5):
-        turn = (step - 1) % (count // size)
-        if turn == 0:
-            order = rng.permutation(count)
-        batch = examples.take(order[turn * size : (turn + 1) * size])
-        add_gradients(*batch, rng.random() < 0.5, parameters, gradients, GEOMETRY)
-        done = step / steps
-        rate = config.learning_rate * min(1.0, done / WARM_UP) * (1 + math.cos(math.pi * done)) / 2
-        for arrays in zip(parameters, gradients, means, squares, strict=True):
-            update(*(array.reshape(-1) for array in arrays), rate, config.weight_decay, step)
+    with progress(steps, "step") as bar:
+        for step in range(1, steps + 1):
+            turn = (step - 1) % (count // size)
+            if turn == 0:
+                order = rng.permutation(count)
+            batch = examples.take(order[turn * size : (turn + 1) * size])
+            add_gradients(*batch, rng.random() < 0.5, parameters, gradients, GEOMETRY)
+            done = step / steps
+            rate = config.learning_rate * min(1.0, done / WARM_UP) * (1 + math.cos(math.pi * done)) / 2
+            for arrays in zip(parameters, gradients, means, squares, strict=True):
+                update(*(array.reshape(-1) for array in arrays), rate, config.weight_decay, step)
+            bar.update()
     return parameters
 
 

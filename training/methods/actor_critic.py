@@ -19,22 +19,30 @@ from pathlib import Path
 import numpy as np
 import torch
 from torch import Tensor
-from tqdm import tqdm
 
 from connectx.nets import Architecture
 from connectx.position import open_cells, winning_spots
 from connectx.torch_nets import Network
-from training import checkpoint
-from training.curves import save_curve
-from training.games import Games
+from console.progress import progress
+from training.games.batch import Games
 from training.games.connectx import ConnectX
+from training.games.game_tree import Tree, shares, table_player, tree_of
 from training.games.named import NAMES, games_named
-from training.games.tree import Tree, shares, table_player, tree_of
-from training.manifest import check_output, publish
-from training.opponents import opponent_named
-from training.options import command_of, option
-from training.policy_gradient import ILLEGAL, Choices, Learner, returns
-from training.selfplay import Logits, Player, alternating, greedy_player, play_games, random_player, sampling_player
+from training.games.opponents import opponent_named
+from training.games.players import (
+    Logits,
+    Player,
+    alternating,
+    greedy_player,
+    play_games,
+    random_player,
+    sampling_player,
+)
+from training.methods.policy_gradient import ILLEGAL, Choices, Learner, returns
+from training.support import checkpoint
+from training.support.manifest import check_output, publish
+from training.support.options import command_of, option
+from training.support.plots import save_curve
 
 ENCODING = "stones-1"
 BLOCK = 10  # games, then the seats change
@@ -124,7 +132,7 @@ def loss_of(outputs: dict[str, Tensor], actions: Tensor, credits: Tensor, entrop
     Args:
         outputs: "policy" (m, actions) logits, "value" (m, 1).
         actions: (m,) int64.
-        credits: (m,) float32, as ``training.policy_gradient.returns`` gives them.
+        credits: (m,) float32, as ``training.methods.policy_gradient.returns`` gives them.
     """
     log_chances, values = outputs["policy"].log_softmax(1), outputs["value"][:, 0]
     chosen = log_chances.gather(1, actions[:, None])[:, 0]
@@ -356,7 +364,7 @@ def train(config: Config) -> Run:
     torch.set_num_threads(1)  # the batches are small: more threads wait for each other
     run = Run(config)
     saved = time.monotonic()
-    with tqdm(total=config.games, initial=run.games, desc="games", unit="game", disable=None) as bar:
+    with progress(config.games, "game", done=run.games, delay=0) as bar:
         while not run.finished:
             run.step()
             if time.monotonic() > saved + CHECKPOINT_SECONDS:

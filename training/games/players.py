@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from training.games import FIRST, SECOND, Games
+from training.games.batch import FIRST, SECOND, Games
 
 Player = Callable[[Games, np.ndarray], np.ndarray]
 Logits = Callable[[np.ndarray], np.ndarray]  # boards (m, rows, columns) int8 -> (m, actions) float32

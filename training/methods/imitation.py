@@ -10,20 +10,21 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from tqdm import tqdm
 
 from connectx.geometry import STANDARD
 from connectx.jit import njit
 from connectx.position import column_cells, has_line, open_cells
 from connectx.weights import pack, unpack
-from training import checkpoint
+from console.files import write_whole
+from console.progress import progress
+from training.data.lookahead import WON, look_ahead
 from training.games.connectx import ConnectX
-from training.labels import WON, look_ahead
-from training.manifest import check_output, publish, write_atomically
-from training.networks import small_network
-from training.options import command_of, option
-from training.selfplay import NO_MOVE, replay
-from training.supervised import Examples, Fit, Schedule, split
+from training.games.players import NO_MOVE, replay
+from training.learning.networks import small_network
+from training.learning.supervised import Examples, Fit, Schedule, split
+from training.support import checkpoint
+from training.support.manifest import check_output, publish
+from training.support.options import command_of, option
 
 CELLS, COLUMNS = STANDARD.cells, STANDARD.columns
 ORDER = np.array(STANDARD.column_order)
@@ -110,12 +111,12 @@ def games_of(config: Config) -> tuple[np.ndarray, np.ndarray]:
         if meta != recipe:
             raise ValueError(f"{path} holds games of {meta}, not of {recipe}: give another folder or delete it")
         moves, preferred = arrays["moves"], arrays["preferred"]
-    with tqdm(total=config.games, initial=len(moves), desc="look-ahead games", unit="game") as bar:
+    with progress(config.games, "game", "look-ahead games", done=len(moves)) as bar:
         while len(moves) < config.games:
             seed = int(np.random.default_rng([config.seed, len(moves) // PART]).integers(1 << 32))
             part = lookahead_games(PART, config.depth, config.random_share, seed, STANDARD)
             moves, preferred = np.concatenate([moves, part[0]]), np.concatenate([preferred, part[1]])
-            write_atomically(path, pack({"moves": moves, "preferred": preferred}, recipe))
+            write_whole(path, pack({"moves": moves, "preferred": preferred}, recipe))
             bar.update(PART)
     return moves[: config.games], preferred[: config.games]
 

@@ -23,15 +23,15 @@ from connectx.geometry import STANDARD
 from connectx.nets import PlainNetwork
 from connectx.torch_nets import Network
 from connectx.weights import unpack
-from training import checkpoint
-from training.games import Games
+from training.games.batch import Games
 from training.games.connectx import ConnectX, bitboards
-from training.manifest import check_output, publish
-from training.networks import DRAW, logits_of, small_network, value_player
-from training.options import command_of, option
-from training.policy_gradient import BLOCK
-from training.selfplay import NO_MOVE, Player, alternating, play_games, random_player, replay, sampling_player
-from training.supervised import Examples, Fit, Schedule, split
+from training.games.players import NO_MOVE, Player, alternating, play_games, random_player, replay, sampling_player
+from training.learning.networks import DRAW, logits_of, small_network, value_player
+from training.learning.supervised import Examples, Fit, Schedule, split
+from training.methods.policy_gradient import BLOCK
+from training.support import checkpoint
+from training.support.manifest import check_output, publish
+from training.support.options import command_of, option
 
 ENCODING = "tactics-1"  # the cells that win at once are a plane: the policy leaves few of them to learn from
 LAST_RANDOM_PLY = 35

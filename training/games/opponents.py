@@ -18,9 +18,9 @@ from connectx.clock import Budget
 from connectx.geometry import Geometry
 from connectx.position import Position
 from connectx.search import Searcher
-from training.games import Games
+from training.games.batch import Games
 from training.games.connectx import ConnectX
-from training.selfplay import Player, random_player
+from training.games.players import Player, random_player
 
 NAME = re.compile(r"(?P<base>\w+)(?:@(?P<depth>[1-9]\d*))?(?:~(?P<percent>\d+(?:\.\d+)?))?")
 SECONDS = 0.05
@@ -35,7 +35,7 @@ class Record(dict):
 
 
 class AgentPlayer:
-    """An agent function as a player of training.selfplay, called for one game after the other."""
+    """An agent function as a player of training.games.players, called for one game after the other."""
 
     def __init__(self, agent: Callable[[Any, Any], int], geometry: Geometry):
         sizes = {"rows": geometry.rows, "columns": geometry.columns, "inarow": geometry.inarow}

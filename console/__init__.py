@@ -1,0 +1,1 @@
+"""What every script shares: the command line's parser, progress, tables, and files that are written whole."""

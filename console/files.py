@@ -1,0 +1,31 @@
+"""Files that are written whole or not at all."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A temporary path beside ``path`` to write to: renamed to it if the block ends well, removed if it does not."""
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        yield partial
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Writes a file so that a reader sees all of it or the one before; makes its folder if there is none."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as partial:
+        partial.write_bytes(content)
+
+
+def check_folder(path: Path | None) -> None:
+    """Raises ValueError, before any work is done, if a file cannot be written there: no folder, or it is one."""
+    if path is not None and path.is_dir():
+        raise ValueError(f"cannot write {path}: it is a folder")
+    if path is not None and not path.parent.is_dir():
+        raise ValueError(f"cannot write {path}: there is no folder {path.parent}")

@@ -1,0 +1,59 @@
+"""Progress for people and for logs, and files that are whole or not there."""
+
+import sys
+import types
+
+import pytest
+
+from console import progress
+from console.files import replacing, write_whole
+
+
+def test_progress_is_for_people(monkeypatch, capsys):
+    """Where nobody watches a bar, lines are written one after the other, and the first comes late."""
+    for interval, lines in ((0.0, 4), (30.0, 0)):
+        monkeypatch.setattr(progress, "LINE_EVERY", interval)
+        with progress.progress(4, "game", delay=2) as bar:
+            for _ in range(4):
+                bar.update()
+        err = capsys.readouterr().err
+        assert err.count("\n") >= lines if lines else err == ""
+        assert "\r" not in err and ("4/4" in err) == bool(lines)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    with progress.progress(4, "game", delay=0):
+        assert "0/4" in capsys.readouterr().err
+
+
+def test_a_loaded_ipykernel_is_no_notebook(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "ipykernel", types.ModuleType("ipykernel"))
+    with progress.progress(0, "game", delay=2) as bar:
+        bar.clear()
+    assert capsys.readouterr().err == ""
+
+
+def test_a_log_of_many_steps_is_short(capsys):
+    """Redrawn at each step, as on a terminal, the bar would leave thousands of lines."""
+    with progress.progress(20_000, "step", "learning", done=5_000, delay=0) as bar:
+        for _ in range(15_000):
+            bar.set_postfix(loss="0.1", refresh=False)
+            bar.update()
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1 and lines[0].startswith("learning") and "5000/20000" in lines[0]
+
+
+def test_whole_or_the_one_before(tmp_path):
+    """What fails half-way leaves the file that was there, and nothing else."""
+    path = tmp_path / "new" / "folder" / "weights.bin"
+    write_whole(path, b"before")
+
+    def fails():
+        with replacing(path) as partial:
+            partial.write_bytes(b"half")
+            assert path.read_bytes() == b"before"
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fails()
+    assert [file.name for file in path.parent.iterdir()] == [path.name] and path.read_bytes() == b"before"
+    write_whole(path, b"after")
+    assert [file.name for file in path.parent.iterdir()] == [path.name] and path.read_bytes() == b"after"

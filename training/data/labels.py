@@ -1,0 +1,137 @@
+"""Positions of 7x6 with the exact score of every move: what the networks learn from, how it is stored and split.
+
+Labels lie in shards: containers of connectx.weights, with the recipe that made them inside. Mirror images count as
+equal, and duplicates are dropped when labels are read.
+"""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from connectx.geometry import STANDARD, Geometry
+from connectx.position import key_of, mirror_bits
+from connectx.weights import pack, unpack
+from console.files import write_whole
+from training.data.book_scores import read_scores
+from training.data.lookahead import FULL
+
+RANDOM_PLAY, NEAR_PERFECT_PLAY, BOOK = range(3)  # origins
+TRAINING, VALIDATION, TEST = range(3)  # splits
+HELD_OUT = {False: 64, True: 20}  # one in so many is for validation, and one for test; more where there are few stones
+FEW = 18  # stones: with fewer there are fewer labels
+SPLIT_FACTOR = 0x9E3779B97F4A7C15  # odd: 2^64 over the golden ratio, which spreads keys well (Knuth)
+
+
+class Labels(NamedTuple):
+    """Positions and the exact score of every move, seen by the side to move. All arrays have n rows."""
+
+    positions: np.ndarray  # (n,) int64, stones of the side to move
+    masks: np.ndarray  # (n,) int64, stones of both
+    scores: np.ndarray  # (n, columns) int8, FULL where the column is full
+    origins: np.ndarray  # (n,) uint8: RANDOM_PLAY, NEAR_PERFECT_PLAY or BOOK
+
+    def __len__(self) -> int:
+        return len(self.masks)
+
+    def take(self, rows: np.ndarray) -> "Labels":
+        return Labels(*(array[rows] for array in self))
+
+    @property
+    def plies(self) -> np.ndarray:
+        """(n,) stones on the board."""
+        return np.bitwise_count(self.masks)
+
+    @property
+    def values(self) -> np.ndarray:
+        """(n,) int8, the exact score of each position: that of its best moves."""
+        return self.scores.max(1)
+
+    @property
+    def legal(self) -> np.ndarray:
+        """(n, columns) bool."""
+        return self.scores != FULL
+
+    @property
+    def kept(self) -> np.ndarray:
+        """(n, columns) bool: the moves that keep the result, win, draw or loss."""
+        return self.legal & (np.sign(self.scores) == np.sign(self.values)[:, None])
+
+    @property
+    def perfect(self) -> np.ndarray:
+        """(n, columns) bool: the moves of the best score, the quickest wins or slowest losses."""
+        return self.scores == self.values[:, None]
+
+    @property
+    def decisive(self) -> np.ndarray:
+        """(n,) bool: where not all legal moves keep the result."""
+        return (self.legal & ~self.kept).any(1)
+
+
+def canonical_keys(positions: np.ndarray, masks: np.ndarray, geometry: Geometry) -> np.ndarray:
+    """A number for each position that only its mirror image shares: (n,) int64."""
+    mirrored = key_of(mirror_bits(positions, geometry), mirror_bits(masks, geometry))
+    return np.minimum(key_of(positions, masks), mirrored)
+
+
+def splits_of(positions: np.ndarray, masks: np.ndarray, geometry: Geometry = STANDARD) -> np.ndarray:
+    """TRAINING, VALIDATION or TEST, for each position by its key: (n,) uint8. Mirror images share a split."""
+    keys = canonical_keys(positions, masks, geometry).astype(np.uint64)
+    spread = (keys * np.uint64(SPLIT_FACTOR)) >> np.uint64(40)
+    drawn = spread % np.where(np.bitwise_count(masks) < FEW, HELD_OUT[True], HELD_OUT[False])
+    return np.select([drawn == 0, drawn == 1], [TEST, VALIDATION], TRAINING).astype(np.uint8)
+
+
+def labels_of(labels: Labels, split: int) -> Labels:
+    """Those of TRAINING, VALIDATION or TEST. Raises ValueError if there are none."""
+    chosen = labels.take(np.flatnonzero(splits_of(labels.positions, labels.masks) == split))
+    if not len(chosen):
+        raise ValueError("too few labels: a split is empty")
+    return chosen
+
+
+def book_labels(path: Path) -> Labels:
+    """The positions of the opening book's score file, each once.
+
+    Raises:
+        ValueError: there is no such file, or it holds something else or nothing.
+    """
+    scores_of = read_scores(path) if path.exists() else {}
+    known = [(position, scores) for position, scores in scores_of.items() if not position.is_over()]
+    if not known:
+        raise ValueError(f"no scores in {path}: python train.py book makes them, --book-scores names another file")
+    states = [position for position, _ in known]
+    scores = [[FULL if score is None else score for score in of_moves] for _, of_moves in known]
+    positions, masks = (np.array([state[part] for state in states], np.int64) for part in (0, 1))
+    return Labels(positions, masks, np.array(scores, np.int8), np.full(len(states), BOOK, np.uint8))
+
+
+def write_shard(path: Path, labels: Labels, recipe: dict[str, Any]) -> None:
+    write_whole(path, pack(labels._asdict(), recipe))
+
+
+def read_shard(path: Path) -> tuple[Labels, dict[str, Any]]:
+    """The labels of one file, and its recipe.
+
+    Raises:
+        ValueError: the file is damaged or holds something else.
+    """
+    try:
+        arrays, recipe = unpack(path.read_bytes())
+        return Labels(**arrays), recipe
+    except (ValueError, TypeError) as fault:
+        raise ValueError(f"{path} is no shard of labels: {fault}") from None
+
+
+def read_labels(folder: Path) -> Labels:
+    """All labels of a folder and those within, each position (or its mirror image) once, in the order of their keys.
+
+    Raises:
+        ValueError: there are none, or a file is damaged.
+    """
+    shards = [read_shard(path)[0] for path in sorted(folder.rglob("*.shard"))]
+    if not shards:
+        raise ValueError(f"no labels in {folder}: python train.py labels makes them")
+    labels = Labels(*(np.concatenate(arrays) for arrays in zip(*shards, strict=True)))
+    _, first = np.unique(canonical_keys(labels.positions, labels.masks, STANDARD), return_index=True)
+    return labels.take(first)

@@ -1,0 +1,167 @@
+"""How labelled positions come about: games played at random or nearly perfectly, and the exact score of every move.
+
+Near-perfect play looks ahead some plies (near the end: to the end) and plays any move instead with a probability drawn
+for each game. Games that end before the ply that is wanted count as failed.
+"""
+
+import numpy as np
+
+from connectx.geometry import Geometry
+from connectx.heuristic import evaluate
+from connectx.jit import jitable, njit, popcount
+from connectx.position import column_cells, has_line, open_cells, winning_spots
+from connectx.search import safe_moves
+from connectx.solver import JOB, JOB_LOW, SPAN, Solver
+
+FULL = -128  # the score of a column that takes no stone
+LARGEST_ERROR_SHARE = 0.4  # of the moves of a near-perfect game; the least is none
+DEPTH = 3  # plies that near-perfect play looks ahead
+EXACT_FROM = 22  # from this ply on its moves are the solver's
+WON = 30_000
+
+
+@jitable
+def column_of_choice(weights):
+    """An index drawn with probability proportional to its weight; -1 if all are 0."""
+    total = 0.0
+    for weight in weights:
+        total += weight
+    drawn = np.random.random() * total
+    for index in range(len(weights)):
+        drawn -= weights[index]
+        if weights[index] > 0 and drawn < 0:
+            return index
+    return -1
+
+
+@njit
+def look_ahead(position, mask, depth, alpha, beta, geometry):
+    """Fail-hard alpha-beta value for the mover, who has no line and against whom there is none; depth in plies."""
+    if winning_spots(position, mask, geometry) & open_cells(mask, geometry):
+        return WON - popcount(mask)
+    moves = safe_moves(position, mask, geometry)
+    if moves == 0:
+        return 0 if mask == geometry.board_mask else popcount(mask) - WON
+    if depth == 0:
+        return evaluate(position, mask, geometry)
+    for column in range(geometry.columns):
+        move = moves & column_cells((column + geometry.columns // 2) % geometry.columns, geometry)
+        if move:
+            value = -look_ahead(position ^ mask, mask | move, depth - 1, -beta, -alpha, geometry)
+            alpha = max(alpha, value)
+            if alpha >= beta:
+                return beta
+    return alpha
+
+
+@jitable
+def weigh_random(position, mask, weights, geometry):
+    """Every move that makes no line, alike."""
+    wins = winning_spots(position, mask, geometry)
+    for column in range(geometry.columns):
+        move = open_cells(mask, geometry) & column_cells(column, geometry)
+        weights[column] = 1.0 if move & ~wins else 0.0
+
+
+@jitable
+def weigh_best(position, mask, weights, geometry):
+    """Every move of the best value that the look-ahead finds, alike."""
+    best = -2 * WON
+    for column in range(geometry.columns):
+        move = open_cells(mask, geometry) & column_cells(column, geometry)
+        weights[column] = 0.0
+        if move == 0:
+            continue
+        value = WON
+        if not has_line(position | move, geometry):
+            value = -look_ahead(position ^ mask, mask | move, DEPTH - 1, -2 * WON, 1 - best, geometry)
+        if value > best:
+            best = value
+            weights[:column] = 0.0
+        if value == best:
+            weights[column] = 1.0
+
+
+@njit
+def play_out(plies, error_share, geometry):
+    """(position, mask) after a game of so many plies, (0, -1) if it ends before. ``error_share`` 1 is random play."""
+    position = mask = 0
+    weights = np.zeros(geometry.columns)
+    for _ in range(plies):
+        if np.random.random() < error_share:
+            weigh_random(position, mask, weights, geometry)
+        else:
+            weigh_best(position, mask, weights, geometry)
+        column = column_of_choice(weights)
+        if column < 0:
+            return 0, -1
+        move = open_cells(mask, geometry) & column_cells(column, geometry)
+        if has_line(position | move, geometry):
+            return 0, -1
+        position, mask = position ^ mask, mask | move
+    return position, mask
+
+
+@njit
+def play_games(seed, plies, error_shares, geometry):
+    """Positions and masks after games of the given plies, two (n,) int64; mask -1 where the game has ended before."""
+    np.random.seed(seed)
+    positions, masks = np.zeros(len(plies), np.int64), np.zeros(len(plies), np.int64)
+    for game in range(len(plies)):
+        positions[game], masks[game] = play_out(plies[game], error_shares[game], geometry)
+    return positions, masks
+
+
+def moves_of(masks: np.ndarray, geometry: Geometry) -> np.ndarray:
+    """The stone that each column would take: (n, columns) int64 of one bit each, 0 where the column is full."""
+    columns = np.array([geometry.column_mask(column) for column in range(geometry.columns)])
+    return open_cells(masks, geometry)[:, None] & columns
+
+
+def score_moves(positions: np.ndarray, masks: np.ndarray, solver: Solver) -> np.ndarray:
+    """The exact score of every move: (n, columns) int8, FULL where there is none. Nobody may have a line."""
+    geometry = solver.geometry
+    moves = moves_of(masks, geometry)
+    wins = winning_spots(positions, masks, geometry)[:, None] & moves
+    quickest = (geometry.cells + 1 - np.bitwise_count(masks).astype(np.int64)) // 2
+    scores = np.where(wins != 0, quickest[:, None], FULL).astype(np.int8)
+    rows, columns = np.nonzero((moves != 0) & (wins == 0))
+    jobs = np.empty((len(rows), JOB), np.int64)
+    jobs[:, 0], jobs[:, 1] = (positions ^ masks)[rows], masks[rows] | moves[rows, columns]
+    jobs[:, 2:] = -SPAN, SPAN, -SPAN, SPAN  # all that is known, and all that is asked
+    queue = jobs.reshape(-1)
+    solver.work(queue)
+    scores[rows, columns] = -queue[JOB_LOW::JOB]
+    return scores
+
+
+def play_on(
+    positions: np.ndarray, masks: np.ndarray, error_shares: np.ndarray, rng: np.random.Generator, solver: Solver
+) -> tuple[np.ndarray, np.ndarray]:
+    """One ply of exact play with errors; the positions after it, and mask -1 where the game is over."""
+    scores = score_moves(positions, masks, solver).astype(np.int64)
+    moves = moves_of(masks, solver.geometry)
+    wins = winning_spots(positions, masks, solver.geometry)[:, None] & moves
+    is_best = scores == scores.max(1, keepdims=True)
+    wrong = (rng.random(len(masks)) < error_shares)[:, None]
+    chances = np.where(wrong, (moves != 0) & (wins == 0), is_best) * rng.random(moves.shape)
+    chosen = np.arange(len(masks)), chances.argmax(1)
+    move = np.where((chances[chosen] > 0) & (wins[chosen] == 0), moves[chosen], 0)
+    return positions ^ masks, np.where(move != 0, masks | move, -1)
+
+
+def near_perfect_games(plies: np.ndarray, rng: np.random.Generator, solver: Solver) -> tuple[np.ndarray, np.ndarray]:
+    """Positions and masks after near-perfect games of the given plies; mask -1 where the game has ended before."""
+    error_shares = LARGEST_ERROR_SHARE * rng.random(len(plies))
+    seed = int(rng.integers(1 << 32))
+    positions, masks = play_games(seed, np.minimum(plies, EXACT_FROM), error_shares, solver.geometry)
+    for ply in range(EXACT_FROM, int(plies.max(initial=0))):
+        going = np.flatnonzero((plies > ply) & (masks >= 0))
+        played = play_on(positions[going], masks[going], error_shares[going], rng, solver)
+        positions[going], masks[going] = played
+    return positions, masks
+
+
+def random_games(plies: np.ndarray, rng: np.random.Generator, solver: Solver) -> tuple[np.ndarray, np.ndarray]:
+    """Positions and masks after random games of the given plies; mask -1 where the game has ended before."""
+    return play_games(int(rng.integers(1 << 32)), plies, np.ones(len(plies)), solver.geometry)

@@ -1,0 +1,1 @@
+"""ConnectX in the forms that learning libraries know."""

@@ -1,0 +1,1 @@
+"""What each method of train.py does: one module, one method, with a Config and train(config)."""
