@@ -15,9 +15,10 @@ from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
 from arena.cores import bind, check_concurrency, core_of_its_own, usable_cores
+from arena.forks import end_pools, obstacle
 from arena.referee import REFEREES, warm_up
 from arena.rules import Game, Rules
-from arena.specs import AgentSpec
+from arena.specs import AgentSpec, callable_of
 from arena.worker import GRACE, Inline, Seat, Worker, die_with_parent
 
 KEPT = 16  # agents' processes of a slot; with torch each holds 0.3 GB
@@ -140,6 +141,8 @@ def play_in_slot(setup: Setup, tasks: Sequence[Task]) -> tuple[list[Game], float
 
 
 def try_load_in_slot(setup: Setup, spec: AgentSpec) -> Finding:
+    if spec.kind == "callable" and (problem := obstacle(callable_of(spec))):  # this is a fork, whether isolated or not
+        return Finding(f"{spec.label} cannot be loaded: {problem}")
     return slot_for(setup).try_load(spec)
 
 
@@ -269,6 +272,7 @@ def local_slots(setup: Setup, concurrency: int) -> Iterator[ExecutorSlots]:
     """Processes to play in, forked so that callables go with them, each with all its agents bound to its own core."""
     check_concurrency(concurrency)
     warm_up(setup.rules, setup.referee)  # before the fork: importing Kaggle's package takes over a second
+    end_pools()
     context = multiprocessing.get_context("fork")
     cores = context.SimpleQueue()
     for core in usable_cores()[:concurrency]:

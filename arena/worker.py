@@ -36,7 +36,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
-from arena.specs import ROOT, AgentSpec, last_callable, load
+from arena import forks
+from arena.specs import ROOT, AgentSpec, callable_of, last_callable, load
 
 GRACE = 1.0  # seconds past actTimeout + bank before a silent agent is killed; Kaggle itself would wait for ever
 START_LIMIT = 60.0  # seconds for a bare interpreter to answer; it takes 0.03 on a quiet machine
@@ -448,6 +449,8 @@ class Worker(Seat):
             raise RuntimeError(f"the process of {self.spec.label} does not start: {reply.fault}, {reply.detail}")
 
     def _load(self, seed: int, limit: float) -> Reply:
+        if self.spec.kind == "callable" and (problem := forks.obstacle(callable_of(self.spec))):
+            return Reply(None, 0.0, "load", problem)
         if self.sock is None:
             self._start()
         return self._exchange(_request(b"L", json.dumps(seed).encode()), limit + self.grace)
@@ -511,6 +514,7 @@ class Worker(Seat):
         )
 
     def _fork(self, theirs: socket.socket) -> _Fork:
+        forks.end_pools()
         pid = os.fork()
         if pid == 0:
             try:
@@ -520,6 +524,7 @@ class Worker(Seat):
                     if worker.sock is not None:
                         worker.sock.close()
                 _silence()
+                forks.use_one_thread()
                 _serve(theirs, self.spec)
             finally:
                 os._exit(1)
