@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import sys
 from concurrent.futures import Executor, Future
 from pathlib import Path
@@ -70,7 +71,7 @@ def test_scores_are_checked(tmp_path, capsys):
         file.add(canonical(position), true if canonical(position) == position else true[::-1])
     assert benchmarks.solver.main(["--check-file", str(path)]) == 0
     assert "1 positions, 4 moves, 0 wrong" in capsys.readouterr().out
-    path.write_text(path.read_text().replace(f" {true[0]} ", f" {true[0] + 1} "))
+    path.write_text(re.sub(r"\d+\n", "99\n", path.read_text()))
     assert benchmarks.solver.main(["--check-file", str(path)]) == 1
 
 
