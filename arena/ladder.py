@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from arena.report import LADDER_TITLES, ladder_rows
+from arena.report import LADDER_NOTE, LADDER_TITLES, ladder_rows
 from arena.tournament import Standing
 from console.files import write_whole
 
@@ -27,7 +27,7 @@ def ladder_figure(ladder: Sequence[Standing]):
     """Elo of every agent with its 95% interval, and beside it the share of the points in either seat."""
     figure, (left, right) = new_figure(10, 1 + 0.35 * len(ladder), 2)
     for place, line in enumerate(reversed(ladder)):
-        elo, low, high, _ = line.rating
+        elo, low, high = line.rating[:3]
         left.errorbar(elo, place, xerr=[[elo - low], [high - elo]], fmt="o", capsize=4, color="#2457a8")
         right.plot([100 * line.as_first, 100 * line.as_second], [place, place], color="#bbbbbb", zorder=1)
     places = range(len(ladder))
@@ -36,7 +36,7 @@ def ladder_figure(ladder: Sequence[Standing]):
         right.scatter(shares, places, label=name, color=colour, zorder=2)
     left.set_yticks(places, [line.name for line in reversed(ladder)])
     right.set_yticks(places, [""] * len(ladder))
-    left.set_xlabel("Elo, 95% interval")
+    left.set_xlabel("Elo, 95% interval of the difference to the mean")
     right.set_xlabel("points, %")
     right.legend(loc="lower right", fontsize=8)
     for axes in (left, right):
@@ -47,10 +47,11 @@ def ladder_figure(ladder: Sequence[Standing]):
 
 
 def ladder_markdown(ladder: Sequence[Standing]) -> str:
-    """The ladder as a table in Markdown, numbers to the right."""
+    """The ladder as a table in Markdown, numbers to the right, and what its intervals mean."""
     rules = ["---" if title == "agent" else "--:" for title in LADDER_TITLES]
     escaped = [[cell.replace("|", "\\|") for cell in row] for row in ladder_rows(ladder)]
-    return "".join(f"| {' | '.join(row)} |\n" for row in [list(LADDER_TITLES), rules, *escaped])
+    table = "".join(f"| {' | '.join(row)} |\n" for row in [list(LADDER_TITLES), rules, *escaped])
+    return f"{table}\n{LADDER_NOTE[0].upper()}{LADDER_NOTE[1:]}.\n"
 
 
 def write_ladder(stem: Path, ladder: Sequence[Standing], anchor: str) -> None:
@@ -60,7 +61,7 @@ def write_ladder(stem: Path, ladder: Sequence[Standing], anchor: str) -> None:
     picture, figure = io.BytesIO(), ladder_figure(ladder)
     figure.savefig(picture, format="png", dpi=150, metadata={"Software": None})
     pyplot.close(figure)
-    entries = {line.name: dict(zip(("elo", "low", "high", "games"), line.rating, strict=True)) for line in ladder}
+    entries = {line.name: line.rating._asdict() for line in ladder}
     text = json.dumps({"anchor": anchor, "agents": entries}, indent=2) + "\n"
     for suffix, content in (
         (".md", ladder_markdown(ladder).encode()),
@@ -72,17 +73,18 @@ def write_ladder(stem: Path, ladder: Sequence[Standing], anchor: str) -> None:
 
 @dataclass(frozen=True)
 class Strength:
-    """An agent's measured Elo with its 95% interval, above the anchor of its ladder."""
+    """An agent's measured Elo above the anchor of its ladder; the rest is that of ``arena.stats.Rating``."""
 
     elo: float
     low: float
     high: float
     games: int
     anchor: str
+    above_next: float | None = None  # not in ladders of old
 
     def __str__(self) -> str:
         if self.low == self.high:
-            return f"{self.elo:.0f} (the anchor)"
+            return f"{self.elo:.0f} (the anchor)"  # in ladders of old
         return f"{self.elo:.0f} [{self.low:.0f}, {self.high:.0f}]"
 
 

@@ -120,24 +120,33 @@ def lost_game_line(match: Match, geometry: Geometry) -> list[str]:
     return [f"a game that {match.first.label} lost: python evaluate.py analyse {write_opening(game.moves)}{board}"]
 
 
-LADDER_TITLES = ("", "agent", "Elo", "95% interval", "games", "points", "as first", "as second", "forfeits", "worst s")
+LADDER_TITLES = (
+    "", "agent", "Elo", "95% interval", "above next", "games", "points", "as first", "as second", "forfeits", "worst s"
+)  # fmt: skip
+LADDER_NOTE = "intervals: of the difference to the pool's mean; above next: how sure it is that it is stronger"
 
 
 def ladder_rows(standings: Sequence[Standing]) -> list[list[str]]:
-    """The ladder's cells: agents by Elo with 95% intervals, and their share of the points, also by seat."""
+    """The ladder's cells: agents by Elo, how surely each stands above the next, its points, also by seat."""
     rows = []
     for rank, line in enumerate(standings, 1):
-        elo, low, high, games = line.rating
-        reach = f"{low:.0f} to {high:.0f}" if low < high else "anchor"
+        elo, low, high, games, above = line.rating
         shares = [f"{share:.1%}" for share in (line.score, line.as_first, line.as_second)]
-        rows.append([str(rank), line.name, f"{elo:.0f}", reach, str(games), *shares, str(line.forfeits)])
-        rows[-1].append(f"{line.worst_seconds:.2f}")
+        rows.append([str(rank), line.name, f"{elo:.0f}", f"{low:.0f} to {high:.0f}", likelihood(above), str(games)])
+        rows[-1] += [*shares, str(line.forfeits), f"{line.worst_seconds:.2f}"]
     return rows
+
+
+def likelihood(probability: float | None) -> str:
+    """ "97.5%"; never 100%, which no games prove."""
+    if probability is None:
+        return ""
+    return "> 99.9%" if probability > 0.999 else f"{probability:.1%}"
 
 
 def ladder_table(standings: Sequence[Standing], anchor: str) -> Table:
     """The ladder for the terminal."""
-    table = Table(title=f"Elo, {anchor} = {standings_elo(standings, anchor):g}")
+    table = Table(title=f"Elo, {anchor} = {standings_elo(standings, anchor):g}", caption=LADDER_NOTE)
     for title in LADDER_TITLES:
         table.add_column(title, justify="left" if title == "agent" else "right")
     for row in ladder_rows(standings):

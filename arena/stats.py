@@ -183,12 +183,13 @@ def verdict(counts: Sequence[int], first: str, second: str, within: float = 20.0
 
 
 class Rating(NamedTuple):
-    """An agent's Elo with its 95% interval, relative to the anchor."""
+    """An agent's Elo above the anchor, the 95% interval of how it stands to the pool, and how surely above the next."""
 
     elo: float
     low: float
     high: float
     games: int
+    above_next: float | None = None  # likelihood that it is stronger than the next one down; None: there is none
 
 
 def ratings(
@@ -196,9 +197,13 @@ def ratings(
 ) -> dict[str, Rating]:
     """Elo of every agent by maximum likelihood over all pairings (Bradley and Terry 1952; a draw is half a win).
 
-    One drawn game is added to every pairing, so that an agent which wins all keeps a finite rating. Intervals take the
-    variance of the pairs as they fell (a sandwich estimator), or that of independent games without draws where too few
-    pairs deviate from the commonest result to estimate it.
+    One drawn game is added to every pairing, so that an agent which wins all keeps a finite rating. Variances are those
+    of the pairs as they fell (a sandwich estimator), or of independent games without draws where too few pairs deviate
+    from the commonest result to estimate one.
+
+    An interval is that of the agent's difference to the pool's mean, in which each agent weighs as much as its games
+    tell of it (the Fisher information). It does not depend on the anchor, and an agent that never wins, of which next
+    to nothing is known, does not widen the others'.
 
     Args:
         pairings: pentanomial counts of each two agents that met, seen by the first.
@@ -206,19 +211,22 @@ def ratings(
     Raises:
         ValueError: the anchor did not play, or some agent is not connected with it by any chain of games.
     """
-    names = sorted({name for pairing in pairings for name in pairing})
+    names = sorted({name for pairing in pairings for name in pairing}, key=lambda name: (name != anchor, name))
     if anchor not in names:
         raise ValueError(f"the anchor {anchor!r} has played no games")
     cut_off = set(names) - connected(pairings, anchor)
     if cut_off:
         raise ValueError(f"no games connect {', '.join(sorted(cut_off))} with the anchor {anchor!r}")
-    free = [name for name in names if name != anchor]
-    strengths, errors = _fit(pairings, {name: index for index, name in enumerate(free)})
-    table = {anchor: Rating(anchor_elo, anchor_elo, anchor_elo, _games(pairings, anchor))}
-    for name, strength, error in zip(free, strengths, errors, strict=True):
-        elo, margin = anchor_elo + LOGISTIC * strength, Z95 * LOGISTIC * error
-        table[name] = Rating(elo, elo - margin, elo + margin, _games(pairings, name))
-    return dict(sorted(table.items(), key=lambda item: -item[1].elo))
+    fit = _fit(pairings, names)
+    order = np.argsort(-fit.strengths, kind="stable")
+    margins = Z95 * LOGISTIC * np.sqrt(np.diag(fit.covariance_to_mean()))
+    table = {}
+    for place, index in enumerate(order):
+        elo = anchor_elo + LOGISTIC * float(fit.strengths[index])
+        low, high = elo - float(margins[index]), elo + float(margins[index])
+        above = fit.superiority(index, order[place + 1]) if place + 1 < len(order) else None
+        table[names[index]] = Rating(elo, low, high, _games(pairings, names[index]), above)
+    return table
 
 
 def _games(pairings: Mapping[tuple[str, str], Sequence[int]], name: str) -> int:
@@ -242,25 +250,46 @@ def connected(pairings: Mapping[tuple[str, str], Sequence[int]], start: str) -> 
     return found
 
 
-def _fit(pairings: Mapping[tuple[str, str], Sequence[int]], row: dict[str, int]) -> tuple[np.ndarray, np.ndarray]:
-    """Log odds of each free agent over the anchor (which has no row), and their standard errors; Newton's method."""
+class _Fit(NamedTuple):
+    """The strengths of n agents that explain the games best."""
+
+    strengths: np.ndarray  # float (n,): log odds over the first agent
+    covariance: np.ndarray  # float (n, n): of these; zero for the first
+    weights: np.ndarray  # float (n,): each agent's part of the information in all games; sums to 1
+
+    def covariance_to_mean(self) -> np.ndarray:
+        """Float (n, n): the covariance of the differences to the weighted mean of the pool."""
+        to_mean = np.eye(len(self.weights)) - self.weights
+        return to_mean @ self.covariance @ to_mean.T
+
+    def superiority(self, one: int, other: int) -> float:
+        """The likelihood that one agent is stronger than another."""
+        contrast = np.zeros(len(self.strengths))
+        contrast[one], contrast[other] = 1, -1
+        error = math.sqrt(contrast @ self.covariance @ contrast)
+        return NormalDist().cdf(float(contrast @ self.strengths) / error)
+
+
+def _fit(pairings: Mapping[tuple[str, str], Sequence[int]], names: Sequence[str]) -> _Fit:
+    """Newton's method; the first of the names stands at 0."""
     rows, games, scores, variances = [], [], [], []
     for (first, second), counts in pairings.items():
         mean, variance = mean_and_variance(counts)
-        rows.append([(name in row and name == first) - (name in row and name == second) for name in row])
+        rows.append([(name == first) - (name == second) for name in names])
         games.append(2 * sum(counts) + 1)
         scores.append((2 * sum(counts) * mean + 0.5) / games[-1])
         variances.append(2 * variance if sum(counts) - max(counts) >= FEWEST_DEVIATING else 0.0)  # of a game
     design, weight, score = np.array(rows, float), np.array(games, float), np.array(scores)
-    strengths = np.zeros(len(row))
+    free, strengths = design[:, 1:], np.zeros(len(names))
     for _ in range(100):
         expected = 1 / (1 + np.exp(-design @ strengths))
-        information = design.T @ (design * (weight * expected * (1 - expected))[:, None])
-        step = np.linalg.solve(information, design.T @ (weight * (score - expected)))
-        strengths += np.clip(step, -1, 1)
+        told = weight * expected * (1 - expected)  # information on the difference, by pairing
+        information = free.T @ (free * told[:, None])
+        step = np.linalg.solve(information, free.T @ (weight * (score - expected)))
+        strengths[1:] += np.clip(step, -1, 1)
         if np.abs(step).max() < 1e-10:
             break
     each = np.where(np.array(variances) > 0, variances, expected * (1 - expected))
-    inverse = np.linalg.inv(information)
-    covariance = inverse @ (design.T @ (design * (weight * each)[:, None])) @ inverse
-    return strengths, np.sqrt(np.diag(covariance))
+    inverse, covariance = np.linalg.inv(information), np.zeros((len(names), len(names)))
+    covariance[1:, 1:] = inverse @ (free.T @ (free * (weight * each)[:, None])) @ inverse
+    return _Fit(strengths, covariance, told @ np.abs(design) / (2 * told.sum()))

@@ -228,11 +228,11 @@ def main(arguments: list[str] | None = None) -> int:
     print(f"{describe()}; seed {options.seed}")
     if options.empty:
         return bool(empty_board())
-    if options.check_file:
-        return bool(check_file(options.check_file))
     if options.check is not None:
         return bool(check(options.check, options.seed, options.least))
     try:
+        if options.check_file:
+            return bool(check_file(options.check_file))
         files = {path.name: read_file(path) for path in options.file}
     except (OSError, ValueError) as fault:
         print(f"benchmarks.solver: {fault}", file=sys.stderr)

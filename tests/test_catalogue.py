@@ -1,14 +1,16 @@
 """The list of agents, and the ladder that it reads."""
 
 import json
+import re
 
 import pytest
 from matplotlib.image import imread
 
 from arena import catalogue
 from arena.catalogue import entry_of, kilobytes
-from arena.ladder import ladder_markdown, read_ladder, write_ladder
-from arena.specs import ROOT, our_agents
+from arena.ladder import PUBLISHED, ladder_markdown, read_ladder, write_ladder
+from arena.report import LADDER_NOTE
+from arena.specs import ROOT, our_agents, resolve
 from evaluate import main
 from tests.test_tournament import A, B, C, match_of, tournament_of
 
@@ -33,16 +35,19 @@ def test_ladders_are_written_and_read(ladder, tmp_path):
     """Markdown as it stands in a README, a picture, and strengths, which come back as they were."""
     write_ladder(tmp_path / "ladder", ladder, "random")
     lines = (tmp_path / "ladder.md").read_text().splitlines()
-    assert lines[0].startswith("|  | agent | Elo |") and len(lines) == 5 and lines[1].count("--:") == 9
-    assert lines[2].startswith("| 1 | leftmost | ") and lines[4].startswith("| 3 | random | 0 | anchor | 38 |")
+    assert lines[0].startswith("|  | agent | Elo |") and lines[1].count("--:") == 10
+    assert lines[2].startswith("| 1 | leftmost | ")
+    assert re.match(r"\| 3 \| random \| 0 \| -\d+ to \d+ \|  \| 38 \|", lines[4])
+    assert re.search(r"\| 9\d\.\d% \| 40 \|", lines[3]) and lines[5:] == ["", f"I{LADDER_NOTE[1:]}."]
     assert (tmp_path / "ladder.md").read_text() == ladder_markdown(ladder)
     picture = imread(tmp_path / "ladder.png")
     assert picture.shape[1] == 1500 and picture[:, :, :3].min() < 0.3 and picture[:, :, :3].mean() > 0.5
     strengths = read_ladder(tmp_path / "ladder.json")
-    assert {name: (s.elo, s.low, s.high, s.games) for name, s in strengths.items()} == {
+    assert {name: (s.elo, s.low, s.high, s.games, s.above_next) for name, s in strengths.items()} == {
         line.name: tuple(line.rating) for line in ladder
     }
-    assert str(strengths["random"]) == "0 (the anchor)" and not list(tmp_path.glob("*.partial"))
+    assert all(strength.anchor == "random" for strength in strengths.values())
+    assert re.fullmatch(r"0 \[-\d+, \d+\]", str(strengths["random"])) and not list(tmp_path.glob("*.partial"))
 
 
 def test_list_shows_strengths(ladder, tmp_path, monkeypatch, capsys):
@@ -56,8 +61,20 @@ def test_list_shows_strengths(ladder, tmp_path, monkeypatch, capsys):
 
 
 def test_the_published_ladder_can_be_read():
-    """Where there is one; each of its agents can be named."""
-    assert all(strength.low <= strength.elo <= strength.high for strength in read_ladder().values())
+    """It is not empty, its agents can be named, and one is the anchor; the table beside it has the same agents."""
+    ladder = read_ladder()
+    assert len(ladder) > 5 and all(strength.low <= strength.elo <= strength.high for strength in ladder.values())
+    assert {resolve(name).kind for name in ladder} <= {"ours", "kaggle", "partner"}
+    assert {ladder[strength.anchor].elo for strength in ladder.values()} == {0.0}
+    rows = re.findall(r"^\| \d+ \| (\S+) \|", PUBLISHED.with_suffix(".md").read_text(encoding="utf-8"), re.M)
+    assert rows == sorted(ladder, key=lambda name: -ladder[name].elo)
+
+
+def test_ladders_of_old_are_read(tmp_path):
+    """They gave the anchor no interval, and did not say how surely one stands above the next."""
+    entry = '{"elo": 0, "low": 0, "high": 0, "games": 10}'
+    (tmp_path / "ladder.json").write_text(f'{{"anchor": "a", "agents": {{"a": {entry}}}}}')
+    assert str(read_ladder(tmp_path / "ladder.json")["a"]) == "0 (the anchor)"
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"anchor": "a", "agents": {"a": {"elo": 1}}}'])

@@ -5,6 +5,7 @@ fishtest; its six counts LL, LD, WL, DD, WD, WW become five here, WL and DD toge
 """
 
 import math
+from itertools import combinations, pairwise
 from statistics import NormalDist
 
 import numpy as np
@@ -13,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arena.stats import (
+    Rating,
     Sprt,
     deviance,
     elo_of,
@@ -197,14 +199,67 @@ def test_the_games_asked_for_are_enough():
 # Ratings
 
 
+def width(rating: Rating) -> float:
+    return rating.high - rating.low
+
+
 def test_two_agents_have_the_rating_of_their_score():
-    """75% over many games: 190.85 Elo; the interval is that of the match."""
+    """75% over many games: 190.85 Elo. Each is half of it from the mean, with half of the match's interval."""
     counts = [200, 400, 800, 2400, 2200]
     table = ratings({("A", "B"): counts}, anchor="B", anchor_elo=1000)
     match = estimate(counts)
-    assert table["A"].elo == pytest.approx(1000 + match.elo, abs=0.5)
-    assert table["A"].high - table["A"].low == pytest.approx(match.high - match.low, rel=0.02)
-    assert table["B"] == (1000, 1000, 1000, 12000) and list(table) == ["A", "B"]
+    assert table["A"].elo == pytest.approx(1000 + match.elo, abs=0.5) and table["B"].elo == 1000
+    assert [width(line) for line in table.values()] == pytest.approx([(match.high - match.low) / 2] * 2, rel=0.02)
+    assert table["A"].games == table["B"].games == 12000 and list(table) == ["A", "B"]
+
+
+@pytest.mark.parametrize("counts", [[10, 20, 30, 25, 15], [3, 8, 30, 22, 10], [0, 4, 20, 30, 20]])
+def test_two_agents_stand_as_surely_as_in_their_match(counts):
+    """The likelihood of superiority by the normal approximation, against that by the likelihood ratio."""
+    table = ratings({("A", "B"): counts}, anchor="B")
+    assert table["A"].above_next == pytest.approx(estimate(counts).superiority, abs=0.01)
+    assert table["B"].above_next is None
+
+
+@pytest.mark.parametrize("agents", [2, 3, 6])
+def test_intervals_of_equals(agents):
+    """k agents, 40 pairs each two, all even: the inverse of the Laplacian I (k E - 1 1') is (E - 1 1' / k) / (k I).
+
+    I = 81 / 4 is the information of 80 games and the drawn one that is added.
+    """
+    names = "ABCDEF"[:agents]
+    table = ratings({pair: [10, 0, 20, 0, 10] for pair in combinations(names, 2)}, anchor="A")
+    error = math.sqrt((1 - 1 / agents) / (agents * 81 / 4))
+    assert [width(line) for line in table.values()] == pytest.approx([2 * 1.959964 * 173.7178 * error] * agents)
+    assert [line.above_next for line in table.values()] == [pytest.approx(0.5)] * (agents - 1) + [None]
+
+
+def test_an_anchor_that_never_wins_widens_no_interval_but_its_own():
+    even = {("A", "B"): [10, 0, 20, 0, 10]}
+    beaten = {(name, "C"): [0, 0, 0, 0, 40] for name in "AB"}
+    alone, with_it = ratings(even, anchor="A"), ratings(even | beaten, anchor="C")
+    assert width(with_it["C"]) > 400 and with_it["C"].elo == 0 and with_it["A"].elo > 700
+    for name in "AB":
+        assert width(with_it[name]) == pytest.approx(width(alone[name]), rel=0.05)
+
+
+def test_intervals_do_not_depend_on_the_anchor():
+    pairings = {("A", "B"): [4, 6, 20, 8, 6], ("B", "C"): [2, 6, 10, 8, 14], ("A", "C"): [0, 3, 10, 12, 15]}
+    one, other = ratings(pairings, anchor="A"), ratings(pairings, anchor="C", anchor_elo=500)
+    for name in "ABC":
+        assert (one[name].low - one["C"].elo, one[name].high - one["C"].elo) == pytest.approx(
+            (other[name].low - 500, other[name].high - 500)
+        )
+        assert one[name].above_next == pytest.approx(other[name].above_next)
+
+
+def test_who_stands_above_the_next_is_told_by_their_games():
+    """Along a chain A, B, C, of which A and C did not meet: as surely as in the match of each two."""
+    matches = {("A", "B"): [2, 6, 10, 8, 14], ("B", "C"): [4, 6, 20, 10, 6]}
+    chain = ratings(matches, anchor="C")
+    for (first, second), counts in matches.items():
+        alone = ratings({(first, second): counts}, anchor=second)
+        assert chain[first].above_next == pytest.approx(alone[first].above_next, abs=1e-9)
 
 
 def test_ratings_add_up_along_a_chain():
@@ -218,24 +273,37 @@ def test_winning_all_leaves_a_rating_with_a_wide_interval():
     """One drawn game is added: 200.5 points of 201, 1041.1 Elo by hand."""
     table = ratings({("A", "B"): [0, 0, 0, 0, 100]}, anchor="B")
     assert table["A"].elo == pytest.approx(400 * math.log10(200.5 / 0.5), abs=0.01)
-    assert table["A"].high - table["A"].low > 500
+    assert width(table["A"]) == pytest.approx(width(table["B"])) and width(table["A"]) > 450
+
+
+def weighted_mean(elos: dict[str, float], at: dict[str, float]) -> float:
+    """Of the Elos, each agent weighing as much as p (1 - p) over its opponents says at the ratings ``at``."""
+    weights = {}
+    for name in at:
+        chances = [score_of(at[name] - at[other]) for other in at if other != name]
+        weights[name] = sum(p * (1 - p) for p in chances)
+    return sum(weights[name] * elos[name] for name in at) / sum(weights.values())
 
 
 def test_ratings_cover_the_truth():
-    """Round robins of four agents of known strength, two of them far apart: 93 to 97% of 1,200 intervals hold it."""
-    rng, truth = np.random.default_rng(4), {"A": 0.0, "B": 60.0, "C": 200.0, "D": -150.0}
-    inside = []
-    for _ in range(400):
+    """Round robins of four agents of known strength, two of them far apart: 94 to 96% of 8,000 intervals hold it."""
+    rng, truth = np.random.default_rng(7), {"A": 0.0, "B": 60.0, "C": 200.0, "D": -150.0}
+    inside, certain = [], []
+    for _ in range(2000):
         pairings = {}
-        for first in truth:
-            for second in truth:
-                if first < second:
-                    p = score_of(truth[first] - truth[second])
-                    games = rng.binomial(2, p, size=60)  # wins of two games without draws
-                    pairings[first, second] = pentanomial(games.tolist())
+        for first, second in combinations(truth, 2):
+            p = score_of(truth[first] - truth[second])
+            games = rng.binomial(2, p, size=60)  # wins of two games without draws
+            pairings[first, second] = pentanomial(games.tolist())
         table = ratings(pairings, anchor="A")
-        inside += [table[name].low <= truth[name] <= table[name].high for name in "BCD"]
-    assert 0.93 <= np.mean(inside) <= 0.97
+        elos = {name: line.elo for name, line in table.items()}
+        shift = weighted_mean(elos, elos) - weighted_mean(truth, elos)
+        inside += [table[name].low <= truth[name] + shift <= table[name].high for name in truth]
+        for name, below in pairwise(table):
+            if 0.9 < (table[name].above_next or 0) < 0.99:
+                certain.append(truth[name] > truth[below])
+    assert 0.94 <= np.mean(inside) <= 0.96
+    assert len(certain) > 500 and np.mean(certain) > 0.95
 
 
 @pytest.mark.parametrize(("anchor", "words"), [("X", "played no games"), ("A", "no games connect C, D")])
