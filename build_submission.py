@@ -7,16 +7,17 @@
 
 Writing an agent: a Python file that defines `def agent(obs, config)` and returns the number of a column as an int.
 It may import the standard library, numpy, numba, torch, this repo's `connectx`, and modules or packages beside it.
-Data (weights, tables, an opening book) lies in a file beside the module that reads it:
+Data (weights, tables, an opening book) lies in files beside it, and is opened by path or embedded:
 
-  from connectx.weights import read_data
-  weights = np.load(io.BytesIO(read_data("weights.npz")))      or torch.load(io.BytesIO(read_data("net.pt")))
+  weights = np.load(Path(__file__).parent / "weights.npz")     any literal name: the submission is then a .tar.gz
+  weights = np.load(io.BytesIO(read_data("weights.npz")))      from connectx.weights import read_data: stays one .py
 
-The built file holds every module readable, the data as text, and a guard: whatever the agent does, a legal column is
-played in time. A file is written only if Kaggle's own environment accepts it, and it plays the source's moves.
+The built file holds every module readable, embedded data as text, and a guard: whatever the agent does, a legal column
+is played in time. It is written only if Kaggle's own environment accepts it, and it plays the source's moves.
 """
 
 import argparse
+import difflib
 import json
 import math
 import sys
@@ -26,10 +27,11 @@ from rich.console import Console
 from rich.table import Table
 
 from bundler.build import POSITIONS, NotAccepted, Options, build
-from bundler.inline import PROJECT, Refused
+from bundler.inline import PROJECT, Inlined, Refused, inline
 from bundler.preflight import Limits, Report, Runner, RunnerDied, check
 from console.parser import Parser
 
+ORIGINS = PROJECT / "submissions" / "origins.json"  # name of a file there -> the agent that it was built from
 STYLES = {"pass": "green", "note": "yellow", "reject": "bold red"}
 
 
@@ -43,7 +45,17 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("-o", "--output", type=Path, help="file to write (default: submissions/AGENT.py or .tar.gz)")
     parser.add_argument("--check", type=Path, metavar="FILE", help="only check a finished .py or .tar.gz")
     parser.add_argument("--backend", choices=("numpy", "torch"), default="numpy", help="of the agent's network")
-    parser.add_argument("--format", choices=("py", "tar.gz"), default="py", help="tar.gz: with main.py at its root")
+    parser.add_argument(
+        "--format", choices=("py", "tar.gz"), help="default: tar.gz where the agent opens files by path, or as -o ends"
+    )
+    parser.add_argument(
+        "--data",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help="a further file or folder for the archive",
+    )
     parser.add_argument(
         "--dtype", choices=("float16", "int8"), help="store float arrays of .npz and containers smaller"
     )
@@ -71,7 +83,9 @@ def find_agent(name: str) -> Path:
         raise UsageError(f"{name} is a folder; give the file that defines agent(obs, config)")
     if not path.is_file():
         known = sorted(p.stem for p in (PROJECT / "agents").glob("*.py") if p.stem != "__init__")
-        raise UsageError(f"no agent {name}: neither a file nor one of {', '.join(known)}")
+        close = difflib.get_close_matches(name, [*known, *(str(p) for p in path.parent.glob("*.py"))], 1)
+        meant = f"did you mean {close[0]}? " if close else ""
+        raise UsageError(f"no agent {name}: {meant}It should be a file or one of {', '.join(known)}")
     if path.suffix != ".py":
         raise UsageError(f"{name} is not a Python file (.py)")
     return path
@@ -94,20 +108,51 @@ def options_of(given: argparse.Namespace) -> Options:
         raise UsageError(f"--slowdown should be at least 1, not {given.slowdown:g}")
     if (given.agent is None) == (given.check is None):
         raise UsageError("give either an agent to build or --check FILE; --help explains both")
+    for package in given.allow_package:
+        if not package.isidentifier():
+            raise UsageError(f"--allow-package takes a name as import statements have it, not {package!r}")
     limits = Limits(size=int(given.size_limit * 2**20), memory=int(given.memory_limit * 2**20))
-    extra = frozenset(given.allow_package)
-    return Options(given.format, given.dtype, extra, given.positions, given.slowdown, given.full, limits=limits)
+    return Options(given.dtype, given.positions, given.slowdown, given.full, limits=limits)
 
 
-def output_of(given: argparse.Namespace, agent: Path) -> Path:
-    output = given.output or PROJECT / "submissions" / f"{agent.stem}.{given.format}"
+def check_output(given: argparse.Namespace, agent: Path) -> None:
+    """Refuses an -o that cannot be meant."""
+    output = given.output
+    if output is None:
+        return
     if output.is_dir() or not output.parent.is_dir():
         raise UsageError(f"cannot write {output}: {'it is a folder' if output.is_dir() else 'no such folder'}")
-    if not output.name.endswith(f".{given.format}"):
-        raise UsageError(f"{output} should end in .{given.format}")
+    if not output.name.endswith(f".{given.format}" if given.format else (".py", ".tar.gz")):
+        raise UsageError(f"{output} should end in .{given.format or 'py or .tar.gz'}")
     if output.resolve() == agent.resolve():
         raise UsageError(f"{output} is the agent itself")
+
+
+def output_of(given: argparse.Namespace, agent: Path, inlined: Inlined) -> Path:
+    """The file to write: -o, else one in submissions/ that was not built from another agent of the same name."""
+    if given.output is not None:
+        return given.output
+    form = given.format or ("tar.gz" if inlined.files else "py")
+    output = PROJECT / "submissions" / f"{agent.stem}.{form}"
+    origin = origins().get(output.name, "an agent that is not known")
+    if output.exists() and origin != str(agent.resolve()):
+        raise UsageError(f"{output} was built from {origin}: -o {output} replaces it, another -o keeps both")
     return output
+
+
+def origins() -> dict[str, str]:
+    try:
+        return dict(json.loads(ORIGINS.read_text()))
+    except (FileNotFoundError, ValueError):
+        return {}
+
+
+def note_origin(output: Path, agent: Path) -> None:
+    """Remembers what a file in submissions/ was built from, so that another agent of that name does not replace it."""
+    if output.resolve().parent == ORIGINS.parent.resolve():
+        partial = ORIGINS.with_name(f".{ORIGINS.name}.partial")
+        partial.write_text(json.dumps(origins() | {output.name: str(agent.resolve())}, indent=2, sort_keys=True) + "\n")
+        partial.replace(ORIGINS)
 
 
 def show(report: Report, as_json: bool, written: Path | None) -> None:
@@ -135,13 +180,17 @@ def run(given: argparse.Namespace) -> int:
         show(report, given.json, None)
         return 0 if report.accepted else 1
     agent = find_agent(backend_of(given.agent, given.backend))
-    output = output_of(given, agent)
+    check_output(given, agent)
+    print(f"inlining {agent}", file=sys.stderr)
     try:
         with Runner() as runner:
-            report = build(agent, output, options, runner, lambda line: print(line, file=sys.stderr))
+            inlined = inline(agent, frozenset(given.allow_package), given.data)
+            output = output_of(given, agent, inlined)
+            report = build(inlined, output, options, runner, lambda line: print(line, file=sys.stderr))
     except NotAccepted as refused:
         show(refused.report, given.json, None)
         return 1
+    note_origin(output, agent)
     show(report, given.json, output)
     return 0
 

@@ -107,7 +107,7 @@ def build_all(folder: Path, older: str) -> int:
         started = time.perf_counter()
         try:
             with Runner() as runner:
-                report = build(path, output, Options(), runner)
+                report = build(inline(path), output, Options(), runner)
         except NotAccepted as fault:
             print(f"{path.stem:12} refused: {fault}")
             refused += 1

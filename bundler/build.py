@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bundler.embed import archive, submission_text
-from bundler.inline import PROJECT, Inlined, import_name, inline
+from bundler.inline import PROJECT, Inlined, Refused, import_name
 from bundler.preflight import RUNNER, Limits, Report, Runner, Stage, check
 from bundler.questions import NODE_BUDGET, Question, sample
 from connectx.geometry import STANDARD
@@ -18,6 +18,14 @@ POSITIONS = 500
 PUBLISHED = Limits()
 COMPARE_SECONDS = 40.0  # after this many no further position is asked
 SIGMAS = 3.0  # a faithful build of an agent that plays at random is refused once in 500 builds at most
+CURES = {  # words of a fault -> what to do
+    "FileNotFoundError": "on the judge there are only the files of the archive: name each by a literal in the source, "
+    "which takes it along, or add it with --data FILE",
+    "Weights only load failed": "torch.load takes numbers, no whole modules: torch.save(net.state_dict(), ...) saves "
+    "those; build the network in the agent, then net.load_state_dict(torch.load(...))",
+    "ModuleNotFoundError": "what needs a package that is not installed here cannot be judged here: install it, or "
+    "catch ImportError and play without it",
+}
 NODE_CLOCK = f"moves are compared at {NODE_BUDGET} nodes each, without a clock; budget.is_late(nodes) counts them, too"
 
 
@@ -33,15 +41,11 @@ class NotAccepted(Exception):
 class Options:
     """How to build.
 
-    form: "py", or "tar.gz" with main.py at its root
     dtype: "float16" or "int8" for the floating-point arrays of embedded .npz files and weight containers
-    extra_packages: third-party packages that may be imported besides numpy, numba and torch
     positions: how many positions the built file and its source are compared on
     """
 
-    form: str = "py"
     dtype: str | None = None
-    extra_packages: frozenset[str] = frozenset()
     positions: int = POSITIONS
     slowdown: float | None = None
     full: bool = False
@@ -69,24 +73,47 @@ def render(inlined: Inlined, dtype: str | None) -> tuple[str, list[str]]:
     return submission_text(inlined, contents, reduced, notes), lines
 
 
+def packed(inlined: Inlined, output: Path, options: Options) -> tuple[bytes, list[str]]:
+    """The bytes of the submission, an archive where ``output`` says so, and lines on its data.
+
+    Raises:
+        Refused: a single file cannot hold what the agent opens by path.
+        OSError, ValueError: see ``render``; or the files are larger than the judge's limit.
+    """
+    sizes = {path: file.stat().st_size for path, (file, _) in inlined.files.items()}
+    names = f"{', '.join(list(sizes)[:4])}{', ...' if len(sizes) > 4 else ''}"
+    if sum(sizes.values()) > options.limits.size:
+        found = f"{sum(sizes.values()):,} bytes in {len(sizes)} files beside the agent ({names})"
+        raise ValueError(
+            f"{found}, but the judge allows {options.limits.size:,}: move away what the agent does not open"
+        )
+    text, lines = render(inlined, options.dtype)
+    if output.name.endswith(".tar.gz"):
+        if sizes:
+            lines.append(f"an archive, since the agent opens files by path; {len(sizes)} with main.py: {names}")
+        return archive(text.encode(), {path: file.read_bytes() for path, (file, _) in inlined.files.items()}), lines
+    if inlined.files:
+        cure = 'build an archive (.tar.gz), or read it by connectx.weights.read_data("name"), which embeds it'
+        place = next(iter(inlined.files.values()))[1]
+        raise Refused([place._replace(reason=f"{place.reason}, which a single .py cannot hold: {cure}")])
+    return text.encode(), lines
+
+
 def build(
-    agent: Path, output: Path, options: Options, runner: Runner, tell: Callable[[str], None] = lambda text: None
+    inlined: Inlined, output: Path, options: Options, runner: Runner, tell: Callable[[str], None] = lambda text: None
 ) -> Report:
-    """Writes ``output`` if, and only if, everything accepts it.
+    """Writes ``output``, a .py or a .tar.gz by its name, if, and only if, everything accepts it.
 
     Args:
         tell: called with a line at each stage.
 
     Raises:
-        bundler.inline.Refused: with file and line of what cannot be inlined.
+        bundler.inline.Refused: with file and line of what a .py cannot hold.
         NotAccepted: with the report.
         OSError, ValueError: files that cannot be read, or data that cannot be reduced.
     """
-    tell(f"inlining {agent}")
-    inlined = inline(agent, options.extra_packages)
-    text, reductions = render(inlined, options.dtype)
-    content = text.encode("utf-8")
-    tell(f"checking {len(content):,} bytes, {len(inlined.sources)} modules")
+    content, lines = packed(inlined, output, options)
+    tell(f"checking {len(content):,} bytes, {len(inlined.sources)} modules, {len(inlined.files)} files beside them")
 
     def compare(stage: Stage, file: Path, report: Report) -> None:
         if report.accepted:
@@ -95,22 +122,37 @@ def build(
             compare_with_source(stage, file, inlined, options, report)
 
     with replacing(output) as partial:
-        partial.write_bytes(content if options.form == "py" else archive(content))
+        partial.write_bytes(content)
         report = check(partial, runner, options.limits, options.slowdown, options.full, compare)
         report.name = output.name
-        for line in reductions:
+        for line in lines:
             report.add("data", "note", line)
+        for line in inlined.notes:
+            report.add("source", "note", line)
+        _add_cures(report)
         if not report.accepted:
             raise NotAccepted(report)
     return report
 
 
-def _source_job(inlined: Inlined) -> dict[str, Any]:
+def _add_cures(report: Report) -> None:
+    """Says what helps against the faults whose own words do not."""
+    for sign, cure in CURES.items():
+        if any(sign in reason for reason in report.reasons):
+            report.add("cure", "note", cure)
+
+
+def _source_job(inlined: Inlined, folder: Path) -> dict[str, Any]:
+    """The source where it lies, with its own folder on the path, in a working directory that holds its files."""
     root, module = import_name(inlined.agent_path)
-    folder = inlined.agent_path.resolve().parent
-    paths = list(dict.fromkeys([str(root), str(folder), str(PROJECT)]))
-    function = inlined.entry[1]
-    return {"module": module, "function": function, "folder": str(folder), "paths": paths}
+    agent = inlined.agent_path.resolve()
+    paths = list(dict.fromkeys([str(root), str(agent.parent), str(PROJECT)]))
+    folder.mkdir(exist_ok=True)
+    for name, (file, _) in inlined.files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).symlink_to(file)
+    job = {"module": module, "function": inlined.entry[1], "folder": str(agent.parent), "paths": paths}
+    return job | {"stop_after": COMPARE_SECONDS, "cwd": str(folder), "folders": [str(folder), str(RUNNER), *paths]}
 
 
 def _columns(answer: dict[str, Any]) -> list[int | None]:
@@ -123,20 +165,8 @@ def compare_with_source(stage: Stage, file: Path, inlined: Inlined, options: Opt
     Positions on which the source chooses no legal column are left out, as the built file's guard answers there; others
     on 7x6 take their places. A source that disagrees with itself is asked twice (see ``_judge_difference``).
     """
-    source = _source_job(inlined) | {"stop_after": COMPARE_SECONDS}
-    source["folders"] = [str(stage.root), str(RUNNER), *source["paths"]]
-    asked: list[Question] = []
-    wanted: list[int | None] = []
-    for questions in (sample(options.positions), sample(options.positions, 8, (STANDARD,))):
-        missing = options.positions - len(asked)
-        answer = stage.replies(inlined.agent_path, "source", questions[:missing], **source) if missing else None
-        if answer is None or _failed(answer, "the source agent", questions, report):
-            break
-        replied = list(zip(questions, _columns(answer), strict=False))
-        asked += [question for question, column in replied if column in question.legal]
-        wanted += [column for question, column in replied if column in question.legal]
-        if len(replied) < min(missing, len(questions)):
-            break  # COMPARE_SECONDS are over
+    source = _source_job(inlined, stage.root / "source")
+    asked, wanted = _ask_source(stage, source, inlined, options, report)
     if not report.accepted:
         return
     built = stage.replies(file, "path", asked)
@@ -144,19 +174,50 @@ def compare_with_source(stage: Stage, file: Path, inlined: Inlined, options: Opt
         return
     differ = [i for i, column in enumerate(_columns(built)) if column != wanted[i]]
     report.figures |= {"compared_positions": len(asked), "different_moves": len(differ)}
-    cut = (
-        ""
-        if len(asked) == options.positions
-        else f", all that the source answered of {options.positions} in {COMPARE_SECONDS:g} s"
-    )
+    is_cut = len(asked) < options.positions
+    cut = f", all that the source answered of {options.positions} in {COMPARE_SECONDS:g} s" if is_cut else ""
     if not differ:
         report.add("same moves", "pass", f"the built file and its source agree on {len(asked)} positions{cut}")
     elif options.dtype:
         share = f"{len(differ)} of {len(asked)} moves ({len(differ) / len(asked):.1%}) change with {options.dtype}{cut}"
         report.add("same moves", "note", share)
     else:
-        again = stage.replies(inlined.agent_path, "source", asked, **source)
+        again = stage.replies(inlined.agent_path.resolve(), "source", asked, **source)
         _judge_difference(asked, differ, wanted, again, report)
+
+
+def _ask_source(
+    stage: Stage, source: dict[str, Any], inlined: Inlined, options: Options, report: Report
+) -> tuple[list[Question], list[int | None]]:
+    """The questions that the source answers with a legal column, and these columns."""
+    asked: list[Question] = []
+    wanted: list[int | None] = []
+    kinds: dict[str, str] = {}
+    for questions in (sample(options.positions), sample(options.positions, 8, (STANDARD,))):
+        missing = options.positions - len(asked)
+        answer = (
+            stage.replies(inlined.agent_path.resolve(), "source", questions[:missing], **source) if missing else None
+        )
+        if answer is None or _failed(answer, "the source agent", questions, report):
+            break
+        kinds |= {reply["type"]: reply["text"] for reply in answer["result"]["replies"] if reply["column"] is not None}
+        replied = list(zip(questions, _columns(answer), strict=False))
+        asked += [question for question, column in replied if column in question.legal]
+        wanted += [column for question, column in replied if column in question.legal]
+        if len(replied) < min(missing, len(questions)):
+            break  # COMPARE_SECONDS are over
+    _note_repairs(kinds, report)
+    return asked, wanted
+
+
+def _note_repairs(kinds: dict[str, str], report: Report) -> None:
+    """Names replies that count only because the guard makes ints of them."""
+    for kind in sorted(kinds.keys() - {"int"}):
+        rule = "Kaggle plays only a plain int, so the source itself would lose every game, here in evaluate.py too"
+        text = (
+            f"the agent returns {kinds[kind]}, of type {kind}; {rule}. The guard of the built file makes an int of it"
+        )
+        report.add("guard", "note", f"{text}; better write return int(column)")
 
 
 def _judge_difference(

@@ -15,13 +15,15 @@ from pathlib import Path
 from bundler.inline import Inlined
 from connectx import __version__
 
-GUARD = Path(__file__).with_name("guard.py")
+IMPORTER, GUARD = (Path(__file__).with_name(name) for name in ("importer.py", "guard.py"))
 LINE = 116  # characters of base64 a line: editors choke on one line of megabytes
 
 _TAIL = """
-_guard = type(_time)("submission_guard")
+_importer, _guard = type(_time)("submission_importer"), type(_time)("submission_guard")
+exec(compile(IMPORTER[1:], "submission_importer.py", "exec", dont_inherit=True), _importer.__dict__)
 exec(compile(GUARD[1:], "submission_guard.py", "exec", dont_inherit=True), _guard.__dict__)
-_submission = _guard.Submission(SOURCES, DATA, {entry!r}, _STARTED)
+_folder = _importer.folder_of(_importer.sys._getframe().f_code.co_filename)
+_submission = _guard.Submission(_importer.Modules(SOURCES, DATA, _folder), {entry!r}, _STARTED)
 
 
 def agent(obs, config):
@@ -39,7 +41,7 @@ def quoted(source: str) -> str:
 
 
 def packed(content: bytes, is_reduced: bool = False) -> tuple[str, bool, str]:
-    """What the guard's ``read_data`` takes apart: sha256 of the zlib stream, whether reduced, its base64."""
+    """What the importer's ``read_data`` takes apart: sha256 of the zlib stream, whether reduced, its base64."""
     stream = zlib.compress(content, 9)
     return hashlib.sha256(stream).hexdigest(), is_reduced, base64.b64encode(stream).decode()
 
@@ -56,11 +58,15 @@ def _header(inlined: Inlined, contents: Mapping[str, bytes], notes: Mapping[str,
         "",
         "sha256 (first 16 digits) of the modules as embedded below:",
         *(f"  {_digest(text.encode())}  {path}" for path, text in sorted(inlined.sources.items())),
+        f"  {_digest(IMPORTER.read_bytes())}  the importer",
         f"  {_digest(GUARD.read_bytes())}  the guard",
     ]
     if contents:
         lines += ["and of the data files:"]
         lines += [f"  {_digest(data)}  {path}{notes.get(path, '')}" for path, data in sorted(contents.items())]
+    if inlined.files:
+        lines += ["and of the files beside it in the archive:"]
+        lines += [f"  {_digest(file.read_bytes())}  {path}" for path, (file, _) in sorted(inlined.files.items())]
     return "".join(f"# {line}".rstrip() + "\n" for line in lines)
 
 
@@ -82,15 +88,20 @@ def submission_text(
         digest, is_reduced, text = packed(reduced.get(path, content), path in reduced)
         wrapped = "\n".join(text[start : start + LINE] for start in range(0, len(text), LINE))
         parts.append(f"DATA[{path!r}] = ({digest!r}, {is_reduced}, '''\n{wrapped}\n''')\n")
-    parts += [f"\nGUARD = {quoted(GUARD.read_text(encoding='utf-8'))}\n", _TAIL.format(entry=inlined.entry)]
-    return "".join(parts)
+    for name, source in (("IMPORTER", IMPORTER), ("GUARD", GUARD)):
+        parts.append(f"\n{name} = {quoted(source.read_text(encoding='utf-8'))}\n")
+    return "".join([*parts, _TAIL.format(entry=inlined.entry)])
 
 
-def archive(main: bytes) -> bytes:
-    """A .tar.gz with ``main`` as main.py at its root, without dates and owners: the same input gives the same bytes."""
-    info = tarfile.TarInfo("main.py")
-    info.size, info.mode = len(main), 0o644
+def archive(main: bytes, files: Mapping[str, bytes]) -> bytes:
+    """A .tar.gz with ``main`` as main.py at its root, and ``files`` by their paths in it.
+
+    It has no dates and owners: the same input gives the same bytes.
+    """
     plain = io.BytesIO()
-    with tarfile.open(fileobj=plain, mode="w", format=tarfile.USTAR_FORMAT) as tar:
-        tar.addfile(info, io.BytesIO(main))
+    with tarfile.open(fileobj=plain, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        for name, content in [("main.py", main), *sorted(files.items())]:
+            info = tarfile.TarInfo(name)
+            info.size, info.mode = len(content), 0o644
+            tar.addfile(info, io.BytesIO(content))
     return gzip.compress(plain.getvalue(), 9, mtime=0)

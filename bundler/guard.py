@@ -1,96 +1,36 @@
-"""What a submission does besides its agent: installs its modules, answers in time, and never answers nonsense.
+"""What a submission does besides its agent: answers in time, and never answers nonsense.
 
 The builder copies this file as it is into every submission, where it runs in a namespace of its own, with the standard
-library alone. Each load makes a package name of its own: two submissions, or one against itself, share no state in one
-process, and what a load brought goes when its agent is dropped.
+library alone.
 
 The agent's code, its load included, runs in one thread of its own while the caller waits with a deadline. Python code,
 and compiled code that returns now and then or releases the interpreter's lock, can be outwaited this way; compiled
 code that holds the lock for ever cannot, and only the build's checks find it.
 """
 
-import base64
 import ctypes
 import gc
-import hashlib
 import importlib
-import importlib.abc
-import importlib.machinery
 import inspect
-import linecache
 import operator
-import os
-import posixpath
 import queue
+import re
 import sys
+import textwrap
 import threading
 import time
 import traceback
 import weakref
-import zlib
 
 LOAD_WAIT = 30.0  # seconds that executing the file waits for the load; the first move waits on, by its own clock
 MARGIN = 0.3  # seconds kept back of actTimeout + bank, for waking up on a busy machine and for the referee ...
 MARGIN_SHARE = 0.15  # ... but no more than this share of actTimeout
+DESCRIBED = 240  # characters of a fault's text that are reported
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # torch has them in its messages
 
 
 class Overdue(BaseException):
     """Raised inside the agent's thread when its move is given up, so that it stops computing."""
-
-
-class Modules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Imports the embedded sources, {"connectx/clock.py": "\\n" + source}, as modules of the package ``prefix``."""
-
-    def __init__(self, prefix, sources, data):
-        self.prefix = prefix
-        self.sources = {path: source[1:] for path, source in sources.items()}  # less the line feed after the quotes
-        self.data = data  # {"agents/weights/book.bin": (sha256 of the bytes, whether reduced, zlib as base64)}
-
-    def _path(self, fullname):
-        """The embedded path of a module, None if it is not one of ours."""
-        stem = fullname[len(self.prefix) + 1 :].replace(".", "/")
-        paths = (stem + ".py", posixpath.join(stem, "__init__.py"))
-        return next((path for path in paths if path in self.sources), None)
-
-    def find_spec(self, fullname, path=None, target=None):
-        if fullname == self.prefix:
-            return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
-        embedded = self._path(fullname) if fullname.startswith(self.prefix + ".") else None
-        if embedded is None:
-            return None
-        return importlib.machinery.ModuleSpec(fullname, self, is_package=embedded.endswith("__init__.py"))
-
-    def exec_module(self, module):
-        path = self._path(module.__name__)
-        if path is None:
-            return  # the root package
-        filename, source = f"{self.prefix}/{path}", self.sources[path]
-        linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
-        exec(compile(source, filename, "exec", dont_inherit=True), module.__dict__)
-
-    def get_source(self, fullname):
-        return self.sources.get(self._path(fullname), "")
-
-    def read_data(self, module_name, name):
-        """The bytes of the data file that lay at ``name`` beside the source of a module.
-
-        Raises:
-            FileNotFoundError: no such file was embedded.
-            ValueError: the embedded text is not what the builder wrote.
-        """
-        folder = posixpath.dirname(self._path(module_name))
-        key = posixpath.normpath(posixpath.join(folder, name))
-        if key not in self.data:
-            raise FileNotFoundError(f"{key} is not embedded in this submission")
-        digest, is_reduced, text = self.data[key]
-        try:
-            packed = base64.b64decode(text)
-        except ValueError:
-            packed = b""
-        if hashlib.sha256(packed).hexdigest() != digest:
-            raise ValueError(f"the embedded {key} is corrupt: its checksum differs")
-        content = zlib.decompress(packed)
-        return importlib.import_module(self.prefix + ".connectx.weights").restored(content) if is_reduced else content
 
 
 class Job:
@@ -209,11 +149,16 @@ def fallback_column(board, mark, rows, columns, inarow):
 def legal_column(reply, board, columns):
     """The reply as an int. Raises ValueError unless it is an integer, of any type, and a column that is not full."""
     try:
-        column = operator.index(reply)
+        column = None if isinstance(reply, bool) else operator.index(reply)
     except TypeError:
-        raise ValueError(f"the agent returned {reply!r:.80}, a {type(reply).__name__}, not an int") from None
-    if isinstance(reply, bool) or not 0 <= column < columns or board[column] != 0:
-        raise ValueError(f"the agent returned {reply!r:.80}, not a legal column")
+        column = None
+    if reply is None:
+        raise ValueError("the agent returned None: every way through it needs a return of a column")
+    if column is None:
+        kind = type(reply).__name__
+        raise ValueError(f"the agent returned {reply!r:.80}, a {kind}, where Kaggle wants an int: return int(column)")
+    if not 0 <= column < columns or board[column] != 0:
+        raise ValueError(f"the agent returned {reply!r:.80}, not a legal column (board[column] is 0 in those)")
     return column
 
 
@@ -232,37 +177,32 @@ def described(fault, prefix):
     """A fault on one line, with the innermost place in the agent's own modules."""
     frames = [f for f in traceback.extract_tb(fault.__traceback__) if f.filename.startswith(prefix)]
     place = f" ({frames[-1].filename[len(prefix) + 1 :]}, line {frames[-1].lineno})" if frames else ""
-    return " ".join(f"{type(fault).__name__}: {fault}"[:300].split()) + place
+    text = COLOURS.sub("", f"{type(fault).__name__}: {fault}")
+    return textwrap.shorten(text, DESCRIBED, placeholder=" ...") + place
 
 
-def dismantle(prefix, modules, jobs):
-    """Removes what a load left behind, once nobody holds its agent any more."""
+def dismantle(modules, jobs):
+    """Ends the agent's thread and removes its modules, once nobody holds its agent any more."""
     jobs.put(None)
-    if modules in sys.meta_path:
-        sys.meta_path.remove(modules)
-    for name in [n for n in sys.modules if n == prefix or n.startswith(prefix + ".")]:
-        del sys.modules[name]
-    for name in [n for n in linecache.cache if n.startswith(prefix + "/")]:
-        del linecache.cache[name]
+    modules.remove()
 
 
 class Submission:
-    """The agent ``entry`` = (module, name of its function) with its modules and data, behind the guard.
+    """The agent ``entry`` = (module, name of its function) of the embedded ``modules``, behind the guard.
 
     ``started_at`` is the time.perf_counter() of the file's first line: the load is part of the first move.
     """
 
-    def __init__(self, sources, data, entry, started_at):
-        self._prefix = "submission_" + os.urandom(8).hex()
+    def __init__(self, modules, entry, started_at):
+        self._prefix = modules.prefix
         self._started_at = started_at
         self._charged = False
         self._worker = Worker()
         self._move = None
-        modules = Modules(self._prefix, sources, data)
         sys.meta_path.append(modules)
-        weakref.finalize(self, dismantle, self._prefix, modules, self._worker.jobs).atexit = False
-        has_clock = "connectx/clock.py" in sources
-        self._load = self._worker.start(lambda: load_agent(modules.prefix, entry, started_at, has_clock))
+        weakref.finalize(self, dismantle, modules, self._worker.jobs).atexit = False
+        prefix, has_clock = modules.prefix, "connectx/clock.py" in modules.sources
+        self._load = self._worker.start(lambda: load_agent(prefix, entry, started_at, has_clock))
         if self._load.has_ended(time.perf_counter() + LOAD_WAIT) and self._load.fault is not None:
             self._report(f"the agent did not load: {described(self._load.fault, self._prefix)}")
 

@@ -2,7 +2,9 @@
 
 Modules stay modules. Each project import becomes a relative one, so that the copies inside a submission find one
 another under any package name; ``cache=True`` of numba's decorators becomes ``cache=False``, since a cached kernel
-looks its module up by a name that Kaggle's loader never makes. No other character changes and line numbers stay.
+looks its module up by a name that Kaggle's loader never makes; and where the agent opens data files, ``__beside__()``
+around the paths finds them from the judge's working directory, which is another than the author's. No other character
+changes and line numbers stay.
 """
 
 import ast
@@ -11,17 +13,20 @@ import io
 import re
 import sys
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from bundler.rules import refused_import, refused_use
+from bundler import files
+from bundler.refusals import IMAGE, INSTEAD, REQUIRED, SEEN, Verdict, judged_import, judged_use
 
 PROJECT = Path(__file__).resolve().parent.parent
 PROJECT_PACKAGES = ("connectx", "agents")  # what of this repo an agent may import
-PACKAGES = frozenset({"numpy", "numba", "torch"})  # third-party packages that the judge is expected to hold
+PACKAGES = SEEN | REQUIRED | IMAGE  # third-party packages that an agent may import
 NUMBA_DECORATORS = frozenset({"jit", "njit", "vectorize", "guvectorize", "cfunc", "stencil", "jit_module"})
+CONDITIONAL = (ast.Try, ast.If, ast.IfExp)  # within these, something may not run, or may fail without harm
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 UNCHECKED = frozenset({"connectx/weights.py"})  # the one module that may open files: inside a submission it does not
 
 
@@ -49,61 +54,130 @@ class Inlined:
     """The sources of a submission.
 
     sources: embedded path ("connectx/clock.py") -> rewritten source; every package has its ``__init__.py``
-    data: embedded path -> the declared data file on disk
+    data: embedded path -> the data file on disk that ``read_data`` declares
+    files: path in the archive -> the data file on disk that is opened by path, with the place that names it
     entry: the agent's dotted module name and the name of its function there
+    notes: what may fail on the judge, with file and line
     """
 
     agent_path: Path
     entry: tuple[str, str]
     sources: dict[str, str] = field(default_factory=dict)
     data: dict[str, Path] = field(default_factory=dict)
+    files: dict[str, tuple[Path, Refusal]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
 
 def import_name(agent_path: Path) -> tuple[Path, str]:
-    """The folder that an agent's file is imported from and its dotted name there (packages have ``__init__.py``)."""
+    """The folder that an agent's file is imported from and its dotted name there (packages have ``__init__.py``).
+
+    A file name that is no identifier, "my-agent.py", becomes one that no module beside it has.
+    """
     agent_path = agent_path.resolve()
     root, parts = agent_path.parent, [re.sub(r"\W", "_", agent_path.stem)]
+    while parts[0] != agent_path.stem and (root / f"{parts[0]}.py").exists():
+        parts[0] += "_"
     while (root / "__init__.py").is_file():
         parts.insert(0, root.name)
         root = root.parent
     return root, ".".join(parts)
 
 
-def inline(agent_path: Path, extra_packages: frozenset[str] = frozenset()) -> Inlined:
-    """The sources that the agent in ``agent_path`` needs, its own included, ready to be embedded.
+def inline(agent_path: Path, extra_packages: frozenset[str] = frozenset(), extra_files: Sequence[Path] = ()) -> Inlined:
+    """The sources that the agent in ``agent_path`` needs, its own included, ready to be embedded, and its data files.
 
     Args:
         agent_path: a Python file. Its helpers lie beside it, or in packages beside it, or in this repo's ``connectx``.
         extra_packages: third-party packages that may be imported besides ``PACKAGES``.
+        extra_files: files and folders beside the agent that it opens by names which cannot be seen.
 
     Raises:
         Refused: with the file and line of everything that cannot be inlined faithfully.
         OSError: a file cannot be read.
+        ValueError: one of ``extra_files`` does not lie beside the agent.
     """
     root, name = import_name(agent_path)
-    project = _Project(tuple(dict.fromkeys([root, agent_path.resolve().parent, PROJECT])), PACKAGES | extra_packages)
-    pending: dict[str, Path] = {name: agent_path.resolve()}
+    project = _Project(tuple(dict.fromkeys([root, agent_path.resolve().parent, PROJECT])), extra_packages)
     inlined = Inlined(agent_path, (name, ""))
     refusals: list[Refusal] = []
-    done: set[str] = set()
+    modules = _follow_imports(name, agent_path.resolve(), project, refusals)
+    for dotted, module in modules.items():
+        refusals += module.refusals
+        inlined.data |= {key: file for key, (file, _) in module.data.items()}
+        if dotted == name:
+            inlined.entry = (name, _entry_name(module, refusals))
+    inlined.files = _files(modules.values(), agent_path.resolve(), extra_files, refusals)
+    inlined.sources = {module.key: module.rewritten(bool(inlined.files)) for module in modules.values()}
+    refusals += _pickled_modules(modules.values(), inlined)
+    if refusals:
+        raise Refused(sorted(set(refusals)))
+    inlined.notes = _grouped([note for module in modules.values() for note in module.notes])
+    return inlined
+
+
+def _follow_imports(name: str, path: Path, project: "_Project", refusals: list[Refusal]) -> dict[str, "_Module"]:
+    """Dotted name -> module, of all that the agent imports and itself."""
+    pending, modules, done = {name: path}, dict[str, _Module](), set[str]()
     while pending:
         dotted, path = pending.popitem()
         done.add(dotted)
         key = dotted.replace(".", "/") + ("/__init__.py" if path.name == "__init__.py" or path.is_dir() else ".py")
         try:
-            module = _Module(key, path, project)
-            inlined.sources[key] = module.rewritten()
+            module = modules[dotted] = _Module(key, path, project)
         except Refused as refused:
             refusals += refused.refusals
             continue
-        refusals += module.refusals
-        inlined.data |= module.data
-        if dotted == name:
-            inlined.entry = (name, _entry_name(module, refusals))
         pending |= {wanted: where for wanted, where in module.wanted.items() if wanted not in done}
-    if refusals:
-        raise Refused(sorted(refusals))
-    return inlined
+    return modules
+
+
+def _files(
+    modules: Collection["_Module"], agent: Path, extra: Sequence[Path], refusals: list[Refusal]
+) -> dict[str, tuple[Path, Refusal]]:
+    """``Inlined.files``, if any module opens files. Refuses what will plainly be missing."""
+    found: dict[str, tuple[Path, Refusal]] = {}
+    written = {name for module in modules for name in module.written_names()}
+    for module in modules if any(module.openings for module in modules) else ():
+        refusals += module.missing_files(agent.parent, written)
+        for name, line in files.literals(module.nodes, module.qualified):
+            for folder, package in ((module.path.parent, module.package), (agent.parent, [])):
+                for key, file in files.files_at(folder / name, "/".join([*package, name])).items():
+                    found.setdefault(key, (file, Refusal(module.path, line, f"{name} is opened by its path")))
+    for path in extra:
+        if not path.exists():
+            raise ValueError(f"--data {path}: no such file or folder")
+        if not path.resolve().is_relative_to(agent.parent):
+            raise ValueError(f"--data {path} does not lie beside the agent, in {agent.parent} or below it")
+        place = Refusal(agent, 1, f"--data {path}")
+        inside = path.resolve().relative_to(agent.parent).as_posix()
+        found |= {key: (file, place) for key, file in files.files_at(path.resolve(), inside).items()}
+    return found
+
+
+def _pickled_modules(modules: Collection["_Module"], inlined: Inlined) -> list[Refusal]:
+    """Refusals of data files that hold instances of the agent's own classes: a saved network with its class, mostly."""
+    data = [entry for module in modules for entry in module.data.values()] + list(inlined.files.values())
+    own = {"__main__", *(module.key.removesuffix(".py").replace("/", ".") for module in modules)}
+    return [
+        place._replace(
+            reason=f"{file.name} holds {name}, a class of your own, whole: unpickling looks for its module, which the "
+            f"judge has not; save only its numbers, as by torch.save(net.state_dict(), ...), and build it in the agent"
+        )
+        for file, place in data
+        for name in sorted(files.pickled_classes(file))
+        if name.rpartition(".")[0] in own
+    ]
+
+
+def _grouped(notes: list[Refusal]) -> list[str]:
+    """One line a reason: its first place, and how many more there are."""
+    places: dict[str, list[Refusal]] = {}
+    for note in sorted(set(notes)):
+        places.setdefault(note.reason, []).append(note)
+    return [
+        f"{first.path.name}:{first.line}: {reason}" + (f" (and in {len(rest)} more places)" if rest else "")
+        for reason, (first, *rest) in places.items()
+    ]
 
 
 def _entry_name(module: "_Module", refusals: list[Refusal]) -> str:
@@ -132,7 +206,7 @@ class _Project(NamedTuple):
     """Where project modules are looked for."""
 
     roots: tuple[Path, ...]
-    packages: frozenset[str]
+    extra_packages: frozenset[str]
 
     def find(self, dotted: str) -> Path | None:
         """The file of a project module, the folder of a package without ``__init__.py``, or None."""
@@ -175,8 +249,10 @@ class _Module:
             raise Refused([Refusal(path, 1, "nested too deeply for Python to parse it")]) from None
         self.lines = self.text.splitlines(keepends=True)
         self.refusals: list[Refusal] = []
+        self.notes: list[Refusal] = []
         self.wanted: dict[str, Path] = {}
-        self.data: dict[str, Path] = {}
+        self.data: dict[str, tuple[Path, Refusal]] = {}
+        self.openings: list[tuple[ast.Call, ast.expr]] = []  # of files, each with the expression of the path
         self.edits: list[tuple[int, int, str]] = []
         self.names: dict[str, str] = {}  # what imports bind: "np" -> "numpy"
         self._line_starts = [0]
@@ -184,6 +260,7 @@ class _Module:
             self._line_starts.append(self._line_starts[-1] + len(line))
         dead = _dead_nodes(self.tree)
         self.nodes = [node for node in ast.walk(self.tree) if id(node) not in dead]
+        self.maybe = _inside(self.tree, CONDITIONAL)
         self._want_parents()
         self._read_imports()
         self._read_uses()
@@ -191,11 +268,32 @@ class _Module:
     def refuse(self, node: ast.AST, reason: str) -> None:
         self.refusals.append(Refusal(self.path, getattr(node, "lineno", 1), reason))
 
-    def rewritten(self) -> str:
+    def judge(self, node: ast.AST, verdict: Verdict | None) -> None:
+        if verdict is not None and self.key not in UNCHECKED:
+            found = self.refusals if verdict.is_refused else self.notes
+            found.append(Refusal(self.path, getattr(node, "lineno", 1), verdict.reason))
+
+    def rewritten(self, opens_files: bool) -> str:
         text = self.text
-        for start, end, new in sorted(self.edits, reverse=True):
+        for start, end, new in sorted([*self.edits, *(self._path_edits() if opens_files else ())], reverse=True):
             text = text[:start] + new + text[end:]
         return text
+
+    def _path_edits(self) -> Iterator[tuple[int, int, str]]:
+        inside_text = _inside(self.tree, ast.JoinedStr)  # where Python 3.11 gives wrong positions
+        for call, path in self.openings:
+            if id(path) not in inside_text and not files.writes(call):
+                start, end = self._span(path)
+                yield from ((start, start, "__beside__("), (end, end, ")"))
+
+    def written_names(self) -> list[str]:
+        return [files.literal_path(path, self.qualified) for call, path in self.openings if files.writes(call)]
+
+    def missing_files(self, folder: Path, written: Collection[str]) -> list[Refusal]:
+        """Refusals of what is plainly read without being there, but for where the agent may do without it."""
+        certain = [(call, path) for call, path in self.openings if id(call) not in self.maybe]
+        reasons = [(call, files.missing(call, path, self.qualified, folder, written)) for call, path in certain]
+        return [Refusal(self.path, call.lineno, reason) for call, reason in reasons if reason]
 
     @property
     def package(self) -> list[str]:
@@ -230,15 +328,13 @@ class _Module:
         """Whether ``dotted`` is a project module, which is then wanted. Refuses what is neither that nor known."""
         top = dotted.split(".")[0]
         local = self.project.find(top)
-        known = top in sys.stdlib_module_names or top in self.project.packages
+        known = top in sys.stdlib_module_names or top in PACKAGES | self.project.extra_packages
         if known and local is not None and local != self.path and not local.is_dir():
             self.refuse(node, f"{local.name} beside the agent has the name of the module {top}: rename it")
-        elif not known and local is None and not forgiving and not refused_import(dotted):
-            reason = f"unknown package {top}: neither a module beside the agent nor one that Kaggle's judge is known to"
-            beside = [module.stem for module in self.path.parent.glob("*.py")]
-            close = difflib.get_close_matches(top, [*beside, *self.project.packages], 1)
-            advice = f"did you mean {close[0]}?" if close else f"--allow-package {top} if you know better"
-            self.refuse(node, f"{reason} hold; {advice}")
+        elif local is None and not known and not forgiving and judged_import(dotted) is None:
+            self.refuse(node, self._unknown(top))
+        elif local is None:
+            self._note_package(node, top)
         if known or local is None:
             return False
         parts = dotted.split(".")
@@ -250,13 +346,32 @@ class _Module:
             self.wanted[".".join(parts[:depth])] = found
         return True
 
+    def _unknown(self, package: str) -> str:
+        beside = [module.stem for module in self.path.parent.glob("*.py")]
+        close = difflib.get_close_matches(package, [*beside, *PACKAGES], 1)
+        cure = f"did you mean {close[0]}?" if close else f"--allow-package {package} if you know that it is there"
+        instead = f"{INSTEAD[package]}; or " if package in INSTEAD else ""
+        return f"unknown package {package}: no module beside the agent, nor known to be on the judge; {instead}{cure}"
+
+    def _note_package(self, node: ast.stmt, package: str) -> None:
+        """Notes what an import takes for granted."""
+        if package in self.project.extra_packages:
+            text = f"package {package}: taken on your word (--allow-package); without it on the judge, the load fails"
+        elif package in IMAGE:
+            text = f"package {package}: in Kaggle's notebook image, not seen on the judge; catch ImportError to be sure"
+        elif package in sys.stdlib_module_names or package in PACKAGES:
+            return
+        else:
+            text = f"package {package}: not known to be on the judge, where the agent will probably play without it"
+        self.judge(node, Verdict(text, is_refused=False))
+
     def _read_import(self, node: ast.Import, forgiving: bool) -> None:
         dots, statements, is_changed = "." * len(self.key.split("/")), [], False
         for alias in node.names:
             self.names[alias.asname or alias.name.split(".")[0]] = (
                 alias.name if alias.asname else alias.name.split(".")[0]
             )
-            self._check_import(node, alias.name)
+            self.judge(node, judged_import(alias.name))
             parent, _, last = alias.name.rpartition(".")
             renamed = f" as {alias.asname}" if alias.asname else ""
             if not self._is_project(node, alias.name, forgiving):
@@ -273,20 +388,28 @@ class _Module:
             self.edits.append((*self._span(node), "; ".join(statements) + padding))
 
     def _read_import_from(self, node: ast.ImportFrom, forgiving: bool) -> None:
-        base = node.module or ""
-        if node.level:
-            anchor = self.package[: len(self.package) - node.level + 1]
-            if node.level > len(self.package) + 1 or (node.level > 1 and not anchor and len(self.package) == 0):
-                return self.refuse(node, "a relative import from beyond the top of the agent's package")
-            base = ".".join([*anchor, *([node.module] if node.module else [])])
+        base = self._base(node)
+        if base is None:
+            return self.refuse(node, "a relative import from beyond the top of the agent's package: import it by name")
         for alias in node.names:
             self.names[alias.asname or alias.name] = f"{base}.{alias.name}"
-            self._check_import(node, f"{base}.{alias.name}")
-        self._check_import(node, base)
-        if base and not self._is_project(node, base, forgiving):
-            if node.level:
-                self.refuse(node, f"no module {base} in this package")
-            return
+            self.judge(node, judged_import(f"{base}.{alias.name}"))
+        if not base or self._is_project(node, base, forgiving):
+            self._want_members(node, base)
+        elif node.level:
+            self.refuse(node, f"no module {base} in this package")
+
+    def _base(self, node: ast.ImportFrom) -> str | None:
+        """The dotted name of the module that is imported from, "" for the agent's root, None for what is above it."""
+        if not node.level:
+            return node.module or ""
+        if node.level > len(self.package) + 1:
+            return None
+        anchor = self.package[: len(self.package) - node.level + 1]
+        return ".".join([*anchor, *([node.module] if node.module else [])])
+
+    def _want_members(self, node: ast.ImportFrom, base: str) -> None:
+        """Takes along the submodules that are imported from a project module."""
         if any(alias.name == "*" for alias in node.names):
             return self.refuse(node, f"a star import from the project module {base}: name what you import")
         for alias in node.names:
@@ -305,10 +428,6 @@ class _Module:
         gap = "\\\n" * words.group(1).count("\n")
         self.edits.append((*words.span(1), f" {'.' * len(self.key.split('/'))}{base} {gap}"))
 
-    def _check_import(self, node: ast.stmt, dotted: str) -> None:
-        if self.key not in UNCHECKED and (reason := refused_import(dotted)):
-            self.refuse(node, reason)
-
     def qualified(self, node: ast.AST) -> str:
         """The dotted name that an expression stands for, by this module's imports; "" where that cannot be said."""
         parts: list[str] = []
@@ -322,21 +441,24 @@ class _Module:
     def _read_uses(self) -> None:
         own_names = _bound_names(self.nodes)
         calls_of_data = {id(node.func) for node in self.nodes if isinstance(node, ast.Call)}
+        deferred = self.maybe | _inside(self.tree, FUNCTIONS)
         for node in self.nodes:
             if isinstance(node, ast.Call):
                 self._strip_cache(node)
                 self._read_data_call(node)
+                self._read_opening(node, own_names)
             elif (
                 isinstance(node, (ast.Name, ast.Attribute))
                 and id(node) not in calls_of_data
                 and self._is_read_data(node)
             ):
                 self.refuse(node, 'read_data must be called where it is named: read_data("file")')
-            if self.key in UNCHECKED:
-                continue
-            reason = refused_use(node, self.qualified, own_names)
-            if reason:
-                self.refuse(node, reason)
+            self.judge(node, judged_use(node, self.qualified, own_names, id(node) not in deferred))
+
+    def _read_opening(self, call: ast.Call, own_names: set[str]) -> None:
+        path = files.path_of(call, self.qualified, self.names)
+        if path is not None and self.key not in UNCHECKED and self.qualified(call.func) not in own_names:
+            self.openings.append((call, path))
 
     def _strip_cache(self, call: ast.Call) -> None:
         name = self.qualified(call.func).split(".")[-1]
@@ -367,7 +489,8 @@ class _Module:
         elif not file.is_file():
             self.refuse(call, f"the data file {file} does not exist")
         else:
-            self.data["/".join(part for part in parts if part != ".")] = file
+            place = Refusal(self.path, call.lineno, name)
+            self.data["/".join(part for part in parts if part != ".")] = (file, place)
 
 
 def _is_main_test(node: ast.AST) -> bool:
@@ -386,6 +509,12 @@ def _dead_nodes(tree: ast.Module) -> set[int]:
     blocks = [node for node in ast.walk(tree) if _is_main_test(node) or _is_typing_test(node)]
     bodies = [statement for block in blocks if isinstance(block, ast.If) for statement in block.body]
     return {id(node) for statement in bodies for node in ast.walk(statement)}
+
+
+def _inside(tree: ast.Module, kinds: type | tuple[type, ...]) -> set[int]:
+    """The nodes within statements and expressions of these kinds."""
+    blocks = [node for node in ast.walk(tree) if isinstance(node, kinds)]
+    return {id(node) for block in blocks for child in ast.iter_child_nodes(block) for node in ast.walk(child)}
 
 
 def _forgiven_imports(tree: ast.Module) -> set[int]:

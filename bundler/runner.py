@@ -49,7 +49,7 @@ def audit(allowed, seen):
 
 def load_source(job):
     """The agent as its author wrote it, imported with its folders on the path, as a function of (obs, config)."""
-    import importlib
+    import importlib.util
     import inspect
 
     sys.path[:0] = job["paths"]
@@ -57,7 +57,12 @@ def load_source(job):
     package.__path__ = [job["folder"]]
     sys.modules["source_under_test"] = package
     name = job["module"] if "." in job["module"] else f"source_under_test.{job['module']}"
-    function = getattr(importlib.import_module(name), job["function"])
+    importlib.import_module(name.rpartition(".")[0])
+    spec = importlib.util.spec_from_file_location(name, job["file"])  # the file's name may be no identifier
+    assert spec is not None and spec.loader is not None, job["file"]
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    function = getattr(module, job["function"])
     kinds = [parameter.kind for parameter in inspect.signature(function).parameters.values()]
     count = 2 if inspect.Parameter.VAR_POSITIONAL in kinds else len(kinds)
     return lambda obs, config: function(*(obs, config)[:count])

@@ -158,7 +158,7 @@ FILES: dict[str, str | bytes] = {
     "no_agent.py": "COLUMN = 3\n",
     "corrupt.py": f"from connectx.weights import read_data, unpack\n\nunpack(read_data('corrupt.bin'))\n\n\n{AGENT}",
     "no_data.py": f"from connectx.weights import read_data\n\nread_data('missing.bin')\n\n\n{AGENT}",
-    "network.py": f"import socket\n\n\n{AGENT}",
+    "network.py": f"import nonesuch_network\n\n\n{AGENT}",
     "words": "3342\nhello\n",
     "over": "0101010\n",
     "comments": "# 3342\n\n",

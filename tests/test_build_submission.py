@@ -17,8 +17,9 @@ from kaggle_environments.agent import get_last_callable
 
 import build_submission
 from bundler import build as building
-from bundler.build import NotAccepted, Options, build, render
+from bundler.build import NotAccepted, Options, Report, render
 from bundler.guard import Submission, fallback_column, legal_column
+from bundler.importer import Modules
 from bundler.inline import PROJECT, inline
 from bundler.preflight import Runner
 from bundler.questions import question, sample
@@ -50,6 +51,10 @@ def text_of(folder: Path, files: dict[str, str]) -> str:
     for name, source in files.items():
         (folder / name).write_text(source)
     return render(inline(folder / "agent.py"), None)[0]
+
+
+def build(agent: Path, output: Path, options: Options, runner: Runner) -> Report:
+    return building.build(inline(agent), output, options, runner)
 
 
 def loaded(text: str):
@@ -209,7 +214,8 @@ def test_replies_that_are_not_legal_columns(reply):
 
 
 def test_a_submission_needs_its_entry():
-    submission = Submission({"agent.py": "\nx = 1\n"}, {}, ("agent", "agent"), time.perf_counter())
+    modules = Modules({"agent.py": "\nx = 1\n"}, {}, "")
+    submission = Submission(modules, ("agent", "agent"), time.perf_counter())
     assert submission.answer(BLOCK.obs, BLOCK.config) == 0
 
 
@@ -217,14 +223,14 @@ def test_a_submission_needs_its_entry():
     ("path", "options"),
     [
         ("flat_minimax/submission.py", Options(positions=60)),
-        ("net_in_second_module/agent.py", Options(form="tar.gz", positions=60)),
+        ("net_in_second_module/agent.py", Options(positions=60)),
         ("numpy_tables/main.py", Options(dtype="int8", positions=60)),
         ("name_clash/agent.py", Options(positions=60)),
         ("tricky/agent.py", Options(positions=60)),
     ],
 )
 def test_agents_as_people_write_them_are_accepted(path, options, runner, tmp_path):
-    output = tmp_path / f"built.{options.form}"
+    output = tmp_path / ("built.tar.gz" if path.startswith("net") else "built.py")
     report = build(AGENTS / path, output, options, runner)
     assert report.accepted and output.is_file()
     assert report.figures["compared_positions"] == 60
@@ -314,9 +320,9 @@ def test_command_line_builds_checks_and_speaks_json(tmp_path):
     assert json.loads(built.stdout)["verdict"] == "ACCEPT"
     checked = run(["--check", "submission.py"], tmp_path)
     assert checked.returncode == 0 and "ACCEPT submission.py" in checked.stdout
-    (tmp_path / "helper.py").write_text("import socket\n\n\ndef pick(legal):\n    return legal[0]\n")
+    (tmp_path / "helper.py").write_text("import nonesuch\n\n\ndef pick(legal):\n    return legal[0]\n")
     refused = run(["mine.py", "-o", "other.py"], tmp_path)
-    assert refused.returncode == 2 and "helper.py:1: socket" in refused.stderr
+    assert refused.returncode == 2 and "helper.py:1: unknown package nonesuch" in refused.stderr
     assert not (tmp_path / "other.py").exists()
 
 

@@ -5,6 +5,7 @@ import gzip
 import hashlib
 import io
 import tarfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bundler.build import render
-from bundler.embed import GUARD, archive, quoted, submission_text
-from bundler.guard import Modules
+from bundler.embed import GUARD, IMPORTER, archive, quoted, submission_text
+from bundler.importer import Modules
 from bundler.inline import Inlined, inline
 from connectx import __version__
 from connectx.weights import reduce
@@ -31,6 +32,10 @@ def test_sources_stay_readable():
     source = 'X = """doc"""\nY = r"\\d"\n'
     assert source in quoted(source)
     assert "'''" in quoted(source + "Z = ''\n") and quoted("X = '''a'''\n").startswith('r"""')
+
+
+def sha256_of(path: Path):
+    return hashlib.sha256(path.read_bytes())
 
 
 def bundle(tmp_path, **files: bytes) -> Inlined:
@@ -54,7 +59,7 @@ def test_same_inputs_give_the_same_bytes_wherever_they_lie(tmp_path):
 def test_the_header_names_what_is_inside(tmp_path):
     text = render(bundle(tmp_path, data=b"1234"), None)[0]
     header = text[: text.index("import time")]
-    for digest in (hashlib.sha256(AGENT.encode()), hashlib.sha256(b"1234"), hashlib.sha256(GUARD.read_bytes())):
+    for digest in (hashlib.sha256(AGENT.encode()), hashlib.sha256(b"1234"), *map(sha256_of, (GUARD, IMPORTER))):
         assert digest.hexdigest()[:16] in header
     assert f"connectx {__version__}" in header and "agent of agent" in header
 
@@ -78,15 +83,15 @@ def parts(text: str) -> dict:
 def test_data_comes_back_and_damage_is_noticed(tmp_path):
     content = np.random.default_rng(1).bytes(50_000)
     space = parts(render(bundle(tmp_path, blob=content), None)[0])
-    modules = Modules("prefix", space["SOURCES"], space["DATA"])
-    assert modules.read_data("prefix.agent", "blob") == content
-    assert modules.read_data("prefix.agent", "./blob") == content
+    modules = Modules(space["SOURCES"], space["DATA"], "")
+    assert modules.read_data(f"{modules.prefix}.agent", "blob") == content
+    assert modules.read_data(f"{modules.prefix}.agent", "./blob") == content
     with pytest.raises(FileNotFoundError, match="other is not embedded"):
-        modules.read_data("prefix.agent", "other")
+        modules.read_data(f"{modules.prefix}.agent", "other")
     digest, is_reduced, text = space["DATA"]["blob"]
-    broken = Modules("prefix", space["SOURCES"], {"blob": (digest, is_reduced, text.replace(text[200], "!", 1))})
+    broken = Modules(space["SOURCES"], {"blob": (digest, is_reduced, text.replace(text[200], "!", 1))}, "")
     with pytest.raises(ValueError, match="corrupt"):
-        broken.read_data("prefix.agent", "blob")
+        broken.read_data(f"{broken.prefix}.agent", "blob")
 
 
 def test_reduced_data_says_so(tmp_path):
@@ -101,13 +106,14 @@ def test_reduced_data_says_so(tmp_path):
 
 
 def test_archives_are_deterministic_and_hold_main_at_the_root():
-    packed = archive(b"x = 1\n")
-    assert packed == archive(b"x = 1\n") and gzip.decompress(packed)
+    packed = archive(b"x = 1\n", {"data/é.bin": b"\0", "a.bin": b""})
+    assert packed == archive(b"x = 1\n", {"a.bin": b"", "data/é.bin": b"\0"}) and gzip.decompress(packed)
     with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
-        (member,) = tar.getmembers()
-        assert (member.name, member.mtime, member.uid, member.mode) == ("main.py", 0, 0, 0o644)
-        content = tar.extractfile(member)
-        assert content is not None and content.read() == b"x = 1\n"
+        members = tar.getmembers()
+        assert [member.name for member in members] == ["main.py", "a.bin", "data/é.bin"]
+        assert all((member.mtime, member.uid, member.mode) == (0, 0, 0o644) for member in members)
+        contents = [tar.extractfile(member) for member in members]
+        assert [content and content.read() for content in contents] == [b"x = 1\n", b"", b"\0"]
 
 
 def test_empty_data_is_fine(tmp_path):

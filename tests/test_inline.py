@@ -86,32 +86,26 @@ def test_cache_is_switched_off(tmp_path, decorator):
 @pytest.mark.parametrize(
     ("line", "word"),
     [
-        ("x = __file__", "__file__"),
-        ("import multiprocessing", "multiprocessing"),
-        ("from concurrent.futures import ProcessPoolExecutor", "ProcessPoolExecutor"),
-        ("import subprocess", "subprocess"),
-        ("import os\nos.fork()", "os.fork"),
-        ("import pickle\nx = pickle.loads(b'')", "pickle.loads"),
-        ("from pickle import load as l\nl(None)", "pickle.load"),
         ("import sys\nsys.exit()", "sys.exit"),
         ("raise SystemExit", "SystemExit"),
         ("quit()", "quit"),
         ("x = open('weights')", "read_data"),
         ("from pathlib import Path\nx = Path('w').read_bytes()", "read_data"),
         ("import numpy as np\nx = np.load('w.npy')", "read_data"),
-        ("import numpy as np\nx = np.load(x, allow_pickle=True)", "allow_pickle"),
         ("import torch\nx = torch.load('net.pt')", "read_data"),
-        ("import torch\nx = torch.load(x, weights_only=False)", "weights_only"),
-        ("import socket", "network"),
-        ("import urllib.request", "network"),
-        ("import requests", "network"),
-        ("import pandas", "unknown package pandas"),
+        ("import nonesuch", "unknown package nonesuch"),
+        ("import panda", "did you mean pandas?"),
+        ("from stable_baselines3 import PPO", "model.policy.state_dict()"),
+        ("import os\nos._exit(1)", "os._exit"),
+        ("def stop():\n    import os\n    os.kill(1, 9)", "os.kill"),
+        ("x = open('/home/me/w.npz', 'rb')", "none of this machine's files"),
+        ("import numpy as np\nx = np.load('/kaggle_simulations/agent/w.npy')", "there is no such file"),
+        ("import gzip\nx = gzip.open(filename='w.gz')", "there is no such file"),
         ("from helper import *", "star import"),
         ("import helper.nothing", "no module"),
         ("from ..above import x", "beyond the top"),
         ("import importlib\nimportlib.import_module('helper')", "cannot be seen"),
         ("__import__('helper')", "cannot be seen"),
-        ("import sys\nsys.path.append('/x')", "sys.path"),
         ("import sys\nsys.stdout.buffer", "buffer"),
         ("import signal\nsignal.alarm(1)", "signal"),
         ("import __main__", "__main__"),
@@ -133,8 +127,49 @@ def test_refused_by_file_and_line(tmp_path, line, word):
 
 
 @pytest.mark.parametrize(
+    ("line", "word"),
+    [
+        ("import multiprocessing", "multiprocessing"),
+        ("from concurrent.futures import ProcessPoolExecutor", "ProcessPoolExecutor"),
+        ("import subprocess", "subprocess"),
+        ("import os\nos.fork()", "os.fork"),
+        ("import pickle\nx = pickle.loads(b'')", "pickle.loads"),
+        ("from pickle import load as l\nl(None)", "pickle.load"),
+        ("import numpy as np\nx = np.load(x, allow_pickle=True)", "allow_pickle"),
+        ("import torch\nx = torch.load(x, weights_only=False)", "weights_only"),
+        ("import socket", "network"),
+        ("import urllib.request", "network"),
+        ("import requests", "network"),
+        ("import pandas", "notebook image"),
+        ("def stop():\n    import sys\n    sys.exit()", "judge's process"),
+        ("def ask():\n    return input()", "nobody types"),
+        ("if COLUMN > 6:\n    quit()", "judge's process"),
+        ("try:\n    import nonesuch\nexcept ImportError:\n    pass", "not known to be on the judge"),
+    ],
+)
+def test_noted_by_file_and_line(tmp_path, line, word):
+    """What works on the judge, or may never be reached: the checks of the built file say more."""
+    notes = inline(write(tmp_path, {"agent.py": f"import helper\n{AGENT}", "helper.py": f"COLUMN = 3\n{line}\n"})).notes
+    assert any(note.startswith("helper.py:") and word in note for note in notes), notes
+
+
+def test_a_note_is_given_once(tmp_path):
+    (note,) = inline(write(tmp_path, {"agent.py": f"import os\nos.fork()\nos.fork()\n{AGENT}"})).notes
+    assert note.startswith("agent.py:2: os.fork") and note.endswith("(and in 1 more places)")
+
+
+@pytest.mark.parametrize(
     "line",
     [
+        "import kaggle_environments, typing_extensions, scipy.signal",
+        "import sys\nsys.path.append('/kaggle_simulations/agent')",
+        "import os\nos.chdir('/kaggle_simulations/agent') if os.path.exists('/kaggle_simulations/agent') else None",
+        "import tempfile, shutil, glob",
+        "log = open('log.txt', 'a')",
+        "open('cache', mode='w').close()\nx = open('cache')",
+        "x = open('/proc/cpuinfo')",
+        "import os\nx = open('book') if os.path.exists('book') else None",
+        "try:\n    x = open('book')\nexcept OSError:\n    x = None",
         "if __name__ == '__main__':\n    import pandas\n    print(open(__file__).read())",
         "try:\n    import cupy\nexcept ImportError:\n    cupy = None",
         "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import pandas",
@@ -150,7 +185,7 @@ def test_not_refused(tmp_path, line):
 
 
 def test_every_reason_is_given_at_once(tmp_path):
-    found = refusals(tmp_path, f"import pandas\nimport helper\nquit()\n{AGENT}", helper="import socket\n")
+    found = refusals(tmp_path, f"import nonesuch\nimport helper\nquit()\n{AGENT}", helper="import __main__\n")
     assert [(name, line) for name, line, _ in found] == [("agent.py", 1), ("agent.py", 3), ("helper.py", 1)]
 
 
@@ -158,9 +193,38 @@ def test_a_helper_may_not_be_named_like_a_module_of_python(tmp_path):
     assert "rename" in refusals(tmp_path, f"import random\n{AGENT}", random="")[0][2]
 
 
-def test_allowed_packages(tmp_path):
-    path = write(tmp_path, {"agent.py": f"import scipy.signal\n{AGENT}"})
-    assert "scipy" in inline(path, frozenset({"scipy"})).sources["agent.py"]
+def test_allowed_packages_leave_a_note(tmp_path):
+    path = write(tmp_path, {"agent.py": f"import nonesuch.signal\n{AGENT}"})
+    inlined = inline(path, frozenset({"nonesuch"}))
+    assert "nonesuch" in inlined.sources["agent.py"]
+    assert inlined.notes == [
+        "agent.py:1: package nonesuch: taken on your word (--allow-package); without it on the judge, the load fails"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "module"),
+    [
+        ("my-agent.py", "my_agent"),
+        ("mini.v2.py", "mini_v2"),
+        ("my agent.py", "my_agent"),
+        ("class.py", "class"),
+        ("123.py", "123"),
+        ("züge+1.py", "züge_1"),
+    ],
+)
+def test_file_names_that_are_no_identifiers(name, module, tmp_path):
+    (tmp_path / name).write_text(f"import helper\n{AGENT}")
+    (tmp_path / "helper.py").write_text("")
+    inlined = inline(tmp_path / name)
+    assert inlined.entry == (module, "agent") and sorted(inlined.sources) == sorted([f"{module}.py", "helper.py"])
+
+
+def test_a_module_beside_keeps_its_name(tmp_path):
+    (tmp_path / "my-agent.py").write_text(f"from my_agent import COLUMN\n{AGENT}")
+    (tmp_path / "my_agent.py").write_text("COLUMN = 3\n")
+    inlined = inline(tmp_path / "my-agent.py")
+    assert inlined.entry[0] == "my_agent_" and inlined.sources["my_agent.py"] == "COLUMN = 3\n"
 
 
 @pytest.mark.parametrize(

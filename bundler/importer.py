@@ -1,0 +1,105 @@
+"""How a submission imports the modules that it holds, and finds its data: embedded, or in the files beside it.
+
+The builder copies this file as it is into every submission, before the guard; it needs the standard library alone. Each
+load makes a package name of its own: two submissions, or one against itself, share no state in one process, and what a
+load brought goes when its agent is dropped.
+"""
+
+import base64
+import hashlib
+import importlib
+import importlib.abc
+import importlib.machinery
+import linecache
+import os
+import posixpath
+import sys
+import zlib
+
+JUDGE_FOLDER = "/kaggle_simulations/agent"  # where Kaggle puts a submission; the working directory is another
+
+
+def folder_of(filename):
+    """The folder of the file that a code object was compiled from; the judge's where it came as mere text."""
+    return os.path.dirname(os.path.abspath(filename)) if os.path.isfile(filename) else JUDGE_FOLDER
+
+
+class Modules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Imports the embedded sources, {"connectx/clock.py": "\\n" + source}, as modules of the package ``prefix``."""
+
+    def __init__(self, sources, data, folder):
+        self.prefix = "submission_" + os.urandom(8).hex()
+        self.sources = {path: source[1:] for path, source in sources.items()}  # less the line feed after the quotes
+        self.data = data  # {"agents/weights/book.bin": (sha256 of the bytes, whether reduced, zlib as base64)}
+        self.folder = folder  # where the files of an archive lie
+
+    def _path(self, fullname):
+        """The embedded path of a module, None if it is not one of ours."""
+        stem = fullname[len(self.prefix) + 1 :].replace(".", "/")
+        paths = (stem + ".py", posixpath.join(stem, "__init__.py"))
+        return next((path for path in paths if path in self.sources), None)
+
+    def find_spec(self, fullname, path=None, target=None):
+        if fullname == self.prefix:
+            return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
+        embedded = self._path(fullname) if fullname.startswith(self.prefix + ".") else None
+        if embedded is None:
+            return None
+        return importlib.machinery.ModuleSpec(fullname, self, is_package=embedded.endswith("__init__.py"))
+
+    def exec_module(self, module):
+        path = self._path(module.__name__)
+        if path is None:
+            return  # the root package
+        filename, source = f"{self.prefix}/{path}", self.sources[path]
+        linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+        module.__file__ = os.path.join(self.folder, *path.split("/"))  # no such file: its folder has the data
+        module.__beside__ = self.beside
+        exec(compile(source, filename, "exec", dont_inherit=True), module.__dict__)
+
+    def get_source(self, fullname):
+        return self.sources.get(self._path(fullname), "")
+
+    def beside(self, path):
+        """Where a path of the agent's own code leads; the builder puts its calls around the paths that are opened.
+
+        What is not found as it stands, from the working directory or under the judge's folder, but is among the
+        submission's files, is that one. Anything else, not a path included, comes back as it is.
+        """
+        name = path if isinstance(path, str) else str(path) if isinstance(path, os.PathLike) else ""
+        if name == JUDGE_FOLDER or name.startswith(JUDGE_FOLDER + "/"):
+            name = os.path.relpath(name, JUDGE_FOLDER)
+        found = os.path.join(self.folder, name)
+        if not name or os.path.exists(path) or not os.path.exists(found):
+            return path
+        return type(path)(found)
+
+    def read_data(self, module_name, name):
+        """The bytes of the data file that lay at ``name`` beside the source of a module.
+
+        Raises:
+            FileNotFoundError: no such file was embedded.
+            ValueError: the embedded text is not what the builder wrote.
+        """
+        folder = posixpath.dirname(self._path(module_name))
+        key = posixpath.normpath(posixpath.join(folder, name))
+        if key not in self.data:
+            raise FileNotFoundError(f"{key} is not embedded in this submission")
+        digest, is_reduced, text = self.data[key]
+        try:
+            packed = base64.b64decode(text)
+        except ValueError:
+            packed = b""
+        if hashlib.sha256(packed).hexdigest() != digest:
+            raise ValueError(f"the embedded {key} is corrupt: its checksum differs")
+        content = zlib.decompress(packed)
+        return importlib.import_module(self.prefix + ".connectx.weights").restored(content) if is_reduced else content
+
+    def remove(self):
+        """Takes what a load left behind out of the interpreter, once nobody holds its agent any more."""
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+        for name in [n for n in sys.modules if n == self.prefix or n.startswith(self.prefix + ".")]:
+            del sys.modules[name]
+        for name in [n for n in linecache.cache if n.startswith(self.prefix + "/")]:
+            del linecache.cache[name]

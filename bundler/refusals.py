@@ -1,0 +1,115 @@
+"""What an agent's source may not do, because it would fail on Kaggle's judge, and what may fail there; with the cure.
+
+Refused is only what cannot work. What merely may fail is noted: the checks of the built file say whether it does.
+"""
+
+import ast
+from collections.abc import Callable
+from typing import NamedTuple
+
+_NETWORK = "the judge has no network: the agent has to play without it"
+_PROCESS = (
+    "the judge may lack other programs, and a process started afresh cannot find a submission's modules: catch that"
+)
+_EXIT = "it would end the judge's process: return a column, or raise an exception"
+_HIDDEN = "which module it imports cannot be seen: use an import statement"
+_PICKLE = (
+    "pickled classes of your own are looked up by module names that a submission does not have; plain containers, "
+    "arrays and a state_dict work"
+)
+_STREAM = "Kaggle replaces sys.stdout and sys.stderr by text buffers without it: print(..., file=sys.stderr)"
+_SIGNAL = "signals reach the main thread alone, and a submission's agent runs in another: look at the clock instead"
+_MAIN = "the main module is the judge's: import what you need by its own name"
+_INPUT = "nobody types on the judge: decide from obs and config"
+
+REFUSED_IMPORTS = {"__main__": _MAIN}
+NOTED_IMPORTS = {
+    **dict.fromkeys(("socket", "ssl", "http", "urllib.request", "urllib3", "requests", "ftplib", "smtplib"), _NETWORK),
+    **dict.fromkeys(("subprocess", "multiprocessing", "pty", "torch.multiprocessing"), _PROCESS),
+    "concurrent.futures.ProcessPoolExecutor": _PROCESS,
+}
+
+DEADLY = {"os._exit": _EXIT, "os.abort": _EXIT, "os.kill": _EXIT}  # no guard outlives them, wherever they stand
+FAILING = {  # refused where they run as the file is loaded; elsewhere they may never be reached, and are noted
+    **dict.fromkeys(("sys.exit", "exit", "quit"), _EXIT),
+    **dict.fromkeys(("__import__", "importlib.import_module", "runpy.run_path", "runpy.run_module"), _HIDDEN),
+    **dict.fromkeys(("sys.stdout.buffer", "sys.stdout.fileno", "sys.stderr.buffer", "sys.stderr.fileno"), _STREAM),
+    "faulthandler.enable": _STREAM,
+    **dict.fromkeys(("signal.signal", "signal.alarm", "signal.setitimer"), _SIGNAL),
+    "input": _INPUT,
+}
+NOTED = {
+    **dict.fromkeys(("os.system", "os.popen", "os.fork", "os.execv", "os.posix_spawn"), _PROCESS),
+    **dict.fromkeys(("concurrent.futures.ProcessPoolExecutor", "torch.multiprocessing"), _PROCESS),
+    **dict.fromkeys(("pickle.load", "pickle.loads", "pickle.Unpickler"), _PICKLE),
+    **dict.fromkeys(("joblib.load", "dill.load", "dill.loads", "cloudpickle.load", "cloudpickle.loads"), _PICKLE),
+}
+UNPICKLING = {"allow_pickle": ("numpy.load", True), "weights_only": ("torch.load", False)}  # option: of what, if it is
+
+# What kaggle_environments, which the judge runs on, asks for itself.
+_REQUIRED = """
+click flask google gymnasium gymnax jax jsonschema litellm omegaconf pettingzoo pokerkit pydantic pyjson5 pygame pyspiel
+requests shimmy tenacity termcolor tqdm transformers typing_extensions upath yaml
+"""
+# What is in Kaggle's public notebook image, from which the published recipes of the judge's image start.
+_IMAGE = """
+PIL catboost cloudpickle cv2 dill joblib keras lightgbm matplotlib networkx optuna pandas psutil seaborn sklearn
+statsmodels sympy tensorflow torchvision xgboost
+"""
+SEEN = frozenset({"numpy", "numba", "torch", "scipy", "kaggle_environments"})  # in submissions that played
+REQUIRED, IMAGE = frozenset(_REQUIRED.split()), frozenset(_IMAGE.split())
+_STABLE_BASELINES = (
+    "the policy is a small network: keep the numbers of model.policy.state_dict() with numpy.savez, and compute its "
+    "layers in the agent"
+)
+INSTEAD = dict.fromkeys(("stable_baselines3", "sb3_contrib"), _STABLE_BASELINES)  # what to do without a package
+
+
+class Verdict(NamedTuple):
+    """What is wrong with a line, and whether that refuses it or is only noted."""
+
+    reason: str
+    is_refused: bool
+
+
+def judged_import(dotted: str) -> Verdict | None:
+    """What there is to say about importing a module, or a name from one; None if nothing."""
+    parts = dotted.split(".")
+    for depth in range(1, len(parts) + 1):
+        name = ".".join(parts[:depth])
+        for table in (REFUSED_IMPORTS, NOTED_IMPORTS):
+            if name in table:
+                return Verdict(f"{name}: {table[name]}", table is REFUSED_IMPORTS)
+    return None
+
+
+def judged_use(
+    node: ast.AST, qualified: Callable[[ast.AST], str], own_names: set[str], is_certain: bool
+) -> Verdict | None:
+    """What there is to say about an expression or statement; None if nothing.
+
+    Args:
+        qualified: the dotted name that an expression stands for, "" if unknown.
+        own_names: names that the module binds itself: its own ``exit`` is not Python's.
+        is_certain: it runs whenever the file is loaded.
+    """
+    if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
+        name = qualified(node)
+        for table in (DEADLY, FAILING, NOTED):
+            if name in table and name.split(".")[0] not in own_names:
+                return Verdict(f"{name}: {table[name]}", table is DEADLY or (table is FAILING and is_certain))
+    elif isinstance(node, ast.Raise) and node.exc is not None:
+        name = qualified(node.exc.func if isinstance(node.exc, ast.Call) else node.exc)
+        if name in ("SystemExit", "KeyboardInterrupt"):
+            return Verdict(f"raise {name}: {_EXIT}", is_certain)
+    elif isinstance(node, ast.Call):
+        return _judged_call(node, qualified(node.func))
+    return None
+
+
+def _judged_call(call: ast.Call, name: str) -> Verdict | None:
+    for keyword in call.keywords:
+        of, wrong = UNPICKLING.get(keyword.arg or "", ("", None))
+        if name == of and isinstance(keyword.value, ast.Constant) and keyword.value.value is wrong:
+            return Verdict(f"{name} with {keyword.arg}={wrong}: {_PICKLE}", is_refused=False)
+    return None
