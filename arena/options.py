@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from arena.rules import BANK, DEFAULTS
-from arena.specs import PARTNER, our_agents
+from console.agent_names import our_agents
 
 STORE = Path("runs/arena.sqlite")
 FRESH = {"files": None, "always": True, "never": False}  # as Setup.fresh has it
@@ -246,7 +246,7 @@ def misspelt_command(arguments: Sequence[str]) -> str:
     if not arguments or arguments[0].startswith("-") or os.path.exists(arguments[0]):
         return ""
     close = difflib.get_close_matches(arguments[0], [*filter(None, OPTIONS)], 1)
-    if not close or arguments[0] in our_agents() or PARTNER.fullmatch(arguments[0]):
+    if not close or arguments[0] in our_agents() or set("@~") & set(arguments[0]):
         return ""
     commands = ", ".join(filter(None, OPTIONS))
     return f"no agent or command {arguments[0]!r}: did you mean {close[0]}? Commands are {commands}"

@@ -7,11 +7,12 @@ ours or of Kaggle's that plays a random legal move 10% of the time; ``minimax@4~
 import random
 from collections.abc import Callable
 
-from arena.specs import PARTNER, UnknownAgent, load, resolve
+from arena.specs import UnknownAgent, load, resolve
 from connectx.clock import Budget
 from connectx.geometry import STANDARD
 from connectx.position import Position
 from connectx.search import Searcher
+from console.agent_names import parse_agent_name
 
 
 def at_depth(depth: int) -> Callable:
@@ -51,9 +52,8 @@ def partner(name: str) -> Callable:
     Raises:
         UnknownAgent: the name describes none.
     """
-    parts = PARTNER.fullmatch(name)
+    parts = parse_agent_name(name)
     if parts is None:
         raise UnknownAgent(f"{name!r} is not NAME@DEPTH~PERCENT")
-    base, depth, percent = parts.groups()
-    agent = at_depth(int(depth)) if depth else load(resolve(base))
-    return with_errors(agent, float(percent)) if percent else agent
+    agent = at_depth(parts.depth) if parts.depth else load(resolve(parts.base))
+    return with_errors(agent, parts.percent) if parts.percent else agent

@@ -12,7 +12,8 @@ from pathlib import Path
 from types import CodeType
 from typing import NamedTuple
 
-from arena.specs import PARTNER, ROOT, AgentSpec, callable_of, resolve, version_of
+from arena.specs import ROOT, AgentSpec, callable_of, resolve, version_of
+from console.agent_names import parse_agent_name
 
 LONGEST_NAME = 255  # characters of a string that may name a file
 LIVE_FOLDERS = ("/proc/", "/sys/", "/dev/")  # what stands there changes by itself
@@ -132,8 +133,8 @@ def fingerprint(spec: AgentSpec) -> str:
     elif spec.kind == "callable":
         code = getattr(callable_of(spec), "__code__", None)
         digest.update(_code_text(code).encode() if code else spec.target.encode())
-    elif spec.kind == "partner" and (parts := PARTNER.fullmatch(spec.target)):
-        digest.update(f"{spec.target} {fingerprint(resolve(parts['base']))}".encode())
+    elif spec.kind == "partner" and (parts := parse_agent_name(spec.target)):
+        digest.update(f"{spec.target} {fingerprint(resolve(parts.base))}".encode())
         digest.update(Path(__file__).with_name("partners.py").read_bytes())
     else:
         path = Path(spec.target) if spec.kind == "file" else ROOT.joinpath(*spec.target.split(".")).with_suffix(".py")

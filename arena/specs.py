@@ -4,15 +4,15 @@ import difflib
 import importlib
 import importlib.util
 import os
-import re
 import sys
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from console.agent_names import AgentName, our_agents, parse_agent_name
+
 ROOT = Path(__file__).resolve().parent.parent
-PARTNER = re.compile(r"(?P<base>\w+)(?=[@~])(?:@(?P<depth>[1-9]\d*))?(?:~(?P<percent>\d+(?:\.\d+)?))?")
 
 
 class UnknownAgent(ValueError):
@@ -28,11 +28,6 @@ class AgentSpec(NamedTuple):
 
 
 _callables: dict[str, Callable] = {}
-
-
-def our_agents() -> list[str]:
-    """The names in agents/, sorted."""
-    return sorted(path.stem for path in (ROOT / "agents").glob("*.py") if not path.stem.startswith("_"))
 
 
 def kaggle_agents() -> dict[str, Callable]:
@@ -70,11 +65,9 @@ def resolve(agent: str | os.PathLike | Callable | AgentSpec) -> AgentSpec:
         return AgentSpec("file", os.path.abspath(text), text)
     if os.path.isdir(text):
         raise UnknownAgent(f"{text!r} is a folder, where a file or a name was expected")
-    if parts := PARTNER.fullmatch(text):
-        base = resolve(parts["base"])
-        if float(parts["percent"] or 0) > 100:
-            raise UnknownAgent(f"{text!r}: the share of random moves should be 0 to 100, not {parts['percent']}")
-        if base.kind == "file" or (parts["depth"] and base.target != "agents.minimax"):
+    if (parts := _name_of(text)) and parts.is_graded:
+        base = resolve(parts.base)
+        if base.kind == "file" or (parts.depth and base.target != "agents.minimax"):
             raise UnknownAgent(f"{text!r}: only minimax has a depth, only named agents can be made to err")
         return AgentSpec("partner", text, text)
     if text in our_agents():
@@ -89,6 +82,13 @@ def resolve(agent: str | os.PathLike | Callable | AgentSpec) -> AgentSpec:
         f"no agent {text!r}: {f'did you mean {close[0]}? I' if close else 'i'}t is no file, and the names are "
         f"{', '.join(names)}, minimax@DEPTH and NAME~PERCENT (of random moves)"
     )
+
+
+def _name_of(text: str) -> AgentName | None:
+    try:
+        return parse_agent_name(text)
+    except ValueError as problem:
+        raise UnknownAgent(str(problem)) from None
 
 
 def _register(agent: Callable) -> AgentSpec:

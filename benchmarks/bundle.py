@@ -21,6 +21,7 @@ from bundler.inline import PROJECT, inline
 from bundler.preflight import GUARD_MARK, Runner, check
 from bundler.questions import Question, question, random_moves
 from connectx.geometry import Geometry, geometry_of
+from console.agent_names import our_agents
 
 TINY = (0.05, 0.2)  # actTimeout and bank of the fuzzing: a move thinks 25 ms, and is late beyond 250 ms
 SHAPES = (
@@ -102,7 +103,7 @@ def build_all(folder: Path, older: str) -> int:
     pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(target)]
     subprocess.run([*pip, f"kaggle-environments=={older}"], check=True)
     refused = 0
-    for path in sorted((PROJECT / "agents").glob("[a-z]*.py")):
+    for path in (PROJECT / "agents" / f"{name}.py" for name in our_agents()):
         output = folder / path.name
         started = time.perf_counter()
         try:

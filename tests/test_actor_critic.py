@@ -21,7 +21,7 @@ from training.methods.actor_critic import (
     Config,
     Run,
     SelfPlay,
-    erring,
+    erring_at_first,
     fresh_network,
     loss_of,
     planes_of_boards,
@@ -65,11 +65,11 @@ def test_loss():
     rng = np.random.default_rng(3)
     logits = torch.tensor(rng.normal(size=(5, 4)), requires_grad=True)
     values = torch.tensor(rng.normal(size=(5, 1)), requires_grad=True)
-    actions, credits = torch.tensor([0, 3, 1, 1, 2]), torch.tensor(rng.normal(size=5))
-    loss = loss_of({"policy": logits, "value": values}, actions, credits, entropy=0.1)
+    actions, returns = torch.tensor([0, 3, 1, 1, 2]), torch.tensor(rng.normal(size=5))
+    loss = loss_of({"policy": logits, "value": values}, actions, returns, entropy=0.1)
     chances = np.exp(logits.detach().numpy())
     chances /= chances.sum(1, keepdims=True)
-    advantage = (credits - values[:, 0]).detach().numpy()
+    advantage = (returns - values[:, 0]).detach().numpy()
     actor = -(np.log(chances[np.arange(5), actions.numpy()]) * advantage).mean()
     spread = -(chances * np.log(chances)).sum(1).mean()
     assert loss.item() == pytest.approx(actor + np.abs(advantage).mean() - 0.1 * spread)
@@ -81,13 +81,13 @@ def test_opponents_err_as_often_as_they_should():
     """In no, the first, or all moves: minimax loses to itself never, sometimes, and most often."""
     rng, tree = np.random.default_rng(4), tree_of(TicTacToe(1))
     minimax = tree_player(tree, "minimax", rng)
-    opponent = erring(minimax, 1.0, np.repeat([0, 1, 9], 200), rng)
+    opponent = erring_at_first(minimax, 1.0, np.repeat([0, 1, 9], 200), rng)
     outcomes = play_games(TicTacToe(600), (minimax, opponent), np.arange(600) % 2 == 0).outcomes().reshape(3, 200)
     assert (outcomes >= 0).all() and (outcomes[0] == 0).all()
     # A first move never loses; of the replies to one, 4 of 8 do (centre), 7 of 8 (corner), or 4 of 8 (edge).
     assert (outcomes[1, 1::2] == 0).all() and 0.45 < (outcomes[1, ::2] == 1).mean() < 0.8
     assert (outcomes[2] == 1).mean() > 0.7
-    half = erring(minimax, 0.5, np.full(400, 9), rng)
+    half = erring_at_first(minimax, 0.5, np.full(400, 9), rng)
     assert 0.4 < (play_games(TicTacToe(400), (minimax, half), np.arange(400) % 2 == 0).outcomes() == 1).mean() < 0.9
 
 
@@ -124,9 +124,9 @@ def test_it_settles(tmp_path, monkeypatch):
     """The learning rate falls to a tenth and the entropy's weight to nothing, and there they stay."""
     weights: list[float] = []
 
-    def noting(outputs, actions, credits, entropy):
+    def noting(outputs, actions, returns, entropy):
         weights.append(entropy)
-        return loss_of(outputs, actions, credits, entropy)
+        return loss_of(outputs, actions, returns, entropy)
 
     monkeypatch.setattr(actor_critic, "loss_of", noting)
     run = Run(Config(**SMALL, settle=0.6, learning_rate=1e-3, entropy=0.1, folder=tmp_path))
@@ -201,8 +201,8 @@ def test_command_line(tmp_path, capsys):
     [
         (["--opponent", "lookahead@0"], "lookahead@PLIES"),
         (["--opponent", "nobody", "--game", "6x7k4"], "nobody"),
-        (["--practice", "1"], "the first two below 1"),
-        (["--settle", "1"], "the first two below 1"),
+        (["--practice", "1"], "practice should be below 1, not 1.0"),
+        (["--settle", "1"], "settle should be below 1, not 1.0"),
         (["--batch", "0"], "at least 1"),
     ],
 )

@@ -104,7 +104,10 @@ def test_what_a_wrong_import_looks_like():
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_no_pickle(path):
-    assert not imported_modules(path) & {"pickle", "cPickle", "dill", "cloudpickle", "shelve", "marshal"}
+    assert not imported_modules(path) & {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
+    calls = {ast.unparse(node) for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)}
+    loads = [call for call in calls if call.startswith(("torch.load", "torch.save", "np.load", "numpy.load"))]
+    assert [call for call in loads if "allow_pickle=False" not in call] == []
 
 
 def test_connectx_needs_little():

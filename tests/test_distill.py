@@ -96,14 +96,29 @@ def test_it_learns_and_goes_on(folder, tmp_path, monkeypatch):
     distill.train(second)
     assert (tmp_path / "b.bin").read_bytes() == (tmp_path / "a.bin").read_bytes()
     other = Config(labels=folder, run=tmp_path / "b", output=tmp_path / "b.bin", **SMALL | {"layers": "dense:47"})
-    with pytest.raises(ValueError, match="choose another --run"):
+    with pytest.raises(ValueError, match=r"checkpoint.bin is of a run with layers 'dense:\d+', not 'dense:47'"):
         distill.train(other)
-    (tmp_path / "b" / "checkpoint.pt").write_bytes(b"no zip file")
-    with pytest.raises(ValueError, match="is no checkpoint"):
-        distill.train(second)
-    torch.save({"of": "something else"}, tmp_path / "b" / "checkpoint.pt")
-    with pytest.raises(ValueError, match="is no checkpoint"):
-        distill.train(second)
+
+
+class Hostile:
+    """Unpickled, it makes a file."""
+
+    def __init__(self, path: Path):
+        self.path = path
+
+    def __reduce__(self):
+        return Path.touch, (self.path,)
+
+
+def test_a_checkpoint_is_never_unpickled(folder, tmp_path):
+    """A file that would act when it is unpickled is refused, and does not act."""
+    config = Config(labels=folder, run=tmp_path, output=tmp_path / "net.bin", **SMALL)
+    torch.save({"config": Hostile(tmp_path / "acted")}, tmp_path / "checkpoint.bin")
+    with pytest.raises(ValueError, match=r"checkpoint.bin is damaged: not a weight container"):
+        distill.train(config)
+    assert not (tmp_path / "acted").exists()
+    torch.load(tmp_path / "checkpoint.bin", weights_only=False)  # what would have happened
+    assert (tmp_path / "acted").exists()
 
 
 def test_what_is_published_is_what_was_measured(folder, tmp_path):

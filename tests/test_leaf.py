@@ -187,7 +187,7 @@ def test_bad_options(tmp_path, capsys):
     assert train.main(["leaf", "--labels", str(tmp_path), "--output", str(tmp_path / "x.bin")]) == 2
     assert "no labels in" in capsys.readouterr().err
     assert train.main(["leaf", "--hidden", "0"]) == 2
-    assert "hidden, samples and batch" in capsys.readouterr().err
+    assert "hidden should be at least 1, not 0" in capsys.readouterr().err
 
 
 def test_better_than_the_heuristic(net):

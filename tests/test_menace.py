@@ -106,7 +106,7 @@ def test_a_killed_run_goes_on(tmp_path, monkeypatch):
         assert [player.beads for player in one.players] == [player.beads for player in other.players]
         assert [player.visits for player in one.players] == [player.visits for player in other.players]
         assert one.first_wins == other.first_wins and sum(one.first_wins) > 0
-    with pytest.raises(ValueError, match="has the settings"):
+    with pytest.raises(ValueError, match="of a run with seed 1, not 2"):
         Stable(whole.tree, Config(output=tmp_path / "parts", seed=2))
 
 
@@ -148,8 +148,8 @@ def ideal_of(name):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--human", "third"], "'first' or 'second'"),
-        (["--beads", "0"], "at least 1"),
+        (["--human", "third"], "human should be one of first, second, not 'third'"),
+        (["--beads", "0"], "beads should be at least 1, not 0"),
         (["--game", "go"], "the game should be nim"),
         (["--game", "6x7k4"], "at most 39 cells"),
     ],

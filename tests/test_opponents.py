@@ -5,10 +5,12 @@ import pytest
 from kaggle_environments.envs.connectx.connectx import negamax_agent
 
 import agents.one_step
+from arena.specs import resolve
 from connectx.clock import Budget
 from connectx.geometry import STANDARD
 from connectx.position import Position
 from connectx.search import Searcher
+from console.agent_names import parse_agent_name
 from training.games.connectx import ConnectX
 from training.games.opponents import AgentPlayer, opponent_named
 from training.games.players import random_player
@@ -74,3 +76,13 @@ def test_errors_are_as_frequent_as_asked():
 def test_unknown_names(name):
     with pytest.raises(ValueError, match=r"opponent|only minimax"):
         opponent_named(name, STANDARD, np.random.default_rng(0))
+
+
+def test_names_are_read_alike_everywhere():
+    """What one command takes for a name and its parts, all do; a share of more than 100% is refused by name."""
+    assert parse_agent_name("minimax@4~2.5") == ("minimax", 4, 2.5)
+    assert parse_agent_name("random") == ("random", None, None) and parse_agent_name("./random.py") is None
+    for named in (resolve, lambda name: opponent_named(name, STANDARD, np.random.default_rng(0))):
+        assert named("random~100")
+        with pytest.raises(ValueError, match="'random~500': the share of random moves should be 0 to 100, not 500"):
+            named("random~500")

@@ -30,9 +30,10 @@ from training.learning.networks import (
     small_network,
     value_player,
 )
+from training.learning.policy_games import ILLEGAL, Choices, Learner, policy_loss, returns_of
 from training.learning.supervised import Examples, Fit, Schedule
 from training.methods import imitation, policy_gradient, value
-from training.methods.policy_gradient import ILLEGAL, Baseline, Choices, Learner, loss_of, returns
+from training.methods.policy_gradient import Baseline
 
 
 def choices(games, turns) -> Choices:
@@ -43,23 +44,23 @@ def choices(games, turns) -> Choices:
 
 def discounted_backwards(rewards: list[float], wrong: list[bool], discount: float) -> list[float]:
     """The chapter's rule, move by move from the end: wrong moves keep their reward and pass none on."""
-    credits, running = [0.0] * len(rewards), 0.0
+    found, running = [0.0] * len(rewards), 0.0
     for index in reversed(range(len(rewards))):
         if wrong[index]:
-            credits[index] = rewards[index]
+            found[index] = rewards[index]
         else:
             running = discount * running + rewards[index]
-            credits[index] = running
-    return credits
+            found[index] = running
+    return found
 
 
 def test_returns_are_the_chapters():
     """Three games: won, with an illegal choice before its second move; lost after one move; drawn."""
     chosen = choices([0, 1, 0, 0, 2, 0], [0, 0, ILLEGAL, 1, 0, 2])
-    credits = returns(chosen, np.array([1, -1, 0]), 0.95)
+    found = returns_of(chosen, np.array([1, -1, 0]), 0.95)
     won = discounted_backwards([0, -1, 0, 1], [False, True, False, False], 0.95)
-    assert credits[[0, 2, 3, 5]].tolist() == pytest.approx(won)
-    assert credits[[1, 4]].tolist() == [-1, 0]
+    assert found[[0, 2, 3, 5]].tolist() == pytest.approx(won)
+    assert found[[1, 4]].tolist() == [-1, 0]
 
 
 def test_the_baseline_is_that_of_illegal_tries_too():
@@ -68,7 +69,7 @@ def test_the_baseline_is_that_of_illegal_tries_too():
     rows.boards[1:, 5, :4] = 1, -1, 1, -1
     baseline, results = Baseline(0.75), np.array([1, -1])
     for _ in range(30):
-        baseline.move(rows, returns(rows, results, 0.95))
+        baseline.move(rows, returns_of(rows, results, 0.95))
     assert baseline.means[[0, 4]].tolist() == pytest.approx([1, -1], abs=1e-3) and baseline.means[1] == 0
     baseline.means[4] = 0.6
     assert baseline.advantages(rows, np.array([0.5, -1, -1])).tolist() == pytest.approx([-0.5, -1.6, -1.6], abs=1e-3)
@@ -78,15 +79,15 @@ def test_the_baseline_is_that_of_illegal_tries_too():
 
 
 def test_gradient_of_the_loss():
-    """Of -credit * log(chance): credit * (chance - 1 of the chosen action), averaged over the rows."""
+    """Of -return * log(chance): return * (chance - 1 of the chosen action), averaged over the rows."""
     logits = torch.tensor([[0.0, 1.0, 2.0], [1.0, 0.0, 0.0]], requires_grad=True)
-    credits = torch.tensor([1.0, -0.5])
-    loss_of(logits, torch.tensor([2, 0]), credits, entropy=0.0).backward()
+    found = torch.tensor([1.0, -0.5])
+    policy_loss(logits, torch.tensor([2, 0]), found, entropy=0.0).backward()
     chosen = torch.eye(3)[[2, 0]]
-    expected = credits[:, None] * (logits.detach().softmax(1) - chosen) / 2
+    expected = found[:, None] * (logits.detach().softmax(1) - chosen) / 2
     assert logits.grad is not None and torch.allclose(logits.grad, expected, atol=1e-6)
     even = torch.zeros(1, 4)
-    assert float(loss_of(even, torch.tensor([0]), torch.zeros(1), 1.0)) == pytest.approx(-np.log(4))
+    assert float(policy_loss(even, torch.tensor([0]), torch.zeros(1), 1.0)) == pytest.approx(-np.log(4))
 
 
 def test_the_learner_pays_for_full_columns():
@@ -310,12 +311,12 @@ def test_checkpoints_of_other_settings_are_refused(road, capsys):
     ("arguments", "message"),
     [
         (["policy-gradient", "--games", "0"], "at least 1"),
-        (["policy-gradient", "--discount", "1.5"], "should lie in 0..1"),
-        (["policy-gradient", "--start", "anywhere"], "'opponent' or 'nothing', not 'anywhere'"),
+        (["policy-gradient", "--discount", "1.5"], "discount should be at most 1, not 1.5"),
+        (["policy-gradient", "--start", "anywhere"], "start should be one of opponent, nothing, not 'anywhere'"),
         (["policy-gradient", "--opponent", "missing.bin"], "missing.bin"),
         (["value", "--opponent", "STRONG", "--games", "STRONG"], "expected int8 moves"),
         (["value", "--opponent", "DAMAGED"], "checksum"),
-        (["imitate", "--random-share", "2"], "should lie in 0..1"),
+        (["imitate", "--random-share", "2"], "random_share should be at most 1, not 2.0"),
         (["imitate", "--depth", "3", "--folder", "IMITATE"], "delete it"),
     ],
 )

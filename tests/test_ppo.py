@@ -93,19 +93,20 @@ def test_the_pool_keeps_the_newest(tmp_path):
 def test_state_of_another_run(tmp_path):
     """Other options, or a damaged file: refused with what differs, and left as it is."""
     ppo.train(config(tmp_path))
-    saved = (tmp_path / "state.bin").read_bytes()
-    with pytest.raises(ValueError, match=r"begun with {'seed': 0}"):
+    saved = (tmp_path / "checkpoint.bin").read_bytes()
+    with pytest.raises(ValueError, match="of a run with seed 0, not 3"):
         ppo.train(replace(config(tmp_path), seed=3))
-    assert (tmp_path / "state.bin").read_bytes() == saved
-    (tmp_path / "state.bin").write_bytes(saved[:-9] + b"corrupted")
+    assert (tmp_path / "checkpoint.bin").read_bytes() == saved
+    (tmp_path / "checkpoint.bin").write_bytes(saved[:-9] + b"corrupted")
     with pytest.raises(ValueError, match="checksum"):
         ppo.train(config(tmp_path))
-    (tmp_path / "state.bin").write_bytes((Path(ppo.__file__).parents[1] / "agents/weights/leaf.bin").read_bytes())
-    with pytest.raises(ValueError, match="not one of a run of ppo"):
+    (tmp_path / "checkpoint.bin").write_bytes((Path(ppo.__file__).parents[2] / "agents/weights/leaf.bin").read_bytes())
+    with pytest.raises(ValueError, match="not the checkpoint of a training run"):
         ppo.train(config(tmp_path))
     arrays, facts = unpack(saved)
-    (tmp_path / "state.bin").write_bytes(pack({name.replace("value", "valve"): a for name, a in arrays.items()}, facts))
-    with pytest.raises(ValueError, match="the saved state is damaged"):
+    renamed = {name.replace("value", "valve"): array for name, array in arrays.items()}
+    (tmp_path / "checkpoint.bin").write_bytes(pack(renamed, facts))
+    with pytest.raises(ValueError, match=r"checkpoint.bin is damaged"):
         ppo.train(config(tmp_path))
 
 
@@ -113,7 +114,7 @@ def test_state_of_another_run(tmp_path):
     ("option", "message"),
     [
         (["--steps", "5"], "multiple of games x rollout"),
-        (["--games", "0"], "at least 1"),
+        (["--games", "0"], "games should be at least 6, not 0"),
         (["--games", "4"], "at least 6"),
         (["--batch", "1"], "batch should be at least 2"),
         (["--batch", "93"], "not leave a single step"),

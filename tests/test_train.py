@@ -5,6 +5,7 @@ import json
 import re
 import sys
 from concurrent.futures import Executor, Future
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from connectx.solver import Solver
 from training.data.book_scores import ScoreFile, read_scores
 from training.methods import book
 from training.support.manifest import NAME
+from training.support.options import Options, option
 
 WEIGHTS = Path(__file__).parent.parent / "agents" / "weights"
 
@@ -99,6 +101,44 @@ def test_bad_options(arguments, message, capsys):
     assert ended.value.code == 2
     error = capsys.readouterr().err
     assert message in error and error.count("\n") == 1
+
+
+@dataclass
+class Bounded(Options):
+    """One field for each kind of limit."""
+
+    count: int = option(5, "a count", least=1, most=9)
+    rate: float = option(0.5, "a rate", above=0, below=1)
+    kind: str = option("", "a kind", among=("", "one", "other"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"count": 0}, "count should be at least 1, not 0"),
+        ({"count": 10}, "count should be at most 9, not 10"),
+        ({"rate": 0.0}, "rate should be above 0, not 0.0"),
+        ({"rate": 1.0}, "rate should be below 1, not 1.0"),
+        ({"rate": float("inf")}, "rate should be a finite number, not inf"),
+        ({"kind": "third"}, "kind should be one of one, other, not 'third'"),
+    ],
+    ids=str,
+)
+def test_the_field_that_is_wrong_is_named(changes, message):
+    Bounded(1, 0.001, "one")
+    Bounded(9, 0.999)
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        Bounded(**changes)
+
+
+@pytest.mark.parametrize("method", train.METHODS)
+def test_every_number_of_every_method_has_a_limit(method):
+    """But for seeds, and rewards at which training ends; help and defaults are there, and allowed."""
+    config = train.module_of(method).Config()
+    for item in fields(config):
+        assert item.metadata["help"]
+        free = item.name in ("seed", "stop") or item.type not in (int, float)
+        assert free or {"least", "above"} & item.metadata["limits"].keys(), item.name
 
 
 def test_unwritable_output(tmp_path, capsys):

@@ -6,23 +6,20 @@ on a clock of ``SECONDS`` a move.
 """
 
 import importlib
-import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-import agents
 from connectx.clock import Budget
 from connectx.geometry import Geometry
 from connectx.position import Position
 from connectx.search import Searcher
+from console.agent_names import our_agents, parse_agent_name
 from training.games.batch import Games
 from training.games.connectx import ConnectX
-from training.games.players import Player, random_player
+from training.games.players import Player, erring, random_player
 
-NAME = re.compile(r"(?P<base>\w+)(?:@(?P<depth>[1-9]\d*))?(?:~(?P<percent>\d+(?:\.\d+)?))?")
 SECONDS = 0.05
 
 
@@ -68,34 +65,22 @@ class FixedDepth:
         return self._searcher.search(state, Budget(), max_depth=self._depth).column
 
 
-def erring(player: Player, percent: float, rng: np.random.Generator) -> Player:
-    """The player, but for random legal columns in ``percent`` of all moves."""
-    at_random = random_player(rng)
-
-    def choose(games: Games, which: np.ndarray) -> np.ndarray:
-        columns = at_random(games, which)
-        sound = np.flatnonzero(100 * rng.random(len(which)) >= percent)
-        if len(sound):
-            columns[sound] = player(games, which[sound])
-        return columns
-
-    return choose
-
-
 def opponent_named(name: str, geometry: Geometry, rng: np.random.Generator) -> Player:
     """The player that a name describes. (Agents draw from generators of their own.)
 
     Raises:
         ValueError: it describes none.
     """
-    parts = NAME.fullmatch(name)
+    parts = parse_agent_name(name)
     if parts is None:
         raise ValueError(f"opponent should be NAME, minimax@DEPTH or either with ~PERCENT, not {name!r}")
-    base, depth, percent = parts.groups()
+    base, depth, percent = parts
     if depth and (base != "minimax" or not geometry.fits_word):
         raise ValueError(f"only minimax plays at a fixed depth, on boards of up to 64 bits, not {name!r}")
-    player = FixedDepth(int(depth), geometry) if depth else _agent_named(base, geometry, rng)
-    return erring(player, float(percent), rng) if percent else player
+    player = FixedDepth(depth, geometry) if depth else _agent_named(base, geometry, rng)
+    if not percent:
+        return player
+    return erring(player, lambda games, which: 100 * rng.random(len(which)) < percent, rng)
 
 
 def _agent_named(name: str, geometry: Geometry, rng: np.random.Generator) -> Player:
@@ -105,7 +90,6 @@ def _agent_named(name: str, geometry: Geometry, rng: np.random.Generator) -> Pla
         from kaggle_environments.envs.connectx.connectx import negamax_agent  # takes a second, so not at the top
 
         return AgentPlayer(negamax_agent, geometry)
-    ours = sorted(path.stem for path in Path(agents.__file__).parent.glob("[!_]*.py"))
-    if name not in ours:
-        raise ValueError(f"opponent {name!r} is not random, negamax or one of {', '.join(ours)}")
+    if name not in our_agents():
+        raise ValueError(f"opponent {name!r} is not random, negamax or one of {', '.join(our_agents())}")
     return AgentPlayer(importlib.import_module(f"agents.{name}").agent, geometry)

@@ -61,6 +61,21 @@ def random_player(rng: np.random.Generator) -> Player:
     return player
 
 
+def erring(player: Player, errs: Callable[[Games, np.ndarray], np.ndarray], rng: np.random.Generator) -> Player:
+    """The player, but for random legal moves in those games of ``which`` where ``errs(games, which)``, bool, is so."""
+    at_random = random_player(rng)
+
+    def erring_player(games: Games, which: np.ndarray) -> np.ndarray:
+        wrong = errs(games, which)
+        actions = np.zeros(len(which), np.int64)
+        for part, mover in ((wrong, at_random), (~wrong, player)):
+            if part.any():
+                actions[part] = mover(games, which[part])
+        return actions
+
+    return erring_player
+
+
 class Played(NamedTuple):
     """Games as they went; any ConnectX game follows from its moves."""
 

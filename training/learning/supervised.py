@@ -11,6 +11,7 @@ from torch.nn import functional
 
 from connectx.torch_nets import Network
 from console.progress import progress
+from training.learning import torch_state
 from training.learning.networks import logits_of, outputs_of
 from training.support import checkpoint
 from training.support.plots import save_curve
@@ -62,10 +63,12 @@ class Fit:
         self._optimizer = torch.optim.Adam(network.parameters(), schedule.learning_rate)
         self.steps, self.seconds = 0, 0.0  # of processor time: one thread works
         self.accuracies: list[tuple[int, float]] = []  # (updates, share of the test's answers that are right)
-        found = checkpoint.load(self._checkpoint, settings, network, self._optimizer, self._rng)
-        if found is not None:
-            facts = found[0]
-            self.steps, self.seconds, self.accuracies = facts["steps"], facts["seconds"], facts["accuracies"]
+        if found := checkpoint.load(self._checkpoint, settings):
+            with checkpoint.restoring(self._checkpoint):
+                torch_state.restore(found.arrays, self._optimizer, network=network)
+                self.steps, self.seconds, self.accuracies, self._rng.bit_generator.state = (
+                    found.facts[name] for name in ("steps", "seconds", "accuracies", "rng")
+                )
 
     @property
     def _checkpoint(self) -> Path:
@@ -98,7 +101,8 @@ class Fit:
         """Measures the accuracy and writes a checkpoint."""
         self.accuracies.append((self.steps, self.accuracy()))
         facts = {"steps": self.steps, "seconds": self.seconds, "accuracies": self.accuracies}
-        checkpoint.save(self._checkpoint, self.settings, self.network, self._optimizer, self._rng, facts, {})
+        arrays = torch_state.arrays_of(self._optimizer, network=self.network)
+        checkpoint.save(self._checkpoint, self.settings, facts | {"rng": self._rng.bit_generator.state}, arrays)
 
     def run(self, label: str) -> None:
         """All updates that are left, and the curve of the accuracy as ``curve.png``; ``label`` names that accuracy."""

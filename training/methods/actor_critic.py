@@ -1,18 +1,17 @@
 """Trains one network with a policy and a value head by actor-critic, on tic-tac-toe or ConnectX.
 
 The board, multiplied by -1 for the second player, goes through a convolution and also, as it is, into the dense layers;
-the policy head gives a logit for each action, the value head the expected credit. A won game is worth 1, a lost one -1,
-discounted for each later move of the learner; an illegal action costs -1, undiscounted and not blamed on the moves
-before it, and a legal one is drawn in its place. The loss is the log-probabilities weighted by the advantage (credit
-less value) and the mean absolute error of the value. The learner draws its moves; it has either seat in turn.
+the policy head gives a logit for each action, the value head the expected return. What a move is worth, and what an
+illegal one costs, is said in ``training.learning.policy_games``. The loss is the log-probabilities weighted by the
+advantage (return less value) and the mean absolute error of the value. The learner draws its moves; it has either seat
+in turn.
 
 Method: Barto, Sutton and Anderson (1983), in the form of Mnih et al. (2016) with whole games; the games of an update
-are played side by side. Ours are a bonus on the policy's entropy, which fades to nothing, and practice: in a share of
-the games the opponent plays its first moves at random, so that the learner sees positions that a perfect one never
-allows, and what openings may gain. The running reward counts the other games only; one with an illegal try as lost.
+are played side by side. Ours are a bonus on the policy's entropy, which fades to nothing, and practice games, in which
+the opponent plays some of its moves at random, so that the learner sees positions that a perfect one never allows, and
+what openings may gain. The running reward counts the other games only, one with an illegal try as lost.
 """
 
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +22,6 @@ from torch import Tensor
 from connectx.nets import Architecture
 from connectx.position import open_cells, winning_spots
 from connectx.torch_nets import Network
-from console.progress import progress
 from training.games.batch import Games
 from training.games.connectx import ConnectX
 from training.games.game_tree import Tree, shares, table_player, tree_of
@@ -33,56 +31,54 @@ from training.games.players import (
     Logits,
     Player,
     alternating,
+    erring,
     greedy_player,
     play_games,
     random_player,
     sampling_player,
 )
-from training.methods.policy_gradient import ILLEGAL, Choices, Learner, returns
+from training.learning.policy_games import BLOCK, ILLEGAL, Choices, Learner, policy_loss, returns_of
+from training.learning.policy_run import PolicyRun, train_to_end
+from training.learning.torch_state import tensors
 from training.support import checkpoint
 from training.support.manifest import check_output, publish
-from training.support.options import command_of, option
+from training.support.options import Options, command_of, option
 from training.support.plots import save_curve
 
 ENCODING = "stones-1"
-BLOCK = 10  # games, then the seats change
-CHECKPOINT_SECONDS = 20.0
 ALL_MOVES = 1_000
 POOL = 8  # past versions that self-play draws its opponents from
+ADDED_EVERY = 50  # batches
 
 
 @dataclass
-class Config:
-    """What ``train.py actor-critic`` can be told."""
+class Config(Options):
+    """Options of ``train.py actor-critic``."""
 
     game: str = option("tictactoe", NAMES)
     opponent: str = option(
         "minimax", "minimax (exact), lookahead@PLIES, random, self; on ConnectX lookahead@2, self, or an agent"
     )
-    games: int = option(500_000, "at most so many games")
-    batch: int = option(200, "games side by side, between two updates")
+    games: int = option(500_000, "at most so many games", least=1)
+    batch: int = option(200, "games side by side, between two updates", least=1)
     stop: float = option(-0.004, "running reward at which training ends")
-    window: int = option(10_000, "games against the sound opponent that the running reward is the mean of")
-    practice: float = option(0.75, "share of the games in which the opponent errs")
-    errors: float = option(1.0, "share of its moves in those that are random")
-    early: int = option(3, "its moves that may be: the first of them, from 1 to so many a game; 0: all moves")
-    discount: float = option(0.95, "of a reward, for each later move of the learner")
-    learning_rate: float = option(4e-3, "of Adam; falls to a tenth")
-    entropy: float = option(0.15, "weight of the policy's entropy in the loss at the beginning; falls to 0")
-    settle: float = option(0.2, "share of the games, the last, in which these two have fallen")
-    channels: int = option(32, "of the convolution")
-    hidden: int = option(128, "width of the first dense layer; the second has half")
+    window: int = option(10_000, "games against the error-free opponent that the running reward averages", least=1)
+    practice: float = option(0.75, "share of practice games, in which the opponent errs", least=0, below=1)
+    errors: float = option(1.0, "probability that the opponent's move is random in practice games", least=0, most=1)
+    early: int = option(
+        3, "how many of its first moves may be random, drawn from 1 to this for each game; 0: all", least=0
+    )
+    discount: float = option(0.95, "of a return, for each later move of the learner", above=0, most=1)
+    learning_rate: float = option(4e-3, "of Adam; falls to a tenth", above=0)
+    entropy: float = option(0.15, "weight of the policy's entropy in the loss at the beginning; falls to 0", least=0)
+    settle: float = option(
+        0.2, "share of the games, the last ones, played after learning rate and entropy have fallen", least=0, below=1
+    )
+    channels: int = option(32, "of the convolution", least=1)
+    hidden: int = option(128, "width of the first dense layer; the second has half", least=2)
     seed: int = option(1, "of weights and games")
     folder: Path = option(Path("runs/actor-critic"), "checkpoint and curves")
     output: Path = option(Path("runs/actor-critic/network.bin"), "the network")
-
-    def __post_init__(self) -> None:
-        if min(self.games, self.batch, self.window, self.channels, self.hidden // 2, self.early + 1) < 1:
-            raise ValueError(f"games, batch, window, channels should be at least 1, hidden 2, early 0: {self}")
-        if not (0 <= self.practice < 1 and 0 <= self.settle < 1 and 0 <= self.errors <= 1 and 0 < self.discount <= 1):
-            raise ValueError(f"practice, settle, errors, discount should lie in 0..1, the first two below 1: {self}")
-        if self.learning_rate <= 0 or self.entropy < 0:
-            raise ValueError(f"learning rate should be above 0, entropy not below: {self}")
 
 
 def fresh_network(games: Games, inarow: int, channels: int, hidden: int, seed: int) -> Network:
@@ -126,19 +122,17 @@ def policy_of(network: Network) -> Logits:
     return logits
 
 
-def loss_of(outputs: dict[str, Tensor], actions: Tensor, credits: Tensor, entropy: float) -> Tensor:
-    """Advantage-weighted log-probabilities, mean absolute error of the value, and the bonus on entropy.
+def loss_of(outputs: dict[str, Tensor], actions: Tensor, returns: Tensor, entropy: float) -> Tensor:
+    """The policy's loss, with the value as what was to be expected, and the mean absolute error of the value.
 
     Args:
         outputs: "policy" (m, actions) logits, "value" (m, 1).
         actions: (m,) int64.
-        credits: (m,) float32, as ``training.methods.policy_gradient.returns`` gives them.
+        returns: (m,) float32.
     """
-    log_chances, values = outputs["policy"].log_softmax(1), outputs["value"][:, 0]
-    chosen = log_chances.gather(1, actions[:, None])[:, 0]
-    spread = -(log_chances.exp() * log_chances).sum(1)
-    actor = -(chosen * (credits - values.detach())).mean()
-    return actor + (credits - values).abs().mean() - entropy * spread.mean()
+    values = outputs["value"][:, 0]
+    actor = policy_loss(outputs["policy"], actions, returns - values.detach(), entropy)
+    return actor + (returns - values).abs().mean()
 
 
 def tree_player(tree: Tree, name: str, rng: np.random.Generator) -> Player:
@@ -196,19 +190,13 @@ class SelfPlay:
         return self._player(games, which)
 
 
-def erring(player: Player, errors: float, moves: np.ndarray, rng: np.random.Generator) -> Player:
-    """The player, but for random moves: ``errors`` of its first ``moves`` (n,) in each game."""
-    at_random = random_player(rng)
+def erring_at_first(player: Player, errors: float, moves: np.ndarray, rng: np.random.Generator) -> Player:
+    """The player, but for random moves: a share ``errors`` of its first ``moves`` (n,) in each game."""
 
-    def erring_player(games: Games, which: np.ndarray) -> np.ndarray:
-        wrong = (games.plies[which] // 2 < moves[which]) & (rng.random(len(which)) < errors)
-        actions = np.zeros(len(which), np.int64)
-        for part, mover in ((wrong, at_random), (~wrong, player)):
-            if part.any():
-                actions[part] = mover(games, which[part])
-        return actions
+    def errs(games: Games, which: np.ndarray) -> np.ndarray:
+        return (games.plies[which] // 2 < moves[which]) & (rng.random(len(which)) < errors)
 
-    return erring_player
+    return erring(player, errs, rng)
 
 
 def opponent_of(config: Config, network: Network, rng: np.random.Generator) -> Player:
@@ -227,93 +215,58 @@ def opponent_of(config: Config, network: Network, rng: np.random.Generator) -> P
     return opponent_named(config.opponent, games.geometry, rng)
 
 
-class Run:
-    """A training run: its network, its results so far, and its checkpoint."""
+class Run(PolicyRun):
+    """A run against the opponent of the configuration, with its curve."""
 
     def __init__(self, config: Config):
-        self.config, self.path = config, config.folder / "checkpoint.bin"
-        self.rng = np.random.default_rng(config.seed)
         kind = games_named(config.game)
         inarow = kind.geometry.inarow if isinstance(kind, ConnectX) else min(kind.rows, kind.columns)
-        self.network = fresh_network(kind, inarow, config.channels, config.hidden, config.seed)
-        self.optimizer = torch.optim.Adam(self.network.parameters(), config.learning_rate)
-        self.opponent = opponent_of(config, self.network, self.rng)
-        self.learner = Learner(policy_of(self.network), self.rng)
-        self.games, self.seconds = 0, 0.0  # of processor time: one thread works
-        self.results: list[np.ndarray] = []  # int8, of the games against the sound opponent; an illegal try: -1
+        network = fresh_network(kind, inarow, config.channels, config.hidden, config.seed)
+        super().__init__(config, network, checkpoint.settings_of(config), config.window)
+        self.opponent = opponent_of(config, network, self.rng)
+        self.learner = Learner(policy_of(network), self.rng)
         # A row a batch: games; mean result v the sound and the erring opponent; share of illegal tries; value's error.
         self.curve: list[list[float]] = []
-        self.settings = checkpoint.settings_of(config)
-        self._resume()
+        self.resume()
 
-    @property
-    def running_reward(self) -> float:
-        """The mean of the last results against the sound opponent; -1 before there are enough."""
-        window = self.config.window
-        parts = self.results[-(window // max(1, min(map(len, self.results), default=1)) + 1) :]
-        last = np.concatenate([*parts, np.empty(0)])[-window:]
-        return float(last.mean()) if len(last) == window else -1.0
-
-    @property
-    def finished(self) -> bool:
-        return self.games >= self.config.games or self.running_reward >= self.config.stop
-
-    def step(self) -> None:
-        """Plays a batch of games and learns from it."""
-        started = time.process_time()
+    def play_and_learn(self) -> np.ndarray:
         config = self.config
         if isinstance(self.opponent, SelfPlay):
             self.opponent.choose()
         practice = np.arange(config.batch) < config.practice * config.batch
         early = self.rng.integers(1, config.early + 1, config.batch) if config.early else ALL_MOVES
-        opponent = erring(self.opponent, config.errors, practice * early, self.rng)
+        opponent = erring_at_first(self.opponent, config.errors, practice * early, self.rng)
         leads = alternating(config.batch, BLOCK, self.games)
         results = play_games(games_named(config.game, config.batch), (self.learner, opponent), leads).outcomes()
         choices = self.learner.choices()
         error = self.learn(choices, results)
-        self.games += config.batch
-        strict, illegal = strictly(results, choices), choices.turns == ILLEGAL
-        self.results.append(strict[~practice])
-        means = (float(part.mean()) if len(part) else 0.0 for part in (strict[~practice], strict[practice], illegal))
-        self.curve.append([self.games, *means, error])
-        if isinstance(self.opponent, SelfPlay) and len(self.curve) % 50 == 0:
+        strict = strictly(results, choices)
+        self.illegal = float((choices.turns == ILLEGAL).mean())
+        means = (float(part.mean()) if len(part) else 0.0 for part in (strict[~practice], strict[practice]))
+        self.curve.append([self.games + config.batch, *means, self.illegal, error])
+        if isinstance(self.opponent, SelfPlay) and len(self.curve) % ADDED_EVERY == 0:
             self.opponent.add()
-        self.seconds += time.process_time() - started
+        return strict[~practice]
 
     def learn(self, choices: Choices, results: np.ndarray) -> float:
         """One update; returns the critic's mean absolute error before it."""
         left = max(0.0, 1 - self.games / (self.config.games * (1 - self.config.settle)))
-        credits = torch.from_numpy(returns(choices, results, self.config.discount))
+        returns = torch.from_numpy(returns_of(choices, results, self.config.discount))
         outputs = outputs_of(self.network, choices.boards)
-        loss = loss_of(outputs, torch.from_numpy(choices.actions), credits, self.config.entropy * left)
+        loss = loss_of(outputs, torch.from_numpy(choices.actions), returns, self.config.entropy * left)
         self.optimizer.param_groups[0]["lr"] = self.config.learning_rate * (0.1 + 0.9 * left)
-        self.optimizer.zero_grad()
-        loss.backward()
-        self.optimizer.step()
-        return float((credits - outputs["value"].detach()[:, 0]).abs().mean())
+        self.update(loss)
+        return float((returns - outputs["value"].detach()[:, 0]).abs().mean())
 
-    def save(self) -> None:
-        other = {"results": np.concatenate(self.results), "curve": np.array(self.curve)}
-        if isinstance(self.opponent, SelfPlay):
-            for index, version in enumerate(self.opponent.versions):
-                other |= {f"{index}:{name}": value.numpy() for name, value in version.items()}
-        facts = {"games": self.games, "seconds": self.seconds}
-        checkpoint.save(self.path, self.settings, self.network, self.optimizer, self.rng, facts, other)
+    def own_arrays(self) -> dict[str, np.ndarray]:
+        versions = self.opponent.versions if isinstance(self.opponent, SelfPlay) else []
+        past = {f"past:{i}:{name}": value.numpy() for i, v in enumerate(versions) for name, value in v.items()}
+        return {"curve": np.array(self.curve), **past}
 
-    def _resume(self) -> None:
-        found = checkpoint.load(self.path, self.settings, self.network, self.optimizer, self.rng)
-        if found is None:
-            return
-        facts, other = found
-        self.games, self.seconds, self.curve = facts["games"], facts["seconds"], other["curve"].tolist()
-        self.results = np.split(other["results"], len(self.curve))
+    def take_back(self, arrays: dict[str, np.ndarray]) -> None:
+        self.curve = arrays["curve"].tolist()
         if isinstance(self.opponent, SelfPlay):
-            versions: dict[int, dict[str, Tensor]] = {}
-            for key, value in other.items():
-                index, _, name = key.partition(":")
-                if name:
-                    versions.setdefault(int(index), {})[name] = torch.from_numpy(value)
-            self.opponent.versions = [versions[index] for index in sorted(versions)]
+            self.opponent.versions = [tensors(version) for version in checkpoint.numbered(arrays, "past").values()]
 
     def publish(self) -> None:
         """Writes the network with its entry in the manifest beside it, and the curves."""
@@ -363,19 +316,7 @@ def train(config: Config) -> Run:
     check_output(config.output)
     torch.set_num_threads(1)  # the batches are small: more threads wait for each other
     run = Run(config)
-    saved = time.monotonic()
-    with progress(config.games, "game", done=run.games, delay=0) as bar:
-        while not run.finished:
-            run.step()
-            if time.monotonic() > saved + CHECKPOINT_SECONDS:
-                run.save()
-                saved = time.monotonic()
-            bar.set_postfix(reward=f"{run.running_reward:.4f}", illegal=f"{run.curve[-1][3]:.1%}", refresh=False)
-            bar.update(config.batch)
-    run.save()
-    run.publish()
-    reached = "reached" if run.running_reward >= config.stop else "not reached"
-    print(f"running reward {run.running_reward:.4f} after {run.games} games, {config.stop} {reached}; {config.output}")
+    train_to_end(run)
     if config.game == "tictactoe":
         first, second = against_lookahead(run)
         print(f"v look-ahead of 3 plies, wins, draws, losses of 100: first {first}, second {second}")

@@ -18,26 +18,23 @@ from connectx.position import Position
 from console.progress import progress
 from training.data.book_scores import ScoreFile
 from training.support.manifest import check_output, publish
-from training.support.options import option
-from training.support.pool import check_table_bits, process_solver, solver_pool
+from training.support.options import Options, option
+from training.support.pool import LARGEST_TABLE, process_solver, solver_pool
 
 
 @dataclass
-class Config:
-    """What ``train.py book`` can be told."""
+class Config(Options):
+    """Options of ``train.py book``."""
 
-    first_ply: int = option(10, "last ply of the first seat's book")
-    second_ply: int = option(9, "last ply of the second seat's book")
-    full_plies: int = option(3, "through this ply, every position is in the book")
-    table_bits: int = option(25, "log2 of the entries of each worker's table, 8 bytes each")
-    workers: int = option(os.cpu_count() or 1, "processes")
+    first_ply: int = option(10, "last ply of the first seat's book", least=1)
+    second_ply: int = option(9, "last ply of the second seat's book", least=1)
+    full_plies: int = option(3, "through this ply, every position is in the book", least=0)
+    table_bits: int = option(
+        25, "log2 of the entries of each worker's table, 8 bytes each", least=2, most=LARGEST_TABLE
+    )
+    workers: int = option(os.cpu_count() or 1, "processes", least=1)
     scores: Path = option(Path("training/book-scores.txt"), "every score found so far; kept over runs")
     output: Path = option(Path("agents/weights/book.bin"), "the book")
-
-    def __post_init__(self) -> None:
-        if min(self.first_ply, self.second_ply, self.workers) < 1 or self.full_plies < 0:
-            raise ValueError(f"plies and workers should be at least 1, full_plies at least 0: {self}")
-        check_table_bits(self.table_bits)
 
 
 def solve(positions: list[Position]) -> list[Scores]:

@@ -11,11 +11,10 @@ Half of the batches are mirrored. The learning rate warms up and falls as a cosi
 optimizer is AdamW (2019), and what is measured and published is the exponential average of the weights.
 """
 
-import io
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,8 +32,10 @@ from connectx.torch_nets import Network
 from console.files import write_whole
 from console.progress import progress
 from training.data.labels import TEST, TRAINING, VALIDATION, Labels, labels_of, read_labels
+from training.learning import torch_state
+from training.support import checkpoint
 from training.support.manifest import check_output, publish
-from training.support.options import command_of, option
+from training.support.options import Options, command_of, option
 from training.support.plots import save_figure
 
 HEADS = (("policy", 7), ("value", 3), ("distance", 1), ("results", 21))
@@ -42,31 +43,29 @@ PUBLISHED = ("policy", "value")
 WARM_UP = 0.03  # of the samples
 AVERAGED = 1000  # steps that the average of the weights reaches back
 SHARES = {"kept": 1.0, "perfect": 0.5, "value": 0.5, "distance": 0.5, "results": 0.5}  # of the parts of the loss
+CHECKPOINT = "checkpoint.bin"
 NEVER = -1e9  # the logit of a move that cannot be played
 
 
 @dataclass
-class Config:
-    """What ``train.py distill`` can be told."""
+class Config(Options):
+    """Options of ``train.py distill``."""
 
     labels: Path = option(Path("data/labels"), "folder that train.py labels has made")
     encoding: str = option("lines-1", "of the positions, by name and version")
     layers: str = option("dense:512,dense:256,dense:64", "kind:width of each layer")
-    samples: int = option(40_000_000, "positions to train on, counting repetitions")
-    batch: int = option(512, "positions in a step")
-    learning_rate: float = option(0.002, "its largest value")
-    weight_decay: float = option(0.1, "of AdamW")
+    samples: int = option(40_000_000, "positions to train on, counting repetitions", least=1)
+    batch: int = option(512, "positions in a step", least=1)
+    learning_rate: float = option(0.002, "its largest value", above=0)
+    weight_decay: float = option(0.1, "of AdamW", least=0)
     seed: int = option(1, "of the first weights and of the order of the positions")
-    threads: int = option(1, "of torch")
-    report_every: int = option(4_000_000, "positions between two measurements on validation positions")
+    threads: int = option(1, "of torch", least=1)
+    report_every: int = option(4_000_000, "positions between two measurements on validation positions", least=1)
     run: Path = option(Path("runs/distill"), "folder of checkpoint, log and curves")
     output: Path = option(Path("agents/weights/net.bin"), "the network")
 
     def __post_init__(self) -> None:
-        if min(self.samples, self.batch, self.threads, self.report_every) < 1:
-            raise ValueError(f"samples, batch, threads and report_every should be at least 1: {self}")
-        if not self.learning_rate > 0:
-            raise ValueError(f"learning_rate should be above 0, not {self.learning_rate}")
+        super().__post_init__()
         self.architecture()
 
     def architecture(self) -> Architecture:
@@ -209,42 +208,23 @@ class Trainer:
                 mean.lerp_(now, weight)
         return float(loss.detach())
 
-    def _identity(self) -> str:
-        """What a run must have in common with the one that it goes on with: a run can be made longer or shorter."""
-        free = ("samples", "report_every", "threads", "run", "output")
-        fixed = {key: value for key, value in asdict(self.config).items() if key not in free}
-        return json.dumps(fixed, default=str, sort_keys=True)
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What a run must share with the one that it goes on with: a run can be made longer or shorter."""
+        return checkpoint.settings_of(self.config, may_change=("samples", "report_every", "threads"))
 
     def save(self, path: Path) -> None:
-        state = {
-            "config": self._identity(),
-            "step": self.step,
-            "log": json.dumps(self.log),
-            "network": self.network.state_dict(),
-            "average": self.average.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
-        }
-        content = io.BytesIO()
-        torch.save(state, content)
-        write_whole(path, content.getvalue())
+        arrays = torch_state.arrays_of(self.optimizer, network=self.network, average=self.average)
+        checkpoint.save(path, self.settings, {"step": self.step, "log": self.log}, arrays)
 
     def load(self, path: Path) -> None:
-        """Goes on from a checkpoint.
-
-        Raises:
-            ValueError: it is damaged, or of a run with other options.
-        """
-        try:
-            state = torch.load(path, weights_only=True)
-            if state["config"] == self._identity():
-                self.step, self.log = state["step"], json.loads(state["log"])
-                self.network.load_state_dict(state["network"])
-                self.average.load_state_dict(state["average"])
-                self.optimizer.load_state_dict(state["optimizer"])
-        except Exception as fault:  # torch raises what its unpickler and zip reader do
-            raise ValueError(f"{path} is no checkpoint: {fault!r:.200}") from None
-        if state["config"] != self._identity():
-            raise ValueError(f"{path} is of a run with {state['config']}, not {self._identity()}: choose another --run")
+        """Goes on from a checkpoint, if there is one. Raises ValueError if it is damaged or of another run."""
+        found = checkpoint.load(path, self.settings)
+        if found is None:
+            return
+        with checkpoint.restoring(path):
+            torch_state.restore(found.arrays, self.optimizer, network=self.network, average=self.average)
+            self.step, self.log = found.facts["step"], found.facts["log"]
 
 
 def batches(config: Config, count: int, step: int) -> Iterator[tuple[np.ndarray, bool]]:
@@ -283,7 +263,6 @@ def examples_of(labels: Labels, split: int, encoding: str) -> Examples:
 def run(trainer: Trainer, training: Examples, validation: Examples) -> None:
     """Trains to the end, with a measurement, a checkpoint and the curves now and then."""
     config, recent = trainer.config, []
-    config.run.mkdir(parents=True, exist_ok=True)
     every = max(1, config.report_every // config.batch)
     order = batches(config, len(training.labels), trainer.step)
     with progress(config.steps, "step", done=trainer.step, delay=0) as bar:
@@ -295,7 +274,7 @@ def run(trainer: Trainer, training: Examples, validation: Examples) -> None:
                 trainer.log.append(entry | measure(trainer.average, validation))
                 recent.clear()
                 bar.write(json.dumps({key: round(value, 4) for key, value in trainer.log[-1].items()}))
-                trainer.save(config.run / "checkpoint.pt")
+                trainer.save(config.run / CHECKPOINT)
                 write_whole(config.run / "log.json", json.dumps(trainer.log, indent=1).encode())
                 plot(trainer.log, config.run / "curves.png")
 
@@ -315,9 +294,7 @@ def train(config: Config) -> dict[str, Any]:
     torch.set_num_threads(config.threads)
     labels = read_labels(config.labels)
     trainer = Trainer(config)
-    checkpoint = config.run / "checkpoint.pt"
-    if checkpoint.exists():
-        trainer.load(checkpoint)
+    trainer.load(config.run / CHECKPOINT)
     training, validation = (examples_of(labels, split, config.encoding) for split in (TRAINING, VALIDATION))
     run(trainer, training, validation)
     content, test = published(trainer.average).to_bytes(), labels_of(labels, TEST)

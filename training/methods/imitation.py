@@ -14,8 +14,6 @@ import torch
 from connectx.geometry import STANDARD
 from connectx.jit import njit
 from connectx.position import column_cells, has_line, open_cells
-from connectx.weights import pack, unpack
-from console.files import write_whole
 from console.progress import progress
 from training.data.lookahead import WON, look_ahead
 from training.games.connectx import ConnectX
@@ -24,7 +22,7 @@ from training.learning.networks import small_network
 from training.learning.supervised import Examples, Fit, Schedule, split
 from training.support import checkpoint
 from training.support.manifest import check_output, publish
-from training.support.options import command_of, option
+from training.support.options import Options, command_of, option
 
 CELLS, COLUMNS = STANDARD.cells, STANDARD.columns
 ORDER = np.array(STANDARD.column_order)
@@ -32,26 +30,20 @@ PART = 500  # games between two savings of the games
 
 
 @dataclass
-class Config:
-    """What ``train.py imitate`` can be told."""
+class Config(Options):
+    """Options of ``train.py imitate``."""
 
-    depth: int = option(4, "plies that the look-ahead sees")
-    games: int = option(10_000, "games of the look-ahead against itself")
-    random_share: float = option(0.25, "how often a random move is played in place of the preferred one")
-    steps: int = option(3000, "updates of the network")
-    batch: int = option(256, "positions an update")
-    learning_rate: float = option(1e-3, "of Adam, falling to 0 over the steps")
-    channels: int = option(16, "of the convolution")
-    hidden: int = option(128, "width of the first dense layer")
+    depth: int = option(4, "plies that the look-ahead sees", least=1)
+    games: int = option(10_000, "games of the look-ahead against itself", least=1)
+    random_share: float = option(0.25, "probability of a random move in place of the preferred one", least=0, most=1)
+    steps: int = option(3000, "updates of the network", least=1)
+    batch: int = option(256, "positions an update", least=1)
+    learning_rate: float = option(1e-3, "of Adam, falling to 0 over the steps", above=0)
+    channels: int = option(16, "of the convolution", least=1)
+    hidden: int = option(128, "width of the first dense layer", least=1)
     seed: int = option(1, "of games and weights")
     folder: Path = option(Path("runs/imitate"), "games, checkpoint and curve")
     output: Path = option(Path("agents/weights/strong_policy.bin"), "the policy net")
-
-    def __post_init__(self) -> None:
-        if min(self.depth, self.games, self.steps, self.batch, self.channels, self.hidden) < 1:
-            raise ValueError(f"depth, games, steps, batch, channels and hidden should be at least 1: {self}")
-        if not (0 <= self.random_share <= 1 and self.learning_rate > 0):
-            raise ValueError(f"random share should lie in 0..1, learning rate above 0: {self}")
 
 
 @njit
@@ -106,17 +98,15 @@ def games_of(config: Config) -> tuple[np.ndarray, np.ndarray]:
     path = config.folder / "games.bin"
     recipe = {"depth": config.depth, "random_share": config.random_share, "seed": config.seed}
     moves = preferred = np.empty((0, CELLS), np.int8)
-    if path.exists():
-        arrays, meta = unpack(path.read_bytes())
-        if meta != recipe:
-            raise ValueError(f"{path} holds games of {meta}, not of {recipe}: give another folder or delete it")
-        moves, preferred = arrays["moves"], arrays["preferred"]
+    if found := checkpoint.load(path, recipe):
+        with checkpoint.restoring(path):
+            moves, preferred = found.arrays["moves"], found.arrays["preferred"]
     with progress(config.games, "game", "look-ahead games", done=len(moves)) as bar:
         while len(moves) < config.games:
             seed = int(np.random.default_rng([config.seed, len(moves) // PART]).integers(1 << 32))
             part = lookahead_games(PART, config.depth, config.random_share, seed, STANDARD)
             moves, preferred = np.concatenate([moves, part[0]]), np.concatenate([preferred, part[1]])
-            write_whole(path, pack({"moves": moves, "preferred": preferred}, recipe))
+            checkpoint.save(path, recipe, {}, {"moves": moves, "preferred": preferred})
             bar.update(PART)
     return moves[: config.games], preferred[: config.games]
 

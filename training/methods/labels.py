@@ -30,8 +30,8 @@ from training.data.labels import (
     write_shard,
 )
 from training.data.lookahead import near_perfect_games, random_games, score_moves
-from training.support.options import option
-from training.support.pool import check_table_bits, process_solver, solver_pool
+from training.support.options import Options, option
+from training.support.pool import LARGEST_TABLE, process_solver, solver_pool
 
 RECIPE = 1  # changes whenever the positions of a seed do
 LATE, EARLY = "late", "early"
@@ -45,24 +45,21 @@ MIXES = {
 
 
 @dataclass
-class Config:
-    """What ``train.py labels`` can be told."""
+class Config(Options):
+    """Options of ``train.py labels``."""
 
-    positions: int = option(1_000_000, "positions from play, before duplicates are dropped")
-    mix: str = option(LATE, "'late': mostly 18 and more stones, and the opening book; or 'early': 8 to 17 stones")
+    positions: int = option(1_000_000, "positions from play, before duplicates are dropped", least=1)
+    mix: str = option(
+        LATE, "'late': mostly 18 and more stones, and the opening book; or 'early': 8 to 17 stones", among=(LATE, EARLY)
+    )
     seed: int = option(1, "of the games")
-    workers: int = option(os.cpu_count() or 1, "processes")
-    table_bits: int = option(22, "log2 of the entries of each worker's table, 8 bytes each")
-    shard: int = option(4000, "positions in a file")
+    workers: int = option(os.cpu_count() or 1, "processes", least=1)
+    table_bits: int = option(
+        22, "log2 of the entries of each worker's table, 8 bytes each", least=2, most=LARGEST_TABLE
+    )
+    shard: int = option(4000, "positions in a file", least=1)
     book_scores: Path = option(Path("training/book-scores.txt"), "exact scores of opening positions, added as they are")
     output: Path = option(Path("data/labels"), "folder of the shards")
-
-    def __post_init__(self) -> None:
-        if self.mix not in MIXES:
-            raise ValueError(f"mix should be {' or '.join(MIXES)}, not {self.mix!r}")
-        if min(self.positions, self.workers, self.shard) < 1:
-            raise ValueError(f"positions, workers and shard should be at least 1: {self}")
-        check_table_bits(self.table_bits)
 
 
 def plies_of_shard(number: int, size: int, mix: dict[int, int]) -> np.ndarray:

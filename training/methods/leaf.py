@@ -28,7 +28,7 @@ from console.progress import progress
 from training.data.labels import TEST, TRAINING, Labels, canonical_keys, labels_of, read_labels, splits_of
 from training.data.lookahead import moves_of
 from training.support.manifest import check_output, publish
-from training.support.options import command_of, option
+from training.support.options import Options, command_of, option
 
 WARM_UP = 0.03  # of the steps
 DECAY_1, DECAY_2, TINY = 0.9, 0.999, 1e-8  # of Adam
@@ -37,23 +37,17 @@ ENDGAME = 2  # cells left: a search knows the value of quiet positions with no m
 
 
 @dataclass
-class Config:
-    """What ``train.py leaf`` can be told."""
+class Config(Options):
+    """Options of ``train.py leaf``."""
 
     labels: Path = option(Path("data/labels"), "folder that train.py labels has made")
-    hidden: int = option(32, "units of the hidden layer")
-    samples: int = option(30_000_000, "positions to train on, counting repetitions")
-    batch: int = option(1024, "positions in a step")
-    learning_rate: float = option(0.004, "its largest value")
-    weight_decay: float = option(0.0001, "a step, times the learning rate")
+    hidden: int = option(32, "units of the hidden layer", least=1)
+    samples: int = option(30_000_000, "positions to train on, counting repetitions", least=1)
+    batch: int = option(1024, "positions in a step", least=1)
+    learning_rate: float = option(0.004, "its largest value", above=0)
+    weight_decay: float = option(0.0001, "a step, times the learning rate", least=0)
     seed: int = option(1, "of the first weights and of the order of the positions")
     output: Path = option(Path("agents/weights/leaf.bin"), "the network")
-
-    def __post_init__(self) -> None:
-        if min(self.hidden, self.samples, self.batch) < 1:
-            raise ValueError(f"hidden, samples and batch should be at least 1: {self}")
-        if not self.learning_rate > 0:
-            raise ValueError(f"learning_rate should be above 0, not {self.learning_rate}")
 
 
 class Examples(NamedTuple):

@@ -13,26 +13,24 @@ With an ideal player for each seat they meet in a round robin. ``train.py menace
 and compares each player with exact values; ``--human first`` then plays against you.
 """
 
-import json
 import random
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from connectx.weights import pack, unpack
-from console.files import write_whole
 from console.progress import progress
 from training.games.game_tree import Tree, shares, table_player, tree_of
 from training.games.named import NAMES, games_named
 from training.games.players import play_games
 from training.games.terminal import play_human
-from training.support.options import option
+from training.support import checkpoint
+from training.support.options import Options, option
 from training.support.plots import save_figure
 
 KEEP, DROP = "keep", "drop"
@@ -45,28 +43,20 @@ SPAN = 100  # training games that a point of the curve counts
 
 
 @dataclass
-class Config:
-    """What ``train.py menace`` can be told."""
+class Config(Options):
+    """Options of ``train.py menace``."""
 
     game: str = option("nim", NAMES)
-    games: int = option(10_000, "training games of each pair")
-    test_games: int = option(10_000, "games of each cell of the table")
-    beads: int = option(10, "beads of each legal action at the beginning")
-    reward: int = option(1, "beads that the winner adds for each action")
-    penalty: int = option(1, "beads that the loser takes away for each action, as far as its rule allows")
+    games: int = option(10_000, "training games of each pair", least=1)
+    test_games: int = option(10_000, "games of each cell of the table", least=1)
+    beads: int = option(10, "beads of each legal action at the beginning", least=1)
+    reward: int = option(1, "beads that the winner adds for each action", least=1)
+    penalty: int = option(1, "beads that the loser takes away for each action, as far as its rule allows", least=1)
     seed: int = option(1, "of all random draws")
     output: Path = option(Path("runs/menace"), "folder of the checkpoint, the table and the curves")
-    human: str = option("", "'first' or 'second': after training, play against keep v keep from this seat")
-
-    def __post_init__(self) -> None:
-        if min(self.games, self.test_games, self.beads, self.reward, self.penalty) < 1:
-            raise ValueError(f"games, test_games, beads, reward and penalty should be at least 1: {self}")
-        if self.human not in ("", *SEATS):
-            raise ValueError(f"human should be 'first' or 'second', not {self.human!r}")
-
-    def what_counts(self) -> dict[str, Any]:
-        """The fields that a checkpoint depends on. More games may be asked for than it has."""
-        return {name: getattr(self, name) for name in ("game", "beads", "reward", "penalty", "seed")}
+    human: str = option(
+        "", "'first' or 'second': after training, play against keep v keep from this seat", among=("", *SEATS)
+    )
 
 
 class Boxes:
@@ -139,8 +129,9 @@ class Stable:
         self.path = config.output / f"{config.game}.bin"
         self.pairs = [Pair(tree, config, index) for index in range(len(PAIRS))]
         self.seconds = 0.0  # of processor time in training, over all runs
-        if self.path.exists():
-            self._resume()
+        # More games may be asked for than the checkpoint has.
+        self.settings = checkpoint.settings_of(config, may_change=("games", "test_games", "human"))
+        self._resume()
 
     def train(self) -> None:
         """Every pair's games, with a checkpoint now and then and at the end of each pair."""
@@ -181,24 +172,21 @@ class Stable:
                 arrays[f"{index}/{seat}/visits"] = np.array(player.visits, np.int64)
             arrays[f"{index}/curve"] = np.array(pair.first_wins, np.int64)
             states.append({"played": pair.played, "random": pair.random.getstate()})
-        meta = {"settings": self.config.what_counts(), "pairs": states, "seconds": self.seconds}
-        write_whole(self.path, pack(arrays, meta))
+        checkpoint.save(self.path, self.settings, {"pairs": states, "seconds": self.seconds}, arrays)
 
     def _resume(self) -> None:
-        arrays, meta = unpack(self.path.read_bytes())
-        if not isinstance(meta, dict) or meta.get("settings") != self.config.what_counts():
-            raise ValueError(
-                f"{self.path} has the settings {json.dumps(meta and meta.get('settings'))}, not the"
-                f" {json.dumps(self.config.what_counts())} that are asked for; delete it, or give another --output"
-            )
-        self.seconds = meta["seconds"]
-        for index, (pair, state) in enumerate(zip(self.pairs, meta["pairs"], strict=True)):
-            for seat, player in zip(SEATS, pair.players, strict=True):
-                player.beads = arrays[f"{index}/{seat}/beads"].tolist()
-                player.visits = arrays[f"{index}/{seat}/visits"].tolist()
-            pair.first_wins, pair.played = arrays[f"{index}/curve"].tolist(), state["played"]
-            version, numbers, gauss = state["random"]
-            pair.random.setstate((version, tuple(numbers), gauss))
+        found = checkpoint.load(self.path, self.settings)
+        if found is None:
+            return
+        with checkpoint.restoring(self.path):
+            self.seconds = found.facts["seconds"]
+            for index, (pair, state) in enumerate(zip(self.pairs, found.facts["pairs"], strict=True)):
+                for seat, player in zip(SEATS, pair.players, strict=True):
+                    player.beads = found.arrays[f"{index}/{seat}/beads"].tolist()
+                    player.visits = found.arrays[f"{index}/{seat}/visits"].tolist()
+                pair.first_wins, pair.played = found.arrays[f"{index}/curve"].tolist(), state["played"]
+                version, numbers, gauss = state["random"]
+                pair.random.setstate((version, tuple(numbers), gauss))
 
 
 class RoundRobin(NamedTuple):

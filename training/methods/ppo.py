@@ -13,7 +13,7 @@ uninterrupted one. The protocol of Kaggle's course "Intro to Game AI" is the fun
 import json
 import sys
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,6 @@ from matplotlib.figure import Figure
 
 from connectx.geometry import Geometry, geometry_of
 from connectx.nets import Architecture, PlainNetwork, to_bytes
-from connectx.weights import pack, unpack
 from console.files import write_whole
 from console.progress import progress
 from training.environments.connectx import ENDINGS, Duels, observation_space, rewards_named
@@ -31,8 +30,10 @@ from training.games.batch import Games
 from training.games.connectx import ConnectX
 from training.games.opponents import opponent_named
 from training.games.players import Player, alternating, play_games, random_player, sample
+from training.learning import torch_state
+from training.support import checkpoint
 from training.support.manifest import check_output, publish
-from training.support.options import command_of, option
+from training.support.options import Options, command_of, option
 from training.support.plots import save_figure
 
 SELF = "self"
@@ -41,45 +42,39 @@ PAST_OPPONENTS = 3  # drawn from the pool for each period
 
 
 @dataclass
-class Config:
-    """What ``train.py ppo`` can be told."""
+class Config(Options):
+    """Options of ``train.py ppo``."""
 
-    algorithm: str = option("maskable", "maskable, or ppo, which has to learn what is legal")
+    algorithm: str = option("maskable", "maskable, or ppo, which has to learn what is legal", among=ALGORITHMS)
     opponent: str = option(SELF, "self for past versions, or a name: random, negamax, one_step, minimax@2~10")
     rewards: str = option("zero-sum", "course or zero-sum, see training/environment.py")
     board: str = option("6x7k4", "rows x columns k inarow")
     encoding: str = option("tactics-1", "input planes, see connectx/encoding.py")
-    width: int = option(128, "numbers in the last hidden layer; the first has twice as many")
-    steps: int = option(2_048_000, "moves of the learner in all")
-    games: int = option(125, "games side by side")
-    rollout: int = option(32, "moves in each game between two updates")
-    batch: int = option(500, "moves in a gradient step")
-    epochs: int = option(3, "times that an update goes through its moves")
-    learning_rate: float = option(1e-3, "of Adam at the start; it falls linearly to 0")
-    discount: float = option(0.99, "gamma, for each move of the learner")
-    gae: float = option(0.9, "lambda of generalised advantage estimation")
-    entropy: float = option(0.02, "weight of the entropy bonus")
-    pool: int = option(20, "past versions kept for self-play; one is added every period")
-    period: int = option(64_000, "steps from one saved state to the next")
+    width: int = option(128, "numbers in the last hidden layer; the first has twice as many", least=1)
+    steps: int = option(2_048_000, "moves of the learner in all", least=1)
+    games: int = option(125, "games side by side", least=2 * PAST_OPPONENTS)
+    rollout: int = option(32, "moves in each game between two updates", least=1)
+    batch: int = option(500, "moves in a gradient step", least=2)
+    epochs: int = option(3, "times that an update goes through its moves", least=1)
+    learning_rate: float = option(1e-3, "of Adam at the start; it falls linearly to 0", above=0)
+    discount: float = option(0.99, "gamma, for each move of the learner", above=0, most=1)
+    gae: float = option(0.9, "lambda of generalised advantage estimation", least=0, most=1)
+    entropy: float = option(0.02, "weight of the entropy bonus", least=0)
+    pool: int = option(20, "past versions kept for self-play; one is added every period", least=1)
+    period: int = option(64_000, "steps from one saved state to the next", least=1)
     test_opponent: str = option("minimax@2~10", "whom the curve shows games against")
-    test_games: int = option(100, "games of each point of the curve")
+    test_games: int = option(100, "games of each point of the curve", least=1)
     seed: int = option(0, "of everything")
     folder: Path = option(Path("runs/ppo"), "of the saved state and the curve, for resuming")
     output: Path = option(Path("agents/weights/ppo.bin"), "the policy's weights")
 
     def __post_init__(self) -> None:
-        for name in ("width", "steps", "games", "rollout", "batch", "epochs", "pool", "period", "test_games"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} should be at least 1, not {getattr(self, name)}")
+        super().__post_init__()
         for name in ("steps", "period"):
             if getattr(self, name) % self.update:
                 raise ValueError(f"{name} should be a multiple of games x rollout = {self.update}")
-        if self.batch < 2 or self.update % self.batch == 1:  # advantages are divided by their standard deviation
-            raise ValueError(f"batch should be at least 2 and not leave a single step of {self.update}")
-        if self.algorithm not in ALGORITHMS:
-            raise ValueError(f"algorithm should be one of {', '.join(ALGORITHMS)}, not {self.algorithm!r}")
-        if self.games < 2 * PAST_OPPONENTS:
-            raise ValueError(f"games should be at least {2 * PAST_OPPONENTS}, not {self.games}")
+        if self.update % self.batch == 1:  # advantages are divided by their standard deviation
+            raise ValueError(f"batch should not leave a single step of {self.update}, as {self.batch} does")
         rewards_named(self.rewards, self.geometry)
         observation_space(self.geometry, self.encoding)
         for name in {self.opponent} - {SELF} | {self.test_opponent}:
@@ -144,7 +139,8 @@ class Trainer:
         torch.set_num_threads(1)  # the nets are too small to share
         self._sb3 = library()
         self._sb3.set_random_seed(config.seed)
-        self.config, self.steps, self.seconds = config, 0, 0.0
+        self.config, self.path = config, config.folder / "checkpoint.bin"
+        self.steps, self.seconds = 0, 0.0
         self.curve: list[dict[str, float]] = []
         self.model = self._sb3.ALGORITHMS[config.algorithm](
             "MlpPolicy",
@@ -207,55 +203,23 @@ class Trainer:
         point = {"steps": self.steps, "seconds": self.seconds, "test": test}
         self.curve.append(point | dict(zip(ENDINGS, shares, strict=True)))
 
-    def to_bytes(self) -> bytes:
-        """All that a run needs to go on, as a container of connectx.weights."""
-        arrays = {f"policy:{name}": value.numpy() for name, value in self.model.policy.state_dict().items()}
-        for index, state in self.model.policy.optimizer.state_dict()["state"].items():
-            arrays |= {f"adam:{index}:{name}": value.numpy() for name, value in state.items()}
-        for version, past in enumerate(self.pool):
-            arrays |= {f"pool:{version}:{name}": value for name, value in past.items()}
-        facts = {"config": identity(self.config), "steps": self.steps, "seconds": self.seconds, "curve": self.curve}
-        return pack(arrays, facts)
+    def save(self) -> None:
+        policy = self.model.policy
+        arrays = torch_state.arrays_of(policy.optimizer, policy=policy)
+        arrays |= {f"pool:{i}:{name}": value for i, past in enumerate(self.pool) for name, value in past.items()}
+        facts = {"steps": self.steps, "seconds": self.seconds, "curve": self.curve}
+        checkpoint.save(self.path, checkpoint.settings_of(self.config), facts, arrays)
 
-    def restore(self, content: bytes) -> None:
-        """Goes back to a saved state.
-
-        Raises:
-            ValueError: it is damaged, or that of a run with another configuration.
-        """
-        arrays, facts = unpack(content)
-        if not isinstance(facts, dict) or set(facts) != {"config", "steps", "seconds", "curve"}:
-            raise ValueError("the saved state is not one of a run of ppo: give another --folder")
-        mine = identity(self.config)
-        other = {key: facts["config"].get(key) for key, value in mine.items() if facts["config"].get(key) != value}
-        if other:
-            raise ValueError(f"the run was begun with {other}; give the same options, or another --folder")
-        policy: dict[str, torch.Tensor] = {}
-        adam: dict[int, dict[str, torch.Tensor]] = {}
-        pool: dict[int, dict[str, np.ndarray]] = {}
-        for key, value in arrays.items():
-            part, _, name = key.partition(":")
-            if part == "policy":
-                policy[name] = torch.from_numpy(value)
-                continue
-            index, _, name = name.partition(":")
-            if part == "adam":
-                adam.setdefault(int(index), {})[name] = torch.from_numpy(value)
-            else:
-                pool.setdefault(int(index), {})[name] = value
-        optimizer = self.model.policy.optimizer
-        try:
-            self.model.policy.load_state_dict(policy)
-            optimizer.load_state_dict({**optimizer.state_dict(), "state": adam})
-        except (KeyError, TypeError, AttributeError, RuntimeError) as fault:
-            raise ValueError(f"the saved state is damaged: {fault!r:.200}") from None
-        self.pool = [pool[index] for index in sorted(pool)]
-        self.steps, self.seconds, self.curve = facts["steps"], facts["seconds"], facts["curve"]
-
-
-def identity(config: Config) -> dict[str, Any]:
-    """The options that decide what a run makes, as JSON has them."""
-    return {name: value for name, value in asdict(config).items() if not isinstance(value, Path)}
+    def resume(self) -> None:
+        """Goes back to the checkpoint, if there is one. Raises ValueError if it is damaged or of another run."""
+        found = checkpoint.load(self.path, checkpoint.settings_of(self.config))
+        if found is None:
+            return
+        with checkpoint.restoring(self.path):
+            policy = self.model.policy
+            torch_state.restore(found.arrays, policy.optimizer, policy=policy)
+            self.pool = list(checkpoint.numbered(found.arrays, "pool").values())
+            self.steps, self.seconds, self.curve = (found.facts[name] for name in ("steps", "seconds", "curve"))
 
 
 def draw(curve: list[dict[str, float]], config: Config) -> Figure:
@@ -276,14 +240,12 @@ def draw(curve: list[dict[str, float]], config: Config) -> Figure:
 def train(config: Config) -> Trainer:
     """Trains to the end, from the saved state if there is one, and publishes the policy's weights."""
     check_output(config.output)
-    saved = config.folder / "state.bin"
     trainer = Trainer(config)
-    if saved.exists():
-        trainer.restore(saved.read_bytes())
+    trainer.resume()
     with progress(config.steps, "step", done=trainer.steps, delay=0) as bar:
         while trainer.steps < config.steps:
             trainer.advance()
-            write_whole(saved, trainer.to_bytes())
+            trainer.save()
             write_whole(config.folder / "curve.json", json.dumps(trainer.curve, indent=1).encode())
             save_figure(draw(trainer.curve, config), config.folder / "curve.png")
             last = trainer.curve[-1]

@@ -23,43 +23,38 @@ from connectx.geometry import STANDARD
 from connectx.nets import PlainNetwork
 from connectx.torch_nets import Network
 from connectx.weights import unpack
-from training.games.batch import Games
 from training.games.connectx import ConnectX, bitboards
-from training.games.players import NO_MOVE, Player, alternating, play_games, random_player, replay, sampling_player
+from training.games.players import NO_MOVE, Player, alternating, erring, play_games, replay, sampling_player
 from training.learning.networks import DRAW, logits_of, small_network, value_player
+from training.learning.policy_games import BLOCK
 from training.learning.supervised import Examples, Fit, Schedule, split
-from training.methods.policy_gradient import BLOCK
 from training.support import checkpoint
 from training.support.manifest import check_output, publish
-from training.support.options import command_of, option
+from training.support.options import Options, command_of, option
 
 ENCODING = "tactics-1"  # the cells that win at once are a plane: the policy leaves few of them to learn from
 LAST_RANDOM_PLY = 35
 
 
 @dataclass
-class Config:
-    """What ``train.py value`` can be told."""
+class Config(Options):
+    """Options of ``train.py value``."""
 
-    steps: int = option(3000, "updates of the network")
-    batch: int = option(256, "positions an update")
-    learning_rate: float = option(1e-3, "of Adam, falling to 0 over the steps")
-    channels: int = option(16, "of the convolution")
-    hidden: int = option(128, "width of the first dense layer")
+    steps: int = option(3000, "updates of the network", least=1)
+    batch: int = option(256, "positions an update", least=1)
+    learning_rate: float = option(1e-3, "of Adam, falling to 0 over the steps", above=0)
+    channels: int = option(16, "of the convolution", least=1)
+    hidden: int = option(128, "width of the first dense layer", least=1)
     seed: int = option(1, "of weights, batches and the match")
-    match_games: int = option(100, "games against the strong policy agent at the end")
-    further: int = option(40_000, "games of the trained policy against the strong one, with a random move in each")
+    match_games: int = option(100, "games against the strong policy agent at the end", least=1)
+    further: int = option(
+        40_000, "games of the trained policy against the strong one, with a random move in each", least=0
+    )
     games: Path = option(Path("runs/policy-gradient/games.bin"), "games that the policy learnt by")
     policy: Path = option(Path("agents/weights/policy_gradient.bin"), "the policy that learnt by them")
     opponent: Path = option(Path("agents/weights/strong_policy.bin"), "the strong policy agent")
     folder: Path = option(Path("runs/value"), "checkpoint and curve")
     output: Path = option(Path("agents/weights/value_greedy.bin"), "the value net")
-
-    def __post_init__(self) -> None:
-        if min(self.steps, self.batch, self.channels, self.hidden, self.match_games) < 1:
-            raise ValueError(f"steps, batch, channels, hidden and match games should be at least 1: {self}")
-        if self.learning_rate <= 0 or self.further < 0:
-            raise ValueError(f"learning rate should be above 0, further games not below: {self}")
 
 
 def read_games(path: Path) -> np.ndarray:
@@ -91,15 +86,7 @@ class Recorded(NamedTuple):
 
 def exploring(player: Player, plies: np.ndarray, rng: np.random.Generator) -> Player:
     """The player, but for a random move in each game where it is to move at the ply of ``plies``, (n,)."""
-    at_random = random_player(rng)
-
-    def exploring_player(games: Games, which: np.ndarray) -> np.ndarray:
-        actions, now = player(games, which), games.plies[which] == plies[which]
-        if now.any():
-            actions[now] = at_random(games, which[now])
-        return actions
-
-    return exploring_player
+    return erring(player, lambda games, which: games.plies[which] == plies[which], rng)
 
 
 def further_games(count: int, policy: Network, opponent: Network, rng: np.random.Generator) -> Recorded:

@@ -1,15 +1,50 @@
-"""Command-line options from a method's Config: a dataclass whose fields carry their own help."""
+"""Command-line options from a method's Config: a dataclass whose fields carry their own help and limits."""
 
 import argparse
+import operator
 from dataclasses import MISSING, Field, field, fields
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
+LIMITS = {  # keyword of ``option``: how a value has to compare with it, and the words for that
+    "least": (operator.ge, "at least"),
+    "above": (operator.gt, "above"),
+    "most": (operator.le, "at most"),
+    "below": (operator.lt, "below"),
+}
 
-def option(default: Any, help_text: str) -> Any:
-    """A field of a Config with its help."""
-    return field(default=default, metadata={"help": help_text})
+
+def option(default: Any, help_text: str, *, among: tuple[str, ...] = (), **limits: float) -> Any:
+    """A field of a Config with its help and what it allows.
+
+    Args:
+        among: the values that it may have, if not any.
+        limits: its bounds: ``least``, ``above``, ``most``, ``below``.
+    """
+    if unknown := limits.keys() - LIMITS.keys():
+        raise TypeError(f"limits of an option are {', '.join(LIMITS)}, not {', '.join(unknown)}")
+    return field(default=default, metadata={"help": help_text, "among": among, "limits": limits})
+
+
+class Options:
+    """The base of every Config. Raises ValueError where a field has a value that its option does not allow."""
+
+    def __post_init__(self) -> None:
+        for item in fields(self):  # type: ignore[arg-type] # every Config is a dataclass
+            _check(item, getattr(self, item.name))
+
+
+def _check(item: Field, value: Any) -> None:
+    if isinstance(value, float) and not isfinite(value):
+        raise ValueError(f"{item.name} should be a finite number, not {value}")
+    for name, bound in item.metadata["limits"].items():
+        holds, words = LIMITS[name]
+        if not holds(value, bound):
+            raise ValueError(f"{item.name} should be {words} {bound}, not {value}")
+    among = item.metadata["among"]
+    if among and value not in among:
+        raise ValueError(f"{item.name} should be one of {', '.join(filter(None, among))}, not {value!r}")
 
 
 def add_options(parser: argparse.ArgumentParser, config_class: type) -> None:
@@ -31,12 +66,8 @@ def _type_of(item: Field) -> type:
 
 
 def config_from(config_class: type, given: argparse.Namespace) -> Any:
-    """The Config that was asked for. Raises ValueError where it refuses an option, and for nan and infinity."""
-    options = {item.name: getattr(given, item.name) for item in fields(config_class)}
-    for name, value in options.items():
-        if isinstance(value, float) and not isfinite(value):
-            raise ValueError(f"{name} should be a finite number, not {value}")
-    return config_class(**options)
+    """The Config that was asked for. Raises ValueError where it refuses an option."""
+    return config_class(**{item.name: getattr(given, item.name) for item in fields(config_class)})
 
 
 def command_of(method: str, config: Any, left_out: tuple[str, ...] = ()) -> str:

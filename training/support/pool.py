@@ -10,13 +10,7 @@ from typing import Any
 from connectx.geometry import STANDARD
 from connectx.solver import Solver
 
-LARGEST_TABLE = 30  # bits: 8 GiB
-
-
-def check_table_bits(table_bits: int) -> None:
-    """Raises ValueError if a worker could not hold a solver's table of that many entries, as a power of 2."""
-    if not 1 < table_bits <= LARGEST_TABLE:
-        raise ValueError(f"table_bits should be 2 to {LARGEST_TABLE} (8 GiB a worker), not {table_bits}")
+LARGEST_TABLE = 30  # log2 of the entries: 8 GiB
 
 
 def _start(initializer: Callable[..., None], arguments: tuple[Any, ...]) -> None:

@@ -1,0 +1,33 @@
+"""The state of torch's modules and optimizers as plain arrays, for ``training.support.checkpoint``."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from training.support.checkpoint import numbered, part
+
+
+def arrays_of(optimizer: torch.optim.Optimizer, **modules: torch.nn.Module) -> dict[str, np.ndarray]:
+    """Every parameter as "MODULE:NAME", and what the optimizer keeps of each as "optimizer:NUMBER:NAME"."""
+    arrays = {
+        f"{module}:{name}": value.detach().cpu().numpy()
+        for module, kept in modules.items()
+        for name, value in kept.state_dict().items()
+    }
+    for number, state in optimizer.state_dict()["state"].items():
+        arrays |= {f"optimizer:{number}:{name}": value.cpu().numpy() for name, value in state.items()}
+    return arrays
+
+
+def restore(arrays: Mapping[str, np.ndarray], optimizer: torch.optim.Optimizer, **modules: torch.nn.Module) -> None:
+    """Puts the arrays of ``arrays_of`` back. Raises what torch does where they do not fit, or KeyError."""
+    for module, kept in modules.items():
+        kept.load_state_dict(tensors(part(arrays, module)))
+    state = {number: tensors(values) for number, values in numbered(arrays, "optimizer").items()}
+    optimizer.load_state_dict(optimizer.state_dict() | {"state": state})
+
+
+def tensors(arrays: Mapping[str, np.ndarray]) -> dict[str, Tensor]:
+    return {name: torch.from_numpy(array) for name, array in arrays.items()}
