@@ -81,7 +81,7 @@ def packed(inlined: Inlined, output: Path, options: Options) -> tuple[bytes, lis
         OSError, ValueError: see ``render``; or the files are larger than the judge's limit.
     """
     sizes = {path: file.stat().st_size for path, (file, _) in inlined.files.items()}
-    names = f"{', '.join(list(sizes)[:4])}{', ...' if len(sizes) > 4 else ''}"
+    names = f"{', '.join(sorted(sizes)[:4])}{', ...' if len(sizes) > 4 else ''}"
     if sum(sizes.values()) > options.limits.size:
         found = f"{sum(sizes.values()):,} bytes in {len(sizes)} files beside the agent ({names})"
         raise ValueError(
@@ -90,7 +90,10 @@ def packed(inlined: Inlined, output: Path, options: Options) -> tuple[bytes, lis
     text, lines = render(inlined, options.dtype)
     if output.name.endswith(".tar.gz"):
         if sizes:
-            lines.append(f"an archive, since the agent opens files by path; {len(sizes)} with main.py: {names}")
+            as_is = (
+                f"; --dtype {options.dtype} is for embedded data and leaves them as they are" if options.dtype else ""
+            )
+            lines.append(f"an archive, since the agent opens files by path; {len(sizes)} with main.py: {names}{as_is}")
         return archive(text.encode(), {path: file.read_bytes() for path, (file, _) in inlined.files.items()}), lines
     if inlined.files:
         cure = 'build an archive (.tar.gz), or read it by connectx.weights.read_data("name"), which embeds it'

@@ -200,6 +200,7 @@ def test_allowed_packages_leave_a_note(tmp_path):
     assert inlined.notes == [
         "agent.py:1: package nonesuch: taken on your word (--allow-package); without it on the judge, the load fails"
     ]
+    assert inline(path, frozenset({"nonesuch", "other"})).notes[1:] == ["--allow-package other: nothing imports it"]
 
 
 @pytest.mark.parametrize(
@@ -223,8 +224,9 @@ def test_file_names_that_are_no_identifiers(name, module, tmp_path):
 def test_a_module_beside_keeps_its_name(tmp_path):
     (tmp_path / "my-agent.py").write_text(f"from my_agent import COLUMN\n{AGENT}")
     (tmp_path / "my_agent.py").write_text("COLUMN = 3\n")
+    (tmp_path / "my_agent_").mkdir()
     inlined = inline(tmp_path / "my-agent.py")
-    assert inlined.entry[0] == "my_agent_" and inlined.sources["my_agent.py"] == "COLUMN = 3\n"
+    assert inlined.entry[0] == "my_agent__" and inlined.sources["my_agent.py"] == "COLUMN = 3\n"
 
 
 @pytest.mark.parametrize(
