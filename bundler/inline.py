@@ -132,15 +132,17 @@ def _saved_whole(modules: Collection[Module], inlined: Inlined) -> list[Refusal]
     loads = [files.loads_numbers_only(node) for module in modules for node in module.calls_of("torch.load")]
     refusals = []
     for file, place in data:
-        for name in sorted(files.pickled_classes(file)):
-            if name.rpartition(".")[0] in own:
-                why = "a class of your own, whole: unpickling looks for its module, which the judge has not"
-            elif name.startswith("torch.nn.modules.") and loads and all(loads):
-                why = "a module saved whole, which torch.load does not read"
-            else:
-                continue
-            cure = "save only the numbers, by torch.save(net.state_dict(), ...), and build the network in the agent"
-            refusals.append(place._replace(reason=f"{file.name} holds {name}, {why}; {cure}"))
+        names = sorted(files.pickled_classes(file))
+        mine = [name for name in names if name.rpartition(".")[0] in own]
+        layers = [name for name in names if name.startswith("torch.nn.modules.") and loads and all(loads)]
+        if mine or layers:
+            why = (
+                "a class of your own: unpickling looks for its module, which the judge has not"
+                if mine
+                else ("a whole module: torch.load reads only numbers")
+            )
+            cure = "save those, by torch.save(net.state_dict(), ...), and build the network in the agent"
+            refusals.append(place._replace(reason=f"{file.name} holds {[*mine, *layers][0]}, {why}; {cure}"))
     return refusals
 
 
@@ -171,7 +173,19 @@ def _entry_name(module: Module, refusals: list[Refusal]) -> str:
                 bound |= {alias.asname or alias.name: node for alias in node.names}
     name = "agent" if "agent" in bound else last
     if not name:
-        refusals.append(Refusal(module.path, 1, "no function agent(obs, config) is defined"))
+        refusals.append(
+            Refusal(
+                module.path,
+                1,
+                "no function is defined: Kaggle calls agent(obs, config), and plays the column that it returns",
+            )
+        )
     elif isinstance(bound[name], (ast.AsyncFunctionDef, ast.ClassDef)):
-        refusals.append(Refusal(module.path, bound[name].lineno, "agent must be a plain function (def)"))
+        refusals.append(
+            Refusal(
+                module.path,
+                bound[name].lineno,
+                f"{name} must be a plain function (def): Kaggle calls it with (obs, config) and awaits nothing",
+            )
+        )
     return name

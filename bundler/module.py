@@ -174,7 +174,7 @@ class Module:
         for depth in range(1, len(parts) + 1):
             found = self.project.find(".".join(parts[:depth]))
             if found is None:
-                self.refuse(node, f"no module {dotted} in {local.parent}")
+                self.refuse(node, f"no module {dotted} in {local.parent}: only what lies there goes along")
                 break
             self.wanted[".".join(parts[:depth])] = found
         return True
@@ -301,7 +301,10 @@ class Module:
             if keyword.arg != "cache":
                 continue
             if not isinstance(keyword.value, ast.Constant):
-                self.refuse(call, "cache= of a numba decorator must be a plain True or False")
+                self.refuse(
+                    call,
+                    "cache= of a numba decorator must be a plain True or False: on the judge no cached kernel is found",
+                )
             elif keyword.value.value:
                 self.edits.append((*self._span(keyword.value), "False"))
 

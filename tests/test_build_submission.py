@@ -317,6 +317,7 @@ from tools.read_it import LAST
 HERE = "/kaggle_simulations/agent" if os.path.exists("/kaggle_simulations/agent") else "."
 ORDER = json.load(open(os.path.join(HERE, "data", "order.json")))
 BIAS = np.load("bias.npy")
+assert open("/kaggle_simulations/agent/data/order.json").read()
 
 
 def agent(obs, config):
