@@ -25,8 +25,13 @@ import threading
 import time
 from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
+try:
+    from rich.console import Console
+    from rich.table import Table
+except ModuleNotFoundError as missing:
+    where = "activate the virtual environment first: source .venv/bin/activate (`make submission` sets it up)"
+    print(f"build_submission.py: this Python has no {missing.name}; {where}", file=sys.stderr)
+    sys.exit(2)
 
 from bundler.build import POSITIONS, NotAccepted, Options, build
 from bundler.inline import PROJECT, Inlined, Refused, inline

@@ -427,6 +427,12 @@ def test_command_line_builds_checks_and_speaks_json(tmp_path):
     assert not (tmp_path / "other.py").exists()
 
 
+def test_without_the_virtual_environment_one_line_says_how_to_activate_it(tmp_path):
+    command = [sys.executable, "-S", str(PROJECT / "build_submission.py"), "minimax"]  # -S: nothing that was installed
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "source .venv/bin/activate" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
