@@ -70,12 +70,12 @@ def inline(agent_path: Path, extra_packages: frozenset[str] = frozenset(), extra
     inlined = Inlined(agent_path, (name, ""))
     refusals: list[Refusal] = []
     modules = _follow_imports(name, agent_path.resolve(), project, refusals)
+    inlined.files = _files(modules.values(), agent_path.resolve(), extra_files)
     for dotted, module in modules.items():
         refusals += module.refusals
         inlined.data |= {key: file for key, (file, _) in module.data.items()}
         if dotted == name:
             inlined.entry = (name, _entry_name(module, refusals))
-    inlined.files = _files(modules.values(), agent_path.resolve(), extra_files, refusals)
     inlined.sources = {module.key: module.rewritten(bool(inlined.files)) for module in modules.values()}
     refusals += _saved_whole(modules.values(), inlined)
     if refusals:
@@ -102,14 +102,12 @@ def _follow_imports(name: str, path: Path, project: Project, refusals: list[Refu
     return modules
 
 
-def _files(
-    modules: Collection[Module], agent: Path, extra: Sequence[Path], refusals: list[Refusal]
-) -> dict[str, tuple[Path, Refusal]]:
-    """``Inlined.files``, if any module opens files. Refuses what will plainly be missing."""
+def _files(modules: Collection[Module], agent: Path, extra: Sequence[Path]) -> dict[str, tuple[Path, Refusal]]:
+    """``Inlined.files``, if any module opens files. The modules refuse or note what will plainly be missing."""
     found: dict[str, tuple[Path, Refusal]] = {}
     written = {name for module in modules for name in module.written_names()}
     for module in modules if any(module.openings for module in modules) else ():
-        refusals += module.missing_files(agent.parent, written)
+        module.judge_missing(agent.parent, written)
         for name, line in files.literals(module.nodes, module.qualified):
             for folder, package in ((module.path.parent, module.package), (agent.parent, [])):
                 for key, file in files.files_at(folder / name, "/".join([*package, name])).items():

@@ -90,7 +90,8 @@ class Module:
             self._line_starts.append(self._line_starts[-1] + len(line))
         dead = _dead_nodes(self.tree)
         self.nodes = [node for node in ast.walk(self.tree) if id(node) not in dead]
-        self.maybe = _inside(self.tree, CONDITIONAL)
+        self.conditional = _inside(self.tree, CONDITIONAL)
+        self.deferred = self.conditional | _inside(self.tree, FUNCTIONS)  # what a load need not come to
         self._want_parents()
         self._read_imports()
         self._read_uses()
@@ -122,11 +123,12 @@ class Module:
     def written_names(self) -> list[str]:
         return [files.literal_path(path, self.qualified) for call, path in self.openings if files.writes(call)]
 
-    def missing_files(self, folder: Path, written: Collection[str]) -> list[Refusal]:
-        """Refusals of what is plainly read without being there, but for where the agent may do without it."""
-        certain = [(call, path) for call, path in self.openings if id(call) not in self.maybe]
-        reasons = [(call, files.missing(call, path, self.qualified, folder, written)) for call, path in certain]
-        return [Refusal(self.path, call.lineno, reason) for call, reason in reasons if reason]
+    def judge_missing(self, folder: Path, written: Collection[str]) -> None:
+        """Refuses, or notes inside functions, what is read and not there, but for where the agent may do without."""
+        for call, path in self.openings:
+            reason = files.missing(call, path, self.qualified, folder, written)
+            if reason and id(call) not in self.conditional:
+                self.judge(call, Verdict(reason, id(call) not in self.deferred))
 
     @property
     def package(self) -> list[str]:
@@ -182,7 +184,11 @@ class Module:
     def _unknown(self, package: str) -> str:
         beside = [module.stem for module in self.path.parent.glob("*.py")]
         close = difflib.get_close_matches(package, [*beside, *PACKAGES], 1)
-        cure = f"did you mean {close[0]}?" if close else f"--allow-package {package} if you know that it is there"
+        cure = (
+            f"did you mean {close[0]}?"
+            if close
+            else f"--allow-package {package} if you know that it is there, or catch ImportError and do without"
+        )
         instead = f"{INSTEAD[package]}; or " if package in INSTEAD else ""
         return f"unknown package {package}: no module beside the agent, nor known to be on the judge; {instead}{cure}"
 
@@ -274,7 +280,6 @@ class Module:
     def _read_uses(self) -> None:
         own_names = _bound_names(self.nodes)
         calls_of_data = {id(node.func) for node in self.nodes if isinstance(node, ast.Call)}
-        deferred = self.maybe | _inside(self.tree, FUNCTIONS)
         for node in self.nodes:
             if isinstance(node, ast.Call):
                 self._strip_cache(node)
@@ -286,7 +291,7 @@ class Module:
                 and self._is_read_data(node)
             ):
                 self.refuse(node, 'read_data must be called where it is named: read_data("file")')
-            self.judge(node, judged_use(node, self.qualified, own_names, id(node) not in deferred))
+            self.judge(node, judged_use(node, self.qualified, own_names, id(node) not in self.deferred))
 
     def _read_opening(self, call: ast.Call, own_names: set[str]) -> None:
         path = files.path_of(call, self.qualified, self.names)

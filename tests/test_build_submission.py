@@ -346,6 +346,14 @@ def test_an_agent_with_files_is_built_as_an_archive_that_plays_the_same(runner, 
     assert sorted(path for path in tmp_path.rglob("*") if "__pycache__" not in path.parts) == sorted([*before, output])
 
 
+@pytest.mark.parametrize("name", ["class.py", "123.py", "züge + 1.py", "connectx.py", "queue.py"])
+def test_any_file_name_builds_and_plays(name, runner, tmp_path):
+    (tmp_path / name).write_text(f"import helper\n\n\ndef agent(obs, config):\n    return helper.pick({LEGAL})\n")
+    (tmp_path / "helper.py").write_text("def pick(legal):\n    return legal[0]\n")
+    report = build(tmp_path / name, tmp_path / f"built {name}", Options(positions=10), runner)
+    assert (report.figures["compared_positions"], report.figures["different_moves"]) == (10, 0)
+
+
 @pytest.mark.parametrize(
     ("name", "reply"),
     [("np.int64", "numpy.argmax(free)"), ("array", "numpy.array(free.index(True))"), ("int", "free.index(True)")],

@@ -141,6 +141,7 @@ def test_refused_by_file_and_line(tmp_path, line, word):
         ("import urllib.request", "network"),
         ("import requests", "network"),
         ("import pandas", "notebook image"),
+        ("def train():\n    return open('games.csv')", "games.csv: there is no such file"),
         ("def stop():\n    import sys\n    sys.exit()", "judge's process"),
         ("def ask():\n    return input()", "nobody types"),
         ("if COLUMN > 6:\n    quit()", "judge's process"),
