@@ -21,22 +21,58 @@ import difflib
 import json
 import math
 import sys
+import threading
+import time
 from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
+try:
+    from rich.console import Console
+    from rich.table import Table
+except ModuleNotFoundError as missing:
+    where = "activate the virtual environment first: source .venv/bin/activate (`make submission` sets it up)"
+    print(f"build_submission.py: this Python has no {missing.name}; {where}", file=sys.stderr)
+    sys.exit(2)
 
 from bundler.build import POSITIONS, NotAccepted, Options, build
 from bundler.inline import PROJECT, Inlined, Refused, inline
 from bundler.preflight import Limits, Report, Runner, RunnerDied, check
 from console.parser import Parser
 
-ORIGINS = PROJECT / "submissions" / "origins.json"  # name of a file there -> the agent that it was built from
+ORIGINS = PROJECT / "submissions" / "origins.json"  # name of a file there -> path of the agent that it was built from
 STYLES = {"pass": "green", "note": "yellow", "reject": "bold red"}
+
+
+BEAT = 5.0  # seconds after which a stage says that it goes on
+MOST_POSITIONS = 20_000  # which take half a minute to draw
 
 
 class UsageError(Exception):
     """The command line asks for something that cannot be; one line says what."""
+
+
+class Progress:
+    """Says on stderr which stage has begun, and every ``BEAT`` seconds for how long it has gone on."""
+
+    def __init__(self, stage: str):
+        self._ended = threading.Event()
+        self.tell(stage)
+        self._thread = threading.Thread(target=self._go_on, daemon=True)
+
+    def tell(self, stage: str) -> None:
+        self._stage, self._since = stage, time.monotonic()
+        print(stage, file=sys.stderr, flush=True)
+
+    def _go_on(self) -> None:
+        while not self._ended.wait(BEAT):
+            print(f"{self._stage}: {time.monotonic() - self._since:.0f} s so far", file=sys.stderr, flush=True)
+
+    def __enter__(self) -> "Progress":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
 
 
 def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
@@ -104,10 +140,15 @@ def options_of(given: argparse.Namespace) -> Options:
     for name in ("positions", "size_limit", "memory_limit"):
         if not 0 < getattr(given, name) * 2**20 < math.inf:  # MiB in bytes
             raise UsageError(f"--{name.replace('_', '-')} should be positive, not {getattr(given, name)}")
+    if given.positions > MOST_POSITIONS:
+        raise UsageError(f"--positions should be at most {MOST_POSITIONS:,}, not {given.positions:,}")
     if given.slowdown is not None and not 1 <= given.slowdown < math.inf:
         raise UsageError(f"--slowdown should be at least 1, not {given.slowdown:g}")
     if (given.agent is None) == (given.check is None):
         raise UsageError("give either an agent to build or --check FILE; --help explains both")
+    of_building = [name for name in ("output", "format", "data", "dtype", "allow_package") if getattr(given, name)]
+    if given.check is not None and of_building:
+        raise UsageError(f"--{of_building[0].replace('_', '-')} is for building; --check takes a file as it is")
     for package in given.allow_package:
         if not package.isidentifier():
             raise UsageError(f"--allow-package takes a name as import statements have it, not {package!r}")
@@ -133,7 +174,7 @@ def output_of(given: argparse.Namespace, agent: Path, inlined: Inlined) -> Path:
     if given.output is not None:
         return given.output
     form = given.format or ("tar.gz" if inlined.files else "py")
-    output = PROJECT / "submissions" / f"{agent.stem}.{form}"
+    output = ORIGINS.with_name(f"{agent.stem}.{form}")
     origin = origins().get(output.name, "an agent that is not known")
     if output.exists() and origin != str(agent.resolve()):
         raise UsageError(f"{output} was built from {origin}: -o {output} replaces it, another -o keeps both")
@@ -175,18 +216,17 @@ def run(given: argparse.Namespace) -> int:
     options = options_of(given)
     if given.check is not None:
         given.check.open("rb").close()  # says what is wrong before the runner starts
-        with Runner() as runner:
+        with Progress(f"checking {given.check}"), Runner() as runner:
             report = check(given.check, runner, options.limits, options.slowdown, options.full)
         show(report, given.json, None)
         return 0 if report.accepted else 1
     agent = find_agent(backend_of(given.agent, given.backend))
     check_output(given, agent)
-    print(f"inlining {agent}", file=sys.stderr)
     try:
-        with Runner() as runner:
+        with Progress(f"inlining {agent}") as progress, Runner() as runner:
             inlined = inline(agent, frozenset(given.allow_package), given.data)
             output = output_of(given, agent, inlined)
-            report = build(inlined, output, options, runner, lambda line: print(line, file=sys.stderr))
+            report = build(inlined, output, options, runner, progress.tell)
     except NotAccepted as refused:
         show(refused.report, given.json, None)
         return 1

@@ -81,7 +81,7 @@ def packed(inlined: Inlined, output: Path, options: Options) -> tuple[bytes, lis
         OSError, ValueError: see ``render``; or the files are larger than the judge's limit.
     """
     sizes = {path: file.stat().st_size for path, (file, _) in inlined.files.items()}
-    names = f"{', '.join(list(sizes)[:4])}{', ...' if len(sizes) > 4 else ''}"
+    names = f"{', '.join(sorted(sizes)[:4])}{', ...' if len(sizes) > 4 else ''}"
     if sum(sizes.values()) > options.limits.size:
         found = f"{sum(sizes.values()):,} bytes in {len(sizes)} files beside the agent ({names})"
         raise ValueError(
@@ -90,7 +90,10 @@ def packed(inlined: Inlined, output: Path, options: Options) -> tuple[bytes, lis
     text, lines = render(inlined, options.dtype)
     if output.name.endswith(".tar.gz"):
         if sizes:
-            lines.append(f"an archive, since the agent opens files by path; {len(sizes)} with main.py: {names}")
+            as_is = (
+                f"; --dtype {options.dtype} is for embedded data and leaves them as they are" if options.dtype else ""
+            )
+            lines.append(f"an archive, since the agent opens files by path; {len(sizes)} with main.py: {names}{as_is}")
         return archive(text.encode(), {path: file.read_bytes() for path, (file, _) in inlined.files.items()}), lines
     if inlined.files:
         cure = 'build an archive (.tar.gz), or read it by connectx.weights.read_data("name"), which embeds it'
@@ -142,17 +145,19 @@ def _add_cures(report: Report) -> None:
             report.add("cure", "note", cure)
 
 
-def _source_job(inlined: Inlined, folder: Path) -> dict[str, Any]:
-    """The source where it lies, with its own folder on the path, in a working directory that holds its files."""
+def _source_job(inlined: Inlined) -> dict[str, Any]:
     root, module = import_name(inlined.agent_path)
-    agent = inlined.agent_path.resolve()
-    paths = list(dict.fromkeys([str(root), str(agent.parent), str(PROJECT)]))
-    folder.mkdir(exist_ok=True)
-    for name, (file, _) in inlined.files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).symlink_to(file)
-    job = {"module": module, "function": inlined.entry[1], "folder": str(agent.parent), "paths": paths}
-    return job | {"stop_after": COMPARE_SECONDS, "cwd": str(folder), "folders": [str(folder), str(RUNNER), *paths]}
+    folder = inlined.agent_path.resolve().parent
+    paths = list(dict.fromkeys([str(root), str(folder), str(PROJECT)]))
+    files = {name: str(file) for name, (file, _) in inlined.files.items()}
+    return {
+        "module": module,
+        "function": inlined.entry[1],
+        "folder": str(folder),
+        "paths": paths,
+        "files": files,
+        "stop_after": COMPARE_SECONDS,
+    }
 
 
 def _columns(answer: dict[str, Any]) -> list[int | None]:
@@ -165,7 +170,8 @@ def compare_with_source(stage: Stage, file: Path, inlined: Inlined, options: Opt
     Positions on which the source chooses no legal column are left out, as the built file's guard answers there; others
     on 7x6 take their places. A source that disagrees with itself is asked twice (see ``_judge_difference``).
     """
-    source = _source_job(inlined, stage.root / "source")
+    source = _source_job(inlined)
+    source["folders"] = [str(stage.root), str(RUNNER), *source["paths"]]
     asked, wanted = _ask_source(stage, source, inlined, options, report)
     if not report.accepted:
         return

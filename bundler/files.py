@@ -115,6 +115,12 @@ def files_at(path: Path, key: str) -> dict[str, Path]:
     }
 
 
+def loads_numbers_only(call: ast.Call) -> bool:
+    """Whether a call of torch.load reads tensors and containers alone, as it does unless told otherwise."""
+    told = [keyword.value for keyword in call.keywords if keyword.arg == "weights_only"]
+    return not any(isinstance(value, ast.Constant) and value.value is False for value in told)
+
+
 def pickled_classes(path: Path) -> set[str]:
     """The dotted names of what a pickle, or a file of torch.save, would import. Nothing is unpickled."""
     with path.open("rb") as file:

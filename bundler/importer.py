@@ -63,12 +63,13 @@ class Modules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def beside(self, path):
         """Where a path of the agent's own code leads; the builder puts its calls around the paths that are opened.
 
-        What is not found as it stands, from the working directory or under the judge's folder, but is among the
-        submission's files, is that one. Anything else, not a path included, comes back as it is.
+        What is not found as it stands, in the working directory or the judge's folder, but is among the submission's
+        files, is that one. Anything else, not a path included, comes back as it is.
         """
         name = path if isinstance(path, str) else str(path) if isinstance(path, os.PathLike) else ""
-        if name == JUDGE_FOLDER or name.startswith(JUDGE_FOLDER + "/"):
-            name = os.path.relpath(name, JUDGE_FOLDER)
+        for folder in (JUDGE_FOLDER, os.getcwd()):
+            if name == folder or name.startswith(os.path.join(folder, "")):
+                name = os.path.relpath(name, folder)
         found = os.path.join(self.folder, name)
         if not name or os.path.exists(path) or not os.path.exists(found):
             return path

@@ -5,6 +5,7 @@ Refused is only what cannot work. What merely may fail is noted: the checks of t
 
 import ast
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 _NETWORK = "the judge has no network: the agent has to play without it"
@@ -63,6 +64,25 @@ _STABLE_BASELINES = (
     "layers in the agent"
 )
 INSTEAD = dict.fromkeys(("stable_baselines3", "sb3_contrib"), _STABLE_BASELINES)  # what to do without a package
+
+
+class Refusal(NamedTuple):
+    """Something that a submission cannot hold, or that would act differently there."""
+
+    path: Path
+    line: int
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.reason}"
+
+
+class Refused(Exception):
+    """An agent that cannot be inlined faithfully, with every reason found."""
+
+    def __init__(self, refusals: list[Refusal]):
+        super().__init__("\n".join(str(refusal) for refusal in refusals))
+        self.refusals = refusals
 
 
 class Verdict(NamedTuple):

@@ -5,6 +5,7 @@ Kaggle's server does, and nothing of this project, so each fork is a fresh proce
 job that takes too long or too much memory is killed with its whole process group.
 """
 
+import builtins
 import contextlib
 import ctypes
 import io
@@ -15,6 +16,7 @@ import resource
 import select
 import signal
 import sys
+import tempfile
 import time
 import traceback
 
@@ -23,6 +25,7 @@ POLL = 0.05  # seconds between looks at a job's memory
 PRCTL = getattr(ctypes.CDLL(None), "prctl", None)  # Linux has it
 DUTY_PERIOD = 0.03  # seconds of one stop-and-go cycle where no control group is to be had
 AUDIT_LIMIT = 12
+JUDGE_FOLDER = "/kaggle_simulations/agent"
 
 # Folders that code may read on any machine: Python's own, the system's, and what the job was given.
 SYSTEM_FOLDERS = ("/usr/", "/lib", "/etc/", "/proc/", "/sys/", "/dev/", "/bin/", "/opt/", "/run/")
@@ -47,11 +50,34 @@ def audit(allowed, seen):
     sys.addaudithook(hook)
 
 
+def provide(files):
+    """Makes a new working directory of links to ``files``, and has it stand for the judge's folder, too."""
+    folder = tempfile.mkdtemp(dir=os.getcwd())
+    os.chdir(folder)
+    for name, file in files.items():
+        os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
+        os.symlink(file, name)
+
+    def redirected(function):
+        def call(path, *arguments, **options):
+            name = os.fspath(path) if isinstance(path, os.PathLike) else path
+            if isinstance(name, str) and (name + "/").startswith(JUDGE_FOLDER + "/"):
+                path = folder + name[len(JUDGE_FOLDER) :]
+            return function(path, *arguments, **options)
+
+        return call
+
+    for module, name in ((builtins, "open"), (io, "open"), *((os, n) for n in ("stat", "listdir", "scandir", "chdir"))):
+        setattr(module, name, redirected(getattr(module, name)))
+
+
 def load_source(job):
     """The agent as its author wrote it, imported with its folders on the path, as a function of (obs, config)."""
     import importlib.util
     import inspect
 
+    if job["files"]:
+        provide(job["files"])
     sys.path[:0] = job["paths"]
     package = type(sys)("source_under_test")  # lets a lone file use relative imports, as it may in a submission
     package.__path__ = [job["folder"]]

@@ -148,6 +148,30 @@ CASES = [
     Case("train book --output notes.txt/new.bin", "notes.txt"),
 ]
 
+# What the builder is given wrongly
+CASES += [
+    Case("build minmax -o new.py", "did you mean minimax?"),
+    Case("build my-agnt.py -o new.py", "did you mean my-agent.py?"),
+    Case("build folder/mini.v2 -o new.py", "did you mean folder/mini.v2.py?"),
+    Case("build leftmost -o new.zip", "new.zip should end in .py or .tar.gz"),
+    Case("build leftmost -o new.py --format tar.gz", "new.py should end in .tar.gz"),
+    Case("build leftmost -o new.py --allow-package scikit-learn", "as import statements have it, not 'scikit-learn'"),
+    Case("build leftmost -o new.py --positions 1000000", "at most 20,000, not 1,000,000"),
+    Case("build leftmost -o new.py --data missing.bin", "--data missing.bin: no such file"),
+    Case("build my-agent.py -o new.tar.gz --data /etc/hostname", "does not lie beside the agent"),
+    Case("build --check leftmost.py --data words", "--data is for building"),
+    Case("build my-agent.py -o new.py", "my-agent.py:1: words is opened by its path, which a single .py cannot hold"),
+    Case("build missing_file.py -o new.py", "missing_file.py:3: weights.npz: there is no such file"),
+    Case("build of_this_machine.py -o new.py", "none of this machine's files"),
+    Case("build ppo.py -o new.py", "ppo.py:1: unknown package stable_baselines3"),
+    Case("build typo.py -o new.py", "typo.py:1: unknown package nunpy: no module beside the agent"),
+    Case("build exits.py -o new.py", "exits.py:3: sys.exit: it would end the judge's process"),
+    Case("build kills.py -o new.py", "kills.py:5: os._exit"),
+    Case("build types_in.py -o new.py", "types_in.py:1: input: nobody types on the judge"),
+    Case("build star.py -o new.py", "star.py:1: a star import"),
+    Case("build folder/hides.py -o new.py", "queue.py beside the agent has the name of the module queue: rename it"),
+]
+
 AGENT = "def agent(obs, config):\n    return 0\n"
 FILES: dict[str, str | bytes] = {
     "notes.txt": "These are notes.\n",
@@ -159,6 +183,16 @@ FILES: dict[str, str | bytes] = {
     "corrupt.py": f"from connectx.weights import read_data, unpack\n\nunpack(read_data('corrupt.bin'))\n\n\n{AGENT}",
     "no_data.py": f"from connectx.weights import read_data\n\nread_data('missing.bin')\n\n\n{AGENT}",
     "network.py": f"import nonesuch_network\n\n\n{AGENT}",
+    "my-agent.py": f"WORDS = open('words').read()\n\n\n{AGENT}",
+    "missing_file.py": f"import numpy as np\n\nW = np.load('weights.npz')\n\n\n{AGENT}",
+    "of_this_machine.py": f"BOOK = open('/home/me/book.txt').read()\n\n\n{AGENT}",
+    "ppo.py": f"from stable_baselines3 import PPO\n\nmodel = PPO.load('ppo.zip')\n\n\n{AGENT}",
+    "typo.py": f"import nunpy as np\n\n\n{AGENT}",
+    "exits.py": f"import sys\n\nsys.exit()\n\n\n{AGENT}",
+    "kills.py": "import os\n\n\ndef agent(obs, config):\n    os._exit(0)\n",
+    "types_in.py": f"COLUMN = int(input())\n\n\n{AGENT}",
+    "star.py": f"from my_helpers import *\n\n\n{AGENT}",
+    "my_helpers.py": "COLUMN = 3\n",
     "words": "3342\nhello\n",
     "over": "0101010\n",
     "comments": "# 3342\n\n",
@@ -183,6 +217,9 @@ def made(tmp_path_factory) -> Path:
     """A folder with all that the cases name."""
     folder = tmp_path_factory.mktemp("input")
     (folder / "folder").mkdir()
+    (folder / "folder" / "queue.py").write_text("")
+    (folder / "folder" / "hides.py").write_text(f"import queue\n\n\n{AGENT}")
+    (folder / "folder" / "mini.v2.py").write_text(AGENT)
     for name, content in FILES.items():
         (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     (folder / "labels").mkdir()

@@ -1,5 +1,6 @@
 """Built submissions: the guard, isolation, the command line, and our own agents in Kaggle's environment."""
 
+import contextlib
 import copy
 import gc
 import json
@@ -18,7 +19,7 @@ from kaggle_environments.agent import get_last_callable
 import build_submission
 from bundler import build as building
 from bundler.build import NotAccepted, Options, Report, render
-from bundler.guard import Submission, fallback_column, legal_column
+from bundler.guard import Submission, described, fallback_column, legal_column
 from bundler.importer import Modules
 from bundler.inline import PROJECT, inline
 from bundler.preflight import Runner
@@ -307,6 +308,114 @@ def test_a_build_that_plays_otherwise_is_rejected(source, old, new, runner, tmp_
         build(tmp_path / "agent.py", tmp_path / "out.py", Options(positions=40), runner)
 
 
+READS_FILES = """import json
+import os
+
+import numpy as np
+from tools.read_it import LAST
+
+HERE = "/kaggle_simulations/agent" if os.path.exists("/kaggle_simulations/agent") else "."
+ORDER = json.load(open(os.path.join(HERE, "data", "order.json")))
+BIAS = np.load("bias.npy")
+assert open("/kaggle_simulations/agent/data/order.json").read()
+
+
+def agent(obs, config):
+    with open("log.txt", "a") as log:
+        log.write("asked")
+    legal = [c for c in ORDER if c < config.columns and obs.board[c] == 0]
+    return legal[int(BIAS[0])] if len(legal) > 1 else legal[LAST]
+"""
+
+
+def test_an_agent_with_files_is_built_as_an_archive_that_plays_the_same(runner, tmp_path):
+    """Named as no module can be, with files opened in three ways; what it writes goes nowhere near its source."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "my-agent.v2.py").write_text(READS_FILES)
+    (tmp_path / "data" / "order.json").write_text(json.dumps([3, 2, 4, 1, 5, 0, 6, *range(7, 30)]))
+    np.save(tmp_path / "bias.npy", np.array([1]))
+    reading = "from pathlib import Path\n\nLAST = int(Path(__file__).with_name('last.txt').read_text())\n"
+    (tmp_path / "tools" / "read_it.py").write_text(reading)
+    (tmp_path / "tools" / "last.txt").write_text("0")
+    before = sorted(tmp_path.rglob("*"))
+    output = tmp_path / "built.tar.gz"
+    report = build(tmp_path / "my-agent.v2.py", output, Options(positions=60), runner)
+    assert (report.figures["compared_positions"], report.figures["different_moves"]) == (60, 0)
+    assert "bias.npy, data/order.json, tools/last.txt" in next(f.text for f in report.findings if f.topic == "data")
+    assert sorted(path for path in tmp_path.rglob("*") if "__pycache__" not in path.parts) == sorted([*before, output])
+
+
+@pytest.mark.parametrize("name", ["class.py", "123.py", "züge + 1.py", "connectx.py", "queue.py"])
+def test_any_file_name_builds_and_plays(name, runner, tmp_path):
+    (tmp_path / name).write_text(f"import helper\n\n\ndef agent(obs, config):\n    return helper.pick({LEGAL})\n")
+    (tmp_path / "helper.py").write_text("def pick(legal):\n    return legal[0]\n")
+    report = build(tmp_path / name, tmp_path / f"built {name}", Options(positions=10), runner)
+    assert (report.figures["compared_positions"], report.figures["different_moves"]) == (10, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "reply"),
+    [("np.int64", "numpy.argmax(free)"), ("array", "numpy.array(free.index(True))"), ("int", "free.index(True)")],
+)
+def test_replies_that_the_guard_repairs_are_named_with_the_remedy(name, reply, runner, tmp_path):
+    source = "import numpy\n\n\ndef agent(obs, config):\n"
+    source += f"    free = [obs.board[c] == 0 for c in range(config.columns)]\n    return {reply}\n"
+    (tmp_path / "my agent.py").write_text(source)
+    report = build(tmp_path / "my agent.py", tmp_path / "out.py", Options(positions=20), runner)
+    notes = [finding.text for finding in report.findings if finding.topic == "guard"]
+    assert bool(notes) == (name != "int")
+    assert all(name in note and "return int(column)" in note and "evaluate.py" in note for note in notes)
+
+
+def test_a_file_that_is_not_found_comes_with_the_cure(runner, tmp_path):
+    (tmp_path / "agent.py").write_text("x = open('bo' + 'ok.txt')\n\n\ndef agent(obs, config):\n    return 0\n")
+    (tmp_path / "book.txt").write_text("")
+    with pytest.raises(NotAccepted, match=r"FileNotFoundError.*\(agent.py, line 1\)") as caught:
+        build(tmp_path / "agent.py", tmp_path / "out.py", Options(positions=20), runner)
+    assert "--data" in next(finding.text for finding in caught.value.report.findings if finding.topic == "cure")
+
+
+def test_faults_are_described_on_one_plain_line():
+    text = "Weights only load failed. \x1b[1mdo those steps\x1b[0m\n\t(1) " + "word " * 100
+    line = described(ValueError(text), "nowhere")
+    assert line.startswith("ValueError: Weights only load failed. do those steps (1) word")
+    assert line.endswith("word ...") and len(line) <= 240 and line.isprintable()
+
+
+@pytest.fixture
+def _submissions(monkeypatch, tmp_path) -> None:
+    """A folder of submissions of its own."""
+    (tmp_path / "submissions").mkdir()
+    monkeypatch.setattr(build_submission, "ORIGINS", tmp_path / "submissions" / "origins.json")
+
+
+@pytest.mark.usefixtures("_submissions")
+def test_agents_of_one_name_do_not_overwrite_each_other(runner, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(build_submission, "Runner", lambda: contextlib.nullcontext(runner))
+    agents = [tmp_path / folder / "x.py" for folder in "ab"]
+    for number, path in enumerate(agents):
+        path.parent.mkdir()
+        path.write_text(f"def agent(obs, config):\n    legal = {LEGAL}\n    return legal[-{number}]\n")
+    output = tmp_path / "submissions" / "x.py"
+    assert build_submission.main([str(agents[0]), "--positions", "5"]) == 0
+    first = output.read_bytes()
+    assert build_submission.main([str(agents[1]), "--positions", "5"]) == 2
+    assert f"{output} was built from {agents[0]}: -o" in capsys.readouterr().err and output.read_bytes() == first
+    assert build_submission.main([str(agents[0]), "--positions", "5"]) == 0  # again, as one does
+    assert build_submission.main([str(agents[1]), "--positions", "5", "-o", str(output)]) == 0
+    assert output.read_bytes() != first
+    assert build_submission.main([str(agents[0]), "--positions", "5"]) == 2
+
+
+def test_a_stage_that_takes_long_says_so(monkeypatch, capsys):
+    monkeypatch.setattr(build_submission, "BEAT", 0.05)
+    with build_submission.Progress("checking"):
+        time.sleep(0.3)
+    first, second, *_ = capsys.readouterr().err.splitlines()
+    assert first == "checking" and second == "checking: 0 s so far"
+
+
 def run(arguments: list[str], folder: Path) -> subprocess.CompletedProcess:
     command = [sys.executable, str(PROJECT / "build_submission.py"), *arguments]
     return subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
@@ -324,6 +433,12 @@ def test_command_line_builds_checks_and_speaks_json(tmp_path):
     refused = run(["mine.py", "-o", "other.py"], tmp_path)
     assert refused.returncode == 2 and "helper.py:1: unknown package nonesuch" in refused.stderr
     assert not (tmp_path / "other.py").exists()
+
+
+def test_without_the_virtual_environment_one_line_says_how_to_activate_it(tmp_path):
+    command = [sys.executable, "-S", str(PROJECT / "build_submission.py"), "minimax"]  # -S: nothing that was installed
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "source .venv/bin/activate" in done.stderr
 
 
 @pytest.mark.parametrize(

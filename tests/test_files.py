@@ -31,6 +31,7 @@ IDIOMS = {
     "    COLUMN = int(file.read())",
     "dirname": "import os\nHERE = os.path.dirname(os.path.abspath(__file__))\n"
     "COLUMN = int(open(os.path.join(HERE, 'book.txt')).read())",
+    "of_the_working_directory": "import os\nCOLUMN = int(open(os.path.join(os.getcwd(), 'book.txt')).read())",
     "absolute": f"COLUMN = int(open('{BOOK}').read())",
     "joined": HERE + "COLUMN = int(open(os.path.join(HERE, 'book.txt')).read())",
     "added": HERE + "BOOK = HERE + '/book.txt'\nCOLUMN = int(open(BOOK, 'rb').read())",
@@ -166,13 +167,15 @@ def test_more_than_the_judge_allows_is_not_even_read(tmp_path):
         packed(inline(tmp_path / "agent.py"), Path("built.tar.gz"), Options())
 
 
-def test_paths_that_lead_elsewhere_are_left_alone(tmp_path):
+def test_paths_that_lead_elsewhere_are_left_alone(tmp_path, monkeypatch):
     (tmp_path / "here.txt").write_text("")
     beside = Modules({}, {}, str(tmp_path)).beside
     for path in ("nothing.txt", "/etc/passwd", Path("nothing"), 3, b"here.txt", "", io.BytesIO()):
         assert beside(path) is path
     assert beside("here.txt") == str(tmp_path / "here.txt") == beside(f"{JUDGE_FOLDER}/here.txt")
     assert beside(Path("here.txt")) == tmp_path / "here.txt"
+    monkeypatch.chdir("/")
+    assert beside("/here.txt") == str(tmp_path / "here.txt") and beside("/etc/nothing") == "/etc/nothing"
 
 
 def test_where_a_submission_lies(tmp_path):
@@ -224,5 +227,10 @@ def test_a_module_saved_whole_is_refused_with_the_cure(tmp_path, monkeypatch):
         inline(tmp_path / "net_agent.py")
     (refusal,) = caught.value.refusals
     assert refusal.line == 9 and "net.pt holds net_agent.Net" in refusal.reason and "state_dict" in refusal.reason
+    torch.save(torch.nn.Sequential(torch.nn.Linear(2, 1)), tmp_path / "net.pt")  # no class of one's own: can be loaded
+    assert list(inline(tmp_path / "net_agent.py").files) == ["net.pt"]
+    (tmp_path / "net_agent.py").write_text(SAVED_WHOLE.replace(", weights_only=False", ""))
+    with pytest.raises(Refused, match=r"torch\.nn\.modules\.(container\.Sequential|linear\.Linear), a whole module"):
+        inline(tmp_path / "net_agent.py")
     torch.save(net_agent.Net().state_dict(), tmp_path / "net.pt")
     assert list(inline(tmp_path / "net_agent.py").files) == ["net.pt"]

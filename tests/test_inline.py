@@ -141,6 +141,7 @@ def test_refused_by_file_and_line(tmp_path, line, word):
         ("import urllib.request", "network"),
         ("import requests", "network"),
         ("import pandas", "notebook image"),
+        ("def train():\n    return open('games.csv')", "games.csv: there is no such file"),
         ("def stop():\n    import sys\n    sys.exit()", "judge's process"),
         ("def ask():\n    return input()", "nobody types"),
         ("if COLUMN > 6:\n    quit()", "judge's process"),
@@ -200,6 +201,7 @@ def test_allowed_packages_leave_a_note(tmp_path):
     assert inlined.notes == [
         "agent.py:1: package nonesuch: taken on your word (--allow-package); without it on the judge, the load fails"
     ]
+    assert inline(path, frozenset({"nonesuch", "other"})).notes[1:] == ["--allow-package other: nothing imports it"]
 
 
 @pytest.mark.parametrize(
@@ -223,8 +225,9 @@ def test_file_names_that_are_no_identifiers(name, module, tmp_path):
 def test_a_module_beside_keeps_its_name(tmp_path):
     (tmp_path / "my-agent.py").write_text(f"from my_agent import COLUMN\n{AGENT}")
     (tmp_path / "my_agent.py").write_text("COLUMN = 3\n")
+    (tmp_path / "my_agent_").mkdir()
     inlined = inline(tmp_path / "my-agent.py")
-    assert inlined.entry[0] == "my_agent_" and inlined.sources["my_agent.py"] == "COLUMN = 3\n"
+    assert inlined.entry[0] == "my_agent__" and inlined.sources["my_agent.py"] == "COLUMN = 3\n"
 
 
 @pytest.mark.parametrize(

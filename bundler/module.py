@@ -1,0 +1,383 @@
+"""One source file of an agent: what it imports, declares and opens, what is refused in it, and its text as embedded."""
+
+import ast
+import difflib
+import io
+import re
+import sys
+import tokenize
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from bundler import files
+from bundler.refusals import (
+    IMAGE,
+    INSTEAD,
+    REQUIRED,
+    SEEN,
+    Refusal,
+    Refused,
+    Verdict,
+    judged_import,
+    judged_use,
+)
+
+PROJECT = Path(__file__).resolve().parent.parent
+PROJECT_PACKAGES = ("connectx", "agents")  # what of this repo an agent may import
+PACKAGES = SEEN | REQUIRED | IMAGE  # third-party packages that an agent may import
+NUMBA_DECORATORS = frozenset({"jit", "njit", "vectorize", "guvectorize", "cfunc", "stencil", "jit_module"})
+CONDITIONAL = (ast.Try, ast.If, ast.IfExp)  # within these, something may not run, or may fail without harm
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+UNCHECKED = frozenset({"connectx/weights.py"})  # the one module that may open files: inside a submission it does not
+
+
+class Project(NamedTuple):
+    """Where project modules are looked for."""
+
+    roots: tuple[Path, ...]
+    extra_packages: frozenset[str]
+
+    def find(self, dotted: str) -> Path | None:
+        """The file of a project module, the folder of a package without ``__init__.py``, or None."""
+        for root in self.roots:
+            if root == PROJECT and dotted.split(".")[0] not in PROJECT_PACKAGES:
+                continue
+            base = root.joinpath(*dotted.split("."))
+            if (base / "__init__.py").is_file():
+                return base / "__init__.py"
+            if base.with_name(base.name + ".py").is_file():
+                return base.with_name(base.name + ".py")
+            if base.is_dir() and any(base.rglob("*.py")):
+                return base
+        return None
+
+
+def read_source(path: Path) -> str:
+    """A Python source as text: any declared encoding, no byte order mark, lines that end in a line feed."""
+    try:
+        with tokenize.open(path) as file:
+            text = file.read()
+    except (SyntaxError, UnicodeDecodeError) as fault:
+        raise Refused([Refusal(path, 1, f"not readable as Python source: {fault}")]) from None
+    if "\0" in text:
+        raise Refused([Refusal(path, 1 + text[: text.index("\0")].count("\n"), "a NUL character in the source")])
+    return text if text.endswith("\n") or not text else text + "\n"
+
+
+class Module:
+    """One source file: what it imports and declares, what is refused in it, and its text as embedded."""
+
+    def __init__(self, key: str, path: Path, project: Project):
+        self.key, self.path, self.project = key, path, project
+        self.text = "" if path.is_dir() else read_source(path)
+        try:
+            self.tree = ast.parse(self.text, str(path))
+        except SyntaxError as fault:
+            raise Refused([Refusal(path, fault.lineno or 1, f"syntax error: {fault.msg}")]) from None
+        except (RecursionError, MemoryError):  # which say no line
+            raise Refused([Refusal(path, 1, "nested too deeply for Python to parse it")]) from None
+        self.lines = self.text.splitlines(keepends=True)
+        self.refusals: list[Refusal] = []
+        self.notes: list[Refusal] = []
+        self.wanted: dict[str, Path] = {}
+        self.data: dict[str, tuple[Path, Refusal]] = {}
+        self.openings: list[tuple[ast.Call, ast.expr]] = []  # of files, each with the expression of the path
+        self.edits: list[tuple[int, int, str]] = []
+        self.names: dict[str, str] = {}  # what imports bind: "np" -> "numpy"
+        self._line_starts = [0]
+        for line in io.StringIO(self.text, newline="\n"):
+            self._line_starts.append(self._line_starts[-1] + len(line))
+        dead = _dead_nodes(self.tree)
+        self.nodes = [node for node in ast.walk(self.tree) if id(node) not in dead]
+        self.conditional = _inside(self.tree, CONDITIONAL)
+        self.deferred = self.conditional | _inside(self.tree, FUNCTIONS)  # what a load need not come to
+        self._want_parents()
+        self._read_imports()
+        self._read_uses()
+
+    def refuse(self, node: ast.AST, reason: str) -> None:
+        self.refusals.append(Refusal(self.path, getattr(node, "lineno", 1), reason))
+
+    def judge(self, node: ast.AST, verdict: Verdict | None) -> None:
+        if verdict is not None and self.key not in UNCHECKED:
+            found = self.refusals if verdict.is_refused else self.notes
+            found.append(Refusal(self.path, getattr(node, "lineno", 1), verdict.reason))
+
+    def rewritten(self, opens_files: bool) -> str:
+        text = self.text
+        for start, end, new in sorted([*self.edits, *(self._path_edits() if opens_files else ())], reverse=True):
+            text = text[:start] + new + text[end:]
+        return text
+
+    def _path_edits(self) -> Iterator[tuple[int, int, str]]:
+        inside_text = _inside(self.tree, ast.JoinedStr)  # where Python 3.11 gives wrong positions
+        for call, path in self.openings:
+            if id(path) not in inside_text and not files.writes(call):
+                start, end = self._span(path)
+                yield from ((start, start, "__beside__("), (end, end, ")"))
+
+    def calls_of(self, name: str) -> list[ast.Call]:
+        return [node for node in self.nodes if isinstance(node, ast.Call) and self.qualified(node.func) == name]
+
+    def written_names(self) -> list[str]:
+        return [files.literal_path(path, self.qualified) for call, path in self.openings if files.writes(call)]
+
+    def judge_missing(self, folder: Path, written: Collection[str]) -> None:
+        """Refuses, or notes inside functions, what is read and not there, but for where the agent may do without."""
+        for call, path in self.openings:
+            reason = files.missing(call, path, self.qualified, folder, written)
+            if reason and id(call) not in self.conditional:
+                self.judge(call, Verdict(reason, id(call) not in self.deferred))
+
+    @property
+    def package(self) -> list[str]:
+        return self.key.split("/")[:-1]
+
+    def _offset(self, line: int, column: int) -> int:
+        """Characters before a position that ast gives as (line from 1, byte in the line)."""
+        start = self._line_starts[line - 1]
+        rest = self.text[start : self._line_starts[line]]
+        return start + len(rest.encode()[:column].decode())
+
+    def _span(self, node) -> tuple[int, int]:
+        return self._offset(node.lineno, node.col_offset), self._offset(node.end_lineno, node.end_col_offset)
+
+    def _want_parents(self) -> None:
+        """A module's packages run before it, so they are embedded with it."""
+        for depth in range(1, len(self.package) + 1):
+            dotted = ".".join(self.package[:depth])
+            found = self.project.find(dotted)
+            if found is not None and found != self.path:
+                self.wanted[dotted] = found
+
+    def _read_imports(self) -> None:
+        forgiving = _forgiven_imports(self.tree)
+        for node in self.nodes:
+            if isinstance(node, ast.Import):
+                self._read_import(node, id(node) in forgiving)
+            elif isinstance(node, ast.ImportFrom):
+                self._read_import_from(node, id(node) in forgiving)
+
+    def _is_project(self, node: ast.stmt, dotted: str, forgiving: bool) -> bool:
+        """Whether ``dotted`` is a project module, which is then wanted. Refuses what is neither that nor known."""
+        top = dotted.split(".")[0]
+        local = self.project.find(top)
+        known = top in sys.stdlib_module_names or top in PACKAGES | self.project.extra_packages
+        if known and local is not None and local != self.path and not local.is_dir():
+            self.refuse(node, f"{local.name} beside the agent has the name of the module {top}: rename it")
+        elif local is None and not known and not forgiving and judged_import(dotted) is None:
+            self.refuse(node, self._unknown(top))
+        elif local is None:
+            self._note_package(node, top)
+        if known or local is None:
+            return False
+        parts = dotted.split(".")
+        for depth in range(1, len(parts) + 1):
+            found = self.project.find(".".join(parts[:depth]))
+            if found is None:
+                self.refuse(node, f"no module {dotted} in {local.parent}: only what lies there goes along")
+                break
+            self.wanted[".".join(parts[:depth])] = found
+        return True
+
+    def _unknown(self, package: str) -> str:
+        beside = [module.stem for module in self.path.parent.glob("*.py")]
+        close = difflib.get_close_matches(package, [*beside, *PACKAGES], 1)
+        cure = (
+            f"did you mean {close[0]}?"
+            if close
+            else f"--allow-package {package} if you know that it is there, or catch ImportError and do without"
+        )
+        instead = f"{INSTEAD[package]}; or " if package in INSTEAD else ""
+        return f"unknown package {package}: no module beside the agent, nor known to be on the judge; {instead}{cure}"
+
+    def _note_package(self, node: ast.stmt, package: str) -> None:
+        """Notes what an import takes for granted."""
+        if package in self.project.extra_packages:
+            text = f"package {package}: taken on your word (--allow-package); without it on the judge, the load fails"
+        elif package in IMAGE:
+            text = f"package {package}: in Kaggle's notebook image, not seen on the judge; catch ImportError to be sure"
+        elif package in sys.stdlib_module_names or package in PACKAGES:
+            return
+        else:
+            text = f"package {package}: not known to be on the judge, where the agent will probably play without it"
+        self.judge(node, Verdict(text, is_refused=False))
+
+    def _read_import(self, node: ast.Import, forgiving: bool) -> None:
+        dots, statements, is_changed = "." * len(self.key.split("/")), [], False
+        for alias in node.names:
+            self.names[alias.asname or alias.name.split(".")[0]] = (
+                alias.name if alias.asname else alias.name.split(".")[0]
+            )
+            self.judge(node, judged_import(alias.name))
+            parent, _, last = alias.name.rpartition(".")
+            renamed = f" as {alias.asname}" if alias.asname else ""
+            if not self._is_project(node, alias.name, forgiving):
+                statements.append(f"import {alias.name}{renamed}")
+                continue
+            is_changed = True
+            if parent and not alias.asname:  # binds the top package, once the submodule is loaded
+                top = parent.split(".")[0]
+                statements += [f"from {dots}{parent} import {last} as {top}", f"from {dots} import {top}"]
+            else:
+                statements.append(f"from {dots}{parent} import {last}{renamed}")
+        if is_changed:
+            padding = " \\\n" * ((node.end_lineno or node.lineno) - node.lineno)
+            self.edits.append((*self._span(node), "; ".join(statements) + padding))
+
+    def _read_import_from(self, node: ast.ImportFrom, forgiving: bool) -> None:
+        base = self._base(node)
+        if base is None:
+            return self.refuse(node, "a relative import from beyond the top of the agent's package: import it by name")
+        for alias in node.names:
+            self.names[alias.asname or alias.name] = f"{base}.{alias.name}"
+            self.judge(node, judged_import(f"{base}.{alias.name}"))
+        if not base or self._is_project(node, base, forgiving):
+            self._want_members(node, base)
+        elif node.level:
+            self.refuse(node, f"no module {base} in this package")
+
+    def _base(self, node: ast.ImportFrom) -> str | None:
+        """The dotted name of the module that is imported from, "" for the agent's root, None for what is above it."""
+        if not node.level:
+            return node.module or ""
+        if node.level > len(self.package) + 1:
+            return None
+        anchor = self.package[: len(self.package) - node.level + 1]
+        return ".".join([*anchor, *([node.module] if node.module else [])])
+
+    def _want_members(self, node: ast.ImportFrom, base: str) -> None:
+        """Takes along the submodules that are imported from a project module."""
+        if any(alias.name == "*" for alias in node.names):
+            return self.refuse(node, f"a star import from the project module {base}: name what you import")
+        for alias in node.names:
+            dotted = f"{base}.{alias.name}".strip(".")
+            submodule = self.project.find(dotted)
+            if submodule is not None and submodule != self.path:
+                self.wanted[dotted] = submodule
+        if not node.level:
+            self._make_relative(node, base)
+
+    def _make_relative(self, node: ast.ImportFrom, base: str) -> None:
+        """Replaces what stands between ``from`` and ``import``."""
+        start, end = self._span(node)
+        words = re.compile(r"from\b(.*?)\bimport\b", re.DOTALL).match(self.text, start, end)
+        assert words is not None, ast.unparse(node)
+        gap = "\\\n" * words.group(1).count("\n")
+        self.edits.append((*words.span(1), f" {'.' * len(self.key.split('/'))}{base} {gap}"))
+
+    def qualified(self, node: ast.AST) -> str:
+        """The dotted name that an expression stands for, by this module's imports; "" where that cannot be said."""
+        parts: list[str] = []
+        while isinstance(node, ast.Attribute):
+            parts.insert(0, node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name):
+            return ""
+        return ".".join([self.names.get(node.id, node.id), *parts])
+
+    def _read_uses(self) -> None:
+        own_names = _bound_names(self.nodes)
+        calls_of_data = {id(node.func) for node in self.nodes if isinstance(node, ast.Call)}
+        for node in self.nodes:
+            if isinstance(node, ast.Call):
+                self._strip_cache(node)
+                self._read_data_call(node)
+                self._read_opening(node, own_names)
+            elif (
+                isinstance(node, (ast.Name, ast.Attribute))
+                and id(node) not in calls_of_data
+                and self._is_read_data(node)
+            ):
+                self.refuse(node, 'read_data must be called where it is named: read_data("file")')
+            self.judge(node, judged_use(node, self.qualified, own_names, id(node) not in self.deferred))
+
+    def _read_opening(self, call: ast.Call, own_names: set[str]) -> None:
+        path = files.path_of(call, self.qualified, self.names)
+        if path is not None and self.key not in UNCHECKED and self.qualified(call.func) not in own_names:
+            self.openings.append((call, path))
+
+    def _strip_cache(self, call: ast.Call) -> None:
+        name = self.qualified(call.func).split(".")[-1]
+        if name not in NUMBA_DECORATORS:
+            return
+        for keyword in call.keywords:
+            if keyword.arg != "cache":
+                continue
+            if not isinstance(keyword.value, ast.Constant):
+                self.refuse(
+                    call,
+                    "cache= of a numba decorator must be a plain True or False: on the judge no cached kernel is found",
+                )
+            elif keyword.value.value:
+                self.edits.append((*self._span(keyword.value), "False"))
+
+    def _is_read_data(self, node: ast.AST) -> bool:
+        return self.qualified(node) == "connectx.weights.read_data"
+
+    def _read_data_call(self, call: ast.Call) -> None:
+        """Notes the file that a ``read_data("name")`` declares."""
+        if not self._is_read_data(call.func):
+            return
+        name = call.args[0].value if len(call.args) == 1 and isinstance(call.args[0], ast.Constant) else None
+        if not isinstance(name, str):
+            return self.refuse(call, 'read_data takes one literal name, as in read_data("weights.npz")')
+        parts = [*self.package, *Path(name).parts]
+        file = self.path.parent / name
+        if Path(name).is_absolute() or ".." in parts:
+            self.refuse(call, f"the data file {name!r} must lie beside this source or in a folder below it")
+        elif not file.is_file():
+            self.refuse(call, f"the data file {file} does not exist")
+        else:
+            place = Refusal(self.path, call.lineno, name)
+            self.data["/".join(part for part in parts if part != ".")] = (file, place)
+
+
+def _is_main_test(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test) in (
+        "__name__ == '__main__'",
+        "'__main__' == __name__",
+    )
+
+
+def _is_typing_test(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")
+
+
+def _dead_nodes(tree: ast.Module) -> set[int]:
+    """The nodes that never run in a submission: bodies of ``if __name__ == "__main__"`` and ``if TYPE_CHECKING``."""
+    blocks = [node for node in ast.walk(tree) if _is_main_test(node) or _is_typing_test(node)]
+    bodies = [statement for block in blocks if isinstance(block, ast.If) for statement in block.body]
+    return {id(node) for statement in bodies for node in ast.walk(statement)}
+
+
+def _inside(tree: ast.Module, kinds: type | tuple[type, ...]) -> set[int]:
+    """The nodes within statements and expressions of these kinds."""
+    blocks = [node for node in ast.walk(tree) if isinstance(node, kinds)]
+    return {id(node) for block in blocks for child in ast.iter_child_nodes(block) for node in ast.walk(child)}
+
+
+def _forgiven_imports(tree: ast.Module) -> set[int]:
+    """The imports inside a ``try`` that catches ImportError: the module lives without them."""
+
+    def catches(handler: ast.ExceptHandler) -> bool:
+        names = "Exception" if handler.type is None else ast.unparse(handler.type)
+        return bool(re.search(r"\b(ImportError|ModuleNotFoundError|Exception|BaseException)\b", names))
+
+    tries = [node for node in ast.walk(tree) if isinstance(node, ast.Try) and any(map(catches, node.handlers))]
+    return {id(node) for block in tries for statement in block.body for node in ast.walk(statement)}
+
+
+def _bound_names(nodes: list[ast.AST]) -> set[str]:
+    """Every name that the module binds itself anywhere other than by import."""
+
+    def names(node: ast.AST) -> Iterator[str]:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield node.name
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.arg):
+            yield node.arg
+
+    return {name for node in nodes for name in names(node)}
