@@ -13,7 +13,7 @@ import secrets
 import sqlite3
 import sys
 from collections.abc import Callable, Sequence
-from os import PathLike
+from os import PathLike, fspath
 from typing import TYPE_CHECKING
 
 from arena.options import OPTIONS, misspelt_command
@@ -23,8 +23,10 @@ from console.parser import Parser
 
 if TYPE_CHECKING:
     from arena.course import Rounds
+    from arena.records import GameRecord
 
 Agent = str | PathLike | Callable | AgentSpec
+STOPPED = "games that the store holds are not played again"
 
 
 def get_win_percentages(
@@ -40,7 +42,9 @@ def get_win_percentages(
     bank: float = BANK,
     isolate: bool = True,
 ) -> "Rounds":
-    """Plays ``n_rounds`` games, half of them with agent 1 moving first, and prints who won how many.
+    """Plays ``n_rounds`` games, half of them with agent 1 moving first; prints who won how many, and what that proves.
+
+    Ctrl-C, or a notebook's stop button, ends it early with the games that have been played until then.
 
     Args:
         agent1, agent2: names, paths or callables. Each runs in a process of its own.
@@ -55,6 +59,7 @@ def get_win_percentages(
 
     Raises:
         ValueError: an unknown agent or one that cannot be loaded, a bad configuration, or too many workers.
+        KeyboardInterrupt: it was stopped before the first game had ended.
     """
     from arena.course import play_rounds, rounds_lines
     from arena.referee import REFEREES
@@ -67,6 +72,26 @@ def get_win_percentages(
     rounds = play_rounds((resolve(agent1), resolve(agent2)), n_rounds, setup, workers, seed)
     print(*rounds_lines(rounds), sep="\n")
     return rounds
+
+
+def analyse(games: "GameRecord | Sequence[GameRecord] | str | PathLike", from_ply: int | None = None) -> None:
+    """Judges the moves of games by their exact values and prints where each game turned.
+
+    Args:
+        games: of ``get_win_percentages(...).lost(agent)``, or the columns of a game on 7x6, or the path of a replay of
+            Kaggle's or of a store.
+        from_ply: moves before it are not judged. None: those from ply 10 on, and earlier ones back to where a lost game
+            turned, for two minutes at most.
+
+    Raises:
+        ValueError: there are no such games, or the solver cannot hold their board.
+    """
+    from arena.records import GameRecord
+    from arena.review import records_of, show_games
+
+    if isinstance(games, str | PathLike):
+        games = records_of(fspath(games), Rules().geometry)
+    show_games([games] if isinstance(games, GameRecord) else games, from_ply)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -85,8 +110,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         parser.error(" ".join(str(problem).split()))
     except RuntimeError as problem:  # a process that did not start, or died
         parser.exit(1, f"{parser.prog}: {' '.join(str(problem).split())}\n")
-    except KeyboardInterrupt:
-        parser.exit(130, f"{parser.prog}: stopped; games that a store holds are not played again\n")
+    except KeyboardInterrupt as stop:
+        words = str(stop) or (STOPPED if command in ("match", "tournament") else "")
+        parser.exit(130, f"{parser.prog}: stopped{words and '; '}{words}\n")
 
 
 if __name__ == "__main__":

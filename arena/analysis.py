@@ -1,22 +1,23 @@
 """Games against exact values: which moves kept the result, which gave it away.
 
 Exact values come from the solver; positions with the fewest stones take it longest (seconds on 7x6 below ply 8), so a
-first ply can be set before which moves are not judged.
+first ply can be set before which moves are not judged. Whether a move kept the result is known sooner than its score:
+on 7x6 it takes seconds from ply 2 on.
 """
 
-import json
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
-from arena.openings import parse_columns
+from arena.records import GameRecord
 from connectx.choice import sign
-from connectx.geometry import Geometry, geometry_of
+from connectx.clock import Budget
+from connectx.geometry import Geometry
 from connectx.position import Position
 from connectx.solver import Solver
 
 RESULTS = {1: "won", 0: "drawn", -1: "lost"}
+SLICE = 4.0  # seconds
 Scores = Callable[[Position], list[int | None]]
 
 
@@ -48,6 +49,11 @@ class JudgedMove(NamedTuple):
         return [column for column, score in enumerate(self.scores) if score == self.value]
 
     @property
+    def holds(self) -> bool:
+        """Whether there was a result to keep: the position was not lost yet."""
+        return self.value >= 0
+
+    @property
     def kept_result(self) -> bool:
         """Whether a won position stayed won, a drawn one drawn."""
         return sign(self.played) == sign(self.value)
@@ -57,21 +63,21 @@ class JudgedMove(NamedTuple):
         """Whether it is of the best score: the quickest win, the slowest loss."""
         return self.played == self.value
 
+    @property
+    def results(self) -> tuple[str, str]:
+        """The result before and after it, seen by the side that moved: ("won", "drawn")."""
+        return RESULTS[sign(self.value)], RESULTS[sign(self.played)]
+
     def words(self) -> str:
         """What it did, where it kept the result no longer: "won position given away (now drawn) ..."."""
-        before, after = RESULTS[sign(self.value)], RESULTS[sign(self.played)]
+        before, after = self.results
         best = ", ".join(map(str, self.best_columns))
         return f"{before} position given away (now {after}) on ply {self.ply} by column {self.column}; best: {best}"
 
 
-@dataclass(frozen=True)
-class GameRecord:
-    """A game to be judged: where it was played, by whom, and its moves."""
-
-    geometry: Geometry
-    names: tuple[str, str]
-    moves: tuple[int, ...]
-    opening: int = 0  # plies that the agents did not choose
+@lru_cache(maxsize=1)
+def _solver_for(geometry: Geometry) -> Solver:
+    return Solver(geometry)
 
 
 def solver_scores(geometry: Geometry) -> Scores:
@@ -80,12 +86,41 @@ def solver_scores(geometry: Geometry) -> Scores:
     Raises:
         ValueError: the solver cannot hold the board.
     """
-    solver = Solver(geometry)
+    solver = _solver_for(geometry)
 
     def scores(position: Position) -> list[int | None]:
         return [None if value is None else value.low for value in solver.scores(position)]
 
     return scores
+
+
+def solver_results(
+    geometry: Geometry, seconds: float, update: Callable[[int], object]
+) -> Callable[[Position], list[int | None] | None]:
+    """The results of the legal moves of a position, 1, 0 or -1 by column; None once the seconds are over.
+
+    Args:
+        seconds: for all positions together, from now on.
+        update: told every ``SLICE`` seconds how many whole ones have passed since it was last told.
+
+    Raises:
+        ValueError: the solver cannot hold the board.
+    """
+    solver, whole, told = _solver_for(geometry), Budget.seconds(seconds), 0
+
+    def results(position: Position) -> list[int | None] | None:
+        nonlocal told
+        while True:  # what a slice has found stays in the solver's table
+            values = solver.scores(position, Budget.seconds(min(SLICE, whole.seconds_left())), weak=True)
+            passed = int(min(seconds, seconds - whole.seconds_left()))
+            update(passed - told)
+            told = passed
+            if not any(value is not None and value.result is None for value in values):
+                return [None if value is None else value.result for value in values]
+            if whole.is_late():
+                return None
+
+    return results
 
 
 def judge(record: GameRecord, scores: Scores, first_ply: int = 0) -> list[JudgedMove]:
@@ -98,59 +133,39 @@ def judge(record: GameRecord, scores: Scores, first_ply: int = 0) -> list[Judged
     return judged
 
 
+def judge_backwards(
+    record: GameRecord, before: int, results: Callable[[Position], list[int | None] | None]
+) -> Iterator[JudgedMove]:
+    """The moves that agents chose before a ply, the latest first, judged by results alone, while there are any."""
+    for ply in range(before - 1, record.opening - 1, -1):
+        found = results(Position.from_moves(record.moves[:ply], record.geometry))
+        if found is None:
+            return
+        yield JudgedMove(ply, record.moves[ply], tuple(found))
+
+
+def mistakes(judged: Iterable[JudgedMove]) -> list[JudgedMove]:
+    """The moves that changed the result."""
+    return [move for move in judged if not move.kept_result]
+
+
 def losing_move(judged: Sequence[JudgedMove]) -> JudgedMove | None:
     """The last move that changed the result: after it, nobody gave anything away."""
-    return next((move for move in reversed(judged) if not move.kept_result), None)
+    return next(reversed(mistakes(judged)), None)
 
 
 class Accuracy(NamedTuple):
-    """How many moves were judged, kept the result, and were perfect."""
+    """How many moves were judged, and how good they were."""
 
     moves: int
-    kept: int
-    perfect: int
+    holding: int  # of these, in positions that were not lost already: there was something to keep
+    kept: int  # of the holding ones, those that kept the result
+    perfect: int  # of all, those of the best score
 
 
 def accuracy(moves: Iterable[JudgedMove]) -> Accuracy:
-    """Moves of positions that were lost already count neither way for ``kept``: they keep the loss."""
+    """Moves of positions that were lost already count neither way for ``kept``: nothing could be lost there."""
     listed = list(moves)
-    return Accuracy(len(listed), sum(m.kept_result for m in listed), sum(m.is_perfect for m in listed))
-
-
-def read_replay(path: Path) -> GameRecord:
-    """A game from a replay file as Kaggle offers it for download, or as ``env.toJSON()`` gives it.
-
-    Raises:
-        ValueError: the file is not a replay of ConnectX.
-    """
-    if not path.exists():
-        raise ValueError(f"no such file: {path}")
-    try:
-        replay = json.loads(path.read_text(encoding="utf-8"))
-        if replay["name"] != "connectx":
-            raise ValueError(f"it is of {replay['name']!r}")
-        config = replay["configuration"]
-        geometry = geometry_of(config["rows"], config["columns"], config["inarow"])
-        moves = _replayed_moves(replay["steps"], replay["statuses"])
-        names = replay.get("info", {}).get("TeamNames") or ["first", "second"]
-        Position.from_moves(moves, geometry)
-        return GameRecord(geometry, (str(names[0]), str(names[1])), moves)
-    except (OSError, UnicodeDecodeError, KeyError, TypeError, AttributeError, IndexError, ValueError) as problem:
-        raise ValueError(f"{path} is no replay of ConnectX: {problem!r}") from None
-
-
-def _replayed_moves(steps: Sequence[Sequence[dict]], statuses: Sequence[str]) -> tuple[int, ...]:
-    """The columns played; a last action that forfeited is left out."""
-    moves = [step[ply % 2]["action"] for ply, step in enumerate(steps[1:])]
-    return tuple(moves[:-1] if set(statuses) & {"ERROR", "INVALID", "TIMEOUT"} else moves)
-
-
-def parse_game(text: str, geometry: Geometry) -> GameRecord:
-    """A game written as its columns, counted from 0.
-
-    Raises:
-        ValueError: the columns cannot be played.
-    """
-    moves = parse_columns(text)
-    Position.from_moves(moves, geometry)
-    return GameRecord(geometry, ("first", "second"), moves)
+    holding = [move for move in listed if move.holds]
+    kept, perfect = sum(move.kept_result for move in holding), sum(move.is_perfect for move in listed)
+    return Accuracy(len(listed), len(holding), kept, perfect)

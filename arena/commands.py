@@ -41,6 +41,8 @@ def rounds(options: argparse.Namespace) -> None:
     seed = secrets.randbits(32) if options.seed is None else options.seed
     played = play_rounds(specs, options.rounds, _setup(options, specs), options.concurrency, seed)
     print(*rounds_lines(played), sep="\n")
+    if len(played.games) < played.asked:
+        raise KeyboardInterrupt("these games are not stored; those of match are")
 
 
 class _Entry(NamedTuple):

@@ -1,94 +1,163 @@
 """The course's protocol: so many games, half of them with either agent moving first, and shares of them won."""
 
-from collections import Counter
-from collections.abc import Sequence
+import html
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
-from arena.match import derived_seed
-from arena.report import fault_words
+from arena.match import Match, derived_seed
+from arena.records import GameRecord
+from arena.report import SEATS, fault_lines, forfeits_line, interval, lost_game_line
 from arena.rules import Fault, Game
 from arena.slots import Setup, Task, open_slots
-from arena.specs import AgentSpec
+from arena.specs import AgentSpec, resolve
+from arena.stats import estimate, verdict
+from connectx.geometry import Geometry
 from console.progress import progress
 
+FEW_DIFFERENT = 0.5  # of the games: agents that play no more different ones repeat themselves, which proves little
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Rounds:
     """What came of it; index 0 of a pair is agent 1.
 
     A fault that ends a game is a loss of the agent that made it and counts in ``wins`` of the other.
     """
 
-    wins: tuple[int, int]
-    draws: int
-    forfeits: tuple[int, int]  # games that the agent lost by a fault
-    faults: tuple[tuple[Fault, ...], tuple[Fault, ...]]  # all of them, also those that did not end the game
-    games: tuple[Game, ...]
+    match: Match  # its pairs: the first game of either seating, the second of either, and so on
+    geometry: Geometry
+    asked: int  # games; fewer are there if Ctrl-C ended the run
     seed: int  # pass it to play the same games again
+
+    @property
+    def games(self) -> tuple[Game, ...]:
+        """In the course's order: those in which agent 1 moves first, then the others."""
+        return tuple(self.match.games[number] for number in sorted(self.match.games, key=lambda n: (n % 2, n)))
+
+    @property
+    def wins(self) -> tuple[int, int]:
+        return self.match.side(0).tally.wins, self.match.side(1).tally.wins
+
+    @property
+    def draws(self) -> int:
+        return self.match.side(0).tally.draws
+
+    @property
+    def forfeits(self) -> tuple[int, int]:
+        """Games that the agent lost by a fault."""
+        return self.match.side(0).forfeits, self.match.side(1).forfeits
+
+    @property
+    def faults(self) -> tuple[tuple[Fault, ...], tuple[Fault, ...]]:
+        """All of either agent, also those that did not end the game."""
+        numbered = sorted(self.match.games.items())
+        found = [(fault.seat ^ number % 2, fault) for number, game in numbered for fault in game.faults]
+        return tuple(f for agent, f in found if agent == 0), tuple(f for agent, f in found if agent == 1)
 
     @property
     def percentages(self) -> tuple[float, float]:
         """Share of the games that each agent won, from 0 to 1."""
-        return self.wins[0] / len(self.games), self.wins[1] / len(self.games)
+        return self.wins[0] / len(self.match.games), self.wins[1] / len(self.match.games)
+
+    def lost(self, agent: str | Callable | int) -> list[GameRecord]:
+        """The games that an agent lost, in the order in which they were played, those by a fault included.
+
+        ``evaluate.analyse`` says where each of them turned, and so does the command line in its ``command``.
+
+        Args:
+            agent: its name, or the callable, or 1 or 2.
+
+        Raises:
+            ValueError: it is neither of the two, or both have this name.
+        """
+        name, specs = resolve(agent) if callable(agent) else agent, (self.match.first, self.match.second)
+        found = [n for n, spec in enumerate(specs) if name in (n + 1, spec, spec.label, Path(spec.label).stem)]
+        if len(found) != 1:
+            labels = f"1 for {specs[0].label!r}, 2 for {specs[1].label!r}"
+            raise ValueError(f"expected one agent by its name, or {labels}, not {agent!r}")
+        return self.match.lost(found[0], self.geometry)
+
+    def __repr__(self) -> str:
+        return summary(self)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: results by seat, and what they prove."""
+        rows = ["<tr><th>agent</th><th></th><th>won</th><th>drawn</th><th>lost</th><th>forfeits</th></tr>"]
+        for agent, name in enumerate(self.match.names):
+            for seat, words in ((None, "both"), *enumerate(SEATS)):
+                side = self.match.side(agent, seat)
+                cells = [html.escape(name) if seat is None else "", words, *map(str, side.tally), str(side.forfeits)]
+                rows.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
+        lines = "<br>".join(html.escape(line) for line in [summary(self), *notes(self)])
+        return f"<table>{''.join(rows)}</table><p>{lines}</p>"
 
 
 def play_rounds(specs: tuple[AgentSpec, AgentSpec], n_rounds: int, setup: Setup, workers: int, seed: int) -> Rounds:
-    """Plays ``n_rounds`` games, ``workers`` at a time.
+    """Plays ``n_rounds`` games, ``workers`` at a time. Ctrl-C ends it early; the games that have ended are kept.
 
     Raises:
         ValueError: fewer games than one, more at a time than there are cores, or an agent that cannot be loaded.
+        KeyboardInterrupt: no game had ended yet.
     """
     if type(n_rounds) is not int or n_rounds < 1:
         raise ValueError(f"n_rounds should be an integer of at least 1, not {n_rounds!r}")
-    games: list[Game | None] = [None] * n_rounds
-    with open_slots(setup, workers) as slots:
-        slots.check(dict.fromkeys(specs))
-        played = slots.play(_tasks(specs, n_rounds, seed))
-        with progress(n_rounds, "game") as bar:
-            for task, game in played:
-                games[task.number] = game
-                bar.update()
-    return _count([game for game in games if game], n_rounds // 2, seed)
+    match = Match(*specs, setup.rules.bank, {})
+    try:
+        with open_slots(setup, workers) as slots:
+            slots.check(dict.fromkeys(specs))
+            with progress(n_rounds, "game") as bar:
+                for task, game in slots.play(_tasks(specs, n_rounds, seed)):
+                    match.games[task.number] = game
+                    bar.update()
+    except KeyboardInterrupt:
+        if not match.games:
+            raise
+    return Rounds(match, setup.rules.geometry, n_rounds, seed)
 
 
 def _tasks(specs: tuple[AgentSpec, AgentSpec], n_rounds: int, seed: int) -> list[Task]:
-    """The course's order: agent 1 moves first in the first half, rounded down, then agent 2 does."""
-    tasks = []
+    """The course's games: agent 1 moves first in the first half, rounded down, and agent 2 in the others.
+
+    They are played in turns, so that a run that is ended early has both seatings, and numbered as those of a match.
+    """
+    tasks, half = [], n_rounds // 2
     for index in range(n_rounds):
+        swapped = index >= half
+        place = index - half if swapped else index
         seeds = [derived_seed(seed, index, agent) for agent in (1, 2)]
-        players, order = (specs, seeds) if index < n_rounds // 2 else (specs[::-1], seeds[::-1])
-        tasks.append(Task(index, (players[0], players[1]), (), (order[0], order[1])))
-    return tasks
+        players, order = (specs[::-1], seeds[::-1]) if swapped else (specs, seeds)
+        tasks.append(Task(2 * place + swapped, (players[0], players[1]), (), (order[0], order[1])))
+    return sorted(tasks, key=lambda task: task.number)
 
 
-def _count(games: Sequence[Game], swapped_from: int, seed: int) -> Rounds:
-    """Counts by agent; from game ``swapped_from`` on, agent 2 moves first."""
-    wins = [0, 0]
-    faults: tuple[list[Fault], list[Fault]] = ([], [])
-    for index, game in enumerate(games):
-        swapped = index >= swapped_from
-        if game.score != 0.5:
-            wins[(game.score == 0) ^ swapped] += 1
-        for fault in game.faults:
-            faults[fault.seat ^ swapped].append(fault)
-    forfeits = [sum(fault.fatal for fault in of_agent) for of_agent in faults]
-    return Rounds(
-        (wins[0], wins[1]),
-        len(games) - sum(wins),
-        (forfeits[0], forfeits[1]),
-        (tuple(faults[0]), tuple(faults[1])),
-        tuple(games),
-        seed,
-    )
+def summary(rounds: Rounds) -> str:
+    """One line: results, also by seat, the interval, and in words who is stronger."""
+    match = rounds.match
+    played = len(match.games)
+    counts = "{} won, {} drawn, {} lost".format
+    seats = "; ".join(f"{seat} {counts(*match.side(0, number).tally)}" for number, seat in enumerate(SEATS))
+    line = f"{match.names[0]} v {match.names[1]}: {counts(*match.side(0).tally)} ({seats}). "
+    if played < rounds.asked:
+        line = f"stopped after {played} of {rounds.asked} games. {line}"
+    different = len({game.moves for game in match.games.values()})
+    if different <= FEW_DIFFERENT * played:
+        plural = "s" if different > 1 else ""
+        why = f"Only {different} different game{plural} among {played}, too few for a verdict"
+        return f"{line}{why}: match begins from many openings"
+    if not any(match.counts):
+        return f"{line}There is not a game in either seat: nothing can be said"
+    return f"{line}{interval(estimate(match.counts))}; {verdict(match.counts, *match.names)}"
+
+
+def notes(rounds: Rounds) -> list[str]:
+    """What the shares hide: faults, and a game to look at."""
+    match = rounds.match
+    return [*fault_lines(match), *forfeits_line(match), *lost_game_line(match, rounds.geometry)]
 
 
 def rounds_lines(rounds: Rounds) -> list[str]:
-    """The four lines that Kaggle's course prints, then what they hide."""
+    """The four lines that Kaggle's course prints, what the games prove, and what the shares hide."""
     lines = [f"Agent {agent} Win Percentage: {round(share, 2)}" for agent, share in enumerate(rounds.percentages, 1)]
     lines += [f"Number of Invalid Plays by Agent {agent}: {count}" for agent, count in enumerate(rounds.forfeits, 1)]
-    for agent, faults in enumerate(rounds.faults, 1):
-        for kind, count in Counter(fault.kind for fault in faults).most_common():
-            example = next(fault for fault in faults if fault.kind == kind)
-            game = next(game for game in rounds.games if any(fault is example for fault in game.faults))
-            lines.append(f"Agent {agent}, {kind}: {count} ({fault_words(game, example)})")
-    return lines
+    return [*lines, summary(rounds), *notes(rounds)]

@@ -8,10 +8,12 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from arena.openings import Opening
+from arena.records import GameRecord
 from arena.rules import Fault, Game
 from arena.slots import Setup, Slots, Task, open_slots
 from arena.specs import AgentSpec
 from arena.stats import Sprt, pentanomial
+from connectx.geometry import Geometry
 
 
 def derived_seed(*parts: object) -> int:
@@ -47,6 +49,12 @@ class Match:
     second: AgentSpec
     bank: float
     games: dict[int, Game]
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """What texts call the agents: their labels, told apart where they are the same."""
+        first, second = self.first.label, self.second.label
+        return (f"{first} (first named)", f"{second} (second named)") if first == second else (first, second)
 
     def pair_scores(self) -> list[float]:
         """Points of the first agent in each complete pair, in order."""
@@ -85,10 +93,17 @@ class Match:
                     found.setdefault(fault.kind, (game, fault))
         return found
 
-    def lost_game(self, agent: int) -> Game | None:
-        """The first game that agent 0 or 1 lost on the board, not by a fault."""
-        games = ((agent ^ (number % 2), game) for number, game in sorted(self.games.items()))
-        return next((game for seat, game in games if game.forfeit is None and game.score == seat), None)
+    def record(self, number: int, geometry: Geometry, names: tuple[str, str] | None = None) -> GameRecord:
+        """A game as the analysis wants it. ``names``: of the first and the second agent, in place of their own."""
+        game, (first, second) = self.games[number], names or self.names
+        forfeit = None if game.forfeit is None else (game.forfeit.seat, game.forfeit.kind)
+        seated = (second, first) if number % 2 else (first, second)
+        return GameRecord(geometry, seated, game.moves, game.opening, forfeit)
+
+    def lost(self, agent: int, geometry: Geometry) -> list[GameRecord]:
+        """The games that agent 0 or 1 lost, in order, those by a fault included."""
+        points = {number: game.score if number % 2 == agent else 1 - game.score for number, game in self.games.items()}
+        return [self.record(number, geometry) for number in sorted(points) if points[number] == 0]
 
 
 def pair_tasks(

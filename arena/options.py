@@ -5,12 +5,14 @@ import difflib
 import json
 import os
 from collections.abc import Callable, Sequence
+from math import inf
 from pathlib import Path
 
 from arena.rules import BANK, DEFAULTS
 from console.agent_names import our_agents
 
 STORE = Path("runs/arena.sqlite")
+JUDGED_FROM = 10  # ply: exact scores of earlier moves take long
 FRESH = {"files": None, "always": True, "never": False}  # as Setup.fresh has it
 REFEREES = ("auto", "fast", "kaggle")
 AGENTS = """\
@@ -41,20 +43,32 @@ def parse_config(text: str) -> dict:
     return config
 
 
-def from_one(text: str) -> int:
-    """A number of at least 1."""
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"should be at least 1, not {number}")
-    return number
+def integer_from(least: int, beyond: float = inf, named: str = "") -> Callable[[str], int]:
+    """A type of argparse's: an integer of at least ``least`` and below ``beyond``, which ``named`` puts in words."""
+    expected = named or f"an integer of at least {least}"
+
+    def parse(text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"expected {expected}, not {text!r}") from None
+        if not least <= number < beyond:
+            raise argparse.ArgumentTypeError(f"expected {expected}, not {number}")
+        return number
+
+    return parse
 
 
-def any_seed(text: str) -> int:
-    """A number that a store can hold."""
-    number = int(text)
-    if not -(2**63) <= number < 2**63:
-        raise argparse.ArgumentTypeError(f"should be at least -2**63 and less than 2**63, not {number}")
-    return number
+def number(text: str) -> float:
+    """A number, of which it is said elsewhere whether it will do."""
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected a number, not {text!r}") from None
+
+
+from_one = integer_from(1)
+any_seed = integer_from(-(2**63), 2**63, "an integer of at least -2**63 and less than 2**63")  # what a store can hold
 
 
 def _add_config(parser: argparse.ArgumentParser) -> None:
@@ -67,7 +81,7 @@ def _add_config(parser: argparse.ArgumentParser) -> None:
 def _add_setup(parser: argparse.ArgumentParser, referee: str) -> None:
     """The options that say how games are played. ``referee`` is the default."""
     _add_config(parser)
-    parser.add_argument("--bank", type=float, default=BANK, metavar="SECONDS", help="time bank of a game (60)")
+    parser.add_argument("--bank", type=number, default=BANK, metavar="SECONDS", help="time bank of a game (60)")
     parser.add_argument(
         "--referee",
         choices=REFEREES,
@@ -102,9 +116,13 @@ def _add_ladder(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ladder", type=Path, metavar="STEM", help=help_text)
 
 
-def _add_judging(parser: argparse.ArgumentParser) -> None:
+def _add_judging(parser: argparse.ArgumentParser, default: int | None, otherwise: str) -> None:
     parser.add_argument(
-        "--from-ply", type=int, default=10, metavar="N", help="judge moves from this ply on (10); earlier takes long"
+        "--from-ply",
+        type=integer_from(0),
+        default=default,
+        metavar="N",
+        help=f"judge moves from this ply on {otherwise}",
     )
 
 
@@ -144,7 +162,7 @@ examples
     parser.add_argument("agent1", help="see below")
     parser.add_argument("agent2")
     parser.add_argument(
-        "--sprt", type=float, nargs=2, metavar=("ELO0", "ELO1"), help="stop when either difference is accepted"
+        "--sprt", type=number, nargs=2, metavar=("ELO0", "ELO1"), help="stop when either difference is accepted"
     )
     _add_pairs(parser, 50)
     _add_store(parser)
@@ -183,7 +201,7 @@ examples
     parser.add_argument("--html", type=Path, metavar="FILE", help="write a page with plots and games to replay")
     parser.add_argument("--games", type=from_one, default=20, metavar="N", help="games on the page, the latest (20)")
     parser.add_argument("--judge", action="store_true", help="add exact scores to these games")
-    _add_judging(parser)
+    _add_judging(parser, JUDGED_FROM, f"({JUDGED_FROM}); earlier takes long")
     _add_store(parser)
 
 
@@ -201,7 +219,10 @@ examples
     parser.add_argument(
         "--games", type=from_one, default=10, metavar="N", help="of a store: the latest of each group (10)"
     )
-    _add_judging(parser)
+    parser.add_argument(
+        "--opening", type=integer_from(0), default=0, metavar="N", help="plies of a game that its agents did not choose"
+    )
+    _add_judging(parser, None, f"({JUDGED_FROM}, and earlier ones back to where a lost game turned)")
 
 
 def add_list(parser: argparse.ArgumentParser) -> None:
@@ -224,7 +245,7 @@ examples
     parser.add_argument("agent", help="see below")
     parser.add_argument("--second", action="store_true", help="the agent moves first")
     _add_config(parser)
-    parser.add_argument("--bank", type=float, default=BANK, metavar="SECONDS", help="the agent's time bank (60)")
+    parser.add_argument("--bank", type=number, default=BANK, metavar="SECONDS", help="the agent's time bank (60)")
     parser.add_argument(
         "--seed", type=any_seed, metavar="N", help="of the agent's random generators; drawn if not given"
     )

@@ -12,10 +12,11 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from arena.analysis import GameRecord, JudgedMove
+from arena.analysis import JudgedMove, accuracy
 from arena.ladder import ladder_figure, new_figure
 from arena.openings import write_opening
-from arena.report import LADDER_TITLES, ladder_rows
+from arena.records import GameRecord
+from arena.report import LADDER_NOTE, LADDER_TITLES, ladder_rows
 from arena.tournament import Standing, Tournament
 
 
@@ -80,12 +81,12 @@ def time_plot(tournament: Tournament) -> str:
 
 
 def accuracy_plot(judged: Mapping[str, Sequence[JudgedMove]]) -> str:
-    """Share of moves that kept the result, by ply in steps of 4, one line an agent, as SVG."""
+    """Share of moves that kept a result not lost yet, by ply in steps of 4, one line an agent, as SVG."""
     figure, axes = new_figure(7, 3.5)
     for name, moves in sorted(judged.items()):
-        steps = sorted({move.ply // 4 for move in moves})
-        groups = [[move.kept_result for move in moves if move.ply // 4 == step] for step in steps]
-        axes.plot([4 * step for step in steps], [sum(g) / len(g) for g in groups], marker="o", label=name)
+        steps = sorted({move.ply // 4 for move in moves if move.holds})
+        found = [accuracy(move for move in moves if move.ply // 4 == step) for step in steps]
+        axes.plot([4 * step for step in steps], [f.kept / f.holding for f in found], marker="o", label=name)
     axes.set(xlabel="ply", ylabel="moves that kept the result", ylim=(0, 1.05))
     axes.legend(fontsize=8)
     return _svg(figure)
@@ -96,7 +97,7 @@ def ladder_html(ladder: Sequence[Standing]) -> str:
     lines = ["<table><tr>" + "".join(f"<th>{title}</th>" for title in LADDER_TITLES) + "</tr>"]
     for row in ladder_rows(ladder):
         lines.append("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>")
-    return "\n".join([*lines, "</table>"])
+    return "\n".join([*lines, f'</table><p class="note">{LADDER_NOTE}</p>'])
 
 
 def group_html(

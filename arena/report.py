@@ -8,11 +8,10 @@ from rich.table import Table
 
 from arena.analysis import JudgedMove, accuracy
 from arena.match import Match, Side
-from arena.openings import write_opening
 from arena.rules import Fault, Game
 from arena.stats import Estimate, Sprt, estimate, verdict
 from arena.tournament import Standing, Tournament
-from connectx.geometry import STANDARD, Geometry
+from connectx.geometry import Geometry
 
 SEATS = ("moving first", "moving second")
 SHORT_LOAD = 0.05  # seconds of a load that are not worth a word
@@ -70,7 +69,7 @@ def fault_words(game: Game, fault: Fault) -> str:
 
 def match_lines(match: Match, sprt: Sprt | None = None, within: float = 20.0) -> list[str]:
     """What the pairs prove: Elo with interval, likelihood of superiority, SPRT, and plain words."""
-    counts, lines = match.counts, _fault_lines(match)
+    counts, lines = match.counts, fault_lines(match)
     if not sum(counts):
         return [*lines, "no complete pair of games: nothing can be said"]
     result = estimate(counts)
@@ -87,23 +86,21 @@ def match_lines(match: Match, sprt: Sprt | None = None, within: float = 20.0) ->
             f"SPRT of {sprt.elo1:g} against {sprt.elo0:g} Elo: LLR {sprt.llr(counts):.2f} in "
             f"({lower:.2f}, {upper:.2f}), {sprt.accepted(counts) or 'neither'} accepted"
         )
-    names = [match.first.label, match.second.label]
-    if names[0] == names[1]:
-        names = [f"{names[0]} (first named)", f"{names[1]} (second named)"]
-    return [*lines, verdict(counts, names[0], names[1], within), *_forfeits_line(match)]
+    return [*lines, verdict(counts, *match.names, within), *forfeits_line(match)]
 
 
-def _fault_lines(match: Match) -> list[str]:
+def fault_lines(match: Match) -> list[str]:
     """ "my_agent.py, 3 timeout (first on ply 6: ...)", a line for each kind of fault of either agent."""
     lines = []
-    for agent, spec in enumerate((match.first, match.second)):
+    for agent, name in enumerate(match.names):
         counts = match.side(agent).faults
         for kind, (game, fault) in match.first_faults(agent).items():
-            lines.append(f"{spec.label}, {counts[kind]} {kind} ({fault_words(game, fault)})")
+            lines.append(f"{name}, {counts[kind]} {kind} ({fault_words(game, fault)})")
     return lines
 
 
-def _forfeits_line(match: Match) -> list[str]:
+def forfeits_line(match: Match) -> list[str]:
+    """A warning where many games did not end on the board."""
     forfeits, games = sum(match.side(agent).forfeits for agent in (0, 1)), len(match.games)
     if forfeits <= MANY_FORFEITS * games:
         return []
@@ -111,13 +108,9 @@ def _forfeits_line(match: Match) -> list[str]:
 
 
 def lost_game_line(match: Match, geometry: Geometry) -> list[str]:
-    """How to see where the first agent gave a game away, if it lost one."""
-    game = match.lost_game(0)
-    if game is None or not geometry.fits_word:
-        return []
-    shape = "rows={},columns={},inarow={}".format(*geometry[:3])
-    board = "" if geometry == STANDARD else f" --config {shape}"
-    return [f"a game that {match.first.label} lost: python evaluate.py analyse {write_opening(game.moves)}{board}"]
+    """How to see where the first agent gave a game away, if it lost one on the board."""
+    lost = [record for record in match.lost(0, geometry) if record.forfeit is None] if geometry.fits_word else []
+    return [f"a game that {match.names[0]} lost: {record.command}" for record in lost[:1]]
 
 
 LADDER_TITLES = (
@@ -174,16 +167,17 @@ def cross_table(tournament: Tournament, names: Sequence[str]) -> Table:
 
 def accuracy_table(judged: Mapping[str, Sequence[JudgedMove]]) -> Table:
     """Moves that kept the result, and perfect ones, by agent, seat and stage of the game."""
-    table = Table(title="moves by exact value")
+    table = Table(title="moves by exact value", caption="kept the result: of moves in positions that were not lost yet")
     for name in ("agent", "of", "moves", "kept the result", "perfect"):
         table.add_column(name, justify="left" if name in ("agent", "of") else "right")
     for name, moves in sorted(judged.items()):
         parts = {"all": list(moves)}
         parts |= {seat: [move for move in moves if SEATS[move.seat] == seat] for seat in SEATS}
-        for start in range(0, 42, 10):
+        for start in range(0, 1 + max(move.ply for move in moves), 10):
             parts[f"plies {start} to {start + 9}"] = [move for move in moves if start <= move.ply < start + 10]
         for part, chosen in parts.items():
-            count, kept, perfect = accuracy(chosen)
+            count, holding, kept, perfect = accuracy(chosen)
             if count:
-                table.add_row(name, part, str(count), f"{kept / count:.1%}", f"{perfect / count:.1%}")
+                share = f"{kept / holding:.1%}" if holding else "-"
+                table.add_row(name, part, str(count), share, f"{perfect / count:.1%}")
     return table

@@ -1,25 +1,39 @@
 """The commands of evaluate.py that look at games already played."""
 
 import argparse
+import sys
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from rich.console import Console
 
-from arena.analysis import GameRecord, JudgedMove, Scores, judge, losing_move, parse_game, read_replay, solver_scores
+from arena.analysis import (
+    JudgedMove,
+    Scores,
+    judge,
+    judge_backwards,
+    losing_move,
+    mistakes,
+    solver_results,
+    solver_scores,
+)
 from arena.ladder import write_ladder
 from arena.openings import write_opening
+from arena.options import JUDGED_FROM
 from arena.page import game_entry, group_html, page
+from arena.records import GameRecord, parse_game, read_replay
 from arena.report import accuracy_table, cross_table, ladder_table
 from arena.rules import Rules
 from arena.store import Group, Store, group_records, groups
 from arena.tournament import Standing, Tournament
+from connectx.geometry import Geometry
 from connectx.position import Position
 from console.files import check_folder, write_whole
 from console.progress import progress
 from console.tables import console_for_tables
 
 LONG_BEFORE = 8  # plies: one position of fewer stones can take the solver longer than anyone waits without a word
+BACK_SECONDS = 120  # to look for a turning point before the plies that are judged; from ply 3 on seconds suffice
 
 
 def show_ladder(
@@ -95,18 +109,33 @@ def _judged_games(group: Group, options: argparse.Namespace) -> tuple[dict[str, 
 
 
 def analyse(options: argparse.Namespace) -> None:
+    geometry = Rules(options.config or {}).geometry
+    show_games(records_of(options.what, geometry, options.opening, options.games), options.from_ply)
+
+
+def show_games(records: Sequence[GameRecord], from_ply: int | None = None) -> None:
+    """Prints where each game turned, and how good the moves were.
+
+    Args:
+        from_ply: moves before it are not judged. None: from ``JUDGED_FROM`` on, and where a game that was lost on the
+            board did not turn there, its turning point is looked for in the plies before.
+
+    Raises:
+        ValueError: the solver cannot hold a board.
+    """
     console = console_for_tables()
     by_agent: dict[str, list[JudgedMove]] = {}
-    records = _records(options)
-    total = sum(max(0, len(record.moves) - max(options.from_ply, record.opening)) for record in records)
-    with progress(total, "move", delay=0 if total and options.from_ply < LONG_BEFORE else 2) as bar:
-        for record in records:
-            judged = judge(record, _counted(solver_scores(record.geometry), bar.update), options.from_ply)
-            for move in judged:
-                by_agent.setdefault(record.names[move.seat], []).append(move)
-            line = f"{record.names[0]} v {record.names[1]}, {write_opening(record.moves)}: "
-            bar.clear()
-            console.print(line + _in_words(record, judged, options.from_ply), highlight=False, soft_wrap=True)
+    first = JUDGED_FROM if from_ply is None else from_ply
+    for record in records:
+        start = max(first, record.opening)
+        total = max(0, len(record.moves) - start)
+        with progress(total, "move", delay=0 if total and start < LONG_BEFORE else 2) as bar:
+            judged = judge(record, _counted(solver_scores(record.geometry), bar.update), start)
+        for move in judged:
+            by_agent.setdefault(record.names[move.seat], []).append(move)
+        earlier = _judged_before(record, judged) if from_ply is None else []
+        line = f"{record.names[0]} v {record.names[1]}, {write_opening(record.moves)}: "
+        console.print(line + in_words(record, [*earlier, *judged], start), highlight=False, soft_wrap=True)
     if by_agent:
         console.print(accuracy_table(by_agent))
 
@@ -120,23 +149,60 @@ def _counted(scores: Scores, update: Callable[[], object]) -> Scores:
     return counted
 
 
-def _in_words(record: GameRecord, judged: Sequence[JudgedMove], from_ply: int) -> str:
-    """What the judged moves of a game show."""
-    if mistake := losing_move(judged):
-        return mistake.words()
-    plies = len(record.moves)
-    if not judged:
-        return f"the game has {plies} plies, judged from ply {from_ply} on: --from-ply N judges earlier ones"
-    start = judged[0]
-    winner = start.seat if start.value > 0 else 1 - start.seat
-    result = "drawn" if start.value == 0 else f"won by {record.names[winner]}"
-    return f"no move from ply {start.ply} on changed the result: the position there was {result} with perfect play"
+def _judged_before(record: GameRecord, judged: Sequence[JudgedMove]) -> list[JudgedMove]:
+    """The moves back to the turning point of a game that was lost before those that are judged; scores are results."""
+    before = judged[0].ply if judged else len(record.moves)
+    if record.winner is None or losing_move(judged) or before <= record.opening:
+        return []
+    line = f"the game turned before ply {before}: looking where, for up to {BACK_SECONDS} s"
+    print(line, file=sys.stderr)
+    found = list[JudgedMove]()
+    with progress(BACK_SECONDS, "s", delay=0) as bar:
+        for move in judge_backwards(record, before, solver_results(record.geometry, BACK_SECONDS, bar.update)):
+            found.insert(0, move)
+            if not move.kept_result:
+                break
+    return found
 
 
-def _records(options: argparse.Namespace) -> list[GameRecord]:
-    if options.what.replace(",", "").isdigit() and not Path(options.what).exists():
-        return [parse_game(options.what, Rules(options.config or {}).geometry)]
-    if options.what.endswith(".json"):
-        return [read_replay(Path(options.what))]
-    with Store(Path(options.what), create=False) as store:
-        return [record for group in groups(store) for record, _ in group_records(group)[-options.games :]]
+def in_words(record: GameRecord, judged: Sequence[JudgedMove], from_ply: int) -> str:
+    """What the judged moves of a game show, in a line."""
+    plies, given = len(record.moves), mistakes(judged)
+    words = [f"{record.player(record.forfeit[0])} lost by {record.forfeit[1]} on ply {plies}"] if record.forfeit else []
+    if given:
+        turning = given.pop()
+        words.append(f"turning point of {record.player(turning.seat)}: {turning.words()}")
+        others = [f"{record.player(m.seat)} on ply {m.ply} ({m.results[0]}, now {m.results[1]})" for m in given]
+        words += [f"given away before: {', '.join(others)}"] if others else []
+    elif not judged:
+        words.append(f"the game has {plies} plies, judged from ply {from_ply} on: --from-ply N judges earlier ones")
+    else:
+        start = judged[0]
+        winner = start.seat if start.value > 0 else 1 - start.seat
+        result = "drawn" if start.value == 0 else f"won by {record.player(winner)}"
+        words.append(f"no move from ply {start.ply} on changed the result: the position there was {result}")
+        words[-1] += " with perfect play" + (
+            " (--from-ply N judges earlier ones)" if start.ply > record.opening else ""
+        )
+    return "; ".join(words)
+
+
+def records_of(what: str, geometry: Geometry, opening: int = 0, games: int = 10) -> list[GameRecord]:
+    """Games by their text: columns, the path of a replay of Kaggle's, or that of a store.
+
+    Args:
+        geometry, opening: of a game that is given by its columns.
+        games: of each group of a store, the latest.
+
+    Raises:
+        ValueError: it is none of these.
+    """
+    path = Path(what)
+    if what.replace(",", "").isdigit() and not path.exists():
+        return [parse_game(what, geometry, opening)]
+    if path.is_dir():
+        raise ValueError(f"{what} is a folder, where a game's columns, a replay (.json) or a store was expected")
+    if path.suffix == ".json":
+        return [read_replay(path)]
+    with Store(path, create=False) as store:
+        return [record for group in groups(store) for record, _ in group_records(group)[-games:]]

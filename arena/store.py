@@ -15,9 +15,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from arena.analysis import GameRecord
 from arena.match import Match
 from arena.openings import Opening, parse_columns, write_opening
+from arena.records import GameRecord
 from arena.rules import DEFAULTS, Fault, Game, Rules
 from arena.slots import Setup, Task
 from arena.sources import fingerprint
@@ -89,6 +89,7 @@ class Store:
             raise ValueError(f"{path} is not a store of results: {problem}") from None
 
     def _check_version(self) -> None:
+        self.connection.row_factory = sqlite3.Row
         self.connection.execute("BEGIN IMMEDIATE")
         (found,) = self.connection.execute("PRAGMA user_version").fetchone()
         (tables,) = self.connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
@@ -118,45 +119,55 @@ class Store:
         """The number of the match, entered if it is new."""
         hashed = [(spec, fingerprint(spec)) for spec in (first, second)]
         agents = [json.dumps([*spec, content]) for spec, content in hashed]
-        rules = [
-            json.dumps(setup.rules.config, sort_keys=True),
-            setup.rules.bank,
-            setup.referee,
-            json.dumps(setup.fresh),
-        ]
+        rules = {
+            "config": json.dumps(setup.rules.config, sort_keys=True),
+            "bank": setup.rules.bank,
+            "referee": setup.referee,
+            "fresh": json.dumps(setup.fresh),
+        }
         decisive = [[spec.kind, spec.target, content] for spec, content in hashed]
-        key = sha256(json.dumps([decisive, rules, seed, list(map(write_opening, openings))]).encode()).hexdigest()
-        self.connection.execute(
-            "INSERT OR IGNORE INTO matches VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [key, *agents, *rules, seed, json.dumps(_versions()), _now()],
-        )
-        return self.connection.execute("SELECT id FROM matches WHERE key = ?", [key]).fetchone()[0]
+        parts = [decisive, list(rules.values()), seed, list(map(write_opening, openings))]
+        key = sha256(json.dumps(parts).encode()).hexdigest()
+        now = {"versions": json.dumps(_versions()), "started": _now()}
+        self._insert("matches", {"key": key, "first": agents[0], "second": agents[1], **rules, "seed": seed, **now})
+        return self.connection.execute("SELECT id FROM matches WHERE key = ?", [key]).fetchone()["id"]
+
+    def _insert(self, table: str, row: dict[str, Any]) -> None:
+        """Enters a row, unless one with the same unique fields is there."""
+        names = ", ".join(row)
+        values = ", ".join(f":{name}" for name in row)
+        self.connection.execute(f"INSERT OR IGNORE INTO {table} ({names}) VALUES ({values})", row)
 
     def games(self, match: int) -> dict[int, Game]:
         """The games of a match by number."""
         rows = self.connection.execute("SELECT * FROM games WHERE match = ? ORDER BY number", [match])
-        return {row[1]: _game(row) for row in rows}
+        return {row["number"]: _game(row) for row in rows}
 
     def add(self, match: int, task: Task, game: Game) -> None:
         """Stores a game at once. A game that is there stays as it is: another process may play the same match."""
-        lists = [game.rewards, game.statuses, game.ending, game.faults, [round(s, 6) for s in game.seconds], game.banks]
-        self.connection.execute(
-            "INSERT OR IGNORE INTO games VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [match, task.number, write_opening(game.moves), game.opening, json.dumps(task.seeds)]
-            + [json.dumps(value) for value in lists]
-            + [_now(), json.dumps(game.loads and [round(s, 6) for s in game.loads])],
-        )
+        row = {"match": match, "number": task.number, "moves": write_opening(game.moves), "opening": game.opening}
+        written = {
+            "seeds": task.seeds,
+            "rewards": game.rewards,
+            "statuses": game.statuses,
+            "ending": game.ending,
+            "faults": game.faults,
+            "seconds": [round(s, 6) for s in game.seconds],
+            "banks": game.banks,
+            "loads": game.loads and [round(s, 6) for s in game.loads],
+        }
+        row |= {name: json.dumps(value) for name, value in written.items()}
+        self._insert("games", {**row, "finished": _now()})
 
     def matches(self) -> Iterator[StoredMatch]:
         """Every match that has games, oldest first."""
-        columns = "id, first, second, config, bank, referee, seed"
-        for row in self.connection.execute(f"SELECT {columns} FROM matches ORDER BY id").fetchall():
-            number, first, second, config, bank, referee, seed = row
-            *first_spec, first_hash = json.loads(first)
-            *second_spec, second_hash = json.loads(second)
-            if games := self.games(number):
-                match = Match(AgentSpec(*first_spec), AgentSpec(*second_spec), bank, games)
-                yield StoredMatch(match, (first_hash, second_hash), json.loads(config), referee, seed)
+        for row in self.connection.execute("SELECT * FROM matches ORDER BY id").fetchall():
+            *first_spec, first_hash = json.loads(row["first"])
+            *second_spec, second_hash = json.loads(row["second"])
+            if games := self.games(row["id"]):
+                match = Match(AgentSpec(*first_spec), AgentSpec(*second_spec), row["bank"], games)
+                hashes, config = (first_hash, second_hash), json.loads(row["config"])
+                yield StoredMatch(match, hashes, config, row["referee"], row["seed"])
 
 
 class Group(NamedTuple):
@@ -197,9 +208,9 @@ def group_records(group: Group) -> list[tuple[GameRecord, str]]:
     """The games of a group as the analysis wants them, each with its ending."""
     geometry, records = Rules(group.config).geometry, []
     for match, names in zip(group.tournament.matches, group.tournament.names, strict=True):
-        for number, game in sorted(match.games.items()):
-            seated = names[::-1] if number % 2 else names
-            records.append((GameRecord(geometry, (seated[0], seated[1]), game.moves, game.opening), game.ending))
+        records += [
+            (match.record(number, geometry, names), game.ending) for number, game in sorted(match.games.items())
+        ]
     return records
 
 
@@ -207,16 +218,16 @@ def _now() -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
-def _game(row: Sequence[Any]) -> Game:
-    _, _, moves, opening, _, rewards, statuses, ending, faults, seconds, banks, _, loads = row
+def _game(row: sqlite3.Row) -> Game:
+    loads = json.loads(row["loads"])
     return Game(
-        parse_columns(moves),
-        opening,
-        tuple(json.loads(rewards)),
-        tuple(json.loads(statuses)),
-        tuple(json.loads(seconds)),
-        tuple(json.loads(banks)),
-        tuple(Fault(*fault) for fault in json.loads(faults)),
-        json.loads(ending),
-        tuple(json.loads(loads)) if loads != "null" else None,
+        parse_columns(row["moves"]),
+        row["opening"],
+        tuple(json.loads(row["rewards"])),
+        tuple(json.loads(row["statuses"])),
+        tuple(json.loads(row["seconds"])),
+        tuple(json.loads(row["banks"])),
+        tuple(Fault(*fault) for fault in json.loads(row["faults"])),
+        json.loads(row["ending"]),
+        None if loads is None else tuple(loads),
     )

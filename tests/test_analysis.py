@@ -7,7 +7,8 @@ from itertools import pairwise
 import pytest
 from kaggle_environments import make
 
-from arena.analysis import GameRecord, accuracy, judge, losing_move, parse_game, read_replay, solver_scores
+from arena.analysis import JudgedMove, accuracy, judge, losing_move, solver_scores
+from arena.records import GameRecord, parse_game, read_replay
 from connectx.geometry import STANDARD, geometry_of
 from connectx.position import Position
 from tests.test_openings import exact_score
@@ -56,9 +57,12 @@ def test_openings_and_early_plies_are_not_judged():
 
 
 def test_accuracy():
-    judged = judge(parse_game("10101", SMALL), small_scores)
-    assert accuracy(judged) == (5, sum(m.kept_result for m in judged), sum(m.is_perfect for m in judged))
-    assert accuracy([]) == (0, 0, 0) and losing_move([]) is None
+    """By hand. Where all is lost there is nothing to keep: such moves do not make a weak agent look strong."""
+    lost, kept = JudgedMove(0, 0, (-3, -5)), JudgedMove(2, 1, (2, 1))
+    drawn, given_away = JudgedMove(4, 0, (0, -1)), JudgedMove(6, 1, (0, -1))
+    assert accuracy([lost]) == (1, 0, 0, 1)
+    assert accuracy([lost, kept, drawn, given_away]) == (4, 3, 2, 2)
+    assert accuracy([]) == (0, 0, 0, 0) and losing_move([]) is None
 
 
 def test_the_solver_agrees_with_the_slow_search():

@@ -1,5 +1,6 @@
 """The door that notebooks use, and the command line behind the same door."""
 
+import contextlib
 import re
 import sqlite3
 import subprocess
@@ -8,12 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from arena import commands
+from arena import commands, course
 from arena.cores import usable_cores
+from arena.openings import write_opening
 from arena.options import OPTIONS, REFEREES, parse_config
 from arena.referee import REFEREES as REFEREE_LOOPS
+from arena.slots import Slots, open_slots
+from arena.stats import estimate
 from arena.store import Store
-from evaluate import get_win_percentages, main
+from evaluate import analyse, get_win_percentages, main
 from tests.conftest import REAL_CLOCK
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -38,6 +42,10 @@ def test_the_course_s_four_lines(capsys):
         "Agent 2 Win Percentage: 0.6\n"
         "Number of Invalid Plays by Agent 1: 0\n"
         "Number of Invalid Plays by Agent 2: 0\n"
+        "wins_down_the_left v plays_column_6: 2 won, 0 drawn, 3 lost (moving first 2 won, 0 drawn, 0 lost; "
+        "moving second 0 won, 0 drawn, 3 lost). Only 2 different games among 5, too few for a verdict: "
+        "match begins from many openings\n"
+        "a game that wins_down_the_left lost: python evaluate.py analyse 6060606\n"
     )
     assert rounds.wins == (2, 3) and rounds.draws == 0 and len(rounds.games) == 5
 
@@ -51,8 +59,112 @@ def test_faults_count_as_losses_and_are_named(capsys):
         "Number of Invalid Plays by Agent 1: 4",
         "Number of Invalid Plays by Agent 2: 0",
     ]
-    assert lines[4].startswith("Agent 1, no such column: 4 (first on ply ") and len(lines) == 5
+    assert lines[5].startswith("gives_up_on_its_second_move, 4 no such column (first on ply ")
+    assert lines[6:] == ["4 of 4 games were forfeits: this measures faults more than strength"]
     assert rounds.wins == (0, 4) and rounds.forfeits == (4, 0)
+
+
+def test_the_games_in_the_course_s_order():
+    """Agent 1 moves first in the first half, rounded down; the games of a seed do not depend on how many there are."""
+    rounds = get_win_percentages(wins_down_the_left, "random", 5, referee="fast", seed=4)
+    assert all(set(game.moves[0::2]) == {0} for game in rounds.games[:2])
+    assert all(set(game.moves[1::2]) == {0} for game in rounds.games[2:])
+    assert sorted(rounds.match.games) == [0, 1, 2, 3, 5] and rounds.match.games[5] is rounds.games[4]
+
+
+def test_what_the_rounds_prove(capsys):
+    """The interval and the verdict are those of the pairs; counts by seat add up."""
+    rounds = get_win_percentages("one_step", "random", 40, seed=1, referee="fast")
+    line = capsys.readouterr().out.splitlines()[4]
+    (won, drawn, lost), *seats = re.findall(r"(\d+) won, (\d+) drawn, (\d+) lost", line)
+    assert (int(won), int(lost)) == rounds.wins and int(drawn) == rounds.draws
+    assert [sum(map(int, part)) for part in zip(*seats, strict=True)] == [int(won), int(drawn), int(lost)]
+    assert [sum(map(int, seat)) for seat in seats] == [20, 20]
+    found = estimate(rounds.match.counts)
+    assert sum(rounds.match.counts) == 20 and 100 < found.low < found.elo
+    assert line.endswith(f" Elo {found.elo:+.0f} [{found.low:+.0f}, {found.high:+.0f}] (95%); one_step is stronger")
+
+
+def test_rounds_in_a_notebook(capsys):
+    """A line as text, a short table as HTML, in which no name is markup."""
+    rounds = get_win_percentages(lambda obs, config: 99, "random", 100, referee="fast", seed=1)
+    assert repr(rounds) == capsys.readouterr().out.splitlines()[4] and len(repr(rounds)) < 300
+    shown = rounds._repr_html_()
+    assert len(shown) < 2000 and "<td>&lt;lambda&gt;</td>" in shown and "<lambda>" not in shown
+    assert "<td>both</td><td>0</td><td>0</td><td>100</td><td>100</td>" in shown and "100 no such column" in shown
+
+
+def test_lost_games(tmp_path, monkeypatch, capsys):
+    """By name, file name, callable or number, those by a fault, too; analyse says where one of them turned."""
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text("def agent(obs, config):\n    return 3 if obs.step < 2 else 99\n")
+    rounds = get_win_percentages("mine.py", wins_down_the_left, 4, referee="fast")
+    lost = rounds.lost("mine")
+    assert lost == rounds.lost("mine.py") == rounds.lost(1) and rounds.lost(2) == []
+    assert [record.forfeit for record in lost] == [(0, "no such column"), (1, "no such column")] * 2
+    rounds = get_win_percentages(plays_column_6, "one_step", 8, referee="fast", seed=2)
+    lost = rounds.lost(plays_column_6)
+    assert len(lost) == rounds.wins[1] > 0 == len(rounds.lost("one_step"))
+    assert [record.names.index("one_step") for record in lost] == [1, 0] * 4
+    record = next(record for record in lost if record.forfeit is None)
+    assert record.names[record.winner or 0] == "one_step"
+    capsys.readouterr()
+    analyse(record, from_ply=len(record.moves) - 2)
+    assert f"one_step v plays_column_6, {write_opening(record.moves)}: no move from" in capsys.readouterr().out
+    for agent in ("two_step", "random", 3):
+        with pytest.raises(ValueError, match="1 for 'plays_column_6', 2 for 'one_step', not"):
+            rounds.lost(agent)
+
+
+class Stopping:
+    """Slots in which Ctrl-C comes after so many games."""
+
+    def __init__(self, slots: Slots, games: int):
+        self.slots, self.games, self.check = slots, games, slots.check
+
+    def play(self, tasks):
+        for number, played in enumerate(self.slots.play(tasks)):
+            if number == self.games:
+                raise KeyboardInterrupt
+            yield played
+
+
+@pytest.fixture
+def stop_after(monkeypatch):
+    """Has Ctrl-C come after so many games of ``play_rounds``."""
+
+    def stop(games: int) -> None:
+        @contextlib.contextmanager
+        def stopping(*arguments):
+            with open_slots(*arguments) as slots:
+                yield Stopping(slots, games)
+
+        monkeypatch.setattr(course, "open_slots", stopping)
+
+    return stop
+
+
+def test_ctrl_c_keeps_what_was_played(stop_after, capsys):
+    whole = get_win_percentages("random", "leftmost", 20, seed=3, referee="fast")
+    stop_after(6)
+    capsys.readouterr()
+    rounds = get_win_percentages("random", "leftmost", 20, seed=3, referee="fast")
+    played = [game.moves for game in rounds.games]
+    assert played == [game.moves for game in (*whole.games[:3], *whole.games[10:13])]  # as many of either seating
+    assert sum(rounds.wins) + rounds.draws == 6 and sum(rounds.match.counts) == 3
+    assert "stopped after 6 of 20 games. random v leftmost: " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("games", [0, 5])
+def test_ctrl_c_at_the_command_line(games, stop_after, capsys):
+    """What was played is shown, and nothing is promised of it."""
+    stop_after(games)
+    with pytest.raises(SystemExit) as stop:
+        main(["leftmost", "random", "--rounds", "20", "--referee", "fast"])
+    out, err = capsys.readouterr()
+    assert stop.value.code == 130 and err.count("\n") == 1 and err.startswith("evaluate.py: stopped")
+    assert "store" not in err or "not stored" in err
+    assert ("stopped after 5 of 20 games" in out) == bool(games) and bool(out) == bool(games)
 
 
 def test_draws_are_in_the_denominator_only():
@@ -285,7 +397,7 @@ def test_exceptions_come_with_their_place(tmp_path, monkeypatch, capsys):
     Path("mine.py").write_text("import json\ndef agent(obs, config):\n    return json.loads('{')\n")
     main(["mine.py", "leftmost", "--rounds", "1", "--referee", "fast"])
     out = capsys.readouterr().out
-    assert re.search(r"exception: 1 \(first on ply \d: json.*JSONDecodeError: .* \(mine.py, line 3\)\)", out)
+    assert re.search(r"mine.py, 1 exception \(first on ply \d: json.*JSONDecodeError: .* \(mine.py, line 3\)\)", out)
     Path("late.py").write_text("x = 1\n\nimport missing_module\n")
     assert "(late.py, line 3)" in refusal("late.py random", capsys)
 
@@ -312,7 +424,7 @@ def test_tournament_command(tmp_path, capsys):
         main([*arguments.split(), "--store", str(tmp_path / "store")])
         outputs.append(capsys.readouterr().out)
     assert re.search(r"^one_step v leftmost: won \d+ drawn \d+ lost \d+$", outputs[0], re.MULTILINE)
-    assert "Elo, random = 0" in outputs[0] and "1 one_step" in outputs[0] and "anchor" in outputs[0]
+    assert "Elo, random = 0" in outputs[0] and "1 one_step" in outputs[0] and "above next" in outputs[0]
     known, _, rest = outputs[1].partition("\n")
     assert rest == outputs[0] and known.startswith("48 of 48 games were known (") and "--store FILE" in known
 

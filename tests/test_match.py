@@ -207,7 +207,7 @@ def test_a_lost_game_to_look_at():
     lost = [scripted(number, score, moves=(3, 3, number)) for number, score in enumerate((1, 0, 0.5, 1))]
     assert lost_game_line(Match(LEFT, RANDOM, 60.0, dict(enumerate(lost[:3]))), STANDARD) == []
     match = Match(LEFT, RANDOM, 60.0, dict(enumerate(lost)))
-    line = "a game that leftmost lost: python evaluate.py analyse 333"
+    line = "a game that leftmost lost: python evaluate.py analyse 333 --opening 2"
     assert lost_game_line(match, STANDARD) == [line]
     assert lost_game_line(match, geometry_of(4, 5, 3)) == [f"{line} --config rows=4,columns=5,inarow=3"]
     assert lost_game_line(match, geometry_of(12, 12, 5)) == []

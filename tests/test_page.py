@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
-from arena.analysis import GameRecord, judge, solver_scores
+from arena.analysis import judge, solver_scores
 from arena.match import Match
 from arena.page import game_entry, group_html, page
+from arena.records import GameRecord
 from arena.specs import resolve
 from arena.tournament import Tournament
 from connectx.geometry import STANDARD

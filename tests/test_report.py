@@ -3,17 +3,24 @@
 import json
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
+from kaggle_environments import make
+from kaggle_environments.errors import DeadlineExceeded
 
-from arena.analysis import GameRecord, judge
+from arena import analysis, review
+from arena.analysis import JudgedMove, judge
 from arena.match import play_match
 from arena.page import game_entry, page
+from arena.records import GameRecord
+from arena.report import accuracy_table
 from arena.rules import Game, Rules
 from arena.slots import Setup, Task
 from arena.specs import resolve
 from arena.store import Store, group_records, groups
 from connectx.geometry import geometry_of
+from console.tables import console_for_tables
 from evaluate import main
 from tests.test_analysis import small_scores
 
@@ -138,6 +145,88 @@ def test_a_game_too_short_to_judge(capsys):
     out, err = capsys.readouterr()
     words = "the game has 7 plies, judged from ply 10 on: --from-ply N judges earlier ones"
     assert out == f"first v second, 4444422: {words}\n" and err == ""
+
+
+FIVE = ["--config", "rows=5,columns=5,inarow=4"]
+TURNED = "drawn position given away (now lost) on ply 6 by column 1; best: 2, 3"  # of 2214121120204030
+
+
+def test_the_turning_point_before_the_plies_that_are_judged(capsys):
+    """It is looked for in a game that was lost on the board, unless --from-ply says where to begin."""
+    main(["analyse", "2214121120204030", *FIVE])
+    out, err = capsys.readouterr()
+    assert f"turning point of first: {TURNED}" in out and "turned before ply 10" in err
+    main(["analyse", "2214121120204030", "--from-ply", "10", *FIVE])
+    assert "no move from ply 10 on changed the result: the position there was won by second" in capsys.readouterr().out
+    main(["analyse", "22141211202040", *FIVE])  # not lost yet
+    out, err = capsys.readouterr()
+    assert "no move from ply 10 on changed the result" in out and "turned" not in err
+
+
+def test_openings_turn_no_games(capsys):
+    """A match names its game with the opening, which nobody chose."""
+    main(["analyse", "2214121120204030", "--opening", "6", *FIVE])
+    assert f"turning point of first: {TURNED}" in capsys.readouterr().out
+    main(["analyse", "2214121120204030", "--opening", "7", *FIVE])
+    out = capsys.readouterr().out
+    assert "no move from ply 7 on changed the result: the position there was won by second with perfect play\n" in out
+
+
+def test_a_search_that_takes_too_long_ends(monkeypatch, capsys):
+    monkeypatch.setattr(review, "BACK_SECONDS", 0)
+    analysis._solver_for.cache_clear()  # whose table may know the game
+    main(["analyse", "2626262"])  # lost with the second stone
+    assert re.search(r"no move from ply \d+ on .* \(--from-ply N judges earlier ones\)", capsys.readouterr().out)
+
+
+def test_the_command_of_a_lost_game_finds_the_mistake(tmp_path, monkeypatch, capsys):
+    """As match prints it: typed again, it names the turning point, and whose it was."""
+    monkeypatch.chdir(tmp_path)
+    Path("openings").write_text("22\n1411\n")
+    main(f"match leftmost one_step --pairs 4 --store store --openings openings {' '.join(FIVE)}".split())
+    (command,) = re.findall(r"a game that leftmost lost: python evaluate.py (.*)", capsys.readouterr().out)
+    assert "--opening" in command and "rows=5" in command
+    main(command.split())
+    assert re.search(r"turning point of (first|second): (won|drawn) position given away", capsys.readouterr().out)
+
+
+def test_all_that_was_given_away_is_named(capsys):
+    main(["analyse", "02014031333122", "--from-ply", "0", *FIVE])
+    assert "; given away before: second on ply 1 (drawn, now lost), first on ply 2 (won, now drawn)" in (
+        capsys.readouterr().out
+    )
+
+
+@pytest.mark.parametrize(
+    ("failure", "words"), [("deadline", "timeout"), ("raise", "an error"), ("illegal", "an invalid action")]
+)
+def test_a_replay_that_was_lost_by_a_fault(failure, words, tmp_path, capsys):
+    """Eight plies, then the first player fails: that is said, not only that there is nothing to judge."""
+
+    def fails(obs, config):
+        if obs.step < 8:
+            return obs.step // 2 % 2
+        if failure == "raise":
+            raise ValueError("no idea")
+        return DeadlineExceeded() if failure == "deadline" else 99
+
+    env = make("connectx")
+    env.run([fails, lambda obs, config: 5 + obs.step // 2 % 2])
+    (tmp_path / "episode.json").write_text(json.dumps(env.toJSON(), default=str))
+    main(["analyse", str(tmp_path / "episode.json")])
+    out = capsys.readouterr().out
+    assert f": first lost by {words} on ply 8; the game has 8 plies, judged from ply 10 on" in out
+
+
+def test_plies_from_50_on_are_counted(capsys):
+    """On a board of 56 cells; the table's parts add up to all moves."""
+    geometry = geometry_of(7, 8, 4)
+    moves = [JudgedMove(ply, 0, (0, -1)) for ply in (3, 12, 49, 50, 55)]
+    console_for_tables().print(accuracy_table({"a": moves}))
+    out = capsys.readouterr().out
+    counts = {part: int(count) for part, count in re.findall(r"(plies \d+ to \d+|all) +│ +(\d+)", out)}
+    assert geometry.cells == 56 and counts["plies 50 to 59"] == 2
+    assert counts.pop("all") == 5 == sum(counts.values())
 
 
 def test_a_position_that_was_won_already(capsys):
