@@ -19,6 +19,7 @@ Times are those of ``time.perf_counter`` around the call alone, taken in the age
 not charged to the agent.
 """
 
+import contextlib
 import ctypes
 import faulthandler
 import io
@@ -41,7 +42,7 @@ from arena.specs import ROOT, AgentSpec, callable_of, last_callable, load
 
 GRACE = 1.0  # seconds past actTimeout + bank before a silent agent is killed; Kaggle itself would wait for ever
 START_LIMIT = 60.0  # seconds for a bare interpreter to answer; it takes 0.03 on a quiet machine
-LOAD_LIMIT = 180.0  # seconds for a load before it is killed: a busy machine compiles slowly, and the clock decides
+LOAD_LIMIT = 62.0  # seconds for a load unless the rules say otherwise: Kaggle's actTimeout and bank
 LOAD_SEED = 0  # of an agent that stays for several games: which of them comes first must not matter
 DETAIL = 500  # characters of a traceback or a repr that are kept
 REQUEST = struct.Struct("<IcIBd")
@@ -123,9 +124,9 @@ class _Player:
         What it waited for a core that others had does not count: every game pays for a load, not for one bad moment.
         """
         seed_everything(seed)
-        waited = _seconds_waited()
+        waited = _seconds_waited("thread-self")
         seconds, column, extra = _timed(self._load, "load")
-        waited = _seconds_waited() - waited
+        waited = _seconds_waited("thread-self") - waited
         seed_everything(self.seed)  # it may have drawn numbers, or imported numpy or torch
         if extra is None and self.warning:
             extra = {"warning": self.warning}
@@ -152,10 +153,14 @@ class _Player:
         return 0
 
 
-def _seconds_waited() -> float:
-    """How long this thread has been ready to run without a core so far; 0 where the system does not say."""
+def _seconds_waited(thread: str) -> float:
+    """How long a thread has been ready to run without a core so far; 0 where the system does not say.
+
+    Args:
+        thread: "thread-self", or a process's number for its first thread.
+    """
     try:
-        with open("/proc/thread-self/schedstat") as file:
+        with open(f"/proc/{thread}/schedstat") as file:
             return int(file.read().split()[1]) / 1e9
     except (OSError, ValueError, IndexError):
         return 0.0
@@ -285,10 +290,12 @@ class Seat:
     Args:
         spec: from ``arena.specs.resolve``.
         fresh: whether every game loads it anew. None: files are, as Kaggle exec's a file anew for each game.
+        load_limit: seconds that a load may take: no clock allows more than actTimeout and the whole bank.
     """
 
-    def __init__(self, spec: AgentSpec, fresh: bool | None = None):
+    def __init__(self, spec: AgentSpec, fresh: bool | None = None, load_limit: float = LOAD_LIMIT):
         self.spec = spec
+        self.load_limit = load_limit
         self.fresh = spec.kind == "file" if fresh is None else fresh
         self.load_seconds: float | None = None  # None: not loaded
         self.warning = ""  # of the latest load
@@ -328,9 +335,19 @@ class Seat:
         reply = self._move(ply, mark, bank, board, limit)
         return reply._replace(seconds=reply.seconds + load_seconds, load=load_seconds, charged=charged)
 
-    def load(self, limit: float = 0.0) -> Reply | None:
-        """Loads the agent; the reply that tells why it cannot be loaded, or None. ``limit``: seconds."""
-        reply = self._load(self.seed if self.fresh else LOAD_SEED, max(limit, LOAD_LIMIT))
+    def load(self, limit: float | None = None) -> Reply | None:
+        """Loads the agent; the reply that tells why it cannot be loaded, or None.
+
+        A load that never ends is given up when the clock has run out. What it waited for a core that others had does
+        not count: a busy machine compiles slowly.
+
+        Args:
+            limit: seconds, where it is not ``load_limit``.
+        """
+        limit = self.load_limit if limit is None else limit
+        reply = self._load(self.seed if self.fresh else LOAD_SEED, limit)
+        if reply.fault == "hang":
+            return reply._replace(detail=f"still loading when its clock had run out ({limit:g} s: actTimeout and bank)")
         if reply.fault:
             return reply
         self.load_seconds, self.warning = reply.seconds, reply.detail
@@ -362,8 +379,8 @@ class Inline(Seat):
     For code that is trusted: a hang hangs, a crash crashes, and both agents share modules and random generators.
     """
 
-    def __init__(self, spec: AgentSpec, fresh: bool | None = None):
-        super().__init__(spec, fresh)
+    def __init__(self, spec: AgentSpec, fresh: bool | None = None, load_limit: float = LOAD_LIMIT):
+        super().__init__(spec, fresh, load_limit)
         self.player = _Player(spec)
 
     def close(self) -> None:
@@ -406,8 +423,10 @@ class Worker(Seat):
 
     _open: ClassVar["weakref.WeakSet[Worker]"] = weakref.WeakSet()
 
-    def __init__(self, spec: AgentSpec, fresh: bool | None = None, grace: float = GRACE):
-        super().__init__(spec, fresh)
+    def __init__(
+        self, spec: AgentSpec, fresh: bool | None = None, grace: float = GRACE, load_limit: float = LOAD_LIMIT
+    ):
+        super().__init__(spec, fresh, load_limit)
         self.grace = grace
         self.sock: socket.socket | None = None
         self.process: subprocess.Popen | _Fork | None = None
@@ -452,20 +471,23 @@ class Worker(Seat):
         if self.spec.kind == "callable" and (problem := forks.obstacle(callable_of(self.spec))):
             return Reply(None, 0.0, "load", problem)
         if self.sock is None:
-            self._start()
-        return self._exchange(_request(b"L", json.dumps(seed).encode()), limit + self.grace)
+            self._start_game({}, seed)  # what its interpreter needs to start is none of the agent's time
+        return self._exchange(_request(b"L", json.dumps(seed).encode()), limit + self.grace, patient=True)
 
     def _move(self, ply: int, mark: int, bank: float, board: bytes, limit: float) -> Reply:
         if self.sock is None:
             return Reply(None, 0.0, "crash", "the process is gone")
         return self._exchange(_request(b"M", board, ply, mark, bank), limit + self.grace)
 
-    def _exchange(self, request: bytes, limit: float) -> Reply:
+    def _exchange(self, request: bytes, limit: float, patient: bool = False) -> Reply:
+        """The reply to a request. ``patient``: what the agent waits for a core does not count to the limit."""
         assert self.sock is not None
         start = time.perf_counter()
         try:
             self.sock.settimeout(limit)
             self.sock.sendall(request)
+            if patient:
+                self._await_reply(limit)
             message = _receive(self.sock)
         except TimeoutError:
             self.close()
@@ -476,6 +498,21 @@ class Worker(Seat):
             return Reply(None, time.perf_counter() - start, "crash", self._obituary())
         _, seconds, column = REPLY.unpack_from(message)
         return _reply(seconds, column, json.loads(message[REPLY.size :]) if len(message) > REPLY.size else None)
+
+    def _await_reply(self, limit: float) -> None:
+        """Returns when there is something to read; raises TimeoutError after so many seconds of which none was spent
+        waiting for a core."""
+        assert self.sock is not None and self.process is not None
+        thread, start = str(self.process.pid), time.perf_counter()
+        waited = _seconds_waited(thread)
+        left = limit
+        while left > 0:
+            self.sock.settimeout(left)
+            with contextlib.suppress(TimeoutError):
+                self.sock.recv(1, socket.MSG_PEEK)
+                return
+            left = limit + _seconds_waited(thread) - waited - (time.perf_counter() - start)
+        raise TimeoutError
 
     def _obituary(self) -> str:
         assert self.process is not None
