@@ -15,6 +15,7 @@ from contextlib import contextmanager, nullcontext
 from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
+from arena.archives import prepare
 from arena.cores import bind, check_concurrency, core_of_its_own, usable_cores
 from arena.forks import end_pools, obstacle
 from arena.referee import REFEREES, warm_up
@@ -298,6 +299,7 @@ def local_slots(setup: Setup, concurrency: int) -> Iterator[ExecutorSlots]:
     check_concurrency(concurrency)
     warm_up(setup.rules, setup.referee)  # before the fork: importing Kaggle's package takes over a second
     end_pools()
+    prepare()
     context = multiprocessing.get_context("fork")
     cores = context.SimpleQueue()
     for core in usable_cores()[:concurrency]:

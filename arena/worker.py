@@ -37,7 +37,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
-from arena import forks
+from arena import archives, forks
 from arena.specs import ROOT, AgentSpec, callable_of, last_callable, load
 
 GRACE = 1.0  # seconds past actTimeout + bank before a silent agent is killed; Kaggle itself would wait for ever
@@ -104,10 +104,15 @@ def _receive(sock: socket.socket) -> bytes:
 
 
 class _Player:
-    """An agent in the process that it runs in: timed, its output swallowed."""
+    """An agent in the process that it runs in: timed, its output swallowed.
 
-    def __init__(self, spec: AgentSpec):
+    Args:
+        missing: what it may look for in vain, as a reason that goes with exceptions about files.
+    """
+
+    def __init__(self, spec: AgentSpec, missing: str = ""):
         self.spec = spec
+        self.missing = missing
         self.agent: Callable | None = None
         self.arguments = 2
         self.warning = ""  # of the load
@@ -125,7 +130,7 @@ class _Player:
         """
         seed_everything(seed)
         waited = _seconds_waited("thread-self")
-        seconds, column, extra = _timed(self._load, "load")
+        seconds, column, extra = self._timed(self._load, "load")
         waited = _seconds_waited("thread-self") - waited
         seed_everything(self.seed)  # it may have drawn numbers, or imported numpy or torch
         if extra is None and self.warning:
@@ -140,7 +145,7 @@ class _Player:
             config["__raw_path__"] = self.spec.target
         assert self.agent is not None
         agent, arguments = self.agent, (obs, config)[: self.arguments]
-        return _timed(lambda: agent(*arguments), "exception")
+        return self._timed(lambda: agent(*arguments), "exception")
 
     def _load(self) -> int:
         if self.spec.kind == "file":
@@ -151,6 +156,23 @@ class _Player:
         self.arguments = getattr(code, "co_argcount", 2)  # Kaggle passes as many arguments as the code names
         self.agent = agent
         return 0
+
+    def _timed(self, call: Callable[[], Any], fault: str) -> tuple[float, int, dict[str, Any] | None]:
+        """Seconds that a call took, and the description of what it returned; ``fault`` is the kind if it raised."""
+        ours = sys.stdout, sys.stderr
+        sys.stdout, sys.stderr = io.StringIO(), io.StringIO()  # as on Kaggle: what is printed never reaches ours
+        start = time.perf_counter()
+        try:
+            action = call()
+            seconds = time.perf_counter() - start
+            return seconds, *_describe(action)
+        except BaseException as problem:  # SystemExit and KeyboardInterrupt too: they would end Kaggle's runner
+            seconds = time.perf_counter() - start
+            kind = fault if isinstance(problem, Exception) else "exit"
+            hint = f" ({self.missing})" if self.missing and isinstance(problem, OSError | ImportError) else ""
+            return seconds, 0, {"fault": kind, "detail": _last_lines(problem) + hint}
+        finally:
+            sys.stdout, sys.stderr = ours
 
 
 def _seconds_waited(thread: str) -> float:
@@ -164,23 +186,6 @@ def _seconds_waited(thread: str) -> float:
             return int(file.read().split()[1]) / 1e9
     except (OSError, ValueError, IndexError):
         return 0.0
-
-
-def _timed(call: Callable[[], Any], fault: str) -> tuple[float, int, dict[str, Any] | None]:
-    """Seconds that a call took, and the description of what it returned; ``fault`` is the kind if it raised."""
-    ours = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = io.StringIO(), io.StringIO()  # as on Kaggle: what is printed never reaches ours
-    start = time.perf_counter()
-    try:
-        action = call()
-        seconds = time.perf_counter() - start
-        return seconds, *_describe(action)
-    except BaseException as problem:  # SystemExit and KeyboardInterrupt too: they would end Kaggle's runner
-        seconds = time.perf_counter() - start
-        kind = fault if isinstance(problem, Exception) else "exit"
-        return seconds, 0, {"fault": kind, "detail": _last_lines(problem)}
-    finally:
-        sys.stdout, sys.stderr = ours
 
 
 def seed_everything(seed: int) -> None:
@@ -230,9 +235,9 @@ def _is_agents_own(file: str) -> bool:
     return not file.startswith((*ours, *pythons)) and "site-packages" not in file
 
 
-def _serve(sock: socket.socket, spec: AgentSpec) -> None:
-    """Answers requests until the other end closes."""
-    player = _Player(spec)
+def _serve(sock: socket.socket, spec: AgentSpec, missing: str = "") -> None:
+    """Answers requests until the other end closes. ``missing``: see ``_Player``."""
+    player = _Player(spec, missing)
     try:
         while message := _receive(sock):
             _, kind, ply, mark, bank = REQUEST.unpack_from(message)
@@ -250,11 +255,26 @@ def _serve(sock: socket.socket, spec: AgentSpec) -> None:
         os._exit(0)  # a fork must not run what its parent left to be done at exit
 
 
-def serve_descriptor(descriptor: int, spec: list[str], parent: int) -> None:
-    """Entry of a new interpreter: see ``Worker._start_interpreter``."""
-    die_with_parent()
+def serve_descriptor(descriptor: int, spec: list[str], parent: int, is_unpacked: bool) -> None:
+    """Entry of a new interpreter: see ``Worker._start_interpreter``.
+
+    Args:
+        is_unpacked: whether the spec is the main.py of an archive (see ``arena.archives``): it is shown where Kaggle
+            has it, if this system allows that.
+    """
+    found, missing = AgentSpec(*spec), ""
+    if is_unpacked:
+        from arena import place
+
+        folder = os.path.dirname(found.target)
+        try:
+            place.enter(folder, os.path.join(os.path.dirname(folder), "root"))
+            found = found._replace(target=os.path.join(place.AGENT, "main.py"))
+        except OSError as problem:
+            missing = f"{place.AGENT} cannot be shown here: {problem.strerror}"
+    die_with_parent()  # a new user namespace would have undone it
     if os.getppid() == parent:  # else it died before the line above
-        _serve(socket.socket(fileno=descriptor), AgentSpec(*spec))
+        _serve(socket.socket(fileno=descriptor), found, missing)
 
 
 # The referee's side
@@ -266,7 +286,8 @@ import json
 settings = json.loads(sys.argv.pop())
 sys.path[:] = settings["path"]
 from arena.worker import serve_descriptor
-serve_descriptor(settings["descriptor"], settings["spec"], settings["parent"])
+del settings["path"]
+serve_descriptor(**settings)
 """
 
 
@@ -373,6 +394,12 @@ class Seat:
         raise NotImplementedError
 
 
+def _unpacked(spec: AgentSpec) -> AgentSpec:
+    """Of an archive the main.py that Kaggle would load; any other spec is returned as it is. Raises BadArchive."""
+    is_packed = spec.kind == "file" and archives.is_archive(spec.target)
+    return spec._replace(target=str(archives.unpacked(spec.target))) if is_packed else spec
+
+
 class Inline(Seat):
     """An agent in this very process: 3 times as fast for trivial agents.
 
@@ -381,11 +408,11 @@ class Inline(Seat):
 
     def __init__(self, spec: AgentSpec, fresh: bool | None = None, load_limit: float = LOAD_LIMIT):
         super().__init__(spec, fresh, load_limit)
-        self.player = _Player(spec)
+        self.player = _Player(_unpacked(spec))
 
     def close(self) -> None:
         super().close()
-        self.player = _Player(self.spec)
+        self.player = _Player(_unpacked(self.spec))
 
     def _start_game(self, config: dict[str, Any], seed: int) -> None:
         self.player.start_game(config, seed)
@@ -470,8 +497,11 @@ class Worker(Seat):
     def _load(self, seed: int, limit: float) -> Reply:
         if self.spec.kind == "callable" and (problem := forks.obstacle(callable_of(self.spec))):
             return Reply(None, 0.0, "load", problem)
-        if self.sock is None:
-            self._start_game({}, seed)  # what its interpreter needs to start is none of the agent's time
+        try:
+            if self.sock is None:
+                self._start_game({}, seed)  # what its interpreter needs to start is none of the agent's time
+        except archives.BadArchive as problem:
+            return Reply(None, 0.0, "load", str(problem))
         return self._exchange(_request(b"L", json.dumps(seed).encode()), limit + self.grace, patient=True)
 
     def _move(self, ply: int, mark: int, bank: float, board: bytes, limit: float) -> Reply:
@@ -526,20 +556,23 @@ class Worker(Seat):
 
     def _start(self) -> None:
         ours, theirs = socket.socketpair()
-        self.sock = ours
-        if self.spec.kind == "callable":
-            self.process = self._fork(theirs)
-        else:
-            self.process = self._start_interpreter(theirs)
-        theirs.close()
+        with theirs:
+            try:
+                self.sock = ours
+                self.process = self._fork(theirs) if self.spec.kind == "callable" else self._start_interpreter(theirs)
+            finally:
+                if self.process is None:
+                    self.close()
         self._open.add(self)
 
     def _start_interpreter(self, theirs: socket.socket) -> subprocess.Popen:
+        spec = _unpacked(self.spec)
         settings = {
             "path": [str(ROOT), *sys.path],
             "descriptor": theirs.fileno(),
-            "spec": list(self.spec),
+            "spec": list(spec),
             "parent": os.getpid(),
+            "is_unpacked": spec != self.spec,
         }
         return subprocess.Popen(
             [sys.executable, "-c", _BOOT, json.dumps(settings)],
