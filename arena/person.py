@@ -114,7 +114,7 @@ def play(options: argparse.Namespace) -> None:
     person = 1 if options.second else 0
     spec = resolve(options.agent)
     with Slot(Setup(rules)) as slot:
-        OwnSlot(slot).check([spec])
+        OwnSlot(slot, silence=0.0).check([spec])
         print(f"{STONES[1]} moves first. At the prompt: {HELP}.")
         seats = [Person(), *slot.seats_for([(spec, 0)])]
         try:

@@ -17,6 +17,7 @@ from typing import Any
 
 from distributed import Client, KilledWorker
 
+from arena import archives
 from arena.cores import Reserved, bind, reserve_core, usable_cores
 from arena.slots import ExecutorSlots, Setup, leave_slot
 from arena.sources import fingerprint
@@ -69,6 +70,7 @@ def leave_remotely() -> None:
     """Ends what a run has left in a worker."""
     _compared.clear()
     leave_slot()
+    archives.clear()
 
 
 # The run's side

@@ -7,6 +7,7 @@ agent is not playing is stopped, lest it think on another's core.
 import multiprocessing
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
@@ -14,6 +15,7 @@ from contextlib import contextmanager, nullcontext
 from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
+from arena.archives import prepare
 from arena.cores import bind, check_concurrency, core_of_its_own, usable_cores
 from arena.forks import end_pools, obstacle
 from arena.referee import REFEREES, warm_up
@@ -24,6 +26,7 @@ from arena.worker import GRACE, Inline, Seat, Worker, die_with_parent
 KEPT = 16  # agents' processes of a slot; with torch each holds 0.3 GB
 BATCH_SECONDS = 0.03  # of play sent to a slot at once: sending it, and its games back, costs half a millisecond
 LARGEST_BATCH = 64
+SILENCE = 4.0  # seconds until a load is spoken of
 
 
 class Setup(NamedTuple):
@@ -101,7 +104,10 @@ class Slot:
 
     def _new(self, spec: AgentSpec) -> Seat:
         setup = self.setup
-        return Worker(spec, setup.fresh, setup.grace) if setup.isolate else Inline(spec, setup.fresh)
+        limit = setup.rules.config["actTimeout"] + setup.rules.bank
+        if setup.isolate:
+            return Worker(spec, setup.fresh, setup.grace, limit)
+        return Inline(spec, setup.fresh, limit)
 
 
 # What runs in a slot's process
@@ -168,17 +174,22 @@ class Slots(Protocol):
 
 
 class OwnSlot:
-    """One slot, in this process."""
+    """One slot, in this process. ``silence``: seconds of a load that are passed in silence, if not ``SILENCE``."""
 
-    def __init__(self, slot: Slot):
+    def __init__(self, slot: Slot, silence: float | None = None):
         self.slot = slot
+        self.silence = SILENCE if silence is None else silence
 
     def play(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, Game]]:
         for task in tasks:
             yield task, self.slot.play(task)
 
     def check(self, specs: Iterable[AgentSpec]) -> None:
-        _report(map(self.slot.try_load, specs))
+        findings = []
+        for spec in specs:
+            with _said(f"loading {spec.label} ...", self.silence):
+                findings.append(self.slot.try_load(spec))
+        _report(findings)
 
 
 class ExecutorSlots:
@@ -214,8 +225,11 @@ class ExecutorSlots:
 
     def check(self, specs: Iterable[AgentSpec]) -> None:
         self.is_idle = False
-        futures = [self.submit(try_load_in_slot, spec, {spec}) for spec in specs]
-        findings = [self.result(future) for future in futures]
+        futures = {spec: self.submit(try_load_in_slot, spec, {spec}) for spec in specs}
+        findings = []
+        for spec, future in futures.items():
+            with _said(f"loading {spec.label} ...", SILENCE):
+                findings.append(self.result(future))
         self.is_idle = True
         _report(findings)
 
@@ -231,6 +245,18 @@ class ExecutorSlots:
         """Long games are sent one by one, so that no slot waits for another at the end; short ones together."""
         fitting = int(BATCH_SECONDS * games / max(seconds, 1e-6))
         self.batch = max(1, min(fitting, 2 * self.batch, LARGEST_BATCH))
+
+
+@contextmanager
+def _said(text: str, silence: float) -> Iterator[None]:
+    """Prints the text to standard error if the block takes more seconds than ``silence``."""
+    timer = threading.Timer(silence, print, (text,), {"file": sys.stderr, "flush": True})
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _report(findings: Iterable[Finding]) -> None:
@@ -273,6 +299,7 @@ def local_slots(setup: Setup, concurrency: int) -> Iterator[ExecutorSlots]:
     check_concurrency(concurrency)
     warm_up(setup.rules, setup.referee)  # before the fork: importing Kaggle's package takes over a second
     end_pools()
+    prepare()
     context = multiprocessing.get_context("fork")
     cores = context.SimpleQueue()
     for core in usable_cores()[:concurrency]:

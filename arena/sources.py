@@ -12,6 +12,7 @@ from pathlib import Path
 from types import CodeType
 from typing import NamedTuple
 
+from arena.archives import BadArchive, contents, is_archive
 from arena.specs import ROOT, AgentSpec, callable_of, resolve, version_of
 from console.agent_names import parse_agent_name
 
@@ -121,10 +122,12 @@ def _neighbours(path: str) -> Iterator[str]:
 def fingerprint(spec: AgentSpec) -> str:
     """A hash of what an agent's play follows from, as far as it can be seen.
 
-    Of a file and of an agent of ours all files of ``files_of``; of a sparring partner those of its agent, and how it is
-    made of it; of Kaggle's the version of their package; of a callable its compiled code, but not what it refers to.
+    Of a file and of an agent of ours all files of ``files_of``; of an archive the files in it; of a sparring partner
+    those of its agent, and how it is made of it; of Kaggle's the version of their package; of a callable its compiled
+    code, but not what it refers to.
 
     Raises:
+        ValueError: an archive is none that Kaggle could unpack.
         OSError: a file cannot be read.
     """
     digest = sha256()
@@ -136,6 +139,11 @@ def fingerprint(spec: AgentSpec) -> str:
     elif spec.kind == "partner" and (parts := parse_agent_name(spec.target)):
         digest.update(f"{spec.target} {fingerprint(resolve(parts.base))}".encode())
         digest.update(Path(__file__).with_name("partners.py").read_bytes())
+    elif spec.kind == "file" and is_archive(spec.target):
+        try:
+            _add_contents(digest, contents(spec.target))
+        except BadArchive as problem:
+            raise ValueError(f"{spec.label} cannot be loaded: {problem}") from None
     else:
         path = Path(spec.target) if spec.kind == "file" else ROOT.joinpath(*spec.target.split(".")).with_suffix(".py")
         _add_files(digest, path)
@@ -147,8 +155,11 @@ def _add_files(digest, agent: Path) -> None:
     files = files_of(agent)
     named = sorted((os.path.relpath(path, ROOT if path.is_relative_to(ROOT) else agent.parent), path) for path in files)
     digest.update(files[0].name.encode())
-    for name, path in named:
-        content = path.read_bytes()
+    _add_contents(digest, ((name, path.read_bytes()) for name, path in named))
+
+
+def _add_contents(digest, named: Iterable[tuple[str, bytes]]) -> None:
+    for name, content in named:
         digest.update(f"\n{name} {len(content)}\n".encode())
         digest.update(content)
 

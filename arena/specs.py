@@ -6,13 +6,13 @@ import importlib.util
 import os
 import sys
 from collections.abc import Callable
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from console.agent_names import AgentName, our_agents, parse_agent_name
 
 ROOT = Path(__file__).resolve().parent.parent
+WRAP = "wrap it in a function agent(obs, config) that returns a column"
 
 
 class UnknownAgent(ValueError):
@@ -49,7 +49,9 @@ def kaggle_agents() -> dict[str, Callable]:
 
 
 def resolve(agent: str | os.PathLike | Callable | AgentSpec) -> AgentSpec:
-    """Finds an agent: a name of ours or of Kaggle's, a sparring partner's, the path of a Python file, or a callable.
+    """Finds an agent: a name of ours or of Kaggle's, a sparring partner's, the path of a file, or a callable.
+
+    A file is a Python file, or an archive as Kaggle takes it: a .tar.gz with main.py at its root.
 
     Raises:
         UnknownAgent: it is none of these.
@@ -59,7 +61,10 @@ def resolve(agent: str | os.PathLike | Callable | AgentSpec) -> AgentSpec:
     if callable(agent):
         return _register(agent)
     if not isinstance(agent, str | os.PathLike):
-        raise UnknownAgent(f"an agent should be a name, a path or a callable, not {agent!r}")
+        wrap = f": {WRAP}" if hasattr(type(agent), "predict") else ""
+        raise UnknownAgent(
+            f"an agent should be a name, a path or a callable, not {' '.join(repr(agent).split()):.80}{wrap}"
+        )
     text = os.fspath(agent)
     if os.path.isfile(text):
         return AgentSpec("file", os.path.abspath(text), text)
@@ -74,8 +79,9 @@ def resolve(agent: str | os.PathLike | Callable | AgentSpec) -> AgentSpec:
         return AgentSpec("ours", f"agents.{text}", text)
     if text in kaggle_agents():
         return AgentSpec("kaggle", text, text)
-    if os.path.isfile(f"{text}.py"):
-        raise UnknownAgent(f"no agent {text!r}: did you mean {text}.py?")
+    for suffix in (".py", ".tar.gz"):
+        if os.path.isfile(text + suffix):
+            raise UnknownAgent(f"no agent {text!r}: did you mean {text}{suffix}?")
     names = [*our_agents(), *kaggle_agents()]
     close = difflib.get_close_matches(text, names, 1)
     raise UnknownAgent(
@@ -91,9 +97,37 @@ def _name_of(text: str) -> AgentName | None:
         raise UnknownAgent(str(problem)) from None
 
 
+def _misfit(agent: Callable) -> str:
+    """Why a callable can be no agent, whatever it computes; "" if it may be one."""
+    import inspect  # only callables need it
+
+    if isinstance(agent, type):
+        return "is a class, where an instance or a function was expected"
+    if (torch := sys.modules.get("torch")) and isinstance(agent, torch.nn.Module):
+        return f"is a network: {WRAP}"
+    called = agent if inspect.isroutine(agent) else type(agent).__call__
+    if inspect.iscoroutinefunction(called) or inspect.isgeneratorfunction(called) or inspect.isasyncgenfunction(called):
+        return "is async or a generator, where a plain function was expected"
+    code = getattr(agent, "__code__", None)
+    count = code.co_argcount if code is not None else 2  # Kaggle passes as many as the code names
+    try:
+        inspect.signature(agent).bind(*("obs", "config")[:count])
+    except TypeError as problem:
+        return f"cannot be called with (obs, config), as Kaggle does: {problem}"
+    except ValueError:  # a C function that does not say what it takes
+        pass
+    return ""
+
+
 def _register(agent: Callable) -> AgentSpec:
-    """Callables stay in this process's registry; processes forked from it later find them there by key."""
+    """Callables stay in this process's registry; processes forked from it later find them there by key.
+
+    Raises:
+        UnknownAgent: no call of it could be a move.
+    """
     label = getattr(agent, "__name__", type(agent).__name__)
+    if problem := _misfit(agent):
+        raise UnknownAgent(f"{label} {problem}")
     for key, known in _callables.items():
         if known is agent:
             return AgentSpec("callable", key, label)
@@ -132,7 +166,8 @@ def last_callable(path: str) -> tuple[Callable, str]:
     try:
         text = Path(path).read_text(encoding="utf-8")
     except UnicodeDecodeError as problem:
-        raise ValueError(f"it is no text in UTF-8 ({problem.reason} at byte {problem.start})") from None
+        problem_text = f"it is no text in UTF-8 ({problem.reason} at byte {problem.start})"
+        raise ValueError(f"{problem_text}; an archive should be a .tar.gz with main.py at its root") from None
     code = compile(text, path, "exec")
     names: dict[str, Any] = {}
     sys.path.append(os.path.dirname(path))
@@ -154,6 +189,8 @@ def _warning(path: str, name: str, taken: Callable) -> str:
 
 
 def version_of(package: str) -> str:
+    from importlib.metadata import PackageNotFoundError, version  # 65 ms, which agents' processes can do without
+
     try:
         return version(package)
     except PackageNotFoundError:

@@ -12,7 +12,7 @@ from arena.stats import Rating, connected, mean_and_variance, ratings
 
 
 def participants(texts: Iterable[str]) -> list[AgentSpec]:
-    """Agents by name, by file, or by folder: every Python file in it.
+    """Agents by name, by file, or by folder: every Python file and .tar.gz in it.
 
     Raises:
         ValueError: an agent is unknown or given twice, a folder holds none, or there are fewer than two.
@@ -20,9 +20,9 @@ def participants(texts: Iterable[str]) -> list[AgentSpec]:
     specs: list[AgentSpec] = []
     for text in texts:
         if Path(text).is_dir():
-            files = sorted(Path(text).glob("[!_]*.py"))
+            files = sorted(file for suffix in (".py", ".tar.gz") for file in Path(text).glob(f"[!_]*{suffix}"))
             if not files:
-                raise UnknownAgent(f"folder {text!r} holds no Python file")
+                raise UnknownAgent(f"folder {text!r} holds no Python file and no .tar.gz")
             specs += map(resolve, files)
         else:
             specs.append(resolve(text))

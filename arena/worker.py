@@ -19,6 +19,7 @@ Times are those of ``time.perf_counter`` around the call alone, taken in the age
 not charged to the agent.
 """
 
+import contextlib
 import ctypes
 import faulthandler
 import io
@@ -36,12 +37,12 @@ import weakref
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
-from arena import forks
+from arena import archives, forks
 from arena.specs import ROOT, AgentSpec, callable_of, last_callable, load
 
 GRACE = 1.0  # seconds past actTimeout + bank before a silent agent is killed; Kaggle itself would wait for ever
 START_LIMIT = 60.0  # seconds for a bare interpreter to answer; it takes 0.03 on a quiet machine
-LOAD_LIMIT = 180.0  # seconds for a load before it is killed: a busy machine compiles slowly, and the clock decides
+LOAD_LIMIT = 62.0  # seconds for a load unless the rules say otherwise: Kaggle's actTimeout and bank
 LOAD_SEED = 0  # of an agent that stays for several games: which of them comes first must not matter
 DETAIL = 500  # characters of a traceback or a repr that are kept
 REQUEST = struct.Struct("<IcIBd")
@@ -103,10 +104,15 @@ def _receive(sock: socket.socket) -> bytes:
 
 
 class _Player:
-    """An agent in the process that it runs in: timed, its output swallowed."""
+    """An agent in the process that it runs in: timed, its output swallowed.
 
-    def __init__(self, spec: AgentSpec):
+    Args:
+        missing: what it may look for in vain, as a reason that goes with exceptions about files.
+    """
+
+    def __init__(self, spec: AgentSpec, missing: str = ""):
         self.spec = spec
+        self.missing = missing
         self.agent: Callable | None = None
         self.arguments = 2
         self.warning = ""  # of the load
@@ -123,9 +129,9 @@ class _Player:
         What it waited for a core that others had does not count: every game pays for a load, not for one bad moment.
         """
         seed_everything(seed)
-        waited = _seconds_waited()
-        seconds, column, extra = _timed(self._load, "load")
-        waited = _seconds_waited() - waited
+        waited = _seconds_waited("thread-self")
+        seconds, column, extra = self._timed(self._load, "load")
+        waited = _seconds_waited("thread-self") - waited
         seed_everything(self.seed)  # it may have drawn numbers, or imported numpy or torch
         if extra is None and self.warning:
             extra = {"warning": self.warning}
@@ -139,7 +145,7 @@ class _Player:
             config["__raw_path__"] = self.spec.target
         assert self.agent is not None
         agent, arguments = self.agent, (obs, config)[: self.arguments]
-        return _timed(lambda: agent(*arguments), "exception")
+        return self._timed(lambda: agent(*arguments), "exception")
 
     def _load(self) -> int:
         if self.spec.kind == "file":
@@ -151,31 +157,35 @@ class _Player:
         self.agent = agent
         return 0
 
+    def _timed(self, call: Callable[[], Any], fault: str) -> tuple[float, int, dict[str, Any] | None]:
+        """Seconds that a call took, and the description of what it returned; ``fault`` is the kind if it raised."""
+        ours = sys.stdout, sys.stderr
+        sys.stdout, sys.stderr = io.StringIO(), io.StringIO()  # as on Kaggle: what is printed never reaches ours
+        start = time.perf_counter()
+        try:
+            action = call()
+            seconds = time.perf_counter() - start
+            return seconds, *_describe(action)
+        except BaseException as problem:  # SystemExit and KeyboardInterrupt too: they would end Kaggle's runner
+            seconds = time.perf_counter() - start
+            kind = fault if isinstance(problem, Exception) else "exit"
+            hint = f" ({self.missing})" if self.missing and isinstance(problem, OSError | ImportError) else ""
+            return seconds, 0, {"fault": kind, "detail": _last_lines(problem) + hint}
+        finally:
+            sys.stdout, sys.stderr = ours
 
-def _seconds_waited() -> float:
-    """How long this thread has been ready to run without a core so far; 0 where the system does not say."""
+
+def _seconds_waited(thread: str) -> float:
+    """How long a thread has been ready to run without a core so far; 0 where the system does not say.
+
+    Args:
+        thread: "thread-self", or a process's number for its first thread.
+    """
     try:
-        with open("/proc/thread-self/schedstat") as file:
+        with open(f"/proc/{thread}/schedstat") as file:
             return int(file.read().split()[1]) / 1e9
     except (OSError, ValueError, IndexError):
         return 0.0
-
-
-def _timed(call: Callable[[], Any], fault: str) -> tuple[float, int, dict[str, Any] | None]:
-    """Seconds that a call took, and the description of what it returned; ``fault`` is the kind if it raised."""
-    ours = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = io.StringIO(), io.StringIO()  # as on Kaggle: what is printed never reaches ours
-    start = time.perf_counter()
-    try:
-        action = call()
-        seconds = time.perf_counter() - start
-        return seconds, *_describe(action)
-    except BaseException as problem:  # SystemExit and KeyboardInterrupt too: they would end Kaggle's runner
-        seconds = time.perf_counter() - start
-        kind = fault if isinstance(problem, Exception) else "exit"
-        return seconds, 0, {"fault": kind, "detail": _last_lines(problem)}
-    finally:
-        sys.stdout, sys.stderr = ours
 
 
 def seed_everything(seed: int) -> None:
@@ -225,9 +235,9 @@ def _is_agents_own(file: str) -> bool:
     return not file.startswith((*ours, *pythons)) and "site-packages" not in file
 
 
-def _serve(sock: socket.socket, spec: AgentSpec) -> None:
-    """Answers requests until the other end closes."""
-    player = _Player(spec)
+def _serve(sock: socket.socket, spec: AgentSpec, missing: str = "") -> None:
+    """Answers requests until the other end closes. ``missing``: see ``_Player``."""
+    player = _Player(spec, missing)
     try:
         while message := _receive(sock):
             _, kind, ply, mark, bank = REQUEST.unpack_from(message)
@@ -245,11 +255,26 @@ def _serve(sock: socket.socket, spec: AgentSpec) -> None:
         os._exit(0)  # a fork must not run what its parent left to be done at exit
 
 
-def serve_descriptor(descriptor: int, spec: list[str], parent: int) -> None:
-    """Entry of a new interpreter: see ``Worker._start_interpreter``."""
-    die_with_parent()
+def serve_descriptor(descriptor: int, spec: list[str], parent: int, is_unpacked: bool) -> None:
+    """Entry of a new interpreter: see ``Worker._start_interpreter``.
+
+    Args:
+        is_unpacked: whether the spec is the main.py of an archive (see ``arena.archives``): it is shown where Kaggle
+            has it, if this system allows that.
+    """
+    found, missing = AgentSpec(*spec), ""
+    if is_unpacked:
+        from arena import place
+
+        folder = os.path.dirname(found.target)
+        try:
+            place.enter(folder, os.path.join(os.path.dirname(folder), "root"))
+            found = found._replace(target=os.path.join(place.AGENT, "main.py"))
+        except OSError as problem:
+            missing = f"{place.AGENT} cannot be shown here: {problem.strerror}"
+    die_with_parent()  # a new user namespace would have undone it
     if os.getppid() == parent:  # else it died before the line above
-        _serve(socket.socket(fileno=descriptor), AgentSpec(*spec))
+        _serve(socket.socket(fileno=descriptor), found, missing)
 
 
 # The referee's side
@@ -261,7 +286,8 @@ import json
 settings = json.loads(sys.argv.pop())
 sys.path[:] = settings["path"]
 from arena.worker import serve_descriptor
-serve_descriptor(settings["descriptor"], settings["spec"], settings["parent"])
+del settings["path"]
+serve_descriptor(**settings)
 """
 
 
@@ -285,10 +311,12 @@ class Seat:
     Args:
         spec: from ``arena.specs.resolve``.
         fresh: whether every game loads it anew. None: files are, as Kaggle exec's a file anew for each game.
+        load_limit: seconds that a load may take: no clock allows more than actTimeout and the whole bank.
     """
 
-    def __init__(self, spec: AgentSpec, fresh: bool | None = None):
+    def __init__(self, spec: AgentSpec, fresh: bool | None = None, load_limit: float = LOAD_LIMIT):
         self.spec = spec
+        self.load_limit = load_limit
         self.fresh = spec.kind == "file" if fresh is None else fresh
         self.load_seconds: float | None = None  # None: not loaded
         self.warning = ""  # of the latest load
@@ -328,9 +356,19 @@ class Seat:
         reply = self._move(ply, mark, bank, board, limit)
         return reply._replace(seconds=reply.seconds + load_seconds, load=load_seconds, charged=charged)
 
-    def load(self, limit: float = 0.0) -> Reply | None:
-        """Loads the agent; the reply that tells why it cannot be loaded, or None. ``limit``: seconds."""
-        reply = self._load(self.seed if self.fresh else LOAD_SEED, max(limit, LOAD_LIMIT))
+    def load(self, limit: float | None = None) -> Reply | None:
+        """Loads the agent; the reply that tells why it cannot be loaded, or None.
+
+        A load that never ends is given up when the clock has run out. What it waited for a core that others had does
+        not count: a busy machine compiles slowly.
+
+        Args:
+            limit: seconds, where it is not ``load_limit``.
+        """
+        limit = self.load_limit if limit is None else limit
+        reply = self._load(self.seed if self.fresh else LOAD_SEED, limit)
+        if reply.fault == "hang":
+            return reply._replace(detail=f"still loading when its clock had run out ({limit:g} s: actTimeout and bank)")
         if reply.fault:
             return reply
         self.load_seconds, self.warning = reply.seconds, reply.detail
@@ -356,19 +394,25 @@ class Seat:
         raise NotImplementedError
 
 
+def _unpacked(spec: AgentSpec) -> AgentSpec:
+    """Of an archive the main.py that Kaggle would load; any other spec is returned as it is. Raises BadArchive."""
+    is_packed = spec.kind == "file" and archives.is_archive(spec.target)
+    return spec._replace(target=str(archives.unpacked(spec.target))) if is_packed else spec
+
+
 class Inline(Seat):
     """An agent in this very process: 3 times as fast for trivial agents.
 
     For code that is trusted: a hang hangs, a crash crashes, and both agents share modules and random generators.
     """
 
-    def __init__(self, spec: AgentSpec, fresh: bool | None = None):
-        super().__init__(spec, fresh)
-        self.player = _Player(spec)
+    def __init__(self, spec: AgentSpec, fresh: bool | None = None, load_limit: float = LOAD_LIMIT):
+        super().__init__(spec, fresh, load_limit)
+        self.player = _Player(_unpacked(spec))
 
     def close(self) -> None:
         super().close()
-        self.player = _Player(self.spec)
+        self.player = _Player(_unpacked(self.spec))
 
     def _start_game(self, config: dict[str, Any], seed: int) -> None:
         self.player.start_game(config, seed)
@@ -406,8 +450,10 @@ class Worker(Seat):
 
     _open: ClassVar["weakref.WeakSet[Worker]"] = weakref.WeakSet()
 
-    def __init__(self, spec: AgentSpec, fresh: bool | None = None, grace: float = GRACE):
-        super().__init__(spec, fresh)
+    def __init__(
+        self, spec: AgentSpec, fresh: bool | None = None, grace: float = GRACE, load_limit: float = LOAD_LIMIT
+    ):
+        super().__init__(spec, fresh, load_limit)
         self.grace = grace
         self.sock: socket.socket | None = None
         self.process: subprocess.Popen | _Fork | None = None
@@ -451,21 +497,27 @@ class Worker(Seat):
     def _load(self, seed: int, limit: float) -> Reply:
         if self.spec.kind == "callable" and (problem := forks.obstacle(callable_of(self.spec))):
             return Reply(None, 0.0, "load", problem)
-        if self.sock is None:
-            self._start()
-        return self._exchange(_request(b"L", json.dumps(seed).encode()), limit + self.grace)
+        try:
+            if self.sock is None:
+                self._start_game({}, seed)  # what its interpreter needs to start is none of the agent's time
+        except archives.BadArchive as problem:
+            return Reply(None, 0.0, "load", str(problem))
+        return self._exchange(_request(b"L", json.dumps(seed).encode()), limit + self.grace, patient=True)
 
     def _move(self, ply: int, mark: int, bank: float, board: bytes, limit: float) -> Reply:
         if self.sock is None:
             return Reply(None, 0.0, "crash", "the process is gone")
         return self._exchange(_request(b"M", board, ply, mark, bank), limit + self.grace)
 
-    def _exchange(self, request: bytes, limit: float) -> Reply:
+    def _exchange(self, request: bytes, limit: float, patient: bool = False) -> Reply:
+        """The reply to a request. ``patient``: what the agent waits for a core does not count to the limit."""
         assert self.sock is not None
         start = time.perf_counter()
         try:
             self.sock.settimeout(limit)
             self.sock.sendall(request)
+            if patient:
+                self._await_reply(limit)
             message = _receive(self.sock)
         except TimeoutError:
             self.close()
@@ -476,6 +528,21 @@ class Worker(Seat):
             return Reply(None, time.perf_counter() - start, "crash", self._obituary())
         _, seconds, column = REPLY.unpack_from(message)
         return _reply(seconds, column, json.loads(message[REPLY.size :]) if len(message) > REPLY.size else None)
+
+    def _await_reply(self, limit: float) -> None:
+        """Returns when there is something to read; raises TimeoutError after so many seconds of which none was spent
+        waiting for a core."""
+        assert self.sock is not None and self.process is not None
+        thread, start = str(self.process.pid), time.perf_counter()
+        waited = _seconds_waited(thread)
+        left = limit
+        while left > 0:
+            self.sock.settimeout(left)
+            with contextlib.suppress(TimeoutError):
+                self.sock.recv(1, socket.MSG_PEEK)
+                return
+            left = limit + _seconds_waited(thread) - waited - (time.perf_counter() - start)
+        raise TimeoutError
 
     def _obituary(self) -> str:
         assert self.process is not None
@@ -489,20 +556,23 @@ class Worker(Seat):
 
     def _start(self) -> None:
         ours, theirs = socket.socketpair()
-        self.sock = ours
-        if self.spec.kind == "callable":
-            self.process = self._fork(theirs)
-        else:
-            self.process = self._start_interpreter(theirs)
-        theirs.close()
+        with theirs:
+            try:
+                self.sock = ours
+                self.process = self._fork(theirs) if self.spec.kind == "callable" else self._start_interpreter(theirs)
+            finally:
+                if self.process is None:
+                    self.close()
         self._open.add(self)
 
     def _start_interpreter(self, theirs: socket.socket) -> subprocess.Popen:
+        spec = _unpacked(self.spec)
         settings = {
             "path": [str(ROOT), *sys.path],
             "descriptor": theirs.fileno(),
-            "spec": list(self.spec),
+            "spec": list(spec),
             "parent": os.getpid(),
+            "is_unpacked": spec != self.spec,
         }
         return subprocess.Popen(
             [sys.executable, "-c", _BOOT, json.dumps(settings)],

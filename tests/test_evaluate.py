@@ -287,6 +287,23 @@ def test_what_cannot_be_loaded_is_not_played(name, broken, capsys):
     assert f"{name} cannot be loaded: " in err and BROKEN[name][1] in err
 
 
+@REAL_CLOCK
+@pytest.mark.parametrize("concurrency", [1, 2])
+def test_a_load_that_never_ends(concurrency, tmp_path, monkeypatch, capsys):
+    """It is spoken of, and given up by the clock that was set."""
+    if concurrency > len(usable_cores()):
+        pytest.skip("one core only")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("arena.slots.SILENCE", 0.5)
+    Path("endless.py").write_text("while True:\n    pass\n")
+    with pytest.raises(SystemExit) as stop:
+        main(f"match leftmost endless.py --bank 0.5 --store store --concurrency {concurrency}".split())
+    assert stop.value.code == 2
+    *said, refused = capsys.readouterr().err.splitlines()
+    assert "loading endless.py ..." in said
+    assert "endless.py cannot be loaded: still loading when its clock had run out (2.5 s: " in refused
+
+
 def test_a_tournament_loads_everyone_first(broken, capsys):
     err = refusal(f"tournament leftmost random {' '.join(BROKEN)} --store store", capsys)
     assert all(f"{name} cannot be loaded: " in err and words in err for name, (_, words) in BROKEN.items())

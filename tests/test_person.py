@@ -46,6 +46,13 @@ def test_a_game_is_won(typing):
     assert "you are X" in out and out.rstrip().endswith("you win after 5 moves: 2 0 2 0 2")
 
 
+def test_a_load_is_announced(typing, capsys):
+    """At once: an agent that compiles takes ten seconds."""
+    typing(["leftmost", *SMALL])
+    main(["play", "leftmost", *SMALL])
+    assert capsys.readouterr().err == "loading leftmost ...\n"
+
+
 def test_a_game_is_lost_moving_second(typing):
     out = typing(["leftmost", "--second", *SMALL], "1", "2")
     assert "you are O" in out and out.rstrip().endswith("you lose after 5 moves: 0 1 0 2 0")

@@ -152,12 +152,14 @@ def test_every_game_pays_for_the_load(referee, tmp_path):
 
 @REAL_CLOCK
 @pytest.mark.parametrize("referee", REFEREES.values(), ids=REFEREES)
-def test_a_load_beyond_the_bank_is_no_hang(referee, tmp_path):
-    """It is let finish, as on Kaggle, and the clock decides."""
+@pytest.mark.parametrize(("grace", "ending", "seconds"), [(2.0, "timeout", 0.6), (0.1, "hang", 0.3)])
+def test_a_load_beyond_the_bank(referee, grace, ending, seconds, tmp_path):
+    """Within the grace it is let finish, as on Kaggle, and the clock decides; then it is given up."""
     path = tmp_path / "agent.py"
     path.write_text("import time\ntime.sleep(0.6)\ndef agent(obs, config):\n    return 0\n")
-    game = play(referee, [str(path), random_legal], Rules({"actTimeout": 0.1}, bank=0.1), grace=0.1)
-    assert game.ending == "timeout" and game.rewards == (None, 0) and game.seconds[0] >= 0.6
+    game = play(referee, [str(path), random_legal], Rules({"actTimeout": 0.1}, bank=0.1), grace=grace)
+    assert game.ending == ending and game.rewards == (None, 0) and game.seconds[0] == pytest.approx(seconds, abs=0.2)
+    assert game.statuses == ("TIMEOUT", "DONE")
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import os
 import random
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -191,6 +192,41 @@ def test_a_hang_is_killed_with_its_children(start, tmp_path):
     reply = worker.ask(0, 1, 0.1, EMPTY, 0.2)
     assert reply.fault == "hang" and 0.5 <= reply.seconds < 2
     assert is_gone(int((tmp_path / "pid").read_text()))
+
+
+@REAL_CLOCK
+def test_a_load_that_never_ends_is_given_up_by_the_clock(start, write):
+    """Whether it is the agent's trial or its first move that loads it."""
+    path = write("while True:\n    pass\n")
+    failed = start(path, grace=0.1, load_limit=0.3).load()
+    assert failed.fault == "hang" and 0.4 <= failed.seconds < 1.5
+    assert failed.detail == "still loading when its clock had run out (0.3 s: actTimeout and bank)"
+    worker = start(path, grace=0.1)
+    worker.begin(DEFAULTS, 1)
+    reply = worker.ask(0, 1, 0.1, EMPTY, 0.2)
+    assert reply.fault == "hang" and 0.4 <= reply.seconds < 1.5 and reply.load == reply.seconds
+
+
+@REAL_CLOCK
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says how long a process waited")
+def test_what_a_load_waits_for_its_core_does_not_count(start, write):
+    """It needs 0.3 s of a core that it shares with three others: more than a second by the clock on the wall."""
+    path = write(
+        "import time\nend = time.process_time() + 0.3\nwhile time.process_time() < end:\n    pass\n"
+        "def agent(obs, config):\n    return 0\n"
+    )
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(before)})
+    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(3)]
+    try:
+        begun = time.perf_counter()
+        assert start(path, grace=0.1, load_limit=0.4).load() is None
+        assert time.perf_counter() - begun > 0.6
+    finally:
+        os.sched_setaffinity(0, before)
+        for other in others:
+            other.kill()
+            other.wait()
 
 
 def is_gone(pid: int) -> bool:

@@ -1,0 +1,140 @@
+"""Which callables are agents, and what is said to those that cannot be one: before any game, in one line."""
+
+from functools import partial, wraps
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+from stable_baselines3 import PPO
+
+from arena.specs import UnknownAgent
+from evaluate import get_win_percentages
+
+
+def agent(obs, config):
+    return obs.board.index(0)
+
+
+def decorated(function):
+    @wraps(function)
+    def wrapper(obs, config):
+        return function(obs, config)
+
+    return wrapper
+
+
+class Instance:
+    def __call__(self, obs, config):
+        return obs.board.index(0)
+
+    def play(self, obs, config):
+        return obs.board.index(0)
+
+    def see(self, obs):
+        return obs.board.index(0)
+
+    async def dream(self, obs, config):
+        return 0
+
+
+class AsyncInstance:
+    async def __call__(self, obs, config):
+        return 0
+
+
+class OneArgument:
+    def __call__(self, obs):
+        return 0
+
+
+def three(obs, config, model):
+    return 0
+
+
+def keyword_only(obs, config, *, model):
+    return 0
+
+
+def one(obs):
+    return obs.board.index(0)
+
+
+def with_a_default(obs, config, depth=4):
+    return obs.board.index(0)
+
+
+async def asynchronous(obs, config):
+    return 0
+
+
+def generator(obs, config):
+    yield 0
+
+
+class TwoLines:
+    def __repr__(self):
+        return "a model\n" * 1000
+
+    def predict(self, board):
+        return 0
+
+
+GOOD: dict = {
+    "function": agent,
+    "decorated": decorated(agent),
+    "lambda": lambda obs, config: obs.board.index(0),
+    "partial": partial(three, model=None),
+    "instance": Instance(),
+    "method": Instance().play,
+    "one argument": one,
+    "with a default": with_a_default,
+}
+BAD: dict = {
+    "class": (Instance, "Instance is a class, where an instance or a function was expected"),
+    "three arguments": (three, "three cannot be called with (obs, config), as Kaggle does: missing a required"),
+    "keyword only": (keyword_only, "keyword_only cannot be called with (obs, config), as Kaggle does: missing a"),
+    "instance of one argument": (OneArgument(), "OneArgument cannot be called with (obs, config), as Kaggle does"),
+    "method of one argument": (Instance().see, "see cannot be called with (obs, config), as Kaggle does: too many"),
+    "lambda of three": (lambda a, b, c: 0, "<lambda> cannot be called with (obs, config)"),
+    "partial that has all": (partial(agent, 1, 2), "partial cannot be called with (obs, config)"),
+    "async": (asynchronous, "asynchronous is async or a generator, where a plain function was expected"),
+    "async method": (Instance().dream, "dream is async"),
+    "async instance": (AsyncInstance(), "AsyncInstance is async"),
+    "generator": (generator, "generator is async or a generator"),
+    "network": (torch.nn.Linear(42, 7), "Linear is a network: wrap it in a function agent(obs, config)"),
+    "model": (TwoLines(), "not a model a model a model"),
+    "builtin": (len, "len cannot be called with (obs, config), as Kaggle does: too many positional arguments"),
+    "array": (np.zeros(7), "an agent should be a name, a path or a callable, not array([0., 0."),
+    "nothing": (None, "an agent should be a name, a path or a callable, not None"),
+    "bytes": (b"agent.py", "not b'agent.py'"),
+}
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_callables_that_play(name):
+    assert get_win_percentages(GOOD[name], "random", 2, referee="fast").forfeits[0] == 0
+
+
+@pytest.mark.parametrize("name", BAD)
+@pytest.mark.parametrize("seat", [0, 1])
+def test_what_can_be_no_agent(name, seat):
+    thing, words = BAD[name]
+    players: list = [thing, "random"] if seat == 0 else ["random", thing]
+    with pytest.raises(UnknownAgent) as problem:
+        get_win_percentages(players[0], players[1], 2)
+    line = str(problem.value)
+    assert words in line and "\n" not in line and len(line) < 250
+
+
+def test_a_model_itself():
+    """Not what it is asked with, as in Kaggle's course."""
+
+    class Still(gymnasium.Env):
+        observation_space, action_space = gymnasium.spaces.Box(0, 2, (42,)), gymnasium.spaces.Discrete(7)
+
+    model = PPO("MlpPolicy", Still(), device="cpu")
+    things: list = [model, model.policy]
+    for thing in things:
+        with pytest.raises(UnknownAgent, match=r"wrap it in a function agent\(obs, config\) that returns a column"):
+            get_win_percentages(thing, "random", 2)
