@@ -20,6 +20,7 @@ from training.support.options import add_options, config_from
 
 METHODS = {  # name: module of training.methods, summary
     "book": ("book", "the opening book of the agent perfect, by our own solver"),
+    "openings": ("openings", "the exact score of every position of the first 8 plies, by our own solver"),
     "labels": ("labels", "positions with the exact score of every move, for the networks"),
     "leaf": ("leaf", "the small integer network that the agent minimax evaluates with, from those labels"),
     "distill": ("distill", "the policy and value network, from those labels"),

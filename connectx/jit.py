@@ -30,13 +30,16 @@ def jitable(function):
 
 
 def njit(function) -> Any:
-    """Marks a kernel: compiled with its first call, and left as it is where numba does not work."""
+    """Marks a kernel: compiled with its first call, and left as it is where numba does not work.
+
+    While it runs compiled, other threads of Python run, too.
+    """
     numba = load_numba()
     if numba is None:
         return function
     while _waiting:
         numba.extending.register_jitable(forceinline=True)(_waiting.pop())
-    return numba.njit(function)
+    return numba.njit(nogil=True)(function)
 
 
 @cache

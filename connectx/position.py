@@ -78,14 +78,14 @@ def winning_spots(stones, mask, geometry):
 @jitable
 def has_line(stones, geometry):
     """Whether ``stones`` hold a line of at least ``inarow``."""
+    lines = 0
     for direction in range(4):
         step = 1 if direction == 0 else geometry.stride - 2 + direction
         line = stones
         for distance in range(1, geometry.inarow):
             line &= stones >> distance * step
-        if line:
-            return True
-    return False
+        lines |= line
+    return lines != 0
 
 
 @jitable

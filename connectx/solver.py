@@ -14,6 +14,7 @@ blog.gamesolver.org; claim-even is Allis' rule, "A Knowledge-based Approach of C
 
 import time
 from collections.abc import Sequence
+from copy import copy
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -21,8 +22,8 @@ import numpy as np
 
 from connectx.clock import Budget
 from connectx.geometry import Geometry
-from connectx.jit import compiles, int_array, njit, plain, popcount
-from connectx.position import Position, key_of, mirror_bits, winning_spots
+from connectx.jit import compiles, int_array, jitable, njit, plain, popcount
+from connectx.position import Position, has_line, key_of, mirror_bits, winning_spots
 
 HASH_FACTOR = 0x1E3779B97F4A7C15  # odd, so that multiplication modulo a power of two loses no key
 BOUND_BITS = 6  # a bound of a score: at most 63 cells fit a word, so 0 <= score + 32 < 64
@@ -33,6 +34,7 @@ LANE_MASK = (1 << LANE_BITS) - 1
 # cache (2 MB), the search is 3 times as fast as with one part of 32 MB. The few nodes above have the wide part.
 DEEP_BITS = 17  # log2 of the deep part's buckets
 DEEP_EMPTY = 19  # empty cells of the shallowest deep node
+LASTING_EMPTY = 28  # empty cells of the deepest node of the lasting part, if there is one
 BARE_EMPTY = 6  # nodes with fewer are cheaper to search than to look up
 NO_LIMIT = 1 << 62  # nodes
 SPAN = 32  # no score of a board that fits a word is larger
@@ -45,15 +47,37 @@ JOB_POSITION, JOB_MASK, JOB_LOW, JOB_HIGH, JOB_FLOOR, JOB_CEILING, JOB = range(7
 # What the kernel keeps between calls: job in work, depth below its root (-1: the root is yet to be set up), nodes
 # entered since the beginning, beta, and the node to enter next.
 (STATE_JOB, STATE_DEPTH, STATE_NODES, STATE_BETA, STATE_POSITION, STATE_MASK, STATE_MIRROR_POSITION,
- STATE_MIRROR_MASK, STATE_MINE, STATE_THEIRS, STATE_HASH, STATE) = range(12)  # fmt: skip
+ STATE_MIRROR_MASK, STATE_MINE, STATE_THEIRS, STATE_HASH, STATE_DEEP_START, STATE) = range(13)  # fmt: skip
 
 # Fields of a node's frame, after three blocks of one number a lane (order, spots, hash).
 (NODE_POSITION, NODE_MASK, NODE_MIRROR_POSITION, NODE_MIRROR_MASK, NODE_MINE, NODE_THEIRS, NODE_HASH, NODE_BEST,
  NODE_PENDING, NODE) = range(10)  # fmt: skip
 
 
+@jitable
+def follow_up_bound(stones, spots, playable, lower, upper, geometry):
+    """What the side that has just moved scores at least if from now on it answers every stone in the same column.
+
+    Args:
+        stones: those of the side to move.
+        spots: winning spots of the side that has just moved.
+        playable: the lowest empty cell of each column.
+        lower, upper: the empty cells by turns, from the lowest of each column upwards.
+    """
+    bottom, board, top = geometry.bottom_mask, geometry.board_mask, geometry.bottom_mask << (geometry.rows - 1)
+    closed = board + (spots & upper)
+    single = lower & top & closed
+    swapped = (single << 1) - (single >> (geometry.rows - 1))
+    caps = (spots & upper & ~swapped) | (spots & lower & ~playable & swapped)
+    closed = board + caps
+    reach = ((lower & ~swapped) | ((upper | playable) & swapped)) & closed
+    fails = has_line(stones | reach, geometry) | ((popcount(single) & 1) != 0)
+    kept = popcount((board & ~closed) | caps) + popcount(closed & (bottom << geometry.rows))
+    return -SPAN if fails else kept >> 1
+
+
 @lru_cache(maxsize=8)
-def kernel_for(geometry: Geometry, table_bits: int):
+def kernel_for(geometry: Geometry, table_bits: int, lasting_bits: int = 0):
     """The search kernel of one geometry and table size; both are constants to the compiler.
 
     ``run(jobs, job_count, state, frames, table, node_limit) -> bool`` works through the jobs until all are done (True)
@@ -67,11 +91,14 @@ def kernel_for(geometry: Geometry, table_bits: int):
     frame = 3 * lanes + NODE
     word = columns * stride
     deep_bits, wide_bits = min(DEEP_BITS, word), min(table_bits - 1, word)  # log2 of the buckets of each part
-    deep_shift, wide_shift = word - deep_bits, word - wide_bits
+    lasting_bits = max(0, min(lasting_bits - 1, word))
+    deep_shift, wide_shift, lasting_shift = word - deep_bits, word - wide_bits, word - lasting_bits
     deep_mask, wide_mask, tag_mask = (1 << deep_bits) - 1, (1 << wide_bits) - 1, (1 << deep_shift) - 1
-    wide_start = 2 << deep_bits
+    lasting_mask, lasting_start = (1 << lasting_bits) - 1, 2 << wide_bits
     last_wide, last_stored = cells - DEEP_EMPTY - 1, cells - BARE_EMPTY
+    last_lasting = cells - LASTING_EMPTY - 1 if lasting_bits else -2
     span = (cells + 1) // 2  # no score is larger
+    top = bottom << rows - 1
     even_rows = sum(bottom << row for row in range(1, rows, 2))
 
     @njit
@@ -80,6 +107,7 @@ def kernel_for(geometry: Geometry, table_bits: int):
         position, mask = state[STATE_POSITION], state[STATE_MASK]
         mirror_position, mirror_mask = state[STATE_MIRROR_POSITION], state[STATE_MIRROR_MASK]
         mine, theirs, product = state[STATE_MINE], state[STATE_THEIRS], state[STATE_HASH]
+        deep_start = state[STATE_DEEP_START]
         while job < job_count:
             if depth < 0:
                 row = job * JOB
@@ -138,6 +166,11 @@ def kernel_for(geometry: Geometry, table_bits: int):
             mirror_base = key_of(mirror_position ^ mirror_mask, mirror_mask)
             good_rows = even_rows if ply & 1 else board ^ even_rows  # where a threat gains by zugzwang
             won = pending = 0
+            following = -SPAN
+            lower = playable
+            for _ in range(rows // 2):
+                lower |= ((lower & ~top) << 2) & board
+            upper = (board ^ mask) & ~lower
             for lane in range(lanes):
                 bits = (moves >> lane * stride) & column_bits
                 move = bits << lane * stride
@@ -149,6 +182,11 @@ def kernel_for(geometry: Geometry, table_bits: int):
                 replies = child_playable & ~(spots >> 1) & (threats if threats != 0 else -1)
                 lost = (replies == 0) | ((threats & (threats - 1)) != 0)
                 won |= move if lost else 0
+                lane_cells = column_bits << (lane * stride & 63)
+                child_lower = (lower & ~lane_cells) | (upper & lane_cells)
+                child_upper = (upper & ~lane_cells) | (lower & lane_cells & ~move)
+                bound = follow_up_bound(position ^ mask, spots, child_playable, child_lower, child_upper, geometry)
+                following = max(following, bound if move else -SPAN)
                 score = 256 + 8 * popcount(spots) + popcount(spots & good_rows)
                 score += (4 if threats else 0) - (24 if (move << 1) & mine else 0)
                 order = (((score << LANE_BITS) + columns - abs(2 * lane + 1 - columns)) << LANE_BITS) + lane
@@ -160,15 +198,19 @@ def kernel_for(geometry: Geometry, table_bits: int):
             decided = True
             if won:
                 value = (cells - 1 - ply) // 2
+            elif following >= beta:
+                value = following
             elif beta > (cells - 3 - ply) // 2:
                 value = (cells - 3 - ply) // 2
             elif ply >= last_stored:
                 decided, value = False, -span
             else:
                 value, refuted = -span, 0
-                shift, index_mask, start = wide_shift, wide_mask, wide_start
+                shift, index_mask, start = wide_shift, wide_mask, 0
                 if ply >= last_wide:
-                    shift, index_mask, start = deep_shift, deep_mask, 0
+                    shift, index_mask, start = deep_shift, deep_mask, deep_start
+                elif ply <= last_lasting:
+                    shift, index_mask, start = lasting_shift, lasting_mask, lasting_start
                 for lane in range(lanes):
                     child = frames[row + at_hash + lane]
                     bucket = start + (((child >> shift) & index_mask) << 1)
@@ -217,9 +259,11 @@ def kernel_for(geometry: Geometry, table_bits: int):
                     else:
                         high = value
                     if popcount(mask) > last_wide:
-                        bucket = ((product >> deep_shift) & deep_mask) << 1
+                        bucket = deep_start + (((product >> deep_shift) & deep_mask) << 1)
+                    elif popcount(mask) > last_lasting + 1:
+                        bucket = ((product >> wide_shift) & wide_mask) << 1
                     else:
-                        bucket = wide_start + (((product >> wide_shift) & wide_mask) << 1)
+                        bucket = lasting_start + (((product >> lasting_shift) & lasting_mask) << 1)
                     tag = product & tag_mask
                     entry = table[bucket]
                     if entry >> 2 * BOUND_BITS != tag:
@@ -308,23 +352,45 @@ class Solver:
     Args:
         table_bits: log2 of the number of entries in the wide part of the table, 8 bytes each.
         compiled: False to run the kernel uncompiled. By default compiled where numba works.
+        lasting_bits: log2 of the number of entries of a third part of the table, for nodes with ``LASTING_EMPTY`` or
+            more empty cells, which the others then do not push out. 0: no such part.
+        threads: how many solvers will share the table, see ``beside``.
 
     Raises:
         ValueError: the geometry does not fit a 64-bit word.
     """
 
-    def __init__(self, geometry: Geometry, table_bits: int = 22, compiled: bool | None = None):
+    def __init__(
+        self,
+        geometry: Geometry,
+        table_bits: int = 22,
+        compiled: bool | None = None,
+        lasting_bits: int = 0,
+        threads: int = 1,
+    ):
         if not geometry.fits_word:
             raise ValueError(f"a board of {geometry[:3]} (rows, columns, inarow) does not fit a 64-bit word")
         self.geometry = geometry
         self.compiled = compiles() if compiled is None else compiled
-        kernel = kernel_for(geometry, table_bits)
+        kernel = kernel_for(geometry, table_bits, lasting_bits)
         self._run = kernel if self.compiled else plain(kernel)
-        self._table = int_array((2 << DEEP_BITS) + (1 << table_bits), self.compiled)
+        self._shared = (1 << table_bits) + (1 << lasting_bits if lasting_bits else 0)
+        self._table = int_array(self._shared + threads * (2 << DEEP_BITS), self.compiled)
         if self.compiled:
             self._table.fill(0)  # has the memory mapped now, not at first use in the middle of a search
-        self._frames = int_array((geometry.cells + 1) * (3 * max(8, geometry.columns) + NODE), self.compiled)
+        self._work_in(0)
+
+    def _work_in(self, deep_part: int) -> None:
+        """Gives the solver its own memory, and its own deep part of the table."""
+        self._frames = int_array((self.geometry.cells + 1) * (3 * max(8, self.geometry.columns) + NODE), self.compiled)
         self._state = int_array(STATE, self.compiled)
+        self._state[STATE_DEEP_START] = self._shared + deep_part * (2 << DEEP_BITS)
+
+    def beside(self, deep_part: int) -> "Solver":
+        """A solver for another thread, over the same table: ``deep_part`` is 1 to ``threads - 1``, one for each."""
+        other = copy(self)
+        other._work_in(deep_part)
+        return other
 
     @property
     def nodes(self) -> int:
