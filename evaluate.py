@@ -16,14 +16,14 @@ from collections.abc import Callable, Sequence
 from os import PathLike, fspath
 from typing import TYPE_CHECKING
 
-from arena.options import OPTIONS, misspelt_command
-from arena.rules import BANK, Rules
-from arena.specs import AgentSpec, resolve
+from arena.cli.options import OPTIONS, misspelt_command
+from arena.game.rules import BANK, Rules
+from arena.players.specs import AgentSpec, resolve
 from console.parser import Parser
 
 if TYPE_CHECKING:
-    from arena.course import Rounds
-    from arena.records import GameRecord
+    from arena.results.records import GameRecord
+    from arena.results.rounds import Rounds
 
 Agent = str | PathLike | Callable | AgentSpec
 STOPPED = "games that the store holds are not played again"
@@ -61,9 +61,9 @@ def get_win_percentages(
         ValueError: an unknown agent or one that cannot be loaded, a bad configuration, or too many workers.
         KeyboardInterrupt: it was stopped before the first game had ended.
     """
-    from arena.course import play_rounds, rounds_lines
-    from arena.referee import REFEREES
-    from arena.slots import Setup
+    from arena.game.referee import REFEREES
+    from arena.results.rounds import play_rounds, rounds_lines
+    from arena.runs.slots import Setup
 
     if referee not in REFEREES:
         raise ValueError(f"referee should be one of {', '.join(REFEREES)}, not {referee!r}")
@@ -86,8 +86,8 @@ def analyse(games: "GameRecord | Sequence[GameRecord] | str | PathLike", from_pl
     Raises:
         ValueError: there are no such games, or the solver cannot hold their board.
     """
-    from arena.records import GameRecord
-    from arena.review import records_of, show_games
+    from arena.cli.review import records_of, show_games
+    from arena.results.records import GameRecord
 
     if isinstance(games, str | PathLike):
         games = records_of(fspath(games), Rules().geometry)
@@ -102,7 +102,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     if not command and (meant := misspelt_command(arguments)):
         parser.error(meant)
     options = parser.parse_args(arguments)
-    from arena.commands import COMMANDS
+    from arena.cli.commands import COMMANDS
 
     try:
         COMMANDS[command](options)

@@ -19,12 +19,12 @@ from kaggle_environments import agent as kaggle_agent
 from kaggle_environments import core as kaggle_core
 from kaggle_environments import evaluate
 
-from arena import referee as referees
-from arena.match import pair_tasks
-from arena.referee import play_fast, play_kaggle
-from arena.rules import Rules
-from arena.slots import Setup, Task, local_slots, play_all
-from arena.specs import kaggle_agents, resolve
+from arena.game import referee as referees
+from arena.game.referee import play_fast, play_kaggle
+from arena.game.rules import Rules
+from arena.players.specs import kaggle_agents, resolve
+from arena.results.match import pair_tasks
+from arena.runs.slots import Setup, Task, local_slots, play_all
 from benchmarks.machine import describe
 from tests.misbehaving import Clock, scripted_games
 

@@ -19,10 +19,10 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from arena.match import derived_seed
-from arena.rules import BANK, Game, Rules
-from arena.slots import Setup, Task, play_all
-from arena.specs import AgentSpec, resolve
+from arena.game.rules import BANK, Game, Rules
+from arena.players.specs import AgentSpec, resolve
+from arena.results.match import derived_seed
+from arena.runs.slots import Setup, Task, play_all
 from benchmarks.machine import describe
 from benchmarks.oracle import scores_of
 from benchmarks.submission import clock_of

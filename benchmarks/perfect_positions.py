@@ -17,9 +17,9 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from arena.rules import BANK, Rules
-from arena.specs import resolve
-from arena.worker import Reply, Worker
+from arena.game.rules import BANK, Rules
+from arena.players.specs import resolve
+from arena.players.worker import Reply, Worker
 from benchmarks.machine import describe
 from benchmarks.oracle import scores_of
 from benchmarks.perfect_games import without_choice

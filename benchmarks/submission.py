@@ -14,8 +14,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from arena.course import Rounds
-from arena.rules import BANK, Game
+from arena.game.rules import BANK, Game
+from arena.results.rounds import Rounds
 from benchmarks.machine import describe
 from connectx.clock import RESERVE
 from evaluate import get_win_percentages

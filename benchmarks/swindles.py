@@ -19,10 +19,10 @@ from statistics import mean, pstdev
 from tqdm import tqdm
 
 from agents import perfect
-from arena.match import derived_seed
-from arena.rules import Rules
-from arena.slots import Setup, Task, play_all
-from arena.specs import AgentSpec, resolve
+from arena.game.rules import Rules
+from arena.players.specs import AgentSpec, resolve
+from arena.results.match import derived_seed
+from arena.runs.slots import Setup, Task, play_all
 from benchmarks.machine import describe
 from benchmarks.positions import careful_choice, may_end_within, random_samples
 from connectx.clock import RESERVE

@@ -1,4 +1,4 @@
-"""Every opening: the positions of the first plies in which nobody has a line, up to mirroring, and their exact scores."""
+"""The openings: positions of the first plies in which nobody has a line, up to mirroring, and their exact scores."""
 
 from collections.abc import Iterator
 

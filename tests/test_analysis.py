@@ -7,8 +7,8 @@ from itertools import pairwise
 import pytest
 from kaggle_environments import make
 
-from arena.analysis import JudgedMove, accuracy, judge, losing_move, solver_scores
-from arena.records import GameRecord, parse_game, read_replay
+from arena.results.exact_analysis import JudgedMove, accuracy, judge, losing_move, solver_scores
+from arena.results.records import GameRecord, parse_game, read_replay
 from connectx.geometry import STANDARD, geometry_of
 from connectx.position import Position
 from tests.test_openings import exact_score

@@ -80,7 +80,7 @@ def imports_within(package: str) -> dict[str, set[str]]:
     return {name: targets & modules.keys() - {name} for name, targets in modules.items()}
 
 
-CIRCLE = pytest.mark.xfail(strict=True, reason="arena.specs and arena.partners import each other")
+CIRCLE = pytest.mark.xfail(strict=True, reason="arena.players.specs and arena.players.graded import each other")
 
 
 @pytest.mark.parametrize("package", [pytest.param(p, marks=CIRCLE if p == "arena" else ()) for p in ALLOWED])

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from arena import archives, place
-from arena.archives import BadArchive, unpacked
-from arena.cores import usable_cores
-from arena.rules import DEFAULTS
-from arena.sources import fingerprint
-from arena.specs import ROOT, resolve
-from arena.worker import Inline, Worker
+from arena.game.rules import DEFAULTS
+from arena.players import archives, place
+from arena.players.archives import BadArchive, unpacked
+from arena.players.fingerprint import fingerprint
+from arena.players.specs import ROOT, resolve
+from arena.players.worker import Inline, Worker
+from arena.runs.cores import usable_cores
 from evaluate import get_win_percentages, main
 
 MAIN = """
@@ -49,7 +49,7 @@ def packed(path: Path, files: dict[str, str], time: int = 0) -> str:
 def has_place(tmp_path):
     """Skips where the judge's folder cannot be shown. In a process of its own, which enters it for good."""
     (tmp_path / "root").mkdir()
-    code = "import sys\nfrom arena.place import enter\nenter(*sys.argv[1:])\n"
+    code = "import sys\nfrom arena.players.place import enter\nenter(*sys.argv[1:])\n"
     command = [sys.executable, "-c", code, str(tmp_path), str(tmp_path / "root")]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:

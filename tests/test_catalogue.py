@@ -6,11 +6,11 @@ import re
 import pytest
 from matplotlib.image import imread
 
-from arena import catalogue
-from arena.catalogue import entry_of, kilobytes
-from arena.ladder import PUBLISHED, ladder_markdown, read_ladder, write_ladder
-from arena.report import LADDER_NOTE
-from arena.specs import ROOT, our_agents, resolve
+from arena.cli import list_agents as catalogue
+from arena.cli.list_agents import entry_of, kilobytes
+from arena.players.specs import ROOT, our_agents, resolve
+from arena.reporting.ladder import PUBLISHED, ladder_markdown, read_ladder, write_ladder
+from arena.reporting.tables import LADDER_NOTE
 from evaluate import main
 from tests.test_tournament import A, B, C, match_of, tournament_of
 

@@ -6,11 +6,11 @@ import sys
 
 import pytest
 
-from arena import cores
-from arena.cores import check_concurrency, core_of_its_own, reserve_core, usable_cores
-from arena.rules import Rules
-from arena.slots import Setup, Task, open_slots
-from arena.specs import resolve
+from arena.game.rules import Rules
+from arena.players.specs import resolve
+from arena.runs import cores
+from arena.runs.cores import check_concurrency, core_of_its_own, reserve_core, usable_cores
+from arena.runs.slots import Setup, Task, open_slots
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="cores are bound by Linux's means")
 
@@ -36,7 +36,7 @@ def test_every_core_is_reserved_once():
 
 
 def test_a_killed_process_gives_its_core_back(tmp_path):
-    code = "import os, sys, tempfile\ntempfile.tempdir = sys.argv[1]\nfrom arena.cores import *\n"
+    code = "import os, sys, tempfile\ntempfile.tempdir = sys.argv[1]\nfrom arena.runs.cores import *\n"
     code += "print(reserve_core().core, flush=True)\nos.kill(os.getpid(), 9)"
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=False)
     assert done.returncode == -9 and int(done.stdout) == usable_cores()[0]

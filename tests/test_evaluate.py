@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from arena import commands, course
-from arena.cores import usable_cores
-from arena.openings import write_opening
-from arena.options import OPTIONS, REFEREES, parse_config
-from arena.referee import REFEREES as REFEREE_LOOPS
-from arena.slots import Slots, open_slots
-from arena.stats import estimate
-from arena.store import Store
+from arena.cli import commands
+from arena.cli.options import OPTIONS, REFEREES, parse_config
+from arena.game.openings import write_opening
+from arena.game.referee import REFEREES as REFEREE_LOOPS
+from arena.results import rounds as course
+from arena.results.stats import estimate
+from arena.results.store import Store
+from arena.runs.cores import usable_cores
+from arena.runs.slots import Slots, open_slots
 from evaluate import analyse, get_win_percentages, main
 from tests.conftest import REAL_CLOCK
 
@@ -294,7 +295,7 @@ def test_a_load_that_never_ends(concurrency, tmp_path, monkeypatch, capsys):
     if concurrency > len(usable_cores()):
         pytest.skip("one core only")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("arena.slots.SILENCE", 0.5)
+    monkeypatch.setattr("arena.runs.slots.SILENCE", 0.5)
     Path("endless.py").write_text("while True:\n    pass\n")
     with pytest.raises(SystemExit) as stop:
         main(f"match leftmost endless.py --bank 0.5 --store store --concurrency {concurrency}".split())

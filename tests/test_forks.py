@@ -13,11 +13,11 @@ import torch
 from stable_baselines3 import PPO
 from torch._subclasses import FakeTensorMode
 
-from arena.cores import usable_cores
-from arena.forks import MOST_SEEN, _loaded, obstacle
-from arena.rules import DEFAULTS
-from arena.specs import ROOT, resolve
-from arena.worker import Worker
+from arena.game.rules import DEFAULTS
+from arena.players.forks import MOST_SEEN, _loaded, obstacle
+from arena.players.specs import ROOT, resolve
+from arena.players.worker import Worker
+from arena.runs.cores import usable_cores
 from evaluate import get_win_percentages
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only GNU's OpenMP loses its threads")

@@ -5,7 +5,7 @@ from itertools import islice
 
 import pytest
 
-from arena.openings import (
+from arena.game.openings import (
     BALANCED,
     CLOSE,
     DRAWN,

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
-from arena.analysis import judge, solver_scores
-from arena.match import Match
-from arena.page import game_entry, group_html, page
-from arena.records import GameRecord
-from arena.specs import resolve
-from arena.tournament import Tournament
+from arena.players.specs import resolve
+from arena.reporting.page import game_entry, group_html, page
+from arena.results.exact_analysis import judge, solver_scores
+from arena.results.match import Match
+from arena.results.records import GameRecord
+from arena.results.tournament import Tournament
 from connectx.geometry import STANDARD
 from tests.test_match import scripted
 

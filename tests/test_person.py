@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from arena.person import drawn, in_words
+from arena.cli.play import drawn, in_words
 from connectx.geometry import STANDARD, geometry_of
 from connectx.position import Position
 from connectx.solver import Value

@@ -17,8 +17,8 @@ from kaggle_environments import make
 import build_submission
 import evaluate
 import train
-from arena.options import OPTIONS
-from arena.specs import our_agents
+from arena.cli.options import OPTIONS
+from arena.players.specs import our_agents
 from connectx.geometry import STANDARD
 from connectx.position import Position
 from console.parser import Parser

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from arena import remote
-from arena.cores import usable_cores
+from arena.runs import dask as remote
+from arena.runs.cores import usable_cores
 from evaluate import main
 from tests.conftest import REAL_CLOCK
 from tests.test_store import ROOT, stored

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from arena import sources
-from arena.sources import files_of, fingerprint
-from arena.specs import ROOT, resolve
+from arena.players import fingerprint as sources
+from arena.players.fingerprint import files_of, fingerprint
+from arena.players.specs import ROOT, resolve
 from evaluate import main
 
 AGENT = """
@@ -106,9 +106,8 @@ def test_fingerprints_of_callables():
 
 
 def test_every_process_finds_the_same():
-    code = (
-        "from arena.sources import fingerprint\nfrom arena.specs import resolve\nprint(fingerprint(resolve('perfect')))"
-    )
+    imports = "from arena.players.fingerprint import fingerprint\nfrom arena.players.specs import resolve\n"
+    code = f"{imports}print(fingerprint(resolve('perfect')))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == fingerprint(resolve("perfect"))
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arena.stats import (
+from arena.results.stats import (
     Rating,
     Sprt,
     deviance,

@@ -5,13 +5,13 @@ from itertools import pairwise
 
 import pytest
 
-from arena.match import Match, play_match
-from arena.partners import at_depth, partner, with_errors
-from arena.report import cross_table, ladder_table
-from arena.rules import Rules
-from arena.slots import Setup
-from arena.specs import UnknownAgent, resolve
-from arena.tournament import Tournament, pairings, participants
+from arena.game.rules import Rules
+from arena.players.graded import at_depth, partner, with_errors
+from arena.players.specs import UnknownAgent, resolve
+from arena.reporting.tables import cross_table, ladder_table
+from arena.results.match import Match, play_match
+from arena.results.tournament import Tournament, pairings, participants
+from arena.runs.slots import Setup
 from connectx.geometry import STANDARD
 from connectx.position import Position
 from tests.conftest import observe, random_game

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from kaggle_environments.agent import get_last_callable
 
-from arena.rules import DEFAULTS
-from arena.specs import AgentSpec, UnknownAgent, last_callable, our_agents, resolve
-from arena.worker import Struct, Worker
+from arena.game.rules import DEFAULTS
+from arena.players.specs import AgentSpec, UnknownAgent, last_callable, our_agents, resolve
+from arena.players.worker import Struct, Worker
 from tests.conftest import REAL_CLOCK
 
 EMPTY = bytes(42)

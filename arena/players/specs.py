@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from console.agent_names import AgentName, our_agents, parse_agent_name
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parent.parent.parent
 WRAP = "wrap it in a function agent(obs, config) that returns a column"
 
 
@@ -150,7 +150,7 @@ def load(spec: AgentSpec) -> Callable:
     if spec.kind == "kaggle":
         return kaggle_agents()[spec.target]
     if spec.kind == "partner":
-        return importlib.import_module("arena.partners").partner(spec.target)  # it imports this module
+        return importlib.import_module("arena.players.graded").partner(spec.target)  # it imports this module
     return last_callable(spec.target)[0]
 
 

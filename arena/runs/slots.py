@@ -15,13 +15,13 @@ from contextlib import contextmanager, nullcontext
 from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
-from arena.archives import prepare
-from arena.cores import bind, check_concurrency, core_of_its_own, usable_cores
-from arena.forks import end_pools, obstacle
-from arena.referee import REFEREES, warm_up
-from arena.rules import Game, Rules
-from arena.specs import AgentSpec, callable_of
-from arena.worker import GRACE, Inline, Seat, Worker, die_with_parent
+from arena.game.referee import REFEREES, warm_up
+from arena.game.rules import Game, Rules
+from arena.players.archives import prepare
+from arena.players.forks import end_pools, obstacle
+from arena.players.specs import AgentSpec, callable_of
+from arena.players.worker import GRACE, Inline, Seat, Worker, die_with_parent
+from arena.runs.cores import bind, check_concurrency, core_of_its_own, usable_cores
 
 KEPT = 16  # agents' processes of a slot; with torch each holds 0.3 GB
 BATCH_SECONDS = 0.03  # of play sent to a slot at once: sending it, and its games back, costs half a millisecond
@@ -281,7 +281,7 @@ def open_slots(setup: Setup, concurrency: int = 1, scheduler: str | None = None)
         ValueError: there are fewer cores than that, or the cluster is of no use.
     """
     if scheduler is not None:
-        from arena.remote import remote_slots  # its packages take a second to import
+        from arena.runs.dask import remote_slots  # its packages take a second to import
 
         with remote_slots(setup, scheduler) as remote:
             yield remote

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import NamedTuple
 
-from arena.openings import Opening
-from arena.records import GameRecord
-from arena.rules import Fault, Game
-from arena.slots import Setup, Slots, Task, open_slots
-from arena.specs import AgentSpec
-from arena.stats import Sprt, pentanomial
+from arena.game.openings import Opening
+from arena.game.rules import Fault, Game
+from arena.players.specs import AgentSpec
+from arena.results.records import GameRecord
+from arena.results.stats import Sprt, pentanomial
+from arena.runs.slots import Setup, Slots, Task, open_slots
 from connectx.geometry import Geometry
 
 

@@ -6,9 +6,9 @@ from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
-from arena.match import Match
-from arena.specs import AgentSpec, UnknownAgent, resolve
-from arena.stats import Rating, connected, mean_and_variance, ratings
+from arena.players.specs import AgentSpec, UnknownAgent, resolve
+from arena.results.match import Match
+from arena.results.stats import Rating, connected, mean_and_variance, ratings
 
 
 def participants(texts: Iterable[str]) -> list[AgentSpec]:

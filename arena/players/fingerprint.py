@@ -12,8 +12,8 @@ from pathlib import Path
 from types import CodeType
 from typing import NamedTuple
 
-from arena.archives import BadArchive, contents, is_archive
-from arena.specs import ROOT, AgentSpec, callable_of, resolve, version_of
+from arena.players.archives import BadArchive, contents, is_archive
+from arena.players.specs import ROOT, AgentSpec, callable_of, resolve, version_of
 from console.agent_names import parse_agent_name
 
 LONGEST_NAME = 255  # characters of a string that may name a file
@@ -138,7 +138,7 @@ def fingerprint(spec: AgentSpec) -> str:
         digest.update(_code_text(code).encode() if code else spec.target.encode())
     elif spec.kind == "partner" and (parts := parse_agent_name(spec.target)):
         digest.update(f"{spec.target} {fingerprint(resolve(parts.base))}".encode())
-        digest.update(Path(__file__).with_name("partners.py").read_bytes())
+        digest.update(Path(__file__).with_name("graded.py").read_bytes())
     elif spec.kind == "file" and is_archive(spec.target):
         try:
             _add_contents(digest, contents(spec.target))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from arena.records import GameRecord
+from arena.results.records import GameRecord
 from connectx.choice import sign
 from connectx.clock import Budget
 from connectx.geometry import Geometry

@@ -4,11 +4,11 @@ import argparse
 import secrets
 from typing import Any
 
-from arena.referee import play_fast
-from arena.rules import Game, Rules
-from arena.slots import OwnSlot, Setup, Slot
-from arena.specs import AgentSpec, resolve
-from arena.worker import Reply, Seat
+from arena.game.referee import play_fast
+from arena.game.rules import Game, Rules
+from arena.players.specs import AgentSpec, resolve
+from arena.players.worker import Reply, Seat
+from arena.runs.slots import OwnSlot, Setup, Slot
 from connectx.choice import plies_to_end
 from connectx.clock import Budget
 from connectx.geometry import Geometry, geometry_of

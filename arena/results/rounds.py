@@ -5,13 +5,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from arena.match import Match, derived_seed
-from arena.records import GameRecord
-from arena.report import SEATS, fault_lines, forfeits_line, interval, lost_game_line
-from arena.rules import Fault, Game
-from arena.slots import Setup, Task, open_slots
-from arena.specs import AgentSpec, resolve
-from arena.stats import estimate, verdict
+from arena.game.rules import Fault, Game
+from arena.players.specs import AgentSpec, resolve
+from arena.results.match import Match, derived_seed
+from arena.results.records import GameRecord
+from arena.results.stats import estimate, verdict
+from arena.results.words import SEATS, fault_lines, forfeits_line, interval, lost_game_line
+from arena.runs.slots import Setup, Task, open_slots
 from connectx.geometry import Geometry
 from console.progress import progress
 

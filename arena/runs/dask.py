@@ -17,11 +17,11 @@ from typing import Any
 
 from distributed import Client, KilledWorker
 
-from arena import archives
-from arena.cores import Reserved, bind, reserve_core, usable_cores
-from arena.slots import ExecutorSlots, Setup, leave_slot
-from arena.sources import fingerprint
-from arena.specs import AgentSpec
+from arena.players import archives
+from arena.players.fingerprint import fingerprint
+from arena.players.specs import AgentSpec
+from arena.runs.cores import Reserved, bind, reserve_core, usable_cores
+from arena.runs.slots import ExecutorSlots, Setup, leave_slot
 
 CONNECT_LIMIT = 10.0  # seconds
 
@@ -49,7 +49,7 @@ def bind_to_reserved_core() -> None:
 
 
 def remotely(function: Callable, hashes: Mapping[AgentSpec, str], setup: Setup, argument: Any) -> Any:
-    """Calls a function of ``arena.slots`` in a worker, on a core of its own, if the agents are those of the run.
+    """Calls a function of ``arena.runs.slots`` in a worker, on a core of its own, if the agents are those of the run.
 
     Args:
         hashes: the fingerprints of all agents that the call is about.

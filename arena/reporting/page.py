@@ -12,12 +12,12 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from arena.analysis import JudgedMove, accuracy
-from arena.ladder import ladder_figure, new_figure
-from arena.openings import write_opening
-from arena.records import GameRecord
-from arena.report import LADDER_NOTE, LADDER_TITLES, ladder_rows
-from arena.tournament import Standing, Tournament
+from arena.game.openings import write_opening
+from arena.reporting.ladder import ladder_figure, new_figure
+from arena.reporting.tables import LADDER_NOTE, LADDER_TITLES, ladder_rows
+from arena.results.exact_analysis import JudgedMove, accuracy
+from arena.results.records import GameRecord
+from arena.results.tournament import Standing, Tournament
 
 
 def game_entry(record: GameRecord, judged: Sequence[JudgedMove], ending: str) -> dict[str, Any]:

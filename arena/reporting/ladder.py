@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from arena.report import LADDER_NOTE, LADDER_TITLES, ladder_rows
-from arena.tournament import Standing
+from arena.reporting.tables import LADDER_NOTE, LADDER_TITLES, ladder_rows
+from arena.results.tournament import Standing
 from console.files import write_whole
 
-PUBLISHED = Path(__file__).with_name("ladder.json")  # --ladder arena/ladder
+PUBLISHED = Path(__file__).parent.parent / "ladder.json"  # --ladder arena/ladder
 
 
 def new_figure(width: float, height: float, columns: int = 1):
@@ -73,7 +73,7 @@ def write_ladder(stem: Path, ladder: Sequence[Standing], anchor: str) -> None:
 
 @dataclass(frozen=True)
 class Strength:
-    """An agent's measured Elo above the anchor of its ladder; the rest is that of ``arena.stats.Rating``."""
+    """An agent's measured Elo above the anchor of its ladder; the rest is that of ``arena.results.stats.Rating``."""
 
     elo: float
     low: float

@@ -7,21 +7,22 @@ from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
-from arena.catalogue import list_agents
-from arena.cores import check_concurrency
-from arena.course import play_rounds, rounds_lines
-from arena.match import Match, play_match
-from arena.openings import openings_for
-from arena.options import FRESH
-from arena.person import play
-from arena.report import lost_game_line, match_lines, match_table
-from arena.review import analyse, report, show_ladder
-from arena.rules import Game, Rules
-from arena.slots import Setup, Task, open_slots
-from arena.specs import AgentSpec, resolve
-from arena.stats import Sprt
-from arena.store import Store
-from arena.tournament import Tournament, pairings, participants
+from arena.cli.list_agents import list_agents
+from arena.cli.options import FRESH
+from arena.cli.play import play
+from arena.cli.review import analyse, report, show_ladder
+from arena.game.openings import openings_for
+from arena.game.rules import Game, Rules
+from arena.players.specs import AgentSpec, resolve
+from arena.reporting.tables import match_table
+from arena.results.match import Match, play_match
+from arena.results.rounds import play_rounds, rounds_lines
+from arena.results.stats import Sprt
+from arena.results.store import Store
+from arena.results.tournament import Tournament, pairings, participants
+from arena.results.words import lost_game_line, match_lines
+from arena.runs.cores import check_concurrency
+from arena.runs.slots import Setup, Task, open_slots
 from console.files import check_folder
 from console.progress import progress
 from console.tables import console_for_tables

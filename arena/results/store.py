@@ -1,9 +1,9 @@
 """Results in SQLite: every game with moves, times, seeds and versions, so that a killed run goes on where it was.
 
 A match is known by its key, a hash of all that decides its games: agents with the hashes of all that they are made of
-(see ``arena.sources``), configuration, bank, referee, openings and seed. The same match asked for again finds its
-games; more pairs or another SPRT add to them. Each game is committed as it ends; its number within the match is unique,
-so none can count twice.
+(see ``arena.players.fingerprint``), configuration, bank, referee, openings and seed. The same match asked for again
+finds its games; more pairs or another SPRT add to them. Each game is committed as it ends; its number within the match
+is unique, so none can count twice.
 """
 
 import contextlib
@@ -15,14 +15,14 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from arena.match import Match
-from arena.openings import Opening, parse_columns, write_opening
-from arena.records import GameRecord
-from arena.rules import DEFAULTS, Fault, Game, Rules
-from arena.slots import Setup, Task
-from arena.sources import fingerprint
-from arena.specs import AgentSpec, version_of
-from arena.tournament import Tournament
+from arena.game.openings import Opening, parse_columns, write_opening
+from arena.game.rules import DEFAULTS, Fault, Game, Rules
+from arena.players.fingerprint import fingerprint
+from arena.players.specs import AgentSpec, version_of
+from arena.results.match import Match
+from arena.results.records import GameRecord
+from arena.results.tournament import Tournament
+from arena.runs.slots import Setup, Task
 
 SCHEMA_VERSION = 2
 SIZES = ("rows", "columns", "inarow")

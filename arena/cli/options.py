@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from math import inf
 from pathlib import Path
 
-from arena.rules import BANK, DEFAULTS
+from arena.game.rules import BANK, DEFAULTS
 from console.agent_names import our_agents
 
 STORE = Path("runs/arena.sqlite")

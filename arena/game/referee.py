@@ -9,8 +9,8 @@ from functools import lru_cache
 from time import perf_counter
 from typing import Any
 
-from arena.rules import STATUS_OF, Fault, Game, Rules
-from arena.worker import Opaque, Reply, Seat
+from arena.game.rules import STATUS_OF, Fault, Game, Rules
+from arena.players.worker import Opaque, Reply, Seat
 from connectx.position import has_line
 
 Referee = Callable[[Sequence[Seat], Rules, Sequence[int], Sequence[int]], Game]

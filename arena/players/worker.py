@@ -37,8 +37,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
-from arena import archives, forks
-from arena.specs import ROOT, AgentSpec, callable_of, last_callable, load
+from arena.players import archives, forks
+from arena.players.specs import ROOT, AgentSpec, callable_of, last_callable, load
 
 GRACE = 1.0  # seconds past actTimeout + bank before a silent agent is killed; Kaggle itself would wait for ever
 START_LIMIT = 60.0  # seconds for a bare interpreter to answer; it takes 0.03 on a quiet machine
@@ -259,12 +259,12 @@ def serve_descriptor(descriptor: int, spec: list[str], parent: int, is_unpacked:
     """Entry of a new interpreter: see ``Worker._start_interpreter``.
 
     Args:
-        is_unpacked: whether the spec is the main.py of an archive (see ``arena.archives``): it is shown where Kaggle
-            has it, if this system allows that.
+        is_unpacked: whether the spec is the main.py of an archive (see ``arena.players.archives``): it is shown where
+            Kaggle has it, if this system allows that.
     """
     found, missing = AgentSpec(*spec), ""
     if is_unpacked:
-        from arena import place
+        from arena.players import place
 
         folder = os.path.dirname(found.target)
         try:
@@ -285,7 +285,7 @@ sys.path[:] = [folder for folder in sys.path if folder]  # a json.py in the curr
 import json
 settings = json.loads(sys.argv.pop())
 sys.path[:] = settings["path"]
-from arena.worker import serve_descriptor
+from arena.players.worker import serve_descriptor
 del settings["path"]
 serve_descriptor(**settings)
 """
@@ -309,7 +309,7 @@ class Seat:
     """What is common to an agent in a process of its own and one in this process: its load, and who pays for it.
 
     Args:
-        spec: from ``arena.specs.resolve``.
+        spec: from ``arena.players.specs.resolve``.
         fresh: whether every game loads it anew. None: files are, as Kaggle exec's a file anew for each game.
         load_limit: seconds that a load may take: no clock allows more than actTimeout and the whole bank.
     """

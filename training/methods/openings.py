@@ -18,9 +18,10 @@ from connectx.geometry import STANDARD
 from connectx.openings import LAST_PLY, layers
 from connectx.position import Position
 from connectx.solver import UNKNOWN, Solver, Value, job_of, read_queue
-from training.book import parse_line, positions_of, read_lines
-from training.options import option
-from training.workers import check_table_bits
+from training.data.book_scores import parse_line, read_lines
+from training.methods.book import positions_of
+from training.support.options import Options, option
+from training.support.pool import LARGEST_TABLE
 
 LINE = re.compile(rb"\d+ \d+ -?\d+")
 HALF_LINE = re.compile(rb"[-\d ]*")
@@ -29,20 +30,18 @@ Bounds = dict[int, Value]  # what is known of positions' scores, by the smaller 
 
 
 @dataclass
-class Config:
-    """What ``train.py openings`` can be told."""
+class Config(Options):
+    """Options of ``train.py openings``."""
 
-    table_bits: int = option(27, "log2 of the entries of the table that all threads share, 8 bytes each")
-    lasting_bits: int = option(27, "the same of its part for positions of the first 14 plies")
-    workers: int = option(os.cpu_count() or 1, "threads")
+    table_bits: int = option(
+        27, "log2 of the entries of the table that all threads share, 8 bytes each", least=2, most=LARGEST_TABLE
+    )
+    lasting_bits: int = option(
+        27, "the same of its part for positions of the first 14 plies", least=2, most=LARGEST_TABLE
+    )
+    workers: int = option(os.cpu_count() or 1, "threads", least=1)
     scores: Path = option(Path("runs/openings/scores.txt"), "every score found so far; kept over runs")
     book_scores: Path = option(Path("training/book-scores.txt"), "what is known from building the book")
-
-    def __post_init__(self) -> None:
-        if self.workers < 1:
-            raise ValueError(f"workers should be at least 1, not {self.workers}")
-        check_table_bits(self.table_bits)
-        check_table_bits(self.lasting_bits)
 
 
 def canonical_key(position: Position) -> int:

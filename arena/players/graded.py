@@ -7,7 +7,7 @@ ours or of Kaggle's that plays a random legal move 10% of the time; ``minimax@4~
 import random
 from collections.abc import Callable
 
-from arena.specs import UnknownAgent, load, resolve
+from arena.players.specs import UnknownAgent, load, resolve
 from connectx.clock import Budget
 from connectx.geometry import STANDARD
 from connectx.position import Position

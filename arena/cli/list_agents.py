@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from rich.table import Table
 
-from arena.ladder import Strength, read_ladder
-from arena.specs import ROOT, kaggle_agents, our_agents
+from arena.players.specs import ROOT, kaggle_agents, our_agents
+from arena.reporting.ladder import Strength, read_ladder
 from console.tables import console_for_tables
 
 KAGGLES = "one of Kaggle's own"

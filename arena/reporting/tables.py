@@ -1,39 +1,13 @@
 """Results for people: tables for the terminal."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from math import isinf
 
 from rich.table import Table
 
-from arena.analysis import JudgedMove, accuracy
-from arena.match import Match, Side
-from arena.rules import Fault, Game
-from arena.stats import Estimate, Sprt, estimate, verdict
-from arena.tournament import Standing, Tournament
-from connectx.geometry import Geometry
-
-SEATS = ("moving first", "moving second")
-SHORT_LOAD = 0.05  # seconds of a load that are not worth a word
-FEWEST_PAIRS = 10  # that an interval is given for where one side won everything
-MANY_FORFEITS = 0.1  # of the games: more say little of strength
-
-
-def signed(elo: float) -> str:
-    """An Elo difference as text: +12, -3, +inf."""
-    return f"{elo:+.0f}"
-
-
-def interval(result: Estimate) -> str:
-    """ "Elo +55 [+28, +83] (95%)", an end that the games do not bound is infinite; or that they are too few for it."""
-    if isinf(result.elo) and result.pairs < FEWEST_PAIRS:
-        return "too few games for Elo"
-    return f"Elo {signed(result.elo)} [{signed(result.low)}, {signed(result.high)}] (95%)"
-
-
-def kinds(faults: Counter) -> str:
-    """ "2 timeout, 1 crash", or nothing."""
-    return ", ".join(f"{count} {kind}" for kind, count in faults.most_common())
+from arena.results.exact_analysis import JudgedMove, accuracy
+from arena.results.match import Match, Side
+from arena.results.tournament import Standing, Tournament
+from arena.results.words import SEATS, kinds
 
 
 def match_table(match: Match) -> Table:
@@ -56,61 +30,6 @@ def _side_cells(side: Side) -> list[str]:
     load = f"{max(side.load_seconds):.3f}" if side.load_seconds else "-"
     times = [sum(seconds) / len(seconds), max(seconds), side.bank_used]
     return [*map(str, side.tally), str(side.forfeits), load, *(f"{time:.3f}" for time in times), kinds(side.faults)]
-
-
-def fault_words(game: Game, fault: Fault) -> str:
-    """ "first on ply 6: 36.1 s load + 5.2 s": where a fault was, and its reason; of a timeout, what took the time."""
-    reason = fault.detail.strip().splitlines()[-1:] or [fault.kind]
-    load = game.loads[fault.seat] if game.loads else 0.0
-    if fault.kind == "timeout" and load >= SHORT_LOAD:
-        reason = [f"{load:.1f} s load + {game.move_seconds(fault.ply - game.opening):.1f} s"]
-    return f"first on ply {fault.ply}: {reason[0]:.160}"
-
-
-def match_lines(match: Match, sprt: Sprt | None = None, within: float = 20.0) -> list[str]:
-    """What the pairs prove: Elo with interval, likelihood of superiority, SPRT, and plain words."""
-    counts, lines = match.counts, fault_lines(match)
-    if not sum(counts):
-        return [*lines, "no complete pair of games: nothing can be said"]
-    result = estimate(counts)
-    lines += [
-        f"{interval(result)}, likelihood of superiority {result.superiority:.1%}, "
-        f"pairs by points 0 to 2 in halves: {counts}"
-    ]
-    repeated = result.pairs - len({match.games[number].moves[: match.games[number].opening] for number in match.games})
-    if repeated > 0:
-        lines.append(f"{repeated} of {result.pairs} pairs repeat an opening: deterministic agents repeat the game too")
-    if sprt:
-        lower, upper = sprt.bounds
-        lines.append(
-            f"SPRT of {sprt.elo1:g} against {sprt.elo0:g} Elo: LLR {sprt.llr(counts):.2f} in "
-            f"({lower:.2f}, {upper:.2f}), {sprt.accepted(counts) or 'neither'} accepted"
-        )
-    return [*lines, verdict(counts, *match.names, within), *forfeits_line(match)]
-
-
-def fault_lines(match: Match) -> list[str]:
-    """ "my_agent.py, 3 timeout (first on ply 6: ...)", a line for each kind of fault of either agent."""
-    lines = []
-    for agent, name in enumerate(match.names):
-        counts = match.side(agent).faults
-        for kind, (game, fault) in match.first_faults(agent).items():
-            lines.append(f"{name}, {counts[kind]} {kind} ({fault_words(game, fault)})")
-    return lines
-
-
-def forfeits_line(match: Match) -> list[str]:
-    """A warning where many games did not end on the board."""
-    forfeits, games = sum(match.side(agent).forfeits for agent in (0, 1)), len(match.games)
-    if forfeits <= MANY_FORFEITS * games:
-        return []
-    return [f"{forfeits} of {games} games were forfeits: this measures faults more than strength"]
-
-
-def lost_game_line(match: Match, geometry: Geometry) -> list[str]:
-    """How to see where the first agent gave a game away, if it lost one on the board."""
-    lost = [record for record in match.lost(0, geometry) if record.forfeit is None] if geometry.fits_word else []
-    return [f"a game that {match.names[0]} lost: {record.command}" for record in lost[:1]]
 
 
 LADDER_TITLES = (

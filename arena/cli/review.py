@@ -7,7 +7,13 @@ from pathlib import Path
 
 from rich.console import Console
 
-from arena.analysis import (
+from arena.cli.options import JUDGED_FROM
+from arena.game.openings import write_opening
+from arena.game.rules import Rules
+from arena.reporting.ladder import write_ladder
+from arena.reporting.page import game_entry, group_html, page
+from arena.reporting.tables import accuracy_table, cross_table, ladder_table
+from arena.results.exact_analysis import (
     JudgedMove,
     Scores,
     judge,
@@ -17,15 +23,9 @@ from arena.analysis import (
     solver_results,
     solver_scores,
 )
-from arena.ladder import write_ladder
-from arena.openings import write_opening
-from arena.options import JUDGED_FROM
-from arena.page import game_entry, group_html, page
-from arena.records import GameRecord, parse_game, read_replay
-from arena.report import accuracy_table, cross_table, ladder_table
-from arena.rules import Rules
-from arena.store import Group, Store, group_records, groups
-from arena.tournament import Standing, Tournament
+from arena.results.records import GameRecord, parse_game, read_replay
+from arena.results.store import Group, Store, group_records, groups
+from arena.results.tournament import Standing, Tournament
 from connectx.geometry import Geometry
 from connectx.position import Position
 from console.files import check_folder, write_whole

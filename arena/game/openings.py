@@ -143,12 +143,12 @@ def openings_for(geometry: Geometry, path: Path | None, seed: int) -> list[Openi
 
 
 def main() -> None:
-    """``python -m arena.openings``: makes ``openings.txt`` anew, 300 of them, in some ten minutes."""
+    """``python -m arena.game.openings``: makes ``openings.txt`` anew, 300 of them, in some ten minutes."""
     from connectx.solver import Solver
 
     solver = Solver(STANDARD, table_bits=24)
     openings = balanced_openings(STANDARD, 300, seed=1, score=lambda position: solver.solve(position).low)
-    lines = [f"# Balanced openings by the recipe of arena/openings.py: scores of -{CLOSE} to {CLOSE}, seed 1."]
+    lines = [f"# Balanced openings by the recipe of arena/game/openings.py: scores of -{CLOSE} to {CLOSE}, seed 1."]
     write_whole(BALANCED, ("\n".join([*lines, *map(write_opening, openings)]) + "\n").encode())
 
 

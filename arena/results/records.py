@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from arena.openings import parse_columns, write_opening
+from arena.game.openings import parse_columns, write_opening
 from connectx.geometry import STANDARD, Geometry, geometry_of
 from connectx.position import Position
 
