@@ -61,6 +61,7 @@ def has_place(tmp_path):
 def test_what_reads_the_judges_folder_plays(command, tmp_path, monkeypatch, capsys):
     """Its book by absolute path while it loads, its modules at the top and within a move."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))  # with no other run that has reserved cores
     Path("agents").mkdir()
     Path("agents/other.py").write_text(PLAIN)
     packed(Path("agents/mine.tar.gz"), FILES)

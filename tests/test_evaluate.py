@@ -312,9 +312,10 @@ def test_a_tournament_loads_everyone_first(broken, capsys):
         assert connection.execute("SELECT count(*) FROM games").fetchone() == (0,)
 
 
-def test_a_match_on_two_cores_loads_both_first(broken, capsys):
+def test_a_match_on_two_cores_loads_both_first(broken, tmp_path, monkeypatch, capsys):
     if len(usable_cores()) < 2:
         pytest.skip("one core only")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))  # with no other run that has reserved them
     assert "syntax.py cannot be loaded" in refusal("match syntax.py random --store store --concurrency 2", capsys)
 
 

@@ -2,6 +2,7 @@
 
 import os
 import random
+import shutil
 import sys
 from collections import Counter
 from pathlib import Path
@@ -14,7 +15,7 @@ from arena.reporting.tables import match_table
 from arena.results.match import Match, derived_seed, pair_tasks, play_match
 from arena.results.stats import Sprt
 from arena.results.words import lost_game_line, match_lines
-from arena.runs.cores import usable_cores
+from arena.runs.cores import reserve_core, usable_cores
 from arena.runs.slots import Setup, Slot, Task, play_all
 from connectx.geometry import STANDARD, geometry_of
 
@@ -176,17 +177,34 @@ def test_slots_keep_agents_and_stop_them_meanwhile(tmp_path, monkeypatch):
     assert not slot.seats
 
 
-def test_slots_have_a_core_each(tmp_path):
-    """Two games at a time: the agents of each are bound to one core, and both cores are used."""
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="cores are bound by Linux's means")
+def test_slots_have_a_core_each(tmp_path, monkeypatch, capsys):
+    """Two games at a time, each bound to a core that no other run has; where none is left, to none in particular."""
     if len(usable_cores()) < 2:
         pytest.skip("one core only")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))  # other runs on this machine reserve cores too
+    notes = tmp_path / "notes"
 
     def note_core(obs, config):
-        (tmp_path / f"{os.getpid()}").write_text(repr(sorted(os.sched_getaffinity(0))))
+        (notes / f"{os.getpid()}").write_text(repr(sorted(os.sched_getaffinity(0))))
         return obs.step % 7
 
-    list(play_all(pair_tasks(resolve(note_core), LEFT, [()], 40, 1), FAST, concurrency=2))
-    assert {path.read_text() for path in tmp_path.iterdir()} == {f"[{core}]" for core in usable_cores()[:2]}
+    def bound() -> set[str]:
+        notes.mkdir()
+        list(play_all(pair_tasks(resolve(note_core), LEFT, [()], 40, 1), FAST, concurrency=2))
+        found = {path.read_text() for path in notes.iterdir()}
+        shutil.rmtree(notes)
+        return found
+
+    cores = usable_cores()
+    assert bound() == {f"[{core}]" for core in cores[:2]} and capsys.readouterr().err == ""
+    other = [reserve_core() for _ in cores[1:]]  # another run, which leaves the last one
+    assert bound() == {f"[{cores[-1]}]", repr(cores)}
+    assert capsys.readouterr().err.startswith("1 of 2 games at a time share cores with other runs")
+    for reserved in other:
+        assert reserved is not None
+        os.close(reserved.lock)
+    assert bound() == {f"[{core}]" for core in cores[:2]}  # and what was reserved is free again
 
 
 def test_too_many_at_a_time():

@@ -85,9 +85,12 @@ class Struct(dict):
 
 
 def die_with_parent() -> None:
-    """Asks Linux to kill this process with the thread that started it, so that no agent outlives a killed run."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    """Asks Linux to kill this process with the thread that started it, so that no agent outlives a killed run.
+
+    Elsewhere an agent ends when it next looks for a request, and finds that nobody is left to send one.
+    """
+    if prctl := getattr(ctypes.CDLL(None), "prctl", None):
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _receive(sock: socket.socket) -> bytes:

@@ -6,6 +6,7 @@ longer than a short move.
 
 import fcntl
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -48,6 +49,27 @@ def bind(core: int) -> None:
     """Binds this thread, and the processes that it starts from now on, to a core, where the system can."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {core})
+
+
+@contextmanager
+def cores_apart(count: int) -> Iterator[list[int | None]]:
+    """So many cores that no other run has until the end of the block.
+
+    None stands for each that is missing: other runs have it, which is said on standard error, or the system cannot bind
+    a process to a core.
+    """
+    if not hasattr(os, "sched_setaffinity"):
+        yield [None] * count
+        return
+    reserved = [core for core in (reserve_core() for _ in range(count)) if core is not None]
+    if missing := count - len(reserved):
+        text = f"{missing} of {count} games at a time share cores with other runs, and their clocks measure those too"
+        print(text, file=sys.stderr)
+    try:
+        yield [core.core for core in reserved] + [None] * missing
+    finally:
+        for core in reserved:
+            os.close(core.lock)
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from arena.players.archives import prepare
 from arena.players.forks import end_pools, obstacle
 from arena.players.specs import AgentSpec, callable_of
 from arena.players.worker import GRACE, Inline, Seat, Worker, die_with_parent
-from arena.runs.cores import bind, check_concurrency, core_of_its_own, usable_cores
+from arena.runs.cores import bind, check_concurrency, core_of_its_own, cores_apart
 
 KEPT = 16  # agents' processes of a slot; with torch each holds 0.3 GB
 BATCH_SECONDS = 0.03  # of play sent to a slot at once: sending it, and its games back, costs half a millisecond
@@ -119,7 +119,9 @@ def _enter_slot(cores) -> None:
     """Begins a process of ``local_slots``."""
     die_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the run, which then ends its slots
-    bind(cores.get())
+    core = cores.get()
+    if core is not None:
+        bind(core)
     multiprocessing.util.Finalize(None, leave_slot, exitpriority=10)
 
 
@@ -301,19 +303,20 @@ def local_slots(setup: Setup, concurrency: int) -> Iterator[ExecutorSlots]:
     end_pools()
     prepare()
     context = multiprocessing.get_context("fork")
-    cores = context.SimpleQueue()
-    for core in usable_cores()[:concurrency]:
-        cores.put(core)
     before = set(multiprocessing.active_children())
-    executor = ProcessPoolExecutor(concurrency, context, _enter_slot, (cores,))
-    slots = ExecutorSlots(executor, setup, concurrency)
-    try:
-        yield slots
-    finally:
-        if not slots.is_idle:
-            for process in set(multiprocessing.active_children()) - before:
-                process.kill()  # what they play is of no use any more, and may take minutes
-        executor.shutdown(cancel_futures=True)
+    with cores_apart(concurrency) as cores:
+        queue = context.SimpleQueue()
+        for core in cores:
+            queue.put(core)
+        executor = ProcessPoolExecutor(concurrency, context, _enter_slot, (queue,))
+        slots = ExecutorSlots(executor, setup, concurrency)
+        try:
+            yield slots
+        finally:
+            if not slots.is_idle:
+                for process in set(multiprocessing.active_children()) - before:
+                    process.kill()  # what they play is of no use any more, and may take minutes
+            executor.shutdown(cancel_futures=True)
 
 
 def play_all(tasks: Iterable[Task], setup: Setup, concurrency: int = 1) -> Iterator[tuple[Task, Game]]:
