@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 
 from arena.cli.options import OPTIONS, misspelt_command
 from arena.game.rules import BANK, Rules
-from arena.players.specs import AgentSpec, resolve
+from arena.players.loading import resolve
+from arena.players.spec import AgentSpec
 from console.parser import Parser
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def get_win_percentages(
     """
     from arena.game.referee import REFEREES
     from arena.results.rounds import play_rounds, rounds_lines
-    from arena.runs.slots import Setup
+    from arena.runs.slot import Setup
 
     if referee not in REFEREES:
         raise ValueError(f"referee should be one of {', '.join(REFEREES)}, not {referee!r}")

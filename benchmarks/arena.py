@@ -22,9 +22,11 @@ from kaggle_environments import evaluate
 from arena.game import referee as referees
 from arena.game.referee import play_fast, play_kaggle
 from arena.game.rules import Rules
-from arena.players.specs import kaggle_agents, resolve
+from arena.players.loading import kaggle_agents, resolve
 from arena.results.match import pair_tasks
-from arena.runs.slots import Setup, Task, local_slots, play_all
+from arena.runs.local import local_slots
+from arena.runs.open import play_all
+from arena.runs.slot import Setup, Task
 from benchmarks.machine import describe
 from tests.misbehaving import Clock, scripted_games
 

@@ -20,9 +20,11 @@ from pathlib import Path
 from tqdm import tqdm
 
 from arena.game.rules import BANK, Game, Rules
-from arena.players.specs import AgentSpec, resolve
+from arena.players.loading import resolve
+from arena.players.spec import AgentSpec
 from arena.results.match import derived_seed
-from arena.runs.slots import Setup, Task, play_all
+from arena.runs.open import play_all
+from arena.runs.slot import Setup, Task
 from benchmarks.machine import describe
 from benchmarks.oracle import scores_of
 from benchmarks.submission import clock_of

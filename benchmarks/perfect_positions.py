@@ -18,7 +18,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from arena.game.rules import BANK, Rules
-from arena.players.specs import resolve
+from arena.players.loading import resolve
 from arena.players.worker import Reply, Worker
 from benchmarks.machine import describe
 from benchmarks.oracle import scores_of

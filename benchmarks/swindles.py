@@ -20,9 +20,11 @@ from tqdm import tqdm
 
 from agents import perfect
 from arena.game.rules import Rules
-from arena.players.specs import AgentSpec, resolve
+from arena.players.loading import resolve
+from arena.players.spec import AgentSpec
 from arena.results.match import derived_seed
-from arena.runs.slots import Setup, Task, play_all
+from arena.runs.open import play_all
+from arena.runs.slot import Setup, Task
 from benchmarks.machine import describe
 from benchmarks.positions import careful_choice, may_end_within, random_samples
 from connectx.clock import RESERVE

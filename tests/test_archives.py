@@ -14,7 +14,8 @@ from arena.game.rules import DEFAULTS
 from arena.players import archives, place
 from arena.players.archives import BadArchive, unpacked
 from arena.players.fingerprint import fingerprint
-from arena.players.specs import ROOT, resolve
+from arena.players.loading import resolve
+from arena.players.spec import ROOT
 from arena.players.worker import Inline, Worker
 from arena.runs.cores import usable_cores
 from evaluate import get_win_percentages, main

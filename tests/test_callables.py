@@ -8,7 +8,7 @@ import pytest
 import torch
 from stable_baselines3 import PPO
 
-from arena.players.specs import UnknownAgent
+from arena.players.spec import UnknownAgent
 from evaluate import get_win_percentages
 
 

@@ -8,7 +8,8 @@ from matplotlib.image import imread
 
 from arena.cli import list_agents as catalogue
 from arena.cli.list_agents import entry_of, kilobytes
-from arena.players.specs import ROOT, our_agents, resolve
+from arena.players.loading import our_agents, resolve
+from arena.players.spec import ROOT
 from arena.reporting.ladder import PUBLISHED, ladder_markdown, read_ladder, write_ladder
 from arena.reporting.tables import LADDER_NOTE
 from evaluate import main

@@ -7,10 +7,11 @@ import sys
 import pytest
 
 from arena.game.rules import Rules
-from arena.players.specs import resolve
+from arena.players.loading import resolve
 from arena.runs import cores
 from arena.runs.cores import check_concurrency, core_of_its_own, reserve_core, usable_cores
-from arena.runs.slots import Setup, Task, open_slots
+from arena.runs.open import open_slots
+from arena.runs.slot import Setup, Task
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="cores are bound by Linux's means")
 

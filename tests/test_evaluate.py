@@ -17,7 +17,7 @@ from arena.results import rounds as course
 from arena.results.stats import estimate
 from arena.results.store import Store
 from arena.runs.cores import usable_cores
-from arena.runs.slots import Slots, open_slots
+from arena.runs.open import Slots, open_slots
 from evaluate import analyse, get_win_percentages, main
 from tests.conftest import REAL_CLOCK
 
@@ -295,7 +295,7 @@ def test_a_load_that_never_ends(concurrency, tmp_path, monkeypatch, capsys):
     if concurrency > len(usable_cores()):
         pytest.skip("one core only")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("arena.runs.slots.SILENCE", 0.5)
+    monkeypatch.setattr("arena.runs.executor.SILENCE", 0.5)
     Path("endless.py").write_text("while True:\n    pass\n")
     with pytest.raises(SystemExit) as stop:
         main(f"match leftmost endless.py --bank 0.5 --store store --concurrency {concurrency}".split())

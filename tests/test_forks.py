@@ -15,7 +15,8 @@ from torch._subclasses import FakeTensorMode
 
 from arena.game.rules import DEFAULTS
 from arena.players.forks import MOST_SEEN, _loaded, obstacle
-from arena.players.specs import ROOT, resolve
+from arena.players.loading import resolve
+from arena.players.spec import ROOT
 from arena.players.worker import Worker
 from arena.runs.cores import usable_cores
 from evaluate import get_win_percentages

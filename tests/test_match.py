@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 from arena.game.rules import Fault, Game, Rules
-from arena.players.specs import resolve
+from arena.players.loading import resolve
 from arena.reporting.tables import match_table
 from arena.results.match import Match, derived_seed, pair_tasks, play_match
 from arena.results.stats import Sprt
 from arena.results.words import lost_game_line, match_lines
 from arena.runs.cores import reserve_core, usable_cores
-from arena.runs.slots import Setup, Slot, Task, play_all
+from arena.runs.open import play_all
+from arena.runs.slot import Setup, Slot, Task
 from connectx.geometry import STANDARD, geometry_of
 
 FAST = Setup(Rules(), "fast")
@@ -171,7 +172,7 @@ def test_slots_keep_agents_and_stop_them_meanwhile(tmp_path, monkeypatch):
         assert state_of(pid) == "T"
         slot.play(Task(2, (LEFT, noting), (), (1, 2)))
         assert set((tmp_path / "pids").read_text().split()) == {str(pid)} and len(slot.seats) == 3
-        monkeypatch.setattr("arena.runs.slots.KEPT", 2)
+        monkeypatch.setattr("arena.runs.executor.KEPT", 2)
         slot.play(Task(3, (RANDOM, LEFT), (), (1, 2)))
         assert state_of(pid) == "" and len(slot.seats) == 2
     assert not slot.seats

@@ -5,7 +5,7 @@ import pytest
 from kaggle_environments.envs.connectx.connectx import negamax_agent
 
 import agents.one_step
-from arena.players.specs import resolve
+from arena.players.loading import resolve
 from connectx.clock import Budget
 from connectx.geometry import STANDARD
 from connectx.position import Position

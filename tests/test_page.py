@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
-from arena.players.specs import resolve
+from arena.players.loading import resolve
 from arena.reporting.page import game_entry, group_html, page
 from arena.results.exact_analysis import judge, solver_scores
 from arena.results.match import Match

@@ -18,7 +18,7 @@ import build_submission
 import evaluate
 import train
 from arena.cli.options import OPTIONS
-from arena.players.specs import our_agents
+from arena.players.loading import our_agents
 from connectx.geometry import STANDARD
 from connectx.position import Position
 from console.parser import Parser

@@ -12,7 +12,7 @@ from kaggle_environments import make
 from arena.game import referee as referees
 from arena.game.referee import REFEREES, play_fast, play_kaggle
 from arena.game.rules import BANK, DEFAULTS, STATUS_OF, Rules
-from arena.players.specs import resolve
+from arena.players.loading import resolve
 from arena.players.worker import Inline, Worker
 from tests.conftest import REAL_CLOCK
 from tests.misbehaving import CASES, CONFIGS, Clock, first_full_column, returning, scripted_games

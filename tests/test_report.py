@@ -11,7 +11,7 @@ from kaggle_environments.errors import DeadlineExceeded
 
 from arena.cli import review
 from arena.game.rules import Game, Rules
-from arena.players.specs import resolve
+from arena.players.loading import resolve
 from arena.reporting.page import game_entry, page
 from arena.reporting.tables import accuracy_table
 from arena.results import exact_analysis as analysis
@@ -19,7 +19,7 @@ from arena.results.exact_analysis import JudgedMove, judge
 from arena.results.match import play_match
 from arena.results.records import GameRecord
 from arena.results.store import Store, group_records, groups
-from arena.runs.slots import Setup, Task
+from arena.runs.slot import Setup, Task
 from connectx.geometry import geometry_of
 from console.tables import console_for_tables
 from evaluate import main

@@ -9,7 +9,8 @@ import pytest
 
 from arena.players import fingerprint as sources
 from arena.players.fingerprint import files_of, fingerprint
-from arena.players.specs import ROOT, resolve
+from arena.players.loading import resolve
+from arena.players.spec import ROOT
 from evaluate import main
 
 AGENT = """
@@ -106,7 +107,7 @@ def test_fingerprints_of_callables():
 
 
 def test_every_process_finds_the_same():
-    imports = "from arena.players.fingerprint import fingerprint\nfrom arena.players.specs import resolve\n"
+    imports = "from arena.players.fingerprint import fingerprint\nfrom arena.players.loading import resolve\n"
     code = f"{imports}print(fingerprint(resolve('perfect')))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == fingerprint(resolve("perfect"))

@@ -13,11 +13,11 @@ import pytest
 
 from arena.game.rules import Fault, Game, Rules
 from arena.players.fingerprint import fingerprint
-from arena.players.specs import resolve
+from arena.players.loading import resolve
 from arena.results.match import play_match
 from arena.results.store import SCHEMA_VERSION, Store
 from arena.runs.cores import usable_cores
-from arena.runs.slots import Setup, Task
+from arena.runs.slot import Setup, Task
 
 ROOT = Path(__file__).resolve().parent.parent
 FAST = Setup(Rules(), "fast")

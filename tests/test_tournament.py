@@ -6,12 +6,13 @@ from itertools import pairwise
 import pytest
 
 from arena.game.rules import Rules
-from arena.players.graded import at_depth, partner, with_errors
-from arena.players.specs import UnknownAgent, resolve
+from arena.players.graded import at_depth, with_errors
+from arena.players.loading import load, resolve
+from arena.players.spec import UnknownAgent
 from arena.reporting.tables import cross_table, ladder_table
 from arena.results.match import Match, play_match
 from arena.results.tournament import Tournament, pairings, participants
-from arena.runs.slots import Setup
+from arena.runs.slot import Setup
 from connectx.geometry import STANDARD
 from connectx.position import Position
 from tests.conftest import observe, random_game
@@ -84,7 +85,10 @@ def test_errors_come_at_their_rate():
 
 
 def test_partners_by_name():
-    assert resolve("minimax@3~5").kind == "partner" and partner("leftmost~0")(*observe(Position.empty(STANDARD))) == 0
+    assert (
+        resolve("minimax@3~5").kind == "partner"
+        and load(resolve("leftmost~0"))(*observe(Position.empty(STANDARD))) == 0
+    )
     for name in ("leftmost@3", "minimax@0", "nobody~5", "minimax@", "minimax~x", "minimax~5@3"):
         with pytest.raises(UnknownAgent):
             resolve(name)

@@ -11,7 +11,8 @@ import pytest
 from kaggle_environments.agent import get_last_callable
 
 from arena.game.rules import DEFAULTS
-from arena.players.specs import AgentSpec, UnknownAgent, last_callable, our_agents, resolve
+from arena.players.loading import last_callable, our_agents, resolve
+from arena.players.spec import AgentSpec, UnknownAgent
 from arena.players.worker import Struct, Worker
 from tests.conftest import REAL_CLOCK
 

@@ -13,7 +13,8 @@ from arena.cli.play import play
 from arena.cli.review import analyse, report, show_ladder
 from arena.game.openings import openings_for
 from arena.game.rules import Game, Rules
-from arena.players.specs import AgentSpec, resolve
+from arena.players.loading import resolve
+from arena.players.spec import AgentSpec
 from arena.reporting.tables import match_table
 from arena.results.match import Match, play_match
 from arena.results.rounds import play_rounds, rounds_lines
@@ -22,7 +23,8 @@ from arena.results.store import Store
 from arena.results.tournament import Tournament, pairings, participants
 from arena.results.words import lost_game_line, match_lines
 from arena.runs.cores import check_concurrency
-from arena.runs.slots import Setup, Task, open_slots
+from arena.runs.open import open_slots
+from arena.runs.slot import Setup, Task
 from console.files import check_folder
 from console.progress import progress
 from console.tables import console_for_tables

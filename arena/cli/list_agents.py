@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from rich.table import Table
 
-from arena.players.specs import ROOT, kaggle_agents, our_agents
+from arena.players.loading import kaggle_agents, our_agents
+from arena.players.spec import ROOT
 from arena.reporting.ladder import Strength, read_ladder
 from console.tables import console_for_tables
 

@@ -6,9 +6,11 @@ from typing import Any
 
 from arena.game.referee import play_fast
 from arena.game.rules import Game, Rules
-from arena.players.specs import AgentSpec, resolve
+from arena.players.loading import resolve
+from arena.players.spec import AgentSpec
 from arena.players.worker import Reply, Seat
-from arena.runs.slots import OwnSlot, Setup, Slot
+from arena.runs.open import OwnSlot
+from arena.runs.slot import Setup, Slot
 from connectx.choice import plies_to_end
 from connectx.clock import Budget
 from connectx.geometry import Geometry, geometry_of

@@ -13,7 +13,8 @@ from types import CodeType
 from typing import NamedTuple
 
 from arena.players.archives import BadArchive, contents, is_archive
-from arena.players.specs import ROOT, AgentSpec, callable_of, resolve, version_of
+from arena.players.loading import resolve, version_of
+from arena.players.spec import ROOT, AgentSpec, callable_of
 from console.agent_names import parse_agent_name
 
 LONGEST_NAME = 255  # characters of a string that may name a file

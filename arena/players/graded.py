@@ -7,12 +7,10 @@ ours or of Kaggle's that plays a random legal move 10% of the time; ``minimax@4~
 import random
 from collections.abc import Callable
 
-from arena.players.specs import UnknownAgent, load, resolve
 from connectx.clock import Budget
 from connectx.geometry import STANDARD
 from connectx.position import Position
 from connectx.search import Searcher
-from console.agent_names import parse_agent_name
 
 
 def at_depth(depth: int) -> Callable:
@@ -44,16 +42,3 @@ def with_errors(agent: Callable, percent: float) -> Callable:
         return agent(obs, config)
 
     return erring
-
-
-def partner(name: str) -> Callable:
-    """The agent that a partner's name describes.
-
-    Raises:
-        UnknownAgent: the name describes none.
-    """
-    parts = parse_agent_name(name)
-    if parts is None:
-        raise UnknownAgent(f"{name!r} is not NAME@DEPTH~PERCENT")
-    agent = at_depth(parts.depth) if parts.depth else load(resolve(parts.base))
-    return with_errors(agent, parts.percent) if parts.percent else agent

@@ -38,7 +38,8 @@ from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 from arena.players import archives, forks
-from arena.players.specs import ROOT, AgentSpec, callable_of, last_callable, load
+from arena.players.loading import last_callable, load
+from arena.players.spec import ROOT, AgentSpec, callable_of
 
 GRACE = 1.0  # seconds past actTimeout + bank before a silent agent is killed; Kaggle itself would wait for ever
 START_LIMIT = 60.0  # seconds for a bare interpreter to answer; it takes 0.03 on a quiet machine
@@ -312,7 +313,7 @@ class Seat:
     """What is common to an agent in a process of its own and one in this process: its load, and who pays for it.
 
     Args:
-        spec: from ``arena.players.specs.resolve``.
+        spec: from ``arena.players.loading.resolve``.
         fresh: whether every game loads it anew. None: files are, as Kaggle exec's a file anew for each game.
         load_limit: seconds that a load may take: no clock allows more than actTimeout and the whole bank.
     """

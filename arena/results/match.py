@@ -9,10 +9,11 @@ from typing import NamedTuple
 
 from arena.game.openings import Opening
 from arena.game.rules import Fault, Game
-from arena.players.specs import AgentSpec
+from arena.players.spec import AgentSpec
 from arena.results.records import GameRecord
 from arena.results.stats import Sprt, pentanomial
-from arena.runs.slots import Setup, Slots, Task, open_slots
+from arena.runs.open import Slots, open_slots
+from arena.runs.slot import Setup, Task
 from connectx.geometry import Geometry
 
 

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from arena.game.rules import Fault, Game
-from arena.players.specs import AgentSpec, resolve
+from arena.players.loading import resolve
+from arena.players.spec import AgentSpec
 from arena.results.match import Match, derived_seed
 from arena.results.records import GameRecord
 from arena.results.stats import estimate, verdict
 from arena.results.words import SEATS, fault_lines, forfeits_line, interval, lost_game_line
-from arena.runs.slots import Setup, Task, open_slots
+from arena.runs.open import open_slots
+from arena.runs.slot import Setup, Task
 from connectx.geometry import Geometry
 from console.progress import progress
 

@@ -18,11 +18,12 @@ from typing import Any, NamedTuple
 from arena.game.openings import Opening, parse_columns, write_opening
 from arena.game.rules import DEFAULTS, Fault, Game, Rules
 from arena.players.fingerprint import fingerprint
-from arena.players.specs import AgentSpec, version_of
+from arena.players.loading import version_of
+from arena.players.spec import AgentSpec
 from arena.results.match import Match
 from arena.results.records import GameRecord
 from arena.results.tournament import Tournament
-from arena.runs.slots import Setup, Task
+from arena.runs.slot import Setup, Task
 
 SCHEMA_VERSION = 2
 SIZES = ("rows", "columns", "inarow")

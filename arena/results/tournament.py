@@ -6,7 +6,8 @@ from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
-from arena.players.specs import AgentSpec, UnknownAgent, resolve
+from arena.players.loading import resolve
+from arena.players.spec import AgentSpec, UnknownAgent
 from arena.results.match import Match
 from arena.results.stats import Rating, connected, mean_and_variance, ratings
 

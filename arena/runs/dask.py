@@ -19,9 +19,10 @@ from distributed import Client, KilledWorker
 
 from arena.players import archives
 from arena.players.fingerprint import fingerprint
-from arena.players.specs import AgentSpec
+from arena.players.spec import AgentSpec
 from arena.runs.cores import Reserved, bind, reserve_core, usable_cores
-from arena.runs.slots import ExecutorSlots, Setup, leave_slot
+from arena.runs.executor import ExecutorSlots, leave_slot
+from arena.runs.slot import Setup
 
 CONNECT_LIMIT = 10.0  # seconds
 
@@ -49,7 +50,7 @@ def bind_to_reserved_core() -> None:
 
 
 def remotely(function: Callable, hashes: Mapping[AgentSpec, str], setup: Setup, argument: Any) -> Any:
-    """Calls a function of ``arena.runs.slots`` in a worker, on a core of its own, if the agents are those of the run.
+    """Calls a function of ``arena.runs.executor`` in a worker, on its own core, if the agents are those of the run.
 
     Args:
         hashes: the fingerprints of all agents that the call is about.

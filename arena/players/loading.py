@@ -1,4 +1,4 @@
-"""Agents: how a name, a path or a callable becomes a spec, and a spec the agent's function. Light to import."""
+"""How a name, a path or a callable becomes a spec, and a spec the agent's function. Light to import."""
 
 import difflib
 import importlib
@@ -7,27 +7,10 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from arena.players.spec import WRAP, AgentSpec, UnknownAgent, callable_of, register
 from console.agent_names import AgentName, our_agents, parse_agent_name
-
-ROOT = Path(__file__).resolve().parent.parent.parent
-WRAP = "wrap it in a function agent(obs, config) that returns a column"
-
-
-class UnknownAgent(ValueError):
-    """Nothing by that name, path or type is an agent."""
-
-
-class AgentSpec(NamedTuple):
-    """Where an agent comes from. Plain strings, so that it can be compared, stored and sent to another process."""
-
-    kind: str  # "ours", "kaggle", "partner", "file" or "callable"
-    target: str  # module name, Kaggle's name, partner's name, absolute path, or key into the registry of callables
-    label: str  # what tables call it
-
-
-_callables: dict[str, Callable] = {}
 
 
 def kaggle_agents() -> dict[str, Callable]:
@@ -59,7 +42,7 @@ def resolve(agent: str | os.PathLike | Callable | AgentSpec) -> AgentSpec:
     if isinstance(agent, AgentSpec):
         return agent
     if callable(agent):
-        return _register(agent)
+        return register(agent)
     if not isinstance(agent, str | os.PathLike):
         wrap = f": {WRAP}" if hasattr(type(agent), "predict") else ""
         raise UnknownAgent(
@@ -97,50 +80,6 @@ def _name_of(text: str) -> AgentName | None:
         raise UnknownAgent(str(problem)) from None
 
 
-def _misfit(agent: Callable) -> str:
-    """Why a callable can be no agent, whatever it computes; "" if it may be one."""
-    import inspect  # only callables need it
-
-    if isinstance(agent, type):
-        return "is a class, where an instance or a function was expected"
-    if (torch := sys.modules.get("torch")) and isinstance(agent, torch.nn.Module):
-        return f"is a network: {WRAP}"
-    called = agent if inspect.isroutine(agent) else type(agent).__call__
-    if inspect.iscoroutinefunction(called) or inspect.isgeneratorfunction(called) or inspect.isasyncgenfunction(called):
-        return "is async or a generator, where a plain function was expected"
-    code = getattr(agent, "__code__", None)
-    count = code.co_argcount if code is not None else 2  # Kaggle passes as many as the code names
-    try:
-        inspect.signature(agent).bind(*("obs", "config")[:count])
-    except TypeError as problem:
-        return f"cannot be called with (obs, config), as Kaggle does: {problem}"
-    except ValueError:  # a C function that does not say what it takes
-        pass
-    return ""
-
-
-def _register(agent: Callable) -> AgentSpec:
-    """Callables stay in this process's registry; processes forked from it later find them there by key.
-
-    Raises:
-        UnknownAgent: no call of it could be a move.
-    """
-    label = getattr(agent, "__name__", type(agent).__name__)
-    if problem := _misfit(agent):
-        raise UnknownAgent(f"{label} {problem}")
-    for key, known in _callables.items():
-        if known is agent:
-            return AgentSpec("callable", key, label)
-    key = f"{label}#{len(_callables)}"
-    _callables[key] = agent
-    return AgentSpec("callable", key, label)
-
-
-def callable_of(spec: AgentSpec) -> Callable:
-    """The callable that a spec of kind "callable" stands for."""
-    return _callables[spec.target]
-
-
 def load(spec: AgentSpec) -> Callable:
     """The agent's function. Whatever its code raises passes through."""
     if spec.kind == "callable":
@@ -150,8 +89,18 @@ def load(spec: AgentSpec) -> Callable:
     if spec.kind == "kaggle":
         return kaggle_agents()[spec.target]
     if spec.kind == "partner":
-        return importlib.import_module("arena.players.graded").partner(spec.target)  # it imports this module
+        return _graded(spec.target)
     return last_callable(spec.target)[0]
+
+
+def _graded(name: str) -> Callable:
+    """The agent that a name such as minimax@4~10 describes."""
+    from arena.players.graded import at_depth, with_errors  # they import the search
+
+    parts = parse_agent_name(name)
+    assert parts is not None
+    agent = at_depth(parts.depth) if parts.depth else load(resolve(parts.base))
+    return with_errors(agent, parts.percent) if parts.percent else agent
 
 
 def last_callable(path: str) -> tuple[Callable, str]:

@@ -1,0 +1,49 @@
+"""Slots in processes of this machine, each bound to a core of its own."""
+
+import multiprocessing
+import signal
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+
+from arena.game.referee import warm_up
+from arena.players.archives import prepare
+from arena.players.forks import end_pools
+from arena.players.worker import die_with_parent
+from arena.runs.cores import bind, check_concurrency, cores_apart
+from arena.runs.executor import ExecutorSlots, leave_slot
+from arena.runs.slot import Setup
+
+
+def _enter_slot(cores) -> None:
+    """Begins a process of ``local_slots``."""
+    die_with_parent()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the run, which then ends its slots
+    core = cores.get()
+    if core is not None:
+        bind(core)
+    multiprocessing.util.Finalize(None, leave_slot, exitpriority=10)
+
+
+@contextmanager
+def local_slots(setup: Setup, concurrency: int) -> Iterator[ExecutorSlots]:
+    """Processes to play in, forked so that callables go with them, each with all its agents bound to its own core."""
+    check_concurrency(concurrency)
+    warm_up(setup.rules, setup.referee)  # before the fork: importing Kaggle's package takes over a second
+    end_pools()
+    prepare()
+    context = multiprocessing.get_context("fork")
+    before = set(multiprocessing.active_children())
+    with cores_apart(concurrency) as cores:
+        queue = context.SimpleQueue()
+        for core in cores:
+            queue.put(core)
+        executor = ProcessPoolExecutor(concurrency, context, _enter_slot, (queue,))
+        slots = ExecutorSlots(executor, setup, concurrency)
+        try:
+            yield slots
+        finally:
+            if not slots.is_idle:
+                for process in set(multiprocessing.active_children()) - before:
+                    process.kill()  # what they play is of no use any more, and may take minutes
+            executor.shutdown(cancel_futures=True)

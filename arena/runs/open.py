@@ -1,0 +1,79 @@
+"""Where a run plays its games: in this process, in several of this machine, or on a cluster."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Protocol
+
+from arena.game.rules import Game
+from arena.players.spec import AgentSpec
+from arena.runs.cores import core_of_its_own
+from arena.runs.local import local_slots
+from arena.runs.slot import Setup, Slot, Task
+from arena.runs.trial_load import SILENCE, raise_or_warn, said
+
+
+class Slots(Protocol):
+    """Somewhere to play."""
+
+    def play(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, Game]]:
+        """Plays the tasks and yields each with its game, as they finish. Stop iterating to stop.
+
+        Raises:
+            RuntimeError: an agent's process cannot be started, or a slot's process died.
+        """
+
+    def check(self, specs: Iterable[AgentSpec]) -> None:
+        """Loads each agent once; prints what there is to be warned of.
+
+        Raises:
+            CannotLoad: some cannot be loaded; in one line.
+        """
+
+
+class OwnSlot:
+    """One slot, in this process. ``silence``: seconds of a load that are passed in silence, if not ``SILENCE``."""
+
+    def __init__(self, slot: Slot, silence: float | None = None):
+        self.slot = slot
+        self.silence = SILENCE if silence is None else silence
+
+    def play(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, Game]]:
+        for task in tasks:
+            yield task, self.slot.play(task)
+
+    def check(self, specs: Iterable[AgentSpec]) -> None:
+        findings = []
+        for spec in specs:
+            with said(f"loading {spec.label} ...", self.silence):
+                findings.append(self.slot.try_load(spec))
+        raise_or_warn(findings)
+
+
+@contextmanager
+def open_slots(setup: Setup, concurrency: int = 1, scheduler: str | None = None) -> Iterator[Slots]:
+    """Slots to play in until the end of the ``with`` block.
+
+    Args:
+        concurrency: games at a time. 1 plays in this process; more in as many processes, each on its own core.
+        scheduler: address of a dask cluster to play on instead.
+
+    Raises:
+        ValueError: there are fewer cores than that, or the cluster is of no use.
+    """
+    if scheduler is not None:
+        from arena.runs.dask import remote_slots  # its packages take a second to import
+
+        with remote_slots(setup, scheduler) as remote:
+            yield remote
+    elif concurrency == 1:
+        with core_of_its_own() if setup.isolate else nullcontext(), Slot(setup) as slot:
+            yield OwnSlot(slot)
+    else:
+        with local_slots(setup, concurrency) as slots:
+            yield slots
+
+
+def play_all(tasks: Iterable[Task], setup: Setup, concurrency: int = 1) -> Iterator[tuple[Task, Game]]:
+    """Plays the tasks in slots of its own: see ``open_slots`` and ``Slots.play``."""
+    with open_slots(setup, concurrency) as slots:
+        yield from slots.play(tasks)
