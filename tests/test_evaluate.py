@@ -295,7 +295,7 @@ def test_a_load_that_never_ends(concurrency, tmp_path, monkeypatch, capsys):
     if concurrency > len(usable_cores()):
         pytest.skip("one core only")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("arena.runs.executor.SILENCE", 0.5)
+    monkeypatch.setattr("arena.runs.trial_load.SILENCE", 0.5)
     Path("endless.py").write_text("while True:\n    pass\n")
     with pytest.raises(SystemExit) as stop:
         main(f"match leftmost endless.py --bank 0.5 --store store --concurrency {concurrency}".split())

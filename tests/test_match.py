@@ -172,7 +172,7 @@ def test_slots_keep_agents_and_stop_them_meanwhile(tmp_path, monkeypatch):
         assert state_of(pid) == "T"
         slot.play(Task(2, (LEFT, noting), (), (1, 2)))
         assert set((tmp_path / "pids").read_text().split()) == {str(pid)} and len(slot.seats) == 3
-        monkeypatch.setattr("arena.runs.executor.KEPT", 2)
+        monkeypatch.setattr("arena.runs.slot.KEPT", 2)
         slot.play(Task(3, (RANDOM, LEFT), (), (1, 2)))
         assert state_of(pid) == "" and len(slot.seats) == 2
     assert not slot.seats

@@ -10,7 +10,7 @@ from arena.game.rules import Game
 from arena.players.forks import obstacle
 from arena.players.spec import AgentSpec, callable_of
 from arena.runs.slot import Setup, Slot, Task
-from arena.runs.trial_load import SILENCE, Finding, raise_or_warn, said
+from arena.runs.trial_load import Finding, raise_or_warn, said
 
 BATCH_SECONDS = 0.03  # of play sent to a slot at once: sending it, and its games back, costs half a millisecond
 LARGEST_BATCH = 64
@@ -88,7 +88,7 @@ class ExecutorSlots:
         futures = {spec: self.submit(try_load_in_slot, spec, {spec}) for spec in specs}
         findings = []
         for spec, future in futures.items():
-            with said(f"loading {spec.label} ...", SILENCE):
+            with said(f"loading {spec.label} ..."):
                 findings.append(self.result(future))
         self.is_idle = True
         raise_or_warn(findings)

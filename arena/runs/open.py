@@ -9,7 +9,7 @@ from arena.players.spec import AgentSpec
 from arena.runs.cores import core_of_its_own
 from arena.runs.local import local_slots
 from arena.runs.slot import Setup, Slot, Task
-from arena.runs.trial_load import SILENCE, raise_or_warn, said
+from arena.runs.trial_load import raise_or_warn, said
 
 
 class Slots(Protocol):
@@ -35,7 +35,7 @@ class OwnSlot:
 
     def __init__(self, slot: Slot, silence: float | None = None):
         self.slot = slot
-        self.silence = SILENCE if silence is None else silence
+        self.silence = silence
 
     def play(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, Game]]:
         for task in tasks:

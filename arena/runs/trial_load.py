@@ -21,9 +21,11 @@ class Finding(NamedTuple):
 
 
 @contextmanager
-def said(text: str, silence: float) -> Iterator[None]:
-    """Prints the text to standard error if the block takes more seconds than ``silence``."""
-    timer = threading.Timer(silence, print, (text,), {"file": sys.stderr, "flush": True})
+def said(text: str, silence: float | None = None) -> Iterator[None]:
+    """Prints the text to standard error if the block takes more seconds than ``silence``; None: than ``SILENCE``."""
+    timer = threading.Timer(
+        SILENCE if silence is None else silence, print, (text,), {"file": sys.stderr, "flush": True}
+    )
     timer.daemon = True
     timer.start()
     try:
