@@ -40,8 +40,6 @@ from console.parser import Parser
 
 ORIGINS = PROJECT / "submissions" / "origins.json"  # name of a file there -> path of the agent that it was built from
 STYLES = {"pass": "green", "note": "yellow", "reject": "bold red"}
-
-
 BEAT = 5.0  # seconds after which a stage says that it goes on
 MOST_POSITIONS = 20_000  # which take half a minute to draw
 
@@ -85,12 +83,7 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
         "--format", choices=("py", "tar.gz"), help="default: tar.gz where the agent opens files by path, or as -o ends"
     )
     parser.add_argument(
-        "--data",
-        action="append",
-        default=[],
-        type=Path,
-        metavar="FILE",
-        help="a further file or folder for the archive",
+        "--data", action="append", default=[], type=Path, metavar="FILE", help="a further file for the archive"
     )
     parser.add_argument(
         "--dtype", choices=("float16", "int8"), help="store float arrays of .npz and containers smaller"
@@ -184,7 +177,7 @@ def output_of(given: argparse.Namespace, agent: Path, inlined: Inlined) -> Path:
 def origins() -> dict[str, str]:
     try:
         return dict(json.loads(ORIGINS.read_text()))
-    except (FileNotFoundError, ValueError):
+    except (FileNotFoundError, ValueError, TypeError):
         return {}
 
 

@@ -73,7 +73,7 @@ def render(inlined: Inlined, dtype: str | None) -> tuple[str, list[str]]:
     return submission_text(inlined, contents, reduced, notes), lines
 
 
-def packed(inlined: Inlined, output: Path, options: Options) -> tuple[bytes, list[str]]:
+def submission_bytes(inlined: Inlined, output: Path, options: Options) -> tuple[bytes, list[str]]:
     """The bytes of the submission, an archive where ``output`` says so, and lines on its data.
 
     Raises:
@@ -84,16 +84,13 @@ def packed(inlined: Inlined, output: Path, options: Options) -> tuple[bytes, lis
     names = f"{', '.join(sorted(sizes)[:4])}{', ...' if len(sizes) > 4 else ''}"
     if sum(sizes.values()) > options.limits.size:
         found = f"{sum(sizes.values()):,} bytes in {len(sizes)} files beside the agent ({names})"
-        raise ValueError(
-            f"{found}, but the judge allows {options.limits.size:,}: move away what the agent does not open"
-        )
+        cure = "move away what it does not open"
+        raise ValueError(f"{found}, but the judge allows {options.limits.size:,}: {cure}")
     text, lines = render(inlined, options.dtype)
     if output.name.endswith(".tar.gz"):
         if sizes:
-            as_is = (
-                f"; --dtype {options.dtype} is for embedded data and leaves them as they are" if options.dtype else ""
-            )
-            lines.append(f"an archive, since the agent opens files by path; {len(sizes)} with main.py: {names}{as_is}")
+            as_is = f", as they are: --dtype {options.dtype} is for embedded data" if options.dtype else ""
+            lines.append(f"an archive, since the agent opens files by path; with main.py {len(sizes)}: {names}{as_is}")
         return archive(text.encode(), {path: file.read_bytes() for path, (file, _) in inlined.files.items()}), lines
     if inlined.files:
         cure = 'build an archive (.tar.gz), or read it by connectx.weights.read_data("name"), which embeds it'
@@ -115,7 +112,7 @@ def build(
         NotAccepted: with the report.
         OSError, ValueError: files that cannot be read, or data that cannot be reduced.
     """
-    content, lines = packed(inlined, output, options)
+    content, lines = submission_bytes(inlined, output, options)
     tell(f"checking {len(content):,} bytes, {len(inlined.sources)} modules, {len(inlined.files)} files beside them")
 
     def compare(stage: Stage, file: Path, report: Report) -> None:
@@ -199,11 +196,10 @@ def _ask_source(
     asked: list[Question] = []
     wanted: list[int | None] = []
     kinds: dict[str, str] = {}
+    agent = inlined.agent_path.resolve()
     for questions in (sample(options.positions), sample(options.positions, 8, (STANDARD,))):
         missing = options.positions - len(asked)
-        answer = (
-            stage.replies(inlined.agent_path.resolve(), "source", questions[:missing], **source) if missing else None
-        )
+        answer = stage.replies(agent, "source", questions[:missing], **source) if missing else None
         if answer is None or _failed(answer, "the source agent", questions, report):
             break
         kinds |= {reply["type"]: reply["text"] for reply in answer["result"]["replies"] if reply["column"] is not None}

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from kaggle_environments.agent import get_last_callable
 
-from bundler.build import Options, packed
+from bundler.build import Options, submission_bytes
 from bundler.files import pickled_classes
 from bundler.importer import JUDGE_FOLDER, Modules, folder_of
 from bundler.inline import PROJECT, Inlined, Refused, inline
@@ -77,7 +77,7 @@ def agent_of(setting: str) -> str:
 
 def unpacked(inlined: Inlined, folder: Path) -> Path:
     """The archive, unpacked into ``folder``; its main.py."""
-    content, _ = packed(inlined, Path("built.tar.gz"), Options())
+    content, _ = submission_bytes(inlined, Path("built.tar.gz"), Options())
     with tarfile.open(fileobj=io.BytesIO(content)) as tar:
         tar.extractall(folder, filter="data")
     return folder / "main.py"
@@ -156,7 +156,7 @@ def test_a_single_file_cannot_hold_them(tmp_path):
     fill(tmp_path / "source")
     (tmp_path / "source" / "agent.py").write_text(agent_of(IDIOMS["working_directory"]))
     with pytest.raises(Refused, match=r"agent\.py:1: book\.txt is opened by its path.*build an archive"):
-        packed(inline(tmp_path / "source" / "agent.py"), Path("built.py"), Options())
+        submission_bytes(inline(tmp_path / "source" / "agent.py"), Path("built.py"), Options())
 
 
 def test_more_than_the_judge_allows_is_not_even_read(tmp_path):
@@ -164,7 +164,7 @@ def test_more_than_the_judge_allows_is_not_even_read(tmp_path):
     with (tmp_path / "huge.bin").open("wb") as file:
         file.truncate(1 << 40)
     with pytest.raises(ValueError, match=r"1,099,511,627,776 bytes in 1 files beside the agent \(huge.bin\)"):
-        packed(inline(tmp_path / "agent.py"), Path("built.tar.gz"), Options())
+        submission_bytes(inline(tmp_path / "agent.py"), Path("built.tar.gz"), Options())
 
 
 def test_paths_that_lead_elsewhere_are_left_alone(tmp_path, monkeypatch):
