@@ -23,6 +23,7 @@ import sys
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from bundler.build import POSITIONS, NotAccepted, Options, build
@@ -30,7 +31,8 @@ from bundler.inline import PROJECT, Refused
 from bundler.preflight import Limits, Report, Runner, RunnerDied, check
 from command_line import Parser
 
-STYLES = {"pass": "green", "note": "yellow", "reject": "bold red"}
+STYLES = {"note": "yellow", "warning": "bold yellow", "unknown": "bold magenta", "reject": "bold red"}
+EXIT_CODES = {"ACCEPT": 0, "REJECT": 1, "NOT JUDGED": 3}
 
 
 class UsageError(Exception):
@@ -118,36 +120,47 @@ def show(report: Report, as_json: bool, written: Path | None) -> None:
     console = Console(highlight=False)
     table = Table("what", "", "found", box=None, pad_edge=False)
     for topic, level, text in report.findings:
-        table.add_row(topic, level, text, style=STYLES[level] if level != "pass" else None)
+        table.add_row(topic, level, escape(text), style=STYLES.get(level))
     console.print(table)
-    verdict = "ACCEPT" if report.accepted else "REJECT"
-    console.print(f"{verdict} {report.name}", style=STYLES["pass" if report.accepted else "reject"])
+    warned = "; Kaggle takes it, and the warnings say where it will lose games" if report.warnings else ""
+    verdict = f"{report.verdict} {escape(report.name)}{warned if report.accepted else ''}"
+    console.print(verdict, style="green" if report.accepted else "bold red", soft_wrap=True)
     if written:
         console.print(f"wrote {written}")
+
+
+def tell(line: str) -> None:
+    """Progress, on stderr: what takes long says so every few seconds."""
+    print(line, file=sys.stderr, flush=True)
 
 
 def run(given: argparse.Namespace) -> int:
     options = options_of(given)
     if given.check is not None:
-        given.check.open("rb").close()  # says what is wrong before the runner starts
         with Runner() as runner:
+            runner.tell = tell
             report = check(given.check, runner, options.limits, options.slowdown, options.full)
         show(report, given.json, None)
-        return 0 if report.accepted else 1
+        return EXIT_CODES[report.verdict]
     agent = find_agent(backend_of(given.agent, given.backend))
     output = output_of(given, agent)
     try:
         with Runner() as runner:
-            report = build(agent, output, options, runner, lambda line: print(line, file=sys.stderr))
+            runner.tell = tell
+            report = build(agent, output, options, runner, tell)
     except NotAccepted as refused:
         show(refused.report, given.json, None)
-        return 1
+        return EXIT_CODES[refused.report.verdict]
     show(report, given.json, output)
     return 0
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Exit code 0: built or accepted; 1: the pre-flight rejects it; 2: bad usage, or it cannot even be built."""
+    """What ``build_submission.py`` does.
+
+    Returns the exit code: 0 built or accepted; 1 the pre-flight rejects it; 2 bad usage, or it cannot even be built;
+    3 it cannot be judged here, for want of a package that Kaggle probably has or of the judge's folder.
+    """
     given = parse_arguments(arguments)
     try:
         return run(given)
