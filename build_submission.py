@@ -21,12 +21,11 @@ import difflib
 import json
 import math
 import sys
-import threading
-import time
 from pathlib import Path
 
 try:
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 except ModuleNotFoundError as missing:
     where = "activate the virtual environment first: source .venv/bin/activate (`make submission` sets it up)"
@@ -36,41 +35,17 @@ except ModuleNotFoundError as missing:
 from bundler.build import POSITIONS, NotAccepted, Options, build
 from bundler.inline import PROJECT, Inlined, Refused, inline
 from bundler.preflight import Limits, Report, Runner, RunnerDied, check
+from console.files import write_whole
 from console.parser import Parser
 
 ORIGINS = PROJECT / "submissions" / "origins.json"  # name of a file there -> path of the agent that it was built from
-STYLES = {"pass": "green", "note": "yellow", "reject": "bold red"}
-BEAT = 5.0  # seconds after which a stage says that it goes on
+STYLES = {"note": "yellow", "warning": "bold yellow", "unknown": "bold magenta", "reject": "bold red"}
+EXIT_CODES = {"ACCEPT": 0, "REJECT": 1, "NOT JUDGED": 3}
 MOST_POSITIONS = 20_000  # which take half a minute to draw
 
 
 class UsageError(Exception):
     """The command line asks for something that cannot be; one line says what."""
-
-
-class Progress:
-    """Says on stderr which stage has begun, and every ``BEAT`` seconds for how long it has gone on."""
-
-    def __init__(self, stage: str):
-        self._ended = threading.Event()
-        self.tell(stage)
-        self._thread = threading.Thread(target=self._go_on, daemon=True)
-
-    def tell(self, stage: str) -> None:
-        self._stage, self._since = stage, time.monotonic()
-        print(stage, file=sys.stderr, flush=True)
-
-    def _go_on(self) -> None:
-        while not self._ended.wait(BEAT):
-            print(f"{self._stage}: {time.monotonic() - self._since:.0f} s so far", file=sys.stderr, flush=True)
-
-    def __enter__(self) -> "Progress":
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        self._thread.join()
 
 
 def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
@@ -184,9 +159,8 @@ def origins() -> dict[str, str]:
 def note_origin(output: Path, agent: Path) -> None:
     """Remembers what a file in submissions/ was built from, so that another agent of that name does not replace it."""
     if output.resolve().parent == ORIGINS.parent.resolve():
-        partial = ORIGINS.with_name(f".{ORIGINS.name}.partial")
-        partial.write_text(json.dumps(origins() | {output.name: str(agent.resolve())}, indent=2, sort_keys=True) + "\n")
-        partial.replace(ORIGINS)
+        known = origins() | {output.name: str(agent.resolve())}
+        write_whole(ORIGINS, (json.dumps(known, indent=2, sort_keys=True) + "\n").encode())
 
 
 def show(report: Report, as_json: bool, written: Path | None) -> None:
@@ -197,39 +171,51 @@ def show(report: Report, as_json: bool, written: Path | None) -> None:
     console = Console(highlight=False)
     table = Table("what", "", "found", box=None, pad_edge=False)
     for topic, level, text in report.findings:
-        table.add_row(topic, level, text, style=STYLES[level] if level != "pass" else None)
+        table.add_row(topic, level, escape(text), style=STYLES.get(level))
     console.print(table)
-    verdict = "ACCEPT" if report.accepted else "REJECT"
-    console.print(f"{verdict} {report.name}", style=STYLES["pass" if report.accepted else "reject"])
+    warned = "; Kaggle takes it, and the warnings say where it will lose games" if report.warnings else ""
+    verdict = f"{report.verdict} {escape(report.name)}{warned if report.accepted else ''}"
+    console.print(verdict, style="green" if report.accepted else "bold red", soft_wrap=True)
     if written:
         console.print(f"wrote {written}")
+
+
+def tell(line: str) -> None:
+    """Progress, on stderr: what takes long says so every few seconds."""
+    print(line, file=sys.stderr, flush=True)
 
 
 def run(given: argparse.Namespace) -> int:
     options = options_of(given)
     if given.check is not None:
         given.check.open("rb").close()  # says what is wrong before the runner starts
-        with Progress(f"checking {given.check}"), Runner() as runner:
+        with Runner() as runner:
+            runner.tell = tell
             report = check(given.check, runner, options.limits, options.slowdown, options.full)
         show(report, given.json, None)
-        return 0 if report.accepted else 1
+        return EXIT_CODES[report.verdict]
     agent = find_agent(backend_of(given.agent, given.backend))
     check_output(given, agent)
     try:
-        with Progress(f"inlining {agent}") as progress, Runner() as runner:
+        with Runner() as runner:
+            runner.tell = tell
             inlined = inline(agent, frozenset(given.allow_package), given.data)
             output = output_of(given, agent, inlined)
-            report = build(inlined, output, options, runner, progress.tell)
+            report = build(inlined, output, options, runner, tell)
     except NotAccepted as refused:
         show(refused.report, given.json, None)
-        return 1
+        return EXIT_CODES[refused.report.verdict]
     note_origin(output, agent)
     show(report, given.json, output)
     return 0
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Exit code 0: built or accepted; 1: the pre-flight rejects it; 2: bad usage, or it cannot even be built."""
+    """What ``build_submission.py`` does.
+
+    Returns the exit code: 0 built or accepted; 1 the pre-flight rejects it; 2 bad usage, or it cannot even be built;
+    3 it cannot be judged here, for want of a package that Kaggle probably has or of the judge's folder.
+    """
     given = parse_arguments(arguments)
     try:
         return run(given)

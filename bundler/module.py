@@ -11,11 +11,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bundler import files
+from bundler.packages import IN_PUBLIC_IMAGE, KNOWN
 from bundler.refusals import (
-    IMAGE,
     INSTEAD,
-    REQUIRED,
-    SEEN,
     Refusal,
     Refused,
     Verdict,
@@ -25,7 +23,6 @@ from bundler.refusals import (
 
 PROJECT = Path(__file__).resolve().parent.parent
 PROJECT_PACKAGES = ("connectx", "agents")  # what of this repo an agent may import
-PACKAGES = SEEN | REQUIRED | IMAGE  # third-party packages that an agent may import
 NUMBA_DECORATORS = frozenset({"jit", "njit", "vectorize", "guvectorize", "cfunc", "stencil", "jit_module"})
 CONDITIONAL = (ast.Try, ast.If, ast.IfExp)  # within these, something may not run, or may fail without harm
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -163,7 +160,7 @@ class Module:
         """Whether ``dotted`` is a project module, which is then wanted. Refuses what is neither that nor known."""
         top = dotted.split(".")[0]
         local = self.project.find(top)
-        known = top in sys.stdlib_module_names or top in PACKAGES | self.project.extra_packages
+        known = top in sys.stdlib_module_names or top in KNOWN | self.project.extra_packages
         if known and local is not None and local != self.path and not local.is_dir():
             self.refuse(node, f"{local.name} beside the agent has the name of the module {top}: rename it")
         elif local is None and not known and not forgiving and judged_import(dotted) is None:
@@ -183,7 +180,7 @@ class Module:
 
     def _unknown(self, package: str) -> str:
         beside = [module.stem for module in self.path.parent.glob("*.py")]
-        close = difflib.get_close_matches(package, [*beside, *PACKAGES], 1)
+        close = difflib.get_close_matches(package, [*beside, *KNOWN], 1)
         cure = (
             f"did you mean {close[0]}?"
             if close
@@ -196,9 +193,9 @@ class Module:
         """Notes what an import takes for granted."""
         if package in self.project.extra_packages:
             text = f"package {package}: taken on your word (--allow-package); without it on the judge, the load fails"
-        elif package in IMAGE:
+        elif package in IN_PUBLIC_IMAGE:
             text = f"package {package}: in Kaggle's notebook image, not seen on the judge; catch ImportError to be sure"
-        elif package in sys.stdlib_module_names or package in PACKAGES:
+        elif package in sys.stdlib_module_names or package in KNOWN:
             return
         else:
             text = f"package {package}: not known to be on the judge, where the agent will probably play without it"

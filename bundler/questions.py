@@ -108,20 +108,21 @@ def late_positions() -> tuple[list[int], list[int]]:
 def hard_questions(act_timeout: float, bank: float) -> list[Question]:
     """What every agent must answer legally: the true clock first, then positions where naive code fails."""
     one_column, one_cell = late_positions()
+    quick = (min(QUICK[0], act_timeout), min(QUICK[1], bank))
     standard = [
         question("first move, true clock", [], clock=(act_timeout, bank)),
         question("later move, true clock", [3, 3, 3, 2], clock=(act_timeout, bank / 6)),
-        question("a win in one", [3, 0, 3, 0, 3, 0], sound=[3]),
-        question("a win in one, second seat", [6, 3, 0, 3, 0, 3, 5], sound=[3]),
-        question("a block", [3, 0, 3, 0, 3], sound=[3]),
-        question("a block in the bottom row", [0, 0, 1, 1, 2], sound=[3]),
-        question("column 0 is full", [0] * 6),
-        question("the middle is full", [3] * 6),
-        question("one legal column", one_column),
-        question("the last move", one_cell),
-        question("plain dicts, not Kaggle's Struct", [3, 3], plain=True)._replace(is_optional=True),
+        question("a win in one", [3, 0, 3, 0, 3, 0], clock=quick, sound=[3]),
+        question("a win in one, second seat", [6, 3, 0, 3, 0, 3, 5], clock=quick, sound=[3]),
+        question("a block", [3, 0, 3, 0, 3], clock=quick, sound=[3]),
+        question("a block in the bottom row", [0, 0, 1, 1, 2], clock=quick, sound=[3]),
+        question("column 0 is full", [0] * 6, clock=quick),
+        question("the middle is full", [3] * 6, clock=quick),
+        question("one column is left", one_column, clock=quick),
+        question("one cell is left", one_cell, clock=quick),
+        question("plain dicts, not Kaggle's Struct", [3, 3], clock=quick, plain=True)._replace(is_optional=True),
     ]
-    odd = [question(f"{g.rows} x {g.columns}, {g.inarow} in a row", [], g) for g in ODD_GEOMETRIES]
+    odd = [question(f"{g.rows} x {g.columns}, {g.inarow} in a row", [], g, quick) for g in ODD_GEOMETRIES]
     return standard + [asked._replace(is_optional=True) for asked in odd]
 
 

@@ -46,19 +46,6 @@ NOTED = {
     **dict.fromkeys(("joblib.load", "dill.load", "dill.loads", "cloudpickle.load", "cloudpickle.loads"), _PICKLE),
 }
 UNPICKLING = {"allow_pickle": ("numpy.load", True), "weights_only": ("torch.load", False)}  # option: of what, if it is
-
-# What kaggle_environments, which the judge runs on, asks for itself.
-_REQUIRED = """
-click flask google gymnasium gymnax jax jsonschema litellm omegaconf pettingzoo pokerkit pydantic pyjson5 pygame pyspiel
-requests shimmy tenacity termcolor tqdm transformers typing_extensions upath yaml
-"""
-# What is in Kaggle's public notebook image, from which the published recipes of the judge's image start.
-_IMAGE = """
-PIL catboost cloudpickle cv2 dill joblib keras lightgbm matplotlib networkx optuna pandas psutil seaborn sklearn
-statsmodels sympy tensorflow torchvision xgboost
-"""
-SEEN = frozenset({"numpy", "numba", "torch", "scipy", "kaggle_environments"})  # in submissions that played
-REQUIRED, IMAGE = frozenset(_REQUIRED.split()), frozenset(_IMAGE.split())
 _STABLE_BASELINES = (
     "the policy is a small network: keep the numbers of model.policy.state_dict() with numpy.savez, and compute its "
     "layers in the agent"

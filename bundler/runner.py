@@ -1,8 +1,8 @@
-"""Runs code under test, one forked process a job, for ``bundler.preflight``: ``python -I runner.py``.
+"""Runs code under test, one forked process a job, for ``bundler.preflight``.
 
 Jobs come as JSON lines on stdin, answers go as JSON lines to stdout. The runner imports kaggle-environments once, as
-Kaggle's server does, and nothing of this project, so each fork is a fresh process that holds what the judge holds. A
-job that takes too long or too much memory is killed with its whole process group.
+Kaggle's server does, and leaves nothing of this project to be imported, so each fork is a fresh process that holds what
+the judge holds. A job that takes too long or too much memory is killed with its whole process group.
 """
 
 import builtins
@@ -20,34 +20,41 @@ import tempfile
 import time
 import traceback
 
+from bundler import place, seats
+from bundler.watch import Watch
+
 TAIL = 4000  # characters kept of what a job prints past Kaggle's own capture
+TRACE = 1500  # characters kept of a traceback
 POLL = 0.05  # seconds between looks at a job's memory
+NEWS = 4.0  # seconds between two signs that a job is still running
 PRCTL = getattr(ctypes.CDLL(None), "prctl", None)  # Linux has it
 DUTY_PERIOD = 0.03  # seconds of one stop-and-go cycle where no control group is to be had
-AUDIT_LIMIT = 12
-JUDGE_FOLDER = "/kaggle_simulations/agent"
-
-# Folders that code may read on any machine: Python's own, the system's, and what the job was given.
-SYSTEM_FOLDERS = ("/usr/", "/lib", "/etc/", "/proc/", "/sys/", "/dev/", "/bin/", "/opt/", "/run/")
+NOWHERE = "/nonexistent"
 
 
-def audit(allowed, seen):
-    """Notes in ``seen`` what the judge would not have: files of this machine, the network, other programs."""
-    folders = (*SYSTEM_FOLDERS, *allowed, sys.prefix, sys.base_prefix, *(p for p in sys.path if p))
+def settle(job):
+    """Moves this process to where its job is done: the judge's place, or as near to it as can be had here.
 
-    def hook(event, arguments):
-        if len(seen) >= AUDIT_LIMIT:
-            return
-        if event == "open" and isinstance(arguments[0], str):
-            path = os.path.abspath(arguments[0])
-            if not path.startswith(folders) and os.path.exists(path):
-                seen.append(f"opens {path}")
-        elif event in ("socket.connect", "socket.getaddrinfo"):
-            seen.append(f"uses the network ({event})")
-        elif event in ("subprocess.Popen", "os.system", "os.posix_spawn", "os.exec"):
-            seen.append(f"starts another program ({event})")
-
-    sys.addaudithook(hook)
+    Returns the watch over what the code under test reaches for.
+    """
+    if job.get("place"):
+        place.enter(*job["place"])
+        own = (place.AGENT, place.WORK, place.HOME, "/tmp")
+        folders = {"HOME": place.HOME}
+    else:
+        work = tempfile.mkdtemp(dir=job["cwd"])
+        os.chdir(work)
+        own = (*job["folders"], work)
+        folders = {"HOME": job["home"], "TMPDIR": work}
+        tempfile.tempdir = None  # to be chosen anew
+    os.environ.update(folders, **({"PATH": NOWHERE} if job.get("hides_programs") else {}))
+    if PRCTL is not None:  # after the move, which takes the setting back
+        PRCTL(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: a job does not outlive a runner that is killed
+    folder = os.path.dirname(job["file"])
+    watch = Watch(folder, own, hides_files=not job.get("place"), hides_programs=bool(job.get("hides_programs")))
+    if job.get("form") != "source":
+        watch.install()
+    return watch
 
 
 def provide(files):
@@ -61,8 +68,8 @@ def provide(files):
     def redirected(function):
         def call(path, *arguments, **options):
             name = os.fspath(path) if isinstance(path, os.PathLike) else path
-            if isinstance(name, str) and (name + "/").startswith(JUDGE_FOLDER + "/"):
-                path = folder + name[len(JUDGE_FOLDER) :]
+            if isinstance(name, str) and (name + "/").startswith(place.AGENT + "/"):
+                path = folder + name[len(place.AGENT) :]
             return function(path, *arguments, **options)
 
         return call
@@ -95,14 +102,15 @@ def load_source(job):
 
 
 def load(job):
-    """The agent that Kaggle's loader makes of a file, given by path or as text; or the source agent."""
+    """The agent that Kaggle's loader makes of a file, given by path or as text, and how it was given; or the source."""
     if job["form"] == "source":
-        return load_source(job)
+        return load_source(job), job["file"]
     from kaggle_environments.agent import get_last_callable
     from kaggle_environments.utils import read_file
 
     text = read_file(job["file"])
-    return get_last_callable(text, path=job["file"] if job["form"] == "path" else text)
+    raw_path = job["file"] if job["form"] == "path" else text
+    return get_last_callable(text, path=raw_path), raw_path
 
 
 def call(agent, arguments):
@@ -128,86 +136,73 @@ def seed(number):
         sys.modules["torch"].manual_seed(number)
 
 
-def ask(agent, question, structify):
+def ask(agent, question, raw_path, structify):
     """One direct call: its reply, seconds, and what it printed to stderr."""
     obs, config = question["obs"], question["config"]
     if not question.get("plain"):
         obs, config = structify(obs), structify(config)
+    config["__raw_path__"] = raw_path  # as Kaggle's loader does, which makes it an item and no attribute
     seed(question["seed"])
     out, err = io.StringIO(), io.StringIO()
     started = time.perf_counter()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        trace = ""
         try:
             kind, column, text = described(call(agent, [obs, config]))
         except Exception as fault:
             kind, column, text = "exception", None, repr(fault)[:300]
+            trace = traceback.format_exc()[-TRACE:]
     return {
         "type": kind,
         "column": column,
         "text": text,
+        "trace": trace,
         "seconds": time.perf_counter() - started,
         "stderr": err.getvalue()[-600:],
     }
 
 
-def job_replies(job, progress):
-    """Loads an agent and asks it; ``stop_after`` seconds end the asking early, after ``at_least`` questions."""
+def job_replies(job, progress, part):
+    """Loads an agent and asks it; ``stop_after`` seconds end the asking early, after ``at_least`` questions.
+
+    Gives its parts as they come: what was loaded, then a reply to each question.
+    """
     from kaggle_environments.utils import structify
 
+    watch = settle(job)
     progress("load")
     started = time.perf_counter()
     err = io.StringIO()
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(err):
-        agent = load(job)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(err):
+            agent, raw_path = load(job)
+    except BaseException:
+        part({"seen": watch.findings()})
+        raise
     code = getattr(agent, "__code__", None)
-    replies: list[dict] = []
-    result = {
+    loaded = {
         "load_seconds": time.perf_counter() - started,
         "name": getattr(agent, "__name__", type(agent).__name__),
         "kind": type(agent).__name__,
         "arguments": getattr(code, "co_argcount", None),
         "load_stderr": err.getvalue()[-600:],
-        "replies": replies,
     }
+    part(loaded | {"seen": watch.findings()})
     asking = time.perf_counter()
     for number, question in enumerate(job["questions"]):
         progress(f"question {number}")
-        replies.append(ask(agent, question, structify))
-        asked = number + 1
-        if asked >= job.get("at_least", 1) and time.perf_counter() - asking > job.get("stop_after", float("inf")):
+        part(ask(agent, question, raw_path, structify) | {"seen": watch.findings()})
+        if number + 1 >= job.get("at_least", 1) and time.perf_counter() - asking > job.get("stop_after", float("inf")):
             break
-    return result
+    return {}
 
 
-def job_game(job, progress):
-    """A game in Kaggle's environment; ``job["agents"]`` holds (form, file) pairs or names of built-in agents."""
-    from kaggle_environments import make
-    from kaggle_environments.utils import read_file
-
-    def agent(given):
-        if isinstance(given, str):
-            return given
-        return given[1] if given[0] == "path" else read_file(given[1])
-
-    env = make("connectx", configuration=job["config"])
-    env.specification.observation["remainingOverageTime"]["default"] = job["bank"]
-    for seat in (0, 1):
-        env.__dict__.pop(f"__state_schema_{seat}", None)  # made from the specification once more, at the reset
-    progress("game")
-    steps = env.run([agent(given) for given in job["agents"]])
-    logs = [[entry[seat] for entry in env.logs if len(entry) > seat and entry[seat]] for seat in (0, 1)]
-    return {
-        "statuses": [str(state.status) for state in steps[-1]],
-        "rewards": [state.reward for state in steps[-1]],
-        "plies": len(steps) - 1,
-        "actions": [state.action for step in steps[1:] for state in step if state.action is not None],
-        "banks": [state.observation.remainingOverageTime for state in steps[-1]],
-        "durations": [[entry.get("duration", 0.0) for entry in log] for log in logs],
-        "stderr": ["".join(entry.get("stderr", "") for entry in log)[-3000:] for log in logs],
-    }
+def job_game(job, progress, part):
+    """A game of two files in Kaggle's environment, see ``bundler.seats``."""
+    return seats.play(job, progress, lambda: settle(job).findings)
 
 
-def job_spin(job, progress):
+def job_spin(job, progress, part):
     """The share of one core that a busy process gets."""
     cpu, wall = time.process_time(), time.perf_counter()
     while time.perf_counter() - wall < job["seconds"]:
@@ -221,28 +216,28 @@ JOBS = {"replies": job_replies, "game": job_game, "spin": job_spin}
 def child(job, answer, output):
     """The forked process: does the job, writes its result to ``answer``, and ends."""
     os.setsid()
-    if PRCTL is not None:
-        PRCTL(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: a job does not outlive a runner that is killed
-    os.chdir(job["cwd"])
-    os.environ |= {"HOME": job["home"], "TMPDIR": job["home"]}
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     os.dup2(output, 1)
     os.dup2(output, 2)
+    if PRCTL is not None:
+        PRCTL(1, signal.SIGKILL)
     if job.get("core") is not None:
         os.sched_setaffinity(0, {job["core"]})
     if job.get("cgroup"):
-        with open(os.path.join(job["cgroup"], "cgroup.procs"), "w") as file:
-            file.write(str(os.getpid()))
-    seen: list[str] = []
+        with open(os.path.join(job["cgroup"], "cgroup.procs"), "w") as group:
+            group.write(str(os.getpid()))
     file = os.fdopen(answer, "w", buffering=1)
+
+    def tell(mark, content):
+        print(mark + content, file=file)
+
     try:
-        audit(tuple(job.get("folders", ())), seen)
-        result = JOBS[job["job"]](job, lambda stage: print(stage, file=file))
+        result = JOBS[job["job"]](job, lambda stage: tell("", stage), lambda part: tell("+", json.dumps(part)))
     except BaseException as fault:  # SystemExit and KeyboardInterrupt are findings too
-        result = {"raised": type(fault).__name__, "text": str(fault)[:500], "trace": traceback.format_exc()[-1500:]}
-    result["audit"] = seen
-    print(json.dumps(result), file=file, flush=True)
+        text, trace = str(fault)[:500], traceback.format_exc()[-TRACE:]
+        result = {"raised": type(fault).__name__, "text": text, "trace": trace}
+    tell("=", json.dumps(result))
     os._exit(0)
 
 
@@ -264,23 +259,48 @@ def duty_cycle(pid, share, elapsed):
     return (share * DUTY_PERIOD if running else DUTY_PERIOD) - phase
 
 
-def supervise(pid, job, answer, output):
+class Progress:
+    """What a job has written so far: its stage, the processes that it consists of, its parts, its result."""
+
+    def __init__(self, pid):
+        self.pids, self.stage, self.parts, self.result = [pid], "start", [], None
+        self._rest = b""
+
+    def read(self, chunk):
+        *lines, self._rest = (self._rest + chunk).split(b"\n")
+        for line in lines:
+            mark, content = line[:1], line[1:]
+            if mark == b"+":
+                self.parts.append(json.loads(content))
+            elif mark == b"=":
+                self.result = json.loads(content)
+            elif line.startswith(b"pid "):
+                self.pids.append(int(line[4:]))
+            else:
+                self.stage = line.decode()
+
+
+def supervise(pid, job, answer, output, news):
     """Waits for a job's process, drains what it writes, and kills it when it breaks a limit.
 
-    ``job["limit"]`` counts seconds from the last sign of progress: the load, each question, a game are a stage each.
+    ``job["limit"]`` counts seconds from the last sign of progress: the load, each question, each move; a stage that
+    ``job["limits"]`` names has its own. ``news`` is called every few seconds with the stage and how long it all took.
     """
-    started = stage = looked = time.perf_counter()
+    started = last = looked = told = time.perf_counter()
     peak, ended, pause = 0, "ok", POLL
-    lines: list[bytes] = []
-    rest, tail = b"", b""
+    progress, tail = Progress(pid), b""
     streams = [answer, output]
-    while answer in streams and not (lines and lines[-1].startswith(b"{")):
+    while answer in streams and progress.result is None:
         now = time.perf_counter()
         if job.get("duty"):
             pause = duty_cycle(pid, job["duty"], now - started)
         if now - looked >= POLL:
-            looked, peak = now, max(peak, resident(pid))
-        ended = "timeout" if now - stage > job["limit"] else "memory" if peak > job["memory"] else "ok"
+            looked, peak = now, max(peak, *map(resident, progress.pids))
+        if now - told >= NEWS:
+            told = now
+            news(progress.stage, now - started)
+        is_late = now - last > job.get("limits", {}).get(progress.stage, job["limit"])
+        ended = "timeout" if is_late else "memory" if peak > job["memory"] else "ok"
         if ended != "ok":
             break
         for file in select.select(streams, [], [], pause)[0]:
@@ -290,34 +310,44 @@ def supervise(pid, job, answer, output):
             elif file == output:
                 tail = (tail + chunk)[-TAIL:]
             else:
-                *whole, rest = (rest + chunk).split(b"\n")
-                lines += whole
-                stage = now
+                progress.read(chunk)
+                last = now
     with contextlib.suppress(ProcessLookupError):
         os.killpg(pid, signal.SIGKILL)
     _, status, usage = os.wait4(pid, 0)
-    result = json.loads(lines[-1]) if lines and lines[-1].startswith(b"{") else None
-    if ended == "ok" and result is None:
+    if ended == "ok" and progress.result is None:
         ended = f"ended itself with exit code {os.waitstatus_to_exitcode(status)}"
     return {
         "ended": ended,
         "seconds": time.perf_counter() - started,
-        "peak": max(peak, usage.ru_maxrss * 1024),
+        "peak": max(peak, usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)),
         "tail": tail.decode(errors="replace"),
-        "stage": next((line.decode() for line in reversed(lines) if not line.startswith(b"{")), "start"),
-        "result": result,
+        "stage": progress.stage,
+        "parts": progress.parts,
+        "result": progress.result,
     }
 
 
-def serve():
+def serve(has_place: bool = True) -> None:
     """Answers jobs until stdin closes."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # nothing but answers may reach the real stdout
     with contextlib.redirect_stdout(io.StringIO()):
         import kaggle_environments
 
-    hello = {"kaggle": getattr(kaggle_environments, "__version__", "?"), "memory": resident(os.getpid())}
-    print(json.dumps(hello), file=answers, flush=True)
+    import numpy
+
+    hello = {
+        "kaggle": getattr(kaggle_environments, "__version__", "?"),
+        "numpy": numpy.__version__,
+        "memory": resident(os.getpid()),
+        "obstacle": place.obstacle() if has_place else "switched off",
+    }
+
+    def answer(content):
+        print(json.dumps(content), file=answers, flush=True)
+
+    answer(hello)
     for line in sys.stdin:
         job = json.loads(line)
         answer_read, answer_write = os.pipe()
@@ -329,13 +359,9 @@ def serve():
             child(job, answer_write, output_write)
         os.close(answer_write)
         os.close(output_write)
-        result = supervise(pid, job, answer_read, output_read)
+        result = supervise(
+            pid, job, answer_read, output_read, lambda stage, seconds: answer({"at": stage, "seconds": seconds})
+        )
         os.close(answer_read)
         os.close(output_read)
-        print(json.dumps(result), file=answers, flush=True)
-
-
-if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        sys.path.insert(0, sys.argv[1])  # a folder with another version of kaggle-environments
-    serve()
+        answer(result)

@@ -408,14 +408,6 @@ def test_agents_of_one_name_do_not_overwrite_each_other(runner, tmp_path, monkey
     assert build_submission.main([str(agents[0]), "--positions", "5"]) == 2
 
 
-def test_a_stage_that_takes_long_says_so(monkeypatch, capsys):
-    monkeypatch.setattr(build_submission, "BEAT", 0.05)
-    with build_submission.Progress("checking"):
-        time.sleep(0.3)
-    first, second, *_ = capsys.readouterr().err.splitlines()
-    assert first == "checking" and second == "checking: 0 s so far"
-
-
 def run(arguments: list[str], folder: Path) -> subprocess.CompletedProcess:
     command = [sys.executable, str(PROJECT / "build_submission.py"), *arguments]
     return subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)

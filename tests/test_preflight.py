@@ -4,70 +4,25 @@ import ast
 import gzip
 import io
 import json
-import os
 import re
-import subprocess
-import sys
 import tarfile
 import zipfile
 import zlib
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from bundler.preflight import Limits, Runner, check, first_bindings
+from bundler.callables import first_bindings
+from bundler.preflight import Limits, Runner, check
 from bundler.questions import hard_questions, late_positions, sample
 from bundler.restrict import Restriction
 from connectx.geometry import STANDARD
 from connectx.position import Position
 from tests.conftest import REAL_CLOCK
+from tests.corpus_files import CORPUS, expected
+from tests.judge import Judge
 
-CORPUS = Path(__file__).with_name("corpus") / "files"
-
-# Kaggle's environment alone, without any of our code: the file against itself, by path, in a process of its own.
-ASK_KAGGLE = """
-import json, os, sys
-from kaggle_environments import make
-
-file, act, bank = sys.argv[1], float(sys.argv[2]), float(sys.argv[3])
-env = make("connectx", configuration={"actTimeout": act})
-env.specification.observation["remainingOverageTime"]["default"] = bank
-for seat in (0, 1):
-    env.__dict__.pop(f"__state_schema_{seat}", None)
-os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-answer = os.dup(1)
-os.dup2(2, 1)
-try:
-    verdict = sorted({state.status for state in env.run([file, file])[-1]} - {"DONE"}) or ["DONE"]
-except BaseException as fault:
-    verdict = [type(fault).__name__ + " escapes"]
-os.write(answer, json.dumps(verdict).encode())
-"""
-
-
-class Expected(NamedTuple):
-    """What a corpus file's first comment lines say of it."""
-
-    accepted: bool
-    topic: str
-    because: str
-    kaggle: str
-    limits: Limits
-
-
-def expected(path: Path) -> Expected:
-    lines = path.read_bytes().decode(errors="replace").lstrip("\ufeff").splitlines()
-    found = dict(re.findall(r"^# (\w+): (.*)$", "\n".join(lines[:5]), re.MULTILINE))
-    verdict, _, topic = found["expect"].partition(" ")
-    given = dict(pair.split("=") for pair in found.get("limits", "").split())
-    published = Limits()
-    limits = published._replace(
-        act_timeout=float(given.get("act_timeout", published.act_timeout)),
-        bank=float(given.get("bank", published.bank)),
-        memory=int(given.get("memory", published.memory)),
-    )
-    return Expected(verdict == "ACCEPT", topic, found.get("because", ""), found.get("kaggle", ""), limits)
+FILES = sorted((CORPUS / "files").glob("*.py"))
 
 
 @pytest.fixture(scope="module")
@@ -76,40 +31,29 @@ def runner():
         yield running
 
 
-def ask_kaggle(path: Path, limits: Limits, home: Path) -> str:
-    """Kaggle's verdict on the second of two fresh processes (a cache may break the second alone)."""
-    command = [sys.executable, "-I", "-c", ASK_KAGGLE, str(path), str(limits.act_timeout), str(limits.bank)]
-    environment = {"PATH": os.defpath, "HOME": str(home)}
-    for _ in range(2 if b"cache=True" in path.read_bytes() else 1):
-        try:
-            limit = 2 * limits.first_move + 8
-            done = subprocess.run(command, capture_output=True, timeout=limit, cwd=home, env=environment, check=False)
-        except subprocess.TimeoutExpired:
-            return "hangs"
-        if not done.stdout:
-            return f"process dies ({done.returncode})"
-    return " ".join(json.loads(done.stdout))
+@pytest.fixture(scope="module")
+def judge():
+    with Judge() as running:
+        yield running
 
 
 @REAL_CLOCK
-@pytest.mark.parametrize("path", sorted(CORPUS.glob("*.py")), ids=lambda path: path.stem)
-def test_corpus(path, runner, tmp_path, record_property):
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_corpus(path, runner, judge, record_property):
     wanted = expected(path)
     report = check(path, runner, wanted.limits)
-    ours = "ACCEPT" if report.accepted else "REJECT"
-    asked = "" if wanted.kaggle else ask_kaggle(path, wanted.limits, tmp_path)
-    reason = (report.reasons or [""])[0]
-    record_property("verdict", [path.stem, ours, asked or wanted.kaggle, reason])
-    assert report.accepted == wanted.accepted, report.reasons
-    if not wanted.accepted:
+    kaggle = wanted.kaggle or judge.verdict(path.read_bytes(), wanted.limits.act_timeout, wanted.limits.bank)
+    record_property("verdict", [path.stem, report.verdict, kaggle, next(iter(report.reasons), "")])
+    assert report.verdict == wanted.verdict, report.findings
+    if report.reasons:
         assert wanted.topic in {finding.topic for finding in report.findings if finding.level == "reject"}
         assert wanted.because.lower() in " ".join(report.reasons).lower()
-    if asked:
-        assert (asked == "DONE") == report.accepted
+    assert wanted.says in " ".join(finding.text for finding in report.findings)
+    assert wanted.kaggle or report.accepted == (kaggle == "DONE")
 
 
 def test_the_corpus_is_large_enough():
-    assert len(list(CORPUS.glob("*.py"))) >= 40
+    assert len(FILES) >= 60
 
 
 def finished(tmp_path: Path, name: str, content: bytes) -> Path:
@@ -144,7 +88,10 @@ def test_archives(runner, tmp_path):
     good = finished(tmp_path, "good.tar.gz", archive_of(("main.py", main), ("helper.py", helper)))
     assert check(good, runner).reasons == []
     cases = {
-        "nested": (archive_of(("sub/main.py", main)), "no main.py at its root (it is at sub/main.py)"),
+        "nested": (
+            archive_of(("sub/main.py", main)),
+            "no main.py at its root (it is at sub/main.py: pack from inside that folder)",
+        ),
         "empty": (archive_of(), "no main.py at its root"),
         "climbs": (archive_of(("../main.py", main)), "cannot be unpacked"),
         "cut": (archive_of(("main.py", main))[:-30], "cannot be unpacked"),
@@ -155,7 +102,10 @@ def test_archives(runner, tmp_path):
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as file:
         file.writestr("main.py", main)
-    assert "does not unpack a .zip" in check(finished(tmp_path, "x.zip", packed.getvalue()), runner).reasons[0]
+    assert (
+        "a .zip, which Kaggle does not unpack"
+        in check(finished(tmp_path, "x.zip", packed.getvalue()), runner).reasons[0]
+    )
 
 
 def test_links_that_lead_nowhere(runner, tmp_path):

@@ -1,6 +1,4 @@
-# expect: REJECT isolation
-# because: starts another program
-# kaggle: not asked, here it works
+# expect: ACCEPT
 import subprocess
 import sys
 

@@ -1,6 +1,4 @@
-# expect: REJECT isolation
-# because: uses the network
-# kaggle: not asked, it plays on without
+# expect: ACCEPT
 import socket
 
 

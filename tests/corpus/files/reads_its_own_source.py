@@ -1,5 +1,5 @@
 # expect: ACCEPT
-# note: not as source text
+# says: not as source text
 import inspect
 
 

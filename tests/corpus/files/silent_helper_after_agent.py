@@ -1,6 +1,5 @@
-# expect: REJECT callable
-# because: Kaggle takes leftmost
-# kaggle: DONE, since the helper happens to play legally
+# expect: ACCEPT
+# says: Kaggle takes leftmost
 def agent(obs, config):
     return leftmost(obs)
 

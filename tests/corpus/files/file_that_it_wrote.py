@@ -1,6 +1,4 @@
-# expect: REJECT isolation
-# because: corpus_probe
-# kaggle: not asked, here the file is there
+# expect: ACCEPT
 import os
 
 if os.path.exists('/tmp'):

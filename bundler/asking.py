@@ -1,0 +1,187 @@
+"""Loads a file in a first process and asks it about hard positions: what fails, and what the clock may forbid."""
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from bundler.questions import Question, hard_questions
+from bundler.remedies import with_remedy
+from bundler.report import Limits, Report
+from bundler.stage import Stage
+
+GAME_MOVES = 21  # the longest game has this many moves for each side on 7x6
+ASK_SECONDS = 15.0  # no further question is asked after this many, and none that Kaggle does not ask takes longer
+NEARLY_FULL = {"one column is left", "one cell is left"}
+FULL_COLUMNS = {"column 0 is full", "the middle is full"}
+
+
+class Fault(NamedTuple):
+    """Something that went wrong while the file was loaded and asked.
+
+    kind: "fails to load", "crash", "forfeit", "run out of time", "end its process" or "run out of memory".
+    names: the questions that brought it about.
+    is_first: it does so at the load or at the first move.
+    """
+
+    topic: str
+    kind: str
+    text: str
+    names: tuple[str, ...] = ()
+    is_first: bool = False
+
+    @property
+    def ends_all(self) -> bool:
+        """No game need be played to know how it ends."""
+        return self.is_first and self.kind in ("run out of time", "run out of memory")
+
+    @property
+    def later(self) -> str:
+        """What it means for a file that Kaggle accepts."""
+        if not self.names:
+            return f"one of several processes failed to load it: {self.text}"
+        when = f"asked on {first_of(list(self.names))}"
+        if set(self.names) <= NEARLY_FULL:
+            when = f"the board is nearly full ({'; '.join(self.names)})"
+        elif set(self.names) <= FULL_COLUMNS:
+            when = " or ".join(self.names)
+        return f"would be accepted, then {self.kind} when {when}: {self.text}"
+
+
+@dataclass
+class Asked:
+    """What came of loading the file and asking it about hard positions; ``optional`` ones Kaggle does not ask today."""
+
+    questions: list[Question]
+    loaded: dict[str, Any] | None
+    replies: list[dict[str, Any]]
+    seen: list[tuple[str, str]]
+    faults: list[Fault] = field(default_factory=list)
+    optional: dict[str, list[str]] = field(default_factory=dict)  # fault -> names of questions
+    suspicions: dict[str, str] = field(default_factory=dict)  # topic -> what the clock may forbid
+
+    @property
+    def standard(self) -> list[tuple[Question, dict[str, Any]]]:
+        return [pair for pair in zip(self.questions, self.replies, strict=False) if not pair[0].is_optional]
+
+
+def ask(here: Stage, report: Report, **options: Any) -> Asked:
+    """Loads the file by path and asks the hard questions, in a first fresh process."""
+    limits = here.limits
+    questions = hard_questions(limits.act_timeout, limits.bank)
+    slow = {f"question {number}": ASK_SECONDS for number, q in enumerate(questions) if q.is_optional}
+    answer = here.replies(
+        here.main, "path", questions, **({"stop_after": ASK_SECONDS, "at_least": 3, "limits": slow} | options)
+    )
+    report.figures["peak_memory"] = answer["peak"]
+    parts = answer["parts"]
+    loaded, replies = (parts[0], parts[1:]) if parts and "name" in parts[0] else (None, [])
+    asked = Asked(questions, loaded, replies, [(kind, name) for part in parts for kind, name in part["seen"]])
+    _find_faults(here, asked)
+    ending = _ending(here, asked, answer)
+    if ending is not None and ending.names and questions[len(replies)].is_optional:
+        asked.optional.setdefault(ending.text, []).extend(ending.names)
+    elif ending is not None:
+        asked.faults.append(ending)
+    if loaded is not None and len(replies) > 1:
+        _suspect_the_clock(asked, limits, report)
+    return asked
+
+
+def confirm(here: Stage, asked: Asked) -> None:
+    """Drops faults of an agent that only minded the order of the questions: asked nothing else, it answers.
+
+    Agents may keep what they know of their game from move to move, and the questions are no game.
+    """
+    questions = {question.name: question for question in asked.questions}
+    kept = []
+    for fault in asked.faults:
+        if fault.kind in ("crash", "forfeit"):
+            question = questions[fault.names[0]]
+            answer = here.replies(here.main, "path", [question])
+            replies = answer["parts"][1:]
+            if replies and not fault_of(question, replies[0])[0]:
+                continue
+        kept.append(fault)
+    asked.faults = kept
+
+
+def _ending(here: Stage, asked: Asked, answer: dict[str, Any]) -> Fault | None:
+    """The fault that ended the questions, None if they came to their end."""
+    result, limits = answer["result"], here.limits
+    if answer["ended"] == "ok" and "raised" not in result:
+        return None
+    number = len(asked.replies)
+    is_load = asked.loaded is None
+    names = () if is_load else (asked.questions[number].name,)
+    topic, at = ("load", "load") if is_load else ("replies", f"at {asked.questions[number].name!r}")
+    is_first = is_load or number == 0
+    if answer["ended"] == "timeout":
+        seconds = ASK_SECONDS if names and asked.questions[number].is_optional else limits.first_move
+        return Fault(topic, "run out of time", f"no answer within {seconds:g} s ({at})", names, is_first)
+    if answer["ended"] == "memory":
+        text = f"more than {limits.memory / 2**20:.0f} MiB ({at})"
+        return Fault("memory", "run out of memory", text, names, is_first)
+    if answer["ended"] != "ok":
+        text = f"the process {answer['ended']} ({at}): {answer['tail'][-300:]}"
+        return Fault(topic, "end its process", text, names, is_first)
+    if result["raised"] == "InvalidArgument":
+        text = f"fails: {result['text'].removeprefix('Invalid raw Python: ')}"
+    else:
+        text = f"{result['raised']} escapes ({at}): {result['text']}"
+    kind = "fail to load" if is_load else "end its process"
+    return Fault(topic, kind, with_remedy(text, result["trace"], here.situation), names, is_first)
+
+
+def fault_of(question: Question, reply: dict[str, Any]) -> tuple[str, str]:
+    """What is wrong with a reply by Kaggle's rules, as a kind of fault and a text; two empty ones if nothing."""
+    kind, column, text = reply["type"], reply["column"], reply["text"]
+    if kind == "exception":
+        return "crash", f"raises {text}"
+    if kind == "NoneType":
+        return "forfeit", "returns None, which Kaggle plays as column 0 until it is full"
+    if kind != "int":
+        return "forfeit", f"a {kind}, where Kaggle wants an int: return int(column)"
+    return ("", "") if column in question.legal else ("forfeit", f"returns {column}, not a legal column")
+
+
+def _find_faults(here: Stage, asked: Asked) -> None:
+    """Faults of the replies, one for all that have the same cause: all that return a bool, whichever it is."""
+    pairs = list(zip(asked.questions, asked.replies, strict=False))
+    asked.optional = {}
+    groups: dict[tuple[str, str], list[tuple[Question, dict[str, Any], str]]] = {}
+    for question, reply in pairs:
+        kind, text = fault_of(question, reply)
+        if kind and question.is_optional:
+            asked.optional.setdefault(text, []).append(question.name)
+        elif kind:
+            cause = text.split("(")[0] if kind == "crash" else "not a legal column" if reply["type"] == "int" else text
+            groups.setdefault((kind, cause), []).append((question, reply, text))
+    for (kind, _), cases in groups.items():
+        question, reply, text = cases[0]
+        returned = list(dict.fromkeys(case[1]["text"] for case in cases))
+        if kind == "forfeit" and reply["type"] not in ("NoneType", "int"):
+            text = f"returns {', '.join(returned[:3])}, {text}"
+        elif kind == "forfeit" and reply["type"] == "int" and len(returned) > 1:
+            text = f"returns {', '.join(returned[:3])}, not legal columns"
+        names = tuple(case[0].name for case in cases)
+        text = f"{with_remedy(text, reply['trace'], here.situation)} ({len(names)} of {len(asked.standard)} positions)"
+        asked.faults.append(Fault("replies", kind, text, names, question is asked.questions[0]))
+
+
+def _suspect_the_clock(asked: Asked, limits: Limits, report: Report) -> None:
+    """Load, first move, slowest move on 7x6, and what a long game would take from the bank at this pace."""
+    assert asked.loaded is not None
+    load, seconds = asked.loaded["load_seconds"], [reply["seconds"] for reply in asked.replies]
+    first, later = load + seconds[0], seconds[1]
+    used = max(0.0, first - limits.act_timeout) + (GAME_MOVES - 1) * max(0.0, later - limits.act_timeout)
+    slowest = max(reply["seconds"] for _, reply in asked.standard)
+    report.figures |= {"load_seconds": load, "first_move_seconds": first, "slowest_move_seconds": slowest}
+    report.figures["projected_bank_seconds"] = used
+    if first > limits.first_move:
+        asked.suspicions["first move"] = f"the first move takes {first:.1f} s with the load"
+    if used > limits.bank:
+        asked.suspicions["bank"] = f"at this pace {GAME_MOVES} moves take {used:.1f} s of the bank"
+
+
+def first_of(names: list[str], count: int = 3) -> str:
+    """The first names, and how many more there are."""
+    return "; ".join(names[:count]) + (f" and {len(names) - count} more" if len(names) > count else "")

@@ -1,0 +1,82 @@
+"""Which function of a file Kaggle's loader takes, and whether its author meant that one."""
+
+import ast
+from typing import Any
+
+from bundler.report import Report
+
+OBSERVATIONS = ("obs", "observation", "state", "board_state", "observations")  # what agents name their first argument
+RULE = "Kaggle takes the last callable in the order of their first binding"
+CURE = "put it last, under a name that is not bound before"
+
+
+def first_bindings(tree: ast.Module) -> list[tuple[str, int, str]]:
+    """(name, line, kind) in the order in which top-level names are first bound: the order of Kaggle's look-up."""
+    found: dict[str, tuple[int, str]] = {}
+
+    def bind(name: str, node: ast.stmt, kind: str) -> None:
+        found.setdefault(name, (node.lineno, kind))
+
+    for node in tree.body:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            bind(node.name, node, "function")
+        elif isinstance(node, ast.ClassDef):
+            bind(node.name, node, "class")
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            for alias in node.names:
+                bind(alias.asname or alias.name.split(".")[0], node, "import")
+        elif isinstance(node, ast.Delete):
+            for target in node.targets:
+                found.pop(target.id if isinstance(target, ast.Name) else "", None)
+        else:
+            stores = [n for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+            for name in stores:
+                bind(name.id, node, "value")
+    return [(name, line, kind) for name, (line, kind) in found.items()]
+
+
+def async_agent(tree: ast.Module) -> str:
+    """The name of an ``async def`` that Kaggle would take and never await, "" if there is none."""
+    bound = first_bindings(tree)
+    last = next((node for node in reversed(tree.body) if isinstance(node, ast.AsyncFunctionDef)), None)
+    return last.name if last is not None and bound[-1][0] == last.name else ""
+
+
+def meant_agent(tree: ast.Module, taken: str, fails: bool) -> ast.FunctionDef | None:
+    """The function that looks like the agent where another callable is taken; None where that one may well be meant.
+
+    A taken function that uses the other is a wrapper and meant. Functions that only have an agent's arguments count
+    where the game fails, helpers often have them too.
+    """
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    likely = [f for f in functions.values() if f.args.args and f.args.args[0].arg in OBSERVATIONS]
+    named = [f for f in likely if "agent" in f.name.lower()]
+    mine = functions.get(taken)
+    if mine is not None and any(isinstance(n, ast.Name) and n.id in {f.name for f in likely} for n in ast.walk(mine)):
+        return None
+    if mine in named or (mine in likely and not named):
+        return None
+    candidates = [f for f in named or (likely if fails else []) if f.name != taken]
+    return next((f for f in candidates if f.name == "agent"), candidates[-1] if candidates else None)
+
+
+def judge_callable(tree: ast.Module, loaded: dict[str, Any], fails: bool, report: Report) -> None:
+    """Which callable Kaggle's loader took, and whether that can be what the author meant.
+
+    Args:
+        loaded: "name", "kind" and "arguments" of it.
+        fails: whether the validation game fails.
+    """
+    name, kind = loaded["name"], loaded["kind"]
+    lines = {bound: line for bound, line, _ in first_bindings(tree)}
+    line = f", first bound on line {lines[name]}" if name in lines else ""
+    text = f"Kaggle takes {name} ({kind}{line}), the last of all callables in the order of their first binding"
+    report.figures["callable"] = {"name": name, "kind": kind, "arguments": loaded["arguments"]}
+    meant = meant_agent(tree, name, fails)
+    if meant is not None:
+        text = f"{text}; {meant.name}, first bound on line {lines.get(meant.name, meant.lineno)}, is not called: {CURE}"
+        report.add("callable", "reject" if fails else "warning", text)
+    elif kind != "function":
+        report.add("callable", "note", f"{text}; not a plain function: older versions of Kaggle's loader refuse it")
+    else:
+        report.add("callable", "pass", text)

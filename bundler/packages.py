@@ -1,0 +1,19 @@
+"""Third-party packages on Kaggle's judge, by the names under which they are imported, as far as anybody knows.
+
+Kaggle does not publish the judge's image. Known are packages of submissions that played there, what kaggle_environments
+itself needs, and the public notebook image (github.com/Kaggle/docker-python), which the judge probably resembles.
+"""
+
+SEEN_THERE = frozenset({"kaggle_environments", "numba", "numpy", "scipy", "torch"})  # in submissions that played
+_REQUIRED = """
+click flask google gymnasium gymnax jax jsonschema litellm omegaconf pettingzoo pokerkit pydantic pyjson5 pygame pyspiel
+requests shimmy tenacity termcolor tqdm transformers typing_extensions upath yaml
+"""
+_IMAGE = """
+Cython PIL annoy bs4 catboost cloudpickle cv2 cython deap dill fastai flax gensim gym gymnasium h5py igraph jax joblib
+keras lightgbm matplotlib networkx nltk optuna pandas plotly polars psutil ray requests seaborn shapely skimage sklearn
+spacy statsmodels sympy tensorflow torchinfo torchmetrics torchvision tqdm transformers xgboost yaml
+"""
+REQUIRED = frozenset(_REQUIRED.split())  # by kaggle_environments, on which the judge runs
+IN_PUBLIC_IMAGE = frozenset(_IMAGE.split()) - REQUIRED
+KNOWN = SEEN_THERE | REQUIRED | IN_PUBLIC_IMAGE

@@ -1,0 +1,139 @@
+"""What Kaggle makes of an uploaded file before it runs: which kind it is, what it unpacks to, whether it compiles."""
+
+import ast
+import io
+import json
+import stat
+import tarfile
+import warnings
+import zlib
+from pathlib import Path, PurePosixPath
+
+from bundler.report import Limits, Report
+
+UNPACKED_LIMIT = 4 << 30  # bytes: nothing that a judge with a few GiB of memory could use is larger
+OTHER_KINDS = {
+    b"PK\x03\x04": "a .zip",
+    b"BZh": "compressed by bzip2",
+    b"\xfd7zXZ": "compressed by xz",
+    b"7z\xbc\xaf": "a .7z",
+    b"\x28\xb5\x2f\xfd": "compressed by zstd",
+}
+REMEDY = "submit a .py, or a .tar.gz with main.py at its root: tar czf submission.tar.gz main.py"
+
+
+class Unsuitable(ValueError):
+    """Kaggle cannot run what was uploaded; the text says why, and what to submit."""
+
+
+def read(path: Path, limits: Limits) -> bytes:
+    """The content of the file to be uploaded.
+
+    Raises:
+        OSError: it cannot be read.
+        Unsuitable: it is larger than Kaggle takes, or no file.
+    """
+    found = path.stat()
+    if stat.S_ISDIR(found.st_mode):
+        raise IsADirectoryError(f"{path} is a folder: pack it, tar czf submission.tar.gz -C {path} .")
+    if not stat.S_ISREG(found.st_mode):
+        kind = "a pipe" if stat.S_ISFIFO(found.st_mode) else "a device or a socket"
+        raise OSError(f"{path} is {kind}, not a file")
+    if found.st_size > limits.size:
+        raise Unsuitable(f"{found.st_size:,} bytes of {limits.size:,} allowed")
+    return path.read_bytes()
+
+
+def unpack(name: str, content: bytes, folder: Path) -> Path:
+    """Lays a file out in ``folder`` as Kaggle does and returns the Python file that is loaded, main.py.
+
+    Raises:
+        Unsuitable: Kaggle cannot run it.
+    """
+    for start, kind in OTHER_KINDS.items():
+        if content.startswith(start):
+            raise Unsuitable(f"it is {kind}, which Kaggle does not unpack: {REMEDY}")
+    if content[257:262] == b"ustar":
+        raise Unsuitable(f"it is a .tar that is not compressed by gzip: {REMEDY}")
+    main = folder / "main.py"
+    if content[:2] != b"\x1f\x8b":
+        _refuse_other_texts(name, content)
+        main.write_bytes(content)
+        return main
+    members = _extract(content, folder)
+    if main.is_dir():
+        raise Unsuitable("main.py in the archive is a folder, not a file")
+    if not main.is_file():
+        found = next((n for n in members if PurePosixPath(n).name == "main.py"), None)
+        where = f"it is at {found}: pack from inside that folder" if found else f"it holds {members[:5]}"
+        raise Unsuitable(f"the archive has no main.py at its root ({where})")
+    return main
+
+
+def _refuse_other_texts(name: str, content: bytes) -> None:
+    """Notebooks and replays are text, and some even compile as Python."""
+    if name.endswith(".gz") or name.endswith(".tgz"):
+        raise Unsuitable(f"it is named like an archive, but is not compressed by gzip: {REMEDY}")
+    if content.lstrip()[:1] not in (b"{", b"["):
+        return
+    try:
+        value = json.loads(content)
+    except (ValueError, RecursionError):
+        return
+    keys = value.keys() if isinstance(value, dict) else ()
+    if "cells" in keys:
+        raise Unsuitable("it is a notebook: write the agent to a file with %%writefile main.py, and submit that file")
+    if "steps" in keys:
+        raise Unsuitable("it is the replay of a game, not an agent: evaluate.py analyse reads replays")
+    raise Unsuitable(f"it is JSON, not Python: {REMEDY}")
+
+
+def _extract(content: bytes, folder: Path) -> list[str]:
+    """Unpacks a .tar.gz; the names of its members."""
+    names, size = [], 0
+    try:
+        with tarfile.open(fileobj=io.BytesIO(content), mode="r:gz") as tar:
+            for member in tar:  # one by one: what is too large is not decompressed
+                names.append(member.name)
+                size += member.size
+                if size > UNPACKED_LIMIT:
+                    raise Unsuitable(f"the archive unpacks to more than {UNPACKED_LIMIT >> 30} GiB")
+                tar.extract(member, folder, filter="data")
+    except tarfile.ReadError as fault:
+        raise Unsuitable(f"the archive cannot be unpacked: {fault}; {REMEDY}") from fault
+    except (tarfile.TarError, OSError, EOFError, zlib.error) as fault:
+        raise Unsuitable(f"the archive cannot be unpacked: {fault}") from fault
+    return names
+
+
+def parse(content: bytes, report: Report) -> ast.Module | None:
+    """The text of main.py as Kaggle reads and compiles it; None, with a finding, if it cannot."""
+    faults = {
+        content.startswith(b"\xef\xbb\xbf"): "begins with a byte order mark, which Kaggle's loader does not skip: save "
+        "it as UTF-8 without one",
+        b"\0" in content: "holds a NUL character",
+        not content.strip(): "is empty: Kaggle calls the last function that the file defines",
+    }
+    for is_so, text in faults.items():
+        if is_so:
+            report.add("text", "reject", text)
+            return None
+    try:
+        with warnings.catch_warnings(action="ignore"):  # of odd escapes, which Kaggle does not mind
+            tree = ast.parse(content.decode("utf-8"))
+            compile(content.decode("utf-8"), "main.py", "exec", dont_inherit=True)  # finds more than the parser does
+    except UnicodeDecodeError as fault:
+        report.add("text", "reject", f"is not UTF-8, as Kaggle reads it: {fault}")
+        return None
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as fault:
+        text = str(fault).replace("<unknown>", "main.py") or "nested too deeply"
+        report.add("text", "reject", f"does not compile: {text}{_notebook_remedy(content)}")
+        return None
+    report.add("text", "pass", "UTF-8, compiles")
+    return tree
+
+
+def _notebook_remedy(content: bytes) -> str:
+    first = next((line.lstrip() for line in content.splitlines() if line.lstrip()[:1] in (b"%", b"!")), b"")
+    shown = first.decode(errors="replace")[:40]
+    return f"; {shown!r} is a notebook's command, not Python: leave it out" if first else ""

@@ -1,0 +1,85 @@
+"""Kaggle's validation game: the file against itself, first at a quick clock, and where that fails at the judge's."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from bundler.asking import Asked
+from bundler.remedies import remedy
+from bundler.report import Report
+from bundler.stage import Stage
+
+QUICK_ACT, QUICK_BANK = 0.1, 38.0  # clock of the games that are about validity
+FURTHER_GAMES = 2  # where a fault was seen that one validation game may miss
+SHORT_GAME = 10.0  # seconds: longer games are not repeated
+
+
+@dataclass
+class Game:
+    """How a game of the file against itself went, and the fault that ended it, "" if none."""
+
+    clock: tuple[float, float]
+    answer: dict[str, Any]
+    fault: str = ""
+    cure: str = ""
+
+    @property
+    def result(self) -> dict[str, Any]:
+        return self.answer["result"] or {}
+
+    @property
+    def is_late(self) -> bool:
+        return self.answer["ended"] == "timeout" or "TIMEOUT" in self.result.get("statuses", [])
+
+
+def validate(here: Stage, asked: Asked, full: bool, report: Report) -> Game:
+    """The validation game: at a quick clock, and where that fails or something is suspected, at the judge's.
+
+    Where the questions found a fault that one game may miss, short games are repeated.
+    """
+    limits = here.limits
+    quick, true = (min(QUICK_ACT, limits.act_timeout), min(QUICK_BANK, limits.bank)), (limits.act_timeout, limits.bank)
+    is_slow = report.figures.get("first_move_seconds", 0.0) > quick[1] / 2
+    why = "; ".join(asked.suspicions.values())
+    if not (full or why or is_slow or quick == true):
+        game = play(here, quick)
+        for _ in range(FURTHER_GAMES if asked.faults and game.answer["seconds"] < SHORT_GAME else 0):
+            game = game if game.fault else play(here, quick)
+        if not game.fault or asked.loaded is None:
+            return game
+    elif why:
+        here.runner.tell(f"checking: {why}; a whole game at the judge's clock decides, which may take minutes")
+    return play(here, true)
+
+
+def play(here: Stage, clock: tuple[float, float], **options: Any) -> Game:
+    """One game of the file against itself."""
+    answer = here.game(*clock, f"game at {clock[0]:g} s a move and {clock[1]:g} s a game", **options)
+    game = Game(clock, answer)
+    if answer["ended"] == "memory":
+        game.fault = f"more than {here.limits.memory / 2**20:.0f} MiB ({answer['stage']})"
+    elif answer["ended"] == "timeout":
+        game.fault = f"no answer ({answer['stage']})"
+    elif answer["ended"] != "ok":
+        game.fault = f"the game {answer['ended']}: {answer['tail'][-300:]}"
+    elif "raised" in game.result:
+        game.fault = f"{game.result['raised']} escapes Kaggle's environment: {game.result['text']}"
+    elif game.result["statuses"] != ["DONE", "DONE"] or None in game.result["rewards"]:
+        game.fault = _ending_of_game(game.result)
+        game.cure = remedy(game.fault, "".join(game.result["stderr"]), here.situation)
+    return game
+
+
+def _ending_of_game(result: dict[str, Any]) -> str:
+    """Who failed in a game that ended before its time, when, and by what."""
+    seat = next((seat for seat in (0, 1) if result["statuses"][seat] != "DONE"), 0)
+    last, stderr = result["last"][seat], result["stderr"][seat]
+    ply = result["plies"] - 1
+    where = f"{result['statuses'][seat]} of seat {seat + 1} on ply {ply}"
+    if result["statuses"][seat] == "TIMEOUT":
+        used = result["durations"][seat][-1:] or [0.0]
+        return f"{where}: this move took {used[0]:.1f} s, and the bank is empty"
+    if "fault" in last:
+        said = stderr.strip().splitlines()[-1:] or [last["fault"]]
+        text = said[0].removeprefix("kaggle_environments.errors.InvalidArgument: ")
+        return f"{where}: {text[:300]}"
+    return f"{where}: it returned {last.get('action')!r}"

@@ -1,0 +1,7 @@
+# expect: REJECT replies
+# because: a int64, where Kaggle wants an int: return int(column)
+import numpy as np
+
+
+def agent(obs, config):
+    return np.argmax([obs.board[c] == 0 for c in range(config.columns)])

@@ -1,0 +1,13 @@
+# expect: ACCEPT
+def legal(obs, config):
+    return [c for c in range(config.columns) if obs.board[c] == 0]
+
+
+def agent(obs, config):
+    return legal(obs, config)[0]
+
+
+if __name__ == "__main__":
+    from kaggle_environments import evaluate
+
+    print(evaluate("connectx", [agent, "random"], num_episodes=100))

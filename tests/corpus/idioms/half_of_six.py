@@ -1,0 +1,4 @@
+# expect: REJECT replies
+# because: TypeError escapes
+def agent(obs, config):
+    return 6 / 2

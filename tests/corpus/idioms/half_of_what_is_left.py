@@ -1,0 +1,14 @@
+# expect: ACCEPT
+# says: a whole game at the judge's clock kept to it
+# limits: act_timeout=0.1 bank=0.8
+import time
+
+
+def pick(obs, config):  # stacks its own column: the game ends after seven plies
+    columns = [obs.mark - 1, *range(config.columns)]
+    return next(c for c in columns if obs.board[c] == 0)
+
+
+def agent(obs, config):
+    time.sleep(config.actTimeout + obs.remainingOverageTime / 2)
+    return pick(obs, config)

@@ -1,0 +1,16 @@
+# expect: ACCEPT
+# says: asks the network for book.invalid
+import urllib.request
+
+try:
+    BOOK = urllib.request.urlopen("http://book.invalid/book.txt", timeout=1).read()
+except OSError:
+    BOOK = b""
+
+
+def legal(obs, config):
+    return [c for c in range(config.columns) if obs.board[c] == 0]
+
+
+def agent(obs, config):
+    return legal(obs, config)[0]

@@ -1,0 +1,12 @@
+# expect: REJECT load
+# because: no notebook's folders
+with open("/kaggle/input/connectx-book/book.txt") as file:
+    BOOK = file.read()
+
+
+def legal(obs, config):
+    return [c for c in range(config.columns) if obs.board[c] == 0]
+
+
+def agent(obs, config):
+    return legal(obs, config)[0]

@@ -1,0 +1,15 @@
+# expect: REJECT load
+# because: belongs to no module that pickle could find
+import pickle
+
+
+class Book:
+    order = (3, 2, 4, 1, 5, 0, 6)
+
+
+with open("/kaggle_simulations/agent/book.pkl", "rb") as file:
+    ORDER = pickle.load(file).order
+
+
+def agent(obs, config):
+    return next(c for c in ORDER if obs.board[c] == 0)

@@ -1,0 +1,22 @@
+# expect: ACCEPT
+import threading
+import time
+
+SEEN = []
+
+
+def ponder():
+    for _ in range(50):
+        time.sleep(0.01)
+        SEEN.append(0)
+
+
+threading.Thread(target=ponder, daemon=True).start()
+
+
+def legal(obs, config):
+    return [c for c in range(config.columns) if obs.board[c] == 0]
+
+
+def agent(obs, config):
+    return legal(obs, config)[0]

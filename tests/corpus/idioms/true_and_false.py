@@ -1,0 +1,4 @@
+# expect: REJECT replies
+# because: returns False, True, a bool
+def agent(obs, config):
+    return obs.board[0] != 0

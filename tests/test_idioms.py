@@ -1,0 +1,61 @@
+"""What real submissions do, one idiom a file: the pre-flight's verdict is that of Kaggle's environment, every time."""
+
+import pytest
+
+from bundler.preflight import Runner, check
+from tests.conftest import REAL_CLOCK
+from tests.corpus_files import CORPUS, content_of, expected
+from tests.judge import Judge
+
+IDIOMS = sorted(path for path in (CORPUS / "idioms").iterdir() if path.suffix == ".py" or path.is_dir())
+# A few of each kind are also played by Kaggle's own HTTP servers, which the pipes of tests/judge.py stand for.
+BY_HTTP = ("absolute_path_at_load", "argmax", "late_import", "half_of_six", "ends_the_process", "remembers_its_moves")
+
+
+@pytest.fixture(scope="module")
+def runner():
+    with Runner() as running:
+        if running.hello["obstacle"]:
+            pytest.skip(f"the judge's place cannot be made here: {running.hello['obstacle']}")
+        yield running
+
+
+@pytest.fixture(scope="module")
+def judge():
+    with Judge() as running:
+        yield running
+
+
+def verdict_of(kaggle: str) -> str:
+    return "ACCEPT" if kaggle == "DONE" else "REJECT"
+
+
+@REAL_CLOCK
+@pytest.mark.parametrize("path", IDIOMS, ids=lambda path: path.stem)
+def test_idiom(path, runner, judge, tmp_path, record_property):
+    wanted, content = expected(path), content_of(path)
+    file = tmp_path / (path.name if path.is_file() else f"{path.name}.tar.gz")
+    file.write_bytes(content)
+    for _ in range(wanted.runs):
+        report = check(file, runner, wanted.limits)
+        clock = (wanted.limits.act_timeout, wanted.limits.bank)
+        kaggle = wanted.kaggle or judge.verdict(content, *clock)
+        text = next(iter(report.reasons + report.warnings), wanted.says)
+        record_property("verdict", [path.stem, report.verdict, kaggle, text])
+        assert report.verdict == wanted.verdict, report.findings
+        assert wanted.kaggle or report.verdict == verdict_of(kaggle), report.findings
+    if report.verdict == "REJECT":
+        assert wanted.topic in {"", *(finding.topic for finding in report.findings if finding.level == "reject")}
+        assert wanted.because in " ".join(report.reasons)
+    assert wanted.says in " ".join(finding.text for finding in report.findings)
+
+
+def test_there_are_enough():
+    assert len(IDIOMS) >= 60
+
+
+@pytest.mark.parametrize("name", BY_HTTP)
+def test_kaggles_servers_agree(name, judge):
+    path = next(path for path in IDIOMS if path.stem == name)
+    wanted = expected(path)
+    assert verdict_of(judge.verdict(content_of(path), 2.0, 60.0, by_http=True)) == wanted.verdict
