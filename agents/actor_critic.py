@@ -4,15 +4,11 @@ On other boards, for which the network is not made, it plays as ``middle`` does.
 """
 
 from agents import middle
-from connectx.nets import PlainNetwork, masked_argmax
-from connectx.position import Position
+from connectx.nets import PlainNetwork, policy_move
 from connectx.weights import read_data
 
 network = PlainNetwork.from_bytes(read_data("weights/actor_critic.bin"))
 
 
 def agent(obs, config):
-    position = Position.from_observation(obs, config)
-    if position.geometry != network.architecture.geometry:
-        return middle.agent(obs, config)
-    return masked_argmax(network.judge(position)["policy"], position)
+    return policy_move(network, obs, config, middle.agent)

@@ -1,19 +1,14 @@
-"""The policy network alone: the legal column that it likes best, without any search.
+"""The policy network of ``train.py distill`` alone: the legal column that it likes best, without any search.
 
 The network knows one board; on others the course's one-step look-ahead plays.
 """
 
-from agents.n_step import choose
-from connectx.clock import budget_for
-from connectx.nets import PlainNetwork, masked_argmax
-from connectx.position import Position
+from agents import one_step
+from connectx.nets import PlainNetwork, policy_move
 from connectx.weights import read_data
 
 network = PlainNetwork.from_bytes(read_data("weights/net.bin"))
 
 
 def agent(obs, config):
-    position = Position.from_observation(obs, config)
-    if position.geometry == network.architecture.geometry:
-        return masked_argmax(network.judge(position)["policy"], position)
-    return choose(position, 1, budget_for(obs, config))
+    return policy_move(network, obs, config, one_step.agent)

@@ -11,7 +11,7 @@ import numpy as np
 from connectx.clock import Budget, budget_for
 from connectx.geometry import STANDARD, Geometry
 from connectx.jit import compiles
-from connectx.nets import PlainNetwork
+from connectx.nets import PlainNetwork, expected_result, softmax
 from connectx.position import Position
 from connectx.puct import Search
 from connectx.search import Searcher
@@ -28,17 +28,10 @@ network = PlainNetwork.from_bytes(read_data("weights/net.bin"))
 solver = Solver(STANDARD) if compiles() else None
 
 
-def probabilities(logits: np.ndarray, temperature: float = 1.0) -> np.ndarray:
-    """Softmax of each row, (n, size)."""
-    powers = np.exp((logits - logits.max(1, keepdims=True)) / temperature)
-    return powers / powers.sum(1, keepdims=True)
-
-
 def judge(positions: np.ndarray, masks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The network's policy, (n, columns), and its expected results, (n,): the chance to win less that to lose."""
     outputs = network.judge_many(positions, masks)
-    chances = probabilities(outputs["value"])
-    return probabilities(outputs["policy"], TEMPERATURE), chances[:, 2] - chances[:, 0]
+    return softmax(outputs["policy"], TEMPERATURE), expected_result(outputs["value"])
 
 
 def prove(position: int, mask: int) -> int | None:

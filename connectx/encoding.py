@@ -11,7 +11,7 @@ import numpy as np
 
 from connectx.geometry import Geometry
 from connectx.heuristic import gap_planes
-from connectx.position import Position, open_cells, winning_spots
+from connectx.position import Position, line_step, open_cells, winning_spots
 
 
 def stones(position: np.ndarray, mask: np.ndarray, geometry: Geometry) -> list[np.ndarray]:
@@ -46,7 +46,7 @@ def facing_pairs(side: np.ndarray, mask: np.ndarray, geometry: Geometry) -> np.n
     """The empty cells of lines that are free of the other side and lack two stones: one stone there makes a spot."""
     empty, cells = geometry.board_mask ^ mask, np.zeros_like(mask)
     for direction in range(4):
-        step = 1 if direction == 0 else geometry.stride - 2 + direction
+        step = line_step(direction, geometry)
         _, two, three = gap_planes(empty, step, geometry.inarow)
         free = [(side | empty) >> distance * step for distance in range(geometry.inarow)]
         lines = np.bitwise_and.reduce(free) & two & ~three

@@ -1,7 +1,7 @@
 """Static evaluation: what a position is worth where the search has to stop looking."""
 
 from connectx.jit import jitable, popcount
-from connectx.position import winning_spots
+from connectx.position import line_step, winning_spots
 
 # In 20,000-node self-play these scored 60 +- 6.5% against weights of 24, 6, 2 plus 6 for lines of one gap (200 games);
 # their neighbours differ by less than the noise. A line that lacks one stone counts by its threat only.
@@ -38,7 +38,7 @@ def lines_lacking(gaps, stones, mask, geometry):
     empty = geometry.board_mask ^ mask
     count = 0
     for direction in range(4):
-        step = 1 if direction == 0 else geometry.stride - 2 + direction
+        step = line_step(direction, geometry)
         one, two, _ = gap_planes(empty, step, geometry.inarow)
         wanted = one & ~two if gaps else ~one
         count += popcount(free_lines(stones | empty, step, geometry.inarow) & wanted)
@@ -88,6 +88,6 @@ def evaluate(position, mask, geometry):
     value = threat_value(position, mask, mover_is_first, geometry)
     value -= threat_value(opponent, mask, not mover_is_first, geometry)
     for direction in range(4):
-        step = 1 if direction == 0 else geometry.stride - 2 + direction
+        step = line_step(direction, geometry)
         value += LINE_OF_TWO_GAPS * line_balance(position, opponent, step, geometry)
     return max(-LIMIT, min(LIMIT, value))

@@ -5,7 +5,7 @@ form, which training uses, is ``connectx.torch_nets.Network``; the numpy form he
 milliseconds, and computes the same within 1e-5.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from math import prod
 from typing import Any
@@ -205,7 +205,25 @@ def masked_argmax(logits: Sequence[float] | np.ndarray, position: Position) -> i
     return max(position.legal_columns(), key=lambda column: logits[column])
 
 
+def policy_move(network: PlainNetwork, obs: Any, config: Any, elsewhere: Callable[[Any, Any], int]) -> int:
+    """What an agent plays that is its network's policy and nothing else: the likeliest legal column.
+
+    Args:
+        elsewhere: the agent that plays on boards that the network was not made for.
+    """
+    position = Position.from_observation(obs, config)
+    if position.geometry != network.architecture.geometry:
+        return elsewhere(obs, config)
+    return masked_argmax(network.judge(position)["policy"], position)
+
+
+def softmax(logits: np.ndarray, temperature: float = 1.0) -> np.ndarray:
+    """(n, size) float: the probabilities of each row of logits, the more alike the higher the temperature."""
+    powers = np.exp((logits - logits.max(axis=1, keepdims=True)) / temperature)
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
 def expected_result(value_logits: np.ndarray) -> np.ndarray:
     """(n,) float: the chance of a win less that of a loss for the side to move, of a value head's (n, 3) logits."""
-    chances = np.exp(value_logits - value_logits.max(axis=1, keepdims=True))
-    return (chances[:, 2] - chances[:, 0]) / chances.sum(axis=1)
+    chances = softmax(value_logits)
+    return chances[:, 2] - chances[:, 0]

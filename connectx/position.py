@@ -43,6 +43,12 @@ def key_of(position, mask):
 
 
 @jitable
+def line_step(direction, geometry):
+    """The distance in bits between neighbours of a line: of direction 0 up, 1 falling, 2 level, 3 rising."""
+    return 1 if direction == 0 else geometry.stride - 2 + direction
+
+
+@jitable
 def line_spots(stones, step, inarow):
     """Bits, on the board or off it, that complete a line of ``inarow`` with ``stones`` along one direction.
 
@@ -80,7 +86,7 @@ def has_line(stones, geometry):
     """Whether ``stones`` hold a line of at least ``inarow``."""
     lines = 0
     for direction in range(4):
-        step = 1 if direction == 0 else geometry.stride - 2 + direction
+        step = line_step(direction, geometry)
         line = stones
         for distance in range(1, geometry.inarow):
             line &= stones >> distance * step

@@ -1,5 +1,7 @@
 """Menace: what is learned from a game, the figures of Nim, resuming, and play against a person."""
 
+import builtins
+
 import numpy as np
 import pytest
 from rich.console import Console
@@ -115,7 +117,7 @@ def test_command_line(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(menace, "Console", lambda: Console(width=110, force_terminal=True, color_system="truecolor"))
     moves = iter(["0", "four", "", "1", "1", "1", "1", "1"])
     options = ["--games", "200", "--test-games", "100", "--output", str(tmp_path), "--human", "first"]
-    monkeypatch.setattr(play_human, "__defaults__", (lambda prompt: next(moves),))
+    monkeypatch.setattr(builtins, "input", lambda prompt: next(moves))
     assert train.main(["menace", *options]) == 0
     printed = capsys.readouterr().out
     assert "keep v keep" in printed and "\x1b[30;48;2;" in printed
@@ -125,19 +127,21 @@ def test_command_line(tmp_path, capsys, monkeypatch):
         assert (tmp_path / f"nim-{name}.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_person_may_leave(capsys):
+def test_a_person_may_leave(capsys, monkeypatch):
     tree = tree_of(games_named("tictactoe"))
     ideal = table_player(tree, shares(tree.best), np.random.default_rng(1))
     typed = iter(["5", "5", " Q "])
-    play_human(games_named("tictactoe"), 0, ideal, lambda prompt: next(typed))
+    monkeypatch.setattr(builtins, "input", lambda prompt: next(typed))
+    play_human(games_named("tictactoe"), 0, ideal)
     printed = capsys.readouterr().out
     assert "you play first, with X" in printed and "not '5'" in printed and printed.endswith("left\n")
 
     def ended(prompt):
         raise EOFError
 
-    play_human(games_named("4x4k3"), 1, ideal_of("4x4k3"), ended)
-    assert "1 2 3 4" in capsys.readouterr().out
+    monkeypatch.setattr(builtins, "input", ended)
+    play_human(games_named("4x4k3"), 1, ideal_of("4x4k3"))
+    assert "0 1 2 3" in capsys.readouterr().out
 
 
 def ideal_of(name):

@@ -1,13 +1,16 @@
 """The notebook, run from top to bottom with little of everything; its set-up as on Kaggle; its games in a browser."""
 
+import importlib.metadata
 import os
 import shutil
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import nbformat
 import pytest
 from nbclient import NotebookClient
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOK = ROOT / "notebooks" / "connectx.ipynb"
@@ -102,9 +105,30 @@ def test_on_kaggle_with_a_dataset(tmp_path, monkeypatch):
     dataset = tmp_path / "kaggle" / "input" / "my-dataset" / "toolkit"
     dataset.mkdir(parents=True)
     (dataset / "build_submission.py").write_text("")
+    shutil.copy(ROOT / "requirements.txt", dataset)
     names = set_up(monkeypatch, tmp_path / "kaggle")
     assert names["TOOLKIT"] == tmp_path / "kaggle" / "working" / "connectx-toolkit"
     assert (names["TOOLKIT"] / "build_submission.py").is_file()
+
+
+def test_what_is_there_is_not_replaced(tmp_path, monkeypatch, capsys):
+    """Of a Kaggle with an older torch and without rich, rich alone is installed, and must leave the others."""
+    dataset = tmp_path / "kaggle" / "input" / "toolkit"
+    dataset.mkdir(parents=True)
+    (dataset / "build_submission.py").write_text("")
+    shutil.copy(ROOT / "requirements.txt", dataset)
+    names = ["kaggle_environments", "numba", "numpy", "matplotlib", "torch", "tqdm", "unrelated"]
+    there = [SimpleNamespace(name=name, version="1.5.0+cu999" if name == "torch" else "2.0") for name in names]
+    monkeypatch.setattr(importlib.metadata, "distributions", lambda: there)
+    commands: list[list] = []
+    monkeypatch.setattr(subprocess, "run", lambda command, check: commands.append(command))
+    set_up(monkeypatch, tmp_path / "kaggle")
+    (command,) = commands
+    (asked,) = command[command.index("-c") + 2 :]
+    assert command[1:4] == ["-m", "pip", "install"] and Requirement(asked).name == "rich"
+    assert {"torch==1.5.0+cu999", "numpy==2.0", "unrelated==2.0"} <= set(command[6].read_text().split())
+    printed = capsys.readouterr().out
+    assert "torch: 1.5.0+cu999 (tried: " in printed and "rich: missing" in printed
 
 
 def test_on_kaggle_with_a_clone(tmp_path, monkeypatch):
@@ -112,6 +136,7 @@ def test_on_kaggle_with_a_clone(tmp_path, monkeypatch):
     run = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", "-C", str(repository)]
     repository.mkdir()
     (repository / "build_submission.py").write_text("")
+    shutil.copy(ROOT / "requirements.txt", repository)
     subprocess.run([*run, "init", "-q"], check=True)
     subprocess.run([*run, "add", "."], check=True)
     subprocess.run([*run, "commit", "-qm", "all"], check=True)

@@ -16,14 +16,11 @@ from connectx.clock import Budget
 from connectx.geometry import Geometry, geometry_of
 from connectx.position import Position
 from connectx.solver import Value
+from console.prompt import Left, ask_number
 
 STONES = ".XO"  # empty, who moves first, who moves second
 SOLVING_SECONDS = 20.0
 HELP = "a column's number, hint (the best columns), scores (of every column), or quit"
-
-
-class Quit(Exception):
-    """The person has had enough."""
 
 
 def drawn(board: bytes, geometry: Geometry) -> str:
@@ -61,19 +58,11 @@ class Person(Seat):
         config = self.geometry._asdict()
         position = Position.from_observation({"board": board, "mark": mark}, config)
         print(f"\n{drawn(board, self.geometry)}")
-        while True:
-            try:
-                answer = input(f"you are {STONES[mark]}, your column? ").strip().lower()
-            except EOFError:
-                raise Quit from None
-            if answer.isdecimal() and int(answer) in position.legal_columns():
-                return Reply(int(answer), 0.0)
-            print(self._other(answer, position))
+        question = f"you are {STONES[mark]}, your column? "
+        return Reply(ask_number(question, position.legal_columns(), lambda answer: self._other(answer, position)), 0.0)
 
     def _other(self, answer: str, position: Position) -> str:
         """What to say to anything but a column that is open."""
-        if answer in ("quit", "q", "exit"):
-            raise Quit
         if answer in ("hint", "scores"):
             return self._exact(answer, position)
         if answer.isdecimal():
@@ -121,7 +110,7 @@ def play(options: argparse.Namespace) -> None:
         seats = [Person(), *slot.seats_for([(spec, 0)])]
         try:
             game = play_fast(seats[::-1] if person else seats, rules, (), (seed, seed))
-        except Quit:
+        except Left:
             print("\nuntil next time")
             return
     position = Position.from_moves(game.moves, rules.geometry)

@@ -1,9 +1,8 @@
 """A person at the terminal against any player of ours; what is typed is checked, and asked for again."""
 
-from collections.abc import Callable
-
 import numpy as np
 
+from console.prompt import Left, ask_number
 from training.games.batch import FIRST, SECOND, Games
 from training.games.connectx import ConnectX
 from training.games.nim import Nim
@@ -12,8 +11,9 @@ from training.games.players import Player
 MARKS = {FIRST: "X", SECOND: "O", 0: "."}
 
 
-class Leave(Exception):
-    """The person does not want to go on."""
+def numbered_from(games: Games) -> int:
+    """The number of action 0 to people: columns count from 0, as Kaggle's do, cells and tokens from 1."""
+    return 0 if isinstance(games, ConnectX) else 1
 
 
 def picture(games: Games) -> str:
@@ -23,31 +23,23 @@ def picture(games: Games) -> str:
         return f"{'|' * left}   {left} left; who takes the last one loses"
     rows = [" ".join(MARKS[int(stone)] for stone in row) for row in games.stones[0]]
     if isinstance(games, ConnectX):
-        return "\n".join([*rows, " ".join(str((column + 1) % 10) for column in range(games.columns))])
+        return "\n".join([*rows, " ".join(str(column % 10) for column in range(games.columns))])
     numbers = np.arange(1, games.actions + 1).reshape(games.rows, games.columns)
     return "\n".join(f"{row}    {' '.join(map(str, line))}" for row, line in zip(rows, numbers, strict=True))
 
 
-def ask(games: Games, read: Callable[[str], str]) -> int:
-    """A legal action of the first game, asked for until one is given.
-
-    Raises:
-        Leave: q was typed, or the input has ended.
-    """
-    legal = [int(action) + 1 for action in np.flatnonzero(games.legal()[0])]
-    while True:
-        try:
-            typed = read(f"your move, one of {', '.join(map(str, legal))} (q to leave): ").strip()
-        except EOFError:
-            raise Leave from None
-        if typed.lower() == "q":
-            raise Leave
-        if typed.isascii() and typed.isdigit() and int(typed) in legal:
-            return int(typed) - 1
-        print(f"a legal move is one of {', '.join(map(str, legal))}, not {typed!r}")
+def ask(games: Games) -> int:
+    """A legal action of the first game. Raises Left as ``ask_number`` does."""
+    start = numbered_from(games)
+    legal = [int(action) + start for action in np.flatnonzero(games.legal()[0])]
+    numbers = ", ".join(map(str, legal))
+    wrong = "a legal move is one of {}, not {!r}".format
+    return (
+        ask_number(f"your move, one of {numbers} (q to leave): ", legal, lambda answer: wrong(numbers, answer)) - start
+    )
 
 
-def play_human(games: Games, seat: int, opponent: Player, read: Callable[[str], str] = input) -> None:
+def play_human(games: Games, seat: int, opponent: Player) -> None:
     """Plays the first game of the batch to its end, or until the person leaves; ``seat`` 0 moves first."""
     names = {FIRST: "first", SECOND: "second"}
     human = (FIRST, SECOND)[seat]
@@ -56,12 +48,12 @@ def play_human(games: Games, seat: int, opponent: Player, read: Callable[[str], 
         while not games.done[0]:
             print(picture(games))
             if games.mover[0] == human:
-                action = ask(games, read)
+                action = ask(games)
             else:
                 action = int(opponent(games, np.array([0]))[0])
-                print(f"the other side plays {action + 1}")
+                print(f"the other side plays {action + numbered_from(games)}")
             games.play(np.array([action]), np.array([0]))
-    except Leave:
+    except Left:
         print("left")
         return
     print(picture(games))

@@ -249,7 +249,8 @@ def train(config: Config) -> Trainer:
             write_whole(config.folder / "curve.json", json.dumps(trainer.curve, indent=1).encode())
             save_figure(draw(trainer.curve, config), config.folder / "curve.png")
             last = trainer.curve[-1]
-            bar.set_postfix_str(f"{last['won']:.0%} won, {last['test']:.0%} of points v {config.test_opponent}")
+            so_far = f"{last['won']:.0%} won, {last['test']:.0%} of points v {config.test_opponent}"
+            bar.set_postfix_str(so_far, refresh=False)
             bar.update(trainer.steps - bar.n)
     facts: dict[str, Any] = {
         "steps": trainer.steps,
