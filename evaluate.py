@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from arena.options import OPTIONS, misspelt_command
 from arena.rules import BANK, Rules
 from arena.specs import AgentSpec, resolve
-from command_line import Parser
+from command_line import Parser, missing_package
 
 if TYPE_CHECKING:
     from arena.course import Rounds
@@ -102,10 +102,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     if not command and (meant := misspelt_command(arguments)):
         parser.error(meant)
     options = parser.parse_args(arguments)
-    from arena.commands import COMMANDS
-
     try:
+        from arena.commands import COMMANDS
+
         COMMANDS[command](options)
+    except ModuleNotFoundError as problem:
+        parser.error(missing_package(problem))
     except (ValueError, OSError, sqlite3.Error) as problem:
         parser.error(" ".join(str(problem).split()))
     except RuntimeError as problem:  # a process that did not start, or died

@@ -28,7 +28,7 @@ from benchmarks.positions import SIX_SETS, Sample, labelled, random_samples
 from connectx.geometry import STANDARD
 from connectx.position import Position
 from connectx.solver import Solver, job_of, read_queue
-from training.book import read_scores
+from training.book import ScoreFile
 
 SLICES = 5
 PUBLISHED = {  # microseconds and nodes a position: Pons (C++), connect-four-ai (Rust); exact scores, 1,000 positions
@@ -189,7 +189,7 @@ def check_file(path: Path) -> int:
     from benchmarks.oracle import scores_of
 
     counts, moves, wrong = Counter[int](), 0, 0
-    for position, scores in read_scores(path).items():
+    for position, scores in ScoreFile(path).items():
         theirs = scores_of(position)
         counts[position.ply] += 1
         moves += sum(score is not None for score in theirs)

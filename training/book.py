@@ -6,6 +6,7 @@ change of the choice or of the book's extent solves again only what is new.
 
 import os
 import re
+from collections.abc import Iterable
 from concurrent.futures import Executor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,10 +66,9 @@ def read_lines(path: Path) -> tuple[list[str], int]:
     """The lines of a file of scores, and the bytes of half a line at its end, as a run that was killed may leave it.
 
     Raises:
-        OSError: the file cannot be read.
         ValueError: the file holds something else.
     """
-    *lines, rest = path.read_bytes().split(b"\n")
+    *lines, rest = (path.read_bytes() if path.exists() else b"").split(b"\n")
     for number, line in enumerate([*lines, rest], 1):
         if not (LINE if number <= len(lines) else HALF_LINE).fullmatch(line):
             raise ValueError(f"{path}, line {number}: expected a position, its mask and 7 scores, not {line[:40]!r}")
@@ -82,37 +82,15 @@ def parse_line(line: str) -> tuple[Position, Scores]:
     return Position(int(position), int(mask), STANDARD), columns
 
 
-def read_scores(path: Path) -> dict[Position, Scores]:
-    """What a file of scores holds: every position, the smaller of it and its mirror image, with its columns' scores.
-
-    Raises:
-        OSError: the file cannot be read.
-        ValueError: the file holds something else.
-    """
-    return dict(map(parse_line, read_lines(path)[0]))
-
-
 class ScoreFile:
-    """Exact scores of positions, in memory and in a file of lines ``position mask score ...`` ("-": a full column).
-
-    It is made if it is not there, and is for adding to: close it, or use it in a ``with`` block.
-    """
+    """Exact scores of positions, in memory and in a file of lines ``position mask score ...`` ("-": a full column)."""
 
     def __init__(self, path: Path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        lines, rest = read_lines(path) if path.exists() else ([], 0)
+        lines, rest = read_lines(path)
         self._known: dict[Position, Scores] = dict(map(parse_line, lines))
         self._file = path.open("ab")
         self._file.truncate(self._file.tell() - rest)
-
-    def __enter__(self) -> "ScoreFile":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        self._file.close()
 
     def get(self, position: Position) -> Scores | None:
         """The scores by column, as the position stands; None if they are not known."""
@@ -125,6 +103,10 @@ class ScoreFile:
         if scores is None:
             raise KeyError(position)
         return scores
+
+    def items(self) -> Iterable[tuple[Position, Scores]]:
+        """Every position, the smaller of it and its mirror image, with its scores."""
+        return self._known.items()
 
     def add(self, position: Position, scores: Scores) -> None:
         self._known[position] = scores
@@ -186,9 +168,8 @@ def train(config: Config) -> Book:
     with worker_pool(config.workers, start_worker, (config.table_bits,)) as pool:
         builder = Builder(config, pool)
         last_plies = (config.first_ply, config.second_ply)
-        with builder.scores:
-            for layer in walk(STANDARD, config.full_plies, last_plies, builder.columns_of):
-                print(f"ply {positions_of(layer)[0].ply}: {len(layer.masks)} positions", flush=True)
+        for layer in walk(STANDARD, config.full_plies, last_plies, builder.columns_of):
+            print(f"ply {positions_of(layer)[0].ply}: {len(layer.masks)} positions", flush=True)
     book = Book(STANDARD, config.full_plies, last_plies, np.concatenate(builder.columns))
     command = f"python train.py book --first-ply {config.first_ply} --second-ply {config.second_ply}"
     facts = {"positions": len(book), "full_plies": config.full_plies, "last_plies": list(last_plies)}
