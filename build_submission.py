@@ -23,20 +23,20 @@ import math
 import sys
 from pathlib import Path
 
+from console.files import write_whole
+from console.parser import Parser, missing_package
+
 try:
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 except ModuleNotFoundError as missing:
-    where = "activate the virtual environment first: source .venv/bin/activate (`make submission` sets it up)"
-    print(f"build_submission.py: this Python has no {missing.name}; {where}", file=sys.stderr)
+    print(f"build_submission.py: {missing_package(missing)}", file=sys.stderr)
     sys.exit(2)
 
 from bundler.build import POSITIONS, NotAccepted, Options, build
 from bundler.inline import PROJECT, Inlined, Refused, inline
 from bundler.preflight import Limits, Report, Runner, RunnerDied, check
-from console.files import write_whole
-from console.parser import Parser
 
 ORIGINS = PROJECT / "submissions" / "origins.json"  # name of a file there -> path of the agent that it was built from
 STYLES = {"note": "yellow", "warning": "bold yellow", "unknown": "bold magenta", "reject": "bold red"}

@@ -20,7 +20,7 @@ from arena.cli.options import OPTIONS, misspelt_command
 from arena.game.rules import BANK, Rules
 from arena.players.loading import resolve
 from arena.players.spec import AgentSpec
-from console.parser import Parser
+from console.parser import Parser, missing_package
 
 if TYPE_CHECKING:
     from arena.results.records import GameRecord
@@ -103,10 +103,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     if not command and (meant := misspelt_command(arguments)):
         parser.error(meant)
     options = parser.parse_args(arguments)
-    from arena.cli.commands import COMMANDS
-
     try:
+        from arena.cli.commands import COMMANDS
+
         COMMANDS[command](options)
+    except ModuleNotFoundError as problem:
+        parser.error(missing_package(problem))
     except (ValueError, OSError, sqlite3.Error) as problem:
         parser.error(" ".join(str(problem).split()))
     except RuntimeError as problem:  # a process that did not start, or died

@@ -15,7 +15,7 @@ from concurrent.futures import BrokenExecutor
 from importlib import import_module
 from types import ModuleType
 
-from console.parser import Parser
+from console.parser import Parser, missing_package
 from training.support.options import add_options, config_from
 
 METHODS = {  # name: module of training.methods, summary
@@ -55,6 +55,9 @@ def main(arguments: list[str] | None = None) -> int:
         given = parse(sys.argv[1:] if arguments is None else arguments)
         module = module_of(given.method)
         module.train(config_from(module.Config, given))
+    except ModuleNotFoundError as problem:
+        print(f"train.py: {missing_package(problem)}", file=sys.stderr)
+        return 2
     except (OSError, ValueError, MemoryError, BrokenExecutor) as fault:
         print(f"train.py: {str(fault) or type(fault).__name__}", file=sys.stderr)
         return 2

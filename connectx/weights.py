@@ -1,8 +1,11 @@
 """Weights and other data: reading a file beside the source, and a container of named arrays without pickle.
 
-The container is ``MAGIC``, the header's length (4 bytes, little-endian), a JSON header, and the arrays one after
-another as little-endian bytes in C order. The header holds ``meta`` (any JSON), each array's name, dtype and shape, and
-the sha256 of all that follows it; reading checks every one of them.
+The container is ``MAGIC``, the sha256 of all that follows it (32 bytes), the header's length (4 bytes, little-endian),
+a JSON header, and the arrays one after another as little-endian bytes in C order. The header holds ``meta`` (any JSON)
+and each array's name, dtype and shape; reading checks every one of them.
+
+Containers of the first version are read, too. Their header follows the magic at once and holds the sha256, of the
+arrays alone: damage to a name or to ``meta`` goes unnoticed in them.
 """
 
 import hashlib
@@ -18,7 +21,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-MAGIC = b"CXW1"
+MAGIC = b"CXW2"
+FIRST_MAGIC = b"CXW1"
+DIGEST = 32  # bytes
 DTYPES = frozenset({"bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"}) | frozenset(
     {"float16", "float32", "float64"}
 )
@@ -57,14 +62,38 @@ def pack(arrays: Mapping[str, np.ndarray], meta: Any = None) -> bytes:
             raise ValueError(f"array {name!r} has dtype {array.dtype}, expected one of {sorted(DTYPES)}")
         entries.append({"name": name, "dtype": array.dtype.name, "shape": list(array.shape)})
         blobs.append(np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes())
-    body = b"".join(blobs)
-    header = {"meta": meta, "arrays": entries, "sha256": hashlib.sha256(body).hexdigest()}
-    text = json.dumps(header, sort_keys=True, separators=(",", ":")).encode()
-    return MAGIC + struct.pack("<I", len(text)) + text + body
+    text = json.dumps({"meta": meta, "arrays": entries}, sort_keys=True, separators=(",", ":")).encode()
+    checked = b"".join([struct.pack("<I", len(text)), text, *blobs])
+    return MAGIC + hashlib.sha256(checked).digest() + checked
 
 
 def _broken(reason: str) -> NoReturn:
     raise ValueError(f"not a weight container: {reason}")
+
+
+def _checked_header(content: bytes) -> tuple[dict[str, Any], int]:
+    """The header of a container whose checksum is right, and where the arrays begin."""
+    is_first = content[:4] == FIRST_MAGIC
+    if not is_first and content[:4] != MAGIC:
+        _broken(f"it begins with {content[:4]!r}, expected {MAGIC!r}")
+    at = 4 if is_first else 4 + DIGEST  # of the header's length
+    if len(content) < at + 4 or len(content) < at + 4 + struct.unpack_from("<I", content, at)[0]:
+        _broken(f"its {len(content)} bytes end within the header")
+    start = at + 4 + struct.unpack_from("<I", content, at)[0]
+    if not is_first:
+        _check(memoryview(content)[at:], content[4:at].hex())
+    try:
+        header = json.loads(content[at + 4 : start])
+    except ValueError as fault:
+        _broken(f"unreadable header: {fault!r}")
+    if is_first:
+        _check(memoryview(content)[start:], header["sha256"])
+    return header, start
+
+
+def _check(part: memoryview, digest: str) -> None:
+    if hashlib.sha256(part).hexdigest() != digest:
+        _broken("the checksum differs")
 
 
 def unpack(content: bytes) -> tuple[dict[str, np.ndarray], Any]:
@@ -73,19 +102,12 @@ def unpack(content: bytes) -> tuple[dict[str, np.ndarray], Any]:
     Raises:
         ValueError: anything in it is not as written: magic, header, dtypes, sizes, checksum.
     """
-    if content[:4] != MAGIC:
-        _broken(f"it begins with {content[:4]!r}, expected {MAGIC!r}")
-    if len(content) < 8 or len(content) < 8 + struct.unpack_from("<I", content, 4)[0]:
-        _broken(f"its {len(content)} bytes end within the header")
-    start = 8 + struct.unpack_from("<I", content, 4)[0]
     try:
-        header = json.loads(content[8:start])
+        header, start = _checked_header(content)
         entries = [(str(e["name"]), str(e["dtype"]), [int(n) for n in e["shape"]]) for e in header["arrays"]]
-        meta, digest = header["meta"], header["sha256"]
-    except (ValueError, KeyError, TypeError) as fault:
+        meta = header["meta"]
+    except (KeyError, TypeError) as fault:
         _broken(f"unreadable header: {fault!r}")
-    if hashlib.sha256(memoryview(content)[start:]).hexdigest() != digest:
-        _broken("the checksum differs")
     arrays, offset = {}, start
     for name, dtype, shape in entries:
         if dtype not in DTYPES or any(n < 0 for n in shape) or name in arrays:
@@ -103,7 +125,7 @@ def unpack(content: bytes) -> tuple[dict[str, np.ndarray], Any]:
 
 def _read_any(content: bytes) -> tuple[str, dict[str, np.ndarray], Any]:
     """("npz" or "container", arrays, meta) of either form, ("", {}, None) for anything else."""
-    if content[:4] == MAGIC:
+    if content[:4] in (MAGIC, FIRST_MAGIC):
         return ("container", *unpack(content))
     if content[:2] == b"PK" and zipfile.is_zipfile(io.BytesIO(content)):
         with zipfile.ZipFile(io.BytesIO(content)) as file:

@@ -12,3 +12,9 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message}\n")
+
+
+def missing_package(problem: ModuleNotFoundError) -> str:
+    """What a script says that is run outside of its virtual environment."""
+    activate = "source .venv/bin/activate (`make submission` sets it up)"
+    return f"this Python has no {problem.name}; activate the virtual environment first: {activate}"

@@ -113,7 +113,7 @@ CASES = [
     Case("evaluate report --store damaged", "damaged"),
     Case("evaluate report --store other_store", "other_store"),
     Case("evaluate analyse 4444444", "column 4 cannot be played"),
-    Case("evaluate analyse 9", "column"),
+    Case("evaluate analyse 9", "no column 9: columns are counted from 0, here to 6"),
     Case("evaluate analyse missing.json", "missing.json"),
     Case("evaluate analyse noise.json", "no replay"),
     Case("evaluate analyse half.json", "no replay"),

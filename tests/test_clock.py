@@ -38,6 +38,12 @@ def test_the_spare_comes_after_the_deadline():
     assert Budget(nodes=5).with_spare() == Budget(nodes=5)
 
 
+@pytest.mark.parametrize(("bank", "share"), [(0.0, 0.5), (1.9, 0.5), (2.0, 0.5), (2.01, 0.85), (38.0, 0.85)])
+def test_a_poor_bank_is_spared(bank, share):
+    """With up to 2 s left, which could not pay for a hiccup, a move uses half of its time."""
+    assert seconds_for(2.0, bank) == (2.0 * share, 0.0)
+
+
 def test_an_empty_bank_is_never_drawn_on():
     assert seconds_for(2.0, 0.0) == (1.0, 0.0)
     assert seconds_for(2.0, 0.0, spent=1.9) == (clock.LEAST, 0.0)

@@ -3,9 +3,11 @@
 import random
 from itertools import product
 
+from connectx import heuristic
 from connectx.geometry import STANDARD, Geometry, geometry_of
 from connectx.heuristic import LIMIT, evaluate, gap_planes, good_rows, lines_lacking
 from connectx.jit import njit
+from connectx.position import Position
 from tests.conftest import random_game
 
 
@@ -44,22 +46,51 @@ def test_gap_planes_count_to_three(geometry):
         assert [plane >> bit & 1 for plane in planes] == [gaps >= 1, gaps >= 2, gaps >= 3]
 
 
+def slow_value(board: list[int], mark: int, geometry: Geometry) -> int:
+    """The evaluation of one side, cell by cell: 16 and 5 a threat, 3 an open line that lacks two stones."""
+    threats, open_lines = set(), 0
+    for line in lines_of(geometry):
+        cells = [board[cell] for cell in line]
+        if cells.count(mark) + cells.count(0) == geometry.inarow:
+            gaps = [cell for cell in line if board[cell] == 0]
+            open_lines += len(gaps) == 2
+            threats |= set(gaps) if len(gaps) == 1 else set()
+    value = 3 * open_lines
+    for cell in threats:
+        row = geometry.rows - cell // geometry.columns  # from 1 at the bottom
+        value += 16 if geometry.rows % 2 or row % 2 == mark % 2 else 5
+    return value
+
+
 @njit
 def evaluate_compiled(position, mask, geometry):
     return evaluate(position, mask, geometry)
 
 
 def test_evaluate(geometry):
-    """Bounded, the same for a mirrored board, and compiled as in plain Python."""
-    rng = random.Random(11)
+    """The count made cell by cell, of the side to move less the other's; compiled as in plain Python."""
+    rng, seen = random.Random(11), set()
     for _ in range(20):
         for position in random_game(geometry, rng):
             value = evaluate(position.position, position.mask, geometry)
-            assert abs(value) <= LIMIT
+            board, mark = position.to_board(), 1 + position.ply % 2
+            assert value == slow_value(board, mark, geometry) - slow_value(board, 3 - mark, geometry)
+            seen.add(value)
             mirrored = position.mirror()
             assert evaluate(mirrored.position, mirrored.mask, geometry) == value
             if geometry.fits_word:
                 assert evaluate_compiled(position.position, position.mask, geometry) == value
+    assert len(seen) > 20 or geometry.cells < 10
+
+
+def test_no_evaluation_looks_like_a_proven_win(monkeypatch):
+    """Where threats are worth more than any win, the limit holds, for either side."""
+    monkeypatch.setattr(heuristic, "GOOD_THREAT", 10**6)
+    monkeypatch.setattr(heuristic, "OTHER_THREAT", 10**6)
+    position = Position.from_moves([3, 0, 3, 0, 3], STANDARD)  # the first player threatens; it is the second's move
+    assert evaluate(position.position, position.mask, STANDARD) == -LIMIT
+    turned = position.pass_turn()
+    assert evaluate(turned.position, turned.mask, STANDARD) == LIMIT
 
 
 def test_good_rows_are_told_by_parity():

@@ -17,6 +17,7 @@ from arena.results.match import Match
 from arena.results.records import GameRecord
 from arena.results.tournament import Tournament
 from connectx.geometry import STANDARD
+from connectx.position import Position
 from tests.test_match import scripted
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -63,20 +64,31 @@ def test_what_the_page_shows(report, tmp_path):
     assert f"next: column {MOVES[21]}" in text
 
 
+COLOURS = {(255, 255, 255): 0, (232, 196, 0): 1, (208, 48, 48): 2}  # of an empty cell and of either side's stones
+PADDING, PITCH, CELL = 6, 47, 44  # pixels: of the board's rim, from cell to cell, and of a cell
+
+
+def board_shown(picture: np.ndarray) -> tuple[int, int]:
+    """The top left corner of the board: where its blue rim is as wide as seven columns."""
+    blue = (np.abs(picture - (36, 87, 168)).max(axis=2) <= 6).astype(int)
+    width = 2 * PADDING + 7 * PITCH - (PITCH - CELL)
+    runs = np.cumsum(np.pad(blue, ((0, 0), (1, 0))), axis=1)
+    inner = runs[:, width - 16 :] - runs[:, : -(width - 16)]  # the rim's corners are round
+    top, left = np.argwhere(inner == width - 16)[0]
+    return int(top), int(left) - 8
+
+
 def test_what_it_looks_like(report, tmp_path):
-    """The picture has the board's blue, both colours of stones in proportion, and plots; it is no blank sheet."""
+    """In the picture, each of the 42 cells has the colour of the stone that stands there; above the board are plots."""
     target = tmp_path / "shot.png"
     browse(f"{report.as_uri()}#0.21", tmp_path, f"--screenshot={target}")
-    picture = (imread(target)[:, :, :3] * 255).astype(int)
+    picture = (imread(target)[:, :, :3] * 255).round().astype(int)
     assert picture.shape == (2600, 1100, 3)
-
-    def count(colour: tuple[int, int, int]) -> int:
-        return int((np.abs(picture - colour).max(axis=2) <= 6).sum())
-
-    stone = np.pi * 22**2  # pixels
-    assert count((232, 196, 0)) == pytest.approx(11 * stone, rel=0.1)
-    assert count((208, 48, 48)) == pytest.approx(10 * stone, rel=0.1)
-    assert count((36, 87, 168)) > 10_000 and 0.5 < count((255, 255, 255)) / picture[:, :, 0].size < 0.97
+    top, left = board_shown(picture)
+    centres = [PADDING + CELL // 2 + PITCH * number for number in range(7)]
+    cells = [tuple(picture[top + y, left + x].tolist()) for y in centres[:6] for x in centres]
+    assert [COLOURS.get(cell) for cell in cells] == Position.from_moves(MOVES[:21], STANDARD).to_board()
+    assert (np.abs(picture[:top] - (36, 87, 168)).max(axis=2) <= 6).sum() > 500  # the dots and bars of the ladder
 
 
 def requested(report: Path, folder: Path) -> set[str]:

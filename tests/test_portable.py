@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from arena.specs import ROOT
+from arena.players.specs import ROOT
 
 AWAY = """
 import builtins, ctypes, os, pathlib, sys
@@ -56,8 +56,8 @@ if __name__ == "__main__":
     main("list".split())
 """
 STOPPED = """
-from arena.specs import resolve
-from arena.worker import Worker
+from arena.players.specs import resolve
+from arena.players.worker import Worker
 
 worker = Worker(resolve("endless.py"), grace=0.1, load_limit=0.4)
 assert worker.load().fault == "hang"

@@ -8,7 +8,7 @@ import pytest
 from connectx.clock import Budget
 from connectx.geometry import STANDARD, geometry_of
 from connectx.position import Position
-from connectx.puct import Judge, Search, known_score
+from connectx.puct import Judge, Node, Search, known_score
 from connectx.solver import Solver
 from tests import oracle
 from tests.conftest import REAL_CLOCK, random_game
@@ -89,6 +89,28 @@ def test_what_is_known_at_a_look():
     assert seen == {None, -1, 1}
     drawn = Position.from_moves([0, 0], geometry_of(2, 2, 3))
     assert known_score(drawn.position, drawn.mask, drawn.geometry) == 0
+
+
+@pytest.mark.parametrize(
+    ("score", "worth", "chosen"),
+    [(0, 0.9, 1), (0, -0.9, 0), (3, 0.9, 1), (3, -0.9, 1), (-3, 0.9, 0), (-3, -0.9, 0)],
+    ids=[
+        "draw or promise",
+        "draw or despair",
+        "loss or promise",
+        "loss or despair",
+        "win or promise",
+        "win or despair",
+    ],
+)
+def test_what_is_proven_has_its_worth(score, worth, chosen):
+    """Of a child with a proven score (its own side's) and one that looks so much to the side to move, tried often."""
+    node, proven, open_child = Node(0, 0), Node(1, 1), Node(2, 2)
+    proven.score = score
+    open_child.visits, open_child.total = 1000, -1000 * worth
+    node.visits, node.columns, node.priors = 1000, [0, 1], [0.5, 0.5]
+    node.children, node.tries = [proven, open_child], [0, 1000]
+    assert Search._select(node) == chosen
 
 
 def test_visits_add_up():

@@ -11,12 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import benchmarks.solver
 import train
 from connectx.book import Book, walk
 from connectx.geometry import STANDARD
 from connectx.position import Position
-from connectx.solver import Solver
 from training.data.book_scores import ScoreFile, read_scores
 from training.methods import book
 from training.support.manifest import NAME
@@ -55,31 +53,6 @@ def test_scores_that_are_not_there_are_not_made(tmp_path):
     with pytest.raises(FileNotFoundError):
         read_scores(tmp_path / "typo.txt")
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("content", "words"), [(None, "No such file"), ("notes\n", "line 1: expected a position")], ids=["missing", "notes"]
-)
-def test_a_check_of_no_scores_fails(content, words, tmp_path, capsys):
-    """It neither makes the file nor says that none of its scores is wrong."""
-    path = tmp_path / "typo.txt"
-    if content:
-        path.write_text(content)
-    assert benchmarks.solver.main(["--check-file", str(path)]) == 2
-    out, err = capsys.readouterr()
-    assert words in err and err.count("\n") == 1 and "wrong" not in out and path.exists() == bool(content)
-
-
-def test_scores_are_checked(tmp_path, capsys):
-    """True ones, and a file in which one is false."""
-    path, position = tmp_path / "scores.txt", Position.from_moves([3] * 6 + [2] * 6 + [4] * 6, STANDARD)
-    true = [value and value.low for value in Solver(STANDARD).scores(position)]
-    with ScoreFile(path) as file:
-        file.add(position.canonical(), true if position.canonical() == position else true[::-1])
-    assert benchmarks.solver.main(["--check-file", str(path)]) == 0
-    assert "1 positions, 4 moves, 0 wrong" in capsys.readouterr().out
-    path.write_text(re.sub(r"\d+\n", "99\n", path.read_text()))
-    assert benchmarks.solver.main(["--check-file", str(path)]) == 1
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """The weight container, reduced precision, and data read beside the source."""
 
+import hashlib
 import io
+import json
 
 import numpy as np
 import pytest
@@ -53,17 +55,40 @@ def test_objects_are_refused():
         pack({"x": np.array([{}])})
 
 
-def test_every_damaged_byte_is_noticed():
+def test_every_flipped_bit_is_noticed():
+    """Those of the header, too: a name or the meta cannot turn into another."""
     content = pack({"x": np.arange(4, dtype=np.float32)}, {"note": "n"})
-    for place in range(len(content)):
+    for place in range(8 * len(content)):
         broken = bytearray(content)
-        broken[place] ^= 1
-        try:
-            arrays, meta = unpack(bytes(broken))
-        except ValueError:
-            continue
-        # Only what the header says freely may differ: names and meta are not under the checksum of the body.
-        assert np.array_equal(next(iter(arrays.values())), np.arange(4)) or meta != {"note": "n"}, place
+        broken[place // 8] ^= 1 << place % 8
+        with pytest.raises(ValueError, match="not a weight container"):
+            unpack(bytes(broken))
+
+
+def of_first_version(arrays: dict[str, np.ndarray], meta: object) -> bytes:
+    """A container as it was written before the checksum took in the header."""
+    entries = [{"name": n, "dtype": a.dtype.name, "shape": list(a.shape)} for n, a in arrays.items()]
+    body = b"".join(array.tobytes() for array in arrays.values())
+    header = {"meta": meta, "arrays": entries, "sha256": hashlib.sha256(body).hexdigest()}
+    text = json.dumps(header, sort_keys=True, separators=(",", ":")).encode()
+    return b"CXW1" + len(text).to_bytes(4, "little") + text + body
+
+
+def test_containers_of_the_first_version_stay_readable():
+    content = of_first_version(ARRAYS, {"encoding": 3})
+    arrays, meta = unpack(content)
+    assert meta == {"encoding": 3} and all(np.array_equal(arrays[name], array) for name, array in ARRAYS.items())
+    assert reduce(content, "float16") is not None
+    for place, reason in ((-1, "checksum"), (12, "unreadable header")):
+        broken = bytearray(content)
+        broken[place] ^= 4
+        with pytest.raises(ValueError, match=reason):
+            unpack(bytes(broken))
+
+
+def sealed(checked: bytes) -> bytes:
+    """A container of this header's length, header and arrays, with the right checksum."""
+    return MAGIC + hashlib.sha256(checked).digest() + checked
 
 
 @pytest.mark.parametrize(
@@ -72,13 +97,15 @@ def test_every_damaged_byte_is_noticed():
         (lambda c: b"", "begins with"),
         (lambda c: b"PK" + c, "begins with"),
         (lambda c: c[:6], "within the header"),
-        (lambda c: MAGIC + b"\xff\xff\xff\x7f" + c[8:], "within the header"),
-        (lambda c: c.replace(b'"arrays"', b'"arrayz"'), "unreadable header"),
+        (lambda c: c[:36] + b"\xff\xff\xff\x7f" + c[40:], "within the header"),
+        (lambda c: sealed(c[36:].replace(b'"arrays"', b'"arrayz"')), "unreadable header"),
+        (lambda c: sealed(c[36:].replace(b'{"arrays"', b'["arrays"')), "unreadable header"),
+        (lambda c: sealed(b"\x02\0\0\0[]"), "unreadable header"),
         (lambda c: c[:-1], "checksum"),
         (lambda c: c + b"x", "checksum"),
-        (lambda c: c.replace(b"float32", b"float99"), "dtype"),
-        (lambda c: c.replace(b'"shape":[4]', b'"shape":[3]'), "too many"),
-        (lambda c: c.replace(b'"shape":[4]', b'"shape":[5]'), "beyond"),
+        (lambda c: sealed(c[36:].replace(b"float32", b"float99")), "dtype"),
+        (lambda c: sealed(c[36:].replace(b'"shape":[4]', b'"shape":[3]')), "too many"),
+        (lambda c: sealed(c[36:].replace(b'"shape":[4]', b'"shape":[5]')), "beyond"),
     ],
 )
 def test_damage_is_said(damage, reason):

@@ -1,6 +1,7 @@
 """What a game is: the configuration, what can go wrong in it, and how it went. Light to import."""
 
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from connectx.geometry import Geometry, geometry_of
@@ -50,9 +51,10 @@ class Rules:
     bank: float = BANK
 
     def __post_init__(self) -> None:
-        known = [*DEFAULTS, OURS]
-        if unknown := sorted(self.config.keys() - set(known)):
-            raise ValueError(f"a configuration has {', '.join(known)}, but not {', '.join(unknown)}")
+        if unknown := sorted(self.config.keys() - {*DEFAULTS, OURS}):
+            close = get_close_matches(unknown[0], DEFAULTS, 1)
+            meant = f"did you mean {close[0]}? " if close else ""
+            raise ValueError(f"unknown configuration {', '.join(unknown)}: {meant}Names are {', '.join(DEFAULTS)}")
         object.__setattr__(self, "config", {**DEFAULTS, **self.config})
         for name in ("rows", "columns", "inarow", "episodeSteps", OURS):
             size = self.config.get(name, 1)
