@@ -12,13 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 
+import numpy as np
 from tqdm import tqdm
 
-from connectx.geometry import STANDARD
-from connectx.openings import LAST_PLY, layers
-from connectx.position import Position
+from connectx.geometry import STANDARD, Geometry
+from connectx.openings import LAST_PLY, Openings, layers, wins_at_once
+from connectx.position import Position, key_of
 from connectx.solver import UNKNOWN, Solver, Value, job_of, read_queue
-from training.book import parse_line, positions_of, read_lines
+from training.book import parse_line, read_lines
+from training.manifest import check_output, publish
 from training.options import option
 from training.workers import check_table_bits
 
@@ -37,6 +39,7 @@ class Config:
     workers: int = option(os.cpu_count() or 1, "threads")
     scores: Path = option(Path("runs/openings/scores.txt"), "every score found so far; kept over runs")
     book_scores: Path = option(Path("training/book-scores.txt"), "what is known from building the book")
+    output: Path = option(Path("connectx/data/openings.bin"), "the table")
 
     def __post_init__(self) -> None:
         if self.workers < 1:
@@ -50,7 +53,10 @@ def canonical_key(position: Position) -> int:
 
 
 class ScoreFile:
-    """Exact scores by key, in memory and in a file of lines ``position mask score``."""
+    """Exact scores by key, in memory and in a file of lines ``position mask score``.
+
+    Of a position and its mirror image, the one with the smaller key is meant.
+    """
 
     def __init__(self, path: Path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -59,12 +65,12 @@ class ScoreFile:
             if not (LINE if number <= len(lines) else HALF_LINE).fullmatch(line):
                 raise ValueError(f"{path}, line {number}: expected a position, its mask and a score, not {line[:40]!r}")
         numbers = [tuple(map(int, line.split())) for line in lines]
-        self.known = {canonical_key(Position(p, m, STANDARD)): score for p, m, score in numbers}
+        self.known = {key_of(position, mask): score for position, mask, score in numbers}
         self._file = path.open("ab")
         self._file.truncate(self._file.tell() - len(rest))
 
     def add(self, position: Position, score: int) -> None:
-        self.known[canonical_key(position)] = score
+        self.known[position.key] = score
         self._file.write(f"{position.position} {position.mask} {score}\n".encode("ascii"))
         self._file.flush()
 
@@ -103,7 +109,9 @@ def parents(position: Position) -> Iterator[Position]:
 
 def solve_all(positions: list[Position], bounds: Bounds, scores: ScoreFile, config: Config) -> None:
     """Solves the positions, in their order, and writes each score as it is found."""
-    first = Solver(STANDARD, config.table_bits, lasting_bits=config.lasting_bits, threads=config.workers)
+    if not positions:
+        return
+    first = Solver(positions[0].geometry, config.table_bits, lasting_bits=config.lasting_bits, threads=config.workers)
     idle: SimpleQueue[Solver] = SimpleQueue()
     for solver in [first, *(first.beside(number) for number in range(1, config.workers))]:
         idle.put(solver)
@@ -124,11 +132,32 @@ def solve_all(positions: list[Position], bounds: Bounds, scores: ScoreFile, conf
             pool.shutdown(cancel_futures=True)
 
 
-def train(config: Config) -> None:
-    """Solves what is not known yet, and writes the table."""
+def build(config: Config, geometry: Geometry, last_ply: int, bounds: Bounds) -> Openings:
+    """The table of a board's openings: solves what the file of scores does not know yet.
+
+    Args:
+        bounds: what is known of the scores of the last ply.
+    """
     scores = ScoreFile(config.scores)
-    *_, last = layers(STANDARD, LAST_PLY)
-    quiet = [position for position in positions_of(last) if not position.winning_columns()]
-    unknown = [position for position in quiet if canonical_key(position) not in scores.known]
-    print(f"{len(quiet)} positions of ply {LAST_PLY} in which nobody wins at once, {len(unknown)} to solve", flush=True)
-    solve_all(unknown, bounds_from(config.book_scores), scores, config)
+    *_, last = layers(geometry, last_ply)
+    quiet = ~wins_at_once(last, geometry)
+    positions = [
+        Position(int(p), int(m), geometry) for p, m in zip(last.positions[quiet], last.masks[quiet], strict=True)
+    ]
+    unknown = [position for position in positions if position.key not in scores.known]
+    print(
+        f"{len(positions)} positions of ply {last_ply} in which nobody wins at once, {len(unknown)} to solve",
+        flush=True,
+    )
+    solve_all(unknown, bounds, scores, config)
+    return Openings(geometry, last_ply, np.array([scores.known[position.key] for position in positions], np.int8))
+
+
+def train(config: Config) -> Openings:
+    """Makes the table and writes it. The same scores give the same bytes."""
+    check_output(config.output)
+    table = build(config, STANDARD, LAST_PLY, bounds_from(config.book_scores))
+    publish(
+        config.output, table.to_bytes(), "python train.py openings", {"positions": len(table), "last_ply": LAST_PLY}
+    )
+    return table
