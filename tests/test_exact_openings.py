@@ -57,9 +57,13 @@ def test_an_interrupted_run_goes_on(table, tmp_path, monkeypatch):
     build(config, SMALL, LAST, {})
     lines = config.scores.read_bytes().splitlines(keepends=True)
     config.scores.write_bytes(b"".join(lines[:20]) + lines[20][:5])
-    solved = []
-    solve = Solver.work
-    monkeypatch.setattr(Solver, "work", lambda self, queue: (solved.append(queue), solve(self, queue)))
+    solved, work = [], Solver.work
+
+    def counted(solver: Solver, queue) -> bool:
+        solved.append(queue)
+        return work(solver, queue)
+
+    monkeypatch.setattr(Solver, "work", counted)
     assert build(config, SMALL, LAST, {}).to_bytes() == table.to_bytes()
     assert len(solved) == len(lines) - 20
     config.scores.write_bytes(b"".join(lines) + b"what is this\n")
