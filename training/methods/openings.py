@@ -12,14 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 
-from tqdm import tqdm
+import numpy as np
 
-from connectx.geometry import STANDARD
-from connectx.openings import LAST_PLY, layers
-from connectx.position import Position
+from connectx.geometry import STANDARD, Geometry
+from connectx.openings import LAST_PLY, Openings, layers, wins_at_once
+from connectx.position import Position, key_of
 from connectx.solver import UNKNOWN, Solver, Value, job_of, read_queue
+from console.progress import progress
 from training.data.book_scores import parse_line, read_lines
-from training.methods.book import positions_of
+from training.support.manifest import check_output, publish
 from training.support.options import Options, option
 from training.support.pool import LARGEST_TABLE
 
@@ -42,14 +43,14 @@ class Config(Options):
     workers: int = option(os.cpu_count() or 1, "threads", least=1)
     scores: Path = option(Path("runs/openings/scores.txt"), "every score found so far; kept over runs")
     book_scores: Path = option(Path("training/book-scores.txt"), "what is known from building the book")
-
-
-def canonical_key(position: Position) -> int:
-    return min(position.key, position.mirror().key)
+    output: Path = option(Path("connectx/data/openings.bin"), "the table")
 
 
 class ScoreFile:
-    """Exact scores by key, in memory and in a file of lines ``position mask score``."""
+    """Exact scores by key, in memory and in a file of lines ``position mask score``.
+
+    Of a position and its mirror image, the one with the smaller key is meant.
+    """
 
     def __init__(self, path: Path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -58,12 +59,12 @@ class ScoreFile:
             if not (LINE if number <= len(lines) else HALF_LINE).fullmatch(line):
                 raise ValueError(f"{path}, line {number}: expected a position, its mask and a score, not {line[:40]!r}")
         numbers = [tuple(map(int, line.split())) for line in lines]
-        self.known = {canonical_key(Position(p, m, STANDARD)): score for p, m, score in numbers}
+        self.known = {key_of(position, mask): score for position, mask, score in numbers}
         self._file = path.open("ab")
         self._file.truncate(self._file.tell() - len(rest))
 
     def add(self, position: Position, score: int) -> None:
-        self.known[canonical_key(position)] = score
+        self.known[position.key] = score
         self._file.write(f"{position.position} {position.mask} {score}\n".encode("ascii"))
         self._file.flush()
 
@@ -73,8 +74,8 @@ def bounds_from(path: Path) -> Bounds:
     bounds: Bounds = {}
 
     def learn(position: Position, value: Value) -> None:
-        known = bounds.get(canonical_key(position), UNKNOWN)
-        bounds[canonical_key(position)] = Value(max(known.low, value.low), min(known.high, value.high))
+        known = bounds.get(position.canonical().key, UNKNOWN)
+        bounds[position.canonical().key] = Value(max(known.low, value.low), min(known.high, value.high))
 
     for line in read_lines(path)[0]:
         position, scores = parse_line(line)
@@ -102,14 +103,16 @@ def parents(position: Position) -> Iterator[Position]:
 
 def solve_all(positions: list[Position], bounds: Bounds, scores: ScoreFile, config: Config) -> None:
     """Solves the positions, in their order, and writes each score as it is found."""
-    first = Solver(STANDARD, config.table_bits, lasting_bits=config.lasting_bits, threads=config.workers)
+    if not positions:
+        return
+    first = Solver(positions[0].geometry, config.table_bits, lasting_bits=config.lasting_bits, threads=config.workers)
     idle: SimpleQueue[Solver] = SimpleQueue()
     for solver in [first, *(first.beside(number) for number in range(1, config.workers))]:
         idle.put(solver)
 
     def solve(position: Position) -> int:
         solver = idle.get()
-        queue = solver.queue([job_of(position, bounds.get(canonical_key(position), UNKNOWN))])
+        queue = solver.queue([job_of(position, bounds.get(position.canonical().key, UNKNOWN))])
         solver.work(queue)
         idle.put(solver)
         return read_queue(queue)[0].low
@@ -117,17 +120,40 @@ def solve_all(positions: list[Position], bounds: Bounds, scores: ScoreFile, conf
     with ThreadPoolExecutor(config.workers) as pool:
         tasks = {pool.submit(solve, position): position for position in positions}
         try:
-            for task in tqdm(as_completed(tasks), "openings", len(tasks), mininterval=5):
-                scores.add(tasks[task], task.result())
+            with progress(len(tasks), "position", "openings", delay=0) as bar:
+                for task in as_completed(tasks):
+                    scores.add(tasks[task], task.result())
+                    bar.update()
         finally:
             pool.shutdown(cancel_futures=True)
 
 
-def train(config: Config) -> None:
-    """Solves what is not known yet, and writes the table."""
+def build(config: Config, geometry: Geometry, last_ply: int, bounds: Bounds) -> Openings:
+    """The table of a board's openings: solves what the file of scores does not know yet.
+
+    Args:
+        bounds: what is known of the scores of the last ply.
+    """
     scores = ScoreFile(config.scores)
-    *_, last = layers(STANDARD, LAST_PLY)
-    quiet = [position for position in positions_of(last) if not position.winning_columns()]
-    unknown = [position for position in quiet if canonical_key(position) not in scores.known]
-    print(f"{len(quiet)} positions of ply {LAST_PLY} in which nobody wins at once, {len(unknown)} to solve", flush=True)
-    solve_all(unknown, bounds_from(config.book_scores), scores, config)
+    *_, last = layers(geometry, last_ply)
+    quiet = ~wins_at_once(last, geometry)
+    positions = [
+        Position(int(p), int(m), geometry) for p, m in zip(last.positions[quiet], last.masks[quiet], strict=True)
+    ]
+    unknown = [position for position in positions if position.key not in scores.known]
+    print(
+        f"{len(positions)} positions of ply {last_ply} in which nobody wins at once, {len(unknown)} to solve",
+        flush=True,
+    )
+    solve_all(unknown, bounds, scores, config)
+    return Openings(geometry, last_ply, np.array([scores.known[position.key] for position in positions], np.int8))
+
+
+def train(config: Config) -> Openings:
+    """Makes the table and writes it. The same scores give the same bytes."""
+    check_output(config.output)
+    table = build(config, STANDARD, LAST_PLY, bounds_from(config.book_scores))
+    publish(
+        config.output, table.to_bytes(), "python train.py openings", {"positions": len(table), "last_ply": LAST_PLY}
+    )
+    return table
