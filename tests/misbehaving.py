@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from arena.players.worker import Opaque, Reply
+from arena.players.protocol import Opaque, Reply
 
 
 class Case(NamedTuple):
@@ -140,8 +140,8 @@ class Clock:
         return self.now
 
 
-class ScriptedWorker:
-    """Has a Worker's interface. Its replies, durations included, follow from the game's seed and the ply alone."""
+class ScriptedPlayer:
+    """Has the interface of a Player. Its replies, durations included, follow from the game's seed and the ply alone."""
 
     def __init__(self, clock: Clock):
         self.clock = clock
@@ -198,6 +198,6 @@ def scripted_games(count: int, seed: int, referees):
             opening = []
         verdicts = []
         for referee, clock in referees:
-            players = [ScriptedWorker(clock), ScriptedWorker(clock)]
+            players = [ScriptedPlayer(clock), ScriptedPlayer(clock)]
             verdicts.append(referee(players, rules, opening, [2 * index, 2 * index + 1]))
         yield verdicts

@@ -15,8 +15,8 @@ from arena.players import archives, place
 from arena.players.archives import BadArchive, unpacked
 from arena.players.fingerprint import fingerprint
 from arena.players.loading import resolve
+from arena.players.process import AgentProcess, Inline
 from arena.players.spec import ROOT
-from arena.players.worker import Inline, Worker
 from arena.runs.cores import usable_cores
 from evaluate import get_win_percentages, main
 
@@ -90,7 +90,7 @@ def test_the_folder_is_the_agents_alone_and_read_only(tmp_path):
     plain = "import os\ndef agent(obs, config):\n    return int(os.path.exists('/kaggle_simulations'))\n"
     (tmp_path / "plain.py").write_text(plain)
     paths = [packed(tmp_path / f"{n}.tar.gz", {"main.py": text, "n": str(n)}) for n in (0, 1)]
-    workers = [Worker(resolve(path)) for path in (*paths, tmp_path / "plain.py")]
+    workers = [AgentProcess(resolve(path)) for path in (*paths, tmp_path / "plain.py")]
     try:
         for worker in workers:
             worker.begin(DEFAULTS, 1)
@@ -128,7 +128,7 @@ def test_a_changed_archive_is_unpacked_anew(tmp_path):
     for number in (1, 2):
         packed(path, {"main.py": f"def agent(obs, config):\n    return {number}\n"})
         os.utime(path, (number, number))
-        with Worker(resolve(path)) as worker:
+        with AgentProcess(resolve(path)) as worker:
             worker.begin(DEFAULTS, 1)
             assert worker.ask(0, 1, 60.0, bytes(42), 2).action == number
 
@@ -145,14 +145,18 @@ def test_an_archive_is_known_by_what_is_in_it(tmp_path):
     assert first == second and len({first, *others}) == 3
 
 
-def test_nothing_is_left_behind(tmp_path):
-    """By a run whose processes share what was unpacked."""
-    packed(tmp_path / "mine.tar.gz", {"main.py": PLAIN})
-    arguments = f"mine.tar.gz mine.tar.gz --rounds 4 --referee fast --concurrency {min(2, len(usable_cores()))}"
-    environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    command = [sys.executable, str(ROOT / "evaluate.py"), *arguments.split()]
-    subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True)
-    assert not list(tmp_path.glob("connectx-archives-*"))
+@pytest.mark.parametrize("cores", [1, 2])
+def test_nothing_is_left_behind(cores, tmp_path, monkeypatch, capsys):
+    """By a run, whose processes share what was unpacked; it is not left to the end of this process."""
+    if cores > len(usable_cores()):
+        pytest.skip("one core only")
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    text = f"import glob\nassert len(glob.glob({str(folder / 'connectx-archives-*' / '*')!r})) == 1\n" + PLAIN
+    path = packed(tmp_path / "mine.tar.gz", {"main.py": text})
+    assert get_win_percentages(path, path, 4, workers=cores, referee="fast").forfeits == (0, 0)
+    assert not list(folder.glob("connectx-archives-*"))
 
 
 def hostile(path: Path, **changes) -> Path:

@@ -16,8 +16,8 @@ from torch._subclasses import FakeTensorMode
 from arena.game.rules import DEFAULTS
 from arena.players.forks import MOST_SEEN, _loaded, obstacle
 from arena.players.loading import resolve
+from arena.players.process import AgentProcess
 from arena.players.spec import ROOT
-from arena.players.worker import Worker
 from arena.runs.cores import usable_cores
 from evaluate import get_win_percentages
 
@@ -72,7 +72,7 @@ def of_stable_baselines(network):
 
 
 def first_move(agent, limit: float = 20.0):
-    with Worker(resolve(agent)) as worker:
+    with AgentProcess(resolve(agent)) as worker:
         worker.begin(DEFAULTS, 1)
         return worker.ask(0, 1, limit, bytes(42), 2)
 

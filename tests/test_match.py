@@ -171,11 +171,11 @@ def test_slots_keep_agents_and_stop_them_meanwhile(tmp_path, monkeypatch):
         slot.play(Task(1, (RANDOM, LEFT), (), (1, 2)))
         assert state_of(pid) == "T"
         slot.play(Task(2, (LEFT, noting), (), (1, 2)))
-        assert set((tmp_path / "pids").read_text().split()) == {str(pid)} and len(slot.seats) == 3
+        assert set((tmp_path / "pids").read_text().split()) == {str(pid)} and len(slot.players) == 3
         monkeypatch.setattr("arena.runs.slot.KEPT", 2)
         slot.play(Task(3, (RANDOM, LEFT), (), (1, 2)))
-        assert state_of(pid) == "" and len(slot.seats) == 2
-    assert not slot.seats
+        assert state_of(pid) == "" and len(slot.players) == 2
+    assert not slot.players
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="cores are bound by Linux's means")

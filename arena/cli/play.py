@@ -7,8 +7,9 @@ from typing import Any
 from arena.game.referee import play_fast
 from arena.game.rules import Game, Rules
 from arena.players.loading import resolve
+from arena.players.process import Player
+from arena.players.protocol import Reply
 from arena.players.spec import AgentSpec
-from arena.players.worker import Reply, Seat
 from arena.runs.open import OwnSlot
 from arena.runs.slot import Setup, Slot
 from connectx.choice import plies_to_end
@@ -41,7 +42,7 @@ def in_words(value: Value, position: Position) -> str:
     return f"{words} in {plies} {'ply' if plies == 1 else 'plies'}"
 
 
-class Person(Seat):
+class Person(Player):
     """Somebody at the keyboard, whose time does not count."""
 
     def __init__(self) -> None:
@@ -107,9 +108,9 @@ def play(options: argparse.Namespace) -> None:
     with Slot(Setup(rules)) as slot:
         OwnSlot(slot, silence=0.0).check([spec])
         print(f"{STONES[1]} moves first. At the prompt: {HELP}.")
-        seats = [Person(), *slot.seats_for([(spec, 0)])]
+        players = [Person(), *slot.players_for([(spec, 0)])]
         try:
-            game = play_fast(seats[::-1] if person else seats, rules, (), (seed, seed))
+            game = play_fast(players[::-1] if person else players, rules, (), (seed, seed))
         except Left:
             print("\nuntil next time")
             return

@@ -7,9 +7,8 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 
 from arena.game.referee import warm_up
-from arena.players.archives import prepare
+from arena.players.child import die_with_parent
 from arena.players.forks import end_pools
-from arena.players.worker import die_with_parent
 from arena.runs.cores import bind, check_concurrency, cores_apart
 from arena.runs.executor import ExecutorSlots, leave_slot
 from arena.runs.slot import Setup
@@ -31,7 +30,6 @@ def local_slots(setup: Setup, concurrency: int) -> Iterator[ExecutorSlots]:
     check_concurrency(concurrency)
     warm_up(setup.rules, setup.referee)  # before the fork: importing Kaggle's package takes over a second
     end_pools()
-    prepare()
     context = multiprocessing.get_context("fork")
     before = set(multiprocessing.active_children())
     with cores_apart(concurrency) as cores:

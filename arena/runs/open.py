@@ -5,6 +5,7 @@ from contextlib import contextmanager, nullcontext
 from typing import Protocol
 
 from arena.game.rules import Game
+from arena.players import archives
 from arena.players.spec import AgentSpec
 from arena.runs.cores import core_of_its_own
 from arena.runs.local import local_slots
@@ -66,10 +67,10 @@ def open_slots(setup: Setup, concurrency: int = 1, scheduler: str | None = None)
         with remote_slots(setup, scheduler) as remote:
             yield remote
     elif concurrency == 1:
-        with core_of_its_own() if setup.isolate else nullcontext(), Slot(setup) as slot:
+        with archives.shared(), core_of_its_own() if setup.isolate else nullcontext(), Slot(setup) as slot:
             yield OwnSlot(slot)
     else:
-        with local_slots(setup, concurrency) as slots:
+        with archives.shared(), local_slots(setup, concurrency) as slots:
             yield slots
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from arena.players import fingerprint as sources
 from arena.players.fingerprint import files_of, fingerprint
 from arena.players.loading import resolve
 from arena.players.spec import ROOT
@@ -68,7 +67,7 @@ def test_the_kit_is_part_of_what_uses_it(tmp_path, monkeypatch):
     """In a copy of it, one file of which changes."""
     shutil.copytree(ROOT / "connectx", tmp_path / "connectx", ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "mine.py").write_text("import connectx.position\ndef agent(obs, config):\n    return 0\n")
-    monkeypatch.setattr(sources, "ROOT", tmp_path)
+    monkeypatch.setattr("arena.players.fingerprint.ROOT", tmp_path)
     before = fingerprint(resolve(tmp_path / "mine.py"))
     for name, is_part in (("book.py", False), ("geometry.py", True)):
         path = tmp_path / "connectx" / name
