@@ -17,8 +17,9 @@ from os import PathLike
 from typing import TYPE_CHECKING
 
 from arena.options import OPTIONS, misspelt_command
+from arena.players.loading import resolve
+from arena.players.spec import AgentSpec
 from arena.rules import BANK, Rules
-from arena.specs import AgentSpec, resolve
 from command_line import Parser
 
 if TYPE_CHECKING:

@@ -8,8 +8,9 @@ from typing import NamedTuple
 from rich.table import Table
 
 from arena.ladder import Strength, read_ladder
+from arena.players.loading import kaggle_agents
+from arena.players.spec import ROOT, our_agents
 from arena.report import console_for_tables
-from arena.specs import ROOT, kaggle_agents, our_agents
 
 KAGGLES = "one of Kaggle's own"
 

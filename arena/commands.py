@@ -14,11 +14,12 @@ from arena.match import Match, play_match
 from arena.openings import openings_for
 from arena.options import FRESH
 from arena.person import play
+from arena.players.loading import resolve
+from arena.players.spec import AgentSpec
 from arena.report import check_folder, console_for_tables, lost_game_line, match_lines, match_table, progress
 from arena.review import analyse, report, show_ladder
 from arena.rules import Game, Rules
 from arena.slots import Setup, Task, open_slots
-from arena.specs import AgentSpec, resolve
 from arena.stats import Sprt
 from arena.store import Store
 from arena.tournament import Tournament, pairings, participants

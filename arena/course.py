@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from arena.match import derived_seed
+from arena.players.spec import AgentSpec
 from arena.report import fault_words, progress
 from arena.rules import Fault, Game
 from arena.slots import Setup, Task, open_slots
-from arena.specs import AgentSpec
 
 
 @dataclass(frozen=True)

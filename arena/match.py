@@ -8,9 +8,9 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from arena.openings import Opening
+from arena.players.spec import AgentSpec
 from arena.rules import Fault, Game
 from arena.slots import Setup, Slots, Task, open_slots
-from arena.specs import AgentSpec
 from arena.stats import Sprt, pentanomial
 
 

@@ -7,8 +7,8 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from arena.players.spec import PARTNER, our_agents
 from arena.rules import BANK, DEFAULTS
-from arena.specs import PARTNER, our_agents
 
 STORE = Path("runs/arena.sqlite")
 FRESH = {"files": None, "always": True, "never": False}  # as Setup.fresh has it

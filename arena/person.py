@@ -4,11 +4,13 @@ import argparse
 import secrets
 from typing import Any
 
+from arena.players.loading import resolve
+from arena.players.process import Player
+from arena.players.protocol import Reply
+from arena.players.spec import AgentSpec
 from arena.referee import play_fast
 from arena.rules import Game, Rules
 from arena.slots import OwnSlot, Setup, Slot
-from arena.specs import AgentSpec, resolve
-from arena.worker import Reply, Seat
 from connectx.choice import plies_to_end
 from connectx.clock import Budget
 from connectx.geometry import Geometry, geometry_of
@@ -42,7 +44,7 @@ def in_words(value: Value, position: Position) -> str:
     return f"{words} in {plies} {'ply' if plies == 1 else 'plies'}"
 
 
-class Person(Seat):
+class Person(Player):
     """Somebody at the keyboard, whose time does not count."""
 
     def __init__(self) -> None:
@@ -116,9 +118,9 @@ def play(options: argparse.Namespace) -> None:
     with Slot(Setup(rules)) as slot:
         OwnSlot(slot, silence=0.0).check([spec])
         print(f"{STONES[1]} moves first. At the prompt: {HELP}.")
-        seats = [Person(), *slot.seats_for([(spec, 0)])]
+        players = [Person(), *slot.players_for([(spec, 0)])]
         try:
-            game = play_fast(seats[::-1] if person else seats, rules, (), (seed, seed))
+            game = play_fast(players[::-1] if person else players, rules, (), (seed, seed))
         except Quit:
             print("\nuntil next time")
             return

@@ -1,6 +1,6 @@
 """A game between two agents, judged by Kaggle's own environment or by a loop of ours that gives the same verdicts.
 
-Both referees ask the same workers and return the same ``Game``. Rewards, statuses and the clock are Kaggle's; what
+Both referees ask the same players and return the same ``Game``. Rewards, statuses and the clock are Kaggle's; what
 Kaggle leaves out is added: the kind of each fault, and the win of the agent that did not make it.
 """
 
@@ -9,11 +9,12 @@ from functools import lru_cache
 from time import perf_counter
 from typing import Any
 
+from arena.players.process import Player
+from arena.players.protocol import Opaque, Reply
 from arena.rules import STATUS_OF, Fault, Game, Rules
-from arena.worker import Opaque, Reply, Seat
 from connectx.position import has_line
 
-Referee = Callable[[Sequence[Seat], Rules, Sequence[int], Sequence[int]], Game]
+Referee = Callable[[Sequence[Player], Rules, Sequence[int], Sequence[int]], Game]
 
 
 def illegal_kind(action: Any, columns: int, is_open: Callable[[int], bool]) -> str | None:
@@ -42,8 +43,8 @@ def _fatal_kind(kind: str | None, overdrawn: bool) -> str:
 class _Record:
     """What the referee notes while a game runs: replies and faults, for both referees alike."""
 
-    def __init__(self, workers: Sequence[Seat], rules: Rules, opening: Sequence[int]):
-        self.workers = workers
+    def __init__(self, players: Sequence[Player], rules: Rules, opening: Sequence[int]):
+        self.players = players
         self.rules = rules
         self.opening = tuple(opening)
         self.replies: list[Reply] = []
@@ -52,7 +53,7 @@ class _Record:
     def ask(self, ply: int, bank: float, board: bytes) -> tuple[Reply, str | None]:
         """Asks the agent to move for its reply, and names the fault in it, the clock left out."""
         seat, config = ply % 2, self.rules.config
-        reply = self.workers[seat].ask(ply, seat + 1, bank, board, config["actTimeout"])
+        reply = self.players[seat].ask(ply, seat + 1, bank, board, config["actTimeout"])
         self.replies.append(reply)
         if reply.fault:
             return reply, reply.fault
@@ -90,9 +91,9 @@ class _Record:
         return loads.get(0, 0.0), loads.get(1, 0.0)
 
 
-def _begin(workers: Sequence[Seat], rules: Rules, seeds: Sequence[int]) -> None:
-    for worker, seed in zip(workers, seeds, strict=True):
-        worker.begin(rules.config, seed)
+def _begin(players: Sequence[Player], rules: Rules, seeds: Sequence[int]) -> None:
+    for player, seed in zip(players, seeds, strict=True):
+        player.begin(rules.config, seed)
 
 
 # Kaggle's environment
@@ -119,7 +120,7 @@ class _Forfeit(Exception):
     """Stands for whatever the agent's process raised, so that Kaggle's environment sees an exception."""
 
 
-def play_kaggle(workers: Sequence[Seat], rules: Rules, opening: Sequence[int], seeds: Sequence[int]) -> Game:
+def play_kaggle(players: Sequence[Player], rules: Rules, opening: Sequence[int], seeds: Sequence[int]) -> Game:
     """One game in Kaggle's own environment, run by its own loop and timed by its own clock.
 
     Only the load of an agent that stays, which has passed before the game, is added to what that clock shows.
@@ -127,14 +128,14 @@ def play_kaggle(workers: Sequence[Seat], rules: Rules, opening: Sequence[int], s
     Kaggle's environment redirects the standard streams of the whole process: call it from one thread only.
 
     Args:
-        workers: who moves first, who moves second.
+        players: who moves first, who moves second.
         rules: configuration and bank.
         opening: columns to play before the agents are asked, legal and not ending the game.
         seeds: one for each agent's random generators.
     """
     env = _environment(tuple(rules.config.items()), rules.bank)
-    record = _Record(workers, rules, opening)
-    _begin(workers, rules, seeds)
+    record = _Record(players, rules, opening)
+    _begin(players, rules, seeds)
     kinds: list[str | None] = []
 
     def player(obs, config):
@@ -229,10 +230,10 @@ class _Board:
         return has_line(self.stones[seat], geometry)
 
 
-def play_fast(workers: Sequence[Seat], rules: Rules, opening: Sequence[int], seeds: Sequence[int]) -> Game:
+def play_fast(players: Sequence[Player], rules: Rules, opening: Sequence[int], seeds: Sequence[int]) -> Game:
     """One game in our own loop. Arguments and result are those of ``play_kaggle``."""
-    config, record, board = rules.config, _Record(workers, rules, opening), _Board(rules, opening)
-    _begin(workers, rules, seeds)
+    config, record, board = rules.config, _Record(players, rules, opening), _Board(rules, opening)
+    _begin(players, rules, seeds)
     banks, start, ending = [rules.bank, rules.bank], perf_counter(), None
     while ending is None:
         if perf_counter() - start >= config["runTimeout"]:

@@ -17,11 +17,11 @@ from typing import Any
 
 from distributed import Client, KilledWorker
 
-from arena import archives
 from arena.cores import Reserved, bind, reserve_core, usable_cores
+from arena.players import archives
+from arena.players.fingerprint import fingerprint
+from arena.players.spec import AgentSpec
 from arena.slots import ExecutorSlots, Setup, leave_slot
-from arena.sources import fingerprint
-from arena.specs import AgentSpec
 
 CONNECT_LIMIT = 10.0  # seconds
 

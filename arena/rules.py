@@ -21,7 +21,7 @@ MOST_CELLS = 4096
 MOST_SECONDS = 1e9  # 32 years; a socket's timeout can be 292
 BANK = 60.0  # seconds: Kaggle's remainingOverageTime at the start
 
-# The kinds of fault. The first five come from the worker, which sees how an agent fails; the rest are named here.
+# The kinds of fault. The first five come from the agent's process, which sees how it fails; the rest are named here.
 STATUS_OF = {
     "exception": "ERROR",
     "load": "ERROR",  # raised while the agent was loaded

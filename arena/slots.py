@@ -15,13 +15,14 @@ from contextlib import contextmanager, nullcontext
 from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
-from arena.archives import prepare
 from arena.cores import bind, check_concurrency, core_of_its_own, cores_apart
-from arena.forks import end_pools, obstacle
+from arena.players.archives import prepare
+from arena.players.child import die_with_parent
+from arena.players.forks import end_pools, obstacle
+from arena.players.process import GRACE, AgentProcess, Inline, Player
+from arena.players.spec import AgentSpec, callable_of
 from arena.referee import REFEREES, warm_up
 from arena.rules import Game, Rules
-from arena.specs import AgentSpec, callable_of
-from arena.worker import GRACE, Inline, Seat, Worker, die_with_parent
 
 KEPT = 16  # agents' processes of a slot; with torch each holds 0.3 GB
 BATCH_SECONDS = 0.03  # of play sent to a slot at once: sending it, and its games back, costs half a millisecond
@@ -34,7 +35,7 @@ class Setup(NamedTuple):
 
     rules: Rules
     referee: str = "fast"  # a key of REFEREES
-    fresh: bool | None = None  # see Seat
+    fresh: bool | None = None  # see Player
     grace: float = GRACE
     isolate: bool = True  # False: agents play in the slot's own process, see Inline
 
@@ -64,7 +65,7 @@ class Slot:
 
     def __init__(self, setup: Setup):
         self.setup = setup
-        self.seats: dict[tuple[AgentSpec, int], Seat] = {}  # the latest to play come last
+        self.players: dict[tuple[AgentSpec, int], Player] = {}  # the latest to play come last
 
     def __enter__(self) -> "Slot":
         return self
@@ -73,40 +74,40 @@ class Slot:
         self.close()
 
     def close(self) -> None:
-        while self.seats:
-            self.seats.popitem()[1].close()
+        while self.players:
+            self.players.popitem()[1].close()
 
     def play(self, task: Task) -> Game:
         first, second = task.players
-        players = self.seats_for([(first, 0), (second, int(first == second))])  # against itself, it is two processes
+        players = self.players_for([(first, 0), (second, int(first == second))])  # against itself, it is two processes
         return REFEREES[self.setup.referee](players, self.setup.rules, task.opening, task.seeds)
 
     def try_load(self, spec: AgentSpec) -> Finding:
         """Loads an agent for trial."""
-        seat = self.seats_for([(spec, 0)])[0]
-        failed = seat.load()
+        player = self.players_for([(spec, 0)])[0]
+        failed = player.load()
         if failed is None:
-            return Finding(warning=seat.warning)
+            return Finding(warning=player.warning)
         lines = [line for line in failed.detail.splitlines() if line.strip()]
         return Finding(f"{spec.label} cannot be loaded: {lines[-1].strip() if lines else failed.fault}")
 
-    def seats_for(self, keys: Sequence[tuple[AgentSpec, int]]) -> list[Seat]:
+    def players_for(self, keys: Sequence[tuple[AgentSpec, int]]) -> list[Player]:
         """Those who play now; the others' processes stop, and the longest unused ones end."""
-        for key, seat in self.seats.items():
+        for key, player in self.players.items():
             if key not in keys:
-                seat.pause()
+                player.pause()
         for key in keys:
-            self.seats[key] = self.seats.pop(key) if key in self.seats else self._new(key[0])
-            self.seats[key].resume()
-        for key in list(self.seats)[: max(0, len(self.seats) - KEPT)]:
-            self.seats.pop(key).close()
-        return [self.seats[key] for key in keys]
+            self.players[key] = self.players.pop(key) if key in self.players else self._new(key[0])
+            self.players[key].resume()
+        for key in list(self.players)[: max(0, len(self.players) - KEPT)]:
+            self.players.pop(key).close()
+        return [self.players[key] for key in keys]
 
-    def _new(self, spec: AgentSpec) -> Seat:
+    def _new(self, spec: AgentSpec) -> Player:
         setup = self.setup
         limit = setup.rules.config["actTimeout"] + setup.rules.bank
         if setup.isolate:
-            return Worker(spec, setup.fresh, setup.grace, limit)
+            return AgentProcess(spec, setup.fresh, setup.grace, limit)
         return Inline(spec, setup.fresh, limit)
 
 

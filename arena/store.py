@@ -1,7 +1,7 @@
 """Results in SQLite: every game with moves, times, seeds and versions, so that a killed run goes on where it was.
 
 A match is known by its key, a hash of all that decides its games: agents with the hashes of all that they are made of
-(see ``arena.sources``), configuration, bank, referee, openings and seed. The same match asked for again finds its
+(see ``arena.players``), configuration, bank, referee, openings and seed. The same match asked for again finds its
 games; more pairs or another SPRT add to them. Each game is committed as it ends; its number within the match is unique,
 so none can count twice.
 """
@@ -18,10 +18,11 @@ from typing import Any, NamedTuple
 from arena.analysis import GameRecord
 from arena.match import Match
 from arena.openings import Opening, parse_columns, write_opening
+from arena.players.fingerprint import fingerprint
+from arena.players.loading import version_of
+from arena.players.spec import AgentSpec
 from arena.rules import DEFAULTS, Fault, Game, Rules
 from arena.slots import Setup, Task
-from arena.sources import fingerprint
-from arena.specs import AgentSpec, version_of
 from arena.tournament import Tournament
 
 SCHEMA_VERSION = 2

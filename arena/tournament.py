@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from arena.match import Match
-from arena.specs import AgentSpec, UnknownAgent, resolve
+from arena.players.loading import resolve
+from arena.players.spec import AgentSpec, UnknownAgent
 from arena.stats import Rating, connected, mean_and_variance, ratings
 
 

@@ -21,10 +21,10 @@ from kaggle_environments import evaluate
 
 from arena import referee as referees
 from arena.match import pair_tasks
+from arena.players.loading import kaggle_agents, resolve
 from arena.referee import play_fast, play_kaggle
 from arena.rules import Rules
 from arena.slots import Setup, Task, local_slots, play_all
-from arena.specs import kaggle_agents, resolve
 from benchmarks.machine import describe
 from tests.misbehaving import Clock, scripted_games
 

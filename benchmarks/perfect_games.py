@@ -20,9 +20,10 @@ from pathlib import Path
 from tqdm import tqdm
 
 from arena.match import derived_seed
+from arena.players.loading import resolve
+from arena.players.spec import AgentSpec
 from arena.rules import BANK, Game, Rules
 from arena.slots import Setup, Task, play_all
-from arena.specs import AgentSpec, resolve
 from benchmarks.machine import describe
 from benchmarks.oracle import scores_of
 from benchmarks.submission import clock_of

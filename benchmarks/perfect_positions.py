@@ -17,9 +17,10 @@ from pathlib import Path
 
 from tqdm import tqdm
 
+from arena.players.loading import resolve
+from arena.players.process import AgentProcess
+from arena.players.protocol import Reply
 from arena.rules import BANK, Rules
-from arena.specs import resolve
-from arena.worker import Reply, Worker
 from benchmarks.machine import describe
 from benchmarks.oracle import scores_of
 from benchmarks.perfect_games import without_choice
@@ -62,7 +63,7 @@ def positions(seed: int, count: int, solver: Solver) -> Iterator[Position]:
 def asked(file: Path) -> Iterator[Callable[[Position], Reply]]:
     """Asks a file, loaded once, for its move in a position."""
     rules = Rules()
-    with Worker(resolve(str(file)), fresh=False) as worker:
+    with AgentProcess(resolve(str(file)), fresh=False) as worker:
         worker.begin(rules.config, 1)
         worker.ask(0, 1, BANK, bytes(42), ACT_TIMEOUT)  # loads
         yield lambda p: worker.ask(p.ply, 1 + p.ply % 2, BANK, bytes(p.to_board()), ACT_TIMEOUT)

@@ -20,9 +20,10 @@ from tqdm import tqdm
 
 from agents import perfect
 from arena.match import derived_seed
+from arena.players.loading import resolve
+from arena.players.spec import AgentSpec
 from arena.rules import Rules
 from arena.slots import Setup, Task, play_all
-from arena.specs import AgentSpec, resolve
 from benchmarks.machine import describe
 from benchmarks.positions import careful_choice, may_end_within, random_samples
 from connectx.clock import RESERVE

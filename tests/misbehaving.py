@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from arena.worker import Opaque, Reply
+from arena.players.protocol import Opaque, Reply
 
 
 class Case(NamedTuple):
@@ -141,7 +141,7 @@ class Clock:
 
 
 class ScriptedWorker:
-    """Has a Worker's interface. Its replies, durations included, follow from the game's seed and the ply alone."""
+    """Has a Player's interface. Its replies, durations included, follow from the game's seed and the ply alone."""
 
     def __init__(self, clock: Clock):
         self.clock = clock

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from arena import archives, place
-from arena.archives import BadArchive, unpacked
 from arena.cores import usable_cores
+from arena.players import archives, place
+from arena.players.archives import BadArchive, unpacked
+from arena.players.fingerprint import fingerprint
+from arena.players.loading import resolve
+from arena.players.process import AgentProcess, Inline
+from arena.players.spec import ROOT
 from arena.rules import DEFAULTS
-from arena.sources import fingerprint
-from arena.specs import ROOT, resolve
-from arena.worker import Inline, Worker
 from evaluate import get_win_percentages, main
 
 MAIN = """
@@ -49,7 +50,7 @@ def packed(path: Path, files: dict[str, str], time: int = 0) -> str:
 def has_place(tmp_path):
     """Skips where the judge's folder cannot be shown. In a process of its own, which enters it for good."""
     (tmp_path / "root").mkdir()
-    code = "import sys\nfrom arena.place import enter\nenter(*sys.argv[1:])\n"
+    code = "import sys\nfrom arena.players.place import enter\nenter(*sys.argv[1:])\n"
     command = [sys.executable, "-c", code, str(tmp_path), str(tmp_path / "root")]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -89,7 +90,7 @@ def test_the_folder_is_the_agents_alone_and_read_only(tmp_path):
     plain = "import os\ndef agent(obs, config):\n    return int(os.path.exists('/kaggle_simulations'))\n"
     (tmp_path / "plain.py").write_text(plain)
     paths = [packed(tmp_path / f"{n}.tar.gz", {"main.py": text, "n": str(n)}) for n in (0, 1)]
-    workers = [Worker(resolve(path)) for path in (*paths, tmp_path / "plain.py")]
+    workers = [AgentProcess(resolve(path)) for path in (*paths, tmp_path / "plain.py")]
     try:
         for worker in workers:
             worker.begin(DEFAULTS, 1)
@@ -127,7 +128,7 @@ def test_a_changed_archive_is_unpacked_anew(tmp_path):
     for number in (1, 2):
         packed(path, {"main.py": f"def agent(obs, config):\n    return {number}\n"})
         os.utime(path, (number, number))
-        with Worker(resolve(path)) as worker:
+        with AgentProcess(resolve(path)) as worker:
             worker.begin(DEFAULTS, 1)
             assert worker.ask(0, 1, 60.0, bytes(42), 2).action == number
 

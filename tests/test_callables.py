@@ -8,7 +8,7 @@ import pytest
 import torch
 from stable_baselines3 import PPO
 
-from arena.specs import UnknownAgent
+from arena.players.spec import UnknownAgent
 from evaluate import get_win_percentages
 
 
@@ -49,7 +49,7 @@ class OneArgument:
 
 
 def three(obs, config, model):
-    return 0
+    return obs.board.index(0)
 
 
 def keyword_only(obs, config, *, model):

@@ -8,7 +8,7 @@ from matplotlib.image import imread
 from arena import catalogue
 from arena.catalogue import entry_of, kilobytes
 from arena.ladder import ladder_markdown, read_ladder, write_ladder
-from arena.specs import ROOT, our_agents
+from arena.players.spec import ROOT, our_agents
 from evaluate import main
 from tests.test_tournament import A, B, C, match_of, tournament_of
 

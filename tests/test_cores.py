@@ -8,9 +8,9 @@ import pytest
 
 from arena import cores
 from arena.cores import check_concurrency, core_of_its_own, reserve_core, usable_cores
+from arena.players.loading import resolve
 from arena.rules import Rules
 from arena.slots import Setup, Task, open_slots
-from arena.specs import resolve
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="cores are bound by Linux's means")
 

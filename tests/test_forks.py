@@ -14,10 +14,11 @@ from stable_baselines3 import PPO
 from torch._subclasses import FakeTensorMode
 
 from arena.cores import usable_cores
-from arena.forks import MOST_SEEN, _loaded, obstacle
+from arena.players.forks import MOST_SEEN, _loaded, obstacle
+from arena.players.loading import resolve
+from arena.players.process import AgentProcess
+from arena.players.spec import ROOT
 from arena.rules import DEFAULTS
-from arena.specs import ROOT, resolve
-from arena.worker import Worker
 from evaluate import get_win_percentages
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only GNU's OpenMP loses its threads")
@@ -71,7 +72,7 @@ def of_stable_baselines(network):
 
 
 def first_move(agent, limit: float = 20.0):
-    with Worker(resolve(agent)) as worker:
+    with AgentProcess(resolve(agent)) as worker:
         worker.begin(DEFAULTS, 1)
         return worker.ask(0, 1, limit, bytes(42), 2)
 

@@ -11,10 +11,10 @@ import pytest
 
 from arena.cores import reserve_core, usable_cores
 from arena.match import Match, derived_seed, pair_tasks, play_match
+from arena.players.loading import resolve
 from arena.report import lost_game_line, match_lines, match_table
 from arena.rules import Fault, Game, Rules
 from arena.slots import Setup, Slot, Task, play_all
-from arena.specs import resolve
 from arena.stats import Sprt
 from connectx.geometry import STANDARD, geometry_of
 
@@ -169,11 +169,11 @@ def test_slots_keep_agents_and_stop_them_meanwhile(tmp_path, monkeypatch):
         slot.play(Task(1, (RANDOM, LEFT), (), (1, 2)))
         assert state_of(pid) == "T"
         slot.play(Task(2, (LEFT, noting), (), (1, 2)))
-        assert set((tmp_path / "pids").read_text().split()) == {str(pid)} and len(slot.seats) == 3
+        assert set((tmp_path / "pids").read_text().split()) == {str(pid)} and len(slot.players) == 3
         monkeypatch.setattr("arena.slots.KEPT", 2)
         slot.play(Task(3, (RANDOM, LEFT), (), (1, 2)))
-        assert state_of(pid) == "" and len(slot.seats) == 2
-    assert not slot.seats
+        assert state_of(pid) == "" and len(slot.players) == 2
+    assert not slot.players
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="cores are bound by Linux's means")

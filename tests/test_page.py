@@ -13,7 +13,7 @@ from matplotlib.image import imread
 from arena.analysis import GameRecord, judge, solver_scores
 from arena.match import Match
 from arena.page import game_entry, group_html, page
-from arena.specs import resolve
+from arena.players.loading import resolve
 from arena.tournament import Tournament
 from connectx.geometry import STANDARD
 from tests.test_match import scripted

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from arena.specs import ROOT
+from arena.players.spec import ROOT
 
 AWAY = """
 import builtins, ctypes, os, pathlib, sys
@@ -56,10 +56,10 @@ if __name__ == "__main__":
     main("list".split())
 """
 STOPPED = """
-from arena.specs import resolve
-from arena.worker import Worker
+from arena.players.loading import resolve
+from arena.players.process import AgentProcess
 
-worker = Worker(resolve("endless.py"), grace=0.1, load_limit=0.4)
+worker = AgentProcess(resolve("endless.py"), grace=0.1, load_limit=0.4)
 assert worker.load().fault == "hang"
 """
 

@@ -18,7 +18,7 @@ import build_submission
 import evaluate
 import train
 from arena.options import OPTIONS
-from arena.specs import our_agents
+from arena.players.spec import our_agents
 from command_line import Parser
 from connectx.geometry import STANDARD
 from connectx.position import Position

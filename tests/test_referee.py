@@ -10,10 +10,10 @@ from kaggle_environments import core as kaggle_core
 from kaggle_environments import make
 
 from arena import referee as referees
+from arena.players.loading import resolve
+from arena.players.process import AgentProcess, Inline
 from arena.referee import REFEREES, play_fast, play_kaggle
 from arena.rules import BANK, DEFAULTS, STATUS_OF, Rules
-from arena.specs import resolve
-from arena.worker import Inline, Worker
 from tests.conftest import REAL_CLOCK
 from tests.misbehaving import CASES, CONFIGS, Clock, first_full_column, returning, scripted_games
 
@@ -25,7 +25,7 @@ def random_legal(obs, config):
 
 
 def play(referee, agents, rules, opening=(), seeds=(1, 2), grace=0.3):
-    return play_with([Worker(resolve(agent), grace=grace) for agent in agents], referee, rules, opening, seeds)
+    return play_with([AgentProcess(resolve(agent), grace=grace) for agent in agents], referee, rules, opening, seeds)
 
 
 def play_with(workers, referee, rules, opening=(), seeds=(1, 2)):
@@ -134,7 +134,7 @@ def test_every_game_pays_for_the_load(referee, tmp_path):
         f"import time\nopen({str(notes)!r}, 'a').write('loaded ')\ntime.sleep(0.4)\n"
         "def agent(obs, config):\n    return obs.step // 2 % 7\n"
     )
-    workers = [Worker(resolve(str(path)), fresh=False), Worker(resolve(random_legal))]
+    workers = [AgentProcess(resolve(str(path)), fresh=False), AgentProcess(resolve(random_legal))]
     try:
         games = [referee(workers, Rules({"actTimeout": 0.2}, bank=1.0), (), (1, 2)) for _ in range(3)]
         forfeit = referee(workers, Rules({"actTimeout": 0.2}, bank=0.1), (), (1, 2))

@@ -9,9 +9,9 @@ import pytest
 from arena.analysis import GameRecord, judge
 from arena.match import play_match
 from arena.page import game_entry, page
+from arena.players.loading import resolve
 from arena.rules import Game, Rules
 from arena.slots import Setup, Task
-from arena.specs import resolve
 from arena.store import Store, group_records, groups
 from connectx.geometry import geometry_of
 from evaluate import main

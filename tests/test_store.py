@@ -13,10 +13,10 @@ import pytest
 
 from arena.cores import usable_cores
 from arena.match import play_match
+from arena.players.fingerprint import fingerprint
+from arena.players.loading import resolve
 from arena.rules import Fault, Game, Rules
 from arena.slots import Setup, Task
-from arena.sources import fingerprint
-from arena.specs import resolve
 from arena.store import SCHEMA_VERSION, Store
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -6,11 +6,12 @@ from itertools import pairwise
 import pytest
 
 from arena.match import Match, play_match
-from arena.partners import at_depth, partner, with_errors
+from arena.players.graded import at_depth, with_errors
+from arena.players.loading import partner, resolve
+from arena.players.spec import UnknownAgent
 from arena.report import cross_table, ladder_table
 from arena.rules import Rules
 from arena.slots import Setup
-from arena.specs import UnknownAgent, resolve
 from arena.tournament import Tournament, pairings, participants
 from connectx.geometry import STANDARD
 from connectx.position import Position

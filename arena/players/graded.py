@@ -7,7 +7,6 @@ ours or of Kaggle's that plays a random legal move 10% of the time; ``minimax@4~
 import random
 from collections.abc import Callable
 
-from arena.specs import PARTNER, UnknownAgent, load, resolve
 from connectx.clock import Budget
 from connectx.geometry import STANDARD
 from connectx.position import Position
@@ -43,17 +42,3 @@ def with_errors(agent: Callable, percent: float) -> Callable:
         return agent(obs, config)
 
     return erring
-
-
-def partner(name: str) -> Callable:
-    """The agent that a partner's name describes.
-
-    Raises:
-        UnknownAgent: the name describes none.
-    """
-    parts = PARTNER.fullmatch(name)
-    if parts is None:
-        raise UnknownAgent(f"{name!r} is not NAME@DEPTH~PERCENT")
-    base, depth, percent = parts.groups()
-    agent = at_depth(int(depth)) if depth else load(resolve(base))
-    return with_errors(agent, float(percent)) if percent else agent

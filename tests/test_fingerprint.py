@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from arena import sources
-from arena.sources import files_of, fingerprint
-from arena.specs import ROOT, resolve
+from arena.players.fingerprint import files_of, fingerprint
+from arena.players.loading import resolve
+from arena.players.spec import ROOT
 from evaluate import main
 
 AGENT = """
@@ -67,7 +67,7 @@ def test_the_kit_is_part_of_what_uses_it(tmp_path, monkeypatch):
     """In a copy of it, one file of which changes."""
     shutil.copytree(ROOT / "connectx", tmp_path / "connectx", ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "mine.py").write_text("import connectx.position\ndef agent(obs, config):\n    return 0\n")
-    monkeypatch.setattr(sources, "ROOT", tmp_path)
+    monkeypatch.setattr("arena.players.fingerprint.ROOT", tmp_path)
     before = fingerprint(resolve(tmp_path / "mine.py"))
     for name, is_part in (("book.py", False), ("geometry.py", True)):
         path = tmp_path / "connectx" / name
@@ -106,9 +106,8 @@ def test_fingerprints_of_callables():
 
 
 def test_every_process_finds_the_same():
-    code = (
-        "from arena.sources import fingerprint\nfrom arena.specs import resolve\nprint(fingerprint(resolve('perfect')))"
-    )
+    code = "from arena.players.fingerprint import fingerprint\nfrom arena.players.loading import resolve\n"
+    code += "print(fingerprint(resolve('perfect')))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == fingerprint(resolve("perfect"))
 

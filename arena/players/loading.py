@@ -1,38 +1,15 @@
-"""Agents: how a name, a path or a callable becomes a spec, and a spec the agent's function. Light to import."""
+"""From a name, a path or a callable to an agent, and from that to its function. Light to import."""
 
 import difflib
 import importlib
 import importlib.util
 import os
-import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-PARTNER = re.compile(r"(?P<base>\w+)(?=[@~])(?:@(?P<depth>[1-9]\d*))?(?:~(?P<percent>\d+(?:\.\d+)?))?")
-WRAP = "wrap it in a function agent(obs, config) that returns a column"
-
-
-class UnknownAgent(ValueError):
-    """Nothing by that name, path or type is an agent."""
-
-
-class AgentSpec(NamedTuple):
-    """Where an agent comes from. Plain strings, so that it can be compared, stored and sent to another process."""
-
-    kind: str  # "ours", "kaggle", "partner", "file" or "callable"
-    target: str  # module name, Kaggle's name, partner's name, absolute path, or key into the registry of callables
-    label: str  # what tables call it
-
-
-_callables: dict[str, Callable] = {}
-
-
-def our_agents() -> list[str]:
-    """The names in agents/, sorted."""
-    return sorted(path.stem for path in (ROOT / "agents").glob("*.py") if not path.stem.startswith("_"))
+from arena.players.spec import PARTNER, WRAP, AgentSpec, UnknownAgent, callable_of, our_agents, register
 
 
 def kaggle_agents() -> dict[str, Callable]:
@@ -64,13 +41,16 @@ def resolve(agent: str | os.PathLike | Callable | AgentSpec) -> AgentSpec:
     if isinstance(agent, AgentSpec):
         return agent
     if callable(agent):
-        return _register(agent)
+        return register(agent)
     if not isinstance(agent, str | os.PathLike):
         wrap = f": {WRAP}" if hasattr(type(agent), "predict") else ""
         raise UnknownAgent(
             f"an agent should be a name, a path or a callable, not {' '.join(repr(agent).split()):.80}{wrap}"
         )
-    text = os.fspath(agent)
+    return _resolve_text(os.fspath(agent))
+
+
+def _resolve_text(text: str) -> AgentSpec:
     if os.path.isfile(text):
         return AgentSpec("file", os.path.abspath(text), text)
     if os.path.isdir(text):
@@ -86,59 +66,20 @@ def resolve(agent: str | os.PathLike | Callable | AgentSpec) -> AgentSpec:
         return AgentSpec("ours", f"agents.{text}", text)
     if text in kaggle_agents():
         return AgentSpec("kaggle", text, text)
+    raise UnknownAgent(f"no agent {text!r}: {_meant(text)}")
+
+
+def _meant(text: str) -> str:
+    """What a name that is none was meant to be, and what names there are."""
     for suffix in (".py", ".tar.gz"):
         if os.path.isfile(text + suffix):
-            raise UnknownAgent(f"no agent {text!r}: did you mean {text}{suffix}?")
+            return f"did you mean {text}{suffix}?"
     names = [*our_agents(), *kaggle_agents()]
     close = difflib.get_close_matches(text, names, 1)
-    raise UnknownAgent(
-        f"no agent {text!r}: {f'did you mean {close[0]}? I' if close else 'i'}t is no file, and the names are "
+    return (
+        f"{f'did you mean {close[0]}? I' if close else 'i'}t is no file, and the names are "
         f"{', '.join(names)}, minimax@DEPTH and NAME~PERCENT (of random moves)"
     )
-
-
-def _misfit(agent: Callable) -> str:
-    """Why a callable can be no agent, whatever it computes; "" if it may be one."""
-    import inspect  # only callables need it
-
-    if isinstance(agent, type):
-        return "is a class, where an instance or a function was expected"
-    if (torch := sys.modules.get("torch")) and isinstance(agent, torch.nn.Module):
-        return f"is a network: {WRAP}"
-    called = agent if inspect.isroutine(agent) else type(agent).__call__
-    if inspect.iscoroutinefunction(called) or inspect.isgeneratorfunction(called) or inspect.isasyncgenfunction(called):
-        return "is async or a generator, where a plain function was expected"
-    code = getattr(agent, "__code__", None)
-    count = code.co_argcount if code is not None else 2  # Kaggle passes as many as the code names
-    try:
-        inspect.signature(agent).bind(*("obs", "config")[:count])
-    except TypeError as problem:
-        return f"cannot be called with (obs, config), as Kaggle does: {problem}"
-    except ValueError:  # a C function that does not say what it takes
-        pass
-    return ""
-
-
-def _register(agent: Callable) -> AgentSpec:
-    """Callables stay in this process's registry; processes forked from it later find them there by key.
-
-    Raises:
-        UnknownAgent: no call of it could be a move.
-    """
-    label = getattr(agent, "__name__", type(agent).__name__)
-    if problem := _misfit(agent):
-        raise UnknownAgent(f"{label} {problem}")
-    for key, known in _callables.items():
-        if known is agent:
-            return AgentSpec("callable", key, label)
-    key = f"{label}#{len(_callables)}"
-    _callables[key] = agent
-    return AgentSpec("callable", key, label)
-
-
-def callable_of(spec: AgentSpec) -> Callable:
-    """The callable that a spec of kind "callable" stands for."""
-    return _callables[spec.target]
 
 
 def load(spec: AgentSpec) -> Callable:
@@ -150,8 +91,24 @@ def load(spec: AgentSpec) -> Callable:
     if spec.kind == "kaggle":
         return kaggle_agents()[spec.target]
     if spec.kind == "partner":
-        return importlib.import_module("arena.partners").partner(spec.target)  # it imports this module
+        return partner(spec.target)
     return last_callable(spec.target)[0]
+
+
+def partner(name: str) -> Callable:
+    """The agent that a partner's name describes.
+
+    Raises:
+        UnknownAgent: the name describes none.
+    """
+    parts = PARTNER.fullmatch(name)
+    if parts is None:
+        raise UnknownAgent(f"{name!r} is not NAME@DEPTH~PERCENT")
+    from arena.players import graded  # what it needs takes a second to import
+
+    base, depth, percent = parts.groups()
+    agent = graded.at_depth(int(depth)) if depth else load(resolve(base))
+    return graded.with_errors(agent, float(percent)) if percent else agent
 
 
 def last_callable(path: str) -> tuple[Callable, str]:

@@ -10,15 +10,17 @@ from pathlib import Path
 import pytest
 from kaggle_environments.agent import get_last_callable
 
+from arena.players.child import Struct
+from arena.players.loading import last_callable, resolve
+from arena.players.process import AgentProcess
+from arena.players.spec import AgentSpec, UnknownAgent, our_agents
 from arena.rules import DEFAULTS
-from arena.specs import AgentSpec, UnknownAgent, last_callable, our_agents, resolve
-from arena.worker import Struct, Worker
 from tests.conftest import REAL_CLOCK
 
 EMPTY = bytes(42)
 
 
-def ask(worker: Worker, ply: int = 0, seed: int = 1, begin: bool = True, bank: float = 60.0):
+def ask(worker: AgentProcess, ply: int = 0, seed: int = 1, begin: bool = True, bank: float = 60.0):
     if begin:
         worker.begin(DEFAULTS, seed)
     return worker.ask(ply, 1, bank, EMPTY, 2)
@@ -30,7 +32,7 @@ def start():
     workers = []
 
     def make(agent, **options):
-        workers.append(Worker(resolve(agent), **options))
+        workers.append(AgentProcess(resolve(agent), **options))
         return workers[-1]
 
     yield make
@@ -252,7 +254,7 @@ def test_no_agent_outlives_a_killed_referee(agent, write, tmp_path):
     spec = resolve(write(spin) if agent == "file" else names["agent"])
     if (referee := os.fork()) == 0:
         try:
-            ask(Worker(spec))
+            ask(AgentProcess(spec))
         finally:
             os._exit(0)
     deadline = time.perf_counter() + 20

@@ -12,8 +12,9 @@ from pathlib import Path
 from types import CodeType
 from typing import NamedTuple
 
-from arena.archives import BadArchive, contents, is_archive
-from arena.specs import PARTNER, ROOT, AgentSpec, callable_of, resolve, version_of
+from arena.players.archives import BadArchive, contents, is_archive
+from arena.players.loading import resolve, version_of
+from arena.players.spec import PARTNER, ROOT, AgentSpec, callable_of
 
 LONGEST_NAME = 255  # characters of a string that may name a file
 LIVE_FOLDERS = ("/proc/", "/sys/", "/dev/")  # what stands there changes by itself
@@ -137,7 +138,7 @@ def fingerprint(spec: AgentSpec) -> str:
         digest.update(_code_text(code).encode() if code else spec.target.encode())
     elif spec.kind == "partner" and (parts := PARTNER.fullmatch(spec.target)):
         digest.update(f"{spec.target} {fingerprint(resolve(parts['base']))}".encode())
-        digest.update(Path(__file__).with_name("partners.py").read_bytes())
+        digest.update(Path(__file__).with_name("graded.py").read_bytes())
     elif spec.kind == "file" and is_archive(spec.target):
         try:
             _add_contents(digest, contents(spec.target))

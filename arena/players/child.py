@@ -1,0 +1,218 @@
+"""The agent's process: loads the agent as Kaggle loads it, asks it for moves, times it, and swallows its output.
+
+Imports little, because an agent's own imports should be what its first move pays for.
+"""
+
+import ctypes
+import io
+import json
+import os
+import random
+import signal
+import socket
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from arena.players.loading import last_callable, load
+from arena.players.protocol import REQUEST, pack_reply, receive
+from arena.players.spec import ROOT, AgentSpec
+
+DETAIL = 500  # characters of a traceback or a repr that are kept
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
+
+
+class Struct(dict):
+    """Kaggle's record: the entries it was made with can be read as items and as attributes."""
+
+    def __init__(self, **entries: Any) -> None:
+        super().__init__(entries)
+        self.__dict__.update(entries)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self.__dict__[name] = value
+        self[name] = value
+
+
+def die_with_parent() -> None:
+    """Asks Linux to kill this process with the thread that started it, so that no agent outlives a killed run.
+
+    Elsewhere an agent ends when it next looks for a request, and finds that nobody is left to send one.
+    """
+    if prctl := getattr(ctypes.CDLL(None), "prctl", None):
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+class HostedAgent:
+    """An agent in the process that it runs in: timed, its output swallowed.
+
+    Args:
+        missing: what it may look for in vain, as a reason that goes with exceptions about files.
+    """
+
+    def __init__(self, spec: AgentSpec, missing: str = ""):
+        self.spec = spec
+        self.missing = missing
+        self.agent: Callable | None = None
+        self.arguments = 2
+        self.warning = ""  # of the load
+        self.config: dict[str, Any] = {}
+        self.seed = 0
+
+    def start_game(self, config: dict[str, Any], seed: int) -> None:
+        self.config, self.seed = config, seed
+        seed_everything(seed)
+
+    def load(self, seed: int) -> tuple[float, int, dict[str, Any] | None]:
+        """Seconds that the load took, 0, and what went wrong if it failed, or what to be warned of.
+
+        What it waited for a core that others had does not count: every game pays for a load, not for one bad moment.
+        """
+        seed_everything(seed)
+        waited = seconds_waited("thread-self")
+        seconds, column, extra = self._timed(self._load, "load")
+        waited = seconds_waited("thread-self") - waited
+        seed_everything(self.seed)  # it may have drawn numbers, or imported numpy or torch
+        if extra is None and self.warning:
+            extra = {"warning": self.warning}
+        return max(0.0, seconds - waited), column, extra
+
+    def move(self, ply: int, mark: int, bank: float, board: bytes) -> tuple[float, int, dict[str, Any] | None]:
+        """Seconds, column, and what there is to say beyond a plain column (see ``_describe``)."""
+        obs = Struct(remainingOverageTime=bank, step=ply, board=list(board), mark=mark)
+        config = Struct(**self.config)
+        if self.spec.kind == "file":
+            config["__raw_path__"] = self.spec.target
+        assert self.agent is not None
+        agent, arguments = self.agent, (obs, config)[: self.arguments]
+        return self._timed(lambda: agent(*arguments), "exception")
+
+    def _load(self) -> int:
+        if self.spec.kind == "file":
+            agent, self.warning = last_callable(self.spec.target)
+        else:
+            agent = load(self.spec)
+        code = getattr(agent, "__code__", None)
+        self.arguments = getattr(code, "co_argcount", 2)  # Kaggle passes as many arguments as the code names
+        self.agent = agent
+        return 0
+
+    def _timed(self, call: Callable[[], Any], fault: str) -> tuple[float, int, dict[str, Any] | None]:
+        """Seconds that a call took, and the description of what it returned; ``fault`` is the kind if it raised."""
+        ours = sys.stdout, sys.stderr
+        sys.stdout, sys.stderr = io.StringIO(), io.StringIO()  # as on Kaggle: what is printed never reaches ours
+        start = time.perf_counter()
+        try:
+            action = call()
+            seconds = time.perf_counter() - start
+            return seconds, *_describe(action)
+        except BaseException as problem:  # SystemExit and KeyboardInterrupt too: they would end Kaggle's runner
+            seconds = time.perf_counter() - start
+            kind = fault if isinstance(problem, Exception) else "exit"
+            hint = f" ({self.missing})" if self.missing and isinstance(problem, OSError | ImportError) else ""
+            return seconds, 0, {"fault": kind, "detail": _last_lines(problem) + hint}
+        finally:
+            sys.stdout, sys.stderr = ours
+
+
+def seconds_waited(thread: str) -> float:
+    """How long a thread has been ready to run without a core so far; 0 where the system does not say.
+
+    Args:
+        thread: "thread-self", or a process's number for its first thread.
+    """
+    try:
+        with open(f"/proc/{thread}/schedstat") as file:
+            return int(file.read().split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return 0.0
+
+
+def seed_everything(seed: int) -> None:
+    """Seeds the global generators of random, and of numpy and torch where the agent has imported them."""
+    random.seed(seed)
+    if numpy := sys.modules.get("numpy"):
+        numpy.random.seed(seed % 2**32)
+    if torch := sys.modules.get("torch"):
+        torch.manual_seed(seed)
+
+
+def _describe(action: Any) -> tuple[int, dict[str, Any] | None]:
+    """The reply for a returned object: (column, None) for a plain int, (0, JSON) for everything else."""
+    if type(action) is int and abs(action) < 2**63:
+        return action, None
+    if isinstance(action, BaseException):
+        return 0, {"fault": "exception", "detail": f"returned {action!r:.{DETAIL}}"}
+    if isinstance(action, int) and not isinstance(action, bool):
+        action = max(-(2**63), min(action, 2**63))  # no column of any board, and Python writes 4,300 digits at most
+    if action is None or (isinstance(action, int | float) and not isinstance(action, bool)):
+        return 0, {"value": action}
+    try:
+        text = f"{action!r:.{DETAIL}}"
+    except Exception as problem:
+        text = f"<its repr raises {type(problem).__name__}>"
+    return 0, {"opaque": type(action).__name__, "text": text}
+
+
+def _last_lines(problem: BaseException) -> str:
+    lines = traceback.format_exception(problem)
+    if isinstance(problem, SyntaxError):
+        lines[-1] = f"{type(problem).__name__}: {problem}"  # with the line's number, which is in another line else
+    elif place := _place(problem):
+        lines[-1] = f"{lines[-1].rstrip()} ({place})"
+    return "".join(lines)[-DETAIL:]
+
+
+def _place(problem: BaseException) -> str:
+    """ "my_agent.py, line 7": the last frame in the agent's own code, that of this project and of packages left out."""
+    frames = [frame for frame in traceback.extract_tb(problem.__traceback__) if _is_agents_own(frame.filename)]
+    return f"{os.path.basename(frames[-1].filename)}, line {frames[-1].lineno}" if frames else ""
+
+
+def _is_agents_own(file: str) -> bool:
+    ours = tuple(os.path.join(ROOT, folder, "") for folder in ("arena", "connectx"))
+    pythons = (os.path.join(os.path.dirname(os.__file__), ""), "<frozen")  # installed packages lie below it
+    return not file.startswith((*ours, *pythons)) and "site-packages" not in file
+
+
+def serve(sock: socket.socket, spec: AgentSpec, missing: str = "") -> None:
+    """Answers requests until the other end closes. ``missing``: see ``HostedAgent``."""
+    player = HostedAgent(spec, missing)
+    try:
+        while message := receive(sock):
+            _, kind, ply, mark, bank = REQUEST.unpack_from(message)
+            body = message[REQUEST.size :]
+            seconds, column, extra = 0.0, 0, None
+            if kind == b"G":
+                player.start_game(**json.loads(body))
+            elif kind == b"L":
+                seconds, column, extra = player.load(json.loads(body))
+            else:
+                seconds, column, extra = player.move(ply, mark, bank, body)
+            sock.sendall(pack_reply(seconds, column, extra))
+    finally:
+        os._exit(0)  # a fork must not run what its parent left to be done at exit
+
+
+def serve_descriptor(descriptor: int, spec: list[str], parent: int, is_unpacked: bool) -> None:
+    """Entry of a new interpreter: see ``arena.players.process``.
+
+    Args:
+        is_unpacked: whether the spec is the main.py of an archive (see ``arena.players.archives``): it is shown where
+            Kaggle has it, if this system allows that.
+    """
+    found, missing = AgentSpec(*spec), ""
+    if is_unpacked:
+        from arena.players import place
+
+        folder = os.path.dirname(found.target)
+        try:
+            place.enter(folder, os.path.join(os.path.dirname(folder), "root"))
+            found = found._replace(target=os.path.join(place.AGENT, "main.py"))
+        except OSError as problem:
+            missing = f"{place.AGENT} cannot be shown here: {problem.strerror}"
+    die_with_parent()  # a new user namespace would have undone it
+    if os.getppid() == parent:  # else it died before the line above
+        serve(socket.socket(fileno=descriptor), found, missing)
