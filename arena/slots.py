@@ -16,7 +16,7 @@ from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
 from arena.cores import bind, check_concurrency, core_of_its_own, cores_apart
-from arena.players.archives import prepare
+from arena.players import archives
 from arena.players.child import die_with_parent
 from arena.players.forks import end_pools, obstacle
 from arena.players.process import GRACE, AgentProcess, Inline, Player
@@ -289,10 +289,10 @@ def open_slots(setup: Setup, concurrency: int = 1, scheduler: str | None = None)
         with remote_slots(setup, scheduler) as remote:
             yield remote
     elif concurrency == 1:
-        with core_of_its_own() if setup.isolate else nullcontext(), Slot(setup) as slot:
+        with archives.shared(), core_of_its_own() if setup.isolate else nullcontext(), Slot(setup) as slot:
             yield OwnSlot(slot)
     else:
-        with local_slots(setup, concurrency) as slots:
+        with archives.shared(), local_slots(setup, concurrency) as slots:
             yield slots
 
 
@@ -302,7 +302,6 @@ def local_slots(setup: Setup, concurrency: int) -> Iterator[ExecutorSlots]:
     check_concurrency(concurrency)
     warm_up(setup.rules, setup.referee)  # before the fork: importing Kaggle's package takes over a second
     end_pools()
-    prepare()
     context = multiprocessing.get_context("fork")
     before = set(multiprocessing.active_children())
     with cores_apart(concurrency) as cores:

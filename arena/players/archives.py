@@ -1,17 +1,19 @@
 """Submissions that are archives: a .tar.gz with main.py at its root is unpacked as Kaggle does, before any clock runs.
 
-Each is unpacked once, into a folder of this process that ends with it, and that the processes of a run share.
+Each is unpacked once in a run, whose processes share it, and removed with its end.
 """
 
+import atexit
 import gzip
 import os
 import posixpath
+import secrets
 import shutil
 import tarfile
 import tempfile
 import zlib
-from collections.abc import Iterable
-from functools import cache
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 
@@ -28,20 +30,33 @@ def is_archive(path: str) -> bool:
     return path.endswith(SUFFIX)
 
 
-@cache
-def _home() -> tempfile.TemporaryDirectory:
-    return tempfile.TemporaryDirectory(prefix="connectx-archives-", ignore_cleanup_errors=True)
+_homes: list[Path] = []  # folders for what is unpacked, that of the present run last; made when something is
 
 
-def prepare() -> None:
-    """Makes the folder for what is unpacked: before a fork, so that it is one for all, and ends with the run."""
-    _home()
+def _new_home() -> Path:
+    return Path(tempfile.gettempdir(), f"connectx-archives-{secrets.token_hex(8)}")
+
+
+def _home() -> Path:
+    if not _homes:  # outside any run
+        _homes.append(_new_home())
+        atexit.register(shutil.rmtree, _homes[0], ignore_errors=True)
+    return _homes[-1]
+
+
+@contextmanager
+def shared() -> Iterator[None]:
+    """Until the end of the block, this process and those that it forks share what they unpack; then it is removed."""
+    _homes.append(_new_home())
+    try:
+        yield
+    finally:
+        shutil.rmtree(_homes.pop(), ignore_errors=True)
 
 
 def clear() -> None:
-    """Removes all that was unpacked."""
-    _home().cleanup()
-    _home.cache_clear()
+    """Removes what was unpacked outside any run."""
+    shutil.rmtree(_home(), ignore_errors=True)
 
 
 def unpacked(path: str) -> Path:
@@ -53,8 +68,9 @@ def unpacked(path: str) -> Path:
     """
     stat = os.stat(path)
     key = sha256(f"{path} {stat.st_mtime_ns} {stat.st_size}".encode()).hexdigest()[:16]
-    place = Path(_home().name) / key
+    place = _home() / key
     if not place.exists():
+        place.parent.mkdir(mode=0o700, exist_ok=True)
         new = Path(tempfile.mkdtemp(dir=place.parent))
         try:
             (new / "root").mkdir()
