@@ -1,4 +1,4 @@
-"""Networks as players of batches of games, and the shape that the learners of the policy-gradient road share."""
+"""Networks as players of batches of games, and the architecture that imitation, policy gradient and value share."""
 
 import numpy as np
 import torch
@@ -45,11 +45,11 @@ def logits_of(network: Network, head: str = "policy") -> Logits:
 
 
 def value_player(logits: Logits, rules: bool = True) -> Player:
-    """Greedy one-ply: the move whose resulting position the value net judges worst for the other side.
+    """Greedy one-ply: the move after which the value net evaluates the position lowest for the other side.
 
     Args:
         logits: of the value head.
-        rules: whether the rules judge games that the move ends; the net judges them as any other if not.
+        rules: whether games that the move ends count by their result; else the net evaluates them as any other.
     """
 
     def player(games: Games, which: np.ndarray) -> np.ndarray:

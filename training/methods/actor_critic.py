@@ -225,7 +225,7 @@ class Run(PolicyRun):
         super().__init__(config, network, checkpoint.settings_of(config), config.window)
         self.opponent = opponent_of(config, network, self.rng)
         self.learner = Learner(policy_of(network), self.rng)
-        # A row a batch: games; mean result v the sound and the erring opponent; share of illegal tries; value's error.
+        # A row a batch: games; mean result v the error-free and the erring opponent; illegal share; value's error.
         self.curve: list[list[float]] = []
         self.resume()
 

@@ -1,13 +1,14 @@
 """Trains a value net on games of the policy of ``train.py policy-gradient``: does the side to move win, draw or lose?
 
-The games are those that the policy learnt by, and further ones, in which the side to move plays at random once, at any
-ply. The positions after the policy's moves are the examples, final positions included, in the further games from the
-random move on; the class of each is the game's result. As in the Connect Four chapter of the book that the method comes
-from, the agent that uses the net plays the move after which it judges the other side to stand worst.
+There are two kinds of games: those that the policy learnt by, and further ones, in which the side to move plays one
+random move, at a ply drawn for each game. The examples are the positions after the policy's moves, the final one
+included; of a further game, those from its random move on. The class of a position is the game's result. The agent that
+uses the net plays the move after which it evaluates the position lowest for the other side, as in the Connect Four
+chapter of the book that the method comes from.
 
-Two things are ours. The net learns what it is asked, the worth of positions after the policy's own moves: those after
-the moves of its weaker opponent tell of another pair of players. And it is asked of moves that the policy no longer
-tries: hence the random ones, as in the training of AlphaGo's value network (Silver et al. 2016).
+Two things are ours. The agent asks the net only about positions after its own moves, so the net learns only from
+positions after the policy's moves, not from those after the moves of its weaker opponent. And the agent asks about
+moves that the policy no longer tries: hence the random ones, as for AlphaGo's value network (Silver et al. 2016).
 """
 
 import hashlib
@@ -78,7 +79,7 @@ class Recorded(NamedTuple):
 
     moves: np.ndarray  # (n, cells) int8, NO_MOVE after the end
     leads: np.ndarray  # (n,) bool, whether the learner moves first
-    starts: np.ndarray  # (n,) int64, the first ply whose outcome the two players are answerable for
+    starts: np.ndarray  # (n,) int64, the first ply from which on both players chose every move
 
     def take(self, which: np.ndarray) -> "Recorded":
         return Recorded(*(part[which] for part in self))
@@ -101,7 +102,7 @@ def further_games(count: int, policy: Network, opponent: Network, rng: np.random
 
 
 def examples(recorded: Recorded) -> Examples:
-    """The position after every move of the learner, with WIN, DRAW or LOSS for the side that is then to move."""
+    """The position after every move of the learner, with WIN, DRAW or LOSS for the side to move in it."""
     moves, leads, starts = recorded
     games, boards, movers, owners = ConnectX(len(moves), STANDARD), [], [], []
     for ply, moved in enumerate(replay(games, moves)):
@@ -128,12 +129,13 @@ def match(
 ) -> tuple[int, int, int]:
     """(wins, draws, losses) of the greedy value agent against a policy that draws its moves from its softmax.
 
-    Seats change every 10 games. The agent judges by both views, as in a submission. ``rules``: see ``value_player``.
+    Seats change every 10 games. The net evaluates each position and its mirror image, as in a submission.
+    ``rules``: see ``value_player``.
     """
-    judge = PlainNetwork.from_bytes(network.to_bytes())
+    plain = PlainNetwork.from_bytes(network.to_bytes())
 
     def logits(boards: np.ndarray) -> np.ndarray:
-        return judge.judge_many(*bitboards(boards, STANDARD))["value"]
+        return plain.judge_many(*bitboards(boards, STANDARD))["value"]
 
     players = (value_player(logits, rules), sampling_player(logits_of(opponent), rng))
     outcomes = play_games(ConnectX(games, STANDARD), players, alternating(games, BLOCK)).outcomes()

@@ -1,4 +1,4 @@
-"""Processes for what takes hours: an interrupted run ends them at once, whatever they are at."""
+"""Processes for what takes hours: an interrupted run ends them at once, whatever they are doing."""
 
 import multiprocessing
 import signal

@@ -1,8 +1,6 @@
 """Exact labels: true to an independent minimax, resumable, in proportion, mirrored and split without leaks."""
 
 import shutil
-from concurrent.futures import Executor, Future
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +11,7 @@ from connectx.geometry import STANDARD
 from connectx.position import Position, has_line
 from connectx.solver import Solver
 from connectx.weights import pack
+from tests.training.in_place import pool_in_place
 from training.data import labels as kept
 from training.data.labels import Labels, read_labels, read_shard, splits_of
 from training.data.lookahead import FULL
@@ -21,21 +20,6 @@ from training.methods.labels import Config
 from training.support import pool
 
 PLIES = dict.fromkeys(range(22, 41), 1)
-
-
-class InPlace(Executor):
-    """Runs every task at once, in this process, which compiles only once."""
-
-    def submit(self, function, /, *args, **kwargs):
-        future: Future = Future()
-        future.set_result(function(*args, **kwargs))
-        return future
-
-
-@contextmanager
-def pool_in_place(workers, initializer, arguments):
-    initializer(*arguments)
-    yield InPlace()
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from training.methods import distill, labels
 from training.methods.distill import Config, Examples, batches, losses, measure, parse_layers, targets_of
 from training.support.manifest import NAME
 
-SCORES = Path(__file__).parent.parent / "training" / "book-scores.txt"
+SCORES = Path(__file__).parents[2] / "training" / "book-scores.txt"
 SMALL: dict[str, Any] = {
     "layers": "dense:48",
     "batch": 128,

@@ -4,7 +4,6 @@ import hashlib
 import json
 import re
 import sys
-from concurrent.futures import Executor, Future
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -15,12 +14,13 @@ import train
 from connectx.book import Book, walk
 from connectx.geometry import STANDARD
 from connectx.position import Position
+from tests.training.in_place import InPlace
 from training.data.book_scores import ScoreFile, read_scores
 from training.methods import book
 from training.support.manifest import NAME
 from training.support.options import Options, option
 
-WEIGHTS = Path(__file__).parent.parent / "agents" / "weights"
+WEIGHTS = Path(__file__).parents[2] / "agents" / "weights"
 
 
 def test_manifest_is_true():
@@ -119,15 +119,6 @@ def test_unwritable_output(tmp_path, capsys):
     (tmp_path / "file").write_text("")
     assert train.main(["book", "--scores", str(tmp_path / "file" / "scores.txt")]) == 2
     assert capsys.readouterr().err.count("\n") == 1
-
-
-class InPlace(Executor):
-    """Runs every task at once, in this process."""
-
-    def submit(self, function, /, *args, **kwargs):
-        future: Future = Future()
-        future.set_result(function(*args, **kwargs))
-        return future
 
 
 def test_a_book_is_built_and_resumed(tmp_path, monkeypatch):

@@ -25,7 +25,7 @@ from training.methods.leaf import Config, Parameters, first_parameters, measure,
 from training.support.manifest import NAME
 
 WEIGHTS = Path(agents.__file__).parent / "weights" / "leaf.bin"
-SCORES = Path(__file__).parent.parent / "training" / "book-scores.txt"
+SCORES = Path(__file__).parents[2] / "training" / "book-scores.txt"
 
 
 @pytest.fixture(scope="module")
