@@ -34,9 +34,11 @@ except ModuleNotFoundError as missing:
     print(f"build_submission.py: {missing_package(missing)}", file=sys.stderr)
     sys.exit(2)
 
-from bundler.build import POSITIONS, NotAccepted, Options, build
-from bundler.inline import PROJECT, Inlined, Refused, inline
-from bundler.preflight import Limits, Report, Runner, RunnerDied, check
+from bundler.building.build import POSITIONS, NotAccepted, Options, build
+from bundler.preflight.check import check
+from bundler.preflight.report import Limits, Report
+from bundler.preflight.stage import Runner, RunnerDied
+from bundler.source.inline import PROJECT, Inlined, Refused, inline
 
 ORIGINS = PROJECT / "submissions" / "origins.json"  # name of a file there -> path of the agent that it was built from
 STYLES = {"note": "yellow", "warning": "bold yellow", "unknown": "bold magenta", "reject": "bold red"}

@@ -16,10 +16,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from bundler.build import NotAccepted, Options, build, render
-from bundler.inline import PROJECT, inline
-from bundler.preflight import GUARD_MARK, Runner, check
-from bundler.questions import Question, question, random_moves
+from bundler.building.build import NotAccepted, Options, build, render
+from bundler.preflight.check import GUARD_MARK, check
+from bundler.preflight.questions import Question, question, random_moves
+from bundler.preflight.stage import Runner
+from bundler.source.inline import PROJECT, inline
 from connectx.geometry import Geometry, geometry_of
 from console.agent_names import our_agents
 

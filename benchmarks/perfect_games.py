@@ -28,7 +28,7 @@ from arena.runs.slot import Setup, Task
 from benchmarks.machine import describe
 from benchmarks.oracle import scores_of
 from benchmarks.submission import clock_of
-from bundler.restrict import Restriction
+from bundler.judge.restrict import Restriction
 from connectx.choice import sign
 from connectx.geometry import STANDARD
 from connectx.position import Position

@@ -6,7 +6,7 @@ import tarfile
 from pathlib import Path
 from typing import NamedTuple
 
-from bundler.report import Limits
+from bundler.preflight.report import Limits
 
 CORPUS = Path(__file__).with_name("corpus")
 

@@ -22,6 +22,7 @@ FLOORS: dict[
     str, list[set[str]]
 ] = {  # package: its rooms from the top floor down; a room imports itself and the floors below it, not beside it
     "arena": [{"cli"}, {"reporting"}, {"results"}, {"runs"}, {"game"}, {"players"}],
+    "bundler": [{"building"}, {"preflight", "source"}, {"embedded", "judge"}],
     "training": [{"methods"}, {"learning", "data", "environments"}, {"games"}, {"support"}],
 }
 PROJECT = {*ALLOWED, "benchmarks", "tests", "evaluate", "build_submission", "train"}

@@ -17,7 +17,7 @@ import pytest
 import build_submission
 import evaluate
 import train
-from bundler.preflight import Runner
+from bundler.preflight.stage import Runner
 from connectx.weights import pack
 
 ROOT = Path(__file__).resolve().parent.parent

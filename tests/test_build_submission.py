@@ -17,13 +17,13 @@ from kaggle_environments import make
 from kaggle_environments.agent import get_last_callable
 
 import build_submission
-from bundler import build as building
-from bundler.build import NotAccepted, Options, Report, render
-from bundler.guard import Submission, described, fallback_column, legal_column
-from bundler.importer import Modules
-from bundler.inline import PROJECT, inline
-from bundler.preflight import Runner
-from bundler.questions import question, sample
+from bundler.building import build as building
+from bundler.building.build import NotAccepted, Options, Report, render
+from bundler.embedded.guard import Submission, described, fallback_column, legal_column
+from bundler.embedded.importer import Modules
+from bundler.preflight.questions import question, sample
+from bundler.preflight.stage import Runner
+from bundler.source.inline import PROJECT, inline
 from connectx.geometry import geometry_of
 from connectx.position import Position
 from tests.conftest import REAL_CLOCK

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bundler.build import render
-from bundler.embed import GUARD, IMPORTER, archive, quoted, submission_text
-from bundler.importer import Modules
-from bundler.inline import Inlined, inline
+from bundler.building.build import render
+from bundler.building.embed import GUARD, IMPORTER, archive, quoted, submission_text
+from bundler.embedded.importer import Modules
+from bundler.source.inline import Inlined, inline
 from connectx import __version__
 from connectx.weights import reduce
 

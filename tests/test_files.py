@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from kaggle_environments.agent import get_last_callable
 
-from bundler.build import Options, submission_bytes
-from bundler.files import pickled_classes
-from bundler.importer import JUDGE_FOLDER, Modules, folder_of
-from bundler.inline import PROJECT, Inlined, Refused, inline
-from bundler.questions import question
+from bundler.building.build import Options, submission_bytes
+from bundler.embedded.importer import JUDGE_FOLDER, Modules, folder_of
+from bundler.preflight.questions import question
+from bundler.source.files import pickled_classes
+from bundler.source.inline import PROJECT, Inlined, Refused, inline
 
 OBS, CONFIG = question("", [])[1:3]
 HERE = "import os\nHERE = '/kaggle_simulations/agent' if os.path.exists('/kaggle_simulations/agent') else '.'\n"

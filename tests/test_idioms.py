@@ -2,7 +2,8 @@
 
 import pytest
 
-from bundler.preflight import Runner, check
+from bundler.preflight.check import check
+from bundler.preflight.stage import Runner
 from tests.conftest import REAL_CLOCK
 from tests.corpus_files import CORPUS, content_of, expected
 from tests.judge import Judge

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bundler.inline import PROJECT, Refused, import_name, inline
+from bundler.source.inline import PROJECT, Refused, import_name, inline
 
 AGENT = "def agent(obs, config):\n    return 0\n"
 

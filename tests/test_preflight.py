@@ -12,10 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from bundler.callables import first_bindings
-from bundler.preflight import Limits, Runner, check
-from bundler.questions import hard_questions, late_positions, sample
-from bundler.restrict import Restriction
+from bundler.judge.restrict import Restriction
+from bundler.preflight.callables import first_bindings
+from bundler.preflight.check import check
+from bundler.preflight.questions import hard_questions, late_positions, sample
+from bundler.preflight.report import Limits
+from bundler.preflight.stage import Runner
 from connectx.geometry import STANDARD
 from connectx.position import Position
 from tests.conftest import REAL_CLOCK

@@ -6,10 +6,12 @@ from math import sqrt
 from pathlib import Path
 from typing import Any
 
-from bundler.embed import archive, submission_text
-from bundler.inline import PROJECT, Inlined, Refused, import_name
-from bundler.preflight import RUNNER, Limits, Report, Runner, Stage, check
-from bundler.questions import NODE_BUDGET, Question, sample
+from bundler.building.embed import archive, submission_text
+from bundler.preflight.check import check
+from bundler.preflight.questions import NODE_BUDGET, Question, sample
+from bundler.preflight.report import Limits, Report
+from bundler.preflight.stage import RUNNER, Runner, Stage
+from bundler.source.inline import PROJECT, Inlined, Refused, import_name
 from connectx.geometry import STANDARD
 from connectx.weights import reduce, reduction_error
 from console.files import replacing

@@ -5,8 +5,8 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from bundler.packages import KNOWN
-from bundler.place import AGENT
+from bundler.judge.packages import KNOWN
+from bundler.judge.place import AGENT
 
 
 class Situation(NamedTuple):

@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from bundler.questions import Question, hard_questions
-from bundler.remedies import with_remedy
-from bundler.report import Limits, Report
-from bundler.stage import Stage
+from bundler.preflight.questions import Question, hard_questions
+from bundler.preflight.remedies import with_remedy
+from bundler.preflight.report import Limits, Report
+from bundler.preflight.stage import Stage
 
 GAME_MOVES = 21  # the longest game has this many moves for each side on 7x6
 ASK_SECONDS = 15.0  # no further question is asked after this many, and none that Kaggle does not ask takes longer

@@ -3,7 +3,7 @@
 import ast
 from typing import Any
 
-from bundler.report import Report
+from bundler.preflight.report import Report
 
 OBSERVATIONS = ("obs", "observation", "state", "board_state", "observations")  # what agents name their first argument
 RULE = "Kaggle takes the last callable in the order of their first binding"

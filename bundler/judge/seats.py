@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from bundler.place import NoPlace
+from bundler.judge.place import NoPlace
 
 STDERR_KEPT = 3000  # characters of each seat
 SETTLE_SECONDS = 60.0  # for a new process to get ready, which no clock counts

@@ -1,8 +1,8 @@
 """Will Kaggle accept this file? Its loader's rules, its clock and its environment, asked in fresh processes.
 
 The verdict is that of the validation game, the file against itself in Kaggle's own environment, each seat in a process
-of its own and in the judge's place (``bundler.place``, ``bundler.seats``). Questions about hard positions come first:
-they say why a game fails, and what an accepted file will stumble over later.
+of its own and in the judge's place (``bundler.judge.place``, ``bundler.judge.seats``). Questions about hard positions
+come first: they say why a game fails, and what an accepted file will stumble over later.
 """
 
 import ast
@@ -11,17 +11,15 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from bundler.asking import ASK_SECONDS, GAME_MOVES, Asked, ask, confirm, fault_of, first_of
-from bundler.callables import async_agent, judge_callable
-from bundler.packages import KNOWN, REQUIRED, SEEN_THERE
-from bundler.questions import hard_questions
-from bundler.report import Finding, Limits, Report
-from bundler.restrict import Restriction
-from bundler.stage import RUNNER, Runner, RunnerDied, Stage, stage
-from bundler.upload import Unsuitable, parse, read, unpack
-from bundler.validation import Game, play, validate
-
-__all__ = ["RUNNER", "Finding", "Limits", "Report", "Runner", "RunnerDied", "Stage", "check", "stage"]
+from bundler.judge.packages import KNOWN, REQUIRED, SEEN_THERE
+from bundler.judge.restrict import Restriction
+from bundler.preflight.asking import ASK_SECONDS, GAME_MOVES, Asked, ask, confirm, fault_of, first_of
+from bundler.preflight.callables import async_agent, judge_callable
+from bundler.preflight.questions import hard_questions
+from bundler.preflight.report import Finding, Limits, Report
+from bundler.preflight.stage import Runner, Stage, stage
+from bundler.preflight.upload import Unsuitable, parse, read, unpack
+from bundler.preflight.validation import Game, play, validate
 
 GUARD_MARK = "submission guard:"
 

@@ -15,15 +15,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from bundler import place
-from bundler.questions import Question
-from bundler.remedies import Situation
-from bundler.report import Limits
+from bundler.judge import place
+from bundler.preflight.questions import Question
+from bundler.preflight.remedies import Situation
+from bundler.preflight.report import Limits
 
-RUNNER = Path(__file__).with_name("runner.py")
+RUNNER = Path(__file__).parents[1] / "judge" / "runner.py"
 # The runner's modules are forgotten once it has them: the code under test must not find any of this project.
 START = (
-    "import sys; sys.path[:0] = {paths}; from bundler.runner import serve; del sys.path[0]; "
+    "import sys; sys.path[:0] = {paths}; from bundler.judge.runner import serve; del sys.path[0]; "
     "[sys.modules.pop(name) for name in list(sys.modules) if name.split('.')[0] == 'bundler']; serve({has_place})"
 )
 PATIENCE = 5.0  # seconds beyond the judge's limit before a stage is given up
@@ -54,7 +54,7 @@ class Runner:
 
     def __init__(self, kaggle: Path | None = None, has_place: bool = True):
         self.tell: Callable[[str], None] = lambda line: None  # is told what takes long
-        paths = [str(RUNNER.parent.parent), *([str(kaggle)] if kaggle else [])]
+        paths = [str(RUNNER.parents[2]), *([str(kaggle)] if kaggle else [])]
         path = os.pathsep.join([os.path.dirname(sys.executable), os.defpath, "/usr/local/bin"])
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed in __exit__)
         self._process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""Runs code under test, one forked process a job, for ``bundler.preflight``.
+"""Runs code under test, one forked process a job, for ``bundler.preflight.check``.
 
 Jobs come as JSON lines on stdin, answers go as JSON lines to stdout. The runner imports kaggle-environments once, as
 Kaggle's server does, and leaves nothing of this project to be imported, so each fork is a fresh process that holds what
@@ -20,8 +20,8 @@ import tempfile
 import time
 import traceback
 
-from bundler import place, seats
-from bundler.watch import Watch
+from bundler.judge import place, seats
+from bundler.judge.watch import Watch
 
 TAIL = 4000  # characters kept of what a job prints past Kaggle's own capture
 TRACE = 1500  # characters kept of a traceback
@@ -198,7 +198,7 @@ def job_replies(job, progress, part):
 
 
 def job_game(job, progress, part):
-    """A game of two files in Kaggle's environment, see ``bundler.seats``."""
+    """A game of two files in Kaggle's environment, see ``bundler.judge.seats``."""
     return seats.play(job, progress, lambda: settle(job).findings)
 
 

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
-from bundler.asking import Asked
-from bundler.remedies import remedy
-from bundler.report import Report
-from bundler.stage import Stage
+from bundler.preflight.asking import Asked
+from bundler.preflight.remedies import remedy
+from bundler.preflight.report import Report
+from bundler.preflight.stage import Stage
 
 QUICK_ACT, QUICK_BANK = 0.1, 38.0  # clock of the games that are about validity
 FURTHER_GAMES = 2  # where a fault was seen that one validation game may miss

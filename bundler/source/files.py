@@ -10,7 +10,7 @@ import zipfile
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
-from bundler.importer import JUDGE_FOLDER
+from bundler.embedded.importer import JUDGE_FOLDER
 
 # Calls whose first argument is a path. READERS fail where there is no such file.
 _READERS = """

@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from bundler import files
-from bundler.packages import IN_PUBLIC_IMAGE, KNOWN
-from bundler.refusals import (
+from bundler.judge.packages import IN_PUBLIC_IMAGE, KNOWN
+from bundler.source import files
+from bundler.source.refusals import (
     INSTEAD,
     Refusal,
     Refused,
@@ -21,7 +21,7 @@ from bundler.refusals import (
     judged_use,
 )
 
-PROJECT = Path(__file__).resolve().parent.parent
+PROJECT = Path(__file__).resolve().parents[2]
 PROJECT_PACKAGES = ("connectx", "agents")  # what of this repo an agent may import
 NUMBA_DECORATORS = frozenset({"jit", "njit", "vectorize", "guvectorize", "cfunc", "stencil", "jit_module"})
 CONDITIONAL = (ast.Try, ast.If, ast.IfExp)  # within these, something may not run, or may fail without harm

@@ -9,7 +9,7 @@ import warnings
 import zlib
 from pathlib import Path, PurePosixPath
 
-from bundler.report import Limits, Report
+from bundler.preflight.report import Limits, Report
 
 UNPACKED_LIMIT = 4 << 30  # bytes: nothing that a judge with a few GiB of memory could use is larger
 OTHER_KINDS = {

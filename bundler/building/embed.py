@@ -12,10 +12,10 @@ import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from bundler.inline import Inlined
+from bundler.source.inline import Inlined
 from connectx import __version__
 
-IMPORTER, GUARD = (Path(__file__).with_name(name) for name in ("importer.py", "guard.py"))
+IMPORTER, GUARD = (Path(__file__).parents[1] / "embedded" / name for name in ("importer.py", "guard.py"))
 LINE = 116  # characters of base64 a line: editors choke on one line of megabytes
 
 _TAIL = """

@@ -13,9 +13,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bundler import files
-from bundler.module import PROJECT, Module, Project
-from bundler.refusals import Refusal, Refused
+from bundler.source import files
+from bundler.source.module import PROJECT, Module, Project
+from bundler.source.refusals import Refusal, Refused
 
 
 @dataclass
