@@ -174,6 +174,37 @@ CASES += [
     Case("build folder/hides.py -o new.py", "queue.py beside the agent has the name of the module queue: rename it"),
 ]
 
+# What evaluate.py and train.py are told wrongly: numbers, the configuration, and games to judge
+CASES += [
+    Case("evaluate leftmost random --rounds ten", "--rounds: expected an integer of at least 1, not 'ten'"),
+    Case("evaluate leftmost random --rounds 1e3", "expected an integer of at least 1, not '1e3'"),
+    Case("evaluate leftmost random --concurrency two", "expected an integer of at least 1, not 'two'"),
+    Case("evaluate leftmost random --bank soon", "--bank: expected a number, not 'soon'"),
+    Case("evaluate match leftmost random --seed one", "less than 2**63, not 'one'"),
+    Case("evaluate match leftmost random --sprt 0 much", "--sprt: expected a number, not 'much'"),
+    Case("evaluate leftmost random --config actTimout=1", "unknown configuration actTimout: did you mean actTimeout?"),
+    Case("evaluate play leftmost --config colums=5", "unknown configuration colums: did you mean columns?"),
+    Case("evaluate leftmost random --config nodeBuget=5", "episodeSteps, runTimeout\n"),  # not what is undocumented
+    Case("evaluate tournament folder random", "folder 'folder' holds no Python file"),
+    Case("evaluate match leftmost random --openings words", "expected columns such as 3342 or 3,10,3"),
+    Case("evaluate analyse folder", "folder is a folder, where a game's columns, a replay (.json) or a store"),
+    Case("evaluate analyse ladder.json", "ladder.json is no replay of ConnectX: it has no 'name'"),
+    Case("evaluate analyse halite.json", "it is of 'halite'"),
+    Case("evaluate analyse text.json", "text.json is no replay of ConnectX: it is not JSON"),
+    Case("evaluate analyse no_inarow.json", "it has no 'inarow'"),
+    Case("evaluate analyse flat.json", "rows should be an integer of at least 1, not 0"),
+    Case("evaluate analyse column_9.json", "column 9 cannot be played on ply 0"),
+    Case("evaluate analyse 1234567", "there is no column 7: columns are counted from 0, here to 6"),
+    Case("evaluate analyse 3,,3", "expected columns such as 3342 or 3,10,3, not '3,,3'"),
+    Case("evaluate analyse \N{SUPERSCRIPT TWO}", "there is no store"),
+    Case("evaluate analyse 33 --opening -1", "--opening: expected an integer of at least 0, not -1"),
+    Case("evaluate analyse 33 --from-ply late", "--from-ply: expected an integer of at least 0, not 'late'"),
+    Case("evaluate analyse notes.txt", "notes.txt is not a store of results"),
+    Case("train book leaf", "unrecognized arguments: leaf"),
+    Case("train menace --output notes.txt/new.bin", "notes.txt"),
+    Case("train", "METHOD"),
+]
+
 AGENT = "def agent(obs, config):\n    return 0\n"
 FILES: dict[str, str | bytes] = {
     "notes.txt": "These are notes.\n",
@@ -204,6 +235,12 @@ FILES: dict[str, str | bytes] = {
     "half.json": REPLAY,
     "list.json": "[]",
     "no_steps.json": REPLAY + '"steps": 3}',
+    "ladder.json": '{"anchor": "random", "agents": {}}',
+    "halite.json": '{"name": "halite"}',
+    "text.json": "my game\n",
+    "no_inarow.json": REPLAY.replace(', "inarow": 4', "") + '"steps": []}',
+    "flat.json": REPLAY.replace('"rows": 6', '"rows": 0') + '"steps": []}',
+    "column_9.json": REPLAY + '"steps": [[{"action": 0}, {"action": 0}], [{"action": 9}, {"action": 0}]]}',
     "null_moves.json": REPLAY + '"steps": [[{"action": 0}, {"action": 0}], [{"action": null}, {"action": null}]]}',
 }
 
@@ -263,8 +300,28 @@ def test_one_line_code_2_and_nothing_written(case, made, capsys, monkeypatch):
     before = content_of(made)
     code, out, err = outcome(case.command, capsys)
     (line,) = without_progress(err)
-    assert (code, out) == (2, "") and line.startswith(NAMES[case.command.split()[0]]) and case.words in line
+    assert (code, out) == (2, "") and line.startswith(NAMES[case.command.split()[0]]) and case.words in f"{line}\n"
     assert content_of(made) == before
+
+
+@pytest.mark.parametrize(
+    "command", ["evaluate.py list", "evaluate.py leftmost random", "train.py book", "train.py distill --help"]
+)
+def test_outside_of_the_virtual_environment(command, tmp_path):
+    """A Python without the packages: which is missing, and how to have it. -S takes them away from this one."""
+    script, *arguments = command.split()
+    call = [sys.executable, "-S", str(ROOT / script), *arguments]
+    done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "") and done.stderr.count("\n") == 1
+    assert "this Python has no" in done.stderr and "source .venv/bin/activate" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["evaluate.py --help", "evaluate.py match --help", "train.py --help"])
+def test_help_outside_of_the_virtual_environment(command, tmp_path):
+    script, *arguments = command.split()
+    call = [sys.executable, "-S", str(ROOT / script), *arguments]
+    done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "") and f"usage: {script}" in done.stdout
 
 
 @pytest.fixture(params=["full", "read-only"])

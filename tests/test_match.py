@@ -74,6 +74,12 @@ def test_times_and_banks_belong_to_their_agent():
     assert match.side(0).bank_used == 10.0 and match.side(1).bank_used == 1.0
 
 
+def test_loads_are_taken_off_their_agent_s_first_call():
+    """After an opening of 3 plies seat 1 calls first, and pays for its load, not for that of seat 0."""
+    game = scripted(0, 1, moves=(3, 3, 3, 0, 1, 0), opening=3, seconds=(0.5, 0.25, 0.125), loads=(0.0625, 0.375))
+    assert [game.move_seconds(index) for index in range(3)] == [0.125, 0.1875, 0.125]
+
+
 def returns_a_float_on_its_third_move(obs, config):
     return 0 if obs.step < 6 else 3.0
 

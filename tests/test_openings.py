@@ -54,7 +54,7 @@ def test_text_stands_for_one_sequence_of_moves(moves):
 
 @pytest.mark.parametrize("text", [",", "3,,4", "3 4", "x"])
 def test_text_that_is_no_columns(text):
-    with pytest.raises(ValueError, match="invalid literal"):
+    with pytest.raises(ValueError, match="expected columns such as"):
         parse_columns(text)
 
 

@@ -169,8 +169,9 @@ def test_openings_turn_no_games(capsys):
     main(["analyse", "2214121120204030", "--opening", "6", *FIVE])
     assert f"turning point of first: {TURNED}" in capsys.readouterr().out
     main(["analyse", "2214121120204030", "--opening", "7", *FIVE])
-    out = capsys.readouterr().out
+    out, err = capsys.readouterr()
     assert "no move from ply 7 on changed the result: the position there was won by second with perfect play\n" in out
+    assert "turned before" not in err
 
 
 def test_a_search_that_takes_too_long_ends(monkeypatch, capsys):

@@ -198,7 +198,7 @@ def records_of(what: str, geometry: Geometry, opening: int = 0, games: int = 10)
         ValueError: it is none of these.
     """
     path = Path(what)
-    if what.replace(",", "").isdigit() and not path.exists():
+    if what.replace(",", "").isdecimal() and not path.exists():
         return [parse_game(what, geometry, opening)]
     if path.is_dir():
         raise ValueError(f"{what} is a folder, where a game's columns, a replay (.json) or a store was expected")

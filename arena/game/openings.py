@@ -54,7 +54,10 @@ def parse_columns(text: str) -> Opening:
     Raises:
         ValueError: it is not a sequence of columns.
     """
-    return tuple(int(column) for column in (text.removesuffix(",").split(",") if "," in text else text))
+    try:
+        return tuple(int(column) for column in (text.removesuffix(",").split(",") if "," in text else text))
+    except ValueError:
+        raise ValueError(f"expected columns such as 3342 or 3,10,3, not {text!r}") from None
 
 
 def read_openings(path: Path, geometry: Geometry) -> list[Opening]:

@@ -53,8 +53,8 @@ class Rules:
     def __post_init__(self) -> None:
         if unknown := sorted(self.config.keys() - {*DEFAULTS, OURS}):
             close = get_close_matches(unknown[0], DEFAULTS, 1)
-            meant = f"did you mean {close[0]}? " if close else ""
-            raise ValueError(f"unknown configuration {', '.join(unknown)}: {meant}Names are {', '.join(DEFAULTS)}")
+            meant = f"did you mean {close[0]}? N" if close else "n"
+            raise ValueError(f"unknown configuration {', '.join(unknown)}: {meant}ames are {', '.join(DEFAULTS)}")
         object.__setattr__(self, "config", {**DEFAULTS, **self.config})
         for name in ("rows", "columns", "inarow", "episodeSteps", OURS):
             size = self.config.get(name, 1)
