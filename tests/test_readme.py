@@ -1,4 +1,4 @@
-"""What the README and CONTRIBUTING tell people to type: it parses, it runs, and what it names is there."""
+"""What the README, CONTRIBUTING and docs/ tell people to type: it parses, it runs, and what they name is there."""
 
 import ast
 import importlib
@@ -24,9 +24,10 @@ from connectx.position import Position
 from console.parser import Parser
 
 ROOT = Path(__file__).resolve().parent.parent
-DOCUMENTS = [path for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md") if path.exists()]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 SETTING_UP = ("git", "cd", ".", "pip", "source")  # what is typed before there is anything to test
+PLACEHOLDER = re.compile(r"\b(METHOD|HOST)\b")  # stands for what the reader chooses
 MADE_BY_COMMANDS = ("runs/", "data/", "submissions/", ".venv", "arena/ladder.")
 AGENT = "def agent(obs, config):\n    return [c for c in range(config.columns) if obs.board[c] == 0][0]\n"
 LESS_WORK = [(r"--(rounds|pairs) \d+", r"--\1 1"), (r"--concurrency \d+", "--concurrency 1"), (r" --slowdown \d+", "")]
@@ -54,7 +55,7 @@ def commands() -> Iterator[Command]:
         lines = [line for language, block in blocks(document) if language in ("", "sh", "bash", "console")
                  for line in block.replace("\\\n", " ").splitlines()]  # fmt: skip
         for line in [*lines, *in_text(document)]:
-            if re.match(r"(python|make) (?!\.)", line.removeprefix("$ ")):
+            if re.match(r"(python|make) (?!\.)", line.removeprefix("$ ")) and not PLACEHOLDER.search(line):
                 words = shlex.split(line.removeprefix("$ "), comments=True)
                 yield Command(document.name, shlex.join(words))
 
@@ -170,17 +171,29 @@ def test_cheap_commands_run(command, replay, tmp_path, monkeypatch):
     run_one(script, arguments, command)
 
 
+AGENTS = [
+    pytest.param(source, id=path.name)
+    for path in DOCUMENTS
+    for _, source in blocks(path)
+    if "\ndef agent(obs, config):" in source
+]
+
+
+@pytest.mark.parametrize("source", AGENTS)
 @pytest.mark.parametrize(
     ("moves", "column"), [([3, 0, 3, 1, 3, 2], 3), ([0, 3, 1, 3, 6, 3], 3)], ids=["wins", "blocks"]
 )
-def test_the_agent_of_the_readme_plays(moves, column):
+def test_agents_to_copy_play(source, moves, column):
     """What a reader copies wins with the next stone, or blocks one, with as few nodes as the builder's comparison."""
-    [source] = [block for _, block in blocks(ROOT / "README.md") if "\ndef agent(obs, config):" in block]
     names: dict = {}
     exec(compile(source, "my_agent.py", "exec"), names)
     board = Position.from_moves(moves, STANDARD).to_board()
     config = SimpleNamespace(rows=6, columns=7, inarow=4, nodeBudget=300)
     assert names["agent"](SimpleNamespace(board=list(board), mark=1, step=len(moves)), config) == column
+
+
+def test_there_are_agents_to_copy():
+    assert len(AGENTS) == 2
 
 
 def run_one(script: str, arguments: list[str], command: Command) -> None:
@@ -200,23 +213,36 @@ def test_what_is_named_exists(document):
         assert (ROOT / "benchmarks" / f"{name}.py").is_file(), name
     folders = {path.name for path in ROOT.iterdir() if path.is_dir()}
     paths = [span for span in in_text(document) if re.fullmatch(r"[\w./-]+", span) and span.split("/")[0] in folders]
-    paths += re.findall(r"\]\((?!\w+:|#)([^)#]+)", text)
     for path in paths:
         assert (ROOT / path).exists() or path.startswith(MADE_BY_COMMANDS), path
-    for path in files_of_the_map(text):
-        assert (ROOT / path).is_file(), path
+    for link in re.findall(r"\]\((?!\w+:|#)([^)#]+)", text):
+        assert (document.parent / link).exists(), link
 
 
-def files_of_the_map(text: str) -> Iterator[str]:
-    """``folder/file.py`` of a block in which lines "folder/ ..." are followed by indented lines "  file.py ..."."""
+def rooms_of_the_map() -> dict[str, set[str]]:
+    """Folder -> words of its lines on the README's map; a line that begins with a blank goes on with the one before."""
+    [block] = [content for _, content in blocks(ROOT / "README.md") if content.startswith("connectx/")]
+    lines: dict[str, str] = {}
     folder = ""
-    for _, block in BLOCK.findall(text):
-        for line in block.splitlines():
-            if found := re.match(r"(\w+)/", line):
-                folder = found[1]
-            elif (found := re.match(r"\s+(\w+\.py)\b", line)) and folder:
-                yield f"{folder}/{found[1]}"
-        folder = ""
+    for line in block.splitlines():
+        head, _, rest = line.partition(" ")
+        folder = head.rstrip("/") or folder
+        lines[folder] = lines.get(folder, "") + " " + rest
+    return {folder: set(re.findall(r"\w+", re.sub(r"\([^)]*\)", "", text))) for folder, text in lines.items()}
+
+
+def test_every_module_is_on_the_map():
+    rooms = rooms_of_the_map()
+    for package in ("connectx", "arena", "bundler", "training", "console"):
+        for path in (ROOT / package).rglob("*.py"):
+            folder = str(path.parent.relative_to(ROOT))
+            assert path.stem == "__init__" or path.stem in rooms[folder], path
+    for folder in rooms:
+        assert (ROOT / folder).exists(), folder
+
+
+def test_the_readme_is_read_to_the_end():
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
 
 
 @pytest.mark.parametrize(
