@@ -46,6 +46,13 @@ def packed(path: Path, files: dict[str, str], time: int = 0) -> str:
     return str(path)
 
 
+@pytest.fixture(autouse=True)
+def _tidy():
+    """What a test unpacks outside any run goes with the test: a worker of pytest-xdist ends without its exit hooks."""
+    with archives.shared():
+        yield
+
+
 @pytest.fixture
 def has_place(tmp_path):
     """Skips where the judge's folder cannot be shown. In a process of its own, which enters it for good."""
