@@ -120,7 +120,7 @@ def test_without_the_place_an_archive_plays_from_a_folder(tmp_path, monkeypatch,
     assert rounds.forfeits == (0, 0)
     with pytest.raises(ValueError, match=r"mine\.tar\.gz cannot be loaded: FileNotFoundError") as problem:
         get_win_percentages(packed(tmp_path / "mine.tar.gz", FILES), "leftmost", 2, referee="fast")
-    assert "(/kaggle_simulations/agent cannot be shown here: this system has no unshare)" in str(problem.value)
+    assert "(/kaggle_simulations/agent cannot be shown here: linux has no unshare)" in str(problem.value)
 
 
 def test_an_archive_plays_in_this_process_too(tmp_path):

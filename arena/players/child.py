@@ -205,14 +205,15 @@ def serve_descriptor(descriptor: int, spec: list[str], parent: int, is_unpacked:
     """
     found, missing = AgentSpec(*spec), ""
     if is_unpacked:
-        from arena.players import place
+        from arena.players.place import enter
+        from console.mounts import AGENT
 
         folder = os.path.dirname(found.target)
         try:
-            place.enter(folder, os.path.join(os.path.dirname(folder), "root"))
-            found = found._replace(target=os.path.join(place.AGENT, "main.py"))
+            enter(folder, os.path.join(os.path.dirname(folder), "root"))
+            found = found._replace(target=os.path.join(AGENT, "main.py"))
         except OSError as problem:
-            missing = f"{place.AGENT} cannot be shown here: {problem.strerror}"
+            missing = f"{AGENT} cannot be shown here: {problem.strerror}"
     die_with_parent()  # a new user namespace would have undone it
     if os.getppid() == parent:  # else it died before the line above
         serve(socket.socket(fileno=descriptor), found, missing)
