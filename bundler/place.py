@@ -10,7 +10,6 @@ import ctypes
 import errno
 import os
 import sys
-import tempfile
 from pathlib import Path
 
 AGENT = "/kaggle_simulations/agent"
@@ -132,23 +131,23 @@ def enter(root: str, agent: str, home: str) -> None:
         raise NoPlace(f"{fault.strerror}{f' ({fault.filename})' if fault.filename else ''}") from fault
 
 
-def obstacle() -> str:
-    """Why the place cannot be made here, "" if it can: found out by a process that tries."""
-    with tempfile.TemporaryDirectory(prefix="preflight-") as folder:
-        for name in ("root", "agent", "home"):
-            os.mkdir(os.path.join(folder, name))
-        read, write = os.pipe()
-        pid = os.fork()
-        if pid == 0:
-            text = ""
-            try:
-                enter(*(os.path.join(folder, name) for name in ("root", "agent", "home")))
-            except BaseException as fault:
-                text = str(fault) or type(fault).__name__
-            os.write(write, text.encode()[:500])
-            os._exit(0)
-        os.close(write)
-        with os.fdopen(read) as file:
-            text = file.read()
-        os.waitpid(pid, 0)
-        return text
+def obstacle(folder: str) -> str:
+    """Why the place cannot be made here, "" if it can: found out by a process that tries, in an empty ``folder``."""
+    parts = [os.path.join(folder, name) for name in ("root", "agent", "home")]
+    for part in parts:
+        os.mkdir(part)
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        text = ""
+        try:
+            enter(*parts)
+        except BaseException as fault:
+            text = str(fault) or type(fault).__name__
+        os.write(write, text.encode()[:500])
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read) as file:
+        text = file.read()
+    os.waitpid(pid, 0)
+    return text
