@@ -8,7 +8,8 @@ class Parser(argparse.ArgumentParser):
     """Bad input gives one line and exit code 2; descriptions keep their line breaks."""
 
     def __init__(self, **settings: Any):
-        super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, **settings)
+        # --sample for --samples would run, and replace the shipped network by one of 4 samples
+        super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **settings)
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message}\n")

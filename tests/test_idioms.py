@@ -23,7 +23,11 @@ def runner():
 
 @pytest.fixture(scope="module")
 def judge():
-    with Judge() as running:
+    try:
+        running = Judge()
+    except OSError as problem:
+        pytest.skip(str(problem))
+    with running:
         yield running
 
 

@@ -280,6 +280,13 @@ class Progress:
                 self.stage = line.decode()
 
 
+def broken_limit(job, stage, seconds, peak):
+    """Which limit a job breaks after ``seconds`` in a stage: "timeout", "memory", or "ok"."""
+    if seconds > job.get("limits", {}).get(stage, job["limit"]):
+        return "timeout"
+    return "memory" if peak > job["memory"] else "ok"
+
+
 def supervise(pid, job, answer, output, news):
     """Waits for a job's process, drains what it writes, and kills it when it breaks a limit.
 
@@ -287,9 +294,8 @@ def supervise(pid, job, answer, output, news):
     ``job["limits"]`` names has its own. ``news`` is called every few seconds with the stage and how long it all took.
     """
     started = last = looked = told = time.perf_counter()
-    peak, ended, pause = 0, "ok", POLL
-    progress, tail = Progress(pid), b""
-    streams = [answer, output]
+    peak, ended, pause, tail = 0, "ok", POLL, b""
+    progress, streams = Progress(pid), [answer, output]
     while answer in streams and progress.result is None:
         now = time.perf_counter()
         if job.get("duty"):
@@ -299,8 +305,7 @@ def supervise(pid, job, answer, output, news):
         if now - told >= NEWS:
             told = now
             news(progress.stage, now - started)
-        is_late = now - last > job.get("limits", {}).get(progress.stage, job["limit"])
-        ended = "timeout" if is_late else "memory" if peak > job["memory"] else "ok"
+        ended = broken_limit(job, progress.stage, now - last, peak)
         if ended != "ok":
             break
         for file in select.select(streams, [], [], pause)[0]:
@@ -328,8 +333,8 @@ def supervise(pid, job, answer, output, news):
     }
 
 
-def serve(has_place: bool = True) -> None:
-    """Answers jobs until stdin closes."""
+def serve(folder: str) -> None:
+    """Answers jobs until stdin closes. ``folder`` is empty, to try in whether the judge's place can be made; or ""."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # nothing but answers may reach the real stdout
     with contextlib.redirect_stdout(io.StringIO()):
@@ -341,7 +346,7 @@ def serve(has_place: bool = True) -> None:
         "kaggle": getattr(kaggle_environments, "__version__", "?"),
         "numpy": numpy.__version__,
         "memory": resident(os.getpid()),
-        "obstacle": place.obstacle() if has_place else "switched off",
+        "obstacle": place.obstacle(folder) if folder else "switched off",
     }
 
     def answer(content):

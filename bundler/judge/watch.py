@@ -38,7 +38,7 @@ class Watch:
         self.hides_files, self.hides_programs = hides_files, hides_programs
         python = (sys.prefix, sys.base_prefix, *(path for path in sys.path if path))
         own_source = os.path.dirname(__file__)  # tracebacks show the runner's lines
-        self._readable = (*SYSTEM_FOLDERS, *self.own, *python, own_source)
+        self._readable = (*SYSTEM_FOLDERS, *python, own_source, *(self.own if hides_files else ()))
         self._seen: list[tuple[str, str]] = []
         self._told = 0
         self._imported: set[str] = set()

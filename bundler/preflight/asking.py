@@ -1,5 +1,6 @@
 """Loads a file in a first process and asks it about hard positions: what fails, and what the clock may forbid."""
 
+import re
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -124,11 +125,17 @@ def _ending(here: Stage, asked: Asked, answer: dict[str, Any]) -> Fault | None:
         text = f"the process {answer['ended']} ({at}): {answer['tail'][-300:]}"
         return Fault(topic, "end its process", text, names, is_first)
     if result["raised"] == "InvalidArgument":
-        text = f"fails: {result['text'].removeprefix('Invalid raw Python: ')}"
+        text = f"fails: {_cause(result)}"
     else:
         text = f"{result['raised']} escapes ({at}): {result['text']}"
     kind = "fail to load" if is_load else "end its process"
     return Fault(topic, kind, with_remedy(text, result["trace"], here.situation), names, is_first)
+
+
+def _cause(result: dict[str, Any]) -> str:
+    """What the file itself raised while Kaggle's loader ran it: its last line names files, which a repr leaves out."""
+    before = re.search(r"([^\n]+)\n\nDuring handling of the above exception", result["trace"])
+    return before[1] if before else result["text"].removeprefix("Invalid raw Python: ")
 
 
 def fault_of(question: Question, reply: dict[str, Any]) -> tuple[str, str]:

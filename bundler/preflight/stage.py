@@ -24,10 +24,11 @@ RUNNER = Path(__file__).parents[1] / "judge" / "runner.py"
 # The runner's modules are forgotten once it has them: the code under test must not find any of this project.
 START = (
     "import sys; sys.path[:0] = {paths}; from bundler.judge.runner import serve; del sys.path[0]; "
-    "[sys.modules.pop(name) for name in list(sys.modules) if name.split('.')[0] == 'bundler']; serve({has_place})"
+    "ours = [name for name in sys.modules if name.split('.')[0] in ('bundler', 'console')]; "
+    "[sys.modules.pop(name) for name in ours]; serve({folder!r})"
 )
 PATIENCE = 5.0  # seconds beyond the judge's limit before a stage is given up
-SILENCE = 4.0  # seconds after which progress is told
+SILENCE = 4.9  # seconds after which progress is told where the runner has told nothing
 
 
 class RunnerDied(RuntimeError):
@@ -56,9 +57,10 @@ class Runner:
         self.tell: Callable[[str], None] = lambda line: None  # is told what takes long
         paths = [str(RUNNER.parents[2]), *([str(kaggle)] if kaggle else [])]
         path = os.pathsep.join([os.path.dirname(sys.executable), os.defpath, "/usr/local/bin"])
+        self._folder = tempfile.TemporaryDirectory(prefix="preflight-")
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed in __exit__)
         self._process = subprocess.Popen(
-            [sys.executable, "-IBc", START.format(paths=paths, has_place=has_place)],
+            [sys.executable, "-IBc", START.format(paths=paths, folder=self._folder.name if has_place else "")],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -101,6 +103,7 @@ class Runner:
         self._process.kill()
         self._process.communicate()
         self._errors.close()
+        self._folder.cleanup()
 
 
 def _stage_text(at: str, names: list[str]) -> str:

@@ -108,13 +108,14 @@ def _extract(content: bytes, folder: Path) -> list[str]:
 
 def parse(content: bytes, report: Report) -> ast.Module | None:
     """The text of main.py as Kaggle reads and compiles it; None, with a finding, if it cannot."""
-    faults = {
-        content.startswith(b"\xef\xbb\xbf"): "begins with a byte order mark, which Kaggle's loader does not skip: save "
-        "it as UTF-8 without one",
-        b"\0" in content: "holds a NUL character",
-        not content.strip(): "is empty: Kaggle calls the last function that the file defines",
-    }
-    for is_so, text in faults.items():
+    mark = "begins with a byte order mark, which Kaggle's loader does not skip: save it as UTF-8 without one"
+    faults = [
+        (content.startswith((b"\xff\xfe", b"\xfe\xff")), "is UTF-16, and Kaggle reads UTF-8: save it as that"),
+        (content.startswith(b"\xef\xbb\xbf"), mark),
+        (b"\0" in content, "holds a NUL character"),
+        (not content.strip(), "is empty: Kaggle calls the last function that the file defines"),
+    ]
+    for is_so, text in faults:
         if is_so:
             report.add("text", "reject", text)
             return None

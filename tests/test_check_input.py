@@ -1,0 +1,143 @@
+"""What people give to ``build_submission.py --check`` that is no submission: one clear answer, and no wait."""
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+import os
+import socket
+import sys
+import tarfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import build_submission
+from bundler.preflight import upload
+
+AGENT = b"def agent(obs, config):\n    return obs.board.index(0)\n"
+
+
+def tar_of(*members: tuple[tarfile.TarInfo, bytes], mode: str = "w:gz") -> bytes:
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode=mode) as tar:  # type: ignore[call-overload]
+        for info, content in members:
+            info.size = len(content)
+            tar.addfile(info, io.BytesIO(content))
+    return file.getvalue()
+
+
+def member(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname = kind, link
+    return info
+
+
+def bomb() -> bytes:
+    """An archive of a few bytes whose header promises 5 GiB."""
+    info = member("main.py")
+    info.size = 5 << 30
+    return gzip.compress(info.tobuf() + bytes(10_240))
+
+
+MAIN = (member("main.py"), AGENT)
+NOTEBOOK = {"cells": [{"cell_type": "code", "source": []}], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+REPLAY = {"name": "connectx", "steps": [], "rewards": [1, -1], "statuses": ["DONE", "DONE"]}
+
+# name -> (content, words of the one reason)
+REJECTED: dict[str, tuple[bytes, str]] = {
+    "empty.py": (b"", "is empty"),
+    "blank.py": (b"\n  \n", "is empty"),
+    "comments.py": (b"# later\n", "it defines no function"),
+    "notebook.ipynb": (json.dumps(NOTEBOOK).encode(), "it is a notebook"),
+    "notebook.py": (json.dumps(NOTEBOOK).encode(), "it is a notebook"),
+    "replay.json": (json.dumps(REPLAY).encode(), "it is the replay of a game"),
+    "replay.py": (json.dumps(REPLAY).encode(), "it is the replay of a game"),
+    "settings.json": (b'{"rows": 6}', "it is JSON, not Python"),
+    "page.py": (b"<!DOCTYPE html>\n<html></html>\n", "does not compile"),
+    "utf_16.py": (AGENT.decode().encode("utf-16"), "is UTF-16"),
+    "compiled.pyc": (b"\xa7\r\r\n" + bytes(12) + b"\xe3" + bytes(40), "NUL"),
+    "agent.py.gz": (gzip.compress(AGENT), "cannot be unpacked"),
+    "text.tar.gz": (AGENT, "named like an archive"),
+    "plain.tar": (tar_of(MAIN, mode="w"), "not compressed by gzip"),
+    "agent.tar.bz2": (bz2.compress(tar_of(MAIN, mode="w")), "compressed by bzip2"),
+    "agent.tar.xz": (lzma.compress(tar_of(MAIN, mode="w")), "compressed by xz"),
+    "nested.tar.gz": (tar_of((member("submission.tar.gz"), tar_of(MAIN))), "no main.py at its root"),
+    "outside.tar.gz": (tar_of(MAIN, (member("../../outside.py"), AGENT)), "outside the destination"),
+    "absolute_link.tar.gz": (tar_of((member("main.py", tarfile.SYMTYPE, "/etc/hostname"), b"")), "absolute path"),
+    "link_outside.tar.gz": (tar_of(MAIN, (member("x", tarfile.LNKTYPE, "../../x"), b"")), "outside the destination"),
+    "device.tar.gz": (tar_of(MAIN, (member("null", tarfile.CHRTYPE), b"")), "special file"),
+    "pipe.tar.gz": (tar_of(MAIN, (member("pipe", tarfile.FIFOTYPE), b"")), "special file"),
+    "folder.tar.gz": (tar_of((member("main.py", tarfile.DIRTYPE), b"")), "main.py in the archive is a folder"),
+    "bomb.tar.gz": (bomb(), "unpacks to more than 4 GiB"),
+}
+
+
+def outcome(path: Path, capsys) -> tuple[int, str, list[str]]:
+    """Exit code, output, and the lines on standard error that are not progress."""
+    code = build_submission.main(["--check", str(path), "--json"])
+    out, err = capsys.readouterr()
+    return code, out, [line for line in err.splitlines() if not line.startswith("checking")]
+
+
+@pytest.mark.parametrize("name", REJECTED)
+def test_what_kaggle_cannot_run(name, tmp_path, capsys):
+    content, words = REJECTED[name]
+    (tmp_path / name).write_bytes(content)
+    code, out, errors = outcome(tmp_path / name, capsys)
+    report = json.loads(out)
+    reasons = [finding["text"] for finding in report["findings"] if finding["level"] == "reject"]
+    assert (code, report["verdict"], errors) == (1, "REJECT", [])
+    assert words in reasons[0] and "Traceback" not in out
+    assert os.listdir(tmp_path) == [name]
+
+
+def make_socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+
+
+NO_FILES: dict[str, tuple[Callable[[Path], object], str]] = {
+    "missing": (lambda path: None, "no such file"),
+    "folder": (Path.mkdir, "is a folder: pack it"),
+    "pipe": (os.mkfifo, "is a pipe, not a file"),
+    "socket": (make_socket, "is a device or a socket, not a file"),
+    "link_to_nothing": (lambda path: path.symlink_to("nothing"), "no such file"),
+    "link_to_itself": (lambda path: path.symlink_to(path), "symbolic links"),
+    "link_to_a_device": (lambda path: path.symlink_to("/dev/zero"), "is a device or a socket, not a file"),
+    "x" * 300: (lambda path: None, "name too long"),
+}
+
+
+@pytest.mark.parametrize("name", NO_FILES)
+def test_what_is_no_file(name, tmp_path, capsys):
+    make, words = NO_FILES[name]
+    make(tmp_path / name)
+    started = time.monotonic()
+    code, out, errors = outcome(tmp_path / name, capsys)
+    assert (code, out) == (2, "") and time.monotonic() - started < 5
+    (line,) = errors
+    assert line.startswith("build_submission.py: ") and words in line.lower()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
+def test_a_file_that_cannot_be_read(capsys):
+    code, _, (line,) = outcome(Path("/proc/self/mem"), capsys)
+    assert code == 2 and "error" in line.lower()
+
+
+def test_a_file_beyond_the_limit_is_not_read(tmp_path, capsys):
+    with (tmp_path / "large.py").open("wb") as file:
+        file.truncate(200 << 20)
+    code, out, _ = outcome(tmp_path / "large.py", capsys)
+    assert code == 1 and "209,715,200 bytes of 104,857,600 allowed" in out
+
+
+def test_members_are_counted_before_they_are_unpacked(tmp_path, monkeypatch):
+    monkeypatch.setattr(upload, "UNPACKED_LIMIT", 100)
+    with pytest.raises(upload.Unsuitable, match="unpacks to more than"):
+        upload.unpack("x.tar.gz", tar_of(MAIN, (member("large.bin"), bytes(1000))), tmp_path)
+    assert os.listdir(tmp_path) == ["main.py"]
