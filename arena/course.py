@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from arena.match import Match, derived_seed
-from arena.records import GameRecord
-from arena.report import SEATS, fault_lines, forfeits_line, interval, lost_game_line, progress
+from arena.records import SEATS, GameRecord
+from arena.report import fault_lines, forfeits_line, interval, lost_game_line, progress
 from arena.rules import Fault, Game
 from arena.slots import Setup, Task, open_slots
 from arena.specs import AgentSpec, resolve
@@ -143,7 +143,7 @@ def summary(rounds: Rounds) -> str:
     if different <= FEW_DIFFERENT * played:
         plural = "s" if different > 1 else ""
         why = f"Only {different} different game{plural} among {played}, too few for a verdict"
-        return f"{line}{why}: match begins from many openings"
+        return f"{line}{why}: python evaluate.py match begins from many openings"
     if not any(match.counts):
         return f"{line}There is not a game in either seat: nothing can be said"
     return f"{line}{interval(estimate(match.counts))}; {verdict(match.counts, *match.names)}"

@@ -13,12 +13,12 @@ from tqdm import tqdm
 
 from arena.analysis import JudgedMove, accuracy
 from arena.match import Match, Side
+from arena.records import SEATS
 from arena.rules import Fault, Game
 from arena.stats import Estimate, Sprt, estimate, verdict
 from arena.tournament import Standing, Tournament
 from connectx.geometry import Geometry
 
-SEATS = ("moving first", "moving second")
 SHORT_LOAD = 0.05  # seconds of a load that are not worth a word
 LINE_EVERY = 30.0  # seconds between lines of progress in a log
 FEWEST_PAIRS = 10  # that an interval is given for where one side won everything
@@ -162,9 +162,10 @@ def forfeits_line(match: Match) -> list[str]:
 
 
 def lost_game_line(match: Match, geometry: Geometry) -> list[str]:
-    """How to see where the first agent gave a game away, if it lost one on the board."""
+    """How to see where the first agent gave a game away that it lost on the board: of all, the longest turned late."""
     lost = [record for record in match.lost(0, geometry) if record.forfeit is None] if geometry.fits_word else []
-    return [f"a game that {match.names[0]} lost: {record.command}" for record in lost[:1]]
+    longest = sorted(lost, key=lambda record: -len(record.moves))[:1]
+    return [f"a game that {match.names[0]} lost: {record.command}" for record in longest]
 
 
 LADDER_TITLES = (
