@@ -45,7 +45,7 @@ def test_the_course_s_four_lines(capsys):
         "Number of Invalid Plays by Agent 2: 0\n"
         "wins_down_the_left v plays_column_6: 2 won, 0 drawn, 3 lost (moving first 2 won, 0 drawn, 0 lost; "
         "moving second 0 won, 0 drawn, 3 lost). Only 2 different games among 5, too few for a verdict: "
-        "match begins from many openings\n"
+        "python evaluate.py match begins from many openings\n"
         "a game that wins_down_the_left lost: python evaluate.py analyse 6060606\n"
     )
     assert rounds.wins == (2, 3) and rounds.draws == 0 and len(rounds.games) == 5

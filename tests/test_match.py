@@ -237,5 +237,8 @@ def test_a_lost_game_to_look_at():
     assert lost_game_line(match, STANDARD) == [line]
     assert lost_game_line(match, geometry_of(4, 5, 3)) == [f"{line} --config rows=4,columns=5,inarow=3"]
     assert lost_game_line(match, geometry_of(12, 12, 5)) == []
+    longer = scripted(4, 0, moves=(3, 3, 4, 4))
+    longest = lost_game_line(Match(LEFT, RANDOM, 60.0, {**match.games, 4: longer}), STANDARD)
+    assert longest == ["a game that leftmost lost: python evaluate.py analyse 3344 --opening 2"]
     forfeit = scripted(0, 0, faults=(Fault(0, 2, "exception", "no idea", True),))
     assert lost_game_line(Match(LEFT, RANDOM, 60.0, {0: forfeit}), STANDARD) == []

@@ -156,7 +156,7 @@ def test_the_turning_point_before_the_plies_that_are_judged(capsys):
     """It is looked for in a game that was lost on the board, unless --from-ply says where to begin."""
     main(["analyse", "2214121120204030", *FIVE])
     out, err = capsys.readouterr()
-    assert f"turning point of first: {TURNED}" in out and "turned before ply 10" in err
+    assert f"turning point of first: {TURNED}" in out and "lost before ply 10: looking where it turned" in err
     main(["analyse", "2214121120204030", "--from-ply", "10", *FIVE])
     assert "no move from ply 10 on changed the result: the position there was won by second" in capsys.readouterr().out
     main(["analyse", "22141211202040", *FIVE])  # not lost yet
@@ -170,8 +170,10 @@ def test_openings_turn_no_games(capsys):
     assert f"turning point of first: {TURNED}" in capsys.readouterr().out
     main(["analyse", "2214121120204030", "--opening", "7", *FIVE])
     out, err = capsys.readouterr()
-    assert "no move from ply 7 on changed the result: the position there was won by second with perfect play\n" in out
-    assert "turned before" not in err
+    assert "no move from ply 8 on changed the result: the position there was won by second with perfect play\n" in out
+    assert "lost before ply 10" in err
+    main(["analyse", "2214121120204030", "--opening", "10", *FIVE])
+    assert "lost before" not in capsys.readouterr().err
 
 
 def test_a_search_that_takes_too_long_ends(monkeypatch, capsys):

@@ -150,15 +150,19 @@ def _counted(scores: Scores, update: Callable[[], object]) -> Scores:
 
 
 def _judged_before(record: GameRecord, judged: Sequence[JudgedMove]) -> list[JudgedMove]:
-    """The moves back to the turning point of a game that was lost before those that are judged; scores are results."""
-    before = judged[0].ply if judged else len(record.moves)
-    if record.winner is None or losing_move(judged) or before <= record.opening:
+    """The loser's moves back to the turning point of a game that was lost before those that are judged.
+
+    Their scores are results. The winner's need no look: none of them can have turned the game to its own good.
+    """
+    before, winner = judged[0].ply if judged else len(record.moves), record.winner
+    if winner is None or losing_move(judged) or before <= record.opening:
         return []
-    line = f"the game turned before ply {before}: looking where, for up to {BACK_SECONDS} s"
+    line = f"the game was lost before ply {before}: looking where it turned, for up to {BACK_SECONDS} s"
     print(line, file=sys.stderr)
     found = list[JudgedMove]()
     with progress(BACK_SECONDS, "s", delay=0) as bar:
-        for move in judge_backwards(record, before, solver_results(record.geometry, BACK_SECONDS, bar.update)):
+        results = solver_results(record.geometry, BACK_SECONDS, bar.update)
+        for move in judge_backwards(record, 1 - winner, before, results):
             found.insert(0, move)
             if not move.kept_result:
                 break
@@ -181,9 +185,8 @@ def in_words(record: GameRecord, judged: Sequence[JudgedMove], from_ply: int) ->
         winner = start.seat if start.value > 0 else 1 - start.seat
         result = "drawn" if start.value == 0 else f"won by {record.player(winner)}"
         words.append(f"no move from ply {start.ply} on changed the result: the position there was {result}")
-        words[-1] += " with perfect play" + (
-            " (--from-ply N judges earlier ones)" if start.ply > record.opening else ""
-        )
+        is_whole = start.ply <= record.opening + 1  # of who lost, there may be no earlier move
+        words[-1] += " with perfect play" + ("" if is_whole else " (--from-ply N judges earlier ones)")
     return "; ".join(words)
 
 

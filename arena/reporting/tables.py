@@ -6,8 +6,9 @@ from rich.table import Table
 
 from arena.results.exact_analysis import JudgedMove, accuracy
 from arena.results.match import Match, Side
+from arena.results.records import SEATS
 from arena.results.tournament import Standing, Tournament
-from arena.results.words import SEATS, kinds
+from arena.results.words import kinds
 
 
 def match_table(match: Match) -> Table:

@@ -2,7 +2,7 @@
 
 Exact values come from the solver; positions with the fewest stones take it longest (seconds on 7x6 below ply 8), so a
 first ply can be set before which moves are not judged. Whether a move kept the result is known sooner than its score:
-on 7x6 it takes seconds from ply 2 on.
+on 7x6 mostly within seconds from ply 3 on.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -134,10 +134,12 @@ def judge(record: GameRecord, scores: Scores, first_ply: int = 0) -> list[Judged
 
 
 def judge_backwards(
-    record: GameRecord, before: int, results: Callable[[Position], list[int | None] | None]
+    record: GameRecord, seat: int, before: int, results: Callable[[Position], list[int | None] | None]
 ) -> Iterator[JudgedMove]:
-    """The moves that agents chose before a ply, the latest first, judged by results alone, while there are any."""
+    """The moves that a seat chose before a ply, the latest first, judged by results alone, while there are any."""
     for ply in range(before - 1, record.opening - 1, -1):
+        if ply % 2 != seat:
+            continue
         found = results(Position.from_moves(record.moves[:ply], record.geometry))
         if found is None:
             return

@@ -9,6 +9,7 @@ from arena.game.openings import parse_columns, write_opening
 from connectx.geometry import STANDARD, Geometry, geometry_of
 from connectx.position import Position
 
+SEATS = ("moving first", "moving second")
 FORFEITS = {"ERROR": "an error", "INVALID": "an invalid action", "TIMEOUT": "timeout"}  # Kaggle's statuses
 
 
@@ -40,8 +41,7 @@ class GameRecord:
 
     def player(self, seat: int) -> str:
         """What texts call the agent in a seat: by its seat, too, if the other has the same name."""
-        seats = ("moving first", "moving second")
-        return f"{self.names[seat]} ({seats[seat]})" if self.names[0] == self.names[1] else self.names[seat]
+        return f"{self.names[seat]} ({SEATS[seat]})" if self.names[0] == self.names[1] else self.names[seat]
 
 
 def parse_game(text: str, geometry: Geometry, opening: int = 0) -> GameRecord:

@@ -9,9 +9,9 @@ from arena.game.rules import Fault, Game
 from arena.players.loading import resolve
 from arena.players.spec import AgentSpec
 from arena.results.match import Match, derived_seed
-from arena.results.records import GameRecord
+from arena.results.records import SEATS, GameRecord
 from arena.results.stats import estimate, verdict
-from arena.results.words import SEATS, fault_lines, forfeits_line, interval, lost_game_line
+from arena.results.words import fault_lines, forfeits_line, interval, lost_game_line
 from arena.runs.open import open_slots
 from arena.runs.slot import Setup, Task
 from connectx.geometry import Geometry
@@ -146,7 +146,7 @@ def summary(rounds: Rounds) -> str:
     if different <= FEW_DIFFERENT * played:
         plural = "s" if different > 1 else ""
         why = f"Only {different} different game{plural} among {played}, too few for a verdict"
-        return f"{line}{why}: match begins from many openings"
+        return f"{line}{why}: python evaluate.py match begins from many openings"
     if not any(match.counts):
         return f"{line}There is not a game in either seat: nothing can be said"
     return f"{line}{interval(estimate(match.counts))}; {verdict(match.counts, *match.names)}"

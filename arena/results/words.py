@@ -8,7 +8,6 @@ from arena.results.match import Match
 from arena.results.stats import Estimate, Sprt, estimate, verdict
 from connectx.geometry import Geometry
 
-SEATS = ("moving first", "moving second")
 SHORT_LOAD = 0.05  # seconds of a load that are not worth a word
 FEWEST_PAIRS = 10  # that an interval is given for where one side won everything
 MANY_FORFEITS = 0.1  # of the games: more say little of strength
@@ -81,6 +80,7 @@ def forfeits_line(match: Match) -> list[str]:
 
 
 def lost_game_line(match: Match, geometry: Geometry) -> list[str]:
-    """How to see where the first agent gave a game away, if it lost one on the board."""
+    """How to see where the first agent gave a game away that it lost on the board: of all, the longest turned late."""
     lost = [record for record in match.lost(0, geometry) if record.forfeit is None] if geometry.fits_word else []
-    return [f"a game that {match.names[0]} lost: {record.command}" for record in lost[:1]]
+    longest = sorted(lost, key=lambda record: -len(record.moves))[:1]
+    return [f"a game that {match.names[0]} lost: {record.command}" for record in longest]
