@@ -1,8 +1,16 @@
 # Each target sets up what it needs in .venv; only Python 3.11.4 or newer and make are expected to be there.
+# With another Python, in a place of its own: make test PYTHON=python3.13 VENV=.venv-3.13
 PYTHON ?= python3
-VENV := .venv
+VENV ?= .venv
 BIN := $(VENV)/bin
 AGENT ?= perfect
+
+ifeq ($(origin PYTHON), command line)
+OTHER := $(shell test ! -x $(BIN)/python || test "$$($(PYTHON) -V)" = "$$($(BIN)/python -V)" || $(BIN)/python -V)
+ifneq ($(OTHER),)
+$(error $(VENV) is of $(OTHER), not of $(PYTHON): remove it, or name another, as in VENV=.venv-other)
+endif
+endif
 
 .PHONY: submission test check benchmark train-smoke clean
 

@@ -45,7 +45,7 @@ def load(path: Path, settings: dict[str, Any]) -> Checkpoint | None:
         arrays, meta = unpack(path.read_bytes())
     except ValueError as fault:
         raise ValueError(f"{path} is damaged: {fault}") from None
-    if not isinstance(meta, dict) or set(meta) != {"settings", "facts"}:
+    if not (isinstance(meta, dict) and set(meta) == {"settings", "facts"} and isinstance(meta["settings"], dict)):
         raise ValueError(f"{path} is not the checkpoint of a training run")
     before = meta["settings"]
     for name in sorted(settings.keys() | before.keys()):
