@@ -32,17 +32,18 @@ PLAIN_TABLE_BUCKETS = 65_537  # plain Python searches some 10^4 nodes a second
 EXACT, LOWER, UPPER = 0, 1, 2
 NO_ENTRY = -1
 
-# control: the current frame, nodes so far, the value that a finished frame hands to its parent, whether a frame is new.
-PLY, NODES, VALUE, ENTERING = 0, 1, 2, 3
-CONTROL_SIZE = 4
+# control: the current frame, nodes so far, the value that a finished frame hands to its parent, whether a frame is new,
+# and the number of nodes at which to pause.
+PLY, NODES, VALUE, ENTERING, NODE_LIMIT = 0, 1, 2, 3, 4
+CONTROL_SIZE = 5
 
 # A frame of the stack. The first five are set by the parent; DEPTH counts plies down to the evaluation.
 POSITION, MASK, DEPTH, ALPHA, BETA = 0, 1, 2, 3, 4
 BEST, BEST_COLUMN, FLOOR = 5, 6, 7  # best value so far, its column, and alpha before the first move
 NEXT, COUNT, SCOUTING = 8, 9, 10  # the move being searched, how many there are, whether its window is a null window
-FRAME_SIZE = 11
+MOVES = 11  # and as many as there are columns from here on
 
-# A move on the stack is column << RANK_BITS | rank.
+# A move in a frame is column << RANK_BITS | rank.
 RANK_BITS = 16
 RANK_MASK = (1 << RANK_BITS) - 1
 TABLE_RANK = RANK_MASK >> 1  # added to the rank of the table's move
@@ -89,35 +90,36 @@ def unpack(entry):
 
 
 @jitable
-def probe(keys, entries, key):
+def probe(table, key):
     """The entry of a position, or NO_ENTRY. Keys are stored plus 1, so that 0 means empty."""
-    slot = key % (len(keys) // 2) * 2
-    if keys[slot] == key + 1:
-        return entries[slot]
-    if keys[slot + 1] == key + 1:
-        return entries[slot + 1]
+    slot = key % (len(table) // 4) * 4
+    if table[slot] == key + 1:
+        return table[slot + 1]
+    if table[slot + 2] == key + 1:
+        return table[slot + 3]
     return NO_ENTRY
 
 
 @jitable
-def store(keys, entries, key, entry):
+def store(table, key, entry):
     """Keeps the deeper of two entries in a bucket's first slot, and the newest of the others in its second."""
-    slot = key % (len(keys) // 2) * 2
-    kept_depth = (entries[slot] >> 2) & MAX_DEPTH
-    if keys[slot] != key + 1 and keys[slot] != 0 and kept_depth > (entry >> 2) & MAX_DEPTH:
-        slot += 1
-    keys[slot] = key + 1
-    entries[slot] = entry
+    slot = key % (len(table) // 4) * 4
+    kept_depth = (table[slot + 1] >> 2) & MAX_DEPTH
+    if table[slot] != key + 1 and table[slot] != 0 and kept_depth > (entry >> 2) & MAX_DEPTH:
+        slot += 2
+    table[slot] = key + 1
+    table[slot + 1] = entry
 
 
 @jitable
-def order_moves(candidates, first, position, mask, moves, base, order, geometry):
-    """Writes the candidate moves to moves[base:], best first, and returns their number.
+def order_moves(frames, base, candidates, first, order, geometry):
+    """Writes a frame's candidate moves to it, best first, and returns their number.
 
     Column ``first`` leads (the table's move, or -1), then go the moves that make most winning spots; among equals the
     order of the columns in ``order`` stays.
     """
-    count = 0
+    position, mask = frames[base + POSITION], frames[base + MASK]
+    start = end = base + MOVES
     for index in range(len(order)):
         column = order[index]
         move = candidates & column_cells(column, geometry)
@@ -125,17 +127,17 @@ def order_moves(candidates, first, position, mask, moves, base, order, geometry)
             rank = popcount(winning_spots(position | move, mask | move, geometry))
             if column == first:
                 rank += TABLE_RANK
-            place = base + count
-            while place > base and moves[place - 1] & RANK_MASK < rank:
-                moves[place] = moves[place - 1]
+            place = end
+            while place > start and frames[place - 1] & RANK_MASK < rank:
+                frames[place] = frames[place - 1]
                 place -= 1
-            moves[place] = column << RANK_BITS | rank
-            count += 1
-    return count
+            frames[place] = column << RANK_BITS | rank
+            end += 1
+    return end - start
 
 
 @jitable
-def enter(frames, base, moves, moves_base, order, keys, entries, geometry, net):
+def enter(frames, base, order, table, geometry, net):
     """Opens a frame: returns its value if that is known at once, else INFINITY with the frame ready for its moves.
 
     Precondition, as everywhere in this search: the mover has no winning move (the parent saw to it).
@@ -152,7 +154,7 @@ def enter(frames, base, moves, moves_base, order, keys, entries, geometry, net):
     alpha = max(frames[base + ALPHA], -win_score(mask, 3, geometry))
     beta = min(frames[base + BETA], win_score(mask, 2, geometry))
     first = -1
-    entry = probe(keys, entries, key_of(position, mask))
+    entry = probe(table, key_of(position, mask))
     if entry != NO_ENTRY:
         value, first, entry_depth, bound = unpack(entry)
         # A win proven by a shallow search is a win, but a quicker one may exist; a loss likewise.
@@ -165,14 +167,14 @@ def enter(frames, base, moves, moves_base, order, keys, entries, geometry, net):
     frames[base + ALPHA], frames[base + BETA], frames[base + FLOOR] = alpha, beta, alpha
     frames[base + BEST], frames[base + BEST_COLUMN] = -INFINITY, 0
     frames[base + NEXT], frames[base + SCOUTING] = 0, 0
-    frames[base + COUNT] = order_moves(candidates, first, position, mask, moves, moves_base, order, geometry)
+    frames[base + COUNT] = order_moves(frames, base, candidates, first, order, geometry)
     return INFINITY
 
 
 @jitable
 def push_child(frames, base, move, geometry):
     """Sets the next frame up for the move, with a null window if the frame scouts."""
-    position, mask, child = frames[base + POSITION], frames[base + MASK], base + FRAME_SIZE
+    position, mask, child = frames[base + POSITION], frames[base + MASK], base + MOVES + geometry.columns
     frames[child + POSITION] = position ^ mask
     frames[child + MASK] = mask | (open_cells(mask, geometry) & column_cells(move >> RANK_BITS, geometry))
     # A forced reply costs no depth. It cannot run away: every ply fills a cell.
@@ -198,7 +200,7 @@ def absorb(frames, base, move, score):
 
 
 @jitable
-def leave(frames, base, keys, entries):
+def leave(frames, base, table):
     """Stores the value of a finished frame and returns it."""
     best, bound = frames[base + BEST], EXACT
     if best <= frames[base + FLOOR]:
@@ -206,50 +208,48 @@ def leave(frames, base, keys, entries):
     elif best >= frames[base + BETA]:
         bound = LOWER
     entry = pack(best, frames[base + BEST_COLUMN], frames[base + DEPTH], bound)
-    store(keys, entries, key_of(frames[base + POSITION], frames[base + MASK]), entry)
+    store(table, key_of(frames[base + POSITION], frames[base + MASK]), entry)
     return best
 
 
 @njit
-def negamax(control, frames, moves, order, keys, entries, geometry, net, node_limit):
+def negamax(control, frames, order, table, geometry, net):
     """Searches the position in the first frame within its window; the value comes in control[VALUE].
 
     Fail-soft: a value <= ALPHA is an upper bound of the true one, a value >= BETA a lower bound, any other is exact,
     all to the frame's DEPTH. A proven win or loss is true to any depth.
 
     Args:
-        control: (CONTROL_SIZE,) int64, zeros but ENTERING = 1 to begin with.
-        frames: ((cells + 1) * FRAME_SIZE,) int64; the first five numbers of the first frame are the task. Its mover
-            must not have a winning move.
-        moves: ((cells + 1) * columns,) int64, working memory.
+        control: (CONTROL_SIZE,) int64, zeros but ENTERING = 1 and the NODE_LIMIT to begin with.
+        frames: ((cells + 1) * (MOVES + columns),) int64; the first five numbers of the first frame are the task. Its
+            mover must not have a winning move.
         order: (columns,) int64, columns in the order in which equally promising ones are tried.
-        keys, entries: (2 * buckets,) int64, the transposition table.
+        table: (4 * buckets,) int64, the transposition table: two slots a bucket, each a key and its entry.
         net: a LeafNet that judges the positions at the horizon; None for the static evaluation.
-        node_limit: the search pauses when control[NODES] has reached it.
 
     Returns:
-        Whether the search is finished. If not, the same call with a higher limit goes on with it.
+        Whether the search is finished. If not, the same call with a higher NODE_LIMIT goes on with it.
     """
     ply = control[PLY]
     while ply >= 0:
-        base, moves_base = ply * FRAME_SIZE, ply * geometry.columns
+        base = ply * (MOVES + geometry.columns)
         value = INFINITY
         if control[ENTERING]:
-            if control[NODES] >= node_limit:
+            if control[NODES] >= control[NODE_LIMIT]:
                 control[PLY] = ply
                 return False
             control[NODES] += 1
             control[ENTERING] = 0
-            value = enter(frames, base, moves, moves_base, order, keys, entries, geometry, net)
+            value = enter(frames, base, order, table, geometry, net)
         else:
-            absorb(frames, base, moves[moves_base + frames[base + NEXT]], -control[VALUE])
+            absorb(frames, base, frames[base + MOVES + frames[base + NEXT]], -control[VALUE])
         if value == INFINITY:
             if frames[base + NEXT] < frames[base + COUNT]:
-                push_child(frames, base, moves[moves_base + frames[base + NEXT]], geometry)
+                push_child(frames, base, frames[base + MOVES + frames[base + NEXT]], geometry)
                 control[ENTERING] = 1
                 ply += 1
                 continue
-            value = leave(frames, base, keys, entries)
+            value = leave(frames, base, table)
         control[VALUE] = value
         ply -= 1
     return True
@@ -275,11 +275,10 @@ class Searcher:
         self.geometry = geometry
         self.compiled = compiles() and geometry.fits_word if compiled is None else compiled
         self._kernel = negamax if self.compiled else plain(negamax)
-        self._slots = 2 * (buckets or (TABLE_BUCKETS if self.compiled else PLAIN_TABLE_BUCKETS))
+        self._buckets = buckets or (TABLE_BUCKETS if self.compiled else PLAIN_TABLE_BUCKETS)
         self.forget()
         plies = min(geometry.cells, MAX_DEPTH) + 1
-        self._frames = int_array(plies * FRAME_SIZE, self.compiled)
-        self._moves = int_array(plies * geometry.columns, self.compiled)
+        self._frames = int_array(plies * (MOVES + geometry.columns), self.compiled)
         self._order = int_array(geometry.columns, self.compiled)
         for index, column in enumerate(geometry.column_order):
             self._order[index] = column
@@ -289,7 +288,7 @@ class Searcher:
 
     def forget(self) -> None:
         """Empties the table."""
-        self._keys, self._entries = int_array(self._slots, self.compiled), int_array(self._slots, self.compiled)
+        self._table = int_array(4 * self._buckets, self.compiled)
 
     def search(
         self,
@@ -368,17 +367,8 @@ class Searcher:
             if budget.is_late(self.nodes):
                 raise OutOfBudget
             started, nodes = time.perf_counter(), control[NODES]
-            finished = self._kernel(
-                control,
-                self._frames,
-                self._moves,
-                self._order,
-                self._keys,
-                self._entries,
-                self.geometry,
-                self._net,
-                nodes + limit,
-            )
+            control[NODE_LIMIT] = nodes + limit
+            finished = self._kernel(control, self._frames, self._order, self._table, self.geometry, self._net)
             self.nodes += int(control[NODES] - nodes)
             if not finished and limit == self._slice:  # one cut short by the node budget says nothing of the next
                 self._adapt_slice(time.perf_counter() - started)

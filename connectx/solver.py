@@ -422,7 +422,10 @@ class Solver:
         self._state[STATE_DEEP_START] = self._shared + deep_part * (2 << DEEP_BITS)
 
     def beside(self, deep_part: int) -> "Solver":
-        """A solver for another thread, over the same table: ``deep_part`` is 1 to ``threads - 1``, one for each."""
+        """A solver for another thread, over the same table: ``deep_part`` is 1 to ``threads - 1``, one for each.
+
+        An entry is one word, tag and bounds together: what two threads write at once may be lost, but is never mixed.
+        """
         other = copy(self)
         other._work_in(deep_part)
         return other

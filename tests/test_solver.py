@@ -3,6 +3,7 @@
 import itertools
 import random
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -89,6 +90,16 @@ def test_best_moves_are_those_of_all_scores(solver):
             c for c, value in enumerate(every) if value and value.low == highest
         ]
         assert all(value.low <= exact.low <= value.high for value, exact in zip(best, every, strict=True) if exact)
+
+
+@pytest.mark.skipif(not jit.compiles(), reason="numba is not usable here")
+def test_threads_over_one_table_with_a_lasting_part_find_the_same():
+    positions = [sample.position for sample in samples_of(10, range(11, 18), 24)]
+    expected = Solver(STANDARD).solve_many(positions)
+    first = Solver(STANDARD, 14, lasting_bits=14, threads=2)
+    with ThreadPoolExecutor(2) as pool:
+        runs = [pool.submit(first.solve_many, positions), pool.submit(first.beside(1).solve_many, positions[::-1])]
+        assert runs[0].result() == runs[1].result()[::-1] == expected
 
 
 def test_a_known_score_saves_nodes_and_changes_no_score():
