@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from bundler.asking import ASK_SECONDS, GAME_MOVES, Asked, ask, confirm, fault_of, first_of
+from bundler.asking import ASK_SECONDS, GAME_MOVES, Asked, ask, fault_of, first_of
 from bundler.callables import async_agent, judge_callable
 from bundler.questions import hard_questions
 from bundler.remedies import IN_PUBLIC_IMAGE, SEEN_THERE
@@ -24,6 +24,13 @@ from bundler.validation import Game, play, validate
 __all__ = ["RUNNER", "Finding", "Limits", "Report", "Runner", "RunnerDied", "Stage", "check", "stage"]
 
 GUARD_MARK = "submission guard:"
+# kind of a finding of ``bundler.watch`` -> topic and text of the note on a file that plays all the same
+ASSUMPTIONS = {
+    "file": ("isolation", "opens {}, which is on this machine and not on the judge: hidden here, it played without"),
+    "network": ("isolation", "asks the network for {}, which the judge has not: blocked here, it played without"),
+    "late": ("package", "imports {} when Kaggle's loader has taken their folder off sys.path, and went on without"),
+    "unknown": ("package", "imports {}, installed here; whether Kaggle has it is not known"),
+}
 
 
 def check(
@@ -93,11 +100,10 @@ def _judge(here: Stage, tree: ast.Module, asked: Asked, full: bool, report: Repo
     is_clear = any(fault.ends_all for fault in asked.faults)
     game = None if is_clear else validate(here, asked, full, report)
     fails = game is None or bool(game.fault)
-    if not fails:
-        confirm(here, asked)
+    is_open = fails and _is_for_want_of_place(here)
     if asked.loaded is not None:
-        judge_callable(tree, asked.loaded, fails, report)
-    level = "unknown" if fails and _is_for_want_of_place(here) else "reject" if fails else "warning"
+        judge_callable(tree, asked.loaded, fails and not is_open, report)
+    level = "unknown" if is_open else "reject" if fails else "warning"
     for fault in asked.faults:
         report.add(fault.topic, level, fault.text if fails else fault.later)
     _report_replies(here, asked, report)
@@ -230,22 +236,11 @@ def _note_assumptions(here: Stage, tree: ast.Module, asked: Asked, report: Repor
             found.setdefault(kind, []).append(name)
     report.figures["seen"] = [f"{kind} {name}" for kind, names in found.items() for name in names]
     unknown = [name for name in found.get("package", []) if name not in SEEN_THERE | IN_PUBLIC_IMAGE]
-    late = "imports {} when Kaggle's loader has taken their folder off sys.path, and went on without"
-    notes = {
-        "file": (
-            "isolation",
-            "opens {}, which is on this machine and not on the judge: hidden here, it played without",
-        ),
-        "network": ("isolation", "asks the network for {}, which the judge has not: blocked here, it played without"),
-        "late": ("package", late),
-    }
-    for kind, (topic, text) in notes.items():
+    if unknown:
+        found["unknown"] = unknown
+    for kind, (topic, text) in ASSUMPTIONS.items():
         if kind in found:
             report.add(topic, "note", text.format(first_of(found[kind])))
-    if unknown:
-        report.add(
-            "package", "note", f"imports {first_of(unknown)}, installed here; whether Kaggle has it is not known"
-        )
     for name in found.get("missing", []):
         text = f"{name} is not installed here, and it played without; {_known(name)}: there it may play otherwise"
         report.add("package", "note", text)
@@ -268,7 +263,7 @@ def _note_names(here: Stage, tree: ast.Module, report: Report) -> None:
 
 def _try_as_text(here: Stage, report: Report) -> None:
     """Kaggle loads by path; in notebooks files are also played as source text, of which a fault is worth a note."""
-    if not here.situation.is_alone or report.figures["load_seconds"] > ASK_SECONDS / 5:
+    if not here.situation.is_alone or report.figures.get("load_seconds", ASK_SECONDS) > ASK_SECONDS / 5:
         return
     questions = hard_questions(here.limits.act_timeout, here.limits.bank)[2:3]
     answer = here.replies(here.main, "raw", questions)
