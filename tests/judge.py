@@ -182,7 +182,8 @@ def serve() -> None:
         referee = os.fork()
         if referee == 0:
             os.setsid()
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+            os.dup2(os.open(os.devnull, os.O_RDWR), 0)  # the jobs are not for the players
+            os.dup2(0, 2)
             os.write(answers, f"{play(job)}\n".encode())
             os.killpg(0, 9)  # the seats too
         os.waitpid(referee, 0)

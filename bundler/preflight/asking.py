@@ -18,7 +18,7 @@ FULL_COLUMNS = {"column 0 is full", "the middle is full"}
 class Fault(NamedTuple):
     """Something that went wrong while the file was loaded and asked.
 
-    kind: "fails to load", "crash", "forfeit", "run out of time", "end its process" or "run out of memory".
+    kind: "fail to load", "crash", "forfeit", "run out of time", "end its process" or "run out of memory".
     names: the questions that brought it about.
     is_first: it does so at the load or at the first move.
     """
@@ -69,9 +69,8 @@ def ask(here: Stage, report: Report, **options: Any) -> Asked:
     limits = here.limits
     questions = hard_questions(limits.act_timeout, limits.bank)
     slow = {f"question {number}": ASK_SECONDS for number, q in enumerate(questions) if q.is_optional}
-    answer = here.replies(
-        here.main, "path", questions, **({"stop_after": ASK_SECONDS, "at_least": 3, "limits": slow} | options)
-    )
+    settings: dict[str, Any] = {"stop_after": ASK_SECONDS, "at_least": 3, "limits": slow}
+    answer = here.replies(here.main, "path", questions, **settings | options)
     report.figures["peak_memory"] = answer["peak"]
     parts = answer["parts"]
     loaded, replies = (parts[0], parts[1:]) if parts and "name" in parts[0] else (None, [])
@@ -153,7 +152,6 @@ def fault_of(question: Question, reply: dict[str, Any]) -> tuple[str, str]:
 def _find_faults(here: Stage, asked: Asked) -> None:
     """Faults of the replies, one for all that have the same cause: all that return a bool, whichever it is."""
     pairs = list(zip(asked.questions, asked.replies, strict=False))
-    asked.optional = {}
     groups: dict[tuple[str, str], list[tuple[Question, dict[str, Any], str]]] = {}
     for question, reply in pairs:
         kind, text = fault_of(question, reply)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bundler.judge.packages import KNOWN, REQUIRED, SEEN_THERE
 from bundler.judge.restrict import Restriction
-from bundler.preflight.asking import ASK_SECONDS, GAME_MOVES, Asked, ask, confirm, fault_of, first_of
+from bundler.preflight.asking import ASK_SECONDS, GAME_MOVES, Asked, ask, fault_of, first_of
 from bundler.preflight.callables import async_agent, judge_callable
 from bundler.preflight.questions import hard_questions
 from bundler.preflight.report import Finding, Limits, Report
@@ -22,6 +22,13 @@ from bundler.preflight.upload import Unsuitable, parse, read, unpack
 from bundler.preflight.validation import Game, play, validate
 
 GUARD_MARK = "submission guard:"
+# kind of a finding of ``bundler.judge.watch`` -> topic and text of the note on a file that plays all the same
+ASSUMPTIONS = {
+    "file": ("isolation", "opens {}, which is on this machine and not on the judge: hidden here, it played without"),
+    "network": ("isolation", "asks the network for {}, which the judge has not: blocked here, it played without"),
+    "late": ("package", "imports {} when Kaggle's loader has taken their folder off sys.path, and went on without"),
+    "unknown": ("package", "imports {}, installed here; whether Kaggle has it is not known"),
+}
 
 
 def check(
@@ -91,11 +98,10 @@ def _judge(here: Stage, tree: ast.Module, asked: Asked, full: bool, report: Repo
     is_clear = any(fault.ends_all for fault in asked.faults)
     game = None if is_clear else validate(here, asked, full, report)
     fails = game is None or bool(game.fault)
-    if not fails:
-        confirm(here, asked)
+    is_open = fails and _is_for_want_of_place(here)
     if asked.loaded is not None:
-        judge_callable(tree, asked.loaded, fails, report)
-    level = "unknown" if fails and _is_for_want_of_place(here) else "reject" if fails else "warning"
+        judge_callable(tree, asked.loaded, fails and not is_open, report)
+    level = "unknown" if is_open else "reject" if fails else "warning"
     for fault in asked.faults:
         report.add(fault.topic, level, fault.text if fails else fault.later)
     _report_replies(here, asked, report)
@@ -228,22 +234,11 @@ def _note_assumptions(here: Stage, tree: ast.Module, asked: Asked, report: Repor
             found.setdefault(kind, []).append(name)
     report.figures["seen"] = [f"{kind} {name}" for kind, names in found.items() for name in names]
     unknown = [name for name in found.get("package", []) if name not in KNOWN]
-    late = "imports {} when Kaggle's loader has taken their folder off sys.path, and went on without"
-    notes = {
-        "file": (
-            "isolation",
-            "opens {}, which is on this machine and not on the judge: hidden here, it played without",
-        ),
-        "network": ("isolation", "asks the network for {}, which the judge has not: blocked here, it played without"),
-        "late": ("package", late),
-    }
-    for kind, (topic, text) in notes.items():
+    if unknown:
+        found["unknown"] = unknown
+    for kind, (topic, text) in ASSUMPTIONS.items():
         if kind in found:
             report.add(topic, "note", text.format(first_of(found[kind])))
-    if unknown:
-        report.add(
-            "package", "note", f"imports {first_of(unknown)}, installed here; whether Kaggle has it is not known"
-        )
     for name in found.get("missing", []):
         text = f"{name} is not installed here, and it played without; {_known(name)}: there it may play otherwise"
         report.add("package", "note", text)
@@ -266,7 +261,7 @@ def _note_names(here: Stage, tree: ast.Module, report: Report) -> None:
 
 def _try_as_text(here: Stage, report: Report) -> None:
     """Kaggle loads by path; in notebooks files are also played as source text, of which a fault is worth a note."""
-    if not here.situation.is_alone or report.figures["load_seconds"] > ASK_SECONDS / 5:
+    if not here.situation.is_alone or report.figures.get("load_seconds", ASK_SECONDS) > ASK_SECONDS / 5:
         return
     questions = hard_questions(here.limits.act_timeout, here.limits.bank)[2:3]
     answer = here.replies(here.main, "raw", questions)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from bundler.preflight.asking import Asked
+from bundler.preflight.asking import Asked, confirm
 from bundler.preflight.remedies import remedy
 from bundler.preflight.report import Report
 from bundler.preflight.stage import Stage
@@ -34,21 +34,30 @@ class Game:
 def validate(here: Stage, asked: Asked, full: bool, report: Report) -> Game:
     """The validation game: at a quick clock, and where that fails or something is suspected, at the judge's.
 
-    Where the questions found a fault that one game may miss, short games are repeated.
+    Faults that the questions found and the game did not are confirmed; short games are then repeated, as another may
+    meet them.
     """
     limits = here.limits
     quick, true = (min(QUICK_ACT, limits.act_timeout), min(QUICK_BANK, limits.bank)), (limits.act_timeout, limits.bank)
     is_slow = report.figures.get("first_move_seconds", 0.0) > quick[1] / 2
     why = "; ".join(asked.suspicions.values())
     if not (full or why or is_slow or quick == true):
-        game = play(here, quick)
-        for _ in range(FURTHER_GAMES if asked.faults and game.answer["seconds"] < SHORT_GAME else 0):
-            game = game if game.fault else play(here, quick)
+        game = _play_on(here, asked, quick)
         if not game.fault or asked.loaded is None:
             return game
     elif why:
         here.runner.tell(f"checking: {why}; a whole game at the judge's clock decides, which may take minutes")
-    return play(here, true)
+    return _play_on(here, asked, true)
+
+
+def _play_on(here: Stage, asked: Asked, clock: tuple[float, float]) -> Game:
+    """A game, and further ones after it if it ends well in spite of a fault that the questions found."""
+    game = play(here, clock)
+    if not game.fault:
+        confirm(here, asked)
+    for _ in range(FURTHER_GAMES if asked.faults and game.answer["seconds"] < SHORT_GAME else 0):
+        game = game if game.fault else play(here, clock)
+    return game
 
 
 def play(here: Stage, clock: tuple[float, float], **options: Any) -> Game:
