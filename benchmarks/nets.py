@@ -27,7 +27,8 @@ from connectx.nets import PlainNetwork, masked_argmax
 from connectx.position import Position
 from connectx.puct import Prove, Search
 from connectx.solver import Solver
-from training.data.labels import (
+from training.data.sampling import score_moves
+from training.data.shards import (
     BOOK,
     NEAR_PERFECT_PLAY,
     RANDOM_PLAY,
@@ -36,7 +37,6 @@ from training.data.labels import (
     labels_of,
     read_labels,
 )
-from training.data.lookahead import score_moves
 from training.methods.labels import LATE, MIXES
 
 AGENTS = Path(value_search.__file__).parent

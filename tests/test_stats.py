@@ -23,8 +23,8 @@ from arena.results.stats import (
     pentanomial,
     ratings,
     score_of,
-    verdict,
 )
+from arena.results.words import verdict
 
 PAIR_COUNTS = st.lists(st.integers(0, 60), min_size=5, max_size=5).filter(any)
 

@@ -1,4 +1,4 @@
-"""What evaluate.py does once its options are read: the commands that play games."""
+"""The commands of evaluate.py by name, and those of them that play games."""
 
 import argparse
 import secrets
@@ -126,6 +126,7 @@ def tournament(options: argparse.Namespace) -> None:
     show_ladder(Tournament(matches, names), anchor, console, options.ladder)
 
 
+# Each has its options in arena.cli.options.OPTIONS, under the same name.
 COMMANDS: dict[str, Callable[[argparse.Namespace], None]] = {
     "": rounds,
     "match": match,

@@ -10,8 +10,8 @@ from arena.players.loading import resolve
 from arena.players.spec import AgentSpec
 from arena.results.match import Match, derived_seed
 from arena.results.records import SEATS, GameRecord
-from arena.results.stats import estimate, verdict
-from arena.results.words import fault_lines, forfeits_line, interval, lost_game_line
+from arena.results.stats import estimate
+from arena.results.words import fault_lines, forfeits_line, interval, lost_game_line, verdict
 from arena.runs.open import open_slots
 from arena.runs.slot import Setup, Task
 from connectx.geometry import Geometry

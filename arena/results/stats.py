@@ -167,21 +167,6 @@ class Sprt(NamedTuple):
         return "H1" if llr >= upper else "H0" if llr <= lower else None
 
 
-def verdict(counts: Sequence[int], first: str, second: str, within: float = 20.0) -> str:
-    """Plain words: who is stronger, that the difference is below ``within`` Elo, or how many more games it takes."""
-    result = estimate(counts)
-    if result.low > 0 or result.high < 0:
-        return f"{first if result.low > 0 else second} is stronger"
-    if -within < result.low and result.high < within:
-        return f"no difference within {within:g} Elo"
-    if math.isinf(result.high - result.low):
-        return f"not enough games: about {2 * max(result.pairs, 10)} more"
-    width = (result.high - result.low) / 2
-    target = max(abs(result.elo), within - abs(result.elo))  # the width at which one of the verdicts above is reached
-    more = result.pairs * ((width / target) ** 2 - 1)
-    return f"not enough games: about {max(2, 2 * math.ceil(more))} more"
-
-
 class Rating(NamedTuple):
     """An agent's Elo above the anchor, the 95% interval of how it stands to the pool, and how surely above the next."""
 

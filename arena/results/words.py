@@ -1,11 +1,12 @@
 """What a match proves and what went wrong in it, in plain lines of text."""
 
 from collections import Counter
-from math import isinf
+from collections.abc import Sequence
+from math import ceil, isinf
 
 from arena.game.rules import Fault, Game
 from arena.results.match import Match
-from arena.results.stats import Estimate, Sprt, estimate, verdict
+from arena.results.stats import Estimate, Sprt, estimate
 from connectx.geometry import Geometry
 
 SHORT_LOAD = 0.05  # seconds of a load that are not worth a word
@@ -59,6 +60,21 @@ def match_lines(match: Match, sprt: Sprt | None = None, within: float = 20.0) ->
             f"({lower:.2f}, {upper:.2f}), {sprt.accepted(counts) or 'neither'} accepted"
         )
     return [*lines, verdict(counts, *match.names, within), *forfeits_line(match)]
+
+
+def verdict(counts: Sequence[int], first: str, second: str, within: float = 20.0) -> str:
+    """Plain words: who is stronger, that the difference is below ``within`` Elo, or how many more games it takes."""
+    result = estimate(counts)
+    if result.low > 0 or result.high < 0:
+        return f"{first if result.low > 0 else second} is stronger"
+    if -within < result.low and result.high < within:
+        return f"no difference within {within:g} Elo"
+    if isinf(result.high - result.low):
+        return f"not enough games: about {2 * max(result.pairs, 10)} more"
+    width = (result.high - result.low) / 2
+    target = max(abs(result.elo), within - abs(result.elo))  # the width at which one of the verdicts above is reached
+    more = result.pairs * ((width / target) ** 2 - 1)
+    return f"not enough games: about {max(2, 2 * ceil(more))} more"
 
 
 def fault_lines(match: Match) -> list[str]:

@@ -1,7 +1,6 @@
 """One source file of an agent: what it imports, declares and opens, what is refused in it, and its text as embedded."""
 
 import ast
-import difflib
 import io
 import re
 import sys
@@ -13,12 +12,12 @@ from typing import NamedTuple
 from bundler.judge.packages import IN_PUBLIC_IMAGE, KNOWN
 from bundler.source import files
 from bundler.source.refusals import (
-    INSTEAD,
     Refusal,
     Refused,
     Verdict,
     judged_import,
     judged_use,
+    unknown_package,
 )
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -164,7 +163,7 @@ class Module:
         if known and local is not None and local != self.path and not local.is_dir():
             self.refuse(node, f"{local.name} beside the agent has the name of the module {top}: rename it")
         elif local is None and not known and not forgiving and judged_import(dotted) is None:
-            self.refuse(node, self._unknown(top))
+            self.refuse(node, unknown_package(top, self.path.parent))
         elif local is None:
             self._note_package(node, top)
         if known or local is None:
@@ -177,17 +176,6 @@ class Module:
                 break
             self.wanted[".".join(parts[:depth])] = found
         return True
-
-    def _unknown(self, package: str) -> str:
-        beside = [module.stem for module in self.path.parent.glob("*.py")]
-        close = difflib.get_close_matches(package, [*beside, *KNOWN], 1)
-        cure = (
-            f"did you mean {close[0]}?"
-            if close
-            else f"--allow-package {package} if you know that it is there, or catch ImportError and do without"
-        )
-        instead = f"{INSTEAD[package]}; or " if package in INSTEAD else ""
-        return f"unknown package {package}: no module beside the agent, nor known to be on the judge; {instead}{cure}"
 
     def _note_package(self, node: ast.stmt, package: str) -> None:
         """Notes what an import takes for granted."""

@@ -4,9 +4,12 @@ Refused is only what cannot work. What merely may fail is noted: the checks of t
 """
 
 import ast
+import difflib
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
+
+from bundler.judge.packages import KNOWN
 
 _NETWORK = "the judge has no network: the agent has to play without it"
 _PROCESS = (
@@ -120,3 +123,15 @@ def _judged_call(call: ast.Call, name: str) -> Verdict | None:
         if name == of and isinstance(keyword.value, ast.Constant) and keyword.value.value is wrong:
             return Verdict(f"{name} with {keyword.arg}={wrong}: {_PICKLE}", is_refused=False)
     return None
+
+
+def unknown_package(package: str, folder: Path) -> str:
+    """Why an import is refused: neither a module of ``folder``, the agent's, nor a package that the judge may have."""
+    close = difflib.get_close_matches(package, [*(module.stem for module in folder.glob("*.py")), *KNOWN], 1)
+    cure = (
+        f"did you mean {close[0]}?"
+        if close
+        else f"--allow-package {package} if you know that it is there, or catch ImportError and do without"
+    )
+    instead = f"{INSTEAD[package]}; or " if package in INSTEAD else ""
+    return f"unknown package {package}: no module beside the agent, nor known to be on the judge; {instead}{cure}"

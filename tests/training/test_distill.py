@@ -12,8 +12,8 @@ import train
 from connectx.nets import PlainNetwork
 from connectx.torch_nets import Network
 from connectx.weights import unpack
-from training.data.labels import TEST, Labels, book_labels, labels_of, write_shard
-from training.data.lookahead import FULL
+from training.data.sampling import FULL
+from training.data.shards import TEST, Labels, book_labels, labels_of, write_shard
 from training.methods import distill, labels
 from training.methods.distill import Config, Examples, batches, losses, measure, parse_layers, targets_of
 from training.support.manifest import NAME

@@ -12,9 +12,9 @@ from connectx.position import Position, has_line
 from connectx.solver import Solver
 from connectx.weights import pack
 from tests.training.in_place import pool_in_place
-from training.data import labels as kept
-from training.data.labels import Labels, read_labels, read_shard, splits_of
-from training.data.lookahead import FULL
+from training.data import shards as kept
+from training.data.sampling import FULL
+from training.data.shards import Labels, read_labels, read_shard, splits_of
 from training.methods import labels
 from training.methods.labels import Config
 from training.support import pool

@@ -18,7 +18,7 @@ from connectx.position import Position
 from connectx.search import Searcher
 from connectx.weights import pack, unpack
 from tests.conftest import random_game
-from training.data.labels import book_labels, canonical_keys, read_labels, write_shard
+from training.data.shards import book_labels, canonical_keys, read_labels, write_shard
 from training.methods import labels
 from training.methods import leaf as trainer
 from training.methods.leaf import Config, Parameters, first_parameters, measure, rounded, values_of

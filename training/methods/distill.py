@@ -31,7 +31,7 @@ from connectx.nets import Architecture, PlainNetwork
 from connectx.torch_nets import Network
 from console.files import write_whole
 from console.progress import progress
-from training.data.labels import TEST, TRAINING, VALIDATION, Labels, labels_of, read_labels
+from training.data.shards import TEST, TRAINING, VALIDATION, Labels, labels_of, read_labels
 from training.learning import torch_state
 from training.support import checkpoint
 from training.support.manifest import check_output, publish

@@ -15,7 +15,7 @@ from connectx.geometry import STANDARD
 from connectx.jit import njit
 from connectx.position import column_cells, has_line, open_cells
 from console.progress import progress
-from training.data.lookahead import WON, look_ahead
+from training.data.sampling import WON, look_ahead
 from training.games.connectx import ConnectX
 from training.games.players import NO_MOVE, replay
 from training.learning.networks import small_network

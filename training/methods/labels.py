@@ -1,7 +1,7 @@
 """Makes positions of 7x6 with the exact score of every move, by our own solver, on all cores; resumable.
 
 Recipe. Every position comes from a game of its own: half from uniform random play, half from near-perfect play, see
-``training.data.lookahead``. The number of stones follows one of the ``MIXES``: the solver takes twice as long with each
+``training.data.sampling``. The number of stones follows one of the ``MIXES``: the solver takes twice as long with each
 ply fewer, so that the mix "late" has few positions below ply 16, and the mix "early", of those plies alone, is worth
 about as much time for each. Random games do not make lines; near-perfect ones may, and are then played again. The
 positions of the opening book's score file are added to the late ones.
@@ -19,7 +19,8 @@ import numpy as np
 
 from connectx.geometry import STANDARD
 from console.progress import progress
-from training.data.labels import (
+from training.data.sampling import near_perfect_games, random_games, score_moves
+from training.data.shards import (
     NEAR_PERFECT_PLAY,
     RANDOM_PLAY,
     Labels,
@@ -29,7 +30,6 @@ from training.data.labels import (
     splits_of,
     write_shard,
 )
-from training.data.lookahead import near_perfect_games, random_games, score_moves
 from training.support.options import Options, option
 from training.support.pool import LARGEST_TABLE, process_solver, solver_pool
 

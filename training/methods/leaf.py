@@ -25,8 +25,8 @@ from connectx.leaf import ENCODING, GEOMETRY, MOST_ROWS, ROWS, LeafNet, active_r
 from connectx.position import mirror_bits, open_cells, winning_spots
 from connectx.weights import pack
 from console.progress import progress
-from training.data.labels import TEST, TRAINING, Labels, canonical_keys, labels_of, read_labels, splits_of
-from training.data.lookahead import moves_of
+from training.data.sampling import moves_of
+from training.data.shards import TEST, TRAINING, Labels, canonical_keys, labels_of, read_labels, splits_of
 from training.support.manifest import check_output, publish
 from training.support.options import Options, command_of, option
 

@@ -14,7 +14,7 @@ from connectx.position import key_of, mirror_bits
 from connectx.weights import pack, unpack
 from console.files import write_whole
 from training.data.book_scores import read_scores
-from training.data.lookahead import FULL
+from training.data.sampling import FULL
 
 RANDOM_PLAY, NEAR_PERFECT_PLAY, BOOK = range(3)  # origins
 TRAINING, VALIDATION, TEST = range(3)  # splits
