@@ -190,7 +190,6 @@ def tell(line: str) -> None:
 def run(given: argparse.Namespace) -> int:
     options = options_of(given)
     if given.check is not None:
-        given.check.open("rb").close()  # says what is wrong before the runner starts
         with Runner() as runner:
             runner.tell = tell
             report = check(given.check, runner, options.limits, options.slowdown, options.full)
