@@ -75,14 +75,16 @@ def get_win_percentages(
     return rounds
 
 
-def analyse(games: "GameRecord | Sequence[GameRecord] | str | PathLike", from_ply: int | None = None) -> None:
-    """Judges the moves of games by their exact values and prints where each game turned.
+def analyse(
+    games: "GameRecord | Sequence[GameRecord] | str | PathLike", from_ply: int | None = None, seconds: float = 60.0
+) -> None:
+    """Judges the moves of games by their exact values and prints where each game turned; of one game, every move.
 
     Args:
         games: of ``get_win_percentages(...).lost(agent)``, or the columns of a game on 7x6, or the path of a replay of
             Kaggle's or of a store.
-        from_ply: moves before it are not judged. None: those from ply 10 on, and earlier ones back to where a lost game
-            turned, for two minutes at most.
+        from_ply: moves before it are not judged. None: all are; without the table of openings, on 7x6 from ply 10 on.
+        seconds: for each game; what is not solved by then is said.
 
     Raises:
         ValueError: there are no such games, or the solver cannot hold their board.
@@ -92,7 +94,7 @@ def analyse(games: "GameRecord | Sequence[GameRecord] | str | PathLike", from_pl
 
     if isinstance(games, str | PathLike):
         games = records_of(fspath(games), Rules().geometry)
-    show_games([games] if isinstance(games, GameRecord) else games, from_ply)
+    show_games([games] if isinstance(games, GameRecord) else games, from_ply, seconds)
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -1,5 +1,6 @@
 """Exact play: the opening book, then the solver; of equal moves, the one that a fallible opponent answers worst.
 
+Off the book, the scores of the first plies are known from the table of exact openings.
 Where the time ends first, or on boards that are too large, it plays what is proven so far and by heuristic search.
 """
 
@@ -10,9 +11,10 @@ from connectx.choice import Scores, choose, sign
 from connectx.clock import Budget, budget_for
 from connectx.geometry import STANDARD, Geometry
 from connectx.jit import compiles
+from connectx.openings import openings
 from connectx.position import Position
 from connectx.search import Searcher
-from connectx.solver import Solver, Value
+from connectx.solver import UNKNOWN, Solver, Value
 from connectx.weights import read_data
 
 SWINDLE = True  # False: slowest loss, most central draw
@@ -48,21 +50,29 @@ def best_of(values: list[Value | None]) -> Value:
 
 def exact_move(position: Position, budget: Budget) -> int:
     """The move of perfect play, as far as the budget allows."""
-    solver = solver_for(position.geometry)
+    solver, table = solver_for(position.geometry), openings()
     start = solver.nodes
 
     def replies(child: Position) -> Scores | None:
-        if budget.is_late(solver.nodes - start):
+        if budget.is_late(solver.nodes - start) or not SWINDLE:
             return None
+        known = table.scores(child)
+        if known is not None:
+            return known
         values = solver.scores(child, budget)
         exact = all(value is None or value.exact for value in values)
-        return [None if value is None else value.low for value in values] if exact and SWINDLE else None
+        return [None if value is None else value.low for value in values] if exact else None
 
-    time_limit = budget
-    values = solver.best_moves(position, budget.part(SOLVER_SHARE.get(position.geometry, OTHER_SOLVER_SHARE)))
+    scores = table.scores(position)
+    if scores is not None:
+        return choose(position, scores, replies, budget)
+    time_limit, score = budget, table.score(position)
+    known = UNKNOWN if score is None else Value(score, score)
+    share = SOLVER_SHARE.get(position.geometry, OTHER_SOLVER_SHARE)
+    values = solver.best_moves(position, budget.part(share), known)
     if not best_of(values).exact and position.geometry == STANDARD:  # in the book's plies, but off it: worth the bank
         time_limit = budget.with_spare()
-        values = solver.best_moves(position, time_limit.part(SOLVER_SHARE[STANDARD]))
+        values = solver.best_moves(position, time_limit.part(SOLVER_SHARE[STANDARD]), known)
     if best_of(values).result is None:
         return best_proven(position, values, time_limit)
     return choose(position, [None if value is None else value.low for value in values], replies, budget)
@@ -76,8 +86,12 @@ def agent(obs, config):
         return known
     if compiles() and position.geometry.fits_word:
         return exact_move(position, budget)
+    scores = openings().scores(position)
+    if scores is not None:
+        return choose(position, scores, openings().scores, budget)
     return searcher_for(position.geometry).search(position, budget).column
 
 
+openings()  # 0.1 s
 if compiles():  # while the file loads, the first move has most time
     solver_for(STANDARD).solve(Position.empty(STANDARD), Budget(nodes=1))

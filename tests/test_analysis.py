@@ -4,16 +4,29 @@ import json
 import random
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from kaggle_environments import make
 
-from arena.results.exact_analysis import JudgedMove, accuracy, judge, losing_move, solver_scores
+from arena.results.exact_analysis import (
+    JudgedMove,
+    accuracy,
+    exact_scores,
+    first_judged,
+    judge,
+    judge_in_time,
+    mistakes,
+    solvers_for,
+)
 from arena.results.records import GameRecord, parse_game, read_replay
-from connectx.geometry import STANDARD, geometry_of
+from connectx import exact
+from connectx.geometry import STANDARD, Geometry, geometry_of
+from connectx.openings import Openings, layers
 from connectx.position import Position
+from connectx.solver import Solver, Value
 from tests.test_openings import exact_score
 
-SMALL = geometry_of(4, 3, 3)
+SMALL, FIVE = geometry_of(4, 3, 3), geometry_of(5, 5, 4)
 
 
 def small_scores(position: Position) -> list[int | None]:
@@ -29,8 +42,8 @@ def test_the_losing_move():
     """Three stones in column 1, two of which column 0 did not stop: the mistake is found on its ply."""
     record = parse_game("10101", SMALL)
     judged = judge(record, small_scores)
-    mistake = losing_move(judged)
-    assert mistake is not None and mistake.ply == max(m.ply for m in judged if not m.kept_result)
+    mistake = mistakes(judged)[-1]
+    assert mistake.ply == max(m.ply for m in judged if not m.kept_result)
     assert judged[-1].played == judged[-1].value == (SMALL.cells + 1 - 4) // 2 and judged[-1].is_perfect
     after = [move.value for move in judged if move.ply > mistake.ply]
     assert all(value > 0 for value in after[::2][:1]) and "given away" in mistake.words()
@@ -62,12 +75,69 @@ def test_accuracy():
     drawn, given_away = JudgedMove(4, 0, (0, -1)), JudgedMove(6, 1, (0, -1))
     assert accuracy([lost]) == (1, 0, 0, 1)
     assert accuracy([lost, kept, drawn, given_away]) == (4, 3, 2, 2)
-    assert accuracy([]) == (0, 0, 0, 0) and losing_move([]) is None
+    assert accuracy([]) == (0, 0, 0, 0) and mistakes([]) == []
 
 
 def test_the_solver_agrees_with_the_slow_search():
-    judged = [judge(parse_game("1010", SMALL), scores) for scores in (small_scores, solver_scores(SMALL))]
-    assert judged[0] == judged[1]
+    record, told = parse_game("1010", SMALL), list[None]()
+    assert judge_in_time(record, 0, update=lambda: told.append(None)) == judge(record, small_scores)
+    assert len(told) == 4
+
+
+def game_positions(moves: str, geometry: Geometry) -> list[Position]:
+    return [Position.from_moves([int(c) for c in moves[:ply]], geometry) for ply in range(len(moves))]
+
+
+@pytest.fixture
+def five_table(monkeypatch) -> Openings:
+    """Exact openings of 5x5 to ply 2 in place of the toolkit's."""
+    *_, last = layers(FIVE, 2)
+    positions = [Position(int(p), int(m), FIVE) for p, m in zip(*last, strict=True)]
+    made = Openings(FIVE, 2, np.array([value.low for value in Solver(FIVE).solve_many(positions)], np.int8))
+    monkeypatch.setattr(exact, "table", lambda: made)
+    return made
+
+
+def test_the_table_answers_first(five_table, monkeypatch):
+    """Without the solver for its plies, with the position's score for the solver on its last, and the same in all."""
+    solver, position = Solver(FIVE), game_positions("221", FIVE)
+    told, search = list[Value](), solver.scores
+
+    def scores(position, budget, known):
+        told.append(known)
+        return search(position, budget, known=known)
+
+    monkeypatch.setattr(solver, "scores", scores)
+    found = [exact.move_values(one, solver) for one in position]
+    score = five_table.score(position[2])
+    assert told == [Value(score, score)] and found == [search(one) for one in position]
+    assert exact.has_openings(FIVE) and not exact.has_openings(STANDARD)
+
+
+def test_without_the_table(monkeypatch):
+    """7x6 is judged from ply 10 on, other boards from the first, by the solver alone."""
+
+    def missing():
+        raise FileNotFoundError
+
+    monkeypatch.setattr(exact, "openings", missing)
+    exact.table.cache_clear()
+    try:
+        assert (first_judged(STANDARD), first_judged(FIVE)) == (10, 0)
+        solver, position = Solver(SMALL), Position.empty(SMALL)
+        assert exact.move_values(position, solver) == solver.scores(position)
+    finally:
+        exact.table.cache_clear()
+
+
+def test_what_is_proven_when_the_time_is_over(five_table, monkeypatch):
+    """Only the table's plies, and what the solver sees at once; a time that is enough solves all."""
+    positions = game_positions("2214121120204030", FIVE)
+    monkeypatch.setattr("connectx.solver.COMPILED_SLICE", 1)  # nodes
+    solvers_for.cache_clear()  # whose table may know the game
+    found = exact_scores(positions, FIVE, seconds=0)
+    assert set(positions[:2]) <= set(found) and len(found) < len(positions)
+    assert set(exact_scores(positions, FIVE)) == set(positions)
 
 
 @pytest.mark.parametrize(("agents", "moves"), [(["random", "random"], None), ([lambda o, c: 0] * 2, (0,) * 6)])

@@ -199,6 +199,7 @@ CASES += [
     Case("evaluate analyse \N{SUPERSCRIPT TWO}", "there is no store"),
     Case("evaluate analyse 33 --opening -1", "--opening: expected an integer of at least 0, not -1"),
     Case("evaluate analyse 33 --from-ply late", "--from-ply: expected an integer of at least 0, not 'late'"),
+    Case("evaluate analyse 33 --time -1", "--time: expected a number of seconds of at least 0, not '-1'"),
     Case("evaluate analyse notes.txt", "notes.txt is not a store of results"),
     Case("train book leaf", "unrecognized arguments: leaf"),
     Case("train menace --output notes.txt/new.bin", "notes.txt"),

@@ -1,11 +1,14 @@
 """The table of exact openings: made from nothing on a small board, read back, and refused where it does not fit."""
 
+import random
+
 import numpy as np
 import pytest
 
 from connectx import jit
+from connectx.clock import Budget
 from connectx.geometry import STANDARD, Geometry, geometry_of
-from connectx.openings import Openings, layers, wins_at_once
+from connectx.openings import Openings, layers, openings, wins_at_once
 from connectx.position import Position
 from connectx.solver import Solver, Value
 from training.methods.openings import Config, bounds_from, build, parents
@@ -108,3 +111,32 @@ def test_wins_at_once_is_what_the_positions_say():
     chosen = slice(None, None, 50)
     positions = [Position(int(p), int(m), STANDARD) for p, m in zip(*(bits[chosen] for bits in last), strict=True)]
     assert [bool(p.winning_columns()) for p in positions] == wins_at_once(last, STANDARD)[chosen].tolist()
+
+
+EMPTY_BOARD = [-2, -1, 0, 1, 0, -1, -2]  # Allis 1988, and every solver since
+
+
+def best_by_moves(position: Position, last_ply: int) -> int:
+    """A score from those of the last ply alone, by plain recursion."""
+    if position.winning_columns():
+        return (43 - position.ply) // 2
+    if position.ply == last_ply:
+        return openings().score(position) or 0
+    return max(-best_by_moves(position.play(column), last_ply) for column in position.legal_columns())
+
+
+def test_the_toolkits_own_table():
+    """Plies 0 to 4 follow from the ply after, and a sample of the last ply is solved again."""
+    table, rng = openings(), random.Random(4)
+    assert table.scores(Position.empty(STANDARD)) == EMPTY_BOARD and len(table) == sum(COUNTS)
+    for position in positions_of(STANDARD, 4):
+        assert table.score(position) == best_by_moves(position, 5)
+    for position in rng.sample([p for p in positions_of(STANDARD, 7) if p.ply == 7], 200):
+        assert table.score(position) == best_by_moves(position, 8)
+    *_, last = layers(STANDARD, 8)
+    solver = Solver(STANDARD)
+    for place in rng.sample(range(len(last.masks)), 40):
+        position = Position(int(last.positions[place]), int(last.masks[place]), STANDARD)
+        value = solver.solve(position, Budget(nodes=500_000))
+        assert value.low <= (table.score(position) or 0) <= value.high
+    assert len(table.to_bytes()) < 1 << 16

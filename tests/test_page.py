@@ -12,7 +12,7 @@ from matplotlib.image import imread
 
 from arena.players.loading import resolve
 from arena.reporting.page import game_entry, group_html, page
-from arena.results.exact_analysis import judge, solver_scores
+from arena.results.exact_analysis import judge_in_time
 from arena.results.match import Match
 from arena.results.records import GameRecord
 from arena.results.tournament import Tournament
@@ -34,7 +34,7 @@ def report(tmp_path_factory) -> Path:
     matches = [Match(resolve(a), resolve(b), 60.0, g) for (a, b), g in zip(names, games, strict=True)]
     tournament = Tournament(matches, names)
     record = GameRecord(STANDARD, ("left <b>most</b>", "middle"), MOVES)
-    judged = judge(record, solver_scores(STANDARD), JUDGED_FROM)
+    judged = judge_in_time(record, JUDGED_FROM)
     entries = [game_entry(record, judged, "step limit"), game_entry(record, [], "step limit")]
     path = tmp_path_factory.mktemp("page") / "report.html"
     sections = group_html("Board <one>", tournament, tournament.ladder("random"), {"middle": judged})

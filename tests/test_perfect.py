@@ -8,8 +8,10 @@ import pytest
 
 from agents import perfect
 from connectx.book import Layer, walk
+from connectx.choice import sign
 from connectx.clock import Budget
 from connectx.geometry import STANDARD, geometry_of
+from connectx.openings import openings
 from connectx.position import Position
 from connectx.solver import Solver, Value
 from tests.conftest import REAL_CLOCK, observe, random_game
@@ -81,6 +83,21 @@ def test_book_is_followed(monkeypatch):
         )
         if position != position.mirror():
             assert perfect.agent(*observe(position.mirror())) == 6 - column
+
+
+def test_openings_off_the_book_are_known():
+    """Without a node where it is won, without numba, and from either side."""
+    for moves in ([3, 2, 2, 2], [3, 2, 2, 2, 0], [3, 0, 0, 0, 0, 0], [0, 1, 6, 1, 5, 1]):
+        position = Position.from_moves(moves, STANDARD)
+        scores = openings().scores(position)
+        assert perfect.book.column(position) is None and scores is not None
+        solver = perfect.solver_for(STANDARD)
+        nodes, best = solver.nodes, max(score for score in scores if score is not None)
+        if best > 0:
+            assert scores[perfect.exact_move(position, Budget(nodes=0))] == best
+        else:
+            assert sign(scores[perfect.exact_move(position, Budget(nodes=0))] or 0) == sign(best)
+        assert solver.nodes == nodes
 
 
 def test_out_of_time_it_plays_what_is_proven():

@@ -5,9 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from arena.cli.play import drawn, in_words
+from arena.results.exact_words import drawn, score_words
 from connectx.geometry import STANDARD, geometry_of
-from connectx.position import Position
 from connectx.solver import Value
 from evaluate import main
 
@@ -82,7 +81,7 @@ def test_hints_and_scores_are_exact(typing):
 def test_scores_in_words():
     """On the empty board, a win with the first player's 20th stone and the like."""
     values = [Value(*v) for v in ((2, 2), (0, 0), (-3, -3), (1, 9), (-9, -1), (-1, 5))]
-    assert [in_words(value, Position.empty(STANDARD)) for value in values] == [
+    assert [score_words(value, 0, STANDARD) for value in values] == [
         "wins in 39 plies", "draws", "loses in 38 plies", "wins", "loses", "is not solved yet",
     ]  # fmt: skip
 

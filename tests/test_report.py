@@ -9,13 +9,11 @@ import pytest
 from kaggle_environments import make
 from kaggle_environments.errors import DeadlineExceeded
 
-from arena.cli import review
 from arena.game.rules import Game, Rules
 from arena.players.loading import resolve
 from arena.reporting.page import game_entry, page
 from arena.reporting.tables import accuracy_table
-from arena.results import exact_analysis as analysis
-from arena.results.exact_analysis import JudgedMove, judge
+from arena.results.exact_analysis import JudgedMove, judge, solvers_for
 from arena.results.match import play_match
 from arena.results.records import GameRecord
 from arena.results.store import Store, group_records, groups
@@ -142,45 +140,66 @@ def test_analyse_commands(path, tmp_path, capsys):
 
 
 def test_a_game_too_short_to_judge(capsys):
-    main(["analyse", "4444422"])
+    main(["analyse", "4444422", "--from-ply", "10"])
     out, err = capsys.readouterr()
     words = "the game has 7 plies, judged from ply 10 on: --from-ply N judges earlier ones"
     assert out == f"first v second, 4444422: {words}\n" and err == ""
 
 
 FIVE = ["--config", "rows=5,columns=5,inarow=4"]
-TURNED = "drawn position given away (now lost) on ply 6 by column 1; best: 2, 3"  # of 2214121120204030
+GAME = "2214121120204030"
+TURNED = "drawn position given away (now lost) on ply 6 by column 1; best: 2, 3"
+BOARD = """\
+before ply 6, in which first (X) played column 1; best: 2, 3
+ 0  1  2  3  4
+ .  .  .  .  .
+ .  .  .  .  .
+ .  .  O  .  .
+ .  X  O  .  .
+ .  X  X  .  O
+"""
 
 
-def test_the_turning_point_before_the_plies_that_are_judged(capsys):
-    """It is looked for in a game that was lost on the board, unless --from-ply says where to begin."""
-    main(["analyse", "2214121120204030", *FIVE])
-    out, err = capsys.readouterr()
-    assert f"turning point of first: {TURNED}" in out and "lost before ply 10: looking where it turned" in err
-    main(["analyse", "2214121120204030", "--from-ply", "10", *FIVE])
-    assert "no move from ply 10 on changed the result: the position there was won by second" in capsys.readouterr().out
-    main(["analyse", "22141211202040", *FIVE])  # not lost yet
-    out, err = capsys.readouterr()
-    assert "no move from ply 10 on changed the result" in out and "turned" not in err
+def rows_of(out: str) -> list[list[str]]:
+    """The cells of the table of moves."""
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in out.splitlines() if line.startswith("│")]
+    return [row for row in rows if row[0].isdecimal()]
+
+
+def test_every_move_of_a_game(capsys):
+    """Of a game on 5x5: each move in words, the turning points marked, the boards of the first and the last."""
+    main(["analyse", GAME, *FIVE])
+    out = capsys.readouterr().out
+    rows = rows_of(out)
+    assert [row[0] for row in rows] == [str(ply) for ply in range(16)] and [row[2] for row in rows] == list(GAME)
+    assert rows[3] == ["3", "second", "4", "draws", "wins in 21 plies", "3", "<- won, given away: drawn"]
+    assert rows[8] == ["8", "first", "2", "loses in 14 plies", "loses in 16 plies", "0", "lost already"]
+    assert rows[15][3:] == ["wins in 1 ply", "wins in 1 ply", "0, 3", "won, kept"]
+    assert [row[0] for row in rows if row[-1].startswith("<-")] == ["2", "3", "6"]
+    assert "\nbefore ply 2, in which first (X) played column 1; best: 2\n" in out and BOARD in out
+    assert "before ply 3" not in out and f"turning point of first: {TURNED}; given away before: first on ply 2" in out
+    assert re.search(r"│ first +│ all +│ +8 │ +50.0% │", out)  # half of those with something to keep
+
+
+def test_what_is_not_solved_in_time_is_said(monkeypatch, capsys):
+    monkeypatch.setattr("connectx.solver.COMPILED_SLICE", 1)  # nodes
+    solvers_for.cache_clear()  # whose table may know the game
+    main(["analyse", GAME, "--time", "0", *FIVE])
+    out = capsys.readouterr().out
+    rows = rows_of(out)
+    assert rows[1][3:] == ["not solved in time", "", "", ""] and rows[15][3] == "wins in 1 ply"
+    unsolved = [row[0] for row in rows if row[3] == "not solved in time"]
+    assert f"not solved in time: ply {', '.join(unsolved)} (--time SECONDS gives them more)" in out
 
 
 def test_openings_turn_no_games(capsys):
     """A match names its game with the opening, which nobody chose."""
-    main(["analyse", "2214121120204030", "--opening", "6", *FIVE])
+    main(["analyse", GAME, "--opening", "6", *FIVE])
     assert f"turning point of first: {TURNED}" in capsys.readouterr().out
-    main(["analyse", "2214121120204030", "--opening", "7", *FIVE])
-    out, err = capsys.readouterr()
-    assert "no move from ply 8 on changed the result: the position there was won by second with perfect play\n" in out
-    assert "lost before ply 10" in err
-    main(["analyse", "2214121120204030", "--opening", "10", *FIVE])
-    assert "lost before" not in capsys.readouterr().err
-
-
-def test_a_search_that_takes_too_long_ends(monkeypatch, capsys):
-    monkeypatch.setattr(review, "BACK_SECONDS", 0)
-    analysis._solver_for.cache_clear()  # whose table may know the game
-    main(["analyse", "2626262"])  # lost with the second stone
-    assert re.search(r"no move from ply \d+ on .* \(--from-ply N judges earlier ones\)", capsys.readouterr().out)
+    main(["analyse", GAME, "--opening", "7", *FIVE])
+    out = capsys.readouterr().out
+    assert "no move from ply 7 on changed the result: the position there was won by second with perfect play\n" in out
+    assert rows_of(out)[0][0] == "7" and "before ply" not in out
 
 
 def test_the_command_of_a_lost_game_finds_the_mistake(tmp_path, monkeypatch, capsys):
@@ -217,7 +236,7 @@ def test_a_replay_that_was_lost_by_a_fault(failure, words, tmp_path, capsys):
     env = make("connectx")
     env.run([fails, lambda obs, config: 5 + obs.step // 2 % 2])
     (tmp_path / "episode.json").write_text(json.dumps(env.toJSON(), default=str))
-    main(["analyse", str(tmp_path / "episode.json")])
+    main(["analyse", str(tmp_path / "episode.json"), "--from-ply", "10"])
     out = capsys.readouterr().out
     assert f": first lost by {words} on ply 8; the game has 8 plies, judged from ply 10 on" in out
 

@@ -12,7 +12,6 @@ from arena.game.rules import BANK, DEFAULTS
 from console.agent_names import our_agents
 
 STORE = Path("runs/arena.sqlite")
-JUDGED_FROM = 10  # ply: exact scores of earlier moves take long
 FRESH = {"files": None, "always": True, "never": False}  # as Setup.fresh has it
 REFEREES = ("auto", "fast", "kaggle")
 AGENTS = """\
@@ -67,6 +66,14 @@ def number(text: str) -> float:
         raise argparse.ArgumentTypeError(f"expected a number, not {text!r}") from None
 
 
+def seconds(text: str) -> float:
+    """A time that is finite, and 0 or more."""
+    found = number(text)
+    if not 0 <= found < inf:
+        raise argparse.ArgumentTypeError(f"expected a number of seconds of at least 0, not {text!r}")
+    return found
+
+
 from_one = integer_from(1)
 any_seed = integer_from(-(2**63), 2**63, "an integer of at least -2**63 and less than 2**63")  # what a store can hold
 
@@ -116,14 +123,9 @@ def _add_ladder(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ladder", type=Path, metavar="STEM", help=help_text)
 
 
-def _add_judging(parser: argparse.ArgumentParser, default: int | None, otherwise: str) -> None:
-    parser.add_argument(
-        "--from-ply",
-        type=integer_from(0),
-        default=default,
-        metavar="N",
-        help=f"judge moves from this ply on {otherwise}",
-    )
+def _add_judging(parser: argparse.ArgumentParser) -> None:
+    help_text = "judge moves from this ply on (0; without the table of openings, 10 on 7x6)"
+    parser.add_argument("--from-ply", type=integer_from(0), metavar="N", help=help_text)
 
 
 def add_rounds(parser: argparse.ArgumentParser) -> None:
@@ -201,7 +203,7 @@ examples
     parser.add_argument("--html", type=Path, metavar="FILE", help="write a page with plots and games to replay")
     parser.add_argument("--games", type=from_one, default=20, metavar="N", help="games on the page, the latest (20)")
     parser.add_argument("--judge", action="store_true", help="add exact scores to these games")
-    _add_judging(parser, JUDGED_FROM, f"({JUDGED_FROM}); earlier takes long")
+    _add_judging(parser)
     _add_store(parser)
 
 
@@ -222,7 +224,9 @@ examples
     parser.add_argument(
         "--opening", type=integer_from(0), default=0, metavar="N", help="plies of a game that its agents did not choose"
     )
-    _add_judging(parser, None, f"({JUDGED_FROM}, and earlier ones back to where a lost game turned)")
+    _add_judging(parser)
+    help_text = "for each game; what is not solved by then is said (60)"
+    parser.add_argument("--time", type=seconds, default=60.0, metavar="SECONDS", help=help_text)
 
 
 def add_list(parser: argparse.ArgumentParser) -> None:

@@ -10,36 +10,18 @@ from arena.players.loading import resolve
 from arena.players.process import Player
 from arena.players.protocol import Reply
 from arena.players.spec import AgentSpec
+from arena.results.exact_analysis import solvers_for
+from arena.results.exact_words import STONES, drawn, score_words
 from arena.runs.open import OwnSlot
 from arena.runs.slot import Setup, Slot
-from connectx.choice import plies_to_end
 from connectx.clock import Budget
-from connectx.geometry import Geometry, geometry_of
+from connectx.exact import move_values
+from connectx.geometry import geometry_of
 from connectx.position import Position
-from connectx.solver import Value
 from console.prompt import Left, ask_number
 
-STONES = ".XO"  # empty, who moves first, who moves second
 SOLVING_SECONDS = 20.0
 HELP = "a column's number, hint (the best columns), scores (of every column), or quit"
-
-
-def drawn(board: bytes, geometry: Geometry) -> str:
-    """The board as text, columns numbered, the last row at the bottom."""
-    lines = [" ".join(f"{column:>2}" for column in range(geometry.columns))]
-    for row in range(geometry.rows):
-        cells = board[row * geometry.columns : (row + 1) * geometry.columns]
-        lines.append(" ".join(f" {STONES[cell]}" for cell in cells))
-    return "\n".join(lines)
-
-
-def in_words(value: Value, position: Position) -> str:
-    """What the score of a move in this position says: its result, and in how many plies, the move included."""
-    words = {1: "wins", 0: "draws", -1: "loses", None: "is not solved yet"}[value.result]
-    if not value.exact or value.low == 0:
-        return words
-    plies = plies_to_end(value.low, position.ply, position.geometry.cells)
-    return f"{words} in {plies} {'ply' if plies == 1 else 'plies'}"
 
 
 class Person(Player):
@@ -72,23 +54,20 @@ class Person(Player):
         return f"expected {HELP}"
 
     def _exact(self, answer: str, position: Position) -> str:
-        from agents.perfect import book, solver_for  # compiles for some seconds: only if it is asked for
-
         if not self.geometry.fits_word:
             return "this board is too large to be solved"
-        known = book.column(position)
-        if answer == "hint" and known is not None:
-            return f"best: {known}, by the opening book"
-        solver, budget = solver_for(self.geometry), Budget.seconds(SOLVING_SECONDS)
-        found = solver.scores(position, budget) if answer == "scores" else solver.best_moves(position, budget)
+        solver, *_ = solvers_for(self.geometry)  # compiles for some seconds, when it is first asked for
+        found = move_values(position, solver, Budget.seconds(SOLVING_SECONDS), best=answer == "hint")
         values = {column: value for column, value in enumerate(found) if value is not None}
         if answer == "scores":
-            return "\n".join(f"column {column} {in_words(value, position)}" for column, value in values.items())
+            return "\n".join(
+                f"column {column} {score_words(value, position.ply, self.geometry)}" for column, value in values.items()
+            )
         best = max(value.low for value in values.values())
         columns = [column for column, value in values.items() if value.low == best]
         if any(value.high > best for value in values.values()):
             return f"not solved in {SOLVING_SECONDS:.0f} s; as good as any so far: {', '.join(map(str, columns))}"
-        return f"best: {', '.join(map(str, columns))} ({in_words(values[columns[0]], position)})"
+        return f"best: {', '.join(map(str, columns))} ({score_words(values[columns[0]], position.ply, self.geometry)})"
 
 
 def result_line(game: Game, person: int) -> str:

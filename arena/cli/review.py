@@ -1,31 +1,30 @@
 """The commands of evaluate.py that look at games already played."""
 
 import argparse
-import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from rich.console import Console
 
-from arena.cli.options import JUDGED_FROM
 from arena.game.openings import write_opening
 from arena.game.rules import Rules
 from arena.reporting.ladder import write_ladder
 from arena.reporting.page import game_entry, group_html, page
-from arena.reporting.tables import accuracy_table, cross_table, ladder_table
+from arena.reporting.tables import accuracy_table, cross_table, ladder_table, moves_table
 from arena.results.exact_analysis import (
+    GAME_SECONDS,
     JudgedMove,
-    Scores,
-    judge,
-    judge_backwards,
-    losing_move,
+    chosen_from,
+    first_judged,
+    judge_in_time,
     mistakes,
-    solver_results,
-    solver_scores,
+    solvers_for,
 )
+from arena.results.exact_words import STONES, drawn
 from arena.results.records import GameRecord, parse_game, read_replay
 from arena.results.store import Group, Store, group_records, groups
 from arena.results.tournament import Standing, Tournament
+from connectx.exact import has_openings
 from connectx.geometry import Geometry
 from connectx.position import Position
 from console.files import check_folder, write_whole
@@ -33,7 +32,6 @@ from console.progress import progress
 from console.tables import console_for_tables
 
 LONG_BEFORE = 8  # plies: one position of fewer stones can take the solver longer than anyone waits without a word
-BACK_SECONDS = 120  # to look for a turning point before the plies that are judged; from ply 3 on seconds suffice
 
 
 def show_ladder(
@@ -97,11 +95,11 @@ def _anchor_of(tournament: Tournament) -> str:
 def _judged_games(group: Group, options: argparse.Namespace) -> tuple[dict[str, list[JudgedMove]], list[dict]]:
     """The latest games of a group for the page; their moves by agent, judged if that was asked for."""
     geometry = Rules(group.config).geometry
-    scores = solver_scores(geometry) if options.judge else None
+    first = first_judged(geometry) if options.from_ply is None else options.from_ply
     by_agent: dict[str, list[JudgedMove]] = {}
     entries = []
     for record, ending in group_records(group)[-options.games :]:
-        judged = judge(record, scores, options.from_ply) if scores else []
+        judged = _judged(record, first, GAME_SECONDS) if options.judge else []
         for move in judged:
             by_agent.setdefault(record.names[move.seat], []).append(move)
         entries.append(game_entry(record, judged, ending))
@@ -110,84 +108,83 @@ def _judged_games(group: Group, options: argparse.Namespace) -> tuple[dict[str, 
 
 def analyse(options: argparse.Namespace) -> None:
     geometry = Rules(options.config or {}).geometry
-    show_games(records_of(options.what, geometry, options.opening, options.games), options.from_ply)
+    games = records_of(options.what, geometry, options.opening, options.games)
+    show_games(games, options.from_ply, options.time)
 
 
-def show_games(records: Sequence[GameRecord], from_ply: int | None = None) -> None:
-    """Prints where each game turned, and how good the moves were.
+def show_games(records: Sequence[GameRecord], from_ply: int | None = None, seconds: float = GAME_SECONDS) -> None:
+    """Prints where each game turned, and how good the moves were; of a single game every move.
 
     Args:
-        from_ply: moves before it are not judged. None: from ``JUDGED_FROM`` on, and where a game that was lost on the
-            board did not turn there, its turning point is looked for in the plies before.
+        from_ply: moves before it are not judged. None: from ``first_judged`` on.
+        seconds: for each game; what is not solved by then is not judged.
 
     Raises:
         ValueError: the solver cannot hold a board.
     """
     console = console_for_tables()
     by_agent: dict[str, list[JudgedMove]] = {}
-    first = JUDGED_FROM if from_ply is None else from_ply
     for record in records:
-        start = max(first, record.opening)
-        total = max(0, len(record.moves) - start)
-        with progress(total, "move", delay=0 if total and start < LONG_BEFORE else 2) as bar:
-            judged = judge(record, _counted(solver_scores(record.geometry), bar.update), start)
+        start = max(first_judged(record.geometry) if from_ply is None else from_ply, record.opening)
+        judged = _judged(record, start, seconds)
         for move in judged:
             by_agent.setdefault(record.names[move.seat], []).append(move)
-        earlier = _judged_before(record, judged) if from_ply is None else []
+        if len(records) == 1 and start < len(record.moves):
+            console.print(moves_table(record, judged, start))
+            for line in _boards(record, mistakes(judged)):
+                console.print(line, highlight=False, markup=False)
         line = f"{record.names[0]} v {record.names[1]}, {write_opening(record.moves)}: "
-        console.print(line + in_words(record, [*earlier, *judged], start), highlight=False, soft_wrap=True)
+        console.print(line + in_words(record, judged, start), highlight=False, markup=False, soft_wrap=True)
     if by_agent:
         console.print(accuracy_table(by_agent))
 
 
-def _counted(scores: Scores, update: Callable[[], object]) -> Scores:
-    def counted(position: Position) -> list[int | None]:
-        found = scores(position)
-        update()
-        return found
+def _judged(record: GameRecord, start: int, seconds: float) -> list[JudgedMove]:
+    solvers_for(record.geometry)  # a board that is too large is refused before there is a bar
+    count = len(chosen_from(record, start))
+    may_be_long = count and start < LONG_BEFORE and not has_openings(record.geometry)
+    with progress(count, "move", delay=0 if may_be_long else 2) as bar:
+        return judge_in_time(record, start, seconds, bar.update)
 
-    return counted
 
-
-def _judged_before(record: GameRecord, judged: Sequence[JudgedMove]) -> list[JudgedMove]:
-    """The loser's moves back to the turning point of a game that was lost before those that are judged.
-
-    Their scores are results. The winner's need no look: none of them can have turned the game to its own good.
-    """
-    before, winner = judged[0].ply if judged else len(record.moves), record.winner
-    if winner is None or losing_move(judged) or before <= record.opening:
-        return []
-    line = f"the game was lost before ply {before}: looking where it turned, for up to {BACK_SECONDS} s"
-    print(line, file=sys.stderr)
-    found = list[JudgedMove]()
-    with progress(BACK_SECONDS, "s", delay=0) as bar:
-        results = solver_results(record.geometry, BACK_SECONDS, bar.update)
-        for move in judge_backwards(record, 1 - winner, before, results):
-            found.insert(0, move)
-            if not move.kept_result:
-                break
-    return found
+def _boards(record: GameRecord, turning: Sequence[JudgedMove]) -> list[str]:
+    """The positions in which the result was given away for the first and for the last time."""
+    lines = []
+    for move in dict.fromkeys([*turning[:1], *turning[-1:]]):
+        position = Position.from_moves(record.moves[: move.ply], record.geometry)
+        who = f"{record.player(move.seat)} ({STONES[1 + move.seat]})"
+        lines.append(f"\nbefore ply {move.ply}, in which {who} played column {move.column}; best: {move.best}")
+        lines.append(drawn(bytes(position.to_board()), record.geometry) + "\n")
+    return lines
 
 
 def in_words(record: GameRecord, judged: Sequence[JudgedMove], from_ply: int) -> str:
     """What the judged moves of a game show, in a line."""
     plies, given = len(record.moves), mistakes(judged)
     words = [f"{record.player(record.forfeit[0])} lost by {record.forfeit[1]} on ply {plies}"] if record.forfeit else []
+    unsolved = sorted({*chosen_from(record, from_ply)} - {move.ply for move in judged})
+    after = [move for move in judged if not unsolved or move.ply > unsolved[-1]]
     if given:
         turning = given.pop()
         words.append(f"turning point of {record.player(turning.seat)}: {turning.words()}")
         others = [f"{record.player(m.seat)} on ply {m.ply} ({m.results[0]}, now {m.results[1]})" for m in given]
         words += [f"given away before: {', '.join(others)}"] if others else []
-    elif not judged:
+    elif after:
+        words.append(_unturned(record, after[0], bool(unsolved)))
+    elif not unsolved:
         words.append(f"the game has {plies} plies, judged from ply {from_ply} on: --from-ply N judges earlier ones")
-    else:
-        start = judged[0]
-        winner = start.seat if start.value > 0 else 1 - start.seat
-        result = "drawn" if start.value == 0 else f"won by {record.player(winner)}"
-        words.append(f"no move from ply {start.ply} on changed the result: the position there was {result}")
-        is_whole = start.ply <= record.opening + 1  # of who lost, there may be no earlier move
-        words[-1] += " with perfect play" + ("" if is_whole else " (--from-ply N judges earlier ones)")
+    if unsolved:
+        words.append(f"not solved in time: ply {', '.join(map(str, unsolved))} (--time SECONDS gives them more)")
     return "; ".join(words)
+
+
+def _unturned(record: GameRecord, start: JudgedMove, unsolved: bool) -> str:
+    """Of a game that nobody turned from a move on."""
+    winner = start.seat if start.value > 0 else 1 - start.seat
+    result = "drawn" if start.value == 0 else f"won by {record.player(winner)}"
+    words = f"no move from ply {start.ply} on changed the result: the position there was {result} with perfect play"
+    is_whole = unsolved or start.ply <= record.opening + 1  # of who lost, there may be no earlier move
+    return words if is_whole else f"{words} (--from-ply N judges earlier ones)"
 
 
 def records_of(what: str, geometry: Geometry, opening: int = 0, games: int = 10) -> list[GameRecord]:

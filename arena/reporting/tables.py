@@ -2,13 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 
+from rich.markup import escape
 from rich.table import Table
 
-from arena.results.exact_analysis import JudgedMove, accuracy
+from arena.results.exact_analysis import JudgedMove, accuracy, chosen_from
+from arena.results.exact_words import score_words
 from arena.results.match import Match, Side
-from arena.results.records import SEATS
+from arena.results.records import SEATS, GameRecord
 from arena.results.tournament import Standing, Tournament
 from arena.results.words import kinds
+from connectx.solver import Value
 
 
 def match_table(match: Match) -> Table:
@@ -101,3 +104,28 @@ def accuracy_table(judged: Mapping[str, Sequence[JudgedMove]]) -> Table:
                 share = f"{kept / holding:.1%}" if holding else "-"
                 table.add_row(name, part, str(count), share, f"{perfect / count:.1%}")
     return table
+
+
+def moves_table(record: GameRecord, judged: Sequence[JudgedMove], first_ply: int) -> Table:
+    """Every move from a ply on: whose it was, what it scored, what was best, and whether the result was kept."""
+    table = Table(caption="scores: the result with perfect play from there on, and the plies to the end")
+    for name in ("ply", "agent", "column", "the move", "best", "best columns", "result"):
+        table.add_column(name, justify="right" if name in ("ply", "column") else "left")
+    by_ply = {move.ply: move for move in judged}
+    for ply in chosen_from(record, first_ply):
+        row = [str(ply), escape(record.player(ply % 2)), str(record.moves[ply])]
+        move = by_ply.get(ply)
+        if move is None:
+            table.add_row(*row, "not solved in time")
+            continue
+        words = [score_words(Value(score, score), ply, record.geometry) for score in (move.played, move.value)]
+        style = None if move.kept_result else "bold red"
+        table.add_row(*row, *words, move.best, _result_words(move), style=style)
+    return table
+
+
+def _result_words(move: JudgedMove) -> str:
+    if not move.holds:
+        return "lost already"
+    before, after = move.results
+    return f"{before}, kept" if move.kept_result else f"<- {before}, given away: {after}"

@@ -1,24 +1,33 @@
 """Games against exact values: which moves kept the result, which gave it away.
 
-Exact values come from the solver; positions with the fewest stones take it longest (seconds on 7x6 below ply 8), so a
-first ply can be set before which moves are not judged. Whether a move kept the result is known sooner than its score:
-on 7x6 mostly within seconds from ply 3 on.
+The table of the openings knows the first plies of 7x6 at once; the solver finds the rest of a game in 0.1 to 1 s. On
+other boards, positions of few stones can take it very long: a game has a time limit, and its last positions, the
+quickest, come first.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import lru_cache
+from queue import SimpleQueue
+from threading import Event
 from typing import NamedTuple
 
 from arena.results.records import GameRecord
+from arena.runs.cores import usable_cores
 from connectx.choice import sign
 from connectx.clock import Budget
-from connectx.geometry import Geometry
+from connectx.exact import has_openings, move_values
+from connectx.geometry import STANDARD, Geometry
 from connectx.position import Position
 from connectx.solver import Solver
 
 RESULTS = {1: "won", 0: "drawn", -1: "lost"}
-SLICE = 4.0  # seconds
-Scores = Callable[[Position], list[int | None]]
+GAME_SECONDS = 60.0  # a game of 7x6 needs far less, see above
+WITHOUT_TABLE = 10  # ply of 7x6: solving earlier ones takes up to minutes
+SLICE = 1.0  # seconds of search after which Ctrl-C ends it; what a slice has found stays in the solver's table
+MOST_THREADS = 4
+Scores = Callable[[Position], Sequence[int | None] | None]
 
 
 class JudgedMove(NamedTuple):
@@ -49,6 +58,11 @@ class JudgedMove(NamedTuple):
         return [column for column, score in enumerate(self.scores) if score == self.value]
 
     @property
+    def best(self) -> str:
+        """The best columns as text."""
+        return ", ".join(map(str, self.best_columns))
+
+    @property
     def holds(self) -> bool:
         """Whether there was a result to keep: the position was not lost yet."""
         return self.value >= 0
@@ -71,79 +85,108 @@ class JudgedMove(NamedTuple):
     def words(self) -> str:
         """What it did, where it kept the result no longer: "won position given away (now drawn) ..."."""
         before, after = self.results
-        best = ", ".join(map(str, self.best_columns))
-        return f"{before} position given away (now {after}) on ply {self.ply} by column {self.column}; best: {best}"
+        return (
+            f"{before} position given away (now {after}) on ply {self.ply} by column {self.column}; best: {self.best}"
+        )
 
 
 @lru_cache(maxsize=1)
-def _solver_for(geometry: Geometry) -> Solver:
-    return Solver(geometry)
+def solvers_for(geometry: Geometry) -> list[Solver]:
+    """One solver a thread, over one table, compiled."""
+    threads = min(MOST_THREADS, len(usable_cores()))
+    first = Solver(geometry, threads=threads)
+    first.solve_many([])  # compiles, for some seconds, which no game's time should pay
+    return [first, *(first.beside(number) for number in range(1, threads))]
 
 
-def solver_scores(geometry: Geometry) -> Scores:
-    """Exact scores of the legal moves of a position, by column.
-
-    Raises:
-        ValueError: the solver cannot hold the board.
-    """
-    solver = _solver_for(geometry)
-
-    def scores(position: Position) -> list[int | None]:
-        return [None if value is None else value.low for value in solver.scores(position)]
-
-    return scores
+def first_judged(geometry: Geometry) -> int:
+    """The ply from which games on this board are judged, unless somebody says otherwise."""
+    return WITHOUT_TABLE if geometry == STANDARD and not has_openings(geometry) else 0
 
 
-def solver_results(
-    geometry: Geometry, seconds: float, update: Callable[[int], object]
-) -> Callable[[Position], list[int | None] | None]:
-    """The results of the legal moves of a position, 1, 0 or -1 by column; None once the seconds are over.
+def exact_scores(
+    positions: Sequence[Position],
+    geometry: Geometry,
+    seconds: float = GAME_SECONDS,
+    update: Callable[[], object] = lambda: None,
+) -> dict[Position, tuple[int | None, ...]]:
+    """The exact scores of all moves of those positions that can be solved in time, the last one first.
 
     Args:
-        seconds: for all positions together, from now on.
-        update: told every ``SLICE`` seconds how many whole ones have passed since it was last told.
+        seconds: for all of them together, on all cores.
+        update: called after each position.
 
     Raises:
         ValueError: the solver cannot hold the board.
     """
-    solver, whole, told = _solver_for(geometry), Budget.seconds(seconds), 0
+    idle: SimpleQueue[Solver] = SimpleQueue()
+    for solver in solvers_for(geometry):
+        idle.put(solver)
+    whole, found = Budget.seconds(seconds), {}
+    with _threads(idle.qsize()) as (pool, stop):
 
-    def results(position: Position) -> list[int | None] | None:
-        nonlocal told
-        while True:  # what a slice has found stays in the solver's table
-            values = solver.scores(position, Budget.seconds(min(SLICE, whole.seconds_left())), weak=True)
-            passed = int(min(seconds, seconds - whole.seconds_left()))
-            update(passed - told)
-            told = passed
-            if not any(value is not None and value.result is None for value in values):
-                return [None if value is None else value.result for value in values]
-            if whole.is_late():
-                return None
+        def solve(position: Position) -> tuple[int | None, ...] | None:
+            solver = idle.get()
+            try:
+                return _solved(position, solver, whole, stop)
+            finally:
+                idle.put(solver)
 
-    return results
+        for position, scores in zip(positions[::-1], pool.map(solve, positions[::-1]), strict=True):
+            if scores is not None:
+                found[position] = scores
+            update()
+    return found
+
+
+@contextmanager
+def _threads(count: int) -> Iterator[tuple[ThreadPoolExecutor, Event]]:
+    """Threads, and the event that tells them to stop, which is set at the end, however it comes."""
+    stop = Event()
+    with ThreadPoolExecutor(count) as pool:
+        try:
+            yield pool, stop
+        finally:
+            stop.set()
+            pool.shutdown(cancel_futures=True)
+
+
+def _solved(position: Position, solver: Solver, whole: Budget, stop: Event) -> tuple[int | None, ...] | None:
+    """The scores of a position's moves, or None if they are not all exact when the time ends or somebody stops it."""
+    while True:
+        values = move_values(position, solver, Budget.seconds(min(SLICE, whole.seconds_left())))
+        if all(value is None or value.exact for value in values):
+            return tuple(None if value is None else value.low for value in values)
+        if whole.is_late() or stop.is_set():
+            return None
 
 
 def judge(record: GameRecord, scores: Scores, first_ply: int = 0) -> list[JudgedMove]:
-    """Every move that an agent chose from ``first_ply`` on, judged."""
-    judged, position = [], Position.empty(record.geometry)
-    for ply, column in enumerate(record.moves):
-        if ply >= max(first_ply, record.opening):
-            judged.append(JudgedMove(ply, column, tuple(scores(position))))
-        position = position.play(column)
+    """Every move that an agent chose from ``first_ply`` on, judged, but for those whose position has no scores."""
+    judged = []
+    for ply, position in chosen_from(record, first_ply).items():
+        found = scores(position)
+        if found is not None:
+            judged.append(JudgedMove(ply, record.moves[ply], tuple(found)))
     return judged
 
 
-def judge_backwards(
-    record: GameRecord, seat: int, before: int, results: Callable[[Position], list[int | None] | None]
-) -> Iterator[JudgedMove]:
-    """The moves that a seat chose before a ply, the latest first, judged by results alone, while there are any."""
-    for ply in range(before - 1, record.opening - 1, -1):
-        if ply % 2 != seat:
-            continue
-        found = results(Position.from_moves(record.moves[:ply], record.geometry))
-        if found is None:
-            return
-        yield JudgedMove(ply, record.moves[ply], tuple(found))
+def chosen_from(record: GameRecord, first_ply: int = 0) -> dict[int, Position]:
+    """The positions from ``first_ply`` on in which an agent chose a move, by ply."""
+    found, position = {}, Position.empty(record.geometry)
+    for ply, column in enumerate(record.moves):
+        if ply >= max(first_ply, record.opening):
+            found[ply] = position
+        position = position.play(column)
+    return found
+
+
+def judge_in_time(
+    record: GameRecord, first_ply: int, seconds: float = GAME_SECONDS, update: Callable[[], object] = lambda: None
+) -> list[JudgedMove]:
+    """As ``judge``, by the scores that are found in time; see ``exact_scores``."""
+    positions = [*chosen_from(record, first_ply).values()]
+    return judge(record, exact_scores(positions, record.geometry, seconds, update).get, first_ply)
 
 
 def mistakes(judged: Iterable[JudgedMove]) -> list[JudgedMove]:

@@ -1,0 +1,43 @@
+"""The exact values of a position's moves: of the openings from their table, of all else by the solver."""
+
+from functools import cache
+
+from connectx.clock import Budget
+from connectx.geometry import Geometry
+from connectx.openings import Openings, openings
+from connectx.position import Position
+from connectx.solver import UNKNOWN, Solver, Value
+
+
+@cache
+def table() -> Openings | None:
+    """The toolkit's table of the openings; None where its file has not been made, and the solver does it all."""
+    try:
+        return openings()
+    except FileNotFoundError:
+        return None
+
+
+def has_openings(geometry: Geometry) -> bool:
+    """Whether the table knows the openings of this board."""
+    known = table()
+    return known is not None and known.geometry == geometry
+
+
+def move_values(
+    position: Position, solver: Solver, budget: Budget | None = None, best: bool = False
+) -> list[Value | None]:
+    """The value of each column's move, seen by the side to move; None where the column is full.
+
+    Args:
+        budget: of the solver, see there. What is not proven when it runs out is an interval.
+        best: prove only which moves are best, and by how much.
+    """
+    known = UNKNOWN
+    if (made := table()) is not None:
+        scores, score = made.scores(position), made.score(position)
+        if scores is not None:
+            return [None if one is None else Value(one, one) for one in scores]
+        known = UNKNOWN if score is None else Value(score, score)
+    search = solver.best_moves if best else solver.scores
+    return search(position, budget, known=known)
