@@ -185,7 +185,7 @@ CASES += [
     Case("evaluate leftmost random --config actTimout=1", "unknown configuration actTimout: did you mean actTimeout?"),
     Case("evaluate play leftmost --config colums=5", "unknown configuration colums: did you mean columns?"),
     Case("evaluate leftmost random --config nodeBuget=5", "episodeSteps, runTimeout\n"),  # not what is undocumented
-    Case("evaluate tournament folder random", "folder 'folder' holds no Python file"),
+    Case("evaluate tournament labels random", "folder 'labels' holds no Python file"),
     Case("evaluate match leftmost random --openings words", "expected columns such as 3342 or 3,10,3"),
     Case("evaluate analyse folder", "folder is a folder, where a game's columns, a replay (.json) or a store"),
     Case("evaluate analyse ladder.json", "ladder.json is no replay of ConnectX: it has no 'name'"),
@@ -387,7 +387,11 @@ SLOW_TO_BUILD = f"import time\n\ntime.sleep(60)\n\n\n{AGENT}"
         ("evaluate.py match slow.py leftmost --store store", "playing"),
         ("build_submission.py slow_to_build.py -o new.py", ".new.py.partial"),
         ("train.py book --table-bits 10 --scores scores --output new.bin --workers 1", "scores"),
-        ("train.py openings --table-bits 10 --lasting-bits 10 --scores scores --output new.bin --workers 1", "scores"),
+        (
+            "train.py openings --table-bits 10 --lasting-bits 10 --scores scores --output new.bin --workers 1 "
+            f"--book-scores {ROOT / 'training' / 'book-scores.txt'}",
+            "scores",
+        ),
     ],
 )
 @pytest.mark.usefixtures("_heard")

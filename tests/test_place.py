@@ -20,6 +20,8 @@ from tests.corpus_files import CORPUS, content_of
 
 ROOT = Path(__file__).resolve().parent.parent
 
+# What has to be in the place's /tmp: a Python that lies there, as that of a checkout in /tmp does.
+PYTHONS = {Path(path).parts[2] for path in (sys.prefix, sys.base_prefix) if Path(path).parts[:2] == ("/", "tmp")}
 # Every line fails where the place differs from the judge's.
 LOOKS_AROUND = f"""
 import os
@@ -28,7 +30,7 @@ import tempfile
 
 AGENT = "/kaggle_simulations/agent"
 assert os.listdir("/kaggle_simulations") == ["agent"] and os.listdir(AGENT) == ["main.py"]
-assert os.getcwd() != AGENT and os.listdir() == [] and os.listdir("/tmp") == []
+assert os.getcwd() != AGENT and os.listdir() == [] and os.listdir("/tmp") == {sorted(PYTHONS)}
 open("own.txt", "w").close()
 assert os.path.exists(tempfile.mkdtemp()) and os.path.isdir(os.environ["HOME"])
 for path in (AGENT + "/new.txt", AGENT + "/main.py", "/usr/new.txt", "/etc/hostname"):

@@ -61,11 +61,11 @@ def command(store: Path, *options: str, pairs: int = PAIRS) -> list[str]:
 
 
 def workers_of(address: str) -> list[int]:
-    """The process numbers of a cluster's workers."""
+    """The process numbers of a cluster's workers; a worker that ends while it is asked is none."""
     from distributed import Client
 
     with Client(address, set_as_default=False) as client:
-        return sorted(client.run(os.getpid).values())
+        return sorted(number for number in client.run(os.getpid, on_error="return").values() if type(number) is int)
 
 
 def wait_for(happened: Callable[[], object], run: subprocess.Popen) -> None:
