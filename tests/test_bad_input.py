@@ -211,7 +211,7 @@ FILES: dict[str, str | bytes] = {
     "notes.txt": "These are notes.\n",
     "empty.py": "",
     "syntax.py": "def agent(obs, config:\n    return 0\n",
-    "long_sum.py": f"COLUMN = {'+'.join(['0'] * 6000)}\n{AGENT}",  # too deep for a tree of Python objects
+    "long_sum.py": f"COLUMN = {'+'.join(['0'] * 12_000)}\n{AGENT}",  # too deep for a tree of Python objects
     "signs.py": f"COLUMN = {'-' * 20000}0\n{AGENT}",  # too deep for the parser itself
     "no_agent.py": "COLUMN = 3\n",
     "corrupt.py": f"from connectx.weights import read_data, unpack\n\nunpack(read_data('corrupt.bin'))\n\n\n{AGENT}",

@@ -122,11 +122,11 @@ def test_links_that_lead_nowhere(runner, tmp_path):
     assert check(finished(tmp_path, "linked.tar.gz", content), runner).reasons == []
 
 
-@pytest.mark.parametrize("expression", ["+".join(["0"] * 6000), "-" * 20000 + "0"], ids=["sum", "signs"])
+@pytest.mark.parametrize("expression", ["+".join(["0"] * 12_000), "-" * 20000 + "0"], ids=["sum", "signs"])
 def test_what_is_nested_too_deeply(expression, runner, tmp_path):
     path = finished(tmp_path, "deep.py", f"COLUMN = {expression}\n".encode())
     (reason,) = check(path, runner).reasons
-    assert re.match("text: does not compile: .*(recursion|nested)", reason)
+    assert re.match("text: does not compile: .*(recursion|nested|too complex)", reason)
 
 
 def test_size_limit(runner, tmp_path):
