@@ -23,7 +23,7 @@ AGENT = "/kaggle_simulations/agent"
 HOME = "/tmp/home"
 ENTER = """
 set -e
-root=$1; shift
+root=$1; python=$2; here=$3; shift 3
 mount -t tmpfs tmpfs "$root"
 for entry in /*; do
     if [ -L "$entry" ]; then cp -P "$entry" "$root$entry"
@@ -31,6 +31,9 @@ for entry in /*; do
     fi
 done
 mkdir -p "$root/kaggle_simulations/agent" "$root/tmp/home"
+for folder in "$python" "$here"; do
+    case "$folder" in /tmp/*) mkdir -p "$root$folder"; mount --rbind "$folder" "$root$folder" ;; esac
+done
 exec chroot "$root" setpriv --bounding-set=-dac_override "$@"
 """
 
@@ -47,7 +50,7 @@ class Judge:
         namespaces = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"])]
         server = [sys.executable, "-IB", __file__]
         self._process = subprocess.Popen(
-            [*namespaces, "sh", "-c", ENTER, "sh", self._root.name, *server],
+            [*namespaces, "sh", "-c", ENTER, "sh", self._root.name, sys.prefix, os.path.dirname(__file__), *server],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
