@@ -8,6 +8,7 @@ position and its mirror image the one with the smaller key is meant. ``python tr
 import zlib
 from collections.abc import Iterator
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from connectx.weights import pack, read_data, unpack
 
 KIND = "openings"
 LAST_PLY = 8  # of the toolkit's own file
+NO_MOVE = -SPAN  # below every score
 
 
 def layers(geometry: Geometry, last_ply: int) -> Iterator[Layer]:
@@ -35,10 +37,13 @@ def wins_at_once(layer: Layer, geometry: Geometry) -> np.ndarray:
     return (winning_spots(*layer, geometry) & open_cells(layer.masks, geometry)) != 0
 
 
-def scores_before(layer: Layer, later: Layer, later_scores: np.ndarray, geometry: Geometry) -> np.ndarray:
-    """The scores of one ply's positions from those of the next: int8 (n,)."""
+def scores_of_moves(layer: Layer, later: Layer, later_scores: np.ndarray, geometry: Geometry) -> np.ndarray:
+    """The score of each move of one ply's positions from the scores of the next ply's: int8 (n, columns).
+
+    NO_MOVE where the column is full. A move that makes a line scores as the win that it is.
+    """
     ply = int(layer.masks[0]).bit_count()
-    best = np.full(len(layer.masks), -SPAN, np.int8)
+    scores = np.full((len(layer.masks), geometry.columns), NO_MOVE, np.int8)
     later_keys = later.keys if len(later.masks) else np.array([-1])  # where no game lasts as long
     for column in range(geometry.columns):
         moves = open_cells(layer.masks, geometry) & column_cells(column, geometry)
@@ -46,10 +51,11 @@ def scores_before(layer: Layer, later: Layer, later_scores: np.ndarray, geometry
         keys = np.minimum(after.keys, key_of(*(mirror_bits(bits, geometry) for bits in after)))
         place = np.minimum(np.searchsorted(later_keys, keys), len(later_keys) - 1)
         known = (moves != 0) & (later_keys[place] == keys)
-        best[known] = np.maximum(best[known], -later_scores[place[known]])
-        full = (moves != 0) & (after.masks == geometry.board_mask)
-        best[full] = np.maximum(best[full], 0)
-    return np.where(wins_at_once(layer, geometry), (geometry.cells + 1 - ply) // 2, best).astype(np.int8)
+        scores[known, column] = -later_scores[place[known]]
+        scores[(moves != 0) & (after.masks == geometry.board_mask), column] = 0
+        wins = (moves & winning_spots(*layer, geometry)) != 0
+        scores[wins, column] = (geometry.cells + 1 - ply) // 2
+    return scores
 
 
 class Openings:
@@ -72,7 +78,7 @@ class Openings:
         known[quiet] = scores
         self._keys, self._scores = [last.keys], [known]
         for layer in reversed(earlier):
-            known = scores_before(layer, last, known, geometry)
+            known = scores_of_moves(layer, last, known, geometry).max(1)
             self._keys.insert(0, layer.keys)
             self._scores.insert(0, known)
             last = layer
@@ -100,6 +106,11 @@ class Openings:
         legal, winning = position.legal_columns(), position.winning_columns()
         after = {c: 0 if c in winning else self.score(position.play(c)) or 0 for c in legal}  # 0 too for a full board
         return [None if c not in after else win if c in winning else -after[c] for c in range(self.geometry.columns)]
+
+    def scores_by_ply(self) -> Iterator[tuple[Layer, np.ndarray]]:
+        """Each ply's positions but the last one's, and the scores of their moves, see ``scores_of_moves``."""
+        for (layer, later), known in zip(pairwise(layers(self.geometry, self.last_ply)), self._scores[1:], strict=True):
+            yield layer, scores_of_moves(layer, later, known, self.geometry)
 
     def to_bytes(self) -> bytes:
         """The table as a weight container of the last ply's scores, compressed."""

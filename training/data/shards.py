@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from connectx.geometry import STANDARD, Geometry
+from connectx.openings import NO_MOVE, openings
 from connectx.position import key_of, mirror_bits
 from connectx.weights import pack, unpack
 from console.files import write_whole
 from training.data.book_scores import read_scores
 from training.data.sampling import FULL
 
-RANDOM_PLAY, NEAR_PERFECT_PLAY, BOOK = range(3)  # origins
+RANDOM_PLAY, NEAR_PERFECT_PLAY, BOOK, OPENING = range(4)  # origins
 TRAINING, VALIDATION, TEST = range(3)  # splits
 HELD_OUT = {False: 64, True: 20}  # one in so many is for validation, and one for test; more where there are few stones
 FEW = 18  # stones: with fewer there are fewer labels
@@ -29,7 +30,7 @@ class Labels(NamedTuple):
     positions: np.ndarray  # (n,) int64, stones of the side to move
     masks: np.ndarray  # (n,) int64, stones of both
     scores: np.ndarray  # (n, columns) int8, FULL where the column is full
-    origins: np.ndarray  # (n,) uint8: RANDOM_PLAY, NEAR_PERFECT_PLAY or BOOK
+    origins: np.ndarray  # (n,) uint8: RANDOM_PLAY, NEAR_PERFECT_PLAY, BOOK or OPENING
 
     def __len__(self) -> int:
         return len(self.masks)
@@ -104,6 +105,15 @@ def book_labels(path: Path) -> Labels:
     scores = [[FULL if score is None else score for score in of_moves] for _, of_moves in known]
     positions, masks = (np.array([state[part] for state in states], np.int64) for part in (0, 1))
     return Labels(positions, masks, np.array(scores, np.int8), np.full(len(states), BOOK, np.uint8))
+
+
+def opening_labels() -> Labels:
+    """Every position of plies 0 to 7, up to mirror images, from the table of the openings: 38,203 in all."""
+    plies = list(openings().scores_by_ply())
+    positions, masks = (np.concatenate(parts) for parts in zip(*(layer for layer, _ in plies), strict=True))
+    scores = np.concatenate([scores for _, scores in plies])
+    scores[scores == NO_MOVE] = FULL
+    return Labels(positions, masks, scores, np.full(len(masks), OPENING, np.uint8))
 
 
 def write_shard(path: Path, labels: Labels, recipe: dict[str, Any]) -> None:
