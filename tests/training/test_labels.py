@@ -8,13 +8,14 @@ import pytest
 
 import train
 from connectx.geometry import STANDARD
+from connectx.openings import openings
 from connectx.position import Position, has_line
 from connectx.solver import Solver
 from connectx.weights import pack
 from tests.training.in_place import pool_in_place
 from training.data import shards as kept
 from training.data.sampling import FULL
-from training.data.shards import Labels, read_labels, read_shard, splits_of
+from training.data.shards import Labels, canonical_keys, read_labels, read_shard, splits_of
 from training.methods import labels
 from training.methods.labels import Config
 from training.support import pool
@@ -122,6 +123,22 @@ def test_a_folder_within_is_read_too(folder, tmp_path):
     assert [path.name for path in config.output.iterdir()] == ["00000.shard"]
     early = read_labels(config.output)
     assert set(early.plies) == {17} and len(read_labels(both)) == len(read_labels(folder)) + len(early)
+
+
+def test_all_openings(tmp_path, monkeypatch):
+    """Plies 0 to 7 from the table, ply 8 by the solver, each position's best move as the table has it."""
+    monkeypatch.setattr(pool, "worker_pool", pool_in_place)
+    labels.train(Config(2, labels.OPENINGS, seed=3, shard=2, workers=1, output=tmp_path))
+    table, eighth = (read_shard(tmp_path / f"{stem}.shard")[0] for stem in ("table", "00000"))
+    assert np.bincount(table.plies).tolist() == [1, 4, 25, 121, 568, 2144, 8231, 27109]
+    known = openings()
+    for found in (table.take(np.arange(0, len(table), 100)), eighth):
+        for stones, mask, scores in zip(found.positions, found.masks, found.scores, strict=True):
+            position = _position(stones, mask)
+            assert max(scores) == known.score(position)
+            if position.ply < 8:
+                assert known.scores(position) == [None if score == FULL else score for score in scores.tolist()]
+    assert eighth.plies.tolist() == [8, 8] and len(set(canonical_keys(eighth.positions, eighth.masks, STANDARD))) == 2
 
 
 def test_bad_folders(tmp_path, capsys):

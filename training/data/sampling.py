@@ -118,8 +118,14 @@ def moves_of(masks: np.ndarray, geometry: Geometry) -> np.ndarray:
     return open_cells(masks, geometry)[:, None] & columns
 
 
-def score_moves(positions: np.ndarray, masks: np.ndarray, solver: Solver) -> np.ndarray:
-    """The exact score of every move: (n, columns) int8, FULL where there is none. Nobody may have a line."""
+def score_moves(
+    positions: np.ndarray, masks: np.ndarray, solver: Solver, known: np.ndarray | None = None
+) -> np.ndarray:
+    """The exact score of every move: (n, columns) int8, FULL where there is none. Nobody may have a line.
+
+    Args:
+        known: the positions' own scores, (n,), if they are: no move's score is above.
+    """
     geometry = solver.geometry
     moves = moves_of(masks, geometry)
     wins = winning_spots(positions, masks, geometry)[:, None] & moves
@@ -129,6 +135,8 @@ def score_moves(positions: np.ndarray, masks: np.ndarray, solver: Solver) -> np.
     jobs = np.empty((len(rows), JOB), np.int64)
     jobs[:, 0], jobs[:, 1] = (positions ^ masks)[rows], masks[rows] | moves[rows, columns]
     jobs[:, 2:] = -SPAN, SPAN, -SPAN, SPAN  # all that is known, and all that is asked
+    if known is not None:
+        jobs[:, JOB_LOW] = -known[rows]
     queue = jobs.reshape(-1)
     solver.work(queue)
     scores[rows, columns] = -queue[JOB_LOW::JOB]

@@ -6,6 +6,10 @@ ply fewer, so that the mix "late" has few positions below ply 16, and the mix "e
 about as much time for each. Random games do not make lines; near-perfect ones may, and are then played again. The
 positions of the opening book's score file are added to the late ones.
 
+The mix "openings" comes from no games: it is all of plies 0 to 8. The table of the openings knows plies 0 to 7 with the
+scores of all their moves at once. It knows the scores of ply 8, too, but not those of its moves, which the solver finds
+in 0.5 s for each position; the seed shuffles them, so that a part of them is a fair sample.
+
 A shard depends on the seed and its number alone. An interrupted run goes on with the shards that are missing.
 """
 
@@ -18,13 +22,16 @@ from typing import Any
 import numpy as np
 
 from connectx.geometry import STANDARD
+from connectx.openings import openings
 from console.progress import progress
 from training.data.sampling import near_perfect_games, random_games, score_moves
 from training.data.shards import (
     NEAR_PERFECT_PLAY,
+    OPENING,
     RANDOM_PLAY,
     Labels,
     book_labels,
+    opening_labels,
     read_labels,
     read_shard,
     splits_of,
@@ -34,7 +41,7 @@ from training.support.options import Options, option
 from training.support.pool import LARGEST_TABLE, process_solver, solver_pool
 
 RECIPE = 1  # changes whenever the positions of a seed do
-LATE, EARLY = "late", "early"
+LATE, EARLY, OPENINGS = "late", "early", "openings"
 # Shares of the plies, as what they cost allows: with 8 stones a second for each position, with 17 it is 3 ms.
 MIXES = {
     LATE: dict(enumerate([60, 90, 150, 250, 500, 1000, 2000, 4000, 8000, 16_000], 8))
@@ -50,7 +57,9 @@ class Config(Options):
 
     positions: int = option(1_000_000, "positions from play, before duplicates are dropped", least=1)
     mix: str = option(
-        LATE, "'late': mostly 18 and more stones, and the opening book; or 'early': 8 to 17 stones", among=(LATE, EARLY)
+        LATE,
+        "'late': mostly 18 and more stones, and the opening book; 'early': 8 to 17 stones; 'openings': all of 0 to 8",
+        among=(LATE, EARLY, OPENINGS),
     )
     seed: int = option(1, "of the games")
     workers: int = option(os.cpu_count() or 1, "processes", least=1)
@@ -81,9 +90,18 @@ def make_shard(seed: int, number: int, size: int, mix: dict[int, int]) -> Labels
     return Labels(positions, masks, score_moves(positions, masks, solver), origins.astype(np.uint8))
 
 
+def make_opening_shard(seed: int, number: int, size: int) -> Labels:
+    """The labels of some positions of ply 8, in a worker."""
+    (positions, masks), scores = openings().last_layer()
+    rows = np.random.default_rng(seed).permutation(len(masks))[number * size : (number + 1) * size]
+    rows.sort()  # neighbours share subtrees
+    found = score_moves(positions[rows], masks[rows], process_solver(), scores[rows])
+    return Labels(positions[rows], masks[rows], found, np.full(len(rows), OPENING, np.uint8))
+
+
 def recipe_of(config: Config) -> dict[str, Any]:
     """What a shard's content depends on besides its number."""
-    mix = {str(ply): count for ply, count in MIXES[config.mix].items()}
+    mix = {str(ply): count for ply, count in MIXES.get(config.mix, {}).items()} or OPENINGS
     return {"recipe": RECIPE, "seed": config.seed, "shard": config.shard, "geometry": list(STANDARD[:3]), "mix": mix}
 
 
@@ -93,7 +111,8 @@ def missing_shards(config: Config) -> list[int]:
     Raises:
         ValueError: the folder holds shards of another recipe.
     """
-    recipe, numbers = recipe_of(config), range(-(-config.positions // config.shard))
+    available = len(openings().last_layer()[1]) if config.mix == OPENINGS else config.positions
+    recipe, numbers = recipe_of(config), range(-(-min(config.positions, available) // config.shard))
     present = {path.stem for path in config.output.glob("*.shard")}
     for stem in sorted(present)[:1]:
         found = read_shard(config.output / f"{stem}.shard")[1]
@@ -102,17 +121,21 @@ def missing_shards(config: Config) -> list[int]:
     return [number for number in numbers if f"{number:05}" not in present]
 
 
+def write_ready_shard(config: Config) -> None:
+    """Writes the labels that need no solving, those of the opening book or of the table, if they are not there."""
+    if config.mix == LATE and not (shard := config.output / "book.shard").exists():
+        write_shard(shard, book_labels(config.book_scores), recipe_of(config))
+    if config.mix == OPENINGS and not (shard := config.output / "table.shard").exists():
+        write_shard(shard, opening_labels(), recipe_of(config))
+
+
 def train(config: Config) -> None:
     """Makes the shards that are missing."""
     recipe, missing = recipe_of(config), missing_shards(config)
-    shard = config.output / "book.shard"
-    book = book_labels(config.book_scores) if config.mix == LATE and not shard.exists() else None
-    config.output.mkdir(parents=True, exist_ok=True)
-    if book:
-        write_shard(shard, book, recipe)
+    write_ready_shard(config)
     with solver_pool(config.workers, config.table_bits) as pool:
-        made_as = config.shard, MIXES[config.mix]
-        tasks = {pool.submit(make_shard, config.seed, number, *made_as): number for number in missing}
+        make, *made_as = (make_opening_shard,) if config.mix == OPENINGS else (make_shard, MIXES[config.mix])
+        tasks = {pool.submit(make, config.seed, number, config.shard, *made_as): number for number in missing}
         with progress(len(tasks), "shard", delay=0) as bar:
             for task in as_completed(tasks):
                 write_shard(config.output / f"{tasks[task]:05}.shard", task.result(), recipe)
