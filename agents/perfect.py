@@ -7,8 +7,9 @@ Where the time ends first, or on boards that are too large, it plays what is pro
 from functools import lru_cache
 
 from connectx.book import Book
-from connectx.choice import Scores, choose, sign
+from connectx.choice import Scores, choose
 from connectx.clock import Budget, budget_for
+from connectx.exact import promising
 from connectx.geometry import STANDARD, Geometry
 from connectx.jit import compiles
 from connectx.openings import openings
@@ -33,13 +34,6 @@ def solver_for(geometry: Geometry) -> Solver:
 def searcher_for(geometry: Geometry) -> Searcher:
     """On the standard board the search is a rare last resort, which compiling would make come too late."""
     return Searcher(geometry, compiled=False if geometry == STANDARD else None)
-
-
-def best_proven(position: Position, values: list[Value | None], budget: Budget) -> int:
-    """Among the moves with the best proven result and, of these, most hope left, the one that the search prefers."""
-    promises = {c: (sign(v.low), sign(v.high)) for c, v in enumerate(values) if v is not None}
-    promising = {column for column in promises if promises[column] == max(promises.values())}
-    return searcher_for(position.geometry).search(position, budget, columns=promising).column
 
 
 def best_of(values: list[Value | None]) -> Value:
@@ -74,7 +68,7 @@ def exact_move(position: Position, budget: Budget) -> int:
         time_limit = budget.with_spare()
         values = solver.best_moves(position, time_limit.part(SOLVER_SHARE[STANDARD]), known)
     if best_of(values).result is None:
-        return best_proven(position, values, time_limit)
+        return searcher_for(position.geometry).search(position, time_limit, columns=promising(values)).column
     return choose(position, [None if value is None else value.low for value in values], replies, budget)
 
 

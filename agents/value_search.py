@@ -1,7 +1,9 @@
 """PUCT over the policy and value network: a tree search whose leaves the network judges, as long as the clock allows.
 
-Where numba works, an exact solver looks at each leaf first, at a few nodes: near the end it knows what the network can
-only guess. The network knows one board; on others a heuristic alpha-beta search plays.
+What can be proven comes first: the table of the openings or, where numba works, the exact solver scores the moves for
+half of the time. If that suffices, the network only chooses among the best moves; otherwise it searches those that may
+be best, and the solver looks at each leaf, at a few nodes. The network knows one board; on others a heuristic
+alpha-beta search plays.
 """
 
 from functools import lru_cache
@@ -9,6 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from connectx.clock import Budget, budget_for
+from connectx.exact import move_values, promising, table
 from connectx.geometry import STANDARD, Geometry
 from connectx.jit import compiles
 from connectx.nets import PlainNetwork, expected_result, softmax
@@ -23,6 +26,7 @@ BATCH = 8
 # Of the solver at a leaf. Errors on 400 positions like Begin-Hard at 600 evaluations: without 5.2%, with 2000 2.5%,
 # with 8000 1.2%, in little more time.
 PROOF_NODES = 8000
+SOLVER_SHARE = 0.5  # of a move's time, for the exact scores of its moves
 
 network = PlainNetwork.from_bytes(read_data("weights/net.bin"))
 solver = Solver(STANDARD) if compiles() else None
@@ -50,13 +54,25 @@ def searcher_for(geometry: Geometry) -> Searcher:
     return Searcher(geometry, compiled=False)
 
 
+def best_column(position: Position, budget: Budget) -> int:
+    """The best move that is proven, the network's favourite among equals; where none is, what the search finds."""
+    moves = promising(move_values(position, solver, budget.part(SOLVER_SHARE), best=True))
+    if all(value.result is not None for value in moves.values()):
+        logits = network.judge(position)["policy"]
+        return max(moves, key=lambda column: (moves[column].low, logits[column]))
+    if len(moves) == 1:
+        return next(iter(moves))
+    return Search(position, judge, BATCH, prove, moves).run(budget).column
+
+
 def agent(obs, config):
     budget = budget_for(obs, config)
     position = Position.from_observation(obs, config)
     if position.geometry == network.architecture.geometry:
-        return Search(position, judge, BATCH, prove).run(budget).column
+        return best_column(position, budget)
     return searcher_for(position.geometry).search(position, budget).column
 
 
+table()  # 0.1 s
 if solver is not None:  # compiles while the file loads, where the first move has most time
     solver.solve(Position.empty(STANDARD), Budget(nodes=1))

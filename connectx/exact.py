@@ -1,7 +1,9 @@
 """The exact values of a position's moves: of the openings from their table, of all else by the solver."""
 
+from collections.abc import Iterable
 from functools import cache
 
+from connectx.choice import sign
 from connectx.clock import Budget
 from connectx.geometry import Geometry
 from connectx.openings import Openings, openings
@@ -25,11 +27,12 @@ def has_openings(geometry: Geometry) -> bool:
 
 
 def move_values(
-    position: Position, solver: Solver, budget: Budget | None = None, best: bool = False
+    position: Position, solver: Solver | None, budget: Budget | None = None, best: bool = False
 ) -> list[Value | None]:
     """The value of each column's move, seen by the side to move; None where the column is full.
 
     Args:
+        solver: None where none can run: then only the table is asked, and other moves are unknown.
         budget: of the solver, see there. What is not proven when it runs out is an interval.
         best: prove only which moves are best, and by how much.
     """
@@ -39,5 +42,16 @@ def move_values(
         if scores is not None:
             return [None if one is None else Value(one, one) for one in scores]
         known = UNKNOWN if score is None else Value(score, score)
+    if solver is None:
+        legal = position.legal_columns()
+        return [UNKNOWN if column in legal else None for column in range(position.geometry.columns)]
     search = solver.best_moves if best else solver.scores
     return search(position, budget, known=known)
+
+
+def promising(values: Iterable[Value | None]) -> dict[int, Value]:
+    """The columns with the best result that is proven and, of these, most hope left, and what is proven of each."""
+    known = {column: value for column, value in enumerate(values) if value is not None}
+    promises = {column: (sign(value.low), sign(value.high)) for column, value in known.items()}
+    best = max(promises.values())
+    return {column: value for column, value in known.items() if promises[column] == best}

@@ -9,7 +9,7 @@ as quickly as one; a path that waits for its judgement counts as lost in between
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -84,10 +84,19 @@ class Search:
         judge: the network.
         batch: positions that it judges at once.
         prove: a quick exact solver, asked once of every new position; none by default.
+        columns: the moves to choose among, where others are known to be worse; all by default.
     """
 
-    def __init__(self, position: Position, judge: Judge, batch: int = 8, prove: Prove = lambda position, mask: None):
+    def __init__(
+        self,
+        position: Position,
+        judge: Judge,
+        batch: int = 8,
+        prove: Prove = lambda position, mask: None,
+        columns: Container[int] | None = None,
+    ):
         self.start, self.geometry, self.judge, self.batch, self.prove = position, position.geometry, judge, batch, prove
+        self._columns = position.legal_columns() if columns is None else columns
         self.nodes: dict[int, Node] = {}
         self.root = self._node(position.position, position.mask)
         self.evaluations = 0
@@ -175,6 +184,8 @@ class Search:
             moves = safe_moves(leaf.position, leaf.mask, self.geometry)
             order = self.geometry.column_order
             leaf.columns = [column for column in order if moves & column_cells(column, self.geometry)]
+            if leaf is self.root:
+                leaf.columns = [column for column in leaf.columns if column in self._columns]
             whole = sum(priors[column] for column in leaf.columns) or 1.0
             leaf.priors = [priors[column] / whole for column in leaf.columns]
             leaf.children, leaf.tries = [None] * len(leaf.columns), [0] * len(leaf.columns)

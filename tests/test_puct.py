@@ -5,7 +5,9 @@ import random
 import numpy as np
 import pytest
 
+from agents import value_search
 from connectx.clock import Budget
+from connectx.exact import move_values
 from connectx.geometry import STANDARD, geometry_of
 from connectx.position import Position
 from connectx.puct import Judge, Node, Search, known_score
@@ -145,3 +147,31 @@ def test_a_lost_game_is_still_played():
     position = Position.from_moves([2, 2, 3, 3, 4], STANDARD)
     choice = Search(position, knows_nothing).run(Budget(nodes=50))
     assert choice.column in (1, 5) and choice.score is not None and choice.score < 0
+
+
+def test_columns_that_are_known_to_be_worse_are_not_searched():
+    start = Position.empty(STANDARD)
+    for columns in ([5], [0, 6]):
+        search = Search(start, knows_nothing, columns=columns)
+        assert search.run(Budget(nodes=50)).column in columns and set(search.root.columns) == set(columns)
+
+
+@REAL_CLOCK
+def test_value_search_plays_what_can_be_proven():
+    """From the table in the openings, by the solver later: quickest wins and slowest losses, not only kept results."""
+    if value_search.solver is None:
+        pytest.skip("numba is not usable here")
+    rng, oracle_solver = random.Random(8), Solver(STANDARD)
+    positions = [p for _ in range(12) for p in random_game(STANDARD, rng) if p.ply in (0, 5, 7, 20, 25, 30)]
+    for position in positions:
+        scores = [value and value.low for value in move_values(position, oracle_solver)]
+        column = value_search.best_column(position, Budget.seconds(2.0))
+        assert scores[column] == max(score for score in scores if score is not None)
+
+
+def test_value_search_without_numba(monkeypatch):
+    """The table is enough in the openings; beyond it the tree chooses."""
+    monkeypatch.setattr(value_search, "solver", None)
+    assert value_search.best_column(Position.empty(STANDARD), Budget(nodes=4)) == 3
+    beyond = Position.from_moves([3, 3, 3, 3, 3, 2, 2, 2, 2, 2, 0], STANDARD)
+    assert value_search.best_column(beyond, Budget(nodes=4)) in beyond.legal_columns()
