@@ -9,7 +9,7 @@ import pytest
 import train
 from connectx.geometry import STANDARD
 from connectx.openings import openings
-from connectx.position import Position, has_line
+from connectx.position import Position, has_line, open_cells, winning_spots
 from connectx.solver import Solver
 from connectx.weights import pack
 from tests.training.in_place import pool_in_place
@@ -76,7 +76,7 @@ def test_a_run_goes_on_where_it_ended(folder, tmp_path, monkeypatch):
     config = Config(240, shard=120, workers=1, table_bits=18, book_scores=tmp_path / "none.txt", output=again)
     assert labels.missing_shards(config) == [1]
     pool.make_solver(18)
-    made = labels.make_shard(1, 1, 120, PLIES)
+    made = labels.maker_of(config)(1)
     assert pack(made._asdict(), labels.recipe_of(config)) == content
     monkeypatch.setitem(labels.MIXES, labels.LATE, {30: 1})
     with pytest.raises(ValueError, match="holds shards made by"):
@@ -139,6 +139,22 @@ def test_all_openings(tmp_path, monkeypatch):
             if position.ply < 8:
                 assert known.scores(position) == [None if score == FULL else score for score in scores.tolist()]
     assert eighth.plies.tolist() == [8, 8] and len(set(canonical_keys(eighth.positions, eighth.masks, STANDARD))) == 2
+
+
+def test_kinds_of_play():
+    """All give games of the plies that are wanted, of their own kind: how many let the next player win at once?"""
+    plies, solver, gifts = np.full(300, 16), Solver(STANDARD, 10), {}
+    for origin, play in dict(labels.PLAY[labels.VARIED]).items():
+        positions, masks = play(plies, np.random.default_rng(5), solver)
+        again = play(plies, np.random.default_rng(5), solver)
+        assert (positions == again[0]).all() and (masks == again[1]).all()
+        positions, masks = positions[masks >= 0], masks[masks >= 0]
+        assert len(masks) > 150 and set(np.bitwise_count(masks)) == {16}
+        sides = np.concatenate([positions, positions ^ masks])
+        assert not any(has_line(side, STANDARD) for side in sides.tolist())
+        gifts[origin] = (winning_spots(positions, masks, STANDARD) & open_cells(masks, STANDARD) != 0).mean()
+    assert gifts[kept.CAREFUL_PLAY] < gifts[kept.AGENTS_PLAY] < gifts[kept.HALF_RANDOM_PLAY]
+    assert gifts[kept.HALF_RANDOM_PLAY] < gifts[kept.RANDOM_PLAY] > 0.3 > 10 * gifts[kept.CAREFUL_PLAY]
 
 
 def test_bad_folders(tmp_path, capsys):

@@ -1,14 +1,18 @@
 """How labelled positions come about: games played at random or nearly perfectly, and the exact score of every move.
 
 Near-perfect play looks ahead some plies (near the end: to the end) and plays any move instead with a probability drawn
-for each game. Games that end before the ply that is wanted count as failed.
+for each game. Half-random play does so for half of its moves; agents' play is that of two players who look ahead to
+depths of their own; careful play is random, but lets nobody win at once. Games that end before the ply that is wanted
+count as failed.
 """
+
+from collections.abc import Callable
 
 import numpy as np
 
 from connectx.geometry import Geometry
 from connectx.heuristic import evaluate
-from connectx.jit import jitable, njit, popcount
+from connectx.jit import njit, popcount
 from connectx.position import column_cells, has_line, open_cells, winning_spots
 from connectx.search import safe_moves
 from connectx.solver import JOB, JOB_LOW, SPAN, Solver
@@ -16,11 +20,16 @@ from connectx.solver import JOB, JOB_LOW, SPAN, Solver
 FULL = -128  # the score of a column that takes no stone
 LARGEST_ERROR_SHARE = 0.4  # of the moves of a near-perfect game; the least is none
 DEPTH = 3  # plies that near-perfect play looks ahead
+CAREFUL, DEEPEST = 0, 6  # depths: without looking ahead, any safe move; the most that half-random and agents' play see
+AGENTS_ERROR_SHARE = 0.15  # the largest of agents' play
 EXACT_FROM = 22  # from this ply on its moves are the solver's
 WON = 30_000
 
+# For the wanted plies, (n,), positions and masks after games of them; mask -1 where the game has ended before.
+Play = Callable[[np.ndarray, np.random.Generator, Solver], tuple[np.ndarray, np.ndarray]]
 
-@jitable
+
+@njit
 def column_of_choice(weights):
     """An index drawn with probability proportional to its weight; -1 if all are 0."""
     total = 0.0
@@ -35,9 +44,15 @@ def column_of_choice(weights):
 
 
 @njit
+def wins_now(position, mask, geometry):
+    """The moves that make a line, as bits. A kernel of its own: what is inlined everywhere takes seconds to compile."""
+    return winning_spots(position, mask, geometry) & open_cells(mask, geometry)
+
+
+@njit
 def look_ahead(position, mask, depth, alpha, beta, geometry):
     """Fail-hard alpha-beta value for the mover, who has no line and against whom there is none; depth in plies."""
-    if winning_spots(position, mask, geometry) & open_cells(mask, geometry):
+    if wins_now(position, mask, geometry):
         return WON - popcount(mask)
     moves = safe_moves(position, mask, geometry)
     if moves == 0:
@@ -54,27 +69,39 @@ def look_ahead(position, mask, depth, alpha, beta, geometry):
     return alpha
 
 
-@jitable
+@njit
 def weigh_random(position, mask, weights, geometry):
     """Every move that makes no line, alike."""
-    wins = winning_spots(position, mask, geometry)
+    moves = open_cells(mask, geometry) & ~wins_now(position, mask, geometry)
+    for column in range(geometry.columns):
+        weights[column] = 1.0 if moves & column_cells(column, geometry) else 0.0
+
+
+@njit
+def weigh_careful(position, mask, weights, geometry):
+    """Every move that makes no line and lets nobody make one at once, alike; else every one that makes no line."""
+    weigh_random(position, mask, weights, geometry)
+    careful = weights.copy()
     for column in range(geometry.columns):
         move = open_cells(mask, geometry) & column_cells(column, geometry)
-        weights[column] = 1.0 if move & ~wins else 0.0
+        if wins_now(position ^ mask, mask | move, geometry):
+            careful[column] = 0.0
+    if careful.sum() > 0:
+        weights[:] = careful
 
 
-@jitable
-def weigh_best(position, mask, weights, geometry):
-    """Every move of the best value that the look-ahead finds, alike."""
-    best = -2 * WON
+@njit
+def weigh_best(position, mask, depth, weights, geometry):
+    """Every move of the best value that a look-ahead of ``depth`` plies finds, alike."""
+    best, wins = -2 * WON, wins_now(position, mask, geometry)
     for column in range(geometry.columns):
         move = open_cells(mask, geometry) & column_cells(column, geometry)
         weights[column] = 0.0
         if move == 0:
             continue
         value = WON
-        if not has_line(position | move, geometry):
-            value = -look_ahead(position ^ mask, mask | move, DEPTH - 1, -2 * WON, 1 - best, geometry)
+        if not move & wins:
+            value = -look_ahead(position ^ mask, mask | move, depth - 1, -2 * WON, 1 - best, geometry)
         if value > best:
             best = value
             weights[:column] = 0.0
@@ -83,15 +110,21 @@ def weigh_best(position, mask, weights, geometry):
 
 
 @njit
-def play_out(plies, error_share, geometry):
-    """(position, mask) after a game of so many plies, (0, -1) if it ends before. ``error_share`` 1 is random play."""
+def play_out(plies, error_share, depths, geometry):
+    """(position, mask) after a game of so many plies, (0, -1) if it ends before. ``error_share`` 1 is random play.
+
+    Args:
+        depths: plies that the first and the second player look ahead, or CAREFUL: (2,) int64.
+    """
     position = mask = 0
     weights = np.zeros(geometry.columns)
-    for _ in range(plies):
+    for ply in range(plies):
         if np.random.random() < error_share:
             weigh_random(position, mask, weights, geometry)
+        elif depths[ply % 2] == CAREFUL:
+            weigh_careful(position, mask, weights, geometry)
         else:
-            weigh_best(position, mask, weights, geometry)
+            weigh_best(position, mask, depths[ply % 2], weights, geometry)
         column = column_of_choice(weights)
         if column < 0:
             return 0, -1
@@ -103,12 +136,16 @@ def play_out(plies, error_share, geometry):
 
 
 @njit
-def play_games(seed, plies, error_shares, geometry):
-    """Positions and masks after games of the given plies, two (n,) int64; mask -1 where the game has ended before."""
+def play_games(seed, plies, error_shares, depths, geometry):
+    """Positions and masks after games of the given plies, two (n,) int64; mask -1 where the game has ended before.
+
+    Args:
+        error_shares, depths: of each game, (n,) float64 and (n, 2) int64, see ``play_out``.
+    """
     np.random.seed(seed)
     positions, masks = np.zeros(len(plies), np.int64), np.zeros(len(plies), np.int64)
     for game in range(len(plies)):
-        positions[game], masks[game] = play_out(plies[game], error_shares[game], geometry)
+        positions[game], masks[game] = play_out(plies[game], error_shares[game], depths[game], geometry)
     return positions, masks
 
 
@@ -162,7 +199,8 @@ def near_perfect_games(plies: np.ndarray, rng: np.random.Generator, solver: Solv
     """Positions and masks after near-perfect games of the given plies; mask -1 where the game has ended before."""
     error_shares = LARGEST_ERROR_SHARE * rng.random(len(plies))
     seed = int(rng.integers(1 << 32))
-    positions, masks = play_games(seed, np.minimum(plies, EXACT_FROM), error_shares, solver.geometry)
+    depths = np.full((len(plies), 2), DEPTH)
+    positions, masks = play_games(seed, np.minimum(plies, EXACT_FROM), error_shares, depths, solver.geometry)
     for ply in range(EXACT_FROM, int(plies.max(initial=0))):
         going = np.flatnonzero((plies > ply) & (masks >= 0))
         played = play_on(positions[going], masks[going], error_shares[going], rng, solver)
@@ -172,4 +210,24 @@ def near_perfect_games(plies: np.ndarray, rng: np.random.Generator, solver: Solv
 
 def random_games(plies: np.ndarray, rng: np.random.Generator, solver: Solver) -> tuple[np.ndarray, np.ndarray]:
     """Positions and masks after random games of the given plies; mask -1 where the game has ended before."""
-    return play_games(int(rng.integers(1 << 32)), plies, np.ones(len(plies)), solver.geometry)
+    depths = np.full((len(plies), 2), CAREFUL)
+    return play_games(int(rng.integers(1 << 32)), plies, np.ones(len(plies)), depths, solver.geometry)
+
+
+def careful_games(plies: np.ndarray, rng: np.random.Generator, solver: Solver) -> tuple[np.ndarray, np.ndarray]:
+    """The same after careful games."""
+    depths = np.full((len(plies), 2), CAREFUL)
+    return play_games(int(rng.integers(1 << 32)), plies, np.zeros(len(plies)), depths, solver.geometry)
+
+
+def half_random_games(plies: np.ndarray, rng: np.random.Generator, solver: Solver) -> tuple[np.ndarray, np.ndarray]:
+    """The same after games in which every other move, by chance, is random, and the others look ahead."""
+    depths = np.full((len(plies), 2), DEEPEST)
+    return play_games(int(rng.integers(1 << 32)), plies, np.full(len(plies), 0.5), depths, solver.geometry)
+
+
+def agents_games(plies: np.ndarray, rng: np.random.Generator, solver: Solver) -> tuple[np.ndarray, np.ndarray]:
+    """The same after games of two players whose depths are drawn, from careful to ``DEEPEST``, with a few errors."""
+    depths = rng.integers(CAREFUL, DEEPEST + 1, (len(plies), 2))
+    error_shares = AGENTS_ERROR_SHARE * rng.random(len(plies))
+    return play_games(int(rng.integers(1 << 32)), plies, error_shares, depths, solver.geometry)

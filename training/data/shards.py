@@ -17,7 +17,8 @@ from console.files import write_whole
 from training.data.book_scores import read_scores
 from training.data.sampling import FULL
 
-RANDOM_PLAY, NEAR_PERFECT_PLAY, BOOK, OPENING = range(4)  # origins
+# Origins: how the game was played, or where else a position comes from.
+RANDOM_PLAY, NEAR_PERFECT_PLAY, BOOK, OPENING, HALF_RANDOM_PLAY, CAREFUL_PLAY, AGENTS_PLAY = range(7)
 TRAINING, VALIDATION, TEST = range(3)  # splits
 HELD_OUT = {False: 64, True: 20}  # one in so many is for validation, and one for test; more where there are few stones
 FEW = 18  # stones: with fewer there are fewer labels
@@ -30,7 +31,7 @@ class Labels(NamedTuple):
     positions: np.ndarray  # (n,) int64, stones of the side to move
     masks: np.ndarray  # (n,) int64, stones of both
     scores: np.ndarray  # (n, columns) int8, FULL where the column is full
-    origins: np.ndarray  # (n,) uint8: RANDOM_PLAY, NEAR_PERFECT_PLAY, BOOK or OPENING
+    origins: np.ndarray  # (n,) uint8: RANDOM_PLAY and so on
 
     def __len__(self) -> int:
         return len(self.masks)

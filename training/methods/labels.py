@@ -4,7 +4,8 @@ Recipe. Every position comes from a game of its own: half from uniform random pl
 ``training.data.sampling``. The number of stones follows one of the ``MIXES``: the solver takes twice as long with each
 ply fewer, so that the mix "late" has few positions below ply 16, and the mix "early", of those plies alone, is worth
 about as much time for each. Random games do not make lines; near-perfect ones may, and are then played again. The
-positions of the opening book's score file are added to the late ones.
+positions of the opening book's score file are added to the late ones. The mix "varied" has 9 to 20 stones from games of
+other kinds, a quarter of each: random, half-random, careful, and of agents of many strengths.
 
 The mix "openings" comes from no games: it is all of plies 0 to 8. The table of the openings knows plies 0 to 7 with the
 scores of all their moves at once. It knows the scores of ply 8, too, but not those of its moves, which the solver finds
@@ -14,8 +15,10 @@ A shard depends on the seed and its number alone. An interrupted run goes on wit
 """
 
 import os
+from collections.abc import Callable
 from concurrent.futures import as_completed
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +27,19 @@ import numpy as np
 from connectx.geometry import STANDARD
 from connectx.openings import openings
 from console.progress import progress
-from training.data.sampling import near_perfect_games, random_games, score_moves
+from training.data.sampling import (
+    Play,
+    agents_games,
+    careful_games,
+    half_random_games,
+    near_perfect_games,
+    random_games,
+    score_moves,
+)
 from training.data.shards import (
+    AGENTS_PLAY,
+    CAREFUL_PLAY,
+    HALF_RANDOM_PLAY,
     NEAR_PERFECT_PLAY,
     OPENING,
     RANDOM_PLAY,
@@ -41,13 +55,25 @@ from training.support.options import Options, option
 from training.support.pool import LARGEST_TABLE, process_solver, solver_pool
 
 RECIPE = 1  # changes whenever the positions of a seed do
-LATE, EARLY, OPENINGS = "late", "early", "openings"
+LATE, EARLY, VARIED, OPENINGS = "late", "early", "varied", "openings"
 # Shares of the plies, as what they cost allows: with 8 stones a second for each position, with 17 it is 3 ms.
 MIXES = {
     LATE: dict(enumerate([60, 90, 150, 250, 500, 1000, 2000, 4000, 8000, 16_000], 8))
     | dict.fromkeys(range(18, 34), 52_000)
     | dict.fromkeys(range(34, 41), 20_000),
     EARLY: dict(enumerate([300, 900, 2200, 4400, 9000, 18_000, 32_000, 50_000, 60_000, 60_000], 8)),
+    VARIED: dict(enumerate([4, 8, 14, 24, 38, 54, 68, 80, 92, 100, 100, 100], 9)),
+}
+TWO_KINDS = ((RANDOM_PLAY, random_games), (NEAR_PERFECT_PLAY, near_perfect_games))
+PLAY = {  # the kinds of games of each mix, which take turns
+    LATE: TWO_KINDS,
+    EARLY: TWO_KINDS,
+    VARIED: (
+        (RANDOM_PLAY, random_games),
+        (HALF_RANDOM_PLAY, half_random_games),
+        (CAREFUL_PLAY, careful_games),
+        (AGENTS_PLAY, agents_games),
+    ),
 }
 
 
@@ -58,8 +84,9 @@ class Config(Options):
     positions: int = option(1_000_000, "positions from play, before duplicates are dropped", least=1)
     mix: str = option(
         LATE,
-        "'late': mostly 18 and more stones, and the opening book; 'early': 8 to 17 stones; 'openings': all of 0 to 8",
-        among=(LATE, EARLY, OPENINGS),
+        "'late': mostly 18 and more stones, and the opening book; 'early': 8 to 17 stones; 'varied': 9 to 20 stones, "
+        "of other kinds of play; 'openings': all of 0 to 8",
+        among=(LATE, EARLY, VARIED, OPENINGS),
     )
     seed: int = option(1, "of the games")
     workers: int = option(os.cpu_count() or 1, "processes", least=1)
@@ -78,25 +105,33 @@ def plies_of_shard(number: int, size: int, mix: dict[int, int]) -> np.ndarray:
     return np.array(list(mix))[np.searchsorted(shares, place, "right")]
 
 
-def make_shard(seed: int, number: int, size: int, mix: dict[int, int]) -> Labels:
+def make_shard(seed: int, size: int, mix: dict[int, int], kinds: tuple[tuple[int, Play], ...], number: int) -> Labels:
     """The labels of one shard, in a worker."""
     solver = process_solver()
     rng = np.random.default_rng((seed, number))
-    plies, origins = plies_of_shard(number, size, mix), (np.arange(size) + number) % 2
+    plies, turns = plies_of_shard(number, size, mix), (np.arange(size) + number) % len(kinds)
     positions, masks = np.zeros(size, np.int64), np.full(size, -1, np.int64)
-    for origin, play in ((RANDOM_PLAY, random_games), (NEAR_PERFECT_PLAY, near_perfect_games)):
-        while (missing := np.flatnonzero((masks < 0) & (origins == origin))).size:
+    for turn, (_, play) in enumerate(kinds):
+        while (missing := np.flatnonzero((masks < 0) & (turns == turn))).size:
             positions[missing], masks[missing] = play(plies[missing], rng, solver)
-    return Labels(positions, masks, score_moves(positions, masks, solver), origins.astype(np.uint8))
+    origins = np.array([origin for origin, _ in kinds], np.uint8)[turns]
+    return Labels(positions, masks, score_moves(positions, masks, solver), origins)
 
 
-def make_opening_shard(seed: int, number: int, size: int) -> Labels:
+def make_opening_shard(seed: int, size: int, number: int) -> Labels:
     """The labels of some positions of ply 8, in a worker."""
     (positions, masks), scores = openings().last_layer()
     rows = np.random.default_rng(seed).permutation(len(masks))[number * size : (number + 1) * size]
     rows.sort()  # neighbours share subtrees
     found = score_moves(positions[rows], masks[rows], process_solver(), scores[rows])
     return Labels(positions[rows], masks[rows], found, np.full(len(rows), OPENING, np.uint8))
+
+
+def maker_of(config: Config) -> Callable[[int], Labels]:
+    """Makes the shard of a number, in a worker."""
+    if config.mix == OPENINGS:
+        return partial(make_opening_shard, config.seed, config.shard)
+    return partial(make_shard, config.seed, config.shard, MIXES[config.mix], PLAY[config.mix])
 
 
 def recipe_of(config: Config) -> dict[str, Any]:
@@ -134,8 +169,7 @@ def train(config: Config) -> None:
     recipe, missing = recipe_of(config), missing_shards(config)
     write_ready_shard(config)
     with solver_pool(config.workers, config.table_bits) as pool:
-        make, *made_as = (make_opening_shard,) if config.mix == OPENINGS else (make_shard, MIXES[config.mix])
-        tasks = {pool.submit(make, config.seed, number, config.shard, *made_as): number for number in missing}
+        tasks = {pool.submit(maker_of(config), number): number for number in missing}
         with progress(len(tasks), "shard", delay=0) as bar:
             for task in as_completed(tasks):
                 write_shard(config.output / f"{tasks[task]:05}.shard", task.result(), recipe)
