@@ -1,16 +1,18 @@
 """The built exact agent under the real clock: does it keep the result, win quickest, lose slowest?
 
-python -m benchmarks.perfect_positions FILE [--count 2000] [--seed 1]
+python -m benchmarks.perfect_positions FILE [--count 2000] [--seed 1] [--share 1.0]
 
 Positions of 7x6 with 0 to 40 stones, every other one from uniform random play, the rest from near-perfect play (three
 of four moves best, one random). Each is asked as in a game of its own: 2 s and a bank of 60 s. The file is loaded once,
 in a process of its own. Truth is bitbully's, with its database. Lost positions are asked a second
 time of the same file with its choice among equal moves switched off, which should lose as slowly as possible.
+--share restricts the agent to that part of one core.
 """
 
 import argparse
 import contextlib
 import random
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,6 +28,7 @@ from benchmarks.oracle import scores_of
 from benchmarks.perfect_games import without_choice
 from benchmarks.positions import play_out, uniform_choice
 from benchmarks.submission import ACT_TIMEOUT
+from bundler.judge.restrict import Restriction
 from connectx.choice import sign
 from connectx.geometry import STANDARD
 from connectx.position import Position
@@ -60,11 +63,27 @@ def positions(seed: int, count: int, solver: Solver) -> Iterator[Position]:
 
 
 @contextlib.contextmanager
-def asked(file: Path) -> Iterator[Callable[[Position], Reply]]:
-    """Asks a file, loaded once, for its move in a position."""
+def restricted(share: float) -> Iterator[Path | None]:
+    """The list of processes that get this part of one core, all of them together; None for a whole one."""
+    if share >= 1:
+        yield None
+        return
+    with Restriction(share) as restriction:
+        group = restriction.job.get("cgroup")
+        if group is None:
+            sys.exit("benchmarks.perfect_positions: --share needs a control group, which cannot be made here")
+        print(f"{share:.0%} of a core by {restriction.kind}", flush=True)
+        yield Path(group, "cgroup.procs")
+
+
+@contextlib.contextmanager
+def asked(file: Path, group: Path | None) -> Iterator[Callable[[Position], Reply]]:
+    """Asks a file, loaded once, for its move in a position; ``group`` is that of ``restricted``."""
     rules = Rules()
     with AgentProcess(resolve(str(file)), fresh=False) as worker:
         worker.begin(rules.config, 1)
+        if group and worker.process:
+            group.write_text(str(worker.process.pid))
         worker.ask(0, 1, BANK, bytes(42), ACT_TIMEOUT)  # loads
         yield lambda p: worker.ask(p.ply, 1 + p.ply % 2, BANK, bytes(p.to_board()), ACT_TIMEOUT)
 
@@ -99,9 +118,15 @@ def main() -> None:
     parser.add_argument("file", type=Path, help="a built submission of the agent perfect")
     parser.add_argument("--count", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--share", type=float, default=1.0, help="of one core, for the agent")
     options = parser.parse_args()
     print(f"{describe()}; seed {options.seed}")
-    with without_choice(options.file) as plain, asked(options.file) as ask, asked(plain) as ask_plain:
+    with (
+        restricted(options.share) as group,
+        without_choice(options.file) as plain,
+        asked(options.file, group) as ask,
+        asked(plain, group) as ask_plain,
+    ):
         run(options, ask, ask_plain)
 
 
