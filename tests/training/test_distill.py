@@ -9,6 +9,8 @@ import pytest
 import torch
 
 import train
+from connectx.encoding import encode_many
+from connectx.geometry import STANDARD
 from connectx.nets import PlainNetwork
 from connectx.torch_nets import Network
 from connectx.weights import unpack
@@ -16,6 +18,7 @@ from training.data.sampling import FULL
 from training.data.shards import TEST, Labels, book_labels, labels_of, write_shard
 from training.methods import distill, labels
 from training.methods.distill import Config, Examples, batches, losses, measure, parse_layers, targets_of
+from training.support.device import device_named
 from training.support.manifest import NAME
 
 SCORES = Path(__file__).parents[2] / "training" / "book-scores.txt"
@@ -49,7 +52,7 @@ def test_targets():
     assert targets.perfect.int().tolist() == [[0, 0, 0, 0, 1, 0, 1]]
     # A win of score 6 is the stone of ply 30: eleven plies from ply 20 on, the last one included.
     assert targets.distance.tolist() == pytest.approx([11 / 42])
-    assert targets.take(np.array([0]), True).kept.int().tolist() == [[1, 0, 1, 0, 0, 1, 0]]
+    assert targets.take(torch.tensor([0]), True).kept.int().tolist() == [[1, 0, 1, 0, 0, 1, 0]]
 
 
 def test_a_full_column_and_a_choice_among_equals_cost_nothing():
@@ -136,6 +139,25 @@ def test_what_is_published_is_what_was_measured(folder, tmp_path):
     policy = np.where(labels.legal, network.judge_many(labels.positions, labels.masks)["policy"], -np.inf)
     kept = labels.kept[np.arange(len(labels)), policy.argmax(1)].mean()
     assert kept == pytest.approx(facts["kept"], abs=1e-4)  # rounded
+
+
+def test_planes_on_a_device_are_those_of_the_encoding():
+    labels = book_labels(SCORES).take(np.arange(0, 2000, 40))
+    examples = Examples.of(labels, "lines-1")
+    planes = encode_many(labels.positions, labels.masks, STANDARD, "lines-1")
+    assert (examples.batch(np.arange(len(labels)))[0].numpy() == planes).all()
+    assert (examples.batch(np.arange(len(labels)), mirrored=True)[0].numpy() == planes[..., ::-1]).all()
+
+
+def test_devices(monkeypatch):
+    assert device_named("cpu").type == "cpu"
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    assert device_named("auto").type == "mps"
+    with pytest.raises(ValueError, match="device 'cuda' is not usable here"):
+        device_named("cuda")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert device_named("auto").type == "cuda"
 
 
 def test_overfits_one_batch(folder):

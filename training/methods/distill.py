@@ -1,4 +1,4 @@
-"""Trains the policy and value network on exact labels: the strongest teacher. Checkpoints, resumable, on the CPU.
+"""Trains the policy and value network on exact labels: the strongest teacher. Checkpoints, resumable, on any device.
 
 Targets of a position with the exact score of every move:
 
@@ -13,6 +13,7 @@ optimizer is AdamW (2019), and what is measured and published is the exponential
 
 import json
 import math
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +26,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from connectx.choice import plies_to_end
-from connectx.encoding import bits_of, unpack_planes
+from connectx.encoding import bits_of
 from connectx.geometry import STANDARD
 from connectx.nets import Architecture, PlainNetwork
 from connectx.torch_nets import Network
@@ -34,6 +35,7 @@ from console.progress import progress
 from training.data.shards import TEST, TRAINING, VALIDATION, Labels, labels_of, read_labels
 from training.learning import torch_state
 from training.support import checkpoint
+from training.support.device import NAMES, device_named, mixed_precision
 from training.support.manifest import check_output, publish
 from training.support.options import Options, command_of, option
 from training.support.plots import save_figure
@@ -44,6 +46,7 @@ WARM_UP = 0.03  # of the samples
 AVERAGED = 1000  # steps that the average of the weights reaches back
 SHARES = {"kept": 1.0, "perfect": 0.5, "value": 0.5, "distance": 0.5, "results": 0.5}  # of the parts of the loss
 CHECKPOINT = "checkpoint.bin"
+CPU = torch.device("cpu")
 NEVER = -1e9  # the logit of a move that cannot be played
 
 
@@ -60,6 +63,7 @@ class Config(Options):
     weight_decay: float = option(0.1, "of AdamW", least=0)
     seed: int = option(1, "of the first weights and of the order of the positions")
     threads: int = option(1, "of torch", least=1)
+    device: str = option("auto", "of torch; on cuda in mixed precision, with all positions kept there", among=NAMES)
     report_every: int = option(4_000_000, "positions between two measurements on validation positions", least=1)
     run: Path = option(Path("runs/distill"), "folder of checkpoint, log and curves")
     output: Path = option(Path("agents/weights/net.bin"), "the network")
@@ -74,6 +78,10 @@ class Config(Options):
     @property
     def steps(self) -> int:
         return max(1, self.samples // self.batch)
+
+    @property
+    def where(self) -> torch.device:
+        return device_named(self.device)
 
 
 def parse_layers(text: str) -> tuple[tuple[str, int], ...]:
@@ -95,7 +103,10 @@ class Targets(NamedTuple):
     distance: Tensor  # (n,) float32
     results: Tensor  # (n, columns) int64, as value, of each move
 
-    def take(self, rows: np.ndarray, mirrored: bool) -> "Targets":
+    def to(self, device: torch.device) -> "Targets":
+        return Targets._make(part.to(device) for part in self)
+
+    def take(self, rows: Tensor, mirrored: bool) -> "Targets":
         taken = [part[rows] for part in self]
         return Targets._make(part.flip(1) if mirrored and part.ndim > 1 else part for part in taken)
 
@@ -120,20 +131,31 @@ def classes(scores: np.ndarray) -> np.ndarray:
 
 
 class Examples(NamedTuple):
-    """Labelled positions, ready for a network."""
+    """Labelled positions, ready for a network, on its device."""
 
     labels: Labels
-    bits: np.ndarray  # (n, planes) int64
+    bits: Tensor  # (n, planes) int64
     targets: Targets
 
     @classmethod
-    def of(cls, labels: Labels, encoding: str) -> "Examples":
+    def of(cls, labels: Labels, encoding: str, device: torch.device = CPU) -> "Examples":
         bits = bits_of(labels.positions, labels.masks, STANDARD, encoding)
-        return cls(labels, bits, targets_of(labels))
+        return cls(labels, torch.from_numpy(bits).to(device), targets_of(labels).to(device))
 
     def batch(self, rows: np.ndarray, mirrored: bool = False) -> tuple[Tensor, Targets]:
-        planes = torch.from_numpy(unpack_planes(self.bits[rows], STANDARD)).float()
-        return planes.flip(3) if mirrored else planes, self.targets.take(rows, mirrored)
+        there = torch.from_numpy(rows).to(self.bits.device)
+        planes = planes_of_bits(self.bits[there])
+        return planes.flip(3) if mirrored else planes, self.targets.take(there, mirrored)
+
+
+def planes_of_bits(bits: Tensor) -> Tensor:
+    """Bitboards, (n, planes) int64, cell by cell where they lie: (n, planes, rows, columns) float32 of 0 and 1.
+
+    As ``connectx.encoding.unpack_planes``, for any device.
+    """
+    columns, rows = torch.arange(STANDARD.columns), torch.arange(STANDARD.rows)
+    cells = (columns * STANDARD.stride + rows[:, None]).to(bits.device)
+    return ((bits[:, :, None, None] >> cells) & 1).float()
 
 
 def losses(outputs: dict[str, Tensor], targets: Targets) -> dict[str, Tensor]:
@@ -157,15 +179,16 @@ def total(parts: dict[str, Tensor]) -> Tensor:
 def outputs_for(network: torch.nn.Module, examples: Examples, size: int = 1000) -> dict[str, Tensor]:
     """The network's outputs for all examples."""
     starts = range(0, len(examples.labels), size)
-    parts = [network(examples.batch(np.arange(s, min(s + size, len(examples.labels))))[0]) for s in starts]
-    return {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
+    with mixed_precision(examples.bits.device):
+        parts = [network(examples.batch(np.arange(s, min(s + size, len(examples.labels))))[0]) for s in starts]
+    return {name: torch.cat([part[name] for part in parts]).float() for name in parts[0]}
 
 
 def measure(network: torch.nn.Module, examples: Examples) -> dict[str, float]:
     """The loss, and ``shares_right`` of the positions as they stand."""
     outputs = outputs_for(network, examples)
     loss = {"loss": float(total(losses(outputs, examples.targets)))}
-    return loss | shares_right({name: output.numpy() for name, output in outputs.items()}, examples.labels)
+    return loss | shares_right({name: output.cpu().numpy() for name, output in outputs.items()}, examples.labels)
 
 
 def shares_right(outputs: dict[str, np.ndarray], labels: Labels) -> dict[str, float]:
@@ -184,7 +207,7 @@ class Trainer:
     def __init__(self, config: Config):
         torch.manual_seed(config.seed)
         self.config, self.step = config, 0
-        self.network, self.average = Network(config.architecture()), Network(config.architecture())
+        self.network, self.average = (Network(config.architecture()).to(config.where) for _ in range(2))
         self.average.load_state_dict(self.network.state_dict())
         self.optimizer = torch.optim.AdamW(self.network.parameters(), weight_decay=config.weight_decay)
         self.log: list[dict[str, float]] = []
@@ -193,11 +216,13 @@ class Trainer:
         done = self.step / self.config.steps
         return self.config.learning_rate * min(1.0, (done + 1e-4) / WARM_UP) * (1 + math.cos(math.pi * done)) / 2
 
-    def learn(self, planes: Tensor, targets: Targets) -> float:
-        """One step; its loss."""
+    def learn(self, planes: Tensor, targets: Targets) -> Tensor:
+        """One step; its loss, a number that stays on the device."""
         for group in self.optimizer.param_groups:
             group["lr"] = self.learning_rate()
-        loss = total(losses(self.network(planes), targets))
+        with mixed_precision(planes.device):
+            outputs = self.network(planes)
+        loss = total(losses({name: output.float() for name, output in outputs.items()}, targets))
         self.optimizer.zero_grad()
         loss.backward()
         self.optimizer.step()
@@ -206,12 +231,12 @@ class Trainer:
         with torch.no_grad():
             for mean, now in zip(self.average.parameters(), self.network.parameters(), strict=True):
                 mean.lerp_(now, weight)
-        return float(loss.detach())
+        return loss.detach()
 
     @property
     def settings(self) -> dict[str, Any]:
         """What a run must share with the one that it goes on with: a run can be made longer or shorter."""
-        return checkpoint.settings_of(self.config, may_change=("samples", "report_every", "threads"))
+        return checkpoint.settings_of(self.config, may_change=("samples", "report_every", "threads", "device"))
 
     def save(self, path: Path) -> None:
         arrays = torch_state.arrays_of(self.optimizer, network=self.network, average=self.average)
@@ -256,13 +281,13 @@ def plot(log: list[dict[str, float]], path: Path) -> None:
     save_figure(figure, path)
 
 
-def examples_of(labels: Labels, split: int, encoding: str) -> Examples:
-    return Examples.of(labels_of(labels, split), encoding)
+def examples_of(labels: Labels, split: int, config: Config) -> Examples:
+    return Examples.of(labels_of(labels, split), config.encoding, config.where)
 
 
 def run(trainer: Trainer, training: Examples, validation: Examples) -> None:
     """Trains to the end, with a measurement, a checkpoint and the curves now and then."""
-    config, recent = trainer.config, []
+    config, recent, started = trainer.config, [], time.perf_counter()
     every = max(1, config.report_every // config.batch)
     order = batches(config, len(training.labels), trainer.step)
     with progress(config.steps, "step", done=trainer.step, delay=0) as bar:
@@ -270,9 +295,11 @@ def run(trainer: Trainer, training: Examples, validation: Examples) -> None:
             recent.append(trainer.learn(*training.batch(*next(order))))
             bar.update()
             if trainer.step % every == 0 or trainer.step == config.steps:
-                entry = {"samples": trainer.step * config.batch, "training_loss": float(np.mean(recent))}
+                loss = float(torch.stack(recent).mean())
+                rate = len(recent) * config.batch / (time.perf_counter() - started)
+                entry = {"samples": trainer.step * config.batch, "training_loss": loss, "positions_a_second": rate}
                 trainer.log.append(entry | measure(trainer.average, validation))
-                recent.clear()
+                recent, started = [], time.perf_counter()
                 bar.write(json.dumps({key: round(value, 4) for key, value in trainer.log[-1].items()}))
                 trainer.save(config.run / CHECKPOINT)
                 write_whole(config.run / "log.json", json.dumps(trainer.log, indent=1).encode())
@@ -295,14 +322,14 @@ def train(config: Config) -> dict[str, Any]:
     labels = read_labels(config.labels)
     trainer = Trainer(config)
     trainer.load(config.run / CHECKPOINT)
-    training, validation = (examples_of(labels, split, config.encoding) for split in (TRAINING, VALIDATION))
+    training, validation = (examples_of(labels, split, config) for split in (TRAINING, VALIDATION))
     run(trainer, training, validation)
-    content, test = published(trainer.average).to_bytes(), labels_of(labels, TEST)
+    content, test = published(trainer.average.cpu()).to_bytes(), labels_of(labels, TEST)
     network = PlainNetwork.from_bytes(content)
     facts: dict[str, Any] = {"parameters": network.architecture.size}
     facts |= {"training_positions": len(training.labels), "test_positions": len(test)}
     shares = shares_right(network.judge_many(test.positions, test.masks), test)
     facts |= {name: round(share, 4) for name, share in shares.items()}
-    publish(config.output, content, command_of("distill", config, ("threads", "report_every")), facts)
+    publish(config.output, content, command_of("distill", config, ("threads", "report_every", "device")), facts)
     print(json.dumps(facts))
     return facts
