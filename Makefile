@@ -18,7 +18,7 @@ submission: $(VENV)/.installed  ## build and check submissions/submission.py (AG
 	$(BIN)/python build_submission.py $(AGENT) -o submissions/submission.py
 
 test: check  ## lint, types, and every test
-	$(BIN)/python -m pytest -n auto --dist loadgroup
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 check: $(VENV)/.installed-dev  ## lint and types only
 	$(BIN)/ruff check .

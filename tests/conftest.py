@@ -30,16 +30,8 @@ REAL_CLOCK = pytest.mark.flaky(reruns=3)
 
 
 def pytest_xdist_auto_num_workers(config):
-    """One more than there are cores: the worker that has the clock's tests waits most of the time."""
+    """One more than there are cores: tests of the clock wait most of the time."""
     return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 1
-
-
-@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in a hook of its own
-def pytest_collection_modifyitems(items):
-    """Tests of the clock one after the other in one process, the others file by file (``--dist loadgroup``)."""
-    for item in items:
-        group = "clock" if item.get_closest_marker(REAL_CLOCK.name) else item.path.stem
-        item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.fixture(autouse=True)
