@@ -1,4 +1,4 @@
-"""The exact values of a position's moves: of the openings from their table, of all else by the solver."""
+"""The exact values of a position's moves: from the table for openings, by the solver for all other positions."""
 
 from functools import cache
 
@@ -11,7 +11,7 @@ from connectx.solver import UNKNOWN, Solver, Value
 
 @cache
 def table() -> Openings | None:
-    """The toolkit's table of the openings; None where its file has not been made, and the solver does it all."""
+    """The toolkit's table of the openings; None if its file has not been made: then the solver does everything."""
     try:
         return openings()
     except FileNotFoundError:
@@ -19,7 +19,7 @@ def table() -> Openings | None:
 
 
 def has_openings(geometry: Geometry) -> bool:
-    """Whether the table knows the openings of this board."""
+    """Whether the table covers this board."""
     known = table()
     return known is not None and known.geometry == geometry
 
@@ -30,8 +30,8 @@ def move_values(
     """The value of each column's move, seen by the side to move; None where the column is full.
 
     Args:
-        budget: of the solver, see there. What is not proven when it runs out is an interval.
-        best: prove only which moves are best, and by how much.
+        budget: for the solver. A score that is not proven when it runs out is an interval.
+        best: only prove which moves are best, and their score (see ``Solver.best_moves``).
     """
     known = UNKNOWN
     if (made := table()) is not None:
