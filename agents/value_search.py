@@ -1,7 +1,7 @@
-"""PUCT over the policy and value network: a tree search whose leaves the network judges, as long as the clock allows.
+"""Tree search (PUCT) with the policy and value network of ``train.py distill``, as long as the clock allows.
 
-Where numba works, an exact solver looks at each leaf first, at a few nodes: near the end it knows what the network can
-only guess. The network knows one board; on others a heuristic alpha-beta search plays.
+Where numba works, an exact solver first tries to prove each leaf with a few thousand nodes: near the end it knows what
+the network can only guess. The network is for the standard board; on others a heuristic alpha-beta search plays.
 """
 
 from functools import lru_cache
@@ -18,10 +18,10 @@ from connectx.search import Searcher
 from connectx.solver import Solver
 from connectx.weights import read_data
 
-TEMPERATURE = 2.5  # of the policy: above 1, the search trusts it less. At 600 evaluations 1.5 errs in 6.8%, 4 in 7.0%
+TEMPERATURE = 2.5  # of the policy: above 1, the search trusts it less. At 600 evaluations, 1.5 errs in 6.8%, 4 in 7.0%
 BATCH = 8
-# Of the solver at a leaf. Errors on 400 positions like Begin-Hard at 600 evaluations: without 5.2%, with 2000 2.5%,
-# with 8000 1.2%, in little more time.
+# The solver's nodes at a leaf. Errors on 400 positions like Begin-Hard at 600 evaluations: without the solver 5.2%,
+# with 2000 nodes 2.5%, with 8000 nodes 1.2%, in little more time.
 PROOF_NODES = 8000
 
 network = PlainNetwork.from_bytes(read_data("weights/net.bin"))
@@ -29,13 +29,13 @@ solver = Solver(STANDARD) if compiles() else None
 
 
 def judge(positions: np.ndarray, masks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The network's policy, (n, columns), and its expected results, (n,): the chance to win less that to lose."""
+    """The network's policy, (n, columns), and its expected results, (n,): probability to win minus that to lose."""
     outputs = network.judge_many(positions, masks)
     return softmax(outputs["policy"], TEMPERATURE), expected_result(outputs["value"])
 
 
 def prove(position: int, mask: int) -> int | None:
-    """A score whose sign is exact, if the solver finds one within PROOF_NODES."""
+    """A score whose sign is exact, if the solver finds one within PROOF_NODES; else None."""
     if solver is None:
         return None
     value = solver.solve(Position(position, mask, STANDARD), Budget(nodes=PROOF_NODES), weak=True)
@@ -46,7 +46,7 @@ def prove(position: int, mask: int) -> int | None:
 
 @lru_cache(maxsize=2)
 def searcher_for(geometry: Geometry) -> Searcher:
-    """Uncompiled: compiling for a board that comes up once would take longer than a move has."""
+    """Uncompiled: to compile for a board that rarely comes up would take longer than a move may."""
     return Searcher(geometry, compiled=False)
 
 
@@ -58,5 +58,5 @@ def agent(obs, config):
     return searcher_for(position.geometry).search(position, budget).column
 
 
-if solver is not None:  # compiles while the file loads, where the first move has most time
+if solver is not None:  # compile while the file loads: the first move has the most time to spare
     solver.solve(Position.empty(STANDARD), Budget(nodes=1))
