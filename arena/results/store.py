@@ -181,7 +181,7 @@ class Group(NamedTuple):
 
 
 def groups(store: Store) -> list[Group]:
-    """The store's matches in groups. The start of its hash is added to an agent's name if others have the same label."""
+    """The store's matches in groups. If agents with the same label differ, their names get the start of their hash."""
     stored = list(store.matches())
     content: dict[str, set[str]] = {}
     for item in stored:
