@@ -1,14 +1,14 @@
-"""Trains the policy and value network on exact labels: the strongest teacher. Checkpoints, resumable, on the CPU.
+"""Trains the policy and value network of the agents policy and value_search on exact labels; resumes from checkpoints.
 
-Targets of a position with the exact score of every move:
+The targets of a position, from the exact score of every move:
 
-- policy: the probability given to all moves that keep the result, and that given to all perfect ones (quickest win,
-  slowest loss), each by its logarithm. No move among equals is preferred.
-- value: win, draw or loss, three classes. distance: plies to the end of perfect play, as a share of the board's cells.
-- results: win, draw or loss of each move. It only helps to train, and like distance is not published.
+- policy: minus the logarithm of the total probability of all moves that keep the result, and of all perfect moves
+  (quickest win, slowest loss). Equal moves are not distinguished.
+- value: win, draw or loss, as three classes. distance: plies to the end of perfect play, divided by the board's cells.
+- results: win, draw or loss of each move. Like distance, it is an auxiliary target and not part of the final network.
 
-Half of the batches are mirrored. The learning rate warms up and falls as a cosine (Loshchilov and Hutter 2017), the
-optimizer is AdamW (2019), and what is measured and published is the exponential average of the weights.
+Half of the batches are mirrored. The learning rate has a warm-up and cosine decay (Loshchilov and Hutter 2017), the
+optimizer is AdamW (2019), and the exponential moving average of the weights is what is measured and published.
 """
 
 import json
@@ -40,9 +40,9 @@ from training.support.plots import save_figure
 
 HEADS = (("policy", 7), ("value", 3), ("distance", 1), ("results", 21))
 PUBLISHED = ("policy", "value")
-WARM_UP = 0.03  # of the samples
-AVERAGED = 1000  # steps that the average of the weights reaches back
-SHARES = {"kept": 1.0, "perfect": 0.5, "value": 0.5, "distance": 0.5, "results": 0.5}  # of the parts of the loss
+WARM_UP = 0.03  # share of the steps
+AVERAGED = 1000  # steps over which the weights are averaged
+SHARES = {"kept": 1.0, "perfect": 0.5, "value": 0.5, "distance": 0.5, "results": 0.5}  # weights of the losses
 CHECKPOINT = "checkpoint.bin"
 NEVER = -1e9  # the logit of a move that cannot be played
 
@@ -52,17 +52,17 @@ class Config(Options):
     """Options of ``train.py distill``."""
 
     labels: Path = option(Path("data/labels"), "folder that train.py labels has made")
-    encoding: str = option("lines-1", "of the positions, by name and version")
+    encoding: str = option("lines-1", "encoding of the positions, by name and version")
     layers: str = option("dense:512,dense:256,dense:64", "kind:width of each layer")
     samples: int = option(40_000_000, "positions to train on, counting repetitions", least=1)
-    batch: int = option(512, "positions in a step", least=1)
-    learning_rate: float = option(0.002, "its largest value", above=0)
-    weight_decay: float = option(0.1, "of AdamW", least=0)
-    seed: int = option(1, "of the first weights and of the order of the positions")
-    threads: int = option(1, "of torch", least=1)
+    batch: int = option(512, "positions per step", least=1)
+    learning_rate: float = option(0.002, "largest learning rate", above=0)
+    weight_decay: float = option(0.1, "weight decay of AdamW", least=0)
+    seed: int = option(1, "seed of the initial weights and of the order of the positions")
+    threads: int = option(1, "number of torch's threads", least=1)
     report_every: int = option(4_000_000, "positions between two measurements on validation positions", least=1)
-    run: Path = option(Path("runs/distill"), "folder of checkpoint, log and curves")
-    output: Path = option(Path("agents/weights/net.bin"), "the network")
+    run: Path = option(Path("runs/distill"), "folder for checkpoint, log and curves")
+    output: Path = option(Path("agents/weights/net.bin"), "file to write: the network")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -77,7 +77,7 @@ class Config(Options):
 
 
 def parse_layers(text: str) -> tuple[tuple[str, int], ...]:
-    """Layers from "conv:32,dense:64". Raises ValueError if they are none."""
+    """Layers from a text such as "conv:32,dense:64". Raises ValueError if it has another form."""
     try:
         pairs = [part.split(":") for part in text.split(",") if part]
         return tuple((kind, int(width)) for kind, width in pairs)
@@ -86,14 +86,14 @@ def parse_layers(text: str) -> tuple[tuple[str, int], ...]:
 
 
 class Targets(NamedTuple):
-    """What a network should say of n positions."""
+    """The targets of a network for n positions."""
 
     kept: Tensor  # (n, columns) bool
     perfect: Tensor  # (n, columns) bool
     legal: Tensor  # (n, columns) bool
     value: Tensor  # (n,) int64: 0 loss, 1 draw, 2 win
     distance: Tensor  # (n,) float32
-    results: Tensor  # (n, columns) int64, as value, of each move
+    results: Tensor  # (n, columns) int64, of each move, coded as in value
 
     def take(self, rows: np.ndarray, mirrored: bool) -> "Targets":
         taken = [part[rows] for part in self]
@@ -115,7 +115,7 @@ def targets_of(labels: Labels) -> Targets:
 
 
 def classes(scores: np.ndarray) -> np.ndarray:
-    """0 loss, 1 draw, 2 win, int64, for each score."""
+    """The class of each score: 0 loss, 1 draw, 2 win, int64."""
     return np.sign(scores).astype(np.int64) + 1
 
 
@@ -162,14 +162,14 @@ def outputs_for(network: torch.nn.Module, examples: Examples, size: int = 1000) 
 
 
 def measure(network: torch.nn.Module, examples: Examples) -> dict[str, float]:
-    """The loss, and ``shares_right`` of the positions as they stand."""
+    """The loss, and ``shares_right`` without mirror images."""
     outputs = outputs_for(network, examples)
     loss = {"loss": float(total(losses(outputs, examples.targets)))}
     return loss | shares_right({name: output.numpy() for name, output in outputs.items()}, examples.labels)
 
 
 def shares_right(outputs: dict[str, np.ndarray], labels: Labels) -> dict[str, float]:
-    """Shares of moves that keep the result (of all, of decisive positions), of perfect ones, of right values."""
+    """Shares of chosen moves that keep the result (in all, in decisive positions) or are perfect, of right values."""
     columns = np.where(labels.legal, outputs["policy"], -np.inf).argmax(1)
     kept, perfect = (moves[np.arange(len(labels)), columns] for moves in (labels.kept, labels.perfect))
     right = outputs["value"].argmax(1) == classes(labels.values)
@@ -179,7 +179,7 @@ def shares_right(outputs: dict[str, np.ndarray], labels: Labels) -> dict[str, fl
 
 
 class Trainer:
-    """A network in training: everything that a checkpoint holds."""
+    """A network in training: everything that is in a checkpoint."""
 
     def __init__(self, config: Config):
         torch.manual_seed(config.seed)
@@ -194,7 +194,7 @@ class Trainer:
         return self.config.learning_rate * min(1.0, (done + 1e-4) / WARM_UP) * (1 + math.cos(math.pi * done)) / 2
 
     def learn(self, planes: Tensor, targets: Targets) -> float:
-        """One step; its loss."""
+        """Makes one step; returns its loss."""
         for group in self.optimizer.param_groups:
             group["lr"] = self.learning_rate()
         loss = total(losses(self.network(planes), targets))
@@ -210,7 +210,7 @@ class Trainer:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What a run must share with the one that it goes on with: a run can be made longer or shorter."""
+        """The options that a run must share with a checkpoint to resume it; its length may change."""
         return checkpoint.settings_of(self.config, may_change=("samples", "report_every", "threads"))
 
     def save(self, path: Path) -> None:
@@ -218,7 +218,7 @@ class Trainer:
         checkpoint.save(path, self.settings, {"step": self.step, "log": self.log}, arrays)
 
     def load(self, path: Path) -> None:
-        """Goes on from a checkpoint, if there is one. Raises ValueError if it is damaged or of another run."""
+        """Restores a checkpoint, if there is one. Raises ValueError if it is damaged or from another run."""
         found = checkpoint.load(path, self.settings)
         if found is None:
             return
@@ -228,7 +228,7 @@ class Trainer:
 
 
 def batches(config: Config, count: int, step: int) -> Iterator[tuple[np.ndarray, bool]]:
-    """Rows and mirroring of each batch from a step on; each epoch is a permutation that its number decides."""
+    """(rows, whether mirrored) of each batch from ``step`` on; the permutation of an epoch depends on its number."""
     size = min(config.batch, count)
     in_epoch = count // size
     while True:
@@ -240,7 +240,7 @@ def batches(config: Config, count: int, step: int) -> Iterator[tuple[np.ndarray,
 
 
 def plot(log: list[dict[str, float]], path: Path) -> None:
-    """The curves of a run as a PNG: losses, and shares on validation positions."""
+    """Plots the curves of a run as PNG: losses, and shares on validation positions."""
     figure = Figure(figsize=(11, 4), layout="constrained")
     left, right = figure.subplots(1, 2)
     samples = [entry["samples"] / 1e6 for entry in log]
@@ -261,7 +261,7 @@ def examples_of(labels: Labels, split: int, encoding: str) -> Examples:
 
 
 def run(trainer: Trainer, training: Examples, validation: Examples) -> None:
-    """Trains to the end, with a measurement, a checkpoint and the curves now and then."""
+    """Trains to the end; measures, saves a checkpoint and plots the curves at regular intervals."""
     config, recent = trainer.config, []
     every = max(1, config.report_every // config.batch)
     order = batches(config, len(training.labels), trainer.step)
@@ -280,7 +280,7 @@ def run(trainer: Trainer, training: Examples, validation: Examples) -> None:
 
 
 def published(network: Network) -> Network:
-    """The network with the heads that agents use."""
+    """The network with only the heads that agents use."""
     whole = network.architecture
     heads = tuple(head for head in whole.heads if head[0] in PUBLISHED)
     small = Network(Architecture(whole.encoding, whole.layers, heads, whole.shape))
@@ -289,7 +289,7 @@ def published(network: Network) -> Network:
 
 
 def train(config: Config) -> dict[str, Any]:
-    """Trains or goes on training, then writes the network with what it reaches, as agents use it, on test positions."""
+    """Trains, or resumes training, then writes the network and its accuracy on test positions, as agents use it."""
     check_output(config.output)
     torch.set_num_threads(config.threads)
     labels = read_labels(config.labels)

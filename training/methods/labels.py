@@ -1,12 +1,12 @@
 """Makes positions of 7x6 with the exact score of every move, by our own solver, on all cores; resumable.
 
-Recipe. Every position comes from a game of its own: half from uniform random play, half from near-perfect play, see
-``training.data.sampling``. The number of stones follows one of the ``MIXES``: the solver takes twice as long with each
-ply fewer, so that the mix "late" has few positions below ply 16, and the mix "early", of those plies alone, is worth
-about as much time for each. Random games do not make lines; near-perfect ones may, and are then played again. The
-positions of the opening book's score file are added to the late ones.
+Recipe: every position comes from a game of its own, half of them from uniformly random play, half from near-perfect
+play (see ``training.data.sampling``). The number of stones follows one of the ``MIXES``. The solver takes about twice
+as long for each stone less, so that the mix "late" has few positions with less than 16 stones; the mix "early" has only
+8 to 17. Games that end too early are played again. The positions in the opening book's file of scores are added to
+"late".
 
-A shard depends on the seed and its number alone. An interrupted run goes on with the shards that are missing.
+A shard depends only on the seed and its number. An interrupted run continues with the missing shards.
 """
 
 import os
@@ -33,9 +33,9 @@ from training.data.shards import (
 from training.support.options import Options, option
 from training.support.pool import LARGEST_TABLE, process_solver, solver_pool
 
-RECIPE = 1  # changes whenever the positions of a seed do
+RECIPE = 1  # to be changed whenever the same seed gives other positions
 LATE, EARLY = "late", "early"
-# Shares of the plies, as what they cost allows: with 8 stones a second for each position, with 17 it is 3 ms.
+# Number of stones: weight. The weights follow the costs: a position takes a second with 8 stones, 3 ms with 17.
 MIXES = {
     LATE: dict(enumerate([60, 90, 150, 250, 500, 1000, 2000, 4000, 8000, 16_000], 8))
     | dict.fromkeys(range(18, 34), 52_000)
@@ -52,25 +52,25 @@ class Config(Options):
     mix: str = option(
         LATE, "'late': mostly 18 and more stones, and the opening book; or 'early': 8 to 17 stones", among=(LATE, EARLY)
     )
-    seed: int = option(1, "of the games")
-    workers: int = option(os.cpu_count() or 1, "processes", least=1)
+    seed: int = option(1, "seed of the games")
+    workers: int = option(os.cpu_count() or 1, "number of processes", least=1)
     table_bits: int = option(
-        22, "log2 of the entries of each worker's table, 8 bytes each", least=2, most=LARGEST_TABLE
+        22, "log2 of the number of entries (8 bytes each) in each process's table", least=2, most=LARGEST_TABLE
     )
-    shard: int = option(4000, "positions in a file", least=1)
-    book_scores: Path = option(Path("training/book-scores.txt"), "exact scores of opening positions, added as they are")
-    output: Path = option(Path("data/labels"), "folder of the shards")
+    shard: int = option(4000, "positions per file", least=1)
+    book_scores: Path = option(Path("training/book-scores.txt"), "scores of the opening book, added to the mix 'late'")
+    output: Path = option(Path("data/labels"), "folder for the shards")
 
 
 def plies_of_shard(number: int, size: int, mix: dict[int, int]) -> np.ndarray:
-    """The plies of a shard's positions in the proportions of a mix, (size,) int64; rare ones take turns over shards."""
+    """The plies of a shard's positions, in the proportions of a mix: (size,) int64. Rare plies are in some shards."""
     shares = np.cumsum(list(mix.values())) / sum(mix.values())
     place = (np.arange(size) + (number * 0.6180339887) % 1) / size
     return np.array(list(mix))[np.searchsorted(shares, place, "right")]
 
 
 def make_shard(seed: int, number: int, size: int, mix: dict[int, int]) -> Labels:
-    """The labels of one shard, in a worker."""
+    """The labels of one shard; called in a worker process."""
     solver = process_solver()
     rng = np.random.default_rng((seed, number))
     plies, origins = plies_of_shard(number, size, mix), (np.arange(size) + number) % 2
@@ -82,16 +82,16 @@ def make_shard(seed: int, number: int, size: int, mix: dict[int, int]) -> Labels
 
 
 def recipe_of(config: Config) -> dict[str, Any]:
-    """What a shard's content depends on besides its number."""
+    """Everything that a shard depends on besides its number."""
     mix = {str(ply): count for ply, count in MIXES[config.mix].items()}
     return {"recipe": RECIPE, "seed": config.seed, "shard": config.shard, "geometry": list(STANDARD[:3]), "mix": mix}
 
 
 def missing_shards(config: Config) -> list[int]:
-    """Numbers of the shards that are still to be made.
+    """The numbers of the shards that are still to be made.
 
     Raises:
-        ValueError: the folder holds shards of another recipe.
+        ValueError: the folder has shards of another recipe.
     """
     recipe, numbers = recipe_of(config), range(-(-config.positions // config.shard))
     present = {path.stem for path in config.output.glob("*.shard")}
