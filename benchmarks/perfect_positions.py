@@ -1,11 +1,11 @@
-"""The built exact agent under the real clock: does it keep the result, win quickest, lose slowest?
+"""The built exact agent at the real clock: does it keep the result, win as fast and lose as slowly as possible?
 
 python -m benchmarks.perfect_positions FILE [--count 2000] [--seed 1]
 
-Positions of 7x6 with 0 to 40 stones, every other one from uniform random play, the rest from near-perfect play (three
-of four moves best, one random). Each is asked as in a game of its own: 2 s and a bank of 60 s. The file is loaded once,
-in a process of its own. Truth is bitbully's, with its database. Lost positions are asked a second
-time of the same file with its choice among equal moves switched off, which should lose as slowly as possible.
+The positions of 7x6 have 0 to 40 stones; half come from uniformly random play, half from near-perfect play (three of
+four moves are best, one is random). Each is asked with the clock of a new game: 2 s and a bank of 60 s. The file is
+loaded once, in a process of its own. The exact scores are bitbully's, with its database. In lost positions the file is
+also asked with its choice among equal moves switched off; it should then lose as slowly as possible.
 """
 
 import argparse
@@ -35,7 +35,7 @@ ERROR_SHARE = 0.25  # of the moves of near-perfect play
 
 
 def near_perfect_choice(solver: Solver):
-    """A chooser for ``play_out``: a best move that makes no line, or now and then any. Cheap below 8 plies: random."""
+    """A chooser for ``play_out``: a best move without a line, sometimes any; any before ply 8, where solving is slow."""
 
     def choose(rng: random.Random, position: Position, columns: list[int]) -> int:
         if position.ply < 8 or rng.random() < ERROR_SHARE:
@@ -48,7 +48,7 @@ def near_perfect_choice(solver: Solver):
 
 
 def positions(seed: int, count: int, solver: Solver) -> Iterator[Position]:
-    """Distinct positions in which the game goes on; the number of stones is drawn uniformly."""
+    """Distinct positions of unfinished games; the number of stones is drawn uniformly."""
     rng = random.Random(seed)
     seen: set[Position] = set()
     choosers = [uniform_choice, near_perfect_choice(solver)]
@@ -61,7 +61,7 @@ def positions(seed: int, count: int, solver: Solver) -> Iterator[Position]:
 
 @contextlib.contextmanager
 def asked(file: Path) -> Iterator[Callable[[Position], Reply]]:
-    """Asks a file, loaded once, for its move in a position."""
+    """A function that asks a file, which is loaded once, for its move in a position."""
     rules = Rules()
     with AgentProcess(resolve(str(file)), fresh=False) as worker:
         worker.begin(rules.config, 1)
@@ -70,7 +70,7 @@ def asked(file: Path) -> Iterator[Callable[[Position], Reply]]:
 
 
 def run(options: argparse.Namespace, ask: Callable[[Position], Reply], ask_plain: Callable[[Position], Reply]) -> None:
-    """Asks, judges, and prints the table."""
+    """Asks all positions, compares the replies with the exact scores, and prints the table."""
     slowest, counts = 0.0, Counter[tuple[str, str]]()
     sample = positions(options.seed, options.count, Solver(STANDARD))
     for position in tqdm(sample, total=options.count, mininterval=10):
