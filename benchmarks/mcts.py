@@ -12,7 +12,7 @@ EXPLORATION = 1.0
 
 @njit
 def playout(position, mask, geometry, seed):
-    """Result of a random game for the side to move: 1, 0 or -1. ``seed``: for a 31-bit linear congruential generator."""
+    """Result of a random game for the side to move: 1, 0 or -1. ``seed``: of a 31-bit congruential generator."""
     result = 1
     while mask != geometry.board_mask:
         moves = open_cells(mask, geometry)

@@ -83,7 +83,7 @@ def print_table(labels: Labels, columns: np.ndarray) -> None:
 
 
 def weighted(right: np.ndarray, plies: np.ndarray, weights: dict[int, int]) -> float:
-    """The weighted mean over plies, (n,), of the share of ``right``, (n,) bool; plies that do not occur are left out."""
+    """Weighted mean over plies, (n,), of the share of ``right``, (n,) bool; plies that do not occur are left out."""
     present = sorted(weights.keys() & set(plies.tolist()))
     return float(np.average([right[plies == ply].mean() for ply in present], weights=[weights[ply] for ply in present]))
 

@@ -35,7 +35,7 @@ ERROR_SHARE = 0.25  # of the moves of near-perfect play
 
 
 def near_perfect_choice(solver: Solver):
-    """A chooser for ``play_out``: a best move without a line, sometimes any; any before ply 8, where solving is slow."""
+    """A chooser for ``play_out``: best moves without a line, sometimes any; random before ply 8, to save time."""
 
     def choose(rng: random.Random, position: Position, columns: list[int]) -> int:
         if position.ply < 8 or rng.random() < ERROR_SHARE:

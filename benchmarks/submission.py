@@ -37,7 +37,7 @@ def broken_numba() -> Iterator[None]:
 
 
 def clock_of(game: Game, seat: int) -> tuple[float, float, float, float]:
-    """(first move, slowest later move, slowest move begun with the bank at its reserve or below, bank used), in seconds."""
+    """Seconds: (first move, slowest later move, slowest move begun with a bank of at most RESERVE, bank used)."""
     mine = game.seconds[seat::2]
     bank, slowest_poor = BANK, 0.0
     for seconds in mine:
