@@ -48,7 +48,7 @@ Choice = Callable[[random.Random, Position, list[int]], int]
 
 
 def play_out(rng: random.Random, geometry: Geometry, stones: int, choose: Choice) -> Sample | None:
-    """A position with ``stones`` stones and no line; ``choose`` picks among moves without a line. None at a dead end."""
+    """A position with ``stones`` stones and no line; ``choose`` picks among moves without a line. None if stuck."""
     position, moves = Position.empty(geometry), []
     for _ in range(stones):
         winning = position.winning_columns()
