@@ -37,7 +37,7 @@ def searcher_for(geometry: Geometry) -> Searcher:
 
 
 def best_proven(position: Position, values: list[Value | None], budget: Budget) -> int:
-    """The move that the search prefers among those with the best lower bound and, of these, the best upper bound."""
+    """Among the moves with the best proven result and, of these, most hope left, the one that the search prefers."""
     promises = {c: (sign(v.low), sign(v.high)) for c, v in enumerate(values) if v is not None}
     promising = {column for column in promises if promises[column] == max(promises.values())}
     return searcher_for(position.geometry).search(position, budget, columns=promising).column

@@ -1,7 +1,7 @@
-"""Tree search (PUCT) with the policy and value network of ``train.py distill``, as long as the clock allows.
+"""PUCT over the policy and value network: a tree search whose leaves the network judges, as long as the clock allows.
 
-Where numba works, an exact solver first tries to prove each leaf with a few thousand nodes: near the end it knows what
-the network can only guess. The network is for the standard board; on others a heuristic alpha-beta search plays.
+Where numba works, an exact solver looks at each leaf first, at a few nodes: near the end it knows what the network can
+only guess. The network knows one board; on others a heuristic alpha-beta search plays.
 """
 
 from functools import lru_cache
@@ -58,5 +58,5 @@ def agent(obs, config):
     return searcher_for(position.geometry).search(position, budget).column
 
 
-if solver is not None:  # compile while the file loads: the first move has the most time to spare
+if solver is not None:  # compiles while the file loads, where the first move has most time
     solver.solve(Position.empty(STANDARD), Budget(nodes=1))

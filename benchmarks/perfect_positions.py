@@ -2,10 +2,10 @@
 
 python -m benchmarks.perfect_positions FILE [--count 2000] [--seed 1]
 
-The positions of 7x6 have 0 to 40 stones; half come from uniformly random play, half from near-perfect play (three of
-four moves are best, one is random). Each is asked with the clock of a new game: 2 s and a bank of 60 s. The file is
-loaded once, in a process of its own. The exact scores are bitbully's, with its database. In lost positions the file is
-also asked with its choice among equal moves switched off; it should then lose as slowly as possible.
+Positions of 7x6 with 0 to 40 stones, every other one from uniform random play, the rest from near-perfect play (three
+of four moves best, one random). Each is asked as in a game of its own: 2 s and a bank of 60 s. The file is loaded once,
+in a process of its own. Truth is bitbully's, with its database. Lost positions are asked a second
+time of the same file with its choice among equal moves switched off, which should lose as slowly as possible.
 """
 
 import argparse
@@ -61,7 +61,7 @@ def positions(seed: int, count: int, solver: Solver) -> Iterator[Position]:
 
 @contextlib.contextmanager
 def asked(file: Path) -> Iterator[Callable[[Position], Reply]]:
-    """A function that asks a file, which is loaded once, for its move in a position."""
+    """Asks a file, loaded once, for its move in a position."""
     rules = Rules()
     with AgentProcess(resolve(str(file)), fresh=False) as worker:
         worker.begin(rules.config, 1)

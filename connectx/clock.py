@@ -1,8 +1,8 @@
-"""The clock of an agent: how long a move may think, with safety margins. The referee's clock is in ``arena.game``.
+"""The clock of an agent: how long a move may think, with what margins. The judge's own is in ``arena.rules``.
 
-Kaggle gives ``config.actTimeout`` seconds per move (2 now, other values in the past). A move that takes longer uses up
-``obs.remainingOverageTime``, the overage time or "bank" of 60 seconds per game; an agent that exceeds it loses.
-Loading and compiling the file count as part of the first move.
+Kaggle gives ``config.actTimeout`` seconds a move (2 now, other values in the past) and takes what a move uses beyond
+that from ``obs.remainingOverageTime`` (a bank of 60 a game). An agent that overdraws the bank loses. The file's load
+and its compilation count in the first move.
 """
 
 import time

@@ -30,8 +30,8 @@ def move_values(
     """The value of each column's move, seen by the side to move; None where the column is full.
 
     Args:
-        budget: for the solver. A score that is not proven when it runs out is an interval.
-        best: only prove which moves are best, and their score (see ``Solver.best_moves``).
+        budget: of the solver, see there. What is not proven when it runs out is an interval.
+        best: prove only which moves are best, and by how much.
     """
     known = UNKNOWN
     if (made := table()) is not None:

@@ -82,8 +82,8 @@ class Search:
 
     Args:
         judge: the network.
-        batch: the number of positions that it evaluates at once.
-        prove: a quick exact solver, called once for every new position; none by default.
+        batch: positions that it judges at once.
+        prove: a quick exact solver, asked once of every new position; none by default.
     """
 
     def __init__(self, position: Position, judge: Judge, batch: int = 8, prove: Prove = lambda position, mask: None):

@@ -1,7 +1,7 @@
-"""Makes labelled positions: random or near-perfect games, and the exact score of every move.
+"""How labelled positions come about: games played at random or nearly perfectly, and the exact score of every move.
 
-Near-perfect play takes the best move of a shallow look-ahead, late in the game that of the solver, or, with a
-probability that is drawn for each game, a random move. A game that ends before the wanted ply gives no position.
+Near-perfect play looks ahead some plies (near the end: to the end) and plays any move instead with a probability drawn
+for each game. Games that end before the ply that is wanted count as failed.
 """
 
 import numpy as np
@@ -13,10 +13,10 @@ from connectx.position import column_cells, has_line, open_cells, winning_spots
 from connectx.search import safe_moves
 from connectx.solver import JOB, JOB_LOW, SPAN, Solver
 
-FULL = -128  # in place of the score of a full column
-LARGEST_ERROR_SHARE = 0.4  # largest share of random moves in a near-perfect game; the smallest is 0
+FULL = -128  # the score of a column that takes no stone
+LARGEST_ERROR_SHARE = 0.4  # of the moves of a near-perfect game; the least is none
 DEPTH = 3  # plies that near-perfect play looks ahead
-EXACT_FROM = 22  # from this ply on, near-perfect play uses the solver
+EXACT_FROM = 22  # from this ply on its moves are the solver's
 WON = 30_000
 
 
@@ -36,7 +36,7 @@ def column_of_choice(weights):
 
 @njit
 def look_ahead(position, mask, depth, alpha, beta, geometry):
-    """Fail-hard alpha-beta value for the side to move; neither side may have a line; depth in plies."""
+    """Fail-hard alpha-beta value for the mover, who has no line and against whom there is none; depth in plies."""
     if winning_spots(position, mask, geometry) & open_cells(mask, geometry):
         return WON - popcount(mask)
     moves = safe_moves(position, mask, geometry)
@@ -56,7 +56,7 @@ def look_ahead(position, mask, depth, alpha, beta, geometry):
 
 @jitable
 def weigh_random(position, mask, weights, geometry):
-    """Gives equal weight to every move that makes no line."""
+    """Every move that makes no line, alike."""
     wins = winning_spots(position, mask, geometry)
     for column in range(geometry.columns):
         move = open_cells(mask, geometry) & column_cells(column, geometry)
@@ -65,7 +65,7 @@ def weigh_random(position, mask, weights, geometry):
 
 @jitable
 def weigh_best(position, mask, weights, geometry):
-    """Gives equal weight to every move with the best value of the look-ahead."""
+    """Every move of the best value that the look-ahead finds, alike."""
     best = -2 * WON
     for column in range(geometry.columns):
         move = open_cells(mask, geometry) & column_cells(column, geometry)
@@ -84,7 +84,7 @@ def weigh_best(position, mask, weights, geometry):
 
 @njit
 def play_out(plies, error_share, geometry):
-    """(position, mask) after ``plies`` plies of a game; (0, -1) if it ends earlier. ``error_share`` 1: random play."""
+    """(position, mask) after a game of so many plies, (0, -1) if it ends before. ``error_share`` 1 is random play."""
     position = mask = 0
     weights = np.zeros(geometry.columns)
     for _ in range(plies):
@@ -104,7 +104,7 @@ def play_out(plies, error_share, geometry):
 
 @njit
 def play_games(seed, plies, error_shares, geometry):
-    """Positions and masks after so many plies of each game, two (n,) int64; mask -1 if the game ended earlier."""
+    """Positions and masks after games of the given plies, two (n,) int64; mask -1 where the game has ended before."""
     np.random.seed(seed)
     positions, masks = np.zeros(len(plies), np.int64), np.zeros(len(plies), np.int64)
     for game in range(len(plies)):
@@ -119,7 +119,7 @@ def moves_of(masks: np.ndarray, geometry: Geometry) -> np.ndarray:
 
 
 def score_moves(positions: np.ndarray, masks: np.ndarray, solver: Solver) -> np.ndarray:
-    """The exact score of every move: (n, columns) int8, FULL for full columns. No side may have a line."""
+    """The exact score of every move: (n, columns) int8, FULL where there is none. Nobody may have a line."""
     geometry = solver.geometry
     moves = moves_of(masks, geometry)
     wins = winning_spots(positions, masks, geometry)[:, None] & moves
@@ -128,7 +128,7 @@ def score_moves(positions: np.ndarray, masks: np.ndarray, solver: Solver) -> np.
     rows, columns = np.nonzero((moves != 0) & (wins == 0))
     jobs = np.empty((len(rows), JOB), np.int64)
     jobs[:, 0], jobs[:, 1] = (positions ^ masks)[rows], masks[rows] | moves[rows, columns]
-    jobs[:, 2:] = -SPAN, SPAN, -SPAN, SPAN  # nothing is known, and the exact score is wanted
+    jobs[:, 2:] = -SPAN, SPAN, -SPAN, SPAN  # all that is known, and all that is asked
     queue = jobs.reshape(-1)
     solver.work(queue)
     scores[rows, columns] = -queue[JOB_LOW::JOB]
@@ -163,5 +163,5 @@ def near_perfect_games(plies: np.ndarray, rng: np.random.Generator, solver: Solv
 
 
 def random_games(plies: np.ndarray, rng: np.random.Generator, solver: Solver) -> tuple[np.ndarray, np.ndarray]:
-    """Positions and masks after so many plies of random games; mask -1 if the game ended earlier."""
+    """Positions and masks after random games of the given plies; mask -1 where the game has ended before."""
     return play_games(int(rng.integers(1 << 32)), plies, np.ones(len(plies)), solver.geometry)

@@ -1,14 +1,14 @@
-"""Trains the policy and value network of the agents policy and value_search on exact labels; resumes from checkpoints.
+"""Trains the policy and value network on exact labels: the strongest teacher. Checkpoints, resumable, on the CPU.
 
-The targets of a position, from the exact score of every move:
+Targets of a position with the exact score of every move:
 
-- policy: minus the logarithm of the total probability of all moves that keep the result, and of all perfect moves
-  (quickest win, slowest loss). Equal moves are not distinguished.
-- value: win, draw or loss, as three classes. distance: plies to the end of perfect play, divided by the board's cells.
-- results: win, draw or loss of each move. Like distance, it is an auxiliary target and not part of the final network.
+- policy: the probability given to all moves that keep the result, and that given to all perfect ones (quickest win,
+  slowest loss), each by its logarithm. No move among equals is preferred.
+- value: win, draw or loss, three classes. distance: plies to the end of perfect play, as a share of the board's cells.
+- results: win, draw or loss of each move. It only helps to train, and like distance is not published.
 
-Half of the batches are mirrored. The learning rate has a warm-up and cosine decay (Loshchilov and Hutter 2017), the
-optimizer is AdamW (2019), and the exponential moving average of the weights is what is measured and published.
+Half of the batches are mirrored. The learning rate warms up and falls as a cosine (Loshchilov and Hutter 2017), the
+optimizer is AdamW (2019), and what is measured and published is the exponential average of the weights.
 """
 
 import json
@@ -52,17 +52,17 @@ class Config(Options):
     """Options of ``train.py distill``."""
 
     labels: Path = option(Path("data/labels"), "folder that train.py labels has made")
-    encoding: str = option("lines-1", "encoding of the positions, by name and version")
+    encoding: str = option("lines-1", "of the positions, by name and version")
     layers: str = option("dense:512,dense:256,dense:64", "kind:width of each layer")
     samples: int = option(40_000_000, "positions to train on, counting repetitions", least=1)
-    batch: int = option(512, "positions per step", least=1)
-    learning_rate: float = option(0.002, "largest learning rate", above=0)
-    weight_decay: float = option(0.1, "weight decay of AdamW", least=0)
-    seed: int = option(1, "seed of the initial weights and of the order of the positions")
-    threads: int = option(1, "number of torch's threads", least=1)
+    batch: int = option(512, "positions in a step", least=1)
+    learning_rate: float = option(0.002, "its largest value", above=0)
+    weight_decay: float = option(0.1, "of AdamW", least=0)
+    seed: int = option(1, "of the first weights and of the order of the positions")
+    threads: int = option(1, "of torch", least=1)
     report_every: int = option(4_000_000, "positions between two measurements on validation positions", least=1)
-    run: Path = option(Path("runs/distill"), "folder for checkpoint, log and curves")
-    output: Path = option(Path("agents/weights/net.bin"), "file to write: the network")
+    run: Path = option(Path("runs/distill"), "folder of checkpoint, log and curves")
+    output: Path = option(Path("agents/weights/net.bin"), "the network")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -194,7 +194,7 @@ class Trainer:
         return self.config.learning_rate * min(1.0, (done + 1e-4) / WARM_UP) * (1 + math.cos(math.pi * done)) / 2
 
     def learn(self, planes: Tensor, targets: Targets) -> float:
-        """Makes one step; returns its loss."""
+        """One step; its loss."""
         for group in self.optimizer.param_groups:
             group["lr"] = self.learning_rate()
         loss = total(losses(self.network(planes), targets))
@@ -210,7 +210,7 @@ class Trainer:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The options that a run must share with a checkpoint to resume it; its length may change."""
+        """What a run must share with the one that it goes on with: a run can be made longer or shorter."""
         return checkpoint.settings_of(self.config, may_change=("samples", "report_every", "threads"))
 
     def save(self, path: Path) -> None:
@@ -261,7 +261,7 @@ def examples_of(labels: Labels, split: int, encoding: str) -> Examples:
 
 
 def run(trainer: Trainer, training: Examples, validation: Examples) -> None:
-    """Trains to the end; measures, saves a checkpoint and plots the curves at regular intervals."""
+    """Trains to the end, with a measurement, a checkpoint and the curves now and then."""
     config, recent = trainer.config, []
     every = max(1, config.report_every // config.batch)
     order = batches(config, len(training.labels), trainer.step)

@@ -1,12 +1,12 @@
 """Makes positions of 7x6 with the exact score of every move, by our own solver, on all cores; resumable.
 
-Recipe: every position comes from a game of its own, half of them from uniformly random play, half from near-perfect
-play (see ``training.data.sampling``). The number of stones follows one of the ``MIXES``. The solver takes about twice
-as long for each stone less, so that the mix "late" has few positions with less than 16 stones; the mix "early" has only
-8 to 17. Games that end too early are played again. The positions in the opening book's file of scores are added to
-"late".
+Recipe. Every position comes from a game of its own: half from uniform random play, half from near-perfect play, see
+``training.data.sampling``. The number of stones follows one of the ``MIXES``: the solver takes twice as long with each
+ply fewer, so that the mix "late" has few positions below ply 16, and the mix "early", of those plies alone, is worth
+about as much time for each. Random games do not make lines; near-perfect ones may, and are then played again. The
+positions of the opening book's score file are added to the late ones.
 
-A shard depends only on the seed and its number. An interrupted run continues with the missing shards.
+A shard depends on the seed and its number alone. An interrupted run goes on with the shards that are missing.
 """
 
 import os
@@ -33,9 +33,9 @@ from training.data.shards import (
 from training.support.options import Options, option
 from training.support.pool import LARGEST_TABLE, process_solver, solver_pool
 
-RECIPE = 1  # to be changed whenever the same seed gives other positions
+RECIPE = 1  # changes whenever the positions of a seed do
 LATE, EARLY = "late", "early"
-# Number of stones: weight. The weights follow the costs: a position takes a second with 8 stones, 3 ms with 17.
+# Shares of the plies, as what they cost allows: with 8 stones a second for each position, with 17 it is 3 ms.
 MIXES = {
     LATE: dict(enumerate([60, 90, 150, 250, 500, 1000, 2000, 4000, 8000, 16_000], 8))
     | dict.fromkeys(range(18, 34), 52_000)
@@ -70,7 +70,7 @@ def plies_of_shard(number: int, size: int, mix: dict[int, int]) -> np.ndarray:
 
 
 def make_shard(seed: int, number: int, size: int, mix: dict[int, int]) -> Labels:
-    """The labels of one shard; called in a worker process."""
+    """The labels of one shard, in a worker."""
     solver = process_solver()
     rng = np.random.default_rng((seed, number))
     plies, origins = plies_of_shard(number, size, mix), (np.arange(size) + number) % 2
@@ -82,7 +82,7 @@ def make_shard(seed: int, number: int, size: int, mix: dict[int, int]) -> Labels
 
 
 def recipe_of(config: Config) -> dict[str, Any]:
-    """Everything that a shard depends on besides its number."""
+    """What a shard's content depends on besides its number."""
     mix = {str(ply): count for ply, count in MIXES[config.mix].items()}
     return {"recipe": RECIPE, "seed": config.seed, "shard": config.shard, "geometry": list(STANDARD[:3]), "mix": mix}
 
