@@ -1,19 +1,20 @@
-"""Turn an agent into one file that Kaggle accepts, or say why not; or check any finished submission.
+"""Builds one file that Kaggle accepts from an agent, or says why it cannot; or checks any finished submission.
 
   python build_submission.py minimax                       agents/minimax.py -> submissions/minimax.py
   python build_submission.py my_agent.py -o submission.py  any agent file, with the helper modules beside it
-  python build_submission.py policy --backend torch        the torch form of an agent that has one
+  python build_submission.py policy --backend torch        the torch version of an agent that has one
   python build_submission.py --check submission.py         will Kaggle accept this .py or .tar.gz?
 
-Writing an agent: a Python file that defines `def agent(obs, config)` and returns the number of a column as an int.
+An agent is a Python file that defines `def agent(obs, config)`, which returns the number of a column as an int.
 It may import the standard library, numpy, numba, torch, this repo's `connectx`, and modules or packages beside it.
-Data (weights, tables, an opening book) lies in files beside it, and is opened by path or embedded:
+Data (weights, tables, an opening book) is in files beside it, either opened by path or embedded:
 
-  weights = np.load(Path(__file__).parent / "weights.npz")     any literal name: the submission is then a .tar.gz
-  weights = np.load(io.BytesIO(read_data("weights.npz")))      from connectx.weights import read_data: stays one .py
+  weights = np.load(Path(__file__).parent / "weights.npz")     any literal name; the submission becomes a .tar.gz
+  weights = np.load(io.BytesIO(read_data("weights.npz")))      from connectx.weights import read_data; it stays one .py
 
-The built file holds every module readable, embedded data as text, and a guard: whatever the agent does, a legal column
-is played in time. It is written only if Kaggle's own environment accepts it, and it plays the source's moves.
+The built file contains all modules in readable form, embedded data as text, and a guard: whatever the agent does, a
+legal column is played in time. The file is written only if Kaggle's own environment accepts it and it plays the same
+moves as its source.
 """
 
 import argparse
@@ -40,14 +41,14 @@ from bundler.preflight.report import Limits, Report
 from bundler.preflight.stage import Runner, RunnerDied
 from bundler.source.inline import PROJECT, Inlined, Refused, inline
 
-ORIGINS = PROJECT / "submissions" / "origins.json"  # name of a file there -> path of the agent that it was built from
+ORIGINS = PROJECT / "submissions" / "origins.json"  # name of a file there -> path of the agent it was built from
 STYLES = {"note": "yellow", "warning": "bold yellow", "unknown": "bold magenta", "reject": "bold red"}
 EXIT_CODES = {"ACCEPT": 0, "REJECT": 1, "NOT JUDGED": 3}
-MOST_POSITIONS = 20_000  # which take half a minute to draw
+MOST_POSITIONS = 20_000  # drawing so many takes half a minute
 
 
 class UsageError(Exception):
-    """The command line asks for something that cannot be; one line says what."""
+    """The command line asks for something impossible; the text says what, in one line."""
 
 
 def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
@@ -55,21 +56,21 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("agent", nargs="?", help="name of an agent in agents/, or the path of any agent's file")
     parser.add_argument("-o", "--output", type=Path, help="file to write (default: submissions/AGENT.py or .tar.gz)")
     parser.add_argument("--check", type=Path, metavar="FILE", help="only check a finished .py or .tar.gz")
-    parser.add_argument("--backend", choices=("numpy", "torch"), default="numpy", help="of the agent's network")
+    parser.add_argument("--backend", choices=("numpy", "torch"), default="numpy", help="what runs the agent's network")
     parser.add_argument(
-        "--format", choices=("py", "tar.gz"), help="default: tar.gz where the agent opens files by path, or as -o ends"
+        "--format", choices=("py", "tar.gz"), help="default: the ending of -o; tar.gz if the agent opens files by path"
     )
     parser.add_argument(
-        "--data", action="append", default=[], type=Path, metavar="FILE", help="a further file for the archive"
+        "--data", action="append", default=[], type=Path, metavar="FILE", help="another file to put into the archive"
     )
     parser.add_argument(
-        "--dtype", choices=("float16", "int8"), help="store float arrays of .npz and containers smaller"
+        "--dtype", choices=("float16", "int8"), help="reduce the precision of float arrays in embedded data files"
     )
     parser.add_argument(
-        "--allow-package", action="append", default=[], metavar="NAME", help="a further package to allow"
+        "--allow-package", action="append", default=[], metavar="NAME", help="another package that may be imported"
     )
     parser.add_argument(
-        "--positions", type=int, default=POSITIONS, help="to compare with the source (default %(default)s)"
+        "--positions", type=int, default=POSITIONS, help="on which to compare with the source (default %(default)s)"
     )
     parser.add_argument("--slowdown", type=float, metavar="N", help="also measure with 1/N of one core")
     parser.add_argument("--full", action="store_true", help="play the validation game at Kaggle's clock (minutes)")
@@ -80,7 +81,7 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def find_agent(name: str) -> Path:
-    """The file of an agent that is given by name or path."""
+    """The file of an agent given by name or path."""
     ours = PROJECT / "agents" / f"{name}.py"
     if ours.is_file() and name.isidentifier():
         return ours
@@ -98,7 +99,7 @@ def find_agent(name: str) -> Path:
 
 
 def backend_of(name: str, backend: str) -> str:
-    """The agent to build for a backend: agents that have a torch form keep it in agents/NAME_torch.py."""
+    """The agent to build for a backend: the torch version of an agent is agents/NAME_torch.py."""
     if backend == "numpy":
         return name
     if not (PROJECT / "agents" / f"{name}_{backend}.py").is_file():
@@ -127,7 +128,7 @@ def options_of(given: argparse.Namespace) -> Options:
 
 
 def check_output(given: argparse.Namespace, agent: Path) -> None:
-    """Refuses an -o that cannot be meant."""
+    """Raises UsageError if -o cannot be written or is certainly a mistake."""
     output = given.output
     if output is None:
         return
@@ -159,7 +160,7 @@ def origins() -> dict[str, str]:
 
 
 def note_origin(output: Path, agent: Path) -> None:
-    """Remembers what a file in submissions/ was built from, so that another agent of that name does not replace it."""
+    """Records what a file in submissions/ was built from, so that no other agent of that name replaces it."""
     if output.resolve().parent == ORIGINS.parent.resolve():
         known = origins() | {output.name: str(agent.resolve())}
         write_whole(ORIGINS, (json.dumps(known, indent=2, sort_keys=True) + "\n").encode())
@@ -183,7 +184,7 @@ def show(report: Report, as_json: bool, written: Path | None) -> None:
 
 
 def tell(line: str) -> None:
-    """Progress, on stderr: what takes long says so every few seconds."""
+    """Prints a line of progress to stderr; long steps print one every few seconds."""
     print(line, file=sys.stderr, flush=True)
 
 
@@ -212,10 +213,10 @@ def run(given: argparse.Namespace) -> int:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """What ``build_submission.py`` does.
+    """Runs the script and returns its exit code.
 
-    Returns the exit code: 0 built or accepted; 1 the pre-flight rejects it; 2 bad usage, or it cannot even be built;
-    3 it cannot be judged here, for want of a package that Kaggle probably has or of the judge's folder.
+    0: built or accepted. 1: the pre-flight rejects it. 2: bad usage, or it cannot be built. 3: it cannot be judged
+    here, because a package that Kaggle probably has, or the judge's folder, is missing. 130: interrupted.
     """
     given = parse_arguments(arguments)
     try:

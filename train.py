@@ -1,9 +1,9 @@
-"""Makes what agents/weights holds.
+"""Trains networks and makes the tables that the agents use.
 
-python train.py METHOD          runs it, or goes on where it was interrupted
+python train.py METHOD          runs it, or resumes an interrupted run (leaf, which takes a minute, starts again)
 python train.py METHOD --help   what it does, and its options
 
-What it makes replaces the toolkit's own file in agents/weights, unless --output names another.
+Most methods replace the toolkit's own file, unless --output names another; their --help shows the default.
 
 python train.py book --workers 2
 python train.py distill --samples 1000000
@@ -18,23 +18,23 @@ from types import ModuleType
 from console.parser import Parser, missing_package
 from training.support.options import add_options, config_from
 
-METHODS = {  # name: module of training.methods, summary
+METHODS = {  # name: (module of training.methods, summary)
     "book": ("book", "the opening book of the agent perfect, by our own solver"),
     "openings": ("openings", "the exact score of every position of the first 8 plies, by our own solver"),
-    "labels": ("labels", "positions with the exact score of every move, for the networks"),
-    "leaf": ("leaf", "the small integer network that the agent minimax evaluates with, from those labels"),
+    "labels": ("labels", "positions with the exact score of every move, as training data for the networks"),
+    "leaf": ("leaf", "the NNUE-style evaluator of the agent minimax, from those labels"),
     "distill": ("distill", "the policy and value network, from those labels"),
-    "imitate": ("imitation", "the strong policy agent: a policy net that imitates a look-ahead"),
-    "policy-gradient": ("policy_gradient", "a policy net by REINFORCE against the strong policy agent"),
-    "value": ("value", "a value net from the games of policy-gradient"),
+    "imitate": ("imitation", "the strong policy agent: a policy network that imitates a look-ahead"),
+    "policy-gradient": ("policy_gradient", "a policy network by REINFORCE against the strong policy agent"),
+    "value": ("value", "a value network from the games of policy-gradient"),
     "actor-critic": ("actor_critic", "one network with policy and value heads, on tic-tac-toe or ConnectX"),
     "menace": ("menace", "boxes and beads on Nim or another small game, compared with exact values"),
-    "ppo": ("ppo", "a policy by proximal policy optimisation, by stable-baselines3"),
+    "ppo": ("ppo", "a policy by proximal policy optimisation, with stable-baselines3"),
 }
 
 
 def module_of(method: str) -> ModuleType:
-    """Imported when it is asked for: torch and stable-baselines3 take seconds."""
+    """The module of a method, imported only now: torch and stable-baselines3 take seconds."""
     return import_module(f"training.methods.{METHODS[method][0]}")
 
 
@@ -62,7 +62,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"train.py: {str(fault) or type(fault).__name__}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("train.py: interrupted; the same command goes on from here", file=sys.stderr)
+        print("train.py: interrupted; the same command resumes the run", file=sys.stderr)
         return 130
     return 0
 

@@ -1,1 +1,1 @@
-"""One file, one agent: each ends in `def agent(obs, config)` and is built by build_submission.py."""
+"""One agent per file; each file ends in `def agent(obs, config)`. build_submission.py builds them."""

@@ -1,6 +1,6 @@
-"""The most likely legal move of the policy that ``train.py actor-critic`` learned on the standard board.
+"""The most likely legal move of the policy trained by ``train.py actor-critic``, without any search.
 
-On other boards, for which the network is not made, it plays as ``middle`` does.
+The network is for the standard board; on others the agent ``middle`` plays.
 """
 
 from agents import middle

@@ -1,6 +1,6 @@
-"""The middle column, or when it is full the open one nearest to it.
+"""The middle column; when it is full, the nearest column that is not.
 
-The course's agent goes on playing the full column and forfeits; benchmarks/course.py measures that one too.
+The course's agent keeps playing the full column and forfeits; benchmarks/course.py measures that one too.
 """
 
 from connectx.position import Position

@@ -1,6 +1,6 @@
-"""Alpha-beta over a small value network as deep as the clock allows, on bitboards, compiled by numba where it can be.
+"""Alpha-beta search on bitboards with an NNUE-style evaluator, as deep as the clock allows, compiled by numba.
 
-The network knows one board, and is quick where numba works; elsewhere a heuristic values the positions.
+The evaluator is used on the standard board where numba works; elsewhere a heuristic evaluates the positions.
 """
 
 from functools import lru_cache
@@ -17,7 +17,7 @@ network = from_bytes(read_data("weights/leaf.bin"))
 
 @lru_cache(maxsize=4)
 def searcher_for(geometry: Geometry) -> Searcher:
-    """One searcher a geometry, so that its table serves the whole game."""
+    """One searcher per geometry, so that its table is kept for the whole game."""
     return Searcher(geometry, net=network)
 
 
@@ -27,5 +27,5 @@ def agent(obs, config):
     return searcher_for(position.geometry).search(position, budget).column
 
 
-# Compiles the kernel while the file loads, where a submission's first move has most time.
+# Compiles the kernel while the file loads, which is part of the first move, the one with the most time to spare.
 searcher_for(STANDARD).search(Position.empty(STANDARD), Budget(nodes=1))

@@ -1,8 +1,8 @@
 """N-step look-ahead: minimax over the heuristic of Kaggle's course "Intro to Game AI", with alpha-beta.
 
-The course counts windows of ``inarow`` cells: +1e6 for a full one of ours, +1 for one that lacks one stone, -100 and
--1e4 for the same of the opponent's. Every move at the root gets its exact minimax value, so that the random choice
-among the best is the course's own.
+The course counts windows of ``inarow`` cells: +1e6 if we fill it, +1 if we lack one stone; -1e4 and -100 for the
+opponent's. Every root move gets its exact minimax value, so that the random choice among the best moves is the same as
+in the course.
 """
 
 import math
@@ -51,7 +51,7 @@ def minimax(position: Position, mine: int, steps: int, alpha: float, beta: float
 
 
 def score_moves(position: Position, steps: int, budget: Budget) -> dict[int, float]:
-    """The exact value of every legal column after ``steps`` plies in all."""
+    """The exact minimax value of every legal column, at a depth of ``steps`` plies."""
     children = {column: position.play(column) for column in position.legal_columns()}
     return {
         column: minimax(child, child.mask ^ child.position, steps - 1, -math.inf, math.inf, budget)
@@ -60,14 +60,14 @@ def score_moves(position: Position, steps: int, budget: Budget) -> dict[int, flo
 
 
 def choose(position: Position, steps: int, budget: Budget) -> int:
-    """A best column at random, looking ``steps`` ahead, or less where the clock ends (on 7x6 three take some ms)."""
+    """A random one of the best columns at a depth of ``steps`` plies, or less if time runs out (3 plies take ms)."""
     best = position.legal_columns()
     try:
         for depth in range(1, steps + 1):
             scores = score_moves(position, depth, budget)
             best = [column for column in scores if scores[column] == max(scores.values())]
     except OutOfTime:
-        pass  # the last depth that was completed decides
+        pass  # use the last completed depth
     return random.choice(best)
 
 

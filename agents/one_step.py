@@ -1,4 +1,4 @@
-"""One-step look-ahead of Kaggle's course: the move after which its heuristic is highest."""
+"""One-step look-ahead of Kaggle's course: the move with the highest value of its heuristic."""
 
 from agents.n_step import choose
 from connectx.clock import budget_for

@@ -1,7 +1,8 @@
-"""Exact play: the opening book, then the solver; of equal moves, the one that a fallible opponent answers worst.
+"""Exact play: the opening book, then the solver; among equal moves, the one that a fallible opponent answers worst.
 
-Off the book, the scores of the first plies are known from the table of exact openings.
-Where the time ends first, or on boards that are too large, it plays what is proven so far and by heuristic search.
+In openings outside the book, the scores come from the table of exact openings. If time runs out before the solver has
+finished, a heuristic search chooses among the moves with the best proven bounds. On boards that are too large for the
+solver, and without numba after the openings, the heuristic search plays alone.
 """
 
 from functools import lru_cache
@@ -18,8 +19,8 @@ from connectx.search import Searcher
 from connectx.solver import UNKNOWN, Solver, Value
 from connectx.weights import read_data
 
-SWINDLE = True  # False: slowest loss, most central draw
-SOLVER_SHARE = {STANDARD: 0.9}  # of a move's time, before the search takes over where the solver has not finished
+SWINDLE = True  # False: play the slowest loss, and the most central drawing move
+SOLVER_SHARE = {STANDARD: 0.9}  # of a move's time; the heuristic search gets the rest if the solver has not finished
 OTHER_SOLVER_SHARE = 0.5
 
 book = Book.from_bytes(read_data("weights/book.bin"))
@@ -32,18 +33,18 @@ def solver_for(geometry: Geometry) -> Solver:
 
 @lru_cache(maxsize=2)
 def searcher_for(geometry: Geometry) -> Searcher:
-    """On the standard board the search is a rare last resort, which compiling would make come too late."""
+    """On the standard board the search is a rare last resort, and compiling it then would take too long."""
     return Searcher(geometry, compiled=False if geometry == STANDARD else None)
 
 
 def best_of(values: list[Value | None]) -> Value:
-    """What is proven of the position's score by what is proven of its moves."""
+    """The bounds of the position's score that follow from those of its moves."""
     known = [value for value in values if value is not None]
     return Value(max(value.low for value in known), max(value.high for value in known))
 
 
 def exact_move(position: Position, budget: Budget) -> int:
-    """The move of perfect play, as far as the budget allows."""
+    """The perfect move, as far as the budget allows."""
     solver, table = solver_for(position.geometry), openings()
     start = solver.nodes
 
@@ -64,7 +65,7 @@ def exact_move(position: Position, budget: Budget) -> int:
     known = UNKNOWN if score is None else Value(score, score)
     share = SOLVER_SHARE.get(position.geometry, OTHER_SOLVER_SHARE)
     values = solver.best_moves(position, budget.part(share), known)
-    if not best_of(values).exact and position.geometry == STANDARD:  # in the book's plies, but off it: worth the bank
+    if not best_of(values).exact and position.geometry == STANDARD:  # early and outside the book: worth the bank's time
         time_limit = budget.with_spare()
         values = solver.best_moves(position, time_limit.part(SOLVER_SHARE[STANDARD]), known)
     if best_of(values).result is None:
@@ -87,5 +88,5 @@ def agent(obs, config):
 
 
 openings()  # 0.1 s
-if compiles():  # while the file loads, the first move has most time
+if compiles():  # compile while the file loads: the first move has the most time to spare
     solver_for(STANDARD).solve(Position.empty(STANDARD), Budget(nodes=1))

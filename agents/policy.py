@@ -1,6 +1,6 @@
-"""The policy network of ``train.py distill`` alone: the legal column that it likes best, without any search.
+"""The most likely legal move of the policy network trained by ``train.py distill``, without any search.
 
-The network knows one board; on others the course's one-step look-ahead plays.
+The network is for the standard board; on others the course's one-step look-ahead plays.
 """
 
 from agents import one_step

@@ -1,6 +1,6 @@
-"""The most likely legal move of the policy that ``train.py policy-gradient`` learned by REINFORCE, without any search.
+"""The most likely legal move of the policy trained by ``train.py policy-gradient`` (REINFORCE), without any search.
 
-The network knows one board; on others the course's one-step look-ahead plays.
+The network is for the standard board; on others the course's one-step look-ahead plays.
 """
 
 from agents import one_step

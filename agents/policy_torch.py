@@ -17,7 +17,7 @@ network = Network.from_bytes(read_data("weights/net.bin")).eval()
 
 @torch.inference_mode()
 def policy(position: Position) -> np.ndarray:
-    """The network's logit of each column, the mean of both views: (columns,) float32."""
+    """The network's logit of each column, averaged over the position and its mirror image: (columns,) float32."""
     planes = torch.from_numpy(both_views(encode(position, network.architecture.encoding)))
     outputs = network(planes.float())
     return mean_of_views({"policy": outputs["policy"].numpy()})["policy"][0]

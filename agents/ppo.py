@@ -1,6 +1,6 @@
-"""The likeliest legal column of the policy that ``train.py ppo`` learned by PPO in self-play, without any search.
+"""The most likely legal move of the policy trained by ``train.py ppo`` (PPO, self-play), without any search.
 
-The network knows one board; on others the course's one-step look-ahead plays.
+The network is for the standard board; on others the course's one-step look-ahead plays.
 """
 
 from agents import one_step

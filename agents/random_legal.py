@@ -1,4 +1,4 @@
-"""Any legal column, each as likely as the others: the course's ``random``, which never faults."""
+"""A uniformly random legal column, as the course's ``random`` agent, which never makes a fault."""
 
 import random
 

@@ -1,7 +1,7 @@
-"""Greedy one-ply on the value net of ``train.py value``: the move after which the other side stands worst.
+"""Greedy one-ply search with the value network of ``train.py value``: the move that leaves the opponent worst off.
 
-A move that wins at once is played by the rules. The network knows one board; on others the course's one-step
-look-ahead plays.
+A move that wins at once is played without asking the network, which is for the standard board; on others the course's
+one-step look-ahead plays.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ network = PlainNetwork.from_bytes(read_data("weights/value_greedy.bin"))
 
 
 def greedy_column(position: Position) -> int:
-    """The column whose position the network judges worst for the side that is then to move."""
+    """The column after which the network evaluates the position as worst for the side to move."""
     columns = position.legal_columns()
     children = [position.play(column) for column in columns]
     positions, masks = (np.array(part, np.int64) for part in zip(*(child[:2] for child in children), strict=True))

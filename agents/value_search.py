@@ -21,10 +21,10 @@ from connectx.search import Searcher
 from connectx.solver import Solver
 from connectx.weights import read_data
 
-TEMPERATURE = 2.5  # of the policy: above 1, the search trusts it less. At 600 evaluations 1.5 errs in 6.8%, 4 in 7.0%
+TEMPERATURE = 2.5  # of the policy: above 1, the search trusts it less. At 600 evaluations, 1.5 errs in 6.8%, 4 in 7.0%
 BATCH = 8
-# Of the solver at a leaf. Errors on 400 positions like Begin-Hard at 600 evaluations: without 5.2%, with 2000 2.5%,
-# with 8000 1.2%, in little more time.
+# The solver's nodes at a leaf. Errors on 400 positions like Begin-Hard at 600 evaluations: without the solver 5.2%,
+# with 2000 nodes 2.5%, with 8000 nodes 1.2%, in little more time.
 PROOF_NODES = 8000
 SOLVER_SHARE = 0.5  # of a move's time, for the exact scores of its moves
 
@@ -33,13 +33,13 @@ solver = Solver(STANDARD) if compiles() else None
 
 
 def judge(positions: np.ndarray, masks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The network's policy, (n, columns), and its expected results, (n,): the chance to win less that to lose."""
+    """The network's policy, (n, columns), and its expected results, (n,): probability to win minus that to lose."""
     outputs = network.judge_many(positions, masks)
     return softmax(outputs["policy"], TEMPERATURE), expected_result(outputs["value"])
 
 
 def prove(position: int, mask: int) -> int | None:
-    """A score whose sign is exact, if the solver finds one within PROOF_NODES."""
+    """A score whose sign is exact, if the solver finds one within PROOF_NODES; else None."""
     if solver is None:
         return None
     value = solver.solve(Position(position, mask, STANDARD), Budget(nodes=PROOF_NODES), weak=True)
@@ -50,7 +50,7 @@ def prove(position: int, mask: int) -> int | None:
 
 @lru_cache(maxsize=2)
 def searcher_for(geometry: Geometry) -> Searcher:
-    """Uncompiled: compiling for a board that comes up once would take longer than a move has."""
+    """Uncompiled: to compile for a board that rarely comes up would take longer than a move may."""
     return Searcher(geometry, compiled=False)
 
 

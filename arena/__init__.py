@@ -1,1 +1,1 @@
-"""The parts of evaluate.py: games between agents, each in a process of its own, and what they prove."""
+"""The parts of evaluate.py: games between agents, each in its own process, and what the results prove."""

@@ -1,6 +1,6 @@
-"""The referees: are their verdicts the same, and how many games a second do they give?
+"""The two referees: do they give the same results, and how many games per second do they play?
 
-python -m benchmarks.arena equality --games 10000     scripted games, misdeeds and clocks included, under both
+python -m benchmarks.arena equality --games 10000     scripted games, with faults and scripted clocks, under both
 python -m benchmarks.arena speed                       kaggle's evaluate and our loop
 python -m benchmarks.arena scaling --games 2000        our loop on one core and on two
 """
@@ -34,7 +34,7 @@ REPEATS = 3  # of each measurement; the medians are printed
 
 
 def equality(games: int) -> None:
-    """Plays scripted games under both referees and counts those whose verdicts differ."""
+    """Plays scripted games under both referees and counts those with different results."""
     clock, fast_clock = Clock(), Clock()
     endings: Counter[str] = Counter()
     different = 0
@@ -51,12 +51,12 @@ def equality(games: int) -> None:
 
 
 def cpu_seconds() -> float:
-    """Of this process and of those that it has started and that have ended."""
+    """CPU seconds of this process and of its children that have ended."""
     return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 
 
 def games_per_second(play: Callable[[int], object], games: int) -> tuple[float, float]:
-    """By the clock on the wall and by CPU time, which a busy machine does not distort; medians after a warm-up."""
+    """Games per second of wall time and of CPU time, which a busy machine does not distort; medians after a warm-up."""
     play(max(2, games // 10))
     rates = []
     for _ in range(REPEATS):
@@ -91,10 +91,10 @@ def speed() -> None:
 
 
 def scaling(games: int) -> None:
-    """Slots on one core and on two, alternately; each core's slot plays ``games`` games once its agents run.
+    """Measures one slot on one core and two slots on two cores, alternately; each slot plays ``games`` games.
 
-    Where other jobs take part of the cores, the clock on the wall measures them, too: the CPU seconds of a game then
-    tell what two slots cost more than one, and what two cores without those jobs would give.
+    If other jobs use the cores, wall time measures them, too. The CPU seconds per game then show how much more two
+    slots cost than one, and so the speed of two cores without other jobs.
     """
     setup = Setup(Rules(), "fast")
     wall: dict[int, list[float]] = {1: [], 2: []}
@@ -116,7 +116,7 @@ def scaling(games: int) -> None:
 
 
 def running_cpu_seconds() -> float:
-    """Of this process and of all that descend from it and still run, from /proc."""
+    """CPU seconds of this process and of all its descendants that still run, from /proc."""
     parents, used = {}, {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -137,7 +137,7 @@ def running_cpu_seconds() -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("equality", "speed", "scaling"))
-    parser.add_argument("--games", type=int, default=10_000, help="of equality and scaling")
+    parser.add_argument("--games", type=int, default=10_000, help="games of equality and scaling (default %(default)s)")
     options = parser.parse_args()
     print(describe())
     if options.what == "equality":

@@ -1,4 +1,4 @@
-"""An opponent: bitbully with its database; of moves with equal scores, any."""
+"""An opponent: bitbully with its database; it chooses at random among moves with the best score."""
 
 import random
 

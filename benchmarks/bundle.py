@@ -1,7 +1,7 @@
-"""What a submission's wrapping costs, and whether a built agent survives 20,000 random observations with a tiny clock.
+"""The cost of a submission's wrapping, and a fuzz test: 20,000 random observations with a tiny clock.
 
 python -m benchmarks.bundle                     overhead and fuzzing of minimax
-python -m benchmarks.bundle --older 1.18.0      build every agent; check each on this kaggle-environments and that one
+python -m benchmarks.bundle --older 1.18.0      builds every agent; checks it with this kaggle-environments and that one
 """
 
 import argparse
@@ -24,13 +24,13 @@ from bundler.source.inline import PROJECT, inline
 from connectx.geometry import Geometry, geometry_of
 from console.agent_names import our_agents
 
-TINY = (0.05, 0.2)  # actTimeout and bank of the fuzzing: a move thinks 25 ms, and is late beyond 250 ms
+TINY = (0.05, 0.2)  # actTimeout and bank of the fuzzing: an agent thinks for 25 ms, and is late after 250 ms
 SHAPES = (
     *((6, 7, 4), (4, 5, 3), (5, 4, 3), (8, 9, 5), (9, 8, 5), (6, 6, 4)),
     *((7, 8, 4), (2, 2, 2), (1, 7, 4), (7, 1, 4), (12, 12, 5), (5, 9, 4)),
 )
 
-# Processor time of a load in a fresh process that holds what Kaggle's server holds, the file's compilation included.
+# Processor time of a load, with the file's compilation, in a fresh process that has the modules of Kaggle's server.
 TIME_LOAD = """
 import sys, time
 import kaggle_environments
@@ -43,14 +43,14 @@ print(time.process_time() - started)
 
 
 def load_seconds(file: Path, runs: int, *options: str) -> float:
-    """The median processor time to load a file in fresh processes."""
+    """The median processor time to load a file, each time in a fresh process."""
     command = [sys.executable, "-IB", "-c", TIME_LOAD, str(file), *options]
     seconds = [float(subprocess.run(command, capture_output=True, check=True).stdout.split()[-1]) for _ in range(runs)]
     return sorted(seconds)[runs // 2]
 
 
 def overhead(folder: Path, runs: int) -> None:
-    """A bundle without weights against the same code that Python imports itself."""
+    """Compares the load of built files without weights with that of the same code as ordinary Python files."""
     agent = "def agent(obs, config):\n    return [c for c in range(config.columns) if obs.board[c] == 0][0]\n"
     (folder / "bare.py").write_text(agent)
     (folder / "built_bare.py").write_text(render(inline(folder / "bare.py"), None)[0])
@@ -70,13 +70,13 @@ def random_question(randomness: random.Random, geometry: Geometry) -> Question:
 
 
 def fuzz(folder: Path, agent: str, count: int, seed: int) -> int:
-    """Random legal observations through a built agent; returns how many replies were faulty."""
+    """Asks a built agent random legal observations; returns how many replies were faulty."""
     text = render(inline(PROJECT / "agents" / f"{agent}.py"), None)[0]
     space: dict[str, Any] = {}
     exec(compile(text, "submission.py", "exec"), space)
     reply, randomness, found = space["agent"], random.Random(seed), Counter[str]()
     geometries = [geometry_of(*shape) for shape in SHAPES]
-    for geometry in geometries:  # the kernel of each kind of board compiles on its first move, which has a bank
+    for geometry in geometries:  # the kernel for each kind of board compiles at its first move, which gets a full bank
         first = question("", [], geometry, (2.0, 60.0))
         reply(first.obs, first.config | {"nodeBudget": 50})
     slowest, err = 0.0, io.StringIO()
@@ -99,7 +99,7 @@ def fuzz(folder: Path, agent: str, count: int, seed: int) -> int:
 
 
 def build_all(folder: Path, older: str) -> int:
-    """Builds and checks all our agents, then checks them on another version; returns how many were refused."""
+    """Builds all our agents, then checks them with another version; returns how many were refused."""
     target = folder / "older"
     pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(target)]
     subprocess.run([*pip, f"kaggle-environments=={older}"], check=True)
@@ -133,7 +133,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=20_000, help="observations (default %(default)s)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--runs", type=int, default=9, help="fresh processes for each load time (default %(default)s)")
-    parser.add_argument("--older", metavar="VERSION", help="instead: check all agents on this version, too")
+    parser.add_argument("--older", metavar="VERSION", help="instead: build all agents, check them with this version")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         if given.older:

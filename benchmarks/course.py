@@ -2,7 +2,7 @@
 
 python -m benchmarks.course [--rounds N] [--seed N]
 
-Protocol of the course: get_win_percentages on Kaggle's environment, half of the rounds with the seats swapped.
+The course's protocol: get_win_percentages in Kaggle's environment, half of the games with swapped seats.
 """
 
 import argparse
@@ -15,11 +15,11 @@ from evaluate import get_win_percentages
 
 
 def course_middle(obs, config):
-    """The course's agent_middle, which goes on playing its column when that is full."""
+    """The course's agent_middle, which keeps playing the middle column when it is full."""
     return config.columns // 2
 
 
-# name, agent, games, and what was reported
+# name, agent, games, reported result
 ROWS: list[tuple[str, Any, int, str]] = [
     ("leftmost", "leftmost", 100, "82% wins"),
     ("middle, as in the course", course_middle, 100, "65% wins, 35 invalid plays"),
@@ -31,8 +31,8 @@ ROWS: list[tuple[str, Any, int, str]] = [
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, help="games a row (default: as many as reported)")
-    parser.add_argument("--seed", type=int, default=1, help="of the agents' random generators (default 1)")
+    parser.add_argument("--rounds", type=int, help="games per row (default: as many as in the report)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the agents' random generators (default 1)")
     options = parser.parse_args()
     print(f"{describe()}; seed {options.seed}")
     print(f"{'agent v random':<26}{'games':>6}{'wins':>7}{'invalid plays':>15}   reported")

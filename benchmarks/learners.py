@@ -1,10 +1,9 @@
-"""The learners of the sources, each trained again from nothing: what was reported, and ours over several seeds.
+"""The learners of the published sources, each trained from scratch: reported results, and ours over several seeds.
 
 python -m benchmarks.learners [--seeds N] [--learners NAME ...] [--folder PATH]
 
-Prints one Markdown table. Whatever is finished stays in the folder, so that an interrupted run goes on from there and
-a later one prints it again. Seconds are those of the processor in training alone, which one thread does: what it takes
-where nothing else runs.
+Prints one Markdown table. Finished results stay in the folder, so that an interrupted run resumes and a later one
+prints them again. Seconds are processor time of training only, in one thread: the duration on an idle machine.
 """
 
 import argparse
@@ -39,14 +38,14 @@ class Figure(NamedTuple):
 
     protocol: str
     reported: str
-    form: str = "{:.0f}"  # how a number of ours is written
+    form: str = "{:.0f}"  # format of our number
 
 
 class Learner(NamedTuple):
-    """A system of the sources: its rows, and how one seed of it is measured.
+    """A system of the published sources: its rows, and how one seed is measured.
 
-    ``measure(seed, folder)`` trains from nothing, or from where it stands in the folder, and returns a number for each
-    figure and the seconds of training.
+    ``measure(seed, folder)`` trains, resuming from the folder, and returns a number for each figure and the seconds of
+    training.
     """
 
     source: str
@@ -55,13 +54,13 @@ class Learner(NamedTuple):
 
 
 def policy_gradient_run(seed: int, folder: Path) -> policy_gradient.Run:
-    """The training run of a seed, finished, in ``folder``."""
+    """The finished training run of a seed, in ``folder``."""
     output = folder / "weights" / "policy_gradient.bin"
     return policy_gradient.train(policy_gradient.Config(seed=seed, folder=folder / "policy-gradient", output=output))
 
 
 def measure_policy_gradient(seed: int, folder: Path) -> tuple[list[float], float]:
-    """Running reward at the end, games until then, and the mean result of fresh games, both sides still sampling."""
+    """Running reward at the end, games until then, and the mean result of new games in which both sides sample."""
     run, rng = policy_gradient_run(seed, folder), np.random.default_rng(1000 + seed)
     opponent = Network.from_bytes(STRONG_POLICY.read_bytes())
     players = (sampling_player(logits_of(run.network), rng), sampling_player(logits_of(opponent), rng))
@@ -71,7 +70,7 @@ def measure_policy_gradient(seed: int, folder: Path) -> tuple[list[float], float
 
 
 def measure_value(seed: int, folder: Path) -> tuple[list[float], float]:
-    """Wins and losses of the value agent in 100 games, and of the same net judging finished games, too."""
+    """Wins and losses of the value agent in 100 games; and the same if the network also evaluates finished games."""
     policy_gradient_run(seed, folder)
     games, weights = folder / "policy-gradient" / "games.bin", folder / "weights"
     policy, output = weights / "policy_gradient.bin", weights / "value_greedy.bin"
@@ -83,7 +82,7 @@ def measure_value(seed: int, folder: Path) -> tuple[list[float], float]:
 
 
 def deciding(network: PlainNetwork) -> Callable:
-    """The agent that plays a network's most probable legal column."""
+    """An agent that plays the network's most likely legal column."""
 
     def agent(obs, config):
         position = Position.from_observation(obs, config)
@@ -113,7 +112,7 @@ def measure_ppo(seed: int, folder: Path) -> tuple[list[float], float]:
 
 
 def measure_actor_critic(seed: int, folder: Path) -> tuple[list[float], float]:
-    """Tic-tac-toe: running and fresh reward v minimax; wins and losses v the three-step agent, 100 games a seat."""
+    """Tic-tac-toe: running reward and new games v minimax; wins and losses v the three-step agent, 100 games a seat."""
     place = folder / "actor-critic"
     run = actor_critic.train(actor_critic.Config(seed=seed, folder=place, output=place / "network.bin"))
     seats = actor_critic.against_lookahead(run)
@@ -122,7 +121,7 @@ def measure_actor_critic(seed: int, folder: Path) -> tuple[list[float], float]:
 
 
 def measure_menace(seed: int, folder: Path) -> tuple[list[float], float]:
-    """Nim: the first player's wins in per cent, of 10,000 games each, for the pairs that tell most."""
+    """Nim: the first player's wins in percent, of 10,000 games each, for the most informative pairs."""
     config = menace.Config(seed=seed, output=folder / "menace")
     stable, results = menace.train(config)
     names = [("keep v keep",) * 2, ("drop v drop",) * 2, ("random", "keep v keep"), ("random", "drop v drop")]
@@ -190,7 +189,7 @@ LEARNERS = {
 
 
 def measured(name: str, seed: int, folder: Path) -> tuple[list[float], float]:
-    """The figures of one seed and the seconds of its training, read from the folder if they are there."""
+    """The figures of one seed and its seconds of training; read from the folder if they are there."""
     path = folder / f"{name}.json"
     if not path.exists():
         figures, seconds = LEARNERS[name].measure(seed, folder)
@@ -205,7 +204,7 @@ def summary(numbers: Sequence[float], form: str) -> str:
 
 
 def table(results: dict[str, list[tuple[list[float], float]]]) -> list[str]:
-    """The lines of the table; for each learner (figures, seconds) of each seed."""
+    """The lines of the table. ``results``: for each learner, (figures, seconds) of each seed."""
     lines = ["| source | protocol | reported | ours: mean (range) | training, s |", "|---|---|---|---|---|"]
     for name, seeds in results.items():
         seconds = summary([seconds for _, seconds in seeds], "{:.0f}")
@@ -218,10 +217,10 @@ def table(results: dict[str, list[tuple[list[float], float]]]) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=5, help="trainings of each learner, seeds 1, 2, ... (default 5)")
+    parser.add_argument("--seeds", type=int, default=5, help="runs of each learner, with seeds 1, 2, ... (default 5)")
     parser.add_argument("--learners", nargs="+", choices=LEARNERS, default=list(LEARNERS), help="default: all")
     parser.add_argument(
-        "--folder", type=Path, default=Path("runs/learners"), help="what is finished (default %(default)s)"
+        "--folder", type=Path, default=Path("runs/learners"), help="folder for results (default %(default)s)"
     )
     options = parser.parse_args()
     results = {

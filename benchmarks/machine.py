@@ -1,4 +1,4 @@
-"""What every benchmark prints first: where it ran, and with which versions."""
+"""The first line of every benchmark: the machine, and the versions of packages."""
 
 import os
 import platform
@@ -9,7 +9,7 @@ PACKAGES = ("numpy", "numba", "torch", "kaggle-environments")
 
 
 def processor() -> str:
-    """The processor's name as the system tells it."""
+    """The processor's name, from the system."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
         return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))

@@ -1,4 +1,4 @@
-"""An opponent: Monte Carlo tree search with 1,000 random playouts a move and no knowledge but the rules (UCT, 2006)."""
+"""An opponent: Monte Carlo tree search (UCT, 2006) with 1,000 random playouts per move, knowing only the rules."""
 
 import math
 import random
@@ -12,7 +12,7 @@ EXPLORATION = 1.0
 
 @njit
 def playout(position, mask, geometry, seed):
-    """Result of a random game for the side to move: 1, 0 or -1. ``seed``: of a 31-bit linear congruential generator."""
+    """Result of a random game for the side to move: 1, 0 or -1. ``seed``: of a 31-bit congruential generator."""
     result = 1
     while mask != geometry.board_mask:
         moves = open_cells(mask, geometry)
@@ -41,14 +41,14 @@ class Node:
 
 
 def evaluate(position: Position) -> int:
-    """One result for the side that moved last."""
+    """The result, of one playout if the game is not over, for the side that moved last."""
     if position.is_lost():
         return 1
     return -playout(position.position, position.mask, position.geometry, random.getrandbits(31))
 
 
 def simulate(root: Node) -> None:
-    """Selection, expansion, playout, and backing up."""
+    """One simulation: selection, expansion, playout, backup."""
     path = [root]
     while not path[-1].untried and path[-1].children:
         path.append(path[-1].best_child())

@@ -1,12 +1,12 @@
-"""The network against exact values: alone, at a number of evaluations a move, and at the real clock.
+"""The network against exact values: alone, in a search with a number of evaluations, and at the real clock.
 
 python -m benchmarks.nets [--labels data/labels] [--evaluations 600] [--searched 400] [--set-size 100] [--timed 50]
 
 "kept": the move keeps the result (win, draw or loss); "perfect": quickest win or slowest loss; "decisive" positions are
-those where not every legal move keeps the result. Positions are those that ``train.py labels`` holds out for tests, and
-each is judged in both views. Most of them have fewer than 18 stones, of which more are held out, so that two rows weigh
-the plies otherwise: as the mix "late" has them, and each ply alike. The six sets are of the published kinds
-(benchmarks/positions.py); errors are moves that do not keep the result.
+those in which some legal move does not keep the result. The positions are those that ``train.py labels`` holds out for
+tests; outputs are averaged over each and its mirror image. Most of them have fewer than 18 stones, because more of
+those are held out. So two rows use other weights: plies as in the mix "late", and all plies equally. The six sets are
+of the published kinds (benchmarks/positions.py); errors are moves that do not keep the result.
 """
 
 import argparse
@@ -44,8 +44,8 @@ Player = Callable[[Position], int]
 PLIES = ((0, 7), (8, 11), (12, 15), (16, 19), (20, 23), (24, 27), (28, 31), (32, 35), (36, 41))
 ORIGINS = {"random play": RANDOM_PLAY, "near-perfect play": NEAR_PERFECT_PLAY, "opening book": BOOK}
 WEIGHTINGS = {"plies as in the mix late": MIXES[LATE], "each ply of 8 to 40 alike": dict.fromkeys(MIXES[LATE], 1)}
-MOVE_SECONDS = 1.7  # what the clock gives a move in the middle of a game at Kaggle's 2 s
-# Errors in % of AlphaZero.jl's agent of 1.67M parameters at 600 simulations on sets of these kinds.
+MOVE_SECONDS = 1.7  # time of a move in the middle of a game with Kaggle's 2 s
+# Errors in % of AlphaZero.jl's agent (1.67M parameters, 600 simulations) on sets of these kinds.
 PUBLISHED_ERRORS = dict(zip((kind.name for kind in SIX_SETS), (0, 0, 1.7, 0, 1.6, 6.5), strict=True))
 
 
@@ -55,7 +55,7 @@ def positions_of(labels: Labels) -> list[Position]:
 
 
 def print_shares(name: str, labels: Labels, columns: np.ndarray) -> None:
-    """One row: positions, kept of all and of the decisive, perfect."""
+    """Prints a row: positions, share kept of all and of decisive ones, share perfect, share of decisive positions."""
     if not len(labels):
         return
     kept, perfect = (moves[np.arange(len(labels)), columns] for moves in (labels.kept, labels.perfect))
@@ -65,7 +65,7 @@ def print_shares(name: str, labels: Labels, columns: np.ndarray) -> None:
 
 
 def print_table(labels: Labels, columns: np.ndarray) -> None:
-    """Kept and perfect of all positions, by origin and by ply."""
+    """Prints the shares kept and perfect of all positions, by origin and by ply."""
     print(f"{'':<20}{'positions':>7}{'kept':>7}{'decisive':>10}{'perfect':>10}{'decisive share':>16}")
     print_shares("all", labels, columns)
     for name, origin in ORIGINS.items():
@@ -83,7 +83,7 @@ def print_table(labels: Labels, columns: np.ndarray) -> None:
 
 
 def weighted(right: np.ndarray, plies: np.ndarray, weights: dict[int, int]) -> float:
-    """The mean of the plies' shares, (n,) bool for (n,) stones, each ply weighted as given; those that miss are not."""
+    """Weighted mean over plies, (n,), of the share of ``right``, (n,) bool; plies that do not occur are left out."""
     present = sorted(weights.keys() & set(plies.tolist()))
     return float(np.average([right[plies == ply].mean() for ply in present], weights=[weights[ply] for ply in present]))
 
@@ -93,13 +93,13 @@ def choose_alone(position: Position) -> int:
 
 
 def policy_alone(network: PlainNetwork, labels: Labels) -> np.ndarray:
-    """The column of the masked argmax for each position."""
+    """The policy's most likely legal column for each position."""
     logits = network.judge_many(labels.positions, labels.masks)["policy"]
     return np.where(labels.legal, logits, -np.inf).argmax(1)
 
 
 def searching(budget: Callable[[], Budget], prove: Prove = value_search.prove) -> Player:
-    """A player that searches anew from each position; without a solver at the leaves if ``prove`` proves nothing."""
+    """A player that starts a new search in each position; ``prove``: the solver at its leaves."""
     return lambda position: Search(position, value_search.judge, value_search.BATCH, prove).run(budget()).column
 
 
@@ -115,7 +115,7 @@ def labelled_set(kind: Kind, size: int, seed: int, solver: Solver) -> Labels:
 
 
 def print_sets(size: int, seed: int, players: dict[str, Player]) -> None:
-    """Errors in % on each set, beside the published ones."""
+    """Prints the errors in % on each set, beside the published ones."""
     solver = Solver(STANDARD, table_bits=24)
     print(
         f"\n{'errors, %':<16}{'positions':>10}" + "".join(f"{name:>18}" for name in players) + f"{'AlphaZero.jl':>15}"
@@ -130,7 +130,7 @@ def print_sets(size: int, seed: int, players: dict[str, Player]) -> None:
 
 
 def print_network(network: PlainNetwork, content: bytes, labels: Labels) -> None:
-    """Size, speed, and the value head's accuracy."""
+    """Prints size, speed, and the value head's accuracy."""
     architecture, one = network.architecture, positions_of(labels.take(np.arange(1)))[0]
     size = len(base64.b64encode(content))
     print(f"{architecture.encoding}, {architecture.layers}: {architecture.size:,} parameters, {size:,} bytes of base64")
@@ -159,9 +159,9 @@ def sample(labels: Labels, count: int, seed: int) -> Labels:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--labels", type=Path, default=Path("data/labels"), help="folder that train.py labels has made")
-    parser.add_argument("--evaluations", type=int, default=600, help="a move")
-    parser.add_argument("--searched", type=int, default=400, help="test positions to search at so many evaluations")
-    parser.add_argument("--set-size", type=int, default=100, help="positions of each of the six sets")
+    parser.add_argument("--evaluations", type=int, default=600, help="evaluations per move")
+    parser.add_argument("--searched", type=int, default=400, help="test positions to search with so many evaluations")
+    parser.add_argument("--set-size", type=int, default=100, help="positions in each of the six sets")
     parser.add_argument("--timed", type=int, default=50, help="test positions to search for 1.7 s each")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()

@@ -1,8 +1,8 @@
 """The table of exact openings against bitbully's database: every score, and the scores of all moves.
 
 python -m benchmarks.openings                    the toolkit's own table
-python -m benchmarks.openings --file FILE        another that train.py openings has written
-python -m benchmarks.openings --every 100        one position in a hundred of each ply
+python -m benchmarks.openings --file FILE        another table that train.py openings has written
+python -m benchmarks.openings --every 100        one of every hundred positions of each ply
 """
 
 import argparse
@@ -19,7 +19,7 @@ from connectx.position import Position
 
 
 def wrong_of(table: Openings, position: Position) -> bool:
-    """Whether the table's score of a position, or of one of its moves, is not bitbully's."""
+    """Whether the table's score of a position, or of one of its moves, differs from bitbully's."""
     theirs = scores_of(position)
     ours = table.scores(position)
     best = max(score for score in theirs if score is not None)

@@ -1,4 +1,4 @@
-"""bitbully with its database of the plies up to 12: exact scores that owe nothing to our solver, on 7x6.
+"""bitbully with its database of plies up to 12: exact scores on 7x6 that are independent of our solver.
 
 bitbully is AGPL: an oracle and an opponent in tests and benchmarks, never a part of what ships.
 """
@@ -15,7 +15,7 @@ try:
 except ImportError:
     sys.exit("bitbully and bitbully-databases are not installed (pip install -r requirements-dev.txt)")
 
-FULL_COLUMN = -100  # bitbully's scores of moves that cannot be played are below
+FULL_COLUMN = -100  # bitbully's scores of illegal moves are below this
 
 
 @lru_cache(maxsize=1)
@@ -24,7 +24,7 @@ def engine() -> Any:
 
 
 def exact_scores(cells: list[int]) -> list[int | None]:
-    """The score of every column's move for the side to move, None where it is full; ``cells`` as in Kaggle's board."""
+    """The score of every column's move for the side to move, None for a full one; ``cells`` in Kaggle's order."""
     board = bitbully_core.BoardCore()
     if not board.setBoard([cells[start : start + 7] for start in range(0, 42, 7)]):
         raise ValueError(f"bitbully refuses the board {cells}")

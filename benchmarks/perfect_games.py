@@ -1,11 +1,11 @@
-"""The built exact agent against bitbully with its database: all wins as first, no early loss as second.
+"""The built exact agent against bitbully with its database: as first player it should win, as second not lose early.
 
 python -m benchmarks.perfect_games FILE [--games 100] [--seed 1] [--share 1.0]
 
-FILE is a built submission of the agent perfect. Under Kaggle's own environment and clock, loaded anew for each game, it
-plays --games games as first player, and as many as second player with its choice among equal moves switched off, which
-is the slowest loss. Perfect play ends at ply 41. Each of its moves is compared with bitbully's scores afterwards.
---share restricts both players and the referee to that part of one core.
+FILE is a built submission of the agent perfect. It plays in Kaggle's own environment, with Kaggle's clock, and is
+loaded again for each game: --games games as first player, and as many as second player. As second player its choice
+among equal moves is switched off, so that it plays the slowest loss; perfect play ends at ply 41. Afterwards, each of
+its moves is compared with bitbully's scores. --share restricts both players and the referee to that part of one core.
 """
 
 import argparse
@@ -40,7 +40,7 @@ SWITCH = "SWINDLE = True"
 
 @contextlib.contextmanager
 def without_choice(file: Path) -> Iterator[Path]:
-    """The same submission with its choice among equal moves switched off."""
+    """A copy of the submission with its choice among equal moves switched off."""
     text = file.read_text(encoding="utf-8")
     if text.count(SWITCH) != 1:
         raise SystemExit(f"benchmarks.perfect_games: {file} should be a built 'perfect', with one line {SWITCH!r}")
@@ -51,7 +51,7 @@ def without_choice(file: Path) -> Iterator[Path]:
 
 
 def results_lost(game: Game, seat: int) -> int:
-    """Moves of a seat after which the result, by bitbully's scores, is worse than before."""
+    """The number of moves of a seat that made the result worse, by bitbully's scores."""
     lost, position = 0, Position.empty(STANDARD)
     for column in game.moves:
         if position.ply % 2 == seat:
@@ -85,7 +85,7 @@ def play(players: tuple[AgentSpec, AgentSpec], seat: int, options: argparse.Name
 
 
 def restricted(options: argparse.Namespace) -> int:
-    """Runs this benchmark anew in a process group that gets a part of one core; returns its exit status."""
+    """Runs this benchmark again in a control group with a part of one core; returns its exit status."""
     with Restriction(options.share) as restriction:
         group = restriction.job.get("cgroup")
         if group is None:
@@ -102,9 +102,9 @@ def restricted(options: argparse.Namespace) -> int:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=Path, help="a built submission of the agent perfect")
-    parser.add_argument("--games", type=int, default=100, help="in each seat")
+    parser.add_argument("--games", type=int, default=100, help="games in each seat")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--share", type=float, default=1.0, help="of one core, for everything")
+    parser.add_argument("--share", type=float, default=1.0, help="share of one core for both players and the referee")
     options = parser.parse_args()
     if options.share < 1:
         sys.exit(restricted(options))

@@ -1,4 +1,4 @@
-"""The built exact agent under the real clock: does it keep the result, win quickest, lose slowest?
+"""The built exact agent at the real clock: does it keep the result, win as fast and lose as slowly as possible?
 
 python -m benchmarks.perfect_positions FILE [--count 2000] [--seed 1] [--share 1.0]
 
@@ -38,7 +38,7 @@ ERROR_SHARE = 0.25  # of the moves of near-perfect play
 
 
 def near_perfect_choice(solver: Solver):
-    """A chooser for ``play_out``: a best move that makes no line, or now and then any. Cheap below 8 plies: random."""
+    """A chooser for ``play_out``: best moves without a line, sometimes any; random before ply 8, to save time."""
 
     def choose(rng: random.Random, position: Position, columns: list[int]) -> int:
         if position.ply < 8 or rng.random() < ERROR_SHARE:
@@ -51,7 +51,7 @@ def near_perfect_choice(solver: Solver):
 
 
 def positions(seed: int, count: int, solver: Solver) -> Iterator[Position]:
-    """Distinct positions in which the game goes on; the number of stones is drawn uniformly."""
+    """Distinct positions of unfinished games; the number of stones is drawn uniformly."""
     rng = random.Random(seed)
     seen: set[Position] = set()
     choosers = [uniform_choice, near_perfect_choice(solver)]
@@ -89,7 +89,7 @@ def asked(file: Path, group: Path | None) -> Iterator[Callable[[Position], Reply
 
 
 def run(options: argparse.Namespace, ask: Callable[[Position], Reply], ask_plain: Callable[[Position], Reply]) -> None:
-    """Asks, judges, and prints the table."""
+    """Asks all positions, compares the replies with the exact scores, and prints the table."""
     slowest, counts = 0.0, Counter[tuple[str, str]]()
     sample = positions(options.seed, options.count, Solver(STANDARD))
     for position in tqdm(sample, total=options.count, mininterval=10):

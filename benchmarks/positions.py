@@ -1,4 +1,4 @@
-"""Samples of positions, reproducible from a seed: random play, near-perfect play, and Pons' six sets."""
+"""Samples of positions, reproducible from a seed: from random play, and sets like the six of Pons."""
 
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -11,7 +11,7 @@ from connectx.solver import Solver, job_of, read_queue
 
 
 class Sample(NamedTuple):
-    """A position, how it came about (columns from 0, in the order played), and its score if known."""
+    """A position, the moves that lead to it (columns from 0), and its score if known."""
 
     moves: tuple[int, ...]
     position: Position
@@ -23,17 +23,17 @@ class Sample(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """A set of positions: bounds of the stones on the board and of the moves left in perfect play, inclusive."""
+    """A set of positions: inclusive bounds of the number of stones and of the moves left in perfect play."""
 
     name: str
     stones: tuple[int, int]
     left: tuple[int, int]
 
 
-# The six sets of Pons' tutorial (blog.gamesolver.org, part 2). His recipe is not published; ours is random play to a
+# The six sets of Pons' tutorial (blog.gamesolver.org, part 2). His recipe is not published. Ours is random play up to a
 # number of stones drawn uniformly from the range, without moves that make a line or, if avoidable, let the opponent
-# make one at once. Fewer than 7 stones are left out of Begin: there are few such positions, and one takes as long as
-# all others together.
+# make one at once. Begin has no positions with fewer than 7 stones: there are few, and one takes as long as all others
+# together.
 SIX_SETS = (
     Kind("End-Easy", (29, 41), (0, 13)),
     Kind("Middle-Easy", (14, 28), (0, 13)),
@@ -48,7 +48,7 @@ Choice = Callable[[random.Random, Position, list[int]], int]
 
 
 def play_out(rng: random.Random, geometry: Geometry, stones: int, choose: Choice) -> Sample | None:
-    """A position of ``stones`` stones without a line, choosing among moves that make none; None at a dead end."""
+    """A position with ``stones`` stones and no line; ``choose`` picks among moves without a line. None if stuck."""
     position, moves = Position.empty(geometry), []
     for _ in range(stones):
         winning = position.winning_columns()
@@ -66,7 +66,7 @@ def uniform_choice(rng: random.Random, position: Position, columns: list[int]) -
 
 
 def careful_choice(rng: random.Random, position: Position, columns: list[int]) -> int:
-    """Any of the columns that do not let the opponent win at once, where there are such."""
+    """Any of the columns that do not let the opponent win at once; if there are none, any."""
     careful = [column for column in columns if not position.play(column).winning_columns()]
     return rng.choice(careful or columns)
 
@@ -74,9 +74,9 @@ def careful_choice(rng: random.Random, position: Position, columns: list[int]) -
 def random_samples(
     seed: int, stones: Sequence[int], geometry: Geometry = STANDARD, choose: Choice = uniform_choice
 ) -> Iterator[Sample]:
-    """Positions by random play that makes no line; each has a number of stones drawn from ``stones``.
+    """Positions from random play without lines; the number of stones of each is drawn from ``stones``.
 
-    No two are the same position or mirrored. Ends when 1,000 games in a row bring nothing new.
+    No two are equal or mirror images. Ends after 1,000 games in a row without a new one.
     """
     rng, seen, in_vain = random.Random(seed), set(), 0
     while in_vain < 1000:
@@ -89,7 +89,7 @@ def random_samples(
 
 
 def may_end_within(solver: Solver, position: Position, moves: int) -> bool:
-    """Whether perfect play may end within that many moves: False is certain, and much cheaper than the score."""
+    """Whether perfect play may end within that many moves. False is certain. It is much cheaper than the score."""
     cells, stones = solver.geometry.cells, position.ply
     if cells - stones <= moves:
         return True
@@ -102,7 +102,7 @@ def may_end_within(solver: Solver, position: Position, moves: int) -> bool:
 
 
 def labelled(kind: Kind, size: int, seed: int, solver: Solver) -> list[Sample]:
-    """``size`` samples of one kind with their scores: careful random play, positions of other kinds left out."""
+    """``size`` samples of one kind with their scores, from careful random play; other positions are dropped."""
     geometry, samples = solver.geometry, []
     for sample in random_samples(seed, range(kind.stones[0], kind.stones[1] + 1), geometry, careful_choice):
         if not may_end_within(solver, sample.position, kind.left[1]):

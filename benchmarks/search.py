@@ -1,4 +1,4 @@
-"""Speed of minimax with its network: nodes a second and depth reached in one second, compiled and in plain Python.
+"""Speed of minimax, compiled with its network and in plain Python with the heuristic: nodes per second, and depth.
 
 python -m benchmarks.search [--seconds 1]
 """
@@ -14,7 +14,7 @@ from connectx.geometry import STANDARD
 from connectx.position import Position
 from connectx.search import Result, Searcher
 
-# Moves from the empty board, columns from 1: openings, and middle games of random play that a second does not decide.
+# Moves from the empty board, columns from 1: openings, and random middle games that are not decided within a second.
 POSITIONS = ["", "4", "44", "4443", "44444", "35333", "1234567", "552354", "55235465", "5523546515", "147641371421"]
 
 
@@ -26,7 +26,7 @@ def timed(searcher: Searcher, position: Position, seconds: float) -> tuple[Resul
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=1.0, help="time a position (default 1)")
+    parser.add_argument("--seconds", type=float, default=1.0, help="time per position (default 1)")
     seconds = parser.parse_args().seconds
     print(describe())
     for compiled in (True, False):

@@ -1,17 +1,17 @@
-"""The solver against bitbully, book off, on six sets of positions like those of Pons' tutorial.
+"""The solver against bitbully, without its database, on six sets of positions like those of Pons' tutorial.
 
     python -m benchmarks.solver                     all six sets, 200 positions each, 50 of Begin-Hard
-    python -m benchmarks.solver --size 50 --hard 4  in short
-    python -m benchmarks.solver --file FILE         lines of "moves score", moves being columns from 1, as Pons' files
-    python -m benchmarks.solver --check 5000        no times: scores of positions and of all their moves, to be equal
-    python -m benchmarks.solver --check-file training/book-scores.txt           the same of the scores behind the book
+    python -m benchmarks.solver --size 50 --hard 4  a shorter run
+    python -m benchmarks.solver --file FILE         lines of "moves score", moves are columns from 1, as in Pons' files
+    python -m benchmarks.solver --check 5000        no times: compares scores of positions and of all their moves
+    python -m benchmarks.solver --check-file training/book-scores.txt           the same for the scores of the book
     python -m benchmarks.solver --empty             the empty board: its score, and that of every first move
 
-Each set is cut into slices, which the two solve in turns on the same core. Times are CPU seconds of the one thread.
-Ours solves a slice in one call. bitbully is called once a position, by its own default (MTD(f) from 0) and by its null
-window search; the faster of the two counts, and what calling an empty method of its object costs is taken off. Both
-keep their tables from position to position. Our nodes are positions whose moves were generated; positions decided while
-their parent's were are not counted.
+Each set is cut into slices, which both solvers solve in turn on the same core. Times are CPU seconds of one thread.
+Ours solves a slice in one call. bitbully is called once per position, with its default search (MTD(f) from 0) and with
+its null-window search; the faster of the two counts, minus the time of a call of an empty method. Both solvers keep
+their tables from position to position. Our nodes are positions whose moves were generated; positions that were decided
+while their parent's moves were generated are not counted.
 """
 
 import argparse
@@ -31,7 +31,7 @@ from connectx.solver import Solver, job_of, read_queue
 from training.data.book_scores import read_scores
 
 SLICES = 5
-PUBLISHED = {  # microseconds and nodes a position: Pons (C++), connect-four-ai (Rust); exact scores, 1,000 positions
+PUBLISHED = {  # (microseconds, nodes) per position: Pons (C++), connect-four-ai (Rust); exact scores, 1,000 positions
     "End-Easy": ((4.57, 51.3), (3.32, 51)),
     "Middle-Easy": ((37.5, 450), (32.2, 449)),
     "Middle-Medium": ((3210, 39_900), (2870, 39_855)),
@@ -43,7 +43,7 @@ EMPTY_BOARD = (-2, -1, 0, 1, 0, -1, -2)  # the score of each first move, known s
 
 
 class Timing(NamedTuple):
-    """What one solver did on a set: CPU seconds, nodes, wrong scores."""
+    """The totals of one solver on a set: CPU seconds, nodes, wrong scores."""
 
     seconds: float
     nodes: int
@@ -51,7 +51,7 @@ class Timing(NamedTuple):
 
 
 def bitbully_core() -> Any:
-    """bitbully's C++ core; ends the program with one line where it is not installed."""
+    """bitbully's C++ core; ends the program with one line if it is not installed."""
     try:
         from bitbully import bitbully_core
 
@@ -90,7 +90,7 @@ def run_bitbully(core: Any, engine: Any, method: str, samples: list[Sample]) -> 
 
 
 def compare(core: Any, samples: list[Sample]) -> tuple[Timing, Timing, Timing]:
-    """Ours, bitbully's MTD(f) and its null window search on the same positions, slice by slice in turns."""
+    """Times our solver, bitbully's MTD(f) and its null-window search on the same positions, slice by slice in turn."""
     solver, engines = Solver(STANDARD), {method: core.BitBullyCore() for method in ("mtdf", "nullWindow")}
     totals = [Timing(0, 0, 0)] * 3
     for first in range(SLICES):
@@ -104,7 +104,7 @@ def compare(core: Any, samples: list[Sample]) -> tuple[Timing, Timing, Timing]:
 
 
 def report(name: str, count: int, timings: tuple[Timing, Timing, Timing]) -> float:
-    """Prints one set's line; returns the seconds of the faster of bitbully's two."""
+    """Prints the line of a set; returns the seconds of the faster search of bitbully."""
     ours, mtdf, null_window = timings
     theirs = min(mtdf.seconds, null_window.seconds)
     published = " | ".join(f"{time:,.4g} us, {nodes:,.4g}" for time, nodes in PUBLISHED.get(name, ()))
@@ -144,10 +144,10 @@ def six_sets(size: int, hard: int, seed: int) -> dict[str, list[Sample]]:
 
 
 def read_file(path: Path) -> list[Sample]:
-    """Samples of a file of ``moves score`` lines, moves being columns from 1.
+    """The samples in a file of ``moves score`` lines; moves are columns from 1.
 
     Raises:
-        ValueError: a line is not like that, with its number.
+        ValueError: a line has another form; with its number.
     """
     samples = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
@@ -161,7 +161,7 @@ def read_file(path: Path) -> list[Sample]:
 
 
 def check(count: int, seed: int, least: int) -> int:
-    """Compares every move's score with bitbully's; plies up to 12 are in its database. Returns how many were wrong."""
+    """Compares the scores of positions and their moves with bitbully's; returns how many positions were wrong."""
     from benchmarks.oracle import scores_of
 
     solver, wrong, moves = Solver(STANDARD), 0, 0
@@ -185,7 +185,7 @@ def check(count: int, seed: int, least: int) -> int:
 
 
 def check_file(path: Path) -> int:
-    """Compares the scores that our solver gave to the builder of the book with bitbully's; returns how many differ."""
+    """Compares the scores in a file of ``train.py book`` with bitbully's; returns how many positions differ."""
     from benchmarks.oracle import scores_of
 
     counts, moves, wrong = Counter[int](), 0, 0
@@ -202,7 +202,7 @@ def check_file(path: Path) -> int:
 
 
 def empty_board() -> int:
-    """Times the exact solution of the empty board, then of its moves; returns how many scores were wrong."""
+    """Times the exact solution of the empty board, then of its moves; returns how many of these two were wrong."""
     solver, empty = Solver(STANDARD, table_bits=25), Position.empty(STANDARD)
     solver.solve(Position.from_moves([0] * 6 + [1] * 6 + [2] * 6, STANDARD))  # compiles
     nodes, start = solver.nodes, time.thread_time()
@@ -216,8 +216,8 @@ def empty_board() -> int:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--size", type=int, default=200, help="positions of each set but Begin-Hard")
-    parser.add_argument("--hard", type=int, default=50, help="positions of Begin-Hard")
+    parser.add_argument("--size", type=int, default=200, help="positions in each set except Begin-Hard")
+    parser.add_argument("--hard", type=int, default=50, help="positions in Begin-Hard")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--file", type=Path, action="append", default=[], help="a file of 'moves score' lines")
     parser.add_argument("--check", type=int, metavar="N", help="compare the scores of N positions and of their moves")

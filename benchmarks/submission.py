@@ -1,9 +1,9 @@
-"""A built submission in Kaggle's own environment: wins, faults, and what it uses of the clock.
+"""A built submission in Kaggle's own environment: wins, faults, and its use of the clock.
 
 python -m benchmarks.submission FILE [--against negamax:100 random:100 n_step:20] [--seed 1] [--without-numba]
 
-The file is loaded anew for each game, as on Kaggle, so that every first move pays for imports and compilation. Half of
-the games are played in either seat.
+As on Kaggle, the file is loaded again for each game, so that every first move includes imports and compilation. Half of
+the games are played in each seat.
 """
 
 import argparse
@@ -26,7 +26,7 @@ HEADERS = ("games", "won", "drawn", "lost", "faults", "first move", "later moves
 
 @contextlib.contextmanager
 def broken_numba() -> Iterator[None]:
-    """Agents' processes, which inherit our path, meet a module numba that raises ImportError."""
+    """Puts a module numba that raises ImportError on our path, which the agents' processes inherit."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "numba.py").write_text("raise ImportError('made unimportable')\n", encoding="utf-8")
         sys.path.insert(0, folder)
@@ -37,7 +37,7 @@ def broken_numba() -> Iterator[None]:
 
 
 def clock_of(game: Game, seat: int) -> tuple[float, float, float, float]:
-    """(first move, slowest later move, slowest move begun with no bank to spare, bank used), in seconds."""
+    """Seconds: (first move, slowest later move, slowest move begun with a bank of at most RESERVE, bank used)."""
     mine = game.seconds[seat::2]
     bank, slowest_poor = BANK, 0.0
     for seconds in mine:
@@ -53,7 +53,7 @@ def print_row(name: str, *cells: str) -> None:
 
 
 def report(opponent: str, rounds: Rounds) -> None:
-    """One row: the worst of every figure over all games."""
+    """Prints a row: the counts, and the worst times over all games."""
     swapped_from = len(rounds.games) // 2
     clocks = [clock_of(game, int(index >= swapped_from)) for index, game in enumerate(rounds.games)]
     first, later, poor, used = (max(figures) for figures in zip(*clocks, strict=True))
@@ -67,7 +67,7 @@ def main() -> None:
     parser.add_argument("file", help="a built submission")
     parser.add_argument("--against", nargs="+", default=["negamax:100", "random:100", "n_step:20"], metavar="AGENT:N")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--without-numba", action="store_true", help="agents find a numba that cannot be imported")
+    parser.add_argument("--without-numba", action="store_true", help="the agents cannot import numba")
     options = parser.parse_args()
     print(f"{describe()}; seed {options.seed}{'; numba cannot be imported' if options.without_numba else ''}")
     print("times are the worst over all games; 'without spare': moves begun when the bank was down to its reserve")

@@ -1,11 +1,10 @@
-"""What choosing among equal moves is worth: points of the exact agent from lost positions, with and without it.
+"""The value of choosing among equal moves: points of the exact agent from lost positions, with and without the choice.
 
 python -m benchmarks.swindles [--games 200] [--seconds 0.3] [--concurrency 1] [--seed 1] [--opponents NAME ...]
 
-The exact agent plays the second seat from openings of 10 to 13 plies that are lost for it, but not before the board
-is nearly full; the same openings with ``SWINDLE`` on and off, against opponents that are not perfect. Each side has
---seconds a move, and a bank that its clock does not draw on, for the load. Intervals are of 95%; differences are
-of paired games.
+The exact agent has the second seat, in openings of 10 to 13 plies that it loses, but only when the board is nearly
+full. The same openings are played with ``SWINDLE`` on and off, against imperfect opponents. Each side has --seconds per
+move, and a bank for the load only. Intervals are 95%; differences are those of paired games.
 """
 
 import argparse
@@ -34,7 +33,7 @@ from connectx.solver import Solver
 MCTS = str(Path(__file__).with_name("mcts.py"))
 OPPONENTS = ["negamax", "n_step", *(f"minimax@{depth}" for depth in (4, 6, 8, 10)), "minimax@6~10", MCTS]
 PLIES = range(10, 14)  # of the openings
-LONGEST = 34  # openings in which perfect play ends at this ply or before are left out
+LONGEST = 34  # openings from which perfect play ends at this ply or earlier are left out
 
 
 def with_choice(obs, config):
@@ -48,7 +47,7 @@ def without_choice(obs, config):
 
 
 def lost_openings(count: int, seed: int) -> Iterator[tuple[int, ...]]:
-    """Openings without blunders in one, in which perfect play ends with the second seat's loss in the last plies."""
+    """Openings by careful random play from which perfect play ends with a late loss of the second seat."""
     solver = Solver(STANDARD)
     samples = random_samples(seed, PLIES, choose=careful_choice)
     long = (sample for sample in samples if not may_end_within(solver, sample.position, LONGEST - sample.ply))
@@ -57,7 +56,7 @@ def lost_openings(count: int, seed: int) -> Iterator[tuple[int, ...]]:
 
 
 def points(agent: AgentSpec, opponent: AgentSpec, openings: list[tuple[int, ...]], options) -> tuple[list[float], int]:
-    """The agent's points of each game, and the faults of both sides: with any, the points mean nothing."""
+    """The agent's points in each game, and the number of faults of both sides: if there are any, ignore the points."""
     rules = Rules({"actTimeout": options.seconds}, bank=RESERVE)
     tasks = [
         Task(number, (opponent, agent), opening, (derived_seed(options.seed, number, 0), 1))
@@ -78,7 +77,7 @@ def interval(values: list[float]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--games", type=int, default=200, help="openings; each is played twice against each opponent")
-    parser.add_argument("--seconds", type=float, default=0.3, help="a move")
+    parser.add_argument("--seconds", type=float, default=0.3, help="time per move")
     parser.add_argument("--concurrency", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--opponents", nargs="+", default=OPPONENTS, metavar="NAME")

@@ -1,3 +1,3 @@
-"""What agents are made of: positions, search, solver, nets. The only project code that a submission contains."""
+"""Building blocks of agents: positions, search, solver, networks. A submission contains no project code but this."""
 
 __version__ = "0.2.0"  # in the header of every submission

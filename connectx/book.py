@@ -1,12 +1,12 @@
-"""The opening book: our move in every position that can arise while we follow it, packed to three bits a position.
+"""The opening book: our move in every position that can arise while we follow it, in three bits per position.
 
-No position is stored. A walk from the empty board finds them all in a fixed order, ply by ply, and the book is the list
-of our columns in that order: whoever walks with the same columns passes the same positions. The builder of the book
-and its reader share the walk, and differ only in where a position's column comes from.
+No position is stored. A walk from the empty board visits the positions in a fixed order, ply by ply, and the book is
+the list of our columns in that order. The same columns always lead to the same positions, so the reader can repeat the
+walk of the builder. The two differ only in where a position's column comes from: a search, or the book.
 
-Book positions of a ply are those with us to move, playing either seat, after our own book move and any reply of the
-opponent. Through ply ``full_plies`` all other positions are in the book, too, but not what follows from them. Of a
-position and its mirror image the one with the smaller key is meant. Games that are over are left out.
+The book positions of a ply are those in which we are to move, in either seat, after our own book moves and any replies
+of the opponent. Up to ply ``full_plies`` the book also holds all other positions, but not their continuations. A
+position and its mirror image are one entry, under the smaller key. Finished games are left out.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ KIND = "repertoire"
 
 
 class Layer(NamedTuple):
-    """Book positions of one ply, each its own smaller mirror image, in order of their keys: int64 (n,) each."""
+    """Book positions of one ply, sorted by key; each is canonical (see ``Position.canonical``). Two int64 (n,)."""
 
     positions: np.ndarray
     masks: np.ndarray
@@ -33,7 +33,7 @@ class Layer(NamedTuple):
 
 
 def canonical(layer: Layer, geometry: Geometry) -> Layer:
-    """The distinct positions up to mirroring, sorted by key."""
+    """The distinct positions, mirror images counted as one, sorted by key."""
     mirrored = Layer(*(mirror_bits(bits, geometry) for bits in layer))
     keep = layer.keys <= mirrored.keys
     chosen = Layer(*(np.where(keep, bits, other) for bits, other in zip(layer, mirrored, strict=True)))
@@ -42,7 +42,7 @@ def canonical(layer: Layer, geometry: Geometry) -> Layer:
 
 
 def after_columns(layer: Layer, columns: np.ndarray, geometry: Geometry) -> Layer:
-    """The positions after each played its column, where that is legal and does not end the game."""
+    """The positions after each position's column is played; dropped where it is illegal or ends the game."""
     positions, masks = layer
     moves = open_cells(masks, geometry) & column_cells(columns.astype(np.int64), geometry)
     wins = moves & winning_spots(positions, masks, geometry)
@@ -56,15 +56,15 @@ def after_any(layer: Layer, geometry: Geometry) -> Layer:
     return canonical(Layer(*(np.concatenate(bits) for bits in zip(*replies, strict=True))), geometry)
 
 
-# Gives our column in each position of a layer, integers (n,), told which of them our own play can lead to, bool (n,).
+# columns_of(layer, ours) -> our column in each position, integers (n,). ours, bool (n,): our own play can lead there
 Columns = Callable[[Layer, np.ndarray], np.ndarray]
 
 
 def walk(geometry: Geometry, full_plies: int, last_plies: tuple[int, int], columns_of: Columns) -> Iterator[Layer]:
-    """The layers of book positions, ply by ply; ``columns_of`` is asked for our columns in each right after it.
+    """Yields the layers of book positions, ply by ply, and after each one asks ``columns_of`` for our columns in it.
 
     Args:
-        full_plies: through this ply all positions are in the book, if neither seat ends before.
+        full_plies: up to this ply all positions are in the book, unless ``last_plies`` ends a seat's book earlier.
         last_plies: the last book ply of the first and of the second seat.
     """
     start = Layer(np.zeros(1, np.int64), np.zeros(1, np.int64))
@@ -83,13 +83,13 @@ def walk(geometry: Geometry, full_plies: int, last_plies: tuple[int, int], colum
 
 
 class Book:
-    """The columns of a walk, by position.
+    """Our column for each position of a walk.
 
     Args:
-        columns: our column in every position of the walk, in its order: integers (n,).
+        columns: our column in every position, in the order of the walk: integers (n,).
 
     Raises:
-        ValueError: the walk is longer or shorter than the columns, or one of them cannot be played.
+        ValueError: the walk has more or fewer positions than there are columns, or a column is full.
     """
 
     def __init__(self, geometry: Geometry, full_plies: int, last_plies: tuple[int, int], columns: np.ndarray):
@@ -117,7 +117,7 @@ class Book:
         self._keys, self._columns = unsorted[order], columns[order]
 
     def to_bytes(self) -> bytes:
-        """The book as a weight container; the columns take as many bits each as the board needs."""
+        """The book as a weight container; each column takes as many bits as the board's width needs."""
         bits = (self.geometry.columns - 1).bit_length()
         spread = np.unpackbits(self.columns.astype(np.uint8)[:, None], axis=1)[:, 8 - bits :]
         meta = {
@@ -134,7 +134,7 @@ class Book:
         """The book that ``to_bytes`` wrote.
 
         Raises:
-            ValueError: it is damaged, or something else.
+            ValueError: the content is damaged or not a book.
         """
         arrays, meta = unpack(content)
         if not isinstance(meta, dict) or meta.get("kind") != KIND or set(arrays) != {"columns"}:
@@ -150,7 +150,7 @@ class Book:
         return len(self.columns)
 
     def column(self, position: Position) -> int | None:
-        """Our move in a position, or None if the book does not have it."""
+        """Our move in a position; None if the position is not in the book."""
         mirror = position.mirror()
         key = min(position.key, mirror.key)
         place = int(np.searchsorted(self._keys, key))

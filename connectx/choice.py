@@ -1,8 +1,8 @@
-"""Which of several moves with the same exact result to play: the one after which a fallible opponent errs most.
+"""Chooses among moves with the same exact result: the one after which a fallible opponent errs most.
 
-The opponent is taken for one of a population of searchers that look some plies ahead (ConnectX agents look 4 to 12).
-Such a one avoids every reply whose loss it can see, takes a win that it can see, and otherwise follows its evaluation.
-How far away the end of a line is follows from the exact score of the reply, so that no second search is needed.
+The opponent is modelled as a population of searchers of different depths (ConnectX agents look 4 to 12 plies ahead).
+Each one avoids replies that lose within its depth, takes a win within its depth, and otherwise follows its evaluation.
+The exact score of a reply says how far away the end of the game is, so that no second search is needed.
 """
 
 import contextlib
@@ -14,11 +14,11 @@ from connectx.clock import Budget
 from connectx.heuristic import evaluate
 from connectx.position import Position
 
-HORIZONS = (1, 2, 3, 4, 5, 6, 8, 10, 12)  # plies that the members of the population see, in equal parts
-MOST_REPLIES = 4  # of the opponent, that the choice looks ahead
-# Share of replies that give something away: minimax@8 lost 30% of the points in about 14 replies from won openings.
+HORIZONS = (1, 2, 3, 4, 5, 6, 8, 10, 12)  # search depths of the population, in plies, equally frequent
+MOST_REPLIES = 4  # replies of the opponent that the choice looks ahead
+# Share of replies that give points away: minimax@8 lost 30% of the points in about 14 replies from won openings.
 GIFT_RATE = 0.05
-TEMPERATURE = 8.0  # of evaluation points: how strictly a searcher follows its own evaluation
+TEMPERATURE = 8.0  # in evaluation points; the lower, the more strictly a searcher follows its evaluation
 
 Scores = Sequence[int | None]  # the exact score of each column's move for the side to move; None if it is full
 
@@ -28,7 +28,7 @@ def sign(score: int) -> int:
 
 
 def plies_to_end(score: int, ply: int, cells: int) -> int:
-    """Plies that perfect play still lasts from a position of this score at ``ply``, the winning stone included."""
+    """How many plies perfect play still lasts from a position of this score at ``ply``, with the winning stone."""
     if score == 0:
         return cells - ply
     last = cells + 1 - 2 * abs(score)  # the ply of the winning stone: this or one less, by who wins
@@ -37,7 +37,7 @@ def plies_to_end(score: int, ply: int, cells: int) -> int:
 
 
 def reply_probabilities(position: Position, scores: Scores) -> dict[int, float]:
-    """How probably the population plays each legal column, given the exact scores of them all."""
+    """The probability that the population plays each legal column, given the exact scores of all columns."""
     replies = {column: score for column, score in enumerate(scores) if score is not None}
     children = {column: position.play(column) for column in replies}
     cells = position.geometry.cells
@@ -72,17 +72,17 @@ def horizon_shares(
 
 
 class Unknown(Exception):
-    """Time does not allow to know a position's scores."""
+    """There is not enough time to find a position's scores."""
 
 
-# Gives a position's exact scores; raises Unknown.
+# exact(position) -> the exact scores of its moves; raises Unknown.
 Exact = Callable[[Position], Scores]
 
 
 class Gifts:
-    """What a fallible opponent probably gives away, in points (a win 1, a draw 0.5). Remembers what it has found.
+    """The points that a fallible opponent is expected to give away (a win is 1, a draw 0.5). Caches its results.
 
-    Its methods raise ``Unknown`` as ``exact`` does.
+    Its methods raise ``Unknown`` where ``exact`` does.
     """
 
     def __init__(self, exact: Exact):
@@ -93,10 +93,11 @@ class Gifts:
         return reply_probabilities(position, self.exact(position))
 
     def _expected(self, position: Position, replies: int) -> float:
-        """What the side to move gives away within its next ``replies`` moves.
+        """The points that the side to move is expected to give away in its next ``replies`` moves.
 
-        After a reply that gives nothing away, the other side keeps the result in the way that it expects most from.
-        Beyond the last of these moves, every further one until the end of perfect play counts ``GIFT_RATE``.
+        After a reply that gives nothing away, the other side plays the move that keeps the result and has the largest
+        expected gift. Each move beyond the next ``replies``, until the end of perfect play, gives points away with
+        probability ``GIFT_RATE``.
         """
         if position.is_over():
             return 0.0
@@ -114,7 +115,7 @@ class Gifts:
         return gift
 
     def _best(self, position: Position, replies: int) -> float:
-        """The most that the side to move can expect of the other's next ``replies`` moves, keeping the result."""
+        """The largest gift to expect in the other side's next ``replies`` moves, if the mover keeps the result."""
         if position.is_over():
             return 0.0
         columns = candidates(position, self.exact(position))
@@ -122,19 +123,19 @@ class Gifts:
 
 
 def later_gift(replies: int) -> float:
-    """What to expect of that many replies of which nothing else is known: half a point at most."""
+    """The expected gift, at most half a point, of that many replies about which nothing else is known."""
     return (1 - (1 - GIFT_RATE) ** replies) / 2
 
 
 def unhurried(position: Position, columns: list[int]) -> list[int]:
-    """Of moves that are equal otherwise, those that do not lose at once; if all do, those that block a win."""
+    """Among otherwise equal moves, those that do not lose at once; if all lose at once, those that block a win."""
     threats = position.pass_turn().winning_columns()
     lasting = [column for column in columns if not position.play(column).winning_columns()]
     return lasting or [column for column in columns if column in threats] or columns
 
 
 def candidates(position: Position, scores: Scores) -> list[int]:
-    """The columns that keep the result and do not hurry its end, longest game first, then from the centre outwards."""
+    """The columns that keep the result and do not shorten the game; longest game first, then most central."""
     legal = {column: score for column, score in enumerate(scores) if score is not None}
     result = sign(max(legal.values()))
     kept = [column for column in position.geometry.column_order if column in legal and sign(legal[column]) == result]
@@ -150,14 +151,14 @@ def choose(
 ) -> int:
     """The column to play, given the exact score of every legal move.
 
-    A won position is won as quickly as it can be. In a drawn or lost one every move that keeps the result is a
-    candidate; the one with the largest expected gift is chosen, and among equals the longest game, then the centre.
-    What the opponent gives away with its next move counts at first, then with its next two, as far as time allows.
+    A won position is won as quickly as possible. In a drawn or lost one, the candidates are the moves that keep the
+    result; the one with the largest expected gift is chosen. Ties go to the longest game, then to the centre. The gift
+    is computed for the opponent's next move, then for its next two, and so on while time allows.
 
     Args:
-        replies: the exact scores of a later position, or None if time does not allow to know them.
-        budget: no further position is looked at when it has run out.
-        most_replies: how many of the opponent's moves are looked at, one after the other.
+        replies: gives the exact scores of a later position, or None if there is no time to find them.
+        budget: when it has run out, no further position is examined.
+        most_replies: the largest number of the opponent's moves to look ahead.
     """
     legal = {column: score for column, score in enumerate(scores) if score is not None}
     if max(legal.values()) > 0:

@@ -10,21 +10,21 @@ from typing import NamedTuple
 
 from connectx.position import field
 
-MOVE_SHARE = 0.85  # of actTimeout: what is left covers the referee's overhead and the last slice of a search
-POOR_MOVE_SHARE = 0.5  # the same when the bank could not pay for a hiccup
+MOVE_SHARE = 0.85  # of actTimeout; the rest covers the referee's overhead and the last slice of a search
+POOR_MOVE_SHARE = 0.5  # the same when the bank is too small to cover an unexpected delay
 POOR_BANK = 2.0  # seconds
-RESERVE = 38.0  # seconds of the bank that are never spent on purpose: with load and hiccups, under 30 of 60 are used
-BANK_SHARE = 0.25  # of what lies above the reserve, a move: most goes to the first moves, where lines are longest
-LOADED_SHARE = 0.5  # of actTimeout: what the first move may draw from the bank on top of the load
-LEAST = 0.02  # seconds: what a move always gets, however late it is
+RESERVE = 38.0  # seconds of the bank never spent on purpose; with load and delays, a game uses less than 30 of 60
+BANK_SHARE = 0.25  # of the bank above the reserve, per move: most goes to the first moves, where search is deepest
+LOADED_SHARE = 0.5  # of actTimeout: the most that the first move draws from the bank in addition to the load
+LEAST = 0.02  # seconds that a move always gets, however late it is
 
 
 class Budget(NamedTuple):
-    """What a move may use. ``None`` sets no limit of that kind."""
+    """The limits of one move. ``None`` means no limit of that kind."""
 
     deadline: float | None = None  # a value of time.perf_counter()
     nodes: int | None = None
-    spare: float = 0.0  # seconds of the bank after the deadline, for a move on which the game's result hangs
+    spare: float = 0.0  # further seconds of the bank, for a move that decides the game
 
     @classmethod
     def seconds(cls, seconds: float) -> "Budget":
@@ -36,17 +36,17 @@ class Budget(NamedTuple):
         return Budget(deadline, None if self.nodes is None else int(share * self.nodes))
 
     def with_spare(self) -> "Budget":
-        """The budget of a move that may use what the bank can spare, too."""
+        """This budget, extended by the seconds that the bank can spare."""
         return self if self.deadline is None else Budget(self.deadline + self.spare, self.nodes)
 
     def is_late(self, nodes: int = 0) -> bool:
-        """Whether the time is over, or the nodes are that a search has counted since the move began."""
+        """Whether the time is over, or ``nodes``, counted since the move began, have reached the limit."""
         if self.nodes is not None and nodes >= self.nodes:
             return True
         return self.deadline is not None and time.perf_counter() >= self.deadline
 
     def seconds_left(self) -> float:
-        """Seconds to the deadline, infinite if there is none."""
+        """Seconds until the deadline; infinite if there is none."""
         return float("inf") if self.deadline is None else self.deadline - time.perf_counter()
 
 
@@ -54,15 +54,15 @@ _charges: list[float] = []
 
 
 def charge(seconds: float) -> None:
-    """Tells the clock that the coming move has used ``seconds`` already: a submission loads within its first move."""
+    """Counts ``seconds`` as already used by the next move: a submission loads within its first move."""
     _charges.append(seconds)
 
 
 def seconds_for(act_timeout: float, bank: float, spent: float = 0.0) -> tuple[float, float]:
-    """Seconds that a move should think, ``spent`` of which are gone: its own time and a share of the spare bank.
+    """(seconds to think from now, further seconds that the bank can spare) for a move.
 
-    The move that has paid for the load takes little more: a search gains less by those seconds than the bank loses.
-    The second number is what the bank can spare besides.
+    A move gets its share of ``act_timeout`` and a share of the bank above ``RESERVE``; ``spent`` seconds of it are
+    already used. A move that has paid for the load draws little more from the bank, where those seconds are worth more.
     """
     move = act_timeout * (MOVE_SHARE if bank > POOR_BANK else POOR_MOVE_SHARE)
     overdrawn = max(0.0, spent - act_timeout)
@@ -74,10 +74,10 @@ def seconds_for(act_timeout: float, bank: float, spent: float = 0.0) -> tuple[fl
 
 
 def budget_for(obs, config) -> Budget:
-    """The budget of one move, from what Kaggle says of the clock.
+    """The budget of one move, from the clock in Kaggle's observation and configuration.
 
-    A ``nodeBudget`` in the configuration replaces the clock by that number of search nodes: copies of an agent then
-    choose alike on any machine, which is how a built file is compared with its source.
+    A ``nodeBudget`` in the configuration replaces the clock by that number of search nodes. Copies of an agent then
+    choose the same moves on any machine; the builder compares a built file with its source in this way.
     """
     spent = sum(_charges)
     _charges.clear()

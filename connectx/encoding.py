@@ -1,8 +1,8 @@
-"""From positions to planes, the input of the networks. An encoding's name carries its version.
+"""Encodes positions as planes, the input of the networks. The name of an encoding ends in its version.
 
-A plane is a board of 0s and 1s; the mover's stones come first. Row 0 is the bottom row, so that a cell of the bitboard
-``column * stride + row`` is at ``[row, column]``. Networks name their encoding in the file of their weights; whoever
-changes what an encoding means gives it a new version.
+A plane is a board of 0s and 1s. The first plane holds the mover's stones. Row 0 is the bottom row: the cell with bit
+``column * stride + row`` is at ``[row, column]``. A weight file names its encoding; a change to what an encoding
+means needs a new version.
 """
 
 from collections.abc import Callable
@@ -20,9 +20,9 @@ def stones(position: np.ndarray, mask: np.ndarray, geometry: Geometry) -> list[n
 
 
 def facts(position: np.ndarray, mask: np.ndarray, geometry: Geometry) -> list[np.ndarray]:
-    """Stones, the spots where either side's next stone makes a line, the playable cells, and who is to move.
+    """Stones, threats (cells that would complete a line) of each side, playable cells, and who is to move.
 
-    Who is to move (all cells 1 for the first player) tells which rows zugzwang gives to the mover.
+    The last plane is all 1 if the first player is to move; it tells which rows zugzwang favours the mover in.
     """
     opponent = position ^ mask
     first = np.where(np.bitwise_count(mask) % 2 == 0, geometry.board_mask, 0)
@@ -31,10 +31,9 @@ def facts(position: np.ndarray, mask: np.ndarray, geometry: Geometry) -> list[np
 
 
 def tactics(position: np.ndarray, mask: np.ndarray, geometry: Geometry) -> list[np.ndarray]:
-    """Stones, the spots of either side, and the playable cells that win, that have to be blocked, that give up a spot.
+    """Stones, threats of each side, and playable cells: those that win, must be blocked, or lie below a threat.
 
-    A cell gives up a spot where the one above it is a spot: of the opponent, who may then take it, or of the mover, for
-    the opponent to block.
+    A stone below a threat gives it up: the opponent can then complete its own line there, or block the mover's.
     """
     opponent = position ^ mask
     spots = [winning_spots(side, mask, geometry) for side in (position, opponent)]
@@ -43,7 +42,7 @@ def tactics(position: np.ndarray, mask: np.ndarray, geometry: Geometry) -> list[
 
 
 def facing_pairs(side: np.ndarray, mask: np.ndarray, geometry: Geometry) -> np.ndarray:
-    """The empty cells of lines that are free of the other side and lack two stones: one stone there makes a spot."""
+    """The empty cells of lines without the other side's stones that lack two stones: a stone there makes a threat."""
     empty, cells = geometry.board_mask ^ mask, np.zeros_like(mask)
     for direction in range(4):
         step = line_step(direction, geometry)
@@ -56,7 +55,7 @@ def facing_pairs(side: np.ndarray, mask: np.ndarray, geometry: Geometry) -> np.n
 
 
 def safe_cells(position: np.ndarray, mask: np.ndarray, geometry: Geometry) -> np.ndarray:
-    """The moves after which the opponent cannot win at once, as ``connectx.search.safe_moves`` has them."""
+    """The moves after which the opponent cannot win at once: ``connectx.search.safe_moves`` for arrays."""
     moves, spots = open_cells(mask, geometry), winning_spots(position ^ mask, mask, geometry)
     forced = moves & spots
     answers = np.where(forced == 0, moves, np.where(forced & (forced - 1), 0, forced))
@@ -64,13 +63,13 @@ def safe_cells(position: np.ndarray, mask: np.ndarray, geometry: Geometry) -> np
 
 
 def lines(position: np.ndarray, mask: np.ndarray, geometry: Geometry) -> list[np.ndarray]:
-    """The facts, the moves that do not lose at once, and the cells where a stone of either side makes a spot."""
+    """The planes of ``facts``, the moves that do not lose at once, and for each side the cells that make a threat."""
     pairs = [facing_pairs(side, mask, geometry) for side in (position, position ^ mask)]
     return [*facts(position, mask, geometry), safe_cells(position, mask, geometry), *pairs]
 
 
 Bits = Callable[[np.ndarray, np.ndarray, Geometry], list[np.ndarray]]
-ENCODINGS: dict[str, tuple[int, Bits]] = {  # number of planes, and the function that gives their bits
+ENCODINGS: dict[str, tuple[int, Bits]] = {  # number of planes, and the function that computes their bits
     "stones-1": (2, stones),
     "facts-1": (6, facts),
     "tactics-1": (8, tactics),
@@ -82,7 +81,7 @@ def planes_of(encoding: str) -> int:
     """The number of planes of an encoding.
 
     Raises:
-        ValueError: there is no such encoding, or not in this version.
+        ValueError: there is no such encoding or no such version of it.
     """
     if encoding not in ENCODINGS:
         raise ValueError(f"encoding {encoding!r} is unknown, expected one of {sorted(ENCODINGS)}")
@@ -90,7 +89,7 @@ def planes_of(encoding: str) -> int:
 
 
 def bits_of(positions: np.ndarray, masks: np.ndarray, geometry: Geometry, encoding: str) -> np.ndarray:
-    """The planes of n positions as bitboards, for positions and masks given as two (n,) int64: (n, planes) int64.
+    """The planes of n positions as bitboards, (n, planes) int64; positions and masks are two (n,) int64.
 
     Raises:
         ValueError: the encoding is unknown, or the geometry does not fit a word.
@@ -102,7 +101,7 @@ def bits_of(positions: np.ndarray, masks: np.ndarray, geometry: Geometry, encodi
 
 
 def unpack_planes(bits: np.ndarray, geometry: Geometry) -> np.ndarray:
-    """Bitboards, (n, planes) int64, cell by cell: (n, planes, rows, columns) uint8 of 0 and 1."""
+    """Bitboards, (n, planes) int64, as cells: (n, planes, rows, columns) uint8 of 0 and 1."""
     cells = np.unpackbits(bits.astype("<i8").view(np.uint8).reshape(*bits.shape, 8), axis=2, bitorder="little")
     cells = cells[:, :, : geometry.columns * geometry.stride].reshape(*bits.shape, geometry.columns, geometry.stride)
     return np.ascontiguousarray(cells[:, :, :, : geometry.rows].transpose(0, 1, 3, 2))

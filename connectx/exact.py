@@ -1,4 +1,4 @@
-"""The exact values of a position's moves: of the openings from their table, of all else by the solver."""
+"""The exact values of a position's moves: from the table for openings, by the solver for all other positions."""
 
 from collections.abc import Iterable
 from functools import cache
@@ -13,7 +13,7 @@ from connectx.solver import UNKNOWN, Solver, Value
 
 @cache
 def table() -> Openings | None:
-    """The toolkit's table of the openings; None where its file has not been made, and the solver does it all."""
+    """The toolkit's table of the openings; None if its file has not been made: then the solver does everything."""
     try:
         return openings()
     except FileNotFoundError:
@@ -21,7 +21,7 @@ def table() -> Openings | None:
 
 
 def has_openings(geometry: Geometry) -> bool:
-    """Whether the table knows the openings of this board."""
+    """Whether the table covers this board."""
     known = table()
     return known is not None and known.geometry == geometry
 

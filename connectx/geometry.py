@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 
 class Geometry(NamedTuple):
-    """Shape of a board with its masks. Make one with ``geometry_of``; numba kernels take it as it is.
+    """The shape of a board with its masks, made by ``geometry_of``. numba kernels accept it as an argument.
 
     A column takes ``stride = rows + 1`` bits, lowest cell first; its topmost bit, the guard, never holds a stone.
     """
@@ -23,12 +23,12 @@ class Geometry(NamedTuple):
 
     @property
     def fits_word(self) -> bool:
-        """Whether compiled kernels can play it: 64 bits hold the board with its guards, and no shift reaches 64."""
+        """Whether compiled kernels can use it: 64 bits hold the board with its guard bits, and no shift reaches 64."""
         return self.columns * self.stride <= 64 and (self.inarow - 1) * (self.stride + 1) < 64
 
     @property
     def column_order(self) -> tuple[int, ...]:
-        """Columns from the centre outwards, where most lines pass: the order that search tries them in."""
+        """Columns from the centre, where most lines pass, outwards: the order in which a search tries them."""
         return tuple(sorted(range(self.columns), key=lambda column: abs(2 * column + 1 - self.columns)))
 
     def column_mask(self, column: int) -> int:

@@ -1,19 +1,19 @@
-"""Static evaluation: what a position is worth where the search has to stop looking."""
+"""Static evaluation: the value of a position at the leaves of a search."""
 
 from connectx.jit import jitable, popcount
 from connectx.position import line_step, winning_spots
 
-# In 20,000-node self-play these scored 60 +- 6.5% against weights of 24, 6, 2 plus 6 for lines of one gap (200 games);
-# their neighbours differ by less than the noise. A line that lacks one stone counts by its threat only.
-GOOD_THREAT = 16  # a cell that completes a line, in a row that zugzwang will give to its owner
+# With 20,000 nodes per move, these scored 60 +- 6.5% against weights of 24, 6, 2 plus 6 for lines of one gap (200
+# games); neighbouring values differ by less than the noise. A line that lacks one stone counts only as a threat.
+GOOD_THREAT = 16  # a cell that completes a line, in a row where zugzwang favours the owner of the threat
 OTHER_THREAT = 5
-LINE_OF_TWO_GAPS = 3  # a line that is free of the opponent and lacks two stones
-LIMIT = 9_000  # no evaluation is larger: it stays clear of proven wins
+LINE_OF_TWO_GAPS = 3  # a line without stones of the opponent that lacks two stones
+LIMIT = 9_000  # the largest evaluation: proven wins score more
 
 
 @jitable
 def free_lines(cells, step, inarow):
-    """Bits from which ``inarow`` cells upwards in steps of ``step`` all lie in ``cells``."""
+    """First cells (lowest bits) of the lines of ``inarow`` cells, ``step`` bits apart, that lie fully in ``cells``."""
     lines = cells
     for distance in range(1, inarow):
         lines &= cells >> distance * step
@@ -22,7 +22,7 @@ def free_lines(cells, step, inarow):
 
 @jitable
 def gap_planes(empty, step, inarow):
-    """Of every line, by its first cell, whether it has at least one, two, three empty cells: a unary bit counter."""
+    """For each line, by its first cell, whether it has at least one, two, three empty cells: a unary bit counter."""
     one, two, three = 0, 0, 0
     for distance in range(inarow):
         gap = empty >> distance * step
@@ -34,7 +34,7 @@ def gap_planes(empty, step, inarow):
 
 @jitable
 def lines_lacking(gaps, stones, mask, geometry):
-    """Number of lines that hold ``gaps`` (0 or 1) empty cells and for the rest ``stones``, over all directions."""
+    """Number of lines, in all directions, with ``gaps`` (0 or 1) empty cells and otherwise only ``stones``."""
     empty = geometry.board_mask ^ mask
     count = 0
     for direction in range(4):
@@ -47,9 +47,9 @@ def lines_lacking(gaps, stones, mask, geometry):
 
 @jitable
 def line_balance(position, opponent, step, geometry):
-    """Lines of two gaps still open to the mover less those open to the opponent, along one direction.
+    """In one direction, the mover's open lines with two gaps minus the opponent's.
 
-    One count of gaps serves both sides, as a line that is open to a side holds that side's stones and gaps only.
+    A side's open line holds only its own stones and gaps, so that one count of gaps serves both sides.
     """
     empty = geometry.board_mask ^ (position | opponent)
     _, two, three = gap_planes(empty, step, geometry.inarow)
@@ -61,8 +61,8 @@ def line_balance(position, opponent, step, geometry):
 
 @jitable
 def good_rows(is_first, geometry):
-    """The cells where a threat is worth most: with an even number of rows, the last safe cell of a column falls to the
-    second player, so that zugzwang fills odd rows (counted from 1) for the first player and even rows for the second.
+    """The cells where a threat is worth most. With an even number of rows, zugzwang gives cells of odd rows (counted
+    from 1) to the first player and of even rows to the second, for the second can answer each stone in its column.
     """
     if geometry.rows % 2:
         return geometry.board_mask
@@ -74,7 +74,7 @@ def good_rows(is_first, geometry):
 
 @jitable
 def threat_value(stones, mask, is_first, geometry):
-    """Worth of the cells that complete a line for ``stones``."""
+    """Value of the threats of ``stones``: the cells that complete one of their lines."""
     threats = winning_spots(stones, mask, geometry)
     good = popcount(threats & good_rows(is_first, geometry))
     return GOOD_THREAT * good + OTHER_THREAT * (popcount(threats) - good)
@@ -82,7 +82,7 @@ def threat_value(stones, mask, is_first, geometry):
 
 @jitable
 def evaluate(position, mask, geometry):
-    """Value for the side to move, within +-LIMIT, 0 when both sides stand alike."""
+    """Value for the side to move, within +-LIMIT; 0 if both sides stand equally well."""
     opponent = position ^ mask
     mover_is_first = popcount(mask) % 2 == 0
     value = threat_value(position, mask, mover_is_first, geometry)

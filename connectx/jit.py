@@ -1,16 +1,17 @@
-"""numba where it works, plain Python where it does not: the same source runs either way.
+"""Kernels that numba compiles where it works, and that run as plain Python where it does not.
 
-Kaggle's judge may lack numba, or hold one that imports and cannot compile. Modules write their kernels once, with
+Kaggle's judge may lack numba, or have one that can be imported but cannot compile. Modules write their kernels once:
 
-- ``@njit`` on the few entry points that Python calls in a hurry. ``plain(kernel)`` is the same function uncompiled,
-- ``@jitable`` on everything that kernels call, above them: plain Python for the interpreter, compiled inside a kernel,
-- ``popcount`` for the number of set bits, and ``int_array`` for the tables and stacks that a kernel works on.
+- ``@njit`` marks the few entry points that have to be fast. ``plain(kernel)`` is the same function uncompiled,
+- ``@jitable`` marks everything that kernels call, defined above them: plain Python when Python calls it, compiled
+  inside a kernel,
+- ``popcount`` counts set bits, and ``int_array`` makes the tables and stacks that a kernel works on.
 
-numba is loaded by the first kernel: an agent without any makes its first move in 0.2 s instead of 1.1 s.
+The first kernel loads numba; without any, an agent makes its first move in 0.2 s instead of 1.1 s.
 
-Kernels compute on int64. No stone ever reaches bit 63 of a board that fits 64 bits, so shifts to the right and
-comparisons mean the same for a compiled int64 and for Python's unbounded int; sums that wrap in one and grow in the
-other are masked before use.
+Kernels compute on int64. On a board that fits 64 bits no stone reaches bit 63, so that right shifts and comparisons
+give the same for a compiled int64 and for Python's unbounded int. Sums, which overflow only in int64, are masked before
+use.
 """
 
 import sys
@@ -20,19 +21,19 @@ from typing import Any
 
 import numpy as np
 
-_waiting: list[Callable] = []  # marked as jitable, and not registered yet
+_waiting: list[Callable] = []  # marked as jitable, not yet registered with numba
 
 
 def jitable(function):
-    """Marks a function that kernels call; it stays as it is."""
+    """Marks a function that kernels call; the function itself is unchanged."""
     _waiting.append(function)
     return function
 
 
 def njit(function) -> Any:
-    """Marks a kernel: compiled with its first call, and left as it is where numba does not work.
+    """Marks a kernel: compiled at its first call, or unchanged where numba does not work.
 
-    While it runs compiled, other threads of Python run, too.
+    A compiled kernel releases the interpreter's lock (GIL): other Python threads run meanwhile.
     """
     numba = load_numba()
     if numba is None:
@@ -44,7 +45,7 @@ def njit(function) -> Any:
 
 @cache
 def load_numba() -> Any:
-    """The numba module, or None where it is absent or cannot compile (the reason then goes to stderr)."""
+    """The numba module, or None if it is missing or cannot compile (the reason is printed to stderr)."""
     try:
         import numba
 
@@ -52,7 +53,7 @@ def load_numba() -> Any:
             raise RuntimeError("numba miscompiles x + 1")
         _overload_popcount(numba)
         return numba
-    except Exception as fault:  # anything: a broken llvmlite raises what it likes
+    except Exception as fault:  # a broken llvmlite may raise any exception
         print(f"connectx: numba is not usable, searching in plain Python: {fault!r:.200}", file=sys.stderr)
         return None
 
@@ -73,7 +74,7 @@ def popcount(bits):
 
 
 def _overload_popcount(numba) -> None:
-    """In kernels a popcount is one instruction."""
+    """Makes popcount a single instruction inside kernels."""
 
     @numba.extending.intrinsic
     def ctpop(typingctx, bits):
@@ -91,5 +92,5 @@ def _overload_popcount(numba) -> None:
 
 
 def int_array(size, compiled):
-    """``size`` zeros for a kernel to work on: int64 (size,), or a list if not compiled: Python is faster on those."""
+    """``size`` zeros for a kernel to work on: int64 (size,), or a list if not compiled, which is faster in Python."""
     return np.zeros(size, np.int64) if compiled else [0] * size

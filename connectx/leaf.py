@@ -1,10 +1,10 @@
-"""A small integer network that values a position at the horizon of a search, in about the time of the heuristic.
+"""An NNUE-style evaluator: a small integer network for the leaves of a search, about as fast as the heuristic.
 
-After NNUE (Nasu 2018), on patterns instead of piece squares: the first layer is a table with one row for every content
-of every column (the column's field of the position's key) and for every cell that completes a line of either side; the
-rows that apply are summed. Those are ten on average, so few that summing them anew costs no more than keeping sums up
-to date. A clipped ReLU follows, then one output for each number of stones, whose parity tells who is to move. All is
-seen by the first player.
+It follows NNUE (Nasu 2018), with patterns as inputs instead of piece squares. The first layer is a table with one row
+for each possible content of each column (the column's field of the position's key), and for each threat (cell that
+completes a line) of each side. The active rows are summed: ten on average, so that a full sum costs no more than an
+incremental update. A clipped ReLU follows, then an output layer of its own for each number of stones, whose parity
+tells who is to move. Everything is seen from the first player's side.
 """
 
 from typing import NamedTuple
@@ -17,34 +17,34 @@ from connectx.jit import jitable, popcount
 from connectx.position import key_of, winning_spots
 from connectx.weights import unpack
 
-ENCODING = "columns-spots-1"  # what the rows stand for; a change of it gets a new version
-GEOMETRY = STANDARD  # of the one board that networks are trained for
+ENCODING = "columns-spots-1"  # the meaning of the rows; a change needs a new version
+GEOMETRY = STANDARD  # the only board that networks are trained for
 PATTERNS = GEOMETRY.columns << GEOMETRY.stride
-SPOTS = GEOMETRY.columns * GEOMETRY.stride  # of one side; the guard bits have rows that never apply
-ROWS = PATTERNS + 2 * SPOTS + 1  # the last is added always
-MOST_ROWS = GEOMETRY.columns + 2 * SPOTS + 1  # more cannot apply at a time
-ONE_BITS = 7  # 1 << ONE_BITS stands for a hidden unit's largest value, 1.0
+SPOTS = GEOMETRY.columns * GEOMETRY.stride  # threat rows of one side; those of the guard bits are never active
+ROWS = PATTERNS + 2 * SPOTS + 1  # the last row is the bias, always active
+MOST_ROWS = GEOMETRY.columns + 2 * SPOTS + 1  # no more rows can be active at once
+ONE_BITS = 7  # 1 << ONE_BITS stands for 1.0, the largest value of a hidden unit
 ONE = 1 << ONE_BITS
-LARGEST_INPUT = (2**15 - 1) // MOST_ROWS  # of an entry of the table: no sum leaves int16
-UNIT_BITS = 6  # a logit of 1.0 is worth 1 << UNIT_BITS of the search's points
-OUTPUT_BITS = 3  # outputs are finer than the value by this
+LARGEST_INPUT = (2**15 - 1) // MOST_ROWS  # the largest entry of the table, so that no sum overflows int16
+UNIT_BITS = 6  # a logit of 1.0 is 1 << UNIT_BITS points of the search's evaluation
+OUTPUT_BITS = 3  # fractional bits of the outputs, in such points
 
 
 class LeafNet(NamedTuple):
-    """The network's numbers, with room to work. Make one with ``from_bytes``; numba kernels take it as it is."""
+    """The network's arrays and working memory, made by ``from_bytes``. numba kernels accept it as an argument."""
 
     inputs: np.ndarray  # (ROWS, hidden) int16, in units of 1 / ONE
     outputs: np.ndarray  # (cells + 1, hidden) int16, by number of stones, in units of 2 ** -(UNIT_BITS + OUTPUT_BITS)
-    offsets: np.ndarray  # (cells + 1,) int64, in units of the output's times ONE's
+    offsets: np.ndarray  # (cells + 1,) int64, by number of stones, in 1 / ONE of the unit of outputs
     rows: np.ndarray  # (MOST_ROWS,) int64, working memory
     sums: np.ndarray  # (hidden,) int16, working memory
 
 
 def leaf_net(inputs: np.ndarray, outputs: np.ndarray, offsets: np.ndarray) -> LeafNet:
-    """A network of these numbers.
+    """A network with these arrays.
 
     Raises:
-        ValueError: a dtype or shape is not as ``LeafNet`` has it, or a sum could overflow.
+        ValueError: a dtype or shape is not that of ``LeafNet``, or a sum could overflow.
     """
     hidden = inputs.shape[-1]
     plies = GEOMETRY.cells + 1
@@ -64,10 +64,10 @@ def leaf_net(inputs: np.ndarray, outputs: np.ndarray, offsets: np.ndarray) -> Le
 
 
 def from_bytes(content: bytes) -> LeafNet:
-    """The network of a file.
+    """The network in a file.
 
     Raises:
-        ValueError: it is damaged, of another encoding, or its arrays make no network.
+        ValueError: the file is damaged, of another encoding, or its arrays do not form a network.
     """
     arrays, meta = unpack(content)
     if meta != ENCODING or set(arrays) != {"inputs", "outputs", "offsets"}:
@@ -77,7 +77,7 @@ def from_bytes(content: bytes) -> LeafNet:
 
 @jitable
 def active_rows(first, mask, rows, geometry):
-    """Writes the numbers of the rows that apply, without the last one, to ``rows``; returns how many there are.
+    """Writes the numbers of the active rows, except the bias, to ``rows``; returns how many there are.
 
     Args:
         first: the first player's stones.
@@ -99,7 +99,7 @@ def active_rows(first, mask, rows, geometry):
 
 @jitable
 def judge(position, mask, net, geometry):
-    """Value for the side to move, within +-LIMIT: the logit of its expected result (a draw counts half a win)."""
+    """Value for the side to move, within +-LIMIT: the logit of its expected result (a draw is half a win)."""
     stones = popcount(mask)
     first = position if stones % 2 == 0 else position ^ mask
     for unit in range(len(net.sums)):

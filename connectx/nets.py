@@ -1,8 +1,8 @@
-"""Networks as plain arrays: what they are made of, their files, and the forward pass in numpy.
+"""Networks as plain arrays: their architecture, their files, and the forward pass in numpy.
 
-A network is a trunk of layers and some heads, all linear, of which each reads the trunk's flattened output. The torch
-form, which training uses, is ``connectx.torch_nets.Network``; the numpy form here needs no torch, starts in
-milliseconds, and computes the same within 1e-5.
+A network is a trunk of layers and some linear heads, each of which reads the trunk's flattened output. Training uses
+the torch form, ``connectx.torch_nets.Network``. The numpy form here needs no torch, starts in milliseconds, and gives
+the same outputs within 1e-5.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,18 +17,18 @@ from connectx.geometry import Geometry, geometry_of
 from connectx.position import Position
 from connectx.weights import pack, unpack
 
-# Kinds of layers; all end in a ReLU. "conv": 3x3, zero-padded. "residual": two such, the second added to the layer's
-# input before its ReLU. "point": 1x1. "dense": fully connected, reads all cells. Nothing but "dense" follows "dense".
+# Kinds of layers; all end in a ReLU. "conv": 3x3 convolution, zero-padded. "residual": two of these; the layer's input
+# is added before the second ReLU. "point": 1x1 convolution. "dense": fully connected; only "dense" may follow it.
 KINDS = ("conv", "residual", "point", "dense")
-BATCH = 256  # positions that the numpy forward takes at once, to stay in the cache
+BATCH = 256  # positions that the numpy forward pass takes at once, to stay in the cache
 
 
 @dataclass(frozen=True)
 class Architecture:
-    """All that decides the shapes of a network's arrays. ``to_json`` and ``from_json`` go with its weights.
+    """Everything that determines the shapes of a network's arrays. It is stored as JSON with the weights.
 
     Attributes:
-        layers: (kind, width) of each layer of the trunk; the width is in channels, or in numbers for "dense".
+        layers: (kind, width) of each layer of the trunk; the width is its number of channels, or units for "dense".
         heads: (name, size) of each output.
         shape: rows, columns, inarow of the board.
 
@@ -59,7 +59,7 @@ class Architecture:
 
     @classmethod
     def from_json(cls, fields: Any) -> "Architecture":
-        """The architecture that ``to_json`` described. Raises ValueError if it is none."""
+        """The architecture that ``to_json`` described. Raises ValueError if ``fields`` do not describe one."""
         try:
             pairs = {key: tuple((str(k), int(n)) for k, n in fields[key]) for key in ("layers", "heads")}
             rows, columns, inarow = fields["shape"]
@@ -68,7 +68,7 @@ class Architecture:
             raise ValueError(f"not an architecture: {fields!r:.200} ({fault!r})") from None
 
     def parameters(self) -> dict[str, tuple[int, ...]]:
-        """Name and shape of each array. Those of a linear map are (out, in), of a convolution (out, in, 3, 3)."""
+        """Name and shape of each array. A linear map's weight is (out, in), a 3x3 convolution's (out, in, 3, 3)."""
         shapes: dict[str, tuple[int, ...]] = {}
         width, cells = planes_of(self.encoding), self.shape[0] * self.shape[1]
         for index, (kind, size) in enumerate(self.layers):
@@ -97,8 +97,8 @@ def from_bytes(content: bytes, expected: Architecture | None = None) -> tuple[Ar
     """The architecture and the float32 arrays of a network's file.
 
     Raises:
-        ValueError: the file is damaged, of an unknown encoding, of another architecture than expected, or its arrays
-            are not those of its architecture.
+        ValueError: the file is damaged, has an unknown encoding or another architecture than expected, or its arrays
+            do not fit its architecture.
     """
     arrays, meta = unpack(content)
     architecture = Architecture.from_json(meta)
@@ -111,7 +111,7 @@ def from_bytes(content: bytes, expected: Architecture | None = None) -> tuple[Ar
 
 
 def neighbours(rows: int, columns: int) -> np.ndarray:
-    """For each cell (row by row) its 3x3 window, cells outside as number rows * columns: (cells, 9) int."""
+    """The 3x3 window of each cell, row by row, as cell numbers: (cells, 9) int; rows * columns is off the board."""
     padded = np.full((rows + 2, columns + 2), rows * columns)
     padded[1:-1, 1:-1] = np.arange(rows * columns).reshape(rows, columns)
     windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3))
@@ -138,7 +138,7 @@ class PlainNetwork:
 
     @staticmethod
     def _matrix(weight: np.ndarray) -> np.ndarray:
-        """(in, out); the inputs of a convolution by cell of its window, then by channel."""
+        """A weight as a matrix (in, out); a convolution's inputs are ordered by cell of the window, then channel."""
         return np.ascontiguousarray(weight.transpose(*range(2, weight.ndim), 1, 0).reshape(-1, weight.shape[0]))
 
     def _linear(self, name: str, inputs: np.ndarray) -> np.ndarray:
@@ -150,7 +150,7 @@ class PlainNetwork:
         return self._linear(name, padded[:, self._windows].reshape(*cells.shape[:2], -1))
 
     def _layer(self, index: int, kind: str, x: np.ndarray) -> np.ndarray:
-        """One layer of the trunk, of (n, cells, channels); (n, numbers) from the first "dense" on."""
+        """One layer of the trunk. ``x`` is (n, cells, channels), or (n, units) after the first "dense"."""
         name = f"{index}a"
         if kind == "conv":
             return np.maximum(self._window(name, x), 0)
@@ -171,23 +171,23 @@ class PlainNetwork:
         return {name: self._linear(name, x) for name, _ in self.architecture.heads}
 
     def judge(self, position: Position) -> dict[str, np.ndarray]:
-        """The outputs of each head for one position, the mean of both views: (size,) float32."""
+        """The outputs of each head for one position, averaged over it and its mirror image: (size,) float32."""
         outputs = self.judge_many(np.array([position.position], np.int64), np.array([position.mask], np.int64))
         return {name: output[0] for name, output in outputs.items()}
 
     def judge_many(self, positions: np.ndarray, masks: np.ndarray) -> dict[str, np.ndarray]:
-        """The outputs of each head, (n, size) float32, for n positions given as two (n,) int64; means of both views."""
+        """As ``judge``, (n, size) float32 for each head, for n positions given as two (n,) int64."""
         planes = encode_many(positions, masks, self.architecture.geometry, self.architecture.encoding)
         return mean_of_views(self.forward(both_views(planes)))
 
 
 def both_views(planes: np.ndarray) -> np.ndarray:
-    """n positions as they stand, then mirrored: (2n, planes, rows, columns). Two views err less than one."""
+    """n positions, then their mirror images: (2n, planes, rows, columns). The mean over both errs less than one."""
     return np.concatenate([planes, planes[..., ::-1]])
 
 
 def mean_of_views(outputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The means, (n, size), of what a network says of ``both_views``; its policy of a mirrored view is turned back."""
+    """Averages a network's outputs for ``both_views``, (n, size) each; the mirrored policy is mirrored back first."""
     means = {}
     for name, output in outputs.items():
         straight, mirrored = np.split(output, 2)
@@ -196,7 +196,7 @@ def mean_of_views(outputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def flatten(x: np.ndarray) -> np.ndarray:
-    """(n, cells, channels) as torch flattens it, channel by channel: (n, channels * cells)."""
+    """Flattens (n, cells, channels) as torch does, channel by channel: (n, channels * cells)."""
     return x if x.ndim == 2 else x.transpose(0, 2, 1).reshape(len(x), -1)
 
 
@@ -206,10 +206,10 @@ def masked_argmax(logits: Sequence[float] | np.ndarray, position: Position) -> i
 
 
 def policy_move(network: PlainNetwork, obs: Any, config: Any, elsewhere: Callable[[Any, Any], int]) -> int:
-    """What an agent plays that is its network's policy and nothing else: the likeliest legal column.
+    """The move of an agent without search: the legal column with the highest probability in the network's policy.
 
     Args:
-        elsewhere: the agent that plays on boards that the network was not made for.
+        elsewhere: the agent for boards that the network was not trained on.
     """
     position = Position.from_observation(obs, config)
     if position.geometry != network.architecture.geometry:
@@ -218,12 +218,12 @@ def policy_move(network: PlainNetwork, obs: Any, config: Any, elsewhere: Callabl
 
 
 def softmax(logits: np.ndarray, temperature: float = 1.0) -> np.ndarray:
-    """(n, size) float: the probabilities of each row of logits, the more alike the higher the temperature."""
+    """(n, size) float: the probabilities of each row of logits; a higher temperature makes them more equal."""
     powers = np.exp((logits - logits.max(axis=1, keepdims=True)) / temperature)
     return powers / powers.sum(axis=1, keepdims=True)
 
 
 def expected_result(value_logits: np.ndarray) -> np.ndarray:
-    """(n,) float: the chance of a win less that of a loss for the side to move, of a value head's (n, 3) logits."""
+    """(n,) float: probability of a win minus that of a loss for the side to move, from a value head's (n, 3) logits."""
     chances = softmax(value_logits)
     return chances[:, 2] - chances[:, 0]

@@ -1,8 +1,8 @@
-"""The exact score of every opening: of each position of the first plies in which nobody has a line, on 7x6 to ply 8.
+"""The exact score of every opening: of each position of the first plies without a line, on 7x6 up to ply 8.
 
-The file has no keys: a walk from the empty board finds the positions of the last ply in a fixed order, and the file
-lists the scores of those in which nobody wins at once. Those of all plies before follow from them, move by move. Of a
-position and its mirror image the one with the smaller key is meant. ``python train.py openings`` makes the file.
+The file has no keys. A walk from the empty board visits the positions of the last ply in a fixed order, and the file
+lists the scores of those in which the side to move cannot win at once. The scores of all earlier plies follow from
+them. A position and its mirror image are one entry, under the smaller key. ``python train.py openings`` makes the file.
 """
 
 import zlib
@@ -24,7 +24,7 @@ NO_MOVE = -SPAN  # below every score
 
 
 def layers(geometry: Geometry, last_ply: int) -> Iterator[Layer]:
-    """All positions without a line of plies 0 to ``last_ply``, ply by ply, each layer sorted by key."""
+    """All positions of plies 0 to ``last_ply`` without a line, ply by ply, each layer sorted by key."""
     layer = Layer(np.zeros(1, np.int64), np.zeros(1, np.int64))
     yield layer
     for _ in range(last_ply):
@@ -40,11 +40,11 @@ def wins_at_once(layer: Layer, geometry: Geometry) -> np.ndarray:
 def scores_of_moves(layer: Layer, later: Layer, later_scores: np.ndarray, geometry: Geometry) -> np.ndarray:
     """The score of each move of one ply's positions from the scores of the next ply's: int8 (n, columns).
 
-    NO_MOVE where the column is full. A move that makes a line scores as the win that it is.
+    NO_MOVE where the column is full. A move that makes a line gets the score of that win.
     """
     ply = int(layer.masks[0]).bit_count()
     scores = np.full((len(layer.masks), geometry.columns), NO_MOVE, np.int8)
-    later_keys = later.keys if len(later.masks) else np.array([-1])  # where no game lasts as long
+    later_keys = later.keys if len(later.masks) else np.array([-1])  # no game lasts that long
     for column in range(geometry.columns):
         moves = open_cells(layer.masks, geometry) & column_cells(column, geometry)
         after = Layer(layer.positions ^ layer.masks, layer.masks | moves)
@@ -62,10 +62,10 @@ class Openings:
     """The scores of all positions of plies 0 to ``last_ply``.
 
     Args:
-        scores: of the positions of ``last_ply`` in which nobody wins at once, in the order of ``layers``: int (n,).
+        scores: of the positions of ``last_ply`` whose mover cannot win at once, in the order of ``layers``: int (n,).
 
     Raises:
-        ValueError: there are more or fewer of them than scores.
+        ValueError: there are more or fewer scores than such positions.
     """
 
     def __init__(self, geometry: Geometry, last_ply: int, scores: np.ndarray):
@@ -87,7 +87,7 @@ class Openings:
         return sum(map(len, self._keys))
 
     def score(self, position: Position) -> int | None:
-        """The exact score for the side to move; None beyond the last ply, on other boards, and where a game is over."""
+        """The exact score for the side to move; None after the last ply, on other boards, and if the game is over."""
         if position.geometry != self.geometry or position.ply > self.last_ply:
             return None
         keys, key = self._keys[position.ply], min(position.key, position.mirror().key)
@@ -95,10 +95,10 @@ class Openings:
         return int(self._scores[position.ply][place]) if place < len(keys) and keys[place] == key else None
 
     def scores(self, position: Position) -> list[int | None] | None:
-        """The exact score of each column's move for the side to move, None in it where the column is full.
+        """The exact score of each column's move, for the side to move; None for a full column.
 
-        None as a whole where not all are known: on the last ply, whose moves lead beyond it, and wherever ``score`` is
-        None.
+        None instead of the list if some score is unknown: on the last ply, whose moves lead out of the table, and
+        wherever ``score`` is None.
         """
         if position.ply >= self.last_ply or self.score(position) is None:
             return None
@@ -108,7 +108,7 @@ class Openings:
         return [None if c not in after else win if c in winning else -after[c] for c in range(self.geometry.columns)]
 
     def scores_by_ply(self) -> Iterator[tuple[Layer, np.ndarray]]:
-        """Each ply's positions but the last one's, and the scores of their moves, see ``scores_of_moves``."""
+        """The positions of each ply except the last, with the scores of their moves (see ``scores_of_moves``)."""
         for (layer, later), known in zip(pairwise(layers(self.geometry, self.last_ply)), self._scores[1:], strict=True):
             yield layer, scores_of_moves(layer, later, known, self.geometry)
 
@@ -118,7 +118,7 @@ class Openings:
         return last, self._scores[-1]
 
     def to_bytes(self) -> bytes:
-        """The table as a weight container of the last ply's scores, compressed."""
+        """The table as a weight container with the compressed scores of the last ply."""
         packed = zlib.compress((self.last_scores + SPAN).astype(np.uint8).tobytes(), 9)
         meta = {"kind": KIND, "geometry": list(self.geometry[:3]), "last_ply": self.last_ply}
         return pack({"scores": np.frombuffer(packed, np.uint8)}, meta)
@@ -128,7 +128,7 @@ class Openings:
         """The table that ``to_bytes`` wrote.
 
         Raises:
-            ValueError: it is damaged, or something else.
+            ValueError: the content is damaged or not such a table.
         """
         arrays, meta = unpack(content)
         if not isinstance(meta, dict) or meta.get("kind") != KIND or set(arrays) != {"scores"}:
@@ -139,15 +139,15 @@ class Openings:
 
 @cache
 def openings() -> Openings:
-    """The toolkit's own table, read with the first call. Raises OSError where its file has not been made."""
+    """The toolkit's own table, read at the first call. Raises OSError if its file has not been made."""
     return Openings.from_bytes(read_data("data/openings.bin"))
 
 
 def score(position: Position) -> int | None:
-    """The exact score of a position of the first eight plies of 7x6; None of others, see ``Openings.score``."""
+    """The exact score of a position of 7x6 with at most 8 stones; None for others (see ``Openings.score``)."""
     return openings().score(position)
 
 
 def scores(position: Position) -> list[int | None] | None:
-    """The exact scores of all its moves; None from the eighth ply on, see ``Openings.scores``."""
+    """The exact scores of all its moves; None from 8 stones on (see ``Openings.scores``)."""
     return openings().scores(position)

@@ -1,6 +1,6 @@
 """The bitboard: who stands where, what can be played, what wins.
 
-Bits of the 7x6 board, seen as the board stands; a column is 7 bits, the topmost of which (6, 13, ...) is a guard that
+Bits of the 7x6 board, laid out like the board. A column takes 7 bits; its topmost bit (6, 13, ...) is a guard that
 never holds a stone, so that no line runs from the top of one column into the bottom of the next:
 
      6 13 20 27 34 41 48     guards
@@ -11,10 +11,10 @@ never holds a stone, so that no line runs from the top of one column into the bo
      1  8 15 22 29 36 43
      0  7 14 21 28 35 42     bottom row
 
-A position is two integers: ``position``, the stones of the side to move, and ``mask``, the stones of both. There is no
-colour and no undo: after a move the other side is "the side to move". The functions below work on these integers and
-serve kernels and Python alike; the class ``Position`` wraps them for everything that is not in a hurry. The layout and
-the key are those of Pons' tutorial (blog.gamesolver.org), here for any rows, columns and inarow.
+A position is two integers: ``position``, the stones of the side to move, and ``mask``, the stones of both sides. There
+is no colour and no undo: after a move the other side is "the side to move". The functions below work on these integers,
+in kernels and in Python; the class ``Position`` wraps them where speed matters less. The layout and the key are those
+of Pons' tutorial (blog.gamesolver.org), here for any rows, columns and inarow.
 """
 
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ from connectx.jit import jitable
 
 @jitable
 def open_cells(mask, geometry):
-    """The cells that a stone can be dropped on: the lowest empty one of each column that is not full."""
+    """The playable cells: the lowest empty cell of each column that is not full."""
     return (mask + geometry.bottom_mask) & geometry.board_mask
 
 
@@ -38,21 +38,21 @@ def column_cells(column, geometry):
 
 @jitable
 def key_of(position, mask):
-    """A number that no other position of the same geometry has: in each column, mask marks the height, position who."""
+    """A number unique to the position on its geometry: a column's bits give its height and whose stones it holds."""
     return position + mask
 
 
 @jitable
 def line_step(direction, geometry):
-    """The distance in bits between neighbours of a line: of direction 0 up, 1 falling, 2 level, 3 rising."""
+    """Distance in bits between neighbours in a line. Directions: 0 vertical, 1 falling, 2 horizontal, 3 rising."""
     return 1 if direction == 0 else geometry.stride - 2 + direction
 
 
 @jitable
 def line_spots(stones, step, inarow):
-    """Bits, on the board or off it, that complete a line of ``inarow`` with ``stones`` along one direction.
+    """Bits, on or off the board, that complete a line of ``inarow`` with ``stones`` in one direction.
 
-    ``step`` is the distance in bits between neighbours of the line.
+    ``step`` is the distance in bits between neighbouring cells of the line.
     """
     if inarow == 4:
         pair_below = (stones << step) & (stones << 2 * step)
@@ -74,7 +74,7 @@ def line_spots(stones, step, inarow):
 
 @jitable
 def winning_spots(stones, mask, geometry):
-    """The empty cells, reachable now or later, where one more stone of ``stones`` makes a line."""
+    """The threats of ``stones``: empty cells, playable now or later, where one more stone of theirs makes a line."""
     spots = line_spots(stones, 1, geometry.inarow)
     for step in range(geometry.stride - 1, geometry.stride + 2):
         spots |= line_spots(stones, step, geometry.inarow)
@@ -108,10 +108,10 @@ _REQUIRED = object()
 
 
 def field(record, name: str, default=_REQUIRED):
-    """An entry of an observation or a configuration, whether it is a dict, Kaggle's Struct, or has attributes only.
+    """An entry of an observation or a configuration: of a dict, of Kaggle's Struct, or an attribute.
 
     Raises:
-        AttributeError: there is none, and no default was given.
+        AttributeError: there is no such entry and no default was given.
     """
     try:
         return record[name]
@@ -177,7 +177,7 @@ class Position(NamedTuple):
         return key_of(self.position, self.mask)
 
     def legal_columns(self) -> list[int]:
-        """The columns that are not full, from left to right. (Kaggle ends a game at a line; this does not look.)"""
+        """The columns that are not full, from left to right; also after a line, where Kaggle's game has ended."""
         moves = open_cells(self.mask, self.geometry)
         return [c for c in range(self.geometry.columns) if moves & column_cells(c, self.geometry)]
 
@@ -190,12 +190,12 @@ class Position(NamedTuple):
         return winning_spots(self.position, self.mask, self.geometry)
 
     def play(self, column: int) -> "Position":
-        """The position after a stone in ``column``, which must be legal, seen by the other side."""
+        """The position after a stone in ``column``, which must be legal; the other side is then to move."""
         move = open_cells(self.mask, self.geometry) & column_cells(column, self.geometry)
         return Position(self.position ^ self.mask, self.mask | move, self.geometry)
 
     def pass_turn(self) -> "Position":
-        """The same stones with the other side to move: what the opponent threatens."""
+        """The same stones with the other side to move, for example to find what the opponent threatens."""
         return Position(self.position ^ self.mask, self.mask, self.geometry)
 
     def is_lost(self) -> bool:
@@ -209,7 +209,7 @@ class Position(NamedTuple):
         return self.is_full() or self.is_lost()
 
     def canonical(self) -> "Position":
-        """The position or its mirror image, whichever has the smaller key: the same one for both."""
+        """The position or its mirror image, whichever has the smaller key; both give the same result."""
         return min(self, self.mirror(), key=lambda state: state.key)
 
     def mirror(self) -> "Position":

@@ -1,11 +1,11 @@
-"""Monte Carlo tree search with a network: PUCT (Silver et al. 2018) that proves what it can (Winands et al. 2008).
+"""Monte Carlo tree search with a network: PUCT (Silver et al. 2018) with proven results (Winands et al. 2008).
 
-A simulation walks down from the root, in each node to the child of the largest ``value + exploration``, and expands one
-node there with the network's policy and value. Nodes near the end need no network: who wins with the next stone, has no
-safe reply or fills the board is known from bitboards, what an exact solver decides within a few nodes from that, where
-there is one, and a proven result climbs towards the root. Moves that lose at once are no children. Positions that are
-reached on several ways are one node. Simulations run in small batches, since a network judges several positions almost
-as quickly as one; a path that waits for its judgement counts as lost in between (virtual loss), which spreads a batch.
+A simulation descends from the root, in each node to the child with the largest ``value + exploration``, and expands a
+leaf with the network's policy and value. Leaves near the end need no network. The bitboards show a win with the next
+stone, a position without a safe reply, and a full board; an exact solver, if given, proves what it can within a few
+nodes. Proven results are backed up towards the root. Moves that lose at once are not children, and transpositions share
+one node. Simulations run in small batches, because a network evaluates several positions almost as fast as one. A path
+that waits for its evaluation counts as lost meanwhile (virtual loss), so that a batch explores different paths.
 """
 
 import math
@@ -20,24 +20,24 @@ from connectx.geometry import Geometry
 from connectx.position import Position, column_cells, key_of, open_cells, winning_spots
 from connectx.search import safe_moves
 
-EXPLORATION = 1.5  # weight of the prior against what was seen
-FIRST_PLAY = 0.2  # a move that was never tried is worth its parent's value less this
-IN_VAIN = 1000  # batches in a row without a network evaluation: then what is left to learn is in proofs far away
+EXPLORATION = 1.5  # weight of the exploration term
+FIRST_PLAY = 0.2  # first-play urgency: an untried move counts as its parent's value minus this
+IN_VAIN = 1000  # the search stops after so many batches in a row without a network evaluation
 
-# For n positions and masks, (n,) int64 each: the probabilities of the columns, (n, columns), and the expected results
-# from -1 to 1 for the movers, (n,).
+# judge(positions, masks), (n,) int64 each -> probabilities of the columns, (n, columns), and expected results for the
+# side to move, -1 to 1, (n,).
 Judge = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
-# The score of a position and mask whose sign is exact, or None.
+# prove(position, mask) -> a score whose sign is exact, or None.
 Prove = Callable[[int, int], int | None]
 
 
 class Node:
-    """A position, seen by its mover.
+    """A position, seen by the side to move.
 
     Attributes:
-        columns, priors, children, tries: of the moves worth a try, parallel lists, empty until the node is expanded.
-        visits, total: simulations that went through, on whatever way, and the sum of their results.
-        score: the result if it is proven, as a score of the solver. Of a win or a loss only the sign is exact.
+        columns, priors, children, tries: parallel lists over the moves to search; empty until the node is expanded.
+        visits, total: the number of simulations through this node, from any parent, and the sum of their results.
+        score: the proven result as a solver's score, or None. Only the sign is exact.
     """
 
     __slots__ = ("children", "columns", "mask", "position", "priors", "score", "total", "tries", "visits")
@@ -52,14 +52,14 @@ class Node:
         self.score: int | None = None
 
     def worth(self) -> float:
-        """The expected result from -1 to 1: what is proven, or the mean of the simulations."""
+        """The result from -1 to 1: the proven one, or else the mean of the simulations."""
         if self.score is not None:
             return (self.score > 0) - (self.score < 0)
         return self.total / self.visits if self.visits else 0.0
 
 
 class Choice(NamedTuple):
-    """What a search found. ``value`` is the expected result from -1 to 1, ``score`` the exact one if proven."""
+    """The outcome of a search: ``value`` is the expected result from -1 to 1, ``score`` the proven one or None."""
 
     column: int
     value: float
@@ -68,7 +68,7 @@ class Choice(NamedTuple):
 
 
 def known_score(position: int, mask: int, geometry: Geometry) -> int | None:
-    """The exact score where a look at the bitboards gives it: a win in one, a loss in two, a draw by a full board."""
+    """The exact score if the bitboards show it at once: a win in one, a loss in two, a draw on a full board."""
     cells, ply = geometry.cells, mask.bit_count()
     if winning_spots(position, mask, geometry) & open_cells(mask, geometry):
         return (cells + 1 - ply) // 2
@@ -78,7 +78,7 @@ def known_score(position: int, mask: int, geometry: Geometry) -> int | None:
 
 
 class Search:
-    """A tree over one position, in which the game goes on.
+    """A search tree for one position, in which the game is not over.
 
     Args:
         judge: the network.
@@ -102,7 +102,7 @@ class Search:
         self.evaluations = 0
 
     def run(self, budget: Budget) -> Choice:
-        """Simulates until the root is proven, one move is left, or the time or the number of evaluations ends."""
+        """Simulates until the root is proven, has a single move to search, or the budget (time, evaluations) ends."""
         root, in_vain = self.root, 0
         if root.score is None:
             self._judge([[root]])
@@ -118,19 +118,19 @@ class Search:
         if key not in self.nodes:
             node = self.nodes[key] = Node(position, mask)
             node.score = known_score(position, mask, self.geometry)
-            if node.score is None and len(self.nodes) > 1:  # not the root, which needs a move besides
+            if node.score is None and len(self.nodes) > 1:  # not for the root: a score alone gives no move
                 node.score = self.prove(position, mask)
         return self.nodes[key]
 
     def _simulate(self, count: int) -> int:
-        """A batch of simulations; the number of positions that the network had to judge."""
+        """Runs a batch of simulations; returns how many positions the network had to evaluate."""
         waiting: list[list[Node]] = []
         for _ in range(count):
             path = self._descend()
             if path[-1].score is not None:
                 self._back_up(path, path[-1].worth())
             elif any(path[-1] is other[-1] for other in waiting):
-                self._back_up(path, None)  # met a second time while it waits: this simulation is taken back
+                self._back_up(path, None)  # the same leaf already waits for its evaluation: undo this simulation
                 break
             else:
                 waiting.append(path)
@@ -140,7 +140,7 @@ class Search:
         return len(waiting)
 
     def _descend(self) -> list[Node]:
-        """The path from the root to a proven or a new node; on the way, its nodes count as lost for who moved there."""
+        """The path from the root to a proven or new node; its nodes count as lost for the side that moved there."""
         node, path = self.root, [self.root]
         node.visits += 1
         node.total += 1.0
@@ -159,7 +159,7 @@ class Search:
 
     @staticmethod
     def _select(node: Node) -> int:
-        """The index of the child to try. What is proven is not explored; a proven loss is no choice."""
+        """The index of the child to try. Proven children get no exploration: a win is taken, a loss avoided."""
         scale, untried = EXPLORATION * math.sqrt(node.visits), node.worth() - FIRST_PLAY
         best, chosen = -math.inf, 0
         for index, child in enumerate(node.children):
@@ -174,7 +174,7 @@ class Search:
         return chosen
 
     def _judge(self, paths: list[list[Node]]) -> None:
-        """Expands the last node of each path by the network, and tells the nodes above."""
+        """Expands the last node of each path with the network and backs up its value."""
         if not paths:
             return
         leaves = [path[-1] for path in paths]
@@ -193,7 +193,7 @@ class Search:
         self.evaluations += len(paths)
 
     def _back_up(self, path: list[Node], value: float | None) -> None:
-        """Replaces the loss that each node of the path was counted with; None takes the whole simulation back."""
+        """Replaces the virtual loss of each node on the path by the value; None undoes the whole simulation."""
         for index in range(len(path) - 1, -1, -1):
             node = path[index]
             if index < len(path) - 1 and node.score is None:
@@ -210,13 +210,13 @@ class Search:
 
     @staticmethod
     def _prove(node: Node) -> None:
-        """Sets the node's score if its children prove one: one that is lost, or all."""
+        """Sets the node's score if its children prove it: one is lost for its mover, or all are proven."""
         known = [-child.score for child in node.children if child is not None and child.score is not None]
         if known and (max(known) > 0 or len(known) == len(node.children)):
             node.score = max(known)
 
     def _best_column(self) -> int:
-        """What is proven to be best, else the move tried most of those that are not proven to lose."""
+        """The move proven best; without a proof, the most tried move that is not proven to lose."""
         root = self.root
         if not root.columns:
             wins, threats = self.start.winning_columns(), self.start.pass_turn().winning_columns()

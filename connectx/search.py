@@ -1,12 +1,12 @@
-"""Iterative-deepening alpha-beta over the static evaluation, stoppable at a deadline or after a number of nodes.
+"""Alpha-beta search with iterative deepening over the static evaluation; stops at a deadline or a number of nodes.
 
-The kernel ``negamax`` keeps its own stack, so that Python can stop it after any node and take it up again: it runs in
-slices of about 10 ms, and Python looks at the clock in between. The same source searches boards beyond 64 bits, and
-any board where numba is missing, uncompiled.
+The kernel ``negamax`` keeps its own stack, so that it can pause after any node and resume. It runs in slices of about
+10 ms, and Python checks the clock in between. Without numba, and on boards of more than 64 bits, the same source runs
+uncompiled.
 
-Methods: principal variation search (Marsland and Campbell 1982), a transposition table with two slots a bucket, moves
-that lose at once are never searched, moves are ordered by the winning spots that they make (Pons), forced replies cost
-no depth.
+Methods: principal variation search (Marsland and Campbell 1982); a transposition table with two slots per bucket; moves
+that lose at once are never searched; moves are ordered by the number of threats that they leave (Pons); forced replies
+do not reduce the depth.
 """
 
 import time
@@ -26,33 +26,33 @@ INFINITY = 1 << 20
 
 SLICE_SECONDS = 0.01
 TABLE_BUCKETS = 1_048_573  # a prime below 2^20: two slots of 16 bytes each make 32 MB
-PLAIN_TABLE_BUCKETS = 65_537  # plain Python searches some 10^4 nodes a second
+PLAIN_TABLE_BUCKETS = 65_537  # plain Python searches about 10^4 nodes a second
 
-# What a table value says of the true one.
+# How a table value relates to the true one.
 EXACT, LOWER, UPPER = 0, 1, 2
 NO_ENTRY = -1
 
-# control: the current frame, nodes so far, the value that a finished frame hands to its parent, whether a frame is new,
-# and the number of nodes at which to pause.
+# control: the current frame, nodes so far, the value that a finished frame returns to its parent, whether the current
+# frame is new, and the number of nodes at which to pause.
 PLY, NODES, VALUE, ENTERING, NODE_LIMIT = 0, 1, 2, 3, 4
 CONTROL_SIZE = 5
 
-# A frame of the stack. The first five are set by the parent; DEPTH counts plies down to the evaluation.
+# A frame of the stack. The parent sets the first five; DEPTH is the number of plies left before the evaluation.
 POSITION, MASK, DEPTH, ALPHA, BETA = 0, 1, 2, 3, 4
 BEST, BEST_COLUMN, FLOOR = 5, 6, 7  # best value so far, its column, and alpha before the first move
-NEXT, COUNT, SCOUTING = 8, 9, 10  # the move being searched, how many there are, whether its window is a null window
-MOVES = 11  # and as many as there are columns from here on
+NEXT, COUNT, SCOUTING = 8, 9, 10  # index of the current move, number of moves, whether the window is a null window
+MOVES = 11  # the first of the moves; there is room for one per column
 
 # A move in a frame is column << RANK_BITS | rank.
 RANK_BITS = 16
 RANK_MASK = (1 << RANK_BITS) - 1
-TABLE_RANK = RANK_MASK >> 1  # added to the rank of the table's move
+TABLE_RANK = RANK_MASK >> 1  # added to the rank of the move from the table
 
-MAX_DEPTH = 1023  # what a table entry has room for
+MAX_DEPTH = 1023  # the largest depth that a table entry can hold
 
 
 class Result(NamedTuple):
-    """Outcome of a search. |score| > WIN is proven; ``depth`` is the last one completed, in plies; 0 if none was."""
+    """Outcome of a search. |score| > WIN is proven; ``depth`` is the last completed depth in plies, or 0."""
 
     column: int
     score: int
@@ -62,7 +62,7 @@ class Result(NamedTuple):
 
 @jitable
 def safe_moves(position, mask, geometry):
-    """Moves, as bits, after which the opponent cannot win at once; 0 if there are none."""
+    """The moves, as bits, after which the opponent cannot win at once; 0 if there are none."""
     moves = open_cells(mask, geometry)
     spots = winning_spots(position ^ mask, mask, geometry)
     forced = moves & spots
@@ -73,7 +73,7 @@ def safe_moves(position, mask, geometry):
 
 @jitable
 def win_score(mask, plies, geometry):
-    """Score of the side that wins with the stone played ``plies`` plies from now (0: with the next one)."""
+    """Score of a win with the stone played ``plies`` plies from now (0: with the next stone)."""
     return WIN + (geometry.rows * geometry.columns + 1 - popcount(mask) - plies) // 2
 
 
@@ -102,7 +102,7 @@ def probe(table, key):
 
 @jitable
 def store(table, key, entry):
-    """Keeps the deeper of two entries in a bucket's first slot, and the newest of the others in its second."""
+    """Stores an entry in the first slot of its bucket, or in the second if the first holds another's deeper entry."""
     slot = key % (len(table) // 4) * 4
     kept_depth = (table[slot + 1] >> 2) & MAX_DEPTH
     if table[slot] != key + 1 and table[slot] != 0 and kept_depth > (entry >> 2) & MAX_DEPTH:
@@ -113,10 +113,10 @@ def store(table, key, entry):
 
 @jitable
 def order_moves(frames, base, candidates, first, order, geometry):
-    """Writes a frame's candidate moves to it, best first, and returns their number.
+    """Writes a frame's candidate moves into it, best first, and returns their number.
 
-    Column ``first`` leads (the table's move, or -1), then go the moves that make most winning spots; among equals the
-    order of the columns in ``order`` stays.
+    Column ``first``, the move from the table or -1, leads; then the moves that leave the most threats, and among equals
+    those that come first in ``order``.
     """
     position, mask = frames[base + POSITION], frames[base + MASK]
     start = end = base + MOVES
@@ -138,16 +138,16 @@ def order_moves(frames, base, candidates, first, order, geometry):
 
 @jitable
 def enter(frames, base, order, table, geometry, net):
-    """Opens a frame: returns its value if that is known at once, else INFINITY with the frame ready for its moves.
+    """Opens a frame: returns its value if that is known at once; else INFINITY, with the frame ready for its moves.
 
-    Precondition, as everywhere in this search: the mover has no winning move (the parent saw to it).
+    Precondition, as everywhere in this search: the mover cannot win with its next stone (the parent made sure of it).
     """
     position, mask, depth = frames[base + POSITION], frames[base + MASK], frames[base + DEPTH]
     cells_left = geometry.rows * geometry.columns - popcount(mask)
     candidates = safe_moves(position, mask, geometry)
     if candidates == 0 and cells_left > 0:
         return -win_score(mask, 1, geometry)
-    if cells_left <= 2:  # neither the mover nor, after a safe move, the opponent has a stone that wins
+    if cells_left <= 2:  # neither the mover nor, after a safe move, the opponent can win with these stones
         return 0
     if depth <= 0:
         return evaluate(position, mask, geometry) if net is None else judge(position, mask, net, geometry)
@@ -157,7 +157,7 @@ def enter(frames, base, order, table, geometry, net):
     entry = probe(table, key_of(position, mask))
     if entry != NO_ENTRY:
         value, first, entry_depth, bound = unpack(entry)
-        # A win proven by a shallow search is a win, but a quicker one may exist; a loss likewise.
+        # A win or loss proven by a shallow search is valid at any depth; only its distance may not be exact.
         if bound != UPPER and (entry_depth >= depth or value > WIN):
             alpha = max(alpha, value)
         if bound != LOWER and (entry_depth >= depth or value < -WIN):
@@ -173,11 +173,11 @@ def enter(frames, base, order, table, geometry, net):
 
 @jitable
 def push_child(frames, base, move, geometry):
-    """Sets the next frame up for the move, with a null window if the frame scouts."""
+    """Prepares the next frame for the move, with a null window if this frame is scouting."""
     position, mask, child = frames[base + POSITION], frames[base + MASK], base + MOVES + geometry.columns
     frames[child + POSITION] = position ^ mask
     frames[child + MASK] = mask | (open_cells(mask, geometry) & column_cells(move >> RANK_BITS, geometry))
-    # A forced reply costs no depth. It cannot run away: every ply fills a cell.
+    # A forced reply does not reduce the depth. The search still ends, since every ply fills a cell.
     frames[child + DEPTH] = frames[base + DEPTH] - (1 if frames[base + COUNT] > 1 else 0)
     alpha = frames[base + ALPHA]
     frames[child + ALPHA] = -alpha - 1 if frames[base + SCOUTING] else -frames[base + BETA]
@@ -186,7 +186,7 @@ def push_child(frames, base, move, geometry):
 
 @jitable
 def absorb(frames, base, move, score):
-    """Takes the score of the move being searched, and moves on: to its full window, the next move, or past the last."""
+    """Records the score of the current move and goes on: to its re-search with a full window, or to the next move."""
     if frames[base + SCOUTING] and frames[base + ALPHA] < score < frames[base + BETA]:
         frames[base + SCOUTING] = 0
         return
@@ -214,21 +214,21 @@ def leave(frames, base, table):
 
 @njit
 def negamax(control, frames, order, table, geometry, net):
-    """Searches the position in the first frame within its window; the value comes in control[VALUE].
+    """Searches the position in the first frame within its window; the value is left in control[VALUE].
 
-    Fail-soft: a value <= ALPHA is an upper bound of the true one, a value >= BETA a lower bound, any other is exact,
-    all to the frame's DEPTH. A proven win or loss is true to any depth.
+    Fail-soft: to the frame's DEPTH, a value <= ALPHA is an upper bound of the true value, a value >= BETA a lower
+    bound, and any other is exact. A proven win or loss holds at any depth.
 
     Args:
-        control: (CONTROL_SIZE,) int64, zeros but ENTERING = 1 and the NODE_LIMIT to begin with.
+        control: (CONTROL_SIZE,) int64; at the start all 0 except ENTERING = 1 and the NODE_LIMIT.
         frames: ((cells + 1) * (MOVES + columns),) int64; the first five numbers of the first frame are the task. Its
             mover must not have a winning move.
-        order: (columns,) int64, columns in the order in which equally promising ones are tried.
-        table: (4 * buckets,) int64, the transposition table: two slots a bucket, each a key and its entry.
-        net: a LeafNet that judges the positions at the horizon; None for the static evaluation.
+        order: (columns,) int64, the columns in the order in which moves of equal rank are tried.
+        table: (4 * buckets,) int64, the transposition table: two slots per bucket, each a key and its entry.
+        net: a LeafNet that evaluates the leaves; None for the static evaluation.
 
     Returns:
-        Whether the search is finished. If not, the same call with a higher NODE_LIMIT goes on with it.
+        Whether the search is finished. If not, the same call with a higher NODE_LIMIT continues it.
     """
     ply = control[PLY]
     while ply >= 0:
@@ -260,13 +260,13 @@ class OutOfBudget(Exception):
 
 
 class Searcher:
-    """Chooses moves on one geometry. What it has learnt of positions stays in its table from move to move.
+    """Chooses moves on one geometry. Its transposition table is kept from move to move.
 
     Args:
-        compiled: whether the kernel runs compiled; by default, wherever numba works and 64 bits hold the board.
+        compiled: whether the kernel runs compiled; by default, if numba works and the board fits 64 bits.
         buckets: size of the table; by default TABLE_BUCKETS or PLAIN_TABLE_BUCKETS.
-        net: judges positions at the horizon, on its board, where the kernel runs compiled; elsewhere, and by default,
-            the static evaluation does (in plain Python it is quicker).
+        net: evaluates the leaves, but only on its own board and in the compiled kernel. Elsewhere, and by default, the
+            static evaluation is used (in plain Python it is faster).
     """
 
     def __init__(
@@ -283,7 +283,7 @@ class Searcher:
         for index, column in enumerate(geometry.column_order):
             self._order[index] = column
         self._net = net if self.compiled and geometry == LEAF_GEOMETRY else None
-        self._slice = 1  # nodes between two looks at the clock, adapted to the machine as it goes
+        self._slice = 1  # nodes between two looks at the clock; adapts to the machine's speed
         self.nodes = 0
 
     def forget(self) -> None:
@@ -297,7 +297,7 @@ class Searcher:
         max_depth: int | None = None,
         columns: Collection[int] | None = None,
     ) -> Result:
-        """The best move found within the budget, searching one ply deeper at a time.
+        """The best move found within the budget, by iterative deepening.
 
         Args:
             columns: the legal columns to choose from; all of them by default.
@@ -320,14 +320,14 @@ class Searcher:
         for depth in range(1, deepest + 1):
             started = time.perf_counter()
             result, completed = self._search_root(position, order, depth, budget, result)
-            # The next depth takes longer than this one did: it is not begun if it cannot end.
+            # The next depth takes longer than this one: it is not started if there is not enough time for it.
             if not completed or abs(result.score) > WIN or budget.seconds_left() < time.perf_counter() - started:
                 break
             order.sort(key=lambda column: column != result.column)  # stable: the best leads the next iteration
         return result._replace(nodes=self.nodes)
 
     def _root_order(self, position: Position, allowed: Collection[int]) -> list[int]:
-        """The moves worth searching, centre first: the safe ones; if all lose, those that at least block a win."""
+        """The moves to search, centre first: the safe ones; if there are none, those that block a win, else all."""
         safe = safe_moves(position.position, position.mask, self.geometry)
         blocks = position.pass_turn().winning_columns()
         for good in ([c for c in allowed if safe & column_cells(c, self.geometry)], blocks, allowed):
@@ -339,7 +339,7 @@ class Searcher:
     def _search_root(
         self, position: Position, columns: list[int], depth: int, budget: Budget, before: Result
     ) -> tuple[Result, bool]:
-        """One iteration: its result, or as far as it came if the budget ends, and whether it was completed."""
+        """One iteration: its result, partial if the budget ended, and whether it was completed."""
         alpha, best = -INFINITY, before
         try:
             for index, column in enumerate(columns):
@@ -355,7 +355,7 @@ class Searcher:
         return best, True
 
     def _value(self, position: Position, alpha: int, beta: int, depth: int, budget: Budget) -> int:
-        """The value of a position for its mover, as ``negamax`` gives it; wins in one are seen to here."""
+        """The value of a position for its mover, from ``negamax``; wins with the next stone are found here."""
         if position.winning_columns():
             return int(win_score(position.mask, 0, self.geometry))
         self._frames[:5] = [position.position, position.mask, depth, alpha, beta]
@@ -370,7 +370,7 @@ class Searcher:
             control[NODE_LIMIT] = nodes + limit
             finished = self._kernel(control, self._frames, self._order, self._table, self.geometry, self._net)
             self.nodes += int(control[NODES] - nodes)
-            if not finished and limit == self._slice:  # one cut short by the node budget says nothing of the next
+            if not finished and limit == self._slice:  # a slice cut short by the node budget tells nothing about speed
                 self._adapt_slice(time.perf_counter() - started)
         return int(control[VALUE])
 

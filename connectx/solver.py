@@ -1,17 +1,17 @@
 """Exact scores of positions and of moves: a null-window alpha-beta search with a transposition table.
 
 The kernel answers "is the score at least beta?" for a queue of jobs, one position each, and halves the interval of each
-job's score until it is exact. What makes it quick, in order of gain (the first ideas are those of Pons' tutorial,
-blog.gamesolver.org; claim-even is Allis' rule, "A Knowledge-based Approach of Connect-Four", 1988):
+job's score until it is exact. What makes it fast, in order of gain (most ideas are from Pons' tutorial,
+blog.gamesolver.org; claim-even is a rule of Allis, "A Knowledge-based Approach of Connect-Four", 1988):
 
-- Only moves that do not lose at once are generated, and all children of a node are made together, one a lane of short
-  loops without branches, which compile to vector instructions. A child that has lost whatever it replies decides its
-  parent; it is never entered. Every child's table entry is read before any child is entered.
-- Moves are tried by the number of winning spots that they leave, less a penalty for a stone under an own one; those on
-  rows that zugzwang favours, and a forced reply, count a little more (7% fewer nodes).
-- A child is decided, too, if the side that has moved can answer every later stone in the same column and the other one
-  has no line among its own stones and the cells that this leaves it (claim-even): 25 to 45% fewer nodes.
-- The table holds facts on positions, as intervals, which stay true over all calls. Mirrored positions share an entry.
+- Only moves that do not lose at once are generated. All children of a node are made together, each in one lane of short
+  loops without branches, which compile to vector instructions. A child that loses after every reply decides its parent
+  without being entered. The table entries of all children are read before any child is entered.
+- Moves are ordered by the number of threats that they leave, minus a penalty for a stone below an own threat. Threats
+  in rows that zugzwang favours, and moves that force a reply, count a little more (7% fewer nodes).
+- Claim-even also decides a child: the side that has just moved can answer every later stone in the same column, and the
+  other side cannot get a line from its stones and the cells that are left to it (25 to 45% fewer nodes).
+- The table holds proven intervals of scores, which stay valid over all calls. Mirror images share an entry.
 """
 
 import time
@@ -27,39 +27,39 @@ from connectx.geometry import Geometry
 from connectx.jit import compiles, int_array, jitable, njit, plain, popcount
 from connectx.position import Position, has_line, key_of, mirror_bits, winning_spots
 
-HASH_FACTOR = 0x1E3779B97F4A7C15  # odd, so that multiplication modulo a power of two loses no key
+HASH_FACTOR = 0x1E3779B97F4A7C15  # odd, so that multiplication modulo a power of two keeps keys distinct
 BOUND_BITS = 6  # a bound of a score: at most 63 cells fit a word, so 0 <= score + 32 < 64
 BOUND_MASK = (1 << BOUND_BITS) - 1
-LANE_BITS = 6  # a column's number in the order of the moves
+LANE_BITS = 6  # bits of a column's number in the sort key of a move
 LANE_MASK = (1 << LANE_BITS) - 1
-# The table has two parts, in buckets of two entries. Most nodes are deep; if their part fits the processor's second
-# cache (2 MB), the search is 3 times as fast as with one part of 32 MB. The few nodes above have the wide part.
+# The table has two parts, with buckets of two entries. Most nodes are deep: if their part fits the processor's L2 cache
+# (2 MB), the search is 3 times as fast as with a single part of 32 MB. The few shallower nodes use the wide part.
 DEEP_BITS = 17  # log2 of the deep part's buckets
-DEEP_EMPTY = 19  # empty cells of the shallowest deep node
-LASTING_EMPTY = 28  # empty cells of the deepest node of the lasting part, if there is one
-BARE_EMPTY = 6  # nodes with fewer are cheaper to search than to look up
+DEEP_EMPTY = 19  # nodes with at most so many empty cells use the deep part
+LASTING_EMPTY = 28  # nodes with at least so many empty cells use the lasting part, if there is one
+BARE_EMPTY = 6  # nodes with fewer empty cells are not stored: searching them is faster than looking them up
 NO_LIMIT = 1 << 62  # nodes
-NOTHING = -99  # no beta
-SPAN = 32  # no score of a board that fits a word is larger
+NOTHING = -99  # in place of beta: the job is done
+SPAN = 32  # the largest score of any board that fits a 64-bit word
 COMPILED_SLICE, PLAIN_SLICE = 1 << 16, 1 << 7  # nodes between two looks at the clock: about 10 ms
 
-# Fields of a job, one row of JOB numbers each: a position, the interval that its score lies in, and the interval of
-# interest: a job ends when low = high, low >= ceiling or high <= floor.
+# Fields of a job, one row of JOB numbers each: a position, an interval that contains its score, and the interval of
+# interest. A job ends when low = high, low >= ceiling or high <= floor.
 JOB_POSITION, JOB_MASK, JOB_LOW, JOB_HIGH, JOB_FLOOR, JOB_CEILING, JOB = range(7)
 
-# What the kernel keeps between calls: job in work, depth below its root (-1: the root is yet to be set up), nodes
-# entered since the beginning, beta, and the node to enter next.
+# What the kernel keeps between calls: the current job, the depth below its root (-1: the root is not set up yet), the
+# number of nodes entered so far, beta, and the node to enter next.
 (STATE_JOB, STATE_DEPTH, STATE_NODES, STATE_BETA, STATE_POSITION, STATE_MASK, STATE_MIRROR_POSITION,
  STATE_MIRROR_MASK, STATE_MINE, STATE_THEIRS, STATE_HASH, STATE_DEEP_START, STATE) = range(13)  # fmt: skip
 
-# Fields of a node's frame, after three blocks of one number a lane (order, spots, hash).
+# Fields of a node's frame, after three blocks with one number per lane (order, spots, hash).
 (NODE_POSITION, NODE_MASK, NODE_MIRROR_POSITION, NODE_MIRROR_MASK, NODE_MINE, NODE_THEIRS, NODE_HASH, NODE_BEST,
  NODE_PENDING, NODE) = range(10)  # fmt: skip
 
 
 @jitable
 def halfway(low, high):
-    """The beta to ask for first: it halves the interval, but far from 0 first, for short wins have small trees."""
+    """The beta to test next: it halves the interval, large scores first, because quick wins have small trees."""
     beta = (low + high + 1) >> 1
     if beta <= 0 and low < 2 * beta - 1:
         beta = (low >> 1) + 1
@@ -70,24 +70,24 @@ def halfway(low, high):
 
 @jitable
 def follow_up_bound(stones, spots, playable, lower, upper, geometry):
-    """What the side that has just moved scores at least if it answers every stone in the same column; -SPAN: unknown.
+    """A lower bound of the score of the side that has just moved, by claim-even; -SPAN if the rule proves nothing.
 
-    So the other side gets no upper cell. A column is closed above an upper cell that completes a line of the answering
-    side: when all else is full, the other side must play below one. A column that is not closed and has an odd number
-    of empty cells is left with an even number by a stone on its lowest; with an even number of such columns, that stone
-    is answered in another of them. The other side has no line for certain if its stones hold none together with all
-    cells that any order of moves may give it.
+    That side answers every stone in the same column, so that the other side never gets an upper cell. A threat of the
+    answering side on an upper cell closes its column from there on: when all else is full, the other side must play
+    below such a threat. An open column with an odd number of empty cells needs one stone on its lowest cell to become
+    even; if the number of such columns is even, that stone is answered in another of them. The other side certainly has
+    no line if its stones, together with all cells that any order of moves may give it, contain none.
 
     Args:
         stones: those of the side to move.
-        spots: winning spots of the side that has just moved.
+        spots: threats of the side that has just moved.
         playable: the lowest empty cell of each column.
-        lower, upper: the empty cells by turns, from the lowest of each column upwards.
+        lower, upper: the empty cells of each column in alternation, beginning with the lowest, which is a lower one.
     """
     bottom, board, top = geometry.bottom_mask, geometry.board_mask, geometry.bottom_mask << (geometry.rows - 1)
-    below = board + (spots & upper)  # the carry clears a column from its lowest such spot upwards, and sets its guard
+    below = board + (spots & upper)  # the carry clears a column from its lowest such threat upwards and sets its guard
     single = lower & top & below  # the top cells of the open columns of odd length
-    single = lower & top & (below | -(popcount(single) & 1))  # if they are odd in number, try with all of odd length
+    single = lower & top & (below | -(popcount(single) & 1))  # if their number is odd, take all columns of odd length
     swapped = (single << 1) - (single >> (geometry.rows - 1))
     caps = (spots & upper & ~swapped) | (spots & lower & ~playable & swapped)
     below = board + caps
@@ -99,13 +99,13 @@ def follow_up_bound(stones, spots, playable, lower, upper, geometry):
 
 @lru_cache(maxsize=8)
 def kernel_for(geometry: Geometry, table_bits: int, lasting_bits: int = 0):
-    """The search kernel of one geometry and table size; both are constants to the compiler.
+    """The search kernel of one geometry and table size, which are constants for the compiler.
 
-    What is scalar has functions of its own. The two loops over lanes stay in ``run``: in a function, the first is no
-    longer compiled to vectors (2 times as slow in all), the second to other ones (1.05 times).
+    Scalar parts have functions of their own. The two loops over lanes stay in ``run``: moved to functions, the first is
+    no longer vectorised (the search takes 2 times as long), the second is vectorised differently (1.05 times).
 
-    ``run(jobs, job_count, state, frames, table, node_limit) -> bool`` works through the jobs until all are done (True)
-    or ``node_limit`` nodes have been entered since the solver was made (False: call again to go on).
+    ``run(jobs, job_count, state, frames, table, node_limit) -> bool`` works on the jobs until all are done (True) or
+    ``node_limit`` nodes have been entered since the solver was made (False: call again to continue).
     """
     rows, columns, stride = geometry.rows, geometry.columns, geometry.stride
     cells, bottom, board = geometry.cells, geometry.bottom_mask, geometry.board_mask
@@ -121,15 +121,15 @@ def kernel_for(geometry: Geometry, table_bits: int, lasting_bits: int = 0):
     lasting_mask, lasting_start = (1 << lasting_bits) - 1, 2 << wide_bits
     last_wide, last_stored = cells - DEEP_EMPTY - 1, cells - BARE_EMPTY
     last_lasting = cells - LASTING_EMPTY - 1 if lasting_bits else -2
-    span = (cells + 1) // 2  # no score is larger
+    span = (cells + 1) // 2  # the largest score
     top = bottom << rows - 1
     even_rows = sum(bottom << row for row in range(1, rows, 2))
 
     @jitable
     def begin_job(jobs, row):
-        """Narrows a job's interval by what is plain; returns (beta to ask for, spots of the mover, of the other).
+        """Narrows a job's interval by what needs no search; returns (beta, threats of the mover, of the other side).
 
-        Beta is ``NOTHING`` where nothing more is to be learned.
+        Beta is ``NOTHING`` if the job is done.
         """
         position, mask = jobs[row + JOB_POSITION], jobs[row + JOB_MASK]
         low, high, ply = jobs[row + JOB_LOW], jobs[row + JOB_HIGH], popcount(mask)
@@ -158,7 +158,7 @@ def kernel_for(geometry: Geometry, table_bits: int, lasting_bits: int = 0):
 
     @jitable
     def choose(frames, row, pending):
-        """The order of the pending lane to search next, its number in the last bits; 0 if none is left."""
+        """The sort key of the next pending lane, whose number is in its last bits; 0 if no lane is left."""
         pick = 0
         for lane in range(lanes):
             pick = max(pick, frames[row + lane] if (pending >> lane) & 1 else 0)
@@ -166,7 +166,7 @@ def kernel_for(geometry: Geometry, table_bits: int, lasting_bits: int = 0):
 
     @jitable
     def store(table, deep_start, product, ply, value, beta):
-        """Adds to the table that a node's score is at least value, if that is beta or more, and else at most."""
+        """Stores ``value`` as a lower bound of the node's score if it is at least beta, else as an upper bound."""
         low, high = -span, span
         if value >= beta:
             low = value
@@ -210,7 +210,7 @@ def kernel_for(geometry: Geometry, table_bits: int, lasting_bits: int = 0):
                 product = HASH_FACTOR * min(key_of(position, mask), key_of(mirror_position, mirror_mask))
                 depth = 0
 
-            # Enter a node whose mover can neither win at once nor has lost at once. Is its score at least beta?
+            # Enter a node whose mover can neither win nor lose at once. Is its score at least beta?
             if nodes >= node_limit:
                 state[STATE_JOB], state[STATE_DEPTH], state[STATE_NODES], state[STATE_BETA] = job, depth, nodes, beta
                 state[STATE_POSITION], state[STATE_MASK] = position, mask
@@ -223,9 +223,9 @@ def kernel_for(geometry: Geometry, table_bits: int, lasting_bits: int = 0):
             moves = playable & ~(theirs >> 1)
             if theirs & playable:
                 moves &= theirs
-            base = key_of(position ^ mask, mask)  # a move's bit added gives the child's key
+            base = key_of(position ^ mask, mask)  # adding a move's bit gives the child's key
             mirror_base = key_of(mirror_position ^ mirror_mask, mirror_mask)
-            good_rows = even_rows if ply & 1 else board ^ even_rows  # where a threat gains by zugzwang
+            good_rows = even_rows if ply & 1 else board ^ even_rows  # where zugzwang favours the mover's threats
             lower = playable
             for _ in range(rows // 2):
                 lower |= ((lower & ~top) << 2) & board
@@ -284,7 +284,7 @@ def kernel_for(geometry: Geometry, table_bits: int, lasting_bits: int = 0):
                 decided = value >= beta
                 pending ^= refuted
 
-            # Search the next child, or return to the parent, until a node is to be entered or the root is decided.
+            # Select the next child or return to the parent, until there is a node to enter or the root is decided.
             while True:
                 if not decided:
                     pick = choose(frames, row, pending)
@@ -335,7 +335,7 @@ def kernel_for(geometry: Geometry, table_bits: int, lasting_bits: int = 0):
 
 
 class Value(NamedTuple):
-    """What is proven of a score: it lies in ``low .. high``, seen by the side that the score is for."""
+    """A proven interval of a score: it lies in ``low .. high``, for the side that the score belongs to."""
 
     low: int
     high: int
@@ -346,12 +346,12 @@ class Value(NamedTuple):
 
     @property
     def result(self) -> int | None:
-        """1 for a win, 0 for a draw, -1 for a loss, None if that is not yet known."""
+        """1 for a win, 0 for a draw, -1 for a loss, None if that is not proven yet."""
         signs = {(bound > 0) - (bound < 0) for bound in self}
         return signs.pop() if len(signs) == 1 else None
 
     def settled(self, floor: int, ceiling: int) -> bool:
-        """Whether nothing more is to be learned of the score between floor and ceiling."""
+        """Whether the score is exact, or proven to lie outside ``floor`` and ``ceiling``."""
         return self.exact or self.low >= ceiling or self.high <= floor
 
     def negated(self) -> "Value":
@@ -360,32 +360,32 @@ class Value(NamedTuple):
 
 
 UNKNOWN = Value(-SPAN, SPAN)
-RESULTS, DISTANCES = (-1, 1), (-SPAN, SPAN)  # windows: floor and ceiling of the scores that matter
+RESULTS, DISTANCES = (-1, 1), (-SPAN, SPAN)  # windows, floor and ceiling: only the result matters, or the exact score
 
 
 class Limit(NamedTuple):
-    """Where a run of the kernel stops."""
+    """When a run of the kernel stops."""
 
     deadline: float | None  # a time.perf_counter() value
-    nodes: int  # of the solver's counter
+    nodes: int  # value of the solver's counter
 
 
 class Solver:
-    """Solves positions of one geometry; what it has learned stays in its table and speeds up later calls.
+    """Solves positions of one geometry. Its table is kept and speeds up later calls.
 
-    Scores count from the side to move: a win with the mover's next stone at ply m scores ``(cells + 1 - m) // 2``, a
-    loss the negative, a draw 0. ``nodes`` is the number of nodes entered since the solver was made.
+    Scores are for the side to move: a win with its stone at ply m scores ``(cells + 1 - m) // 2``, a loss the negative,
+    a draw 0. ``nodes`` is the number of nodes entered since the solver was made.
 
-    Everywhere, ``budget`` bounds a call by time, nodes or both; when it runs out, the call returns what is proven by
-    then. None: until all is proven. ``weak`` asks for results (win, draw, loss) only. Positions in which somebody has a
-    line, or of another geometry, raise ValueError.
+    In all methods, ``budget`` limits a call by time, nodes or both; when it runs out, the call returns what is proven
+    so far. None means no limit. ``weak`` asks only for results (win, draw, loss). Positions in which a side has a line,
+    or of another geometry, raise ValueError.
 
     Args:
         table_bits: log2 of the number of entries in the wide part of the table, 8 bytes each.
-        compiled: False to run the kernel uncompiled. By default compiled where numba works.
+        compiled: False to run the kernel uncompiled. By default it is compiled if numba works.
         lasting_bits: log2 of the number of entries of a third part of the table, for nodes with ``LASTING_EMPTY`` or
-            more empty cells, which the others then do not push out. 0: no such part.
-        threads: how many solvers will share the table, see ``beside``.
+            more empty cells: other nodes cannot overwrite them there. 0: no such part.
+        threads: how many solvers will share the table (see ``beside``).
 
     Raises:
         ValueError: the geometry does not fit a 64-bit word.
@@ -408,23 +408,23 @@ class Solver:
         self._shared = (1 << table_bits) + (1 << lasting_bits if lasting_bits else 0)
         self._table = int_array(self._shared + threads * (2 << DEEP_BITS), self.compiled)
         if self.compiled:
-            self._table.fill(0)  # has the memory mapped now, not at first use in the middle of a search
+            self._table.fill(0)  # maps the memory now, instead of at its first use in the middle of a search
         self._work_in(0)
 
     def _work_in(self, deep_part: int) -> None:
-        """Gives the solver its own memory, and its own deep part of the table."""
+        """Gives the solver its own working memory and its own deep part of the table."""
         size = (self.geometry.cells + 1) * (3 * max(8, self.geometry.columns) + NODE + 8)
         self._frames = int_array(size + 8, self.compiled)
-        if self.compiled:  # vectors of 64 bytes that lie across two cache lines cost 2 to 8% on quick sets
+        if self.compiled:  # align to cache lines: 64-byte vectors across two of them cost 2 to 8% on quick sets
             skip = -self._frames.ctypes.data // 8 % 8
             self._frames = self._frames[skip : skip + size]
         self._state = int_array(STATE, self.compiled)
         self._state[STATE_DEEP_START] = self._shared + deep_part * (2 << DEEP_BITS)
 
     def beside(self, deep_part: int) -> "Solver":
-        """A solver for another thread, over the same table: ``deep_part`` is 1 to ``threads - 1``, one for each.
+        """A solver for another thread that shares the table. ``deep_part``: 1 to ``threads - 1``, another for each.
 
-        An entry is one word, tag and bounds together: what two threads write at once may be lost, but is never mixed.
+        An entry is a single word with tag and bounds: if two threads write at once, one entry is lost, none is mixed.
         """
         other = copy(self)
         other._work_in(deep_part)
@@ -441,7 +441,7 @@ class Solver:
     def solve_many(
         self, positions: Sequence[Position], budget: Budget | None = None, weak: bool = False
     ) -> list[Value]:
-        """The scores of positions, one after the other in one run of the kernel."""
+        """The scores of several positions, solved one after the other in one run of the kernel."""
         for position in positions:
             self._check(position)
         queue = self.queue([job_of(position, window=RESULTS if weak else DISTANCES) for position in positions])
@@ -451,14 +451,14 @@ class Solver:
     def scores(
         self, position: Position, budget: Budget | None = None, weak: bool = False, known: Value = UNKNOWN
     ) -> list[Value | None]:
-        """The score of each column's move, seen by the side to move; None where the column is full.
+        """The score of each column's move, for the side to move; None for a full column.
 
-        With a budget, the results of all moves come first, then the distances.
+        With a budget, the results (win, draw, loss) of all moves are proven first, then the exact scores.
 
         Args:
-            known: what is proven of the position's own score, as by the scores of the position before it. If it is
-                exact, the best moves are found first, and the others' scores are below: 12% fewer nodes in all on 44
-                positions of 10 to 20 stones, 29% fewer by the geometric mean.
+            known: what is already proven of the position's own score. If it is exact, the best moves are found first,
+                which bounds the scores of the others: 12% fewer nodes in all on 44 positions of 10 to 20 stones, 29%
+                fewer by the geometric mean.
         """
         values, limit = self._at_once(position, known), self._limit(budget)
         windows = [RESULTS] * (weak or budget is not None) + [DISTANCES] * (not weak)
@@ -474,10 +474,11 @@ class Solver:
     def best_moves(
         self, position: Position, budget: Budget | None = None, known: Value = UNKNOWN
     ) -> list[Value | None]:
-        """As ``scores``, but proves only which moves are best, and by how much: their values are exact and equal.
+        """As ``scores``, but proves only which moves are best, and their score: their values are exact and equal.
 
-        Of any other move it is proven that ``high`` lies below theirs. First the best result (win, draw or loss) is
-        found, then the best score among the moves that may keep it; a move is left as soon as it cannot be best.
+        Every other move is proven to be worse: its ``high`` is below the best score. The best result (win, draw or
+        loss) is found first, then the best score among the moves that may reach it. A move is dropped as soon as it
+        cannot be best.
         """
         values, limit = self._at_once(position, known), self._limit(budget)
         for floor, ceiling in (RESULTS, DISTANCES):
@@ -492,12 +493,12 @@ class Solver:
         return [values.get(column) for column in range(self.geometry.columns)]
 
     def queue(self, jobs: Sequence[tuple[int, ...]]):
-        """Jobs as the kernel takes them: int64 (jobs * JOB,), or a list where it runs uncompiled."""
+        """Jobs in the kernel's format: int64 (jobs * JOB,), or a list if the kernel runs uncompiled."""
         flat = [field for job in jobs for field in job]
         return np.array(flat, np.int64) if self.compiled else flat
 
     def work(self, queue, limit: Limit = Limit(None, NO_LIMIT)) -> bool:  # noqa: B008 - immutable
-        """Run the kernel on a queue, in place, until all jobs are done (True) or the limit is reached."""
+        """Runs the kernel on a queue, in place, until all jobs are done (True) or the limit is reached (False)."""
         self._state[STATE_JOB], self._state[STATE_DEPTH] = 0, -1
         count = len(queue) // JOB
         slice_size = COMPILED_SLICE if self.compiled else PLAIN_SLICE
@@ -520,9 +521,9 @@ class Solver:
             raise ValueError(f"the game is over in {position!r}")
 
     def _at_once(self, position: Position, known: Value) -> dict[int, Value]:
-        """What is known of each legal move without search, from the centre outwards.
+        """What is known about each legal move without search, from the centre outwards.
 
-        That is whether it wins at once, and that it is worth at most what the position is.
+        Wins with the next stone are exact; any other move scores less than such a win, and at most ``known.high``.
         """
         self._check(position)
         win = (self.geometry.cells + 1 - position.ply) // 2
@@ -532,14 +533,14 @@ class Solver:
 
 
 def job_of(position: Position, known: Value = UNKNOWN, window: tuple[int, int] = DISTANCES) -> tuple[int, ...]:
-    """A job of the kernel: what is the score of a position, of which ``known`` is proven already?
+    """A job of the kernel: find the score of a position, for which ``known`` is already proven.
 
-    ``window`` gives floor and ceiling of the scores of interest, seen by the side that has just moved.
+    ``window`` is the floor and ceiling of the scores of interest, for the side that has just moved.
     """
     floor, ceiling = window
     return position.position, position.mask, known.low, known.high, -ceiling, -floor
 
 
 def read_queue(queue) -> list[Value]:
-    """What is proven of each job's position."""
+    """The proven interval of each job's position."""
     return [Value(int(queue[at + JOB_LOW]), int(queue[at + JOB_HIGH])) for at in range(0, len(queue), JOB)]

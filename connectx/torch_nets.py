@@ -1,4 +1,4 @@
-"""The torch form of the networks: for training, and where a submission shall use torch."""
+"""The torch form of the networks: for training, and for submissions that use torch."""
 
 import numpy as np
 import torch
@@ -9,10 +9,11 @@ from connectx.nets import Architecture, from_bytes, to_bytes
 
 
 class Network(nn.Module):
-    """A network of any architecture. Its parameters have the names and shapes of ``architecture.parameters()``.
+    """A network of any architecture. Its parameters have the names and shapes of ``architecture.parameters()``, with
+    "_" in place of ".".
 
-    Initial weights are those of He et al. (2015) for the trunk; heads and the second map of a residual layer begin
-    small, so that a fresh network's outputs are near 0.
+    The trunk is initialised as in He et al. (2015). The heads and the second map of each residual layer begin small, so
+    that the outputs of a fresh network are near 0.
     """
 
     def __init__(self, architecture: Architecture):

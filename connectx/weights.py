@@ -1,11 +1,11 @@
-"""Weights and other data: reading a file beside the source, and a container of named arrays without pickle.
+"""Data files: reading a file that lies beside the source, and a container of named arrays without pickle.
 
-The container is ``MAGIC``, the sha256 of all that follows it (32 bytes), the header's length (4 bytes, little-endian),
+The container is ``MAGIC``, the sha256 of everything after it (32 bytes), the header's length (4 bytes, little-endian),
 a JSON header, and the arrays one after another as little-endian bytes in C order. The header holds ``meta`` (any JSON)
-and each array's name, dtype and shape; reading checks every one of them.
+and the name, dtype and shape of each array; reading checks all of them.
 
-Containers of the first version are read, too. Their header follows the magic at once and holds the sha256, of the
-arrays alone: damage to a name or to ``meta`` goes unnoticed in them.
+Containers of the first version can be read, too. There the length follows the magic directly, and the header holds the
+sha256 of the arrays alone, so that damage to a name or to ``meta`` goes unnoticed.
 """
 
 import hashlib
@@ -31,20 +31,20 @@ REDUCED = ("float16", "int8")
 
 
 def read_data(name: str) -> bytes:
-    """The bytes of the data file ``name`` beside the source file that calls this, or in a folder below it.
+    """The bytes of a data file. ``name`` is relative to the folder of the source file that calls this.
 
-    The name must be a literal where it is called: that is how the builder finds what to embed. Inside a submission the
-    same call returns the embedded bytes.
+    The name must be a literal, because the builder searches the source for it to embed the file. Inside a submission
+    the same call returns the embedded bytes.
 
     Raises:
         OSError: the file cannot be read.
-        RuntimeError: the calling code has no file, as in a notebook's cell.
+        RuntimeError: the calling code is not in a file, for example in a notebook's cell.
     """
     caller = sys._getframe(1)
     embedded = getattr(caller.f_globals.get("__loader__"), "read_data", None)
     if embedded is not None:
         return embedded(caller.f_globals["__name__"], name)
-    source = caller.f_code.co_filename  # not __file__: a file that is loaded as Kaggle loads it has none
+    source = caller.f_code.co_filename  # not __file__, which Kaggle's loader does not set
     if source.startswith("<") or "\n" in source:
         raise RuntimeError(f"read_data({name!r}) needs a source file for the data to lie beside")
     return Path(source).parent.joinpath(name).read_bytes()
@@ -54,7 +54,7 @@ def pack(arrays: Mapping[str, np.ndarray], meta: Any = None) -> bytes:
     """The container's bytes; the same arrays and meta give the same bytes.
 
     Raises:
-        ValueError: a dtype other than plain numbers and bool.
+        ValueError: an array's dtype is neither a plain number nor bool.
     """
     entries, blobs = [], []
     for name, array in arrays.items():
@@ -100,7 +100,7 @@ def unpack(content: bytes) -> tuple[dict[str, np.ndarray], Any]:
     """The arrays of a container and its meta.
 
     Raises:
-        ValueError: anything in it is not as written: magic, header, dtypes, sizes, checksum.
+        ValueError: the container is damaged: its magic, header, dtypes, sizes or checksum are wrong.
     """
     try:
         header, start = _checked_header(content)
@@ -124,7 +124,7 @@ def unpack(content: bytes) -> tuple[dict[str, np.ndarray], Any]:
 
 
 def _read_any(content: bytes) -> tuple[str, dict[str, np.ndarray], Any]:
-    """("npz" or "container", arrays, meta) of either form, ("", {}, None) for anything else."""
+    """("npz" or "container", arrays, meta) for these two kinds of files; ("", {}, None) for anything else."""
     if content[:4] in (MAGIC, FIRST_MAGIC):
         return ("container", *unpack(content))
     if content[:2] == b"PK" and zipfile.is_zipfile(io.BytesIO(content)):
@@ -137,7 +137,7 @@ def _read_any(content: bytes) -> tuple[str, dict[str, np.ndarray], Any]:
 
 
 def _narrow(name: str, array: np.ndarray, dtype: str) -> tuple[np.ndarray, np.ndarray | None]:
-    """The array in less precision, and each row's scale where that is int8 (vectors are left at float16)."""
+    """The array in lower precision, and for int8 the scale of each row (vectors become float16, without a scale)."""
     if not np.isfinite(array).all():
         raise ValueError(f"array {name!r} holds infinities or NaN, which {dtype} weights cannot stand for")
     if dtype == "int8" and array.ndim >= 2:
@@ -151,7 +151,7 @@ def _narrow(name: str, array: np.ndarray, dtype: str) -> tuple[np.ndarray, np.nd
 
 
 def reduce(content: bytes, dtype: str) -> bytes | None:
-    """The float32 and float64 arrays of an .npz file or a container in less precision, as a container.
+    """An .npz file or a container, as a container with its float32 and float64 arrays in lower precision.
 
     ``restored`` turns it back into the same kind of file with the original dtypes. None if ``content`` is neither kind
     or has no such array.
@@ -160,7 +160,7 @@ def reduce(content: bytes, dtype: str) -> bytes | None:
         dtype: "float16", or "int8": symmetric, one float32 scale for each index of the first axis.
 
     Raises:
-        ValueError: an unknown dtype, or values that it cannot stand for.
+        ValueError: the dtype is unknown, or cannot represent a value.
     """
     if dtype not in REDUCED:
         raise ValueError(f"dtype should be one of {REDUCED}, not {dtype!r}")
@@ -179,7 +179,7 @@ def reduce(content: bytes, dtype: str) -> bytes | None:
 
 
 def restored(content: bytes) -> bytes:
-    """The .npz file or container that ``reduce`` was given, with the original dtypes and rounded values.
+    """The .npz file or container that was given to ``reduce``, with the original dtypes and rounded values.
 
     Raises:
         ValueError: ``content`` did not come from ``reduce`` or is damaged.
@@ -204,7 +204,7 @@ def restored(content: bytes) -> bytes:
 
 
 def reduction_error(content: bytes, reduced: bytes) -> tuple[float, float]:
-    """(largest absolute error, root mean square error over root mean square weight) of ``reduce(content, ...)``."""
+    """Errors of ``reduce``: (largest absolute error, root mean square error divided by root mean square weight)."""
     before, after = _read_any(content)[1], _read_any(restored(reduced))[1]
     floats = [name for name in before if before[name].dtype.kind == "f" and before[name].size]
     errors = [(before[name].astype(np.float64) - after[name]).ravel() for name in floats]

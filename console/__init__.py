@@ -1,1 +1,1 @@
-"""What every script shares: the command line's parser, progress, tables, and files that are written whole."""
+"""What all scripts share: command-line parser, progress, prompts, tables, agent names, and atomic file writing."""

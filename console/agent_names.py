@@ -1,7 +1,7 @@
-"""The names of agents, as every command line reads them: those of agents/, and partners of graded strength.
+"""Parses names of agents for all command lines: those of agents/, and weakened versions of them.
 
-``minimax@4`` is minimax at a fixed depth of 4 plies, ``NAME~10`` an agent that plays a random legal move 10% of the
-time, ``minimax@4~10`` both.
+``minimax@4`` is minimax at a fixed depth of 4 plies; ``NAME~10`` is an agent that plays a random legal move in 10% of
+its moves; ``minimax@4~10`` is both.
 """
 
 import re
@@ -13,11 +13,11 @@ NAME = re.compile(r"(?P<base>\w+)(?:@(?P<depth>[1-9]\d*))?(?:~(?P<percent>\d+(?:
 
 
 class AgentName(NamedTuple):
-    """A name in its parts."""
+    """The parts of a name."""
 
     base: str
     depth: int | None = None  # plies
-    percent: float | None = None  # of its moves that are random
+    percent: float | None = None  # how many of its moves are random
 
     @property
     def is_graded(self) -> bool:
@@ -28,7 +28,7 @@ def parse_agent_name(text: str) -> AgentName | None:
     """The parts of NAME, NAME@DEPTH, NAME~PERCENT or NAME@DEPTH~PERCENT; None for any other text, such as a path.
 
     Raises:
-        ValueError: more than 100%.
+        ValueError: the percentage is above 100.
     """
     parts = NAME.fullmatch(text)
     if parts is None:

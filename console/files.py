@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Atomic writing of files: whole or not at all."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,7 +7,7 @@ from pathlib import Path
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A temporary path beside ``path`` to write to: renamed to it if the block ends well, removed if it does not."""
+    """A temporary path beside ``path`` to write to: renamed to ``path`` if the block succeeds, removed if it raises."""
     partial = path.with_name(f".{path.name}.partial")
     try:
         yield partial
@@ -17,14 +17,14 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Writes a file so that a reader sees all of it or the one before; makes its folder if there is none."""
+    """Writes a file so that readers see either the old or the whole new content; creates its folder if needed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as partial:
         partial.write_bytes(content)
 
 
 def check_folder(path: Path | None) -> None:
-    """Raises ValueError, before any work is done, if a file cannot be written there: no folder, or it is one."""
+    """Raises ValueError if ``path`` is a folder or its folder does not exist. Call it before the work, not after."""
     if path is not None and path.is_dir():
         raise ValueError(f"cannot write {path}: it is a folder")
     if path is not None and not path.parent.is_dir():

@@ -1,6 +1,6 @@
-"""A root of its own for one process: mount namespaces by Linux's system calls, which Python 3.11 has no other way to.
+"""Gives one process its own root folder, in a Linux mount namespace, by system calls that Python 3.11 does not offer.
 
-As root, or by a user namespace where this system lets its users have them. Nothing here is needed to import it.
+It needs root, or a system that allows user namespaces. The module can be imported on any system.
 """
 
 import ctypes
@@ -14,8 +14,8 @@ AGENT = "/kaggle_simulations/agent"  # where Kaggle puts a submission
 CLONE_NEWNS, CLONE_NEWUSER = 0x00020000, 0x10000000  # linux/sched.h
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT = 1, 2, 4, 8, 32  # linux/mount.h
 MS_NOATIME, MS_NODIRATIME, MS_BIND, MS_REC, MS_PRIVATE = 1 << 10, 1 << 11, 1 << 12, 1 << 14, 1 << 18
-MS_RELATIME, ST_RELATIME = 1 << 21, 1 << 12  # of these flags the one that statvfs gives another value
-KEPT_FLAGS = MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_NOATIME | MS_NODIRATIME  # a user namespace keeps them
+MS_RELATIME, ST_RELATIME = 1 << 21, 1 << 12  # the only one of these flags with another value in statvfs
+KEPT_FLAGS = MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_NOATIME | MS_NODIRATIME  # fixed in a user namespace
 
 
 def _call(name: str, *arguments: object) -> None:
@@ -27,13 +27,13 @@ def _call(name: str, *arguments: object) -> None:
 
 
 def mount(source: str, target: str, kind: str, flags: int, data: str = "") -> None:
-    """mount(2). Raises OSError if it fails, or this system does not have it."""
+    """mount(2). Raises OSError if it fails or this system does not have it."""
     texts = [text.encode() or None for text in (source, target, kind)]
     _call("mount", *texts, ctypes.c_ulong(flags), data.encode() or None)
 
 
 def bind(source: str, target: str, read_only: bool) -> None:
-    """Shows the folder or file ``source`` at ``target``, with all that is mounted in it. Raises OSError."""
+    """Bind-mounts the folder or file ``source``, with everything mounted below it, at ``target``. Raises OSError."""
     mount(source, target, "", MS_BIND | MS_REC)
     if read_only:
         found = os.statvfs(target).f_flag
@@ -42,7 +42,7 @@ def bind(source: str, target: str, read_only: bool) -> None:
 
 
 def unshare() -> None:
-    """A mount namespace of our own: as root, or by a user namespace in which this user keeps its number.
+    """Enters a new mount namespace: as root, or inside a user namespace in which the user keeps its number.
 
     Raises:
         OSError: this system does not allow it.

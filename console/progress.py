@@ -1,4 +1,4 @@
-"""How far a long run is: a bar where somebody watches, now and then a line in a log."""
+"""Progress of long runs: a bar on a terminal or in a notebook, a line now and then in a log."""
 
 import sys
 from functools import partial
@@ -9,7 +9,7 @@ LINE_EVERY = 30.0  # seconds between lines of progress in a log
 
 
 class _Lines:
-    """Standard error that is no terminal, as a file for tqdm: each state of the bar is a line of its own."""
+    """Standard error, where it is not a terminal, as a file for tqdm: each state of the bar becomes a line."""
 
     def write(self, text: str) -> None:
         if line := text.strip():
@@ -20,18 +20,18 @@ class _Lines:
 
 
 def _in_notebook() -> bool:
-    """Whether a kernel runs this code. That ipykernel is loaded would not tell: whoever lists kernels loads it."""
+    """Whether this code runs in a notebook. Whether ipykernel is imported does not tell: listing kernels imports it."""
     shell = sys.modules.get("IPython")
     return shell is not None and shell.get_ipython() is not None
 
 
 def progress(total: int, unit: str, title: str | None = None, *, done: int = 0, delay: float = 2.0) -> tqdm:
-    """A bar on standard error, or a line every ``LINE_EVERY`` seconds where that is a log.
+    """A progress bar on standard error; a line every ``LINE_EVERY`` seconds if that is not a terminal.
 
     Args:
-        total: units in all, of which ``done`` were done before.
-        title: in front of the bar.
-        delay: seconds before the bar is shown, 0 for at once; in a log, anything but 0 means ``LINE_EVERY``.
+        total: number of units, of which ``done`` were finished before.
+        title: text in front of the bar.
+        delay: seconds until the bar is shown, 0 for at once; in a log, any value but 0 means ``LINE_EVERY``.
     """
     bar = partial(tqdm, total=total, unit=unit, desc=title, initial=done, leave=False, unit_scale=total >= 100_000)
     if sys.stderr.isatty() or _in_notebook():

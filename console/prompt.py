@@ -1,4 +1,4 @@
-"""Asking somebody at the terminal for a number, until it is one that will do."""
+"""Asks a person at the terminal for a number until a valid one is typed."""
 
 from collections.abc import Callable, Collection
 
@@ -6,17 +6,17 @@ LEAVING = ("quit", "q", "exit")
 
 
 class Left(Exception):
-    """Whoever was asked has had enough: typed one of ``LEAVING``, or the input has ended."""
+    """The person wants to leave: typed one of ``LEAVING``, or the input has ended."""
 
 
 def ask_number(question: str, allowed: Collection[int], other: Callable[[str], str]) -> int:
-    """The number of ``allowed`` that was typed.
+    """The typed number, one of ``allowed``.
 
     Args:
-        other: what to say to any other answer; it is then asked again.
+        other: gives the message for any other answer; the question is then asked again.
 
     Raises:
-        Left: there will be no answer.
+        Left: the person leaves, or the input has ended.
     """
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Where tables for people go."""
+"""The rich console for tables."""
 
 import sys
 
@@ -6,5 +6,5 @@ from rich.console import Console
 
 
 def console_for_tables() -> Console:
-    """Standard output; wide enough for our tables where it is no terminal."""
+    """A console on standard output; if that is not a terminal, wide enough for our tables."""
     return Console(width=None if sys.stdout.isatty() else 140)

@@ -1,1 +1,1 @@
-"""The parts of train.py: what makes agents/weights. Never bundled."""
+"""The parts of train.py: everything that makes agents/weights. Never part of a submission."""

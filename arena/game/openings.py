@@ -1,9 +1,9 @@
 """Openings: short move sequences to start games from, so that two deterministic agents play more than one game.
 
-Written as columns counted from 0, as Kaggle does: "3342", or "3,3,10" where columns have more digits ("10," if alone).
+They are written as columns counted from 0, as on Kaggle: "3342", or "3,3,10" if a column has two digits ("10," alone).
 
-The recipe for balanced ones: random legal moves, 2 to 8 of them; nobody can win at once or has won; the solver's score
-is at most ``CLOSE`` from 0, and no two positions are equal or mirror images.
+The recipe for balanced ones: 2 to 8 random legal moves, after which no side has won or can win at once, the solver's
+score is within ``CLOSE`` of 0, and the position is no duplicate or mirror image of another.
 """
 
 import random
@@ -16,16 +16,16 @@ from connectx.position import Position
 from console.files import write_whole
 
 PLIES = (2, 8)  # shortest and longest
-CLOSE = 2  # largest score of either side: it wins with its last or last but one stone, 35 plies later and more
+CLOSE = 2  # largest score of either side: a win with its last stone or the one before
 PATIENCE = 2000
-DRAWN = 300  # openings on other boards than 7x6, as many as there are balanced ones on it
+DRAWN = 300  # openings drawn for boards other than 7x6: as many as there are balanced ones on 7x6
 BALANCED = Path(__file__).with_name("openings.txt")  # 6 rows, 7 columns, 4 in a row
 
 Opening = tuple[int, ...]
 
 
 def parse_opening(text: str, geometry: Geometry) -> Opening:
-    """Columns from their text.
+    """The columns in a text.
 
     Raises:
         ValueError: it is not a sequence of columns, one of them cannot be played, or the game is over after them.
@@ -49,7 +49,7 @@ def write_opening(opening: Opening) -> str:
 
 
 def parse_columns(text: str) -> Opening:
-    """Columns from the text that ``write_opening`` makes of them.
+    """The columns in a text as ``write_opening`` writes it.
 
     Raises:
         ValueError: it is not a sequence of columns.
@@ -61,7 +61,7 @@ def parse_columns(text: str) -> Opening:
 
 
 def read_openings(path: Path, geometry: Geometry) -> list[Opening]:
-    """Openings from a file, one a line; empty lines and what follows a # are skipped.
+    """Reads openings from a file, one per line; empty lines and text after a # are skipped.
 
     Raises:
         ValueError: the file cannot be read, holds no openings, or holds one that cannot be played.
@@ -78,14 +78,14 @@ def read_openings(path: Path, geometry: Geometry) -> list[Opening]:
 
 
 def is_quiet(position: Position) -> bool:
-    """Whether the game goes on and neither side could complete a line with its next stone."""
+    """Whether the game is not over and neither side could complete a line with its next stone."""
     return not (position.is_over() or position.winning_columns() or position.pass_turn().winning_columns())
 
 
 def random_openings(geometry: Geometry, seed: int, plies: tuple[int, int] = PLIES) -> Iterator[Opening]:
-    """Distinct quiet positions after random legal moves, mirror images taken as equal.
+    """Random legal moves that lead to distinct quiet positions; mirror images count as equal.
 
-    Ends when ``PATIENCE`` draws in a row have brought nothing new: then there are few others, or none.
+    Ends after ``PATIENCE`` draws in a row without a new one: then few or none are left.
     """
     rng = random.Random(seed)
     seen: set[int] = set()
@@ -108,13 +108,13 @@ def random_openings(geometry: Geometry, seed: int, plies: tuple[int, int] = PLIE
 def balanced_openings(
     geometry: Geometry, count: int, seed: int, score: Callable[[Position], int], plies: tuple[int, int] = PLIES
 ) -> list[Opening]:
-    """``count`` openings by the recipe above, as many of each length as can be.
+    """``count`` openings by the recipe above, as evenly spread over the lengths as possible.
 
     Args:
-        score: the exact score of a position, seen by the side to move.
+        score: gives the exact score of a position, for the side to move.
 
     Raises:
-        ValueError: there are not that many.
+        ValueError: there are fewer than that.
     """
     lengths = range(plies[0], plies[1] + 1)
     sources = [random_openings(geometry, seed + length, (length, length)) for length in lengths]
@@ -132,10 +132,10 @@ def balanced_openings(
 
 
 def openings_for(geometry: Geometry, path: Path | None, seed: int) -> list[Opening]:
-    """Openings to play from, in an order that the seed decides; how many games are asked for does not matter.
+    """Openings to play from, in an order that depends only on the seed, not on the number of games.
 
-    Those of the file; else our balanced ones; else, on other boards, ``DRAWN`` random ones, which nobody has called
-    balanced. Where there are none, the empty board is one: a tiny board may have no other quiet position.
+    They come from the file if one is given; else they are our balanced ones on 7x6, and ``DRAWN`` random ones, which
+    may be unbalanced, on other boards. If a tiny board has none, the only opening is the empty board.
     """
     if path is not None or geometry == STANDARD:
         openings = read_openings(path or BALANCED, geometry)
@@ -146,7 +146,7 @@ def openings_for(geometry: Geometry, path: Path | None, seed: int) -> list[Openi
 
 
 def main() -> None:
-    """``python -m arena.game.openings``: makes ``openings.txt`` anew, 300 of them, in some ten minutes."""
+    """``python -m arena.game.openings``: makes the 300 openings of ``openings.txt`` again, in about ten minutes."""
     from connectx.solver import Solver
 
     solver = Solver(STANDARD, table_bits=24)

@@ -1,7 +1,7 @@
-"""A game between two agents, judged by Kaggle's own environment or by a loop of ours that gives the same verdicts.
+"""Plays a game between two agents in Kaggle's own environment, or in a loop of ours that gives the same results.
 
-Both referees ask the same players and return the same ``Game``. Rewards, statuses and the clock are Kaggle's; what
-Kaggle leaves out is added: the kind of each fault, and the win of the agent that did not make it.
+Both referees use the same players and return the same ``Game``. Rewards, statuses and the clock are Kaggle's. In
+addition, the kind of each fault is recorded. (That a fault is a win for the other agent is in ``Game.score``.)
 """
 
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ Referee = Callable[[Sequence[Player], Rules, Sequence[int], Sequence[int]], Game
 
 
 def illegal_kind(action: Any, columns: int, is_open: Callable[[int], bool]) -> str | None:
-    """The kind of fault that an action is, None for a legal one. ``is_open``: whether a column has room."""
+    """The kind of fault of an action; None for a legal one. ``is_open``: whether a column is not full."""
     if isinstance(action, Opaque):
         return "not an integer"
     if isinstance(action, float):
@@ -33,7 +33,7 @@ def illegal_kind(action: Any, columns: int, is_open: Callable[[int], bool]) -> s
 
 
 def _fatal_kind(kind: str | None, overdrawn: bool) -> str:
-    """What ended the game: Kaggle looks at the clock first, whatever else is wrong."""
+    """The fault that ended the game: Kaggle checks the clock before everything else."""
     if overdrawn:
         return "hang" if kind == "hang" else "timeout"
     assert kind is not None
@@ -41,7 +41,7 @@ def _fatal_kind(kind: str | None, overdrawn: bool) -> str:
 
 
 class _Record:
-    """What the referee notes while a game runs: replies and faults, for both referees alike."""
+    """Replies and faults that either referee records during a game."""
 
     def __init__(self, players: Sequence[Player], rules: Rules, opening: Sequence[int]):
         self.players = players
@@ -51,7 +51,7 @@ class _Record:
         self.faults: list[Fault] = []
 
     def ask(self, ply: int, bank: float, board: bytes) -> tuple[Reply, str | None]:
-        """Asks the agent to move for its reply, and names the fault in it, the clock left out."""
+        """Asks the agent whose turn it is; returns its reply and the kind of fault in it, not counting the clock."""
         seat, config = ply % 2, self.rules.config
         reply = self.players[seat].ask(ply, seat + 1, bank, board, config["actTimeout"])
         self.replies.append(reply)
@@ -68,7 +68,7 @@ class _Record:
     def note_fatal(self, ply: int, kind: str) -> None:
         reply = self.replies[-1]
         if reply.action is None and self.faults and self.faults[-1].ply == ply:
-            self.faults.pop()  # the clock ended the game on a None that would have been played
+            self.faults.pop()  # the clock ended the game before this None was played as column 0
         text = reply.action.text if isinstance(reply.action, Opaque) else repr(reply.action)
         self.note(ply, kind, reply.detail or f"{text} after {reply.seconds:.3f} s")
 
@@ -86,7 +86,7 @@ class _Record:
         )
 
     def _loads(self) -> tuple[float, float]:
-        """Seconds that the load of either seat's agent took in this game, or is charged with: its first call's."""
+        """Seconds of load that each seat's agent was charged with in this game: they are part of its first call."""
         loads = {(len(self.opening) + index) % 2: reply.load for index, reply in enumerate(self.replies[:2])}
         return loads.get(0, 0.0), loads.get(1, 0.0)
 
@@ -101,7 +101,7 @@ def _begin(players: Sequence[Player], rules: Rules, seeds: Sequence[int]) -> Non
 
 @lru_cache(maxsize=8)
 def _environment(config: tuple[tuple[str, Any], ...], bank: float):
-    """Kaggle's environment: kept, because making one takes as long as a short game. Its import takes 1.2 s."""
+    """Kaggle's environment, cached: making one takes as long as a short game, and the import takes 1.2 s."""
     from kaggle_environments import environments, make
 
     parts = dict(environments["connectx"])
@@ -111,26 +111,26 @@ def _environment(config: tuple[tuple[str, Any], ...], bank: float):
 
 
 def warm_up(rules: Rules, referee: str) -> None:
-    """Loads what the referee needs, so that processes forked afterwards have it already."""
+    """Imports what the referee needs, so that processes forked later have it already."""
     if referee == "kaggle":
         _environment(tuple(rules.config.items()), rules.bank)
 
 
 class _Forfeit(Exception):
-    """Stands for whatever the agent's process raised, so that Kaggle's environment sees an exception."""
+    """Raised in place of the exception in the agent's process, so that Kaggle's environment sees one."""
 
 
 def play_kaggle(players: Sequence[Player], rules: Rules, opening: Sequence[int], seeds: Sequence[int]) -> Game:
-    """One game in Kaggle's own environment, run by its own loop and timed by its own clock.
+    """One game in Kaggle's own environment, with its own loop and clock.
 
-    Only the load of an agent that stays, which has passed before the game, is added to what that clock shows.
+    Only one thing is added to that clock: the load time of a persistent agent, which was loaded before the game.
 
-    Kaggle's environment redirects the standard streams of the whole process: call it from one thread only.
+    Kaggle's environment redirects the standard streams of the whole process: call this from one thread only.
 
     Args:
-        players: who moves first, who moves second.
+        players: the first and the second to move.
         rules: configuration and bank.
-        opening: columns to play before the agents are asked, legal and not ending the game.
+        opening: columns to play before the agents are asked; they must be legal and must not end the game.
         seeds: one for each agent's random generators.
     """
     env = _environment(tuple(rules.config.items()), rules.bank)
@@ -158,7 +158,7 @@ def play_kaggle(players: Sequence[Player], rules: Rules, opening: Sequence[int],
 
 
 def _charged_step(env, actions, logs, charged: float) -> None:
-    """Kaggle's step after seconds more on the clock of the agent that moved; the limit is that of its Agent.act."""
+    """Kaggle's step, after ``charged`` seconds are added to the mover's time; checked as in Kaggle's ``Agent.act``."""
     from kaggle_environments.errors import DeadlineExceeded
 
     mover = next(index for index, log in enumerate(logs) if "duration" in log)
@@ -170,7 +170,7 @@ def _charged_step(env, actions, logs, charged: float) -> None:
 
 
 def _run(env, player) -> str | None:
-    """Runs the environment to its end; the ending's name if Kaggle's evaluate would have raised."""
+    """Runs the environment to its end; returns the name of the ending if Kaggle's evaluate would have raised."""
     from kaggle_environments.errors import DeadlineExceeded
 
     try:
@@ -209,7 +209,7 @@ def _kaggle_game(env, record: _Record, kinds: list[str | None], ending: str | No
 
 
 class _Board:
-    """The cells as Kaggle shows them, the stones as bits to find lines in, and the heights of the columns."""
+    """The board as Kaggle's cells, as one bitboard per seat to find lines, and as heights of the columns."""
 
     def __init__(self, rules: Rules, opening: Sequence[int]):
         self.geometry = rules.geometry
@@ -221,7 +221,7 @@ class _Board:
             self.play(column)
 
     def play(self, column: int) -> bool:
-        """Drops a stone of the side to move; whether it makes a line."""
+        """Drops a stone of the side to move; returns whether it makes a line."""
         geometry, seat, height = self.geometry, len(self.moves) % 2, self.heights[column]
         self.cells[(geometry.rows - 1 - height) * geometry.columns + column] = seat + 1
         self.heights[column] = height + 1
@@ -243,7 +243,7 @@ def play_fast(players: Sequence[Player], rules: Rules, opening: Sequence[int], s
         reply, kind = record.ask(ply, banks[seat], bytes(board.cells))
         overtime = reply.seconds - config["actTimeout"]
         overdrawn = overtime > banks[seat]
-        if overtime > 0 and (overdrawn or kind != "float"):  # Kaggle's interpreter fails on a float before it charges
+        if overtime > 0 and (overdrawn or kind != "float"):  # on a float, Kaggle's interpreter raises before charging
             banks[seat] -= overtime
         if overdrawn or kind:
             return _forfeited(record, board, banks, _fatal_kind(kind, overdrawn))

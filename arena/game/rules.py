@@ -1,4 +1,4 @@
-"""What a game is: the configuration, what can go wrong in it, and how it went. Light to import."""
+"""A game's configuration, its possible faults, and its record. Imports little."""
 
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from connectx.geometry import Geometry, geometry_of
 
-# What Kaggle fills into a configuration that leaves it out (connectx.json and schemas.json of kaggle-environments).
+# Kaggle's default configuration (connectx.json and schemas.json of kaggle-environments).
 DEFAULTS: dict[str, Any] = {
     "rows": 6,
     "columns": 7,
@@ -17,34 +17,34 @@ DEFAULTS: dict[str, Any] = {
     "episodeSteps": 1000,
     "runTimeout": 1200,
 }
-OURS = "nodeBudget"  # see connectx.clock.budget_for
+OURS = "nodeBudget"  # our addition, see connectx.clock.budget_for
 MOST_CELLS = 4096
-MOST_SECONDS = 1e9  # 32 years; a socket's timeout can be 292
+MOST_SECONDS = 1e9  # 32 years; a socket's timeout can be at most 292
 BANK = 60.0  # seconds: Kaggle's remainingOverageTime at the start
 
-# The kinds of fault. The first five come from the worker, which sees how an agent fails; the rest are named here.
+# Kinds of fault and Kaggle's status for each. The first five come from arena.players, the rest from the referee.
 STATUS_OF = {
     "exception": "ERROR",
     "load": "ERROR",  # raised while the agent was loaded
     "exit": "ERROR",  # SystemExit, KeyboardInterrupt: would end Kaggle's runner
     "crash": "ERROR",  # the process died
     "hang": "TIMEOUT",  # killed; Kaggle would wait for ever
-    "timeout": "TIMEOUT",  # answered, with the bank overdrawn
-    "float": "ERROR",  # 3.0 passes Kaggle's schema, then raises out of its evaluate
+    "timeout": "TIMEOUT",  # answered, but the bank was used up
+    "float": "ERROR",  # 3.0 passes Kaggle's schema, then its evaluate raises
     "not an integer": "INVALID",
     "no such column": "INVALID",
     "full column": "INVALID",
-    "none": "INVALID",  # plays column 0 where that is open: then it is counted, and the game goes on
+    "none": "INVALID",  # None is played as column 0; if that is open, the fault is only counted
 }
 
 
 @dataclass(frozen=True)
 class Rules:
-    """A configuration as Kaggle takes it, completed with Kaggle's defaults, and the time bank.
+    """A configuration in Kaggle's form, completed with Kaggle's defaults, and the bank (overage time) in seconds.
 
     Raises:
-        ValueError: a size or a limit that Kaggle would refuse, a board beyond all use, or a name that is not known:
-            Kaggle ignores those, but they are misspelt ones.
+        ValueError: Kaggle would refuse a size or a limit, the board is unreasonably large, or a name is unknown
+            (Kaggle ignores unknown names, but they are probably misspelt).
     """
 
     config: dict[str, Any] = field(default_factory=dict)
@@ -66,7 +66,7 @@ class Rules:
         for name, limit in (*limits.items(), ("bank", self.bank)):
             if isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 <= limit <= MOST_SECONDS:
                 raise ValueError(f"{name} should be a number of seconds, at most {MOST_SECONDS:g}, not {limit!r}")
-        if self.config["timeout"] % 1:  # Kaggle's schema wants an integer of this one
+        if self.config["timeout"] % 1:  # Kaggle's schema requires an integer here
             raise ValueError(f"timeout should be a whole number of seconds, not {self.config['timeout']!r}")
 
     @property
@@ -81,33 +81,33 @@ class Fault(NamedTuple):
     ply: int
     kind: str  # a key of STATUS_OF
     detail: str
-    fatal: bool  # ended the game
+    fatal: bool  # whether it ended the game
 
 
 @dataclass(frozen=True)
 class Game:
-    """How a game went."""
+    """The record of a game."""
 
     moves: tuple[int, ...]  # columns, opening included
-    opening: int  # how many of them were given
+    opening: int  # how many of the moves belong to the opening
     rewards: tuple[int | None, int | None]  # Kaggle's: None is a forfeit
     statuses: tuple[str, str]  # Kaggle's
-    seconds: tuple[float, ...]  # of every call of an agent, in order; the last may have given no move
+    seconds: tuple[float, ...]  # of every call of an agent, in order; the last call may have given no move
     banks: tuple[float, float]  # seconds left
     faults: tuple[Fault, ...]
     ending: str  # "line", "full board", "step limit", "run limit" or the kind of the fault
-    loads: tuple[float, float] | None = None  # those of the seconds that the agents' loads took; None: not recorded
+    loads: tuple[float, float] | None = None  # the part of each agent's seconds that was its load; None: not recorded
 
     @property
     def score(self) -> float:
-        """Of the agent that moves first: 1 for a win, 0.5 for a draw, 0 for a loss; a fault loses."""
+        """The score of the agent that moves first: 1 for a win, 0.5 for a draw, 0 for a loss. A fatal fault loses."""
         first, second = self.rewards
         if first is None or second is None:
             return 0.5 if first is second else float(second is None)
         return (first - second + 2) / 4
 
     def move_seconds(self, index: int) -> float:
-        """Seconds of a call, the load left out that the first call of each agent pays for, where it is recorded."""
+        """Seconds of a call without the load, which is part of each agent's first call (if loads are recorded)."""
         load = self.loads[(self.opening + index) % 2] if self.loads and index < 2 else 0.0
         return self.seconds[index] - load
 

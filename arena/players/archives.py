@@ -1,6 +1,6 @@
-"""Submissions that are archives: a .tar.gz with main.py at its root is unpacked as Kaggle does, before any clock runs.
+"""Unpacks submissions that are archives, .tar.gz with main.py at the root, as Kaggle does, before any clock starts.
 
-Each is unpacked once in a run, whose processes share it, and removed with its end.
+Each archive is unpacked once per run; all processes of the run share the files, which are removed at its end.
 """
 
 import atexit
@@ -18,19 +18,19 @@ from hashlib import sha256
 from pathlib import Path
 
 SUFFIX = ".tar.gz"
-MOST_BYTES = 2**30  # that an archive may unpack to; Kaggle takes one or two hundred million bytes packed
+MOST_BYTES = 2**30  # the largest unpacked size; Kaggle takes 100 to 200 MB packed
 MOST_FILES = 10_000
 
 
 class BadArchive(ValueError):
-    """An archive that Kaggle could not unpack, or would not find an agent in."""
+    """Kaggle could not unpack the archive, or would find no agent in it."""
 
 
 def is_archive(path: str) -> bool:
     return path.endswith(SUFFIX)
 
 
-_homes: list[Path] = []  # folders for what is unpacked, that of the present run last; made when something is
+_homes: list[Path] = []  # folders for unpacked archives, made when needed; that of the current run comes last
 
 
 def _new_home() -> Path:
@@ -46,7 +46,7 @@ def _home() -> Path:
 
 @contextmanager
 def shared() -> Iterator[None]:
-    """Until the end of the block, this process and those that it forks share what they unpack; then it is removed."""
+    """In the block, this process and its forks share the archives that they unpack; they are removed at the end."""
     _homes.append(_new_home())
     try:
         yield
@@ -55,15 +55,15 @@ def shared() -> Iterator[None]:
 
 
 def clear() -> None:
-    """Removes what was unpacked outside any run."""
+    """Removes the archives that were unpacked outside any run."""
     shutil.rmtree(_home(), ignore_errors=True)
 
 
 def unpacked(path: str) -> Path:
-    """The main.py of an archive, unpacked into a folder ``agent``, beside an empty folder ``root``.
+    """The main.py of an archive, which is unpacked into a folder ``agent`` beside an empty folder ``root``.
 
     Raises:
-        BadArchive: it is damaged, too large, reaches outside its folder, or has no main.py at its root.
+        BadArchive: it is damaged, too large, has a path outside its folder, or has no main.py at its root.
         OSError: it cannot be read.
     """
     stat = os.stat(path)
@@ -89,7 +89,7 @@ def _unpack(path: str, folder: Path) -> None:
         with tarfile.open(path, mode="r:gz") as tar:
             folder.mkdir()  # also for an archive of nothing
             tar.extractall(folder, _checked(tar), filter="data")
-            while tar.fileobj.read(2**20):  # to the checksum at its end
+            while tar.fileobj.read(2**20):  # read to the end, where the checksum is
                 pass
     except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile) as problem:
         raise BadArchive(f"the archive cannot be unpacked: {problem}") from None
@@ -103,7 +103,7 @@ def _unpack(path: str, folder: Path) -> None:
 
 
 def _checked(tar: tarfile.TarFile) -> list[tarfile.TarInfo]:
-    """The members, unless they are too many or too large."""
+    """The members. Raises BadArchive if they are too many or too large."""
     members: list[tarfile.TarInfo] = []
     size = 0
     for member in tar:
@@ -120,12 +120,12 @@ def _some(names: Iterable[str]) -> str:
 
 
 def contents(path: str) -> list[tuple[str, bytes]]:
-    """Name and content of every file in an archive, by name: what it is, whenever it was packed.
+    """Name and content of every file in an archive, sorted by name; independent of when it was packed.
 
     Raises:
         BadArchive, OSError: as ``unpacked`` does.
     """
-    unpacked(path)  # a good one from here on
+    unpacked(path)  # raises if the archive is bad
     with tarfile.open(path, mode="r:gz") as tar:
         files = ((member.name, tar.extractfile(member)) for member in tar if member.isfile())
         return sorted((posixpath.normpath(name), file.read()) for name, file in files if file is not None)

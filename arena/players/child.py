@@ -1,6 +1,6 @@
-"""The agent's process: loads the agent as Kaggle loads it, asks it for moves, times it, and swallows its output.
+"""The agent's process: loads the agent as Kaggle does, asks it for moves, times it, and discards its output.
 
-Imports little, because an agent's own imports should be what its first move pays for.
+It imports little, so that an agent's first move pays for its own imports only.
 """
 
 import ctypes
@@ -25,7 +25,7 @@ PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 class Struct(dict):
-    """Kaggle's record: the entries it was made with can be read as items and as attributes."""
+    """Kaggle's Struct: a dict whose entries can also be read as attributes."""
 
     def __init__(self, **entries: Any) -> None:
         super().__init__(entries)
@@ -37,19 +37,19 @@ class Struct(dict):
 
 
 def die_with_parent() -> None:
-    """Asks Linux to kill this process with the thread that started it, so that no agent outlives a killed run.
+    """Asks Linux to kill this process when the thread that started it ends, so that no agent outlives a killed run.
 
-    Elsewhere an agent ends when it next looks for a request, and finds that nobody is left to send one.
+    On other systems an agent ends when it next waits for a request and finds the connection closed.
     """
     if prctl := getattr(ctypes.CDLL(None), "prctl", None):
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 class HostedAgent:
-    """An agent in the process that it runs in: timed, its output swallowed.
+    """An agent inside its process: calls are timed and output is discarded.
 
     Args:
-        missing: what it may look for in vain, as a reason that goes with exceptions about files.
+        missing: something that Kaggle has and this machine lacks; added to exceptions about files and imports.
     """
 
     def __init__(self, spec: AgentSpec, missing: str = ""):
@@ -66,21 +66,22 @@ class HostedAgent:
         seed_everything(seed)
 
     def load(self, seed: int) -> tuple[float, int, dict[str, Any] | None]:
-        """Seconds that the load took, 0, and what went wrong if it failed, or what to be warned of.
+        """(seconds of the load, 0, its fault or warning or None).
 
-        What it waited for a core that others had does not count: every game pays for a load, not for one bad moment.
+        Time spent waiting for a core is subtracted: every game is charged this load, and one busy moment of the machine
+        must not count in all of them.
         """
         seed_everything(seed)
         waited = seconds_waited("thread-self")
         seconds, column, extra = self._timed(self._load, "load")
         waited = seconds_waited("thread-self") - waited
-        seed_everything(self.seed)  # it may have drawn numbers, or imported numpy or torch
+        seed_everything(self.seed)  # the load may have drawn numbers, or imported numpy or torch
         if extra is None and self.warning:
             extra = {"warning": self.warning}
         return max(0.0, seconds - waited), column, extra
 
     def move(self, ply: int, mark: int, bank: float, board: bytes) -> tuple[float, int, dict[str, Any] | None]:
-        """Seconds, column, and what there is to say beyond a plain column (see ``_describe``)."""
+        """(seconds, column, details of a reply that is not a plain column or None); see ``_describe``."""
         obs = Struct(remainingOverageTime=bank, step=ply, board=list(board), mark=mark)
         config = Struct(**self.config)
         if self.spec.kind == "file":
@@ -100,9 +101,9 @@ class HostedAgent:
         return 0
 
     def _timed(self, call: Callable[[], Any], fault: str) -> tuple[float, int, dict[str, Any] | None]:
-        """Seconds that a call took, and the description of what it returned; ``fault`` is the kind if it raised."""
+        """The seconds of a call and ``_describe`` of its result; ``fault`` is the kind of fault if it raises."""
         ours = sys.stdout, sys.stderr
-        sys.stdout, sys.stderr = io.StringIO(), io.StringIO()  # as on Kaggle: what is printed never reaches ours
+        sys.stdout, sys.stderr = io.StringIO(), io.StringIO()  # as on Kaggle: what it prints never reaches our streams
         start = time.perf_counter()
         try:
             action = call()
@@ -118,10 +119,10 @@ class HostedAgent:
 
 
 def seconds_waited(thread: str) -> float:
-    """How long a thread has been ready to run without a core so far; 0 where the system does not say.
+    """Seconds that a thread has waited for a core so far, ready to run; 0 if the system does not tell.
 
     Args:
-        thread: "thread-self", or a process's number for its first thread.
+        thread: "thread-self", or the id of a process for its first thread.
     """
     try:
         with open(f"/proc/{thread}/schedstat") as file:
@@ -131,7 +132,7 @@ def seconds_waited(thread: str) -> float:
 
 
 def seed_everything(seed: int) -> None:
-    """Seeds the global generators of random, and of numpy and torch where the agent has imported them."""
+    """Seeds the global generators of random, and of numpy and torch if they are imported."""
     random.seed(seed)
     if numpy := sys.modules.get("numpy"):
         numpy.random.seed(seed % 2**32)
@@ -146,7 +147,7 @@ def _describe(action: Any) -> tuple[int, dict[str, Any] | None]:
     if isinstance(action, BaseException):
         return 0, {"fault": "exception", "detail": f"returned {action!r:.{DETAIL}}"}
     if isinstance(action, int) and not isinstance(action, bool):
-        action = max(-(2**63), min(action, 2**63))  # no column of any board, and Python writes 4,300 digits at most
+        action = max(-(2**63), min(action, 2**63))  # never a column; Python refuses to print more than 4,300 digits
     if action is None or (isinstance(action, int | float) and not isinstance(action, bool)):
         return 0, {"value": action}
     try:
@@ -159,14 +160,14 @@ def _describe(action: Any) -> tuple[int, dict[str, Any] | None]:
 def _last_lines(problem: BaseException) -> str:
     lines = traceback.format_exception(problem)
     if isinstance(problem, SyntaxError):
-        lines[-1] = f"{type(problem).__name__}: {problem}"  # with the line's number, which is in another line else
+        lines[-1] = f"{type(problem).__name__}: {problem}"  # with the line number, which is otherwise in another line
     elif place := _place(problem):
         lines[-1] = f"{lines[-1].rstrip()} ({place})"
     return "".join(lines)[-DETAIL:]
 
 
 def _place(problem: BaseException) -> str:
-    """ "my_agent.py, line 7": the last frame in the agent's own code, that of this project and of packages left out."""
+    """ "my_agent.py, line 7": the last frame in the agent's own code, not in this project or in a package."""
     frames = [frame for frame in traceback.extract_tb(problem.__traceback__) if _is_agents_own(frame.filename)]
     return f"{os.path.basename(frames[-1].filename)}, line {frames[-1].lineno}" if frames else ""
 
@@ -178,7 +179,7 @@ def _is_agents_own(file: str) -> bool:
 
 
 def serve(sock: socket.socket, spec: AgentSpec, missing: str = "") -> None:
-    """Answers requests until the other end closes. ``missing``: see ``HostedAgent``."""
+    """Answers requests until the other end closes the socket. ``missing``: see ``HostedAgent``."""
     player = HostedAgent(spec, missing)
     try:
         while message := receive(sock):
@@ -193,15 +194,15 @@ def serve(sock: socket.socket, spec: AgentSpec, missing: str = "") -> None:
                 seconds, column, extra = player.move(ply, mark, bank, body)
             sock.sendall(pack_reply(seconds, column, extra))
     finally:
-        os._exit(0)  # a fork must not run what its parent left to be done at exit
+        os._exit(0)  # a fork must not run its parent's exit handlers
 
 
 def serve_descriptor(descriptor: int, spec: list[str], parent: int, is_unpacked: bool) -> None:
-    """Entry of a new interpreter: see ``arena.players.process``.
+    """Entry point of a new interpreter (see ``arena.players.process``).
 
     Args:
-        is_unpacked: whether the spec is the main.py of an archive (see ``arena.players.archives``): it is shown where
-            Kaggle has it, if this system allows that.
+        is_unpacked: whether the spec is the main.py of an archive (see ``arena.players.archives``). Its folder is then
+            mounted where Kaggle has it, if this system allows that.
     """
     found, missing = AgentSpec(*spec), ""
     if is_unpacked:
@@ -214,6 +215,6 @@ def serve_descriptor(descriptor: int, spec: list[str], parent: int, is_unpacked:
             found = found._replace(target=os.path.join(AGENT, "main.py"))
         except OSError as problem:
             missing = f"{AGENT} cannot be shown here: {problem.strerror}"
-    die_with_parent()  # a new user namespace would have undone it
-    if os.getppid() == parent:  # else it died before the line above
+    die_with_parent()  # not earlier: entering a user namespace would undo it
+    if os.getppid() == parent:  # else the parent died before the line above
         serve(socket.socket(fileno=descriptor), found, missing)

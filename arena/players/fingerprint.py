@@ -1,4 +1,4 @@
-"""What an agent is made of: its source, the modules that it imports, the data that they read; and a hash of it all."""
+"""Hashes everything that determines an agent's play: its source, the modules that it imports, the data they read."""
 
 import ast
 import os
@@ -18,19 +18,19 @@ from arena.players.spec import ROOT, AgentSpec, callable_of
 from console.agent_names import parse_agent_name
 
 LONGEST_NAME = 255  # characters of a string that may name a file
-LIVE_FOLDERS = ("/proc/", "/sys/", "/dev/")  # what stands there changes by itself
+LIVE_FOLDERS = ("/proc/", "/sys/", "/dev/")  # files there change by themselves
 
 
 class _Mentions(NamedTuple):
-    """What a source speaks of."""
+    """Modules and files that a source names."""
 
-    modules: tuple[tuple[int, str], ...]  # leading dots, dotted name; "from a import b" may mean a module a.b too
+    modules: tuple[tuple[int, str], ...]  # (leading dots, dotted name); "from a import b" may mean a module a.b
     names: tuple[str, ...]  # strings that may be names of files or folders
 
 
 @lru_cache(maxsize=512)
 def _mentions(source: bytes) -> _Mentions:
-    """Imports, inside functions too, and strings. Nothing of what is no Python source."""
+    """The imports of a source, also inside functions, and its strings; nothing if it is not Python."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):
@@ -50,7 +50,7 @@ def _mentions(source: bytes) -> _Mentions:
 
 @cache
 def _installed_folders() -> tuple[str, ...]:
-    """Where Python's own modules and installed packages lie."""
+    """The folders of Python's own modules and of installed packages."""
     paths = sysconfig.get_paths()
     return tuple(os.path.join(paths[name], "") for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 
@@ -61,7 +61,7 @@ def is_installed(path: str) -> bool:
 
 
 def _import_folders(path: str) -> list[str]:
-    """Where a module that this source imports may lie: beside it, and on the path, installed packages left out."""
+    """Folders where a module that this source imports may be: beside it and on the path, without installed packages."""
     beside = top = os.path.dirname(path)
     while os.path.isfile(os.path.join(top, "__init__.py")):
         top = os.path.dirname(top)
@@ -71,7 +71,7 @@ def _import_folders(path: str) -> list[str]:
 
 
 def _module_files(folders: Iterable[str], dotted: str) -> Iterator[str]:
-    """The files that importing ``dotted`` runs: its packages' and its own; none of what is installed."""
+    """The files that ``import dotted`` runs: those of its packages and its own, except installed ones."""
     for folder in folders:
         base = folder
         for part in dotted.split("."):
@@ -83,7 +83,7 @@ def _module_files(folders: Iterable[str], dotted: str) -> Iterator[str]:
 
 
 def _data_files(path: str, names: Iterable[str]) -> Iterator[str]:
-    """The files that a source's strings name: beside it, in folders beside it that it names too, or anywhere."""
+    """The files that a source's strings name: relative to its folder or to folders that it names, or by full path."""
     beside = os.path.dirname(path)
     below = [os.path.join(beside, name) for name in names if name.strip("./") and not os.path.isabs(name)]
     for folder in (beside, *filter(os.path.isdir, below)):
@@ -92,10 +92,10 @@ def _data_files(path: str, names: Iterable[str]) -> Iterator[str]:
 
 
 def files_of(agent: Path) -> list[Path]:
-    """The files that an agent's play follows from, as far as its sources name them; the agent's own comes first.
+    """The files that determine an agent's play, as far as its sources name them; the agent's own file comes first.
 
-    They are the modules that it imports, and that these import, but for installed packages, and the data files whose
-    names stand in these sources as strings. A name that is put together while the agent runs is not seen.
+    They are the modules that it imports, directly or indirectly, except installed packages, and the data files whose
+    names are strings in these sources. A file name that is put together at run time is not found.
     """
     first = os.path.abspath(agent)
     found: dict[str, None] = {}
@@ -110,25 +110,25 @@ def files_of(agent: Path) -> list[Path]:
 
 
 def _neighbours(path: str) -> Iterator[str]:
-    """The files that one source makes use of."""
+    """The files that one source uses directly."""
     mentions, folders = _mentions(Path(path).read_bytes()), _import_folders(path)
     for level, dotted in mentions.modules:
         if level:
             yield from _module_files([os.path.normpath(os.path.join(path, *[".."] * level))], dotted)
-        elif dotted.partition(".")[0] not in sys.stdlib_module_names:  # these come before all on the path
+        elif dotted.partition(".")[0] not in sys.stdlib_module_names:  # the standard library wins over the path
             yield from _module_files(folders, dotted)
     yield from _data_files(path, mentions.names)
 
 
 def fingerprint(spec: AgentSpec) -> str:
-    """A hash of what an agent's play follows from, as far as it can be seen.
+    """A hash of everything that determines an agent's play, as far as it can be found.
 
-    Of a file and of an agent of ours all files of ``files_of``; of an archive the files in it; of a sparring partner
-    those of its agent, and how it is made of it; of Kaggle's the version of their package; of a callable its compiled
-    code, but not what it refers to.
+    It covers, for a file or an agent of ours, all files of ``files_of``; for an archive, the files in it; for a
+    sparring partner, its base agent and the module that weakens it; for an agent of Kaggle's, the version of the
+    package; for a callable, its compiled code, but not the objects that it refers to.
 
     Raises:
-        ValueError: an archive is none that Kaggle could unpack.
+        ValueError: Kaggle could not unpack the archive.
         OSError: a file cannot be read.
     """
     digest = sha256()
@@ -152,7 +152,7 @@ def fingerprint(spec: AgentSpec) -> str:
 
 
 def _add_files(digest, agent: Path) -> None:
-    """Adds an agent's files by name and content; the names are the same in every checkout of this project."""
+    """Adds an agent's files, by name and content; names inside this project are the same in every checkout."""
     files = files_of(agent)
     named = sorted((os.path.relpath(path, ROOT if path.is_relative_to(ROOT) else agent.parent), path) for path in files)
     digest.update(files[0].name.encode())
@@ -166,6 +166,6 @@ def _add_contents(digest, named: Iterable[tuple[str, bytes]]) -> None:
 
 
 def _code_text(code: CodeType) -> str:
-    """A function's instructions, names and constants, those of the functions within it too."""
+    """The instructions, names and constants of a function and of the functions inside it."""
     constants = [_code_text(item) if isinstance(item, CodeType) else repr(item) for item in code.co_consts]
     return f"{code.co_code.hex()} {code.co_names} {constants}"

@@ -1,9 +1,9 @@
-"""What a process leaves behind when it forks: the threads of its libraries, and its hold on other devices.
+"""What a forked process lacks: the threads of its libraries, and access to other devices.
 
-A callable plays in a fork of the present process. Of all threads only the one that forks goes on there, and GNU's
-OpenMP, which torch and many others use, then waits for the rest of its pool for ever. Its pools can be ended before
-the fork and grow again when they are needed, on either side. LLVM's OpenMP and OpenBLAS do as much by themselves;
-numba's parallel functions, JAX and a GPU's tensors cannot be brought along at all.
+A callable plays in a fork of the current process. Only the thread that forks exists there, and GNU's OpenMP, which
+torch and many others use, then waits for the other threads of its pool for ever. So its pools are ended before the
+fork; both processes start new ones when needed. LLVM's OpenMP and OpenBLAS do this by themselves. numba's parallel
+functions, JAX and tensors on a GPU cannot be used in a fork at all.
 """
 
 import contextlib
@@ -19,18 +19,18 @@ from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 OMP_PAUSE_HARD = 2  # omp.h: the pool ends
-SINGLE = {  # what a library's name contains: what tells it to use so many threads; wheels rename OpenBLAS's functions
+SINGLE = {  # part of a library's name: functions that set its number of threads; wheels rename those of OpenBLAS
     "libgomp": ("omp_set_num_threads",),
     "openblas": tuple(f"{p}openblas_set_num_threads{s}" for p in ("", "scipy_") for s in ("", "64_")),
 }
-MOST_SEEN = 5000  # objects that an agent refers to, the nearest first; 10 ms
-MOST_ITEMS = 200  # of a container
+MOST_SEEN = 5000  # objects that an agent refers to, nearest first; examining them takes 10 ms
+MOST_ITEMS = 200  # examined in a container
 LEAVES = (str, bytes, int, float, complex, type(None), CodeType)
 REMEDY = "let it play in this process: isolate=False, one worker"
 
 
 def _loaded(part: str) -> Iterator[ctypes.CDLL]:
-    """The libraries in this process that have ``part`` in their name; none where the system does not list them."""
+    """The libraries loaded in this process with ``part`` in their path; none if the system does not list them."""
     with contextlib.suppress(OSError):
         with open("/proc/self/maps") as file:
             paths = {line.split(maxsplit=5)[5].strip() for line in file if part in line}
@@ -40,9 +40,10 @@ def _loaded(part: str) -> Iterator[ctypes.CDLL]:
 
 
 def end_pools() -> None:
-    """Ends this thread's pools of GNU's OpenMP, before a fork. They need 7 ms to end, and come back when needed.
+    """Ends this thread's GNU OpenMP pools before a fork, in 7 ms. They start again when needed.
 
-    In a process that was forked itself they may be lost already, and waiting for them would never end.
+    Does nothing in a process that was forked itself: the pool's threads may be missing there, and waiting for them
+    would never end.
     """
     if multiprocessing.parent_process() is None:
         for library in _loaded("libgomp"):
@@ -51,7 +52,7 @@ def end_pools() -> None:
 
 
 def use_one_thread() -> None:
-    """Tells what is loaded to use one thread: in a fork that has one core, more are slower, or lost (see above)."""
+    """Makes the loaded libraries use one thread: a fork has one core, where more are slower or missing (see above)."""
     if torch := sys.modules.get("torch"):
         torch.set_num_threads(1)
     for part, names in SINGLE.items():
@@ -62,7 +63,7 @@ def use_one_thread() -> None:
 
 
 def obstacle(agent: Callable) -> str:
-    """What keeps a fork from running this callable, with the remedy; "" if nothing is seen."""
+    """Why a fork cannot run this callable, with the remedy; "" if no reason is found."""
     for item in islice(_reached(agent), MOST_SEEN):
         if problem := _on_a_device(item) or _parallel(item) or _of_jax(item):
             return f"{problem}, which a process of its own cannot use: {REMEDY}"
@@ -77,7 +78,7 @@ def _on_a_device(item: Any) -> str:
 
 
 def _parallel(item: Any) -> str:
-    """Of numba: its threads check that no fork has lost them, and end the process."""
+    """For numba: its threading layer notices that it runs in a fork, and ends the process."""
     numba, pool = sys.modules.get("numba"), sys.modules.get("numba.np.ufunc.parallel")
     if numba is None or pool is None or not isinstance(item, numba.core.dispatcher.Dispatcher):
         return ""
@@ -87,7 +88,7 @@ def _parallel(item: Any) -> str:
 
 
 def _of_jax(item: Any) -> str:
-    """Whatever it computes waits for threads that were lost."""
+    """For JAX: every computation waits for threads that do not exist in the fork."""
     bridge = sys.modules.get("jax._src.xla_bridge")
     if bridge is None or not bridge.backends_are_initialized():
         return ""
@@ -96,7 +97,7 @@ def _of_jax(item: Any) -> str:
 
 
 def _reached(agent: Callable) -> Iterator[Any]:
-    """The callable and what it refers to, the nearest first: as far as its code names it, or its objects hold it."""
+    """The callable and what it refers to, by names in its code or as parts of other objects; nearest first."""
     pending, seen = deque[Any]([agent]), set[int]()
     while pending:
         item = pending.popleft()
@@ -111,7 +112,7 @@ def _neighbours(item: Any) -> Iterator[Any]:
         yield from (item.__globals__[name] for name in _names(item.__code__) if name in item.__globals__)
         yield from item.__defaults__ or ()
         for cell in item.__closure__ or ():
-            with contextlib.suppress(ValueError):  # it is empty yet
+            with contextlib.suppress(ValueError):  # the cell is still empty
                 yield cell.cell_contents
     elif isinstance(item, MethodType):
         yield from (item.__func__, item.__self__)
@@ -122,12 +123,12 @@ def _neighbours(item: Any) -> Iterator[Any]:
     elif isinstance(item, partial):
         yield from (item.func, *item.args, *item.keywords.values())
     elif not isinstance(item, type | ModuleType):
-        with contextlib.suppress(Exception):  # it has no attributes of its own, or guards them
+        with contextlib.suppress(Exception):  # it has no __dict__, or does not allow access to it
             yield from list(vars(item).values())
 
 
 def _names(code: CodeType) -> Iterator[str]:
-    """The globals that a function's code reads, those of the functions within it too; attributes are none."""
+    """The names of globals that a function and the functions inside it read; attributes are not included."""
     yield from (step.argval for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL")
     for constant in code.co_consts:
         if isinstance(constant, CodeType):

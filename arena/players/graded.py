@@ -1,7 +1,7 @@
-"""Sparring partners of graded strength, made from agents by name.
+"""Sparring partners of graded strength: agents that are weakened as their name says.
 
-``minimax@4`` is the search of minimax over the heuristic, 4 plies deep, without a clock; ``NAME~10`` is any agent of
-ours or of Kaggle's that plays a random legal move 10% of the time; ``minimax@4~10`` is both.
+``minimax@4`` is the search of minimax with the heuristic, 4 plies deep, without a clock; ``NAME~10`` is any agent of
+ours or of Kaggle's that plays a random legal move in 10% of its moves; ``minimax@4~10`` is both.
 """
 
 import random
@@ -14,11 +14,11 @@ from connectx.search import Searcher
 
 
 def at_depth(depth: int) -> Callable:
-    """The search of minimax over the heuristic, always to the same depth.
+    """The search of minimax with the heuristic, always to the same depth.
 
-    Each game gets a new table, so that games repeat.
+    Each game gets a new table, so that games are reproducible.
     """
-    Searcher(STANDARD).search(Position.empty(STANDARD), Budget(), max_depth=1)  # compiles, as minimax does, at the load
+    Searcher(STANDARD).search(Position.empty(STANDARD), Budget(), max_depth=1)  # compiles at the load, as minimax does
     last: Position | None = None
     searcher: Searcher | None = None
 
@@ -34,7 +34,7 @@ def at_depth(depth: int) -> Callable:
 
 
 def with_errors(agent: Callable, percent: float) -> Callable:
-    """The agent, but for random legal moves in ``percent`` of all moves; they come from the global generator."""
+    """The agent, except that ``percent`` of its moves are random legal ones, drawn from the global generator."""
 
     def erring(obs, config):
         if 100 * random.random() < percent:

@@ -1,4 +1,4 @@
-"""How a name, a path or a callable becomes a spec, and a spec the agent's function. Light to import."""
+"""Turns a name, a path or a callable into a spec, and a spec into the agent's function. Imports little."""
 
 import difflib
 import importlib
@@ -14,7 +14,7 @@ from console.agent_names import AgentName, our_agents, parse_agent_name
 
 
 def kaggle_agents() -> dict[str, Callable]:
-    """Kaggle's built-in agents by name, from the one file that holds them: the package takes seconds to import.
+    """Kaggle's built-in agents by name. Only their file is loaded, because importing the package takes seconds.
 
     Raises:
         UnknownAgent: kaggle-environments is not installed.
@@ -32,9 +32,9 @@ def kaggle_agents() -> dict[str, Callable]:
 
 
 def resolve(agent: str | os.PathLike | Callable | AgentSpec) -> AgentSpec:
-    """Finds an agent: a name of ours or of Kaggle's, a sparring partner's, the path of a file, or a callable.
+    """Finds an agent by a name (ours, Kaggle's, or a sparring partner's) or a path, or takes a callable.
 
-    A file is a Python file, or an archive as Kaggle takes it: a .tar.gz with main.py at its root.
+    A path leads to a Python file, or to an archive as Kaggle takes it: a .tar.gz with main.py at its root.
 
     Raises:
         UnknownAgent: it is none of these.
@@ -81,7 +81,7 @@ def _name_of(text: str) -> AgentName | None:
 
 
 def load(spec: AgentSpec) -> Callable:
-    """The agent's function. Whatever its code raises passes through."""
+    """The agent's function. Exceptions of its code are not caught."""
     if spec.kind == "callable":
         return callable_of(spec)
     if spec.kind == "ours":
@@ -95,7 +95,7 @@ def load(spec: AgentSpec) -> Callable:
 
 def _graded(name: str) -> Callable:
     """The agent that a name such as minimax@4~10 describes."""
-    from arena.players.graded import at_depth, with_errors  # they import the search
+    from arena.players.graded import at_depth, with_errors  # imported only here: they import the search
 
     parts = parse_agent_name(name)
     assert parts is not None
@@ -104,13 +104,13 @@ def _graded(name: str) -> Callable:
 
 
 def last_callable(path: str) -> tuple[Callable, str]:
-    """Loads a file as Kaggle does: its text is exec'd under no module name, the callable bound last is the agent.
+    """Loads a file as Kaggle does: its text is run by exec without a module name, and the last callable is the agent.
 
     Returns:
-        That callable, and a line that warns of it if the file has an ``agent`` and this is another; else "".
+        That callable, and a warning in one line if the file defines ``agent`` and it is not that one; else "".
 
     Raises:
-        ValueError: the file is not text, or binds no callable.
+        ValueError: the file is not UTF-8 text, or defines no callable.
     """
     try:
         text = Path(path).read_text(encoding="utf-8")
@@ -138,7 +138,7 @@ def _warning(path: str, name: str, taken: Callable) -> str:
 
 
 def version_of(package: str) -> str:
-    from importlib.metadata import PackageNotFoundError, version  # 65 ms, which agents' processes can do without
+    from importlib.metadata import PackageNotFoundError, version  # takes 65 ms, and agents' processes do not need it
 
     try:
         return version(package)

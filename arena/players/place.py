@@ -1,7 +1,7 @@
-"""Kaggle's folder for a submission, shown to one process alone: /kaggle_simulations/agent.
+"""Gives one process Kaggle's folder for submissions, /kaggle_simulations/agent, which no other process sees.
 
-The process gets a mount namespace and in it a root of its own: all of this machine's, and that folder. Nothing is made
-outside the caller's folder, so that every agent can have its own. Linux only, as root or with user namespaces.
+The process gets a mount namespace with a root of its own: everything of this machine, and that folder. Nothing is
+written outside the caller's folder, so that every agent can have its own. Linux only, as root or with user namespaces.
 """
 
 import os
@@ -11,7 +11,7 @@ from console.mounts import AGENT, bind, mount, unshare
 
 
 def _show(source: str, target: str) -> None:
-    """Makes what is at ``source``, and mounted below it, be at ``target`` too."""
+    """Makes ``source``, with everything mounted below it, visible at ``target``, too."""
     if os.path.islink(source):
         os.symlink(os.readlink(source), target)
         return
@@ -23,13 +23,13 @@ def _show(source: str, target: str) -> None:
 
 
 def enter(agent: str, root: str) -> None:
-    """Shows this process, which must have one thread, the folder ``agent`` as ``AGENT``, read-only, for good.
+    """Mounts the folder ``agent`` at ``AGENT``, read-only, for the rest of this process, which must have one thread.
 
     Args:
-        root: an empty folder, to mount the new root on; others do not see that.
+        root: an empty folder to mount the new root on; other processes do not see that mount.
 
     Raises:
-        OSError: the system does not let us.
+        OSError: the system does not allow it.
     """
     here = os.getcwd()
     unshare()

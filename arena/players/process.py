@@ -1,11 +1,11 @@
-"""The referee's side of an agent: a process of its own, started when it is needed, and killed when it hangs.
+"""The referee's side of an agent: starts the agent's process when it is needed, and kills it when it hangs.
 
-An agent of ours, one of Kaggle's own, or a file runs in a new Python interpreter that has imported nothing but
-``arena.players.child``, so that the time of its first move is honest: imports and compilation count, as they do on
-Kaggle. A callable runs in a fork of the present process, because a function of a notebook exists nowhere else.
+Agents of ours, of Kaggle's, and files run in a new Python interpreter that has imported only ``arena.players.child``,
+so that imports and compilation count in the first move, as on Kaggle. A callable runs in a fork of the current process,
+because a notebook's function exists nowhere else.
 
-Kaggle loads an agent anew for each game, within its first move. A process that goes on to further games loads it once,
-and each of these games is charged the same seconds again, so that every game costs the agent what it costs on Kaggle.
+Kaggle loads an agent again for each game, as part of its first move. A process that is kept for several games loads it
+once, and each game is charged that load time, so that every game costs the agent what it would cost on Kaggle.
 """
 
 import contextlib
@@ -26,9 +26,9 @@ from arena.players.protocol import REPLY, Reply, pack_request, receive, reply_of
 from arena.players.spec import ROOT, AgentSpec, callable_of
 
 GRACE = 1.0  # seconds past actTimeout + bank before a silent agent is killed; Kaggle itself would wait for ever
-START_LIMIT = 60.0  # seconds for a bare interpreter to answer; it takes 0.03 on a quiet machine
-LOAD_LIMIT = 62.0  # seconds for a load unless the rules say otherwise: Kaggle's actTimeout and bank
-LOAD_SEED = 0  # of an agent that stays for several games: which of them comes first must not matter
+START_LIMIT = 60.0  # seconds for a new interpreter to answer; it takes 0.03 on an idle machine
+LOAD_LIMIT = 62.0  # seconds for a load unless the rules say otherwise: Kaggle's actTimeout plus bank
+LOAD_SEED = 0  # for loading a persistent agent: the load must not depend on which game comes first
 
 _BOOT = """
 import sys
@@ -43,11 +43,12 @@ serve_descriptor(**settings)
 
 
 class Player:
-    """What is common to an agent in a process of its own and one in this process: its load, and who pays for it.
+    """The base of agents in a process of their own and in this process: loading, and charging the load to games.
 
     Args:
         spec: from ``arena.players.loading.resolve``.
-        fresh: whether every game loads it anew. None: files are, as Kaggle exec's a file anew for each game.
+        fresh: whether every game loads the agent again; if not, it is persistent. None: only files are loaded again, as
+            Kaggle does.
         load_limit: seconds that a load may take: no clock allows more than actTimeout and the whole bank.
     """
 
@@ -57,16 +58,16 @@ class Player:
         self.fresh = spec.kind == "file" if fresh is None else fresh
         self.load_seconds: float | None = None  # None: not loaded
         self.warning = ""  # of the latest load
-        self.failed: Reply | None = None  # what went wrong with it
-        self.seed = 0  # of the present game
+        self.failed: Reply | None = None  # the fault of the latest load
+        self.seed = 0  # of the current game
         self.is_first_move = False
 
     def begin(self, config: dict[str, Any], seed: int) -> None:
-        """Tells the agent's process, started where need be, that a game with this configuration begins.
+        """Tells the agent's process, started if necessary, that a game with this configuration begins.
 
-        An agent that stays is loaded here, once, and each of its games is charged with that load: a clock that ran
-        meanwhile would count what the load waits for a core, too. One that is fresh loads with its first move, on its
-        clock, as on Kaggle.
+        A persistent agent is loaded here, once, and each of its games is charged that load. (The game's clock is not
+        used: it would also count the time that the load waits for a core.) A fresh agent is loaded with its first move,
+        on its clock, as on Kaggle.
 
         Raises:
             RuntimeError: the process does not start.
@@ -94,13 +95,13 @@ class Player:
         return reply._replace(seconds=reply.seconds + load_seconds, load=load_seconds, charged=charged)
 
     def load(self, limit: float | None = None) -> Reply | None:
-        """Loads the agent; the reply that tells why it cannot be loaded, or None.
+        """Loads the agent; returns None, or the reply with the fault if it cannot be loaded.
 
-        A load that never ends is given up when the clock has run out. What it waited for a core that others had does
-        not count: a busy machine compiles slowly.
+        A load that takes longer than the clock allows is given up. Time spent waiting for a core does not count, since
+        compilation is slow on a busy machine.
 
         Args:
-            limit: seconds, where it is not ``load_limit``.
+            limit: seconds; ``load_limit`` by default.
         """
         limit = self.load_limit if limit is None else limit
         reply = self._load(self.seed if self.fresh else LOAD_SEED, limit)
@@ -112,11 +113,11 @@ class Player:
         return None
 
     def close(self) -> None:
-        """Forgets the agent; it can be loaded again."""
+        """Drops the agent; it can be loaded again."""
         self.load_seconds = None
 
     def pause(self) -> None:
-        """Keeps the agent from running until ``resume``, where it has a process of its own."""
+        """Suspends the agent until ``resume``, if it has a process of its own."""
 
     def resume(self) -> None:
         """Undoes ``pause``."""
@@ -132,15 +133,16 @@ class Player:
 
 
 def _unpacked(spec: AgentSpec) -> AgentSpec:
-    """Of an archive the main.py that Kaggle would load; any other spec is returned as it is. Raises BadArchive."""
+    """For an archive, the spec of its main.py; any other spec is returned unchanged. Raises BadArchive."""
     is_packed = spec.kind == "file" and archives.is_archive(spec.target)
     return spec._replace(target=str(archives.unpacked(spec.target))) if is_packed else spec
 
 
 class Inline(Player):
-    """An agent in this very process: 3 times as fast for trivial agents.
+    """An agent in this process: games of trivial agents are 3 times as fast.
 
-    For code that is trusted: a hang hangs, a crash crashes, and both agents share modules and random generators.
+    Only for trusted code: an agent that hangs or crashes takes this process with it, and both agents share modules and
+    random generators.
     """
 
     def __init__(self, spec: AgentSpec, fresh: bool | None = None, load_limit: float = LOAD_LIMIT):
@@ -225,7 +227,7 @@ class AgentProcess(Player):
         if self.sock is None:
             self._start()
         reply = self._exchange(pack_request(b"G", body), START_LIMIT)
-        if reply.fault and not self.fresh:  # the agent's process died or hung after its last move: one more try
+        if reply.fault and not self.fresh:  # the process died or hung after its last move: try once more
             self._start()
             reply = self._exchange(pack_request(b"G", body), START_LIMIT)
         if reply.fault:
@@ -236,7 +238,7 @@ class AgentProcess(Player):
             return Reply(None, 0.0, "load", problem)
         try:
             if self.sock is None:
-                self._start_game({}, seed)  # what its interpreter needs to start is none of the agent's time
+                self._start_game({}, seed)  # starting the interpreter does not count as the agent's time
         except archives.BadArchive as problem:
             return Reply(None, 0.0, "load", str(problem))
         return self._exchange(pack_request(b"L", json.dumps(seed).encode()), limit + self.grace, patient=True)
@@ -247,7 +249,7 @@ class AgentProcess(Player):
         return self._exchange(pack_request(b"M", board, ply, mark, bank), limit + self.grace)
 
     def _exchange(self, request: bytes, limit: float, patient: bool = False) -> Reply:
-        """The reply to a request. ``patient``: what the agent waits for a core does not count to the limit."""
+        """The reply to a request. ``patient``: time spent waiting for a core does not count towards the limit."""
         assert self.sock is not None
         start = time.perf_counter()
         try:
@@ -266,8 +268,10 @@ class AgentProcess(Player):
         return unpack_reply(message)
 
     def _await_reply(self, limit: float) -> None:
-        """Returns when there is something to read; raises TimeoutError after so many seconds of which none was spent
-        waiting for a core."""
+        """Returns when there is something to read.
+
+        Raises TimeoutError after ``limit`` seconds, not counting those that the agent has spent waiting for a core.
+        """
         assert self.sock is not None and self.process is not None
         thread, start = str(self.process.pid), time.perf_counter()
         waited = seconds_waited(thread)
@@ -282,7 +286,7 @@ class AgentProcess(Player):
 
     def _obituary(self) -> str:
         assert self.process is not None
-        deadline = time.perf_counter() + 0.5  # seconds; it may also live on, with its socket closed
+        deadline = time.perf_counter() + 0.5  # seconds; the process may also have only closed its socket
         while (code := self.process.poll()) is None and time.perf_counter() < deadline:
             time.sleep(0.002)
         self.close()
@@ -316,7 +320,7 @@ class AgentProcess(Player):
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            start_new_session=True,  # Ctrl-C is for us; and killpg takes the agent's own children too
+            start_new_session=True,  # Ctrl-C must not reach it; and killpg kills the agent's own children too
         )
 
     def _fork(self, theirs: socket.socket) -> _Fork:
@@ -326,7 +330,7 @@ class AgentProcess(Player):
             try:
                 os.setsid()
                 die_with_parent()
-                for other in [*self._open, self]:  # else their agents would not see that the referee is gone
+                for other in [*self._open, self]:  # else other agents would not notice when the referee ends
                     if other.sock is not None:
                         other.sock.close()
                 _silence()
@@ -338,7 +342,7 @@ class AgentProcess(Player):
 
 
 def _signal_group(pid: int, number: signal.Signals) -> None:
-    """Sends a signal to a process and its group, also when it has not come to lead one yet, or ended by itself."""
+    """Sends a signal to a process and its group; either may not exist yet, or no longer."""
     for send in (os.killpg, os.kill):
         try:
             send(pid, number)
@@ -347,8 +351,8 @@ def _signal_group(pid: int, number: signal.Signals) -> None:
 
 
 def _silence() -> None:
-    """Points the standard descriptors at nothing: what compiled code prints must not reach our terminal."""
-    faulthandler.disable()  # it may have been told to report elsewhere
+    """Redirects the standard descriptors to os.devnull, so that output of compiled code does not reach our terminal."""
+    faulthandler.disable()  # it may write to another descriptor
     nothing = os.open(os.devnull, os.O_RDWR)
     for descriptor in range(3):
         os.dup2(nothing, descriptor)

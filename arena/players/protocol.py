@@ -1,15 +1,15 @@
-"""What the referee's side and the agent's process say to each other, over a socket pair.
+"""The messages between the referee's side and the agent's process, over a socket pair.
 
-Strictly one request, one reply. Both start with their own length in bytes:
+Each request gets exactly one reply. Both begin with their own length in bytes:
 
-    request   "<IcIBd"  length, b"G", b"L" or b"M", ply, mark, bank in seconds; then for G (a game begins) its
+    request   "<IcIBd"  length; b"G", b"L" or b"M"; ply; mark; bank in seconds. Then for G (a game begins) its
                         configuration and seed as JSON, for L (load the agent) a seed as JSON, for M (move) the cells
                         of the board, one byte each, in Kaggle's order
-    reply     "<Idq"    length, seconds that the agent took, column; then, unless the agent returned an int, JSON: what
-                        it returned instead or what went wrong
+    reply     "<Idq"    length; seconds that the agent took; column. Then, unless the agent returned an int, JSON: what
+                        it returned instead, or what went wrong
 
-Times are those of ``time.perf_counter`` around the call alone, taken in the agent's process: 13 us of transport are
-not charged to the agent.
+Times are measured in the agent's process, by ``time.perf_counter`` around the call only: the 13 us of transport are not
+charged to the agent.
 """
 
 import json
@@ -23,7 +23,7 @@ LENGTH = struct.Struct("<I")
 
 
 class Opaque(NamedTuple):
-    """A returned object that is neither an int nor a float nor None: Kaggle's schema refuses every one of them."""
+    """Stands for a returned object that is neither int, float nor None: Kaggle's schema refuses all of these."""
 
     type_name: str
     text: str
@@ -32,16 +32,16 @@ class Opaque(NamedTuple):
 class Reply(NamedTuple):
     """What an agent did when asked for a move."""
 
-    action: Any  # int, float, None or Opaque; meaningless where there is a fault
+    action: Any  # int, float, None or Opaque; meaningless if there is a fault
     seconds: float
-    fault: str | None = None  # "exception", "load", "exit", "crash" or "hang"; illegal moves are the referee's to name
+    fault: str | None = None  # "exception", "load", "exit", "crash" or "hang"; the referee finds illegal moves
     detail: str = ""
-    load: float = 0.0  # those of the seconds that the load took
-    charged: float = 0.0  # those of the seconds that passed before the game: the load of an agent that stays
+    load: float = 0.0  # the part of the seconds that was the load
+    charged: float = 0.0  # the part of the seconds that passed before the game: the load of a persistent agent
 
 
 def receive(sock: socket.socket) -> bytes:
-    """One message. Empty at the end of the stream."""
+    """One message; empty at the end of the stream."""
     message = sock.recv(65536)
     if len(message) >= LENGTH.size:
         (length,) = LENGTH.unpack_from(message)
@@ -63,13 +63,13 @@ def pack_reply(seconds: float, column: int, extra: dict[str, Any] | None) -> byt
 
 
 def unpack_reply(message: bytes) -> Reply:
-    """The reply in a whole message."""
+    """The reply in a complete message."""
     _, seconds, column = REPLY.unpack_from(message)
     return reply_of(seconds, column, json.loads(message[REPLY.size :]) if len(message) > REPLY.size else None)
 
 
 def reply_of(seconds: float, column: int, extra: dict[str, Any] | None) -> Reply:
-    """The reply that an agent's seconds, its column, and what there is to say beyond it amount to."""
+    """The reply, from the seconds, the column, and the details that ``HostedAgent`` gives."""
     if extra is None:
         return Reply(column, seconds)
     if "fault" in extra:

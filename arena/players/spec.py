@@ -1,4 +1,4 @@
-"""Where an agent comes from, as a plain value, and the callables of this process that are agents. Light to import."""
+"""Where an agent comes from, as a plain value, and the registry of callables in this process. Imports little."""
 
 import sys
 from collections.abc import Callable
@@ -10,7 +10,7 @@ WRAP = "wrap it in a function agent(obs, config) that returns a column"
 
 
 class UnknownAgent(ValueError):
-    """Nothing by that name, path or type is an agent."""
+    """No agent has this name, path or type."""
 
 
 class AgentSpec(NamedTuple):
@@ -25,10 +25,10 @@ _callables: dict[str, Callable] = {}
 
 
 def register(agent: Callable) -> AgentSpec:
-    """Callables stay in this process's registry; processes forked from it later find them there by key.
+    """Adds a callable to this process's registry, where processes that are forked later find it by its key.
 
     Raises:
-        UnknownAgent: no call of it could be a move.
+        UnknownAgent: it cannot be an agent.
     """
     label = getattr(agent, "__name__", type(agent).__name__)
     if problem := _misfit(agent):
@@ -42,7 +42,7 @@ def register(agent: Callable) -> AgentSpec:
 
 
 def _misfit(agent: Callable) -> str:
-    """Why a callable can be no agent, whatever it computes; "" if it may be one."""
+    """Why a callable cannot be an agent; "" if it may be one."""
     import inspect  # only callables need it
 
     if isinstance(agent, type):
@@ -58,7 +58,7 @@ def _misfit(agent: Callable) -> str:
         inspect.signature(agent).bind(*("obs", "config")[:count])
     except TypeError as problem:
         return f"cannot be called with (obs, config), as Kaggle does: {problem}"
-    except ValueError:  # a C function that does not say what it takes
+    except ValueError:  # a C function without a signature
         pass
     return ""
 

@@ -1,8 +1,8 @@
-"""Games against exact values: which moves kept the result, which gave it away.
+"""Compares games with exact scores: which moves kept the result, and which gave it away.
 
-The table of the openings knows the first plies of 7x6 at once; the solver finds the rest of a game in 0.1 to 1 s. On
-other boards, positions of few stones can take it very long: a game has a time limit, and its last positions, the
-quickest, come first.
+The table of openings has the scores of the first plies of 7x6; the solver finds the rest of a game in 0.1 to 1 s. On
+other boards, positions with few stones can take very long. A game therefore has a time limit, and its last positions,
+which are the fastest, are solved first.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,19 +23,19 @@ from connectx.position import Position
 from connectx.solver import Solver
 
 RESULTS = {1: "won", 0: "drawn", -1: "lost"}
-GAME_SECONDS = 60.0  # a game of 7x6 needs far less, see above
-WITHOUT_TABLE = 10  # ply of 7x6: solving earlier ones takes up to minutes
-SLICE = 1.0  # seconds of search after which Ctrl-C ends it; what a slice has found stays in the solver's table
+GAME_SECONDS = 60.0  # for one game; on 7x6 far less is needed, see above
+WITHOUT_TABLE = 10  # ply of 7x6 from which to judge without the table: solving earlier ones takes up to minutes
+SLICE = 1.0  # seconds between two checks for Ctrl-C; the solver's table keeps what a slice has found
 MOST_THREADS = 4
 Scores = Callable[[Position], Sequence[int | None] | None]
 
 
 class JudgedMove(NamedTuple):
-    """One move against the exact scores of all moves, seen by the side that moved."""
+    """A move with the exact scores of all moves of its position, for the side that moved."""
 
     ply: int
     column: int
-    scores: tuple[int | None, ...]  # by column; None where it is full
+    scores: tuple[int | None, ...]  # by column; None for a full one
 
     @property
     def seat(self) -> int:
@@ -43,12 +43,12 @@ class JudgedMove(NamedTuple):
 
     @property
     def value(self) -> int:
-        """Score of the position: that of its best moves."""
+        """Score of the position, which is that of its best moves."""
         return max(score for score in self.scores if score is not None)
 
     @property
     def played(self) -> int:
-        """Score of the move."""
+        """Score of the move that was played."""
         score = self.scores[self.column]
         assert score is not None
         return score
@@ -64,26 +64,26 @@ class JudgedMove(NamedTuple):
 
     @property
     def holds(self) -> bool:
-        """Whether there was a result to keep: the position was not lost yet."""
+        """Whether there was a result to keep: the position was not already lost."""
         return self.value >= 0
 
     @property
     def kept_result(self) -> bool:
-        """Whether a won position stayed won, a drawn one drawn."""
+        """Whether the result stayed the same: won, drawn or lost."""
         return sign(self.played) == sign(self.value)
 
     @property
     def is_perfect(self) -> bool:
-        """Whether it is of the best score: the quickest win, the slowest loss."""
+        """Whether it has the best score: the quickest win, a draw, the slowest loss."""
         return self.played == self.value
 
     @property
     def results(self) -> tuple[str, str]:
-        """The result before and after it, seen by the side that moved: ("won", "drawn")."""
+        """The result before and after the move, for the side that moved: ("won", "drawn")."""
         return RESULTS[sign(self.value)], RESULTS[sign(self.played)]
 
     def words(self) -> str:
-        """What it did, where it kept the result no longer: "won position given away (now drawn) ..."."""
+        """Describes a move that changed the result: "won position given away (now drawn) ..."."""
         before, after = self.results
         return (
             f"{before} position given away (now {after}) on ply {self.ply} by column {self.column}; best: {self.best}"
@@ -92,15 +92,15 @@ class JudgedMove(NamedTuple):
 
 @lru_cache(maxsize=1)
 def solvers_for(geometry: Geometry) -> list[Solver]:
-    """One solver a thread, over one table, compiled."""
+    """One compiled solver per thread, all sharing a table."""
     threads = min(MOST_THREADS, len(usable_cores()))
     first = Solver(geometry, threads=threads)
-    first.solve_many([])  # compiles, for some seconds, which no game's time should pay
+    first.solve_many([])  # compiles, which takes some seconds that no game's limit should include
     return [first, *(first.beside(number) for number in range(1, threads))]
 
 
 def first_judged(geometry: Geometry) -> int:
-    """The ply from which games on this board are judged, unless somebody says otherwise."""
+    """The ply from which moves on this board are judged by default."""
     return WITHOUT_TABLE if geometry == STANDARD and not has_openings(geometry) else 0
 
 
@@ -110,14 +110,14 @@ def exact_scores(
     seconds: float = GAME_SECONDS,
     update: Callable[[], object] = lambda: None,
 ) -> dict[Position, tuple[int | None, ...]]:
-    """The exact scores of all moves of those positions that can be solved in time, the last one first.
+    """The exact scores of all moves, for the positions that are solved in time; the last position is solved first.
 
     Args:
-        seconds: for all of them together, on all cores.
+        seconds: limit for all positions together, on all cores.
         update: called after each position.
 
     Raises:
-        ValueError: the solver cannot hold the board.
+        ValueError: the board is too large for the solver.
     """
     idle: SimpleQueue[Solver] = SimpleQueue()
     for solver in solvers_for(geometry):
@@ -141,7 +141,7 @@ def exact_scores(
 
 @contextmanager
 def _threads(count: int) -> Iterator[tuple[ThreadPoolExecutor, Event]]:
-    """Threads, and the event that tells them to stop, which is set at the end, however it comes."""
+    """A pool of threads, and an event that tells them to stop, which is set when the block ends or raises."""
     stop = Event()
     with ThreadPoolExecutor(count) as pool:
         try:
@@ -152,7 +152,7 @@ def _threads(count: int) -> Iterator[tuple[ThreadPoolExecutor, Event]]:
 
 
 def _solved(position: Position, solver: Solver, whole: Budget, stop: Event) -> tuple[int | None, ...] | None:
-    """The scores of a position's moves, or None if they are not all exact when the time ends or somebody stops it."""
+    """The scores of a position's moves; None if they are not all exact when time runs out or ``stop`` is set."""
     while True:
         values = move_values(position, solver, Budget.seconds(min(SLICE, whole.seconds_left())))
         if all(value is None or value.exact for value in values):
@@ -162,7 +162,7 @@ def _solved(position: Position, solver: Solver, whole: Budget, stop: Event) -> t
 
 
 def judge(record: GameRecord, scores: Scores, first_ply: int = 0) -> list[JudgedMove]:
-    """Every move that an agent chose from ``first_ply`` on, judged, but for those whose position has no scores."""
+    """Judges every move that an agent chose from ``first_ply`` on; moves of positions without scores are left out."""
     judged = []
     for ply, position in chosen_from(record, first_ply).items():
         found = scores(position)
@@ -172,7 +172,7 @@ def judge(record: GameRecord, scores: Scores, first_ply: int = 0) -> list[Judged
 
 
 def chosen_from(record: GameRecord, first_ply: int = 0) -> dict[int, Position]:
-    """The positions from ``first_ply`` on in which an agent chose a move, by ply."""
+    """The positions, by ply, in which an agent chose a move, from ``first_ply`` on."""
     found, position = {}, Position.empty(record.geometry)
     for ply, column in enumerate(record.moves):
         if ply >= max(first_ply, record.opening):
@@ -184,7 +184,7 @@ def chosen_from(record: GameRecord, first_ply: int = 0) -> dict[int, Position]:
 def judge_in_time(
     record: GameRecord, first_ply: int, seconds: float = GAME_SECONDS, update: Callable[[], object] = lambda: None
 ) -> list[JudgedMove]:
-    """As ``judge``, by the scores that are found in time; see ``exact_scores``."""
+    """As ``judge``, with the scores that are found in time (see ``exact_scores``)."""
     positions = [*chosen_from(record, first_ply).values()]
     return judge(record, exact_scores(positions, record.geometry, seconds, update).get, first_ply)
 
@@ -195,7 +195,7 @@ def mistakes(judged: Iterable[JudgedMove]) -> list[JudgedMove]:
 
 
 def losing_move(judged: Sequence[JudgedMove]) -> JudgedMove | None:
-    """The last move that changed the result: after it, nobody gave anything away."""
+    """The last move that changed the result; None if no move did."""
     return next(reversed(mistakes(judged)), None)
 
 
@@ -203,13 +203,13 @@ class Accuracy(NamedTuple):
     """How many moves were judged, and how good they were."""
 
     moves: int
-    holding: int  # of these, in positions that were not lost already: there was something to keep
-    kept: int  # of the holding ones, those that kept the result
-    perfect: int  # of all, those of the best score
+    holding: int  # moves in positions that were not already lost, where there was a result to keep
+    kept: int  # those of ``holding`` that kept the result
+    perfect: int  # those of all moves that had the best score
 
 
 def accuracy(moves: Iterable[JudgedMove]) -> Accuracy:
-    """Moves of positions that were lost already count neither way for ``kept``: nothing could be lost there."""
+    """Counts moves by quality. Moves in lost positions are neither in ``holding`` nor in ``kept``."""
     listed = list(moves)
     holding = [move for move in listed if move.holds]
     kept, perfect = sum(move.kept_result for move in holding), sum(move.is_perfect for move in listed)

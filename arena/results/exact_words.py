@@ -8,7 +8,7 @@ STONES = ".XO"  # empty, who moves first, who moves second
 
 
 def drawn(board: bytes, geometry: Geometry) -> str:
-    """The board as text, columns numbered, the last row at the bottom."""
+    """The board as text, the bottom row last, below a line with the numbers of the columns."""
     lines = [" ".join(f"{column:>2}" for column in range(geometry.columns))]
     for row in range(geometry.rows):
         cells = board[row * geometry.columns : (row + 1) * geometry.columns]
@@ -17,7 +17,7 @@ def drawn(board: bytes, geometry: Geometry) -> str:
 
 
 def score_words(value: Value, ply: int, geometry: Geometry) -> str:
-    """What the score of a move at this ply says: its result, and in how many plies, the move included."""
+    """The score of a move at this ply in words: its result, and after how many plies, the move included."""
     words = {1: "wins", 0: "draws", -1: "loses", None: "is not solved yet"}[value.result]
     if not value.exact or value.low == 0:
         return words

@@ -1,4 +1,4 @@
-"""A match of two agents: pairs of games with the seats swapped, what they sum up to, and when to stop."""
+"""A match between two agents: pairs of games with swapped seats, their totals, and when to stop."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ from connectx.geometry import Geometry
 
 
 def derived_seed(*parts: object) -> int:
-    """A seed of 63 bits that depends on every part and on nothing else."""
+    """A seed of 63 bits that depends on all parts and on nothing else."""
     text = "/".join(map(str, parts))
     return int.from_bytes(sha256(text.encode()).digest()[:8], "big") >> 1
 
@@ -35,16 +35,19 @@ class Side(NamedTuple):
     """What one agent did in a match, in one seat."""
 
     tally: Tally
-    faults: Counter  # by kind; those that did not end the game included
+    faults: Counter  # by kind, including those that did not end the game
     forfeits: int  # games lost by a fault
-    move_seconds: tuple[float, ...]  # of every call, loads left out
-    load_seconds: tuple[float, ...]  # of the load in every game where it is recorded
-    bank_used: float  # seconds, in the game that used most
+    move_seconds: tuple[float, ...]  # of every call, without loads
+    load_seconds: tuple[float, ...]  # of the load, in every game where it is recorded
+    bank_used: float  # seconds, in the game that used the most
 
 
 @dataclass
 class Match:
-    """Two agents' games. Games 2k and 2k + 1 are a pair: one opening, begun by the first agent, then by the second."""
+    """The games of two agents.
+
+    Games 2k and 2k + 1 are a pair with the same opening: the first agent moves first in 2k, the second in 2k + 1.
+    """
 
     first: AgentSpec
     second: AgentSpec
@@ -53,12 +56,12 @@ class Match:
 
     @property
     def names(self) -> tuple[str, str]:
-        """What texts call the agents: their labels, told apart where they are the same."""
+        """Names of the agents for texts: their labels, made different if they are equal."""
         first, second = self.first.label, self.second.label
         return (f"{first} (first named)", f"{second} (second named)") if first == second else (first, second)
 
     def pair_scores(self) -> list[float]:
-        """Points of the first agent in each complete pair, in order."""
+        """Points (0 to 2) of the first agent in each complete pair, in order."""
         pairs = sorted(number // 2 for number in self.games if number % 2 == 0 and number + 1 in self.games)
         return [self.games[2 * pair].score + 1 - self.games[2 * pair + 1].score for pair in pairs]
 
@@ -68,7 +71,7 @@ class Match:
         return pentanomial(self.pair_scores())
 
     def side(self, agent: int, seat: int | None = None) -> Side:
-        """Agent 0 or 1 in seat 0 (moves first) or 1, or in both."""
+        """The results of agent 0 or 1, in seat 0 (moves first), in seat 1, or in both."""
         scores, faults, seconds, loads, forfeits, bank = [], Counter[str](), [], [], 0, 0.0
         for number, game in sorted(self.games.items()):
             taken = agent ^ (number % 2)
@@ -86,7 +89,7 @@ class Match:
         return Side(tally, faults, forfeits, tuple(seconds), tuple(loads), bank)
 
     def first_faults(self, agent: int) -> dict[str, tuple[Game, Fault]]:
-        """The first fault of each kind that agent 0 or 1 made, and the game in which it made it."""
+        """For each kind of fault of agent 0 or 1, the first one and its game."""
         found: dict[str, tuple[Game, Fault]] = {}
         for number, game in sorted(self.games.items()):
             for fault in game.faults:
@@ -95,14 +98,14 @@ class Match:
         return found
 
     def record(self, number: int, geometry: Geometry, names: tuple[str, str] | None = None) -> GameRecord:
-        """A game as the analysis wants it. ``names``: of the first and the second agent, in place of their own."""
+        """A game in the form that the analysis takes. ``names``: used instead of the agents' own."""
         game, (first, second) = self.games[number], names or self.names
         forfeit = None if game.forfeit is None else (game.forfeit.seat, game.forfeit.kind)
         seated = (second, first) if number % 2 else (first, second)
         return GameRecord(geometry, seated, game.moves, game.opening, forfeit)
 
     def lost(self, agent: int, geometry: Geometry) -> list[GameRecord]:
-        """The games that agent 0 or 1 lost, in order, those by a fault included."""
+        """The games that agent 0 or 1 lost, in order, including losses by a fault."""
         points = {number: game.score if number % 2 == agent else 1 - game.score for number, game in self.games.items()}
         return [self.record(number, geometry) for number in sorted(points) if points[number] == 0]
 
@@ -110,9 +113,9 @@ class Match:
 def pair_tasks(
     first: AgentSpec, second: AgentSpec, openings: Sequence[Opening], pairs: int, seed: int
 ) -> Iterator[Task]:
-    """The games of a match in order: of each pair, the one that ``first`` begins, then the one with seats swapped.
+    """The games of a match in order: in each pair, first the game in which ``first`` moves first, then the other.
 
-    Openings are used in order and, if there are fewer than pairs, again from the start.
+    Openings are used in order, and repeated if there are fewer openings than pairs.
     """
     for pair in range(pairs):
         opening = openings[pair % len(openings)]
@@ -138,14 +141,14 @@ def play_match(
 ) -> Match:
     """Plays up to ``pairs`` pairs, or until the SPRT accepts a hypothesis.
 
-    The SPRT looks at pairs in their order, not in that of their ends: short games would come first. So it stops at the
-    same pair however many games are played at a time; pairs beyond that one are left out of the match.
+    The SPRT counts pairs in the order of their numbers, not as they finish, because short games finish first. So it
+    stops at the same pair for any concurrency; later pairs are left out of the match.
 
     Args:
-        seed: of the agents' random generators; each game and agent gets its own from it.
-        known: games of this match played earlier; they are not played again.
+        seed: determines the seed of every game and agent.
+        known: games of this match that were played earlier; they are not played again.
         on_game: called with each new game.
-        slots: where to play, made with the same setup; without them, as many as ``concurrency`` for this match alone.
+        slots: where to play, opened with the same setup; by default ``concurrency`` slots are opened for this match.
     """
     match = Match(first, second, setup.rules.bank, dict(known or {}))
     tasks = (task for task in pair_tasks(first, second, openings, pairs, seed) if task.number not in match.games)
@@ -163,7 +166,7 @@ def play_match(
 
 
 class _Watch:
-    """Follows a match with a sequential test, along the pairs from the start without a gap."""
+    """Applies a sequential test to a match, to its pairs in order, as far as they are complete."""
 
     def __init__(self, match: Match, sprt: Sprt | None):
         self.match = match

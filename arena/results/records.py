@@ -1,4 +1,4 @@
-"""Games to be looked at: from a match, as columns, or from a replay of Kaggle's."""
+"""Games to analyse: from a match, from a list of columns, or from a Kaggle replay."""
 
 import json
 from dataclasses import dataclass
@@ -15,23 +15,23 @@ FORFEITS = {"ERROR": "an error", "INVALID": "an invalid action", "TIMEOUT": "tim
 
 @dataclass(frozen=True)
 class GameRecord:
-    """A game: where it was played, by whom, and its moves."""
+    """A game: its board, players and moves."""
 
     geometry: Geometry
     names: tuple[str, str]
     moves: tuple[int, ...]
     opening: int = 0  # plies that the agents did not choose
-    forfeit: tuple[int, str] | None = None  # the seat that lost by a fault, and what fault
+    forfeit: tuple[int, str] | None = None  # (the seat that lost by a fault, the fault)
 
     @property
     def winner(self) -> int | None:
-        """The seat that made a line."""
+        """The seat that made a line; None if neither did."""
         last = Position.from_moves(self.moves, self.geometry)
         return 1 - last.ply % 2 if last.is_lost() else None
 
     @property
     def command(self) -> str:
-        """The command line that judges the game."""
+        """The command line that analyses the game."""
         command = f"python evaluate.py analyse {write_opening(self.moves)}"
         if self.opening:
             command += f" --opening {self.opening}"
@@ -40,7 +40,7 @@ class GameRecord:
         return command
 
     def player(self, seat: int) -> str:
-        """What texts call the agent in a seat: by its seat, too, if the other has the same name."""
+        """The name of the agent in a seat, with the seat if both have the same name."""
         return f"{self.names[seat]} ({SEATS[seat]})" if self.names[0] == self.names[1] else self.names[seat]
 
 
@@ -58,7 +58,7 @@ def parse_game(text: str, geometry: Geometry, opening: int = 0) -> GameRecord:
 
 
 def read_replay(path: Path) -> GameRecord:
-    """A game from a replay file as Kaggle offers it for download, or as ``env.toJSON()`` gives it.
+    """A game from a replay file that was downloaded from Kaggle or written from ``env.toJSON()``.
 
     Raises:
         ValueError: the file is not a replay of ConnectX.

@@ -1,4 +1,4 @@
-"""The course's protocol: so many games, half of them with either agent moving first, and shares of them won."""
+"""The course's protocol: a number of games, each agent moving first in half of them, and the share that each won."""
 
 import html
 from collections.abc import Callable
@@ -17,24 +17,24 @@ from arena.runs.slot import Setup, Task
 from connectx.geometry import Geometry
 from console.progress import progress
 
-FEW_DIFFERENT = 0.5  # of the games: agents that play no more different ones repeat themselves, which proves little
+FEW_DIFFERENT = 0.5  # share of different games at or below which there is no verdict: the agents repeat their games
 
 
 @dataclass(frozen=True, repr=False)
 class Rounds:
-    """What came of it; index 0 of a pair is agent 1.
+    """The results. In all pairs of numbers, index 0 is agent 1.
 
-    A fault that ends a game is a loss of the agent that made it and counts in ``wins`` of the other.
+    An agent loses a game by a fault that ends it, and the game counts in ``wins`` of the other agent.
     """
 
-    match: Match  # its pairs: the first game of either seating, the second of either, and so on
+    match: Match  # a pair is the first game with each agent moving first, then the second game with each, and so on
     geometry: Geometry
-    asked: int  # games; fewer are there if Ctrl-C ended the run
+    asked: int  # number of games asked for; there are fewer if Ctrl-C ended the run
     seed: int  # pass it to play the same games again
 
     @property
     def games(self) -> tuple[Game, ...]:
-        """In the course's order: those in which agent 1 moves first, then the others."""
+        """The games in the course's order: first those in which agent 1 moves first, then the others."""
         return tuple(self.match.games[number] for number in sorted(self.match.games, key=lambda n: (n % 2, n)))
 
     @property
@@ -47,12 +47,12 @@ class Rounds:
 
     @property
     def forfeits(self) -> tuple[int, int]:
-        """Games that the agent lost by a fault."""
+        """How many games each agent lost by a fault."""
         return self.match.side(0).forfeits, self.match.side(1).forfeits
 
     @property
     def faults(self) -> tuple[tuple[Fault, ...], tuple[Fault, ...]]:
-        """All of either agent, also those that did not end the game."""
+        """All faults of each agent, including those that did not end the game."""
         numbered = sorted(self.match.games.items())
         found = [(fault.seat ^ number % 2, fault) for number, game in numbered for fault in game.faults]
         return tuple(f for agent, f in found if agent == 0), tuple(f for agent, f in found if agent == 1)
@@ -63,15 +63,15 @@ class Rounds:
         return self.wins[0] / len(self.match.games), self.wins[1] / len(self.match.games)
 
     def lost(self, agent: str | Callable | int) -> list[GameRecord]:
-        """The games that an agent lost, in the order in which they were played, those by a fault included.
+        """The games that an agent lost, in the order of play, including losses by a fault.
 
-        ``evaluate.analyse`` says where each of them turned, and so does the command line in its ``command``.
+        ``evaluate.analyse``, or the command line in a game's ``command``, shows the move that lost it.
 
         Args:
             agent: its name, or the callable, or 1 or 2.
 
         Raises:
-            ValueError: it is neither of the two, or both have this name.
+            ValueError: it is neither of the two agents, or both have this name.
         """
         name, specs = resolve(agent) if callable(agent) else agent, (self.match.first, self.match.second)
         found = [n for n, spec in enumerate(specs) if name in (n + 1, spec, spec.label, Path(spec.label).stem)]
@@ -84,7 +84,7 @@ class Rounds:
         return summary(self)
 
     def _repr_html_(self) -> str:
-        """For notebooks: results by seat, and what they prove."""
+        """For notebooks: the results by seat, and what they prove."""
         rows = ["<tr><th>agent</th><th></th><th>won</th><th>drawn</th><th>lost</th><th>forfeits</th></tr>"]
         for agent, name in enumerate(self.match.names):
             for seat, words in ((None, "both"), *enumerate(SEATS)):
@@ -96,11 +96,11 @@ class Rounds:
 
 
 def play_rounds(specs: tuple[AgentSpec, AgentSpec], n_rounds: int, setup: Setup, workers: int, seed: int) -> Rounds:
-    """Plays ``n_rounds`` games, ``workers`` at a time. Ctrl-C ends it early; the games that have ended are kept.
+    """Plays ``n_rounds`` games, ``workers`` at a time. Ctrl-C ends the run early; finished games are kept.
 
     Raises:
-        ValueError: fewer games than one, more at a time than there are cores, or an agent that cannot be loaded.
-        KeyboardInterrupt: no game had ended yet.
+        ValueError: ``n_rounds`` is below 1, ``workers`` is above the number of cores, or an agent cannot be loaded.
+        KeyboardInterrupt: it came before the first game had finished.
     """
     if type(n_rounds) is not int or n_rounds < 1:
         raise ValueError(f"n_rounds should be an integer of at least 1, not {n_rounds!r}")
@@ -119,9 +119,9 @@ def play_rounds(specs: tuple[AgentSpec, AgentSpec], n_rounds: int, setup: Setup,
 
 
 def _tasks(specs: tuple[AgentSpec, AgentSpec], n_rounds: int, seed: int) -> list[Task]:
-    """The course's games: agent 1 moves first in the first half, rounded down, and agent 2 in the others.
+    """The course's games: agent 1 moves first in half of them, rounded down, and agent 2 in the others.
 
-    They are played in turns, so that a run that is ended early has both seatings, and numbered as those of a match.
+    Both kinds are played in turn, so that a run that ends early has games of both; they are numbered as in a match.
     """
     tasks, half = [], n_rounds // 2
     for index in range(n_rounds):
@@ -134,7 +134,7 @@ def _tasks(specs: tuple[AgentSpec, AgentSpec], n_rounds: int, seed: int) -> list
 
 
 def summary(rounds: Rounds) -> str:
-    """One line: results, also by seat, the interval, and in words who is stronger."""
+    """One line: the results in total and by seat, the interval, and which agent is stronger."""
     match = rounds.match
     played = len(match.games)
     counts = "{} won, {} drawn, {} lost".format
@@ -153,13 +153,13 @@ def summary(rounds: Rounds) -> str:
 
 
 def notes(rounds: Rounds) -> list[str]:
-    """What the shares hide: faults, and a game to look at."""
+    """What the percentages do not show: faults, and a lost game to analyse."""
     match = rounds.match
     return [*fault_lines(match), *forfeits_line(match), *lost_game_line(match, rounds.geometry)]
 
 
 def rounds_lines(rounds: Rounds) -> list[str]:
-    """The four lines that Kaggle's course prints, what the games prove, and what the shares hide."""
+    """The four lines that Kaggle's course prints, then ``summary`` and ``notes``."""
     lines = [f"Agent {agent} Win Percentage: {round(share, 2)}" for agent, share in enumerate(rounds.percentages, 1)]
     lines += [f"Number of Invalid Plays by Agent {agent}: {count}" for agent, count in enumerate(rounds.forfeits, 1)]
     return [*lines, summary(rounds), *notes(rounds)]

@@ -1,12 +1,12 @@
-"""What results prove: Elo differences with intervals, SPRT, ratings of many agents. Pure functions of counts.
+"""Statistics of results: Elo differences with intervals, SPRT, ratings of many agents. Pure functions of counts.
 
-The unit is a pair: two games from one opening with the seats swapped, whose results depend on each other. Counts are
-pentanomial: ``counts[k]`` pairs gave the first agent k/2 points of 2, k = 0 .. 4.
+The unit is a pair: two games from the same opening with swapped seats, whose results are correlated. Counts are
+pentanomial: in ``counts[k]`` pairs the first agent made k/2 of 2 points, k = 0 .. 4.
 
-Intervals, likelihood of superiority and SPRT rest on one function, the likelihood ratio of the pentanomial (or any
-other bounded) distribution with a given mean, maximised over everything else: GSPRT as fishtest computes it (Van den
-Bergh, "A practical introduction to the GSPRT"), and the empirical likelihood of Owen 1988. Unlike the usual normal
-approximation it holds where all games are won: an interval then ends at infinity.
+Intervals, likelihood of superiority and SPRT all use one function: the likelihood ratio for a given mean, maximised
+over all pentanomial (or other bounded) distributions with that mean. This is the GSPRT as fishtest computes it (Van den
+Bergh, "A practical introduction to the GSPRT") and the empirical likelihood of Owen (1988). Unlike the usual normal
+approximation it is also valid if all games are won: an end of the interval is then infinite.
 """
 
 import math
@@ -18,12 +18,12 @@ import numpy as np
 
 PAIR_SCORES = (0.0, 0.25, 0.5, 0.75, 1.0)  # mean score of the two games
 Z95 = NormalDist().inv_cdf(0.975)
-LOGISTIC = 400 / math.log(10)  # Elo points in a natural unit of log odds
-FEWEST_DEVIATING = 5  # pairs unlike the commonest result that it takes to estimate a variance from a sample
+LOGISTIC = 400 / math.log(10)  # Elo points per unit of natural log odds
+FEWEST_DEVIATING = 5  # pairs that must differ from the commonest result to estimate a variance from the sample
 
 
 def elo_of(score: float) -> float:
-    """Elo difference that gives an expected score between 0 and 1; infinite at the ends."""
+    """Elo difference for an expected score from 0 to 1; infinite for 0 and 1."""
     if score <= 0:
         return -math.inf
     return math.inf if score >= 1 else LOGISTIC * math.log(score / (1 - score))
@@ -38,7 +38,7 @@ def pentanomial(pair_scores: Iterable[float]) -> list[int]:
     """Counts of pairs, from the points (0 to 2) that the first agent made in each.
 
     Raises:
-        ValueError: points that two games cannot give.
+        ValueError: two games cannot give these points.
     """
     counts = [0] * 5
     for points in pair_scores:
@@ -62,11 +62,11 @@ def mean_and_variance(counts: Sequence[float]) -> tuple[float, float]:
 
 
 def deviance(counts: Sequence[float], mean: float) -> float:
-    """Twice the log likelihood ratio of the best distribution there is and the best one with this mean score.
+    """Twice the log likelihood ratio between the most likely distribution and the most likely one with this mean score.
 
-    About chi-squared with one degree of freedom if ``mean`` is the truth. The best distribution with a given mean has
-    shares n_k / (1 + tilt (a_k - mean)); ``tilt`` is found by Newton's method, kept within its range by bisection.
-    Where it would leave the range, the rest of the mass lies on a result that never occurred: two wins or two losses.
+    If ``mean`` is the true one, this is about chi-squared with one degree of freedom. The most likely distribution with
+    a given mean has shares n_k / (1 + tilt (a_k - mean)). ``tilt`` is found by Newton's method, with bisection to keep
+    it in its range. At an end of the range, the rest of the mass is on a result that never occurred: 2:0 or 0:2.
     """
     pairs, (sample_mean, _) = sum(counts), mean_and_variance(counts)
     if not 0 < mean < 1:
@@ -77,7 +77,7 @@ def deviance(counts: Sequence[float], mean: float) -> float:
 
 
 def _tilt(terms: Sequence[tuple[float, float]], low: float, high: float) -> float:
-    """Where the falling function sum of share offset / (1 + tilt offset) is zero, or the end of its range."""
+    """The zero of sum(share offset / (1 + tilt offset)), which decreases in tilt; or the end of its range."""
     tilt = 0.0
     for _ in range(60):
         parts = [offset / (1 + tilt * offset) for _, offset in terms]
@@ -104,20 +104,21 @@ class Estimate(NamedTuple):
 
 
 def estimate(counts: Sequence[int]) -> Estimate:
-    """What the pairs say of the Elo difference. Raises ValueError if there are none."""
+    """The Elo difference estimated from the pairs. Raises ValueError if there are none."""
     mean, _ = mean_and_variance(counts)
     pairs = sum(counts)
-    z = Z95 + (Z95**3 + Z95) / (4 * pairs)  # Student's t to first order, for the variance is estimated too
+    z = Z95 + (Z95**3 + Z95) / (4 * pairs)  # Student's t to first order, because the variance is estimated, too
     low, high = 1 - _upper_end(counts[::-1], z * z), _upper_end(counts, z * z)
     root = math.copysign(math.sqrt(deviance(counts, 0.5)), mean - 0.5)
     return Estimate(elo_of(mean), elo_of(low), elo_of(high), NormalDist().cdf(root), pairs)
 
 
 def _upper_end(counts: Sequence[int], limit: float) -> float:
-    """The mean above the sample's at which the deviance reaches ``limit``; 1 if it never does.
+    """The mean above the sample mean at which the deviance reaches ``limit``; 1 if it never does.
 
-    Along the curve of best distributions, shares n_k / (1 + t a_k) scaled to 1 with t from 0 to -1, mean and deviance
-    are explicit. It ends early if no pair was won 2:0; from there on, mass moves to that result.
+    The most likely distributions form a curve, with shares n_k / (1 + t a_k) scaled to sum 1 and t from 0 to -1, along
+    which mean and deviance have closed forms. If no pair was won 2:0, the curve ends early, and from there on mass
+    moves to that result.
     """
     pairs = sum(counts)
     if counts[4] == pairs:
@@ -140,9 +141,9 @@ def _upper_end(counts: Sequence[int], limit: float) -> float:
 
 
 class Sprt(NamedTuple):
-    """Wald's sequential test of H1, the difference is elo1, against H0, it is elo0.
+    """Wald's sequential probability ratio test of H1 (the difference is elo1) against H0 (it is elo0).
 
-    ``alpha`` bounds the chance to accept H1 under H0, ``beta`` that to accept H0 under H1.
+    ``alpha`` bounds the probability to accept H1 under H0, ``beta`` that to accept H0 under H1.
     """
 
     elo0: float
@@ -152,7 +153,7 @@ class Sprt(NamedTuple):
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """At or below the first, H0 is accepted; at or above the second, H1."""
+        """(lower, upper) bound of the LLR: H0 is accepted at or below the lower, H1 at or above the upper."""
         return math.log(self.beta / (1 - self.alpha)), math.log((1 - self.beta) / self.alpha)
 
     def llr(self, counts: Sequence[int]) -> float:
@@ -162,39 +163,39 @@ class Sprt(NamedTuple):
         return (deviance(counts, score_of(self.elo0)) - deviance(counts, score_of(self.elo1))) / 2
 
     def accepted(self, counts: Sequence[int]) -> str | None:
-        """ "H0", "H1", or None while neither is."""
+        """ "H0" or "H1", or None while neither is accepted."""
         llr, (lower, upper) = self.llr(counts), self.bounds
         return "H1" if llr >= upper else "H0" if llr <= lower else None
 
 
 class Rating(NamedTuple):
-    """An agent's Elo above the anchor, the 95% interval of how it stands to the pool, and how surely above the next."""
+    """An agent's Elo relative to the anchor, with the 95% interval of its difference to the pool's mean."""
 
     elo: float
     low: float
     high: float
     games: int
-    above_next: float | None = None  # likelihood that it is stronger than the next one down; None: there is none
+    above_next: float | None = None  # likelihood that it is stronger than the next lower agent; None for the last
 
 
 def ratings(
     pairings: Mapping[tuple[str, str], Sequence[int]], anchor: str, anchor_elo: float = 0.0
 ) -> dict[str, Rating]:
-    """Elo of every agent by maximum likelihood over all pairings (Bradley and Terry 1952; a draw is half a win).
+    """The Elo of every agent by maximum likelihood over all pairings (Bradley and Terry 1952; a draw is half a win).
 
-    One drawn game is added to every pairing, so that an agent which wins all keeps a finite rating. Variances are those
-    of the pairs as they fell (a sandwich estimator), or of independent games without draws where too few pairs deviate
-    from the commonest result to estimate one.
+    One drawn game is added to every pairing, so that an agent that wins all games keeps a finite rating. Variances are
+    estimated from the pairs (a sandwich estimator). If too few pairs differ from the commonest result for that, they
+    are those of independent games without draws.
 
-    An interval is that of the agent's difference to the pool's mean, in which each agent weighs as much as its games
-    tell of it (the Fisher information). It does not depend on the anchor, and an agent that never wins, of which next
-    to nothing is known, does not widen the others'.
+    The interval is that of the agent's difference to the pool's mean, in which agents are weighted by the Fisher
+    information of their games. So it does not depend on the anchor, and an agent that never wins, about which very
+    little is known, does not widen the intervals of the others.
 
     Args:
-        pairings: pentanomial counts of each two agents that met, seen by the first.
+        pairings: for each two agents that met, pentanomial counts from the first one's side.
 
     Raises:
-        ValueError: the anchor did not play, or some agent is not connected with it by any chain of games.
+        ValueError: the anchor did not play, or no chain of games connects some agent with it.
     """
     names = sorted({name for pairing in pairings for name in pairing}, key=lambda name: (name != anchor, name))
     if anchor not in names:
@@ -223,7 +224,7 @@ def _games(pairings: Mapping[tuple[str, str], Sequence[int]], name: str) -> int:
 
 
 def connected(pairings: Mapping[tuple[str, str], Sequence[int]], start: str) -> set[str]:
-    """The agents that a chain of pairings with games connects with ``start``, itself included."""
+    """The agents that are connected with ``start`` by a chain of pairings with games, including itself."""
     found, frontier = {start}, [start]
     while frontier:
         name = frontier.pop()
@@ -236,14 +237,14 @@ def connected(pairings: Mapping[tuple[str, str], Sequence[int]], start: str) -> 
 
 
 class _Fit(NamedTuple):
-    """The strengths of n agents that explain the games best."""
+    """The maximum-likelihood strengths of n agents."""
 
-    strengths: np.ndarray  # float (n,): log odds over the first agent
-    covariance: np.ndarray  # float (n, n): of these; zero for the first
-    weights: np.ndarray  # float (n,): each agent's part of the information in all games; sums to 1
+    strengths: np.ndarray  # float (n,): log odds against the first agent
+    covariance: np.ndarray  # float (n, n): of the strengths; zero for the first agent
+    weights: np.ndarray  # float (n,): each agent's share of the information in all games; sums to 1
 
     def covariance_to_mean(self) -> np.ndarray:
-        """Float (n, n): the covariance of the differences to the weighted mean of the pool."""
+        """Float (n, n): the covariance of the differences between each strength and the pool's weighted mean."""
         to_mean = np.eye(len(self.weights)) - self.weights
         return to_mean @ self.covariance @ to_mean.T
 
@@ -256,7 +257,7 @@ class _Fit(NamedTuple):
 
 
 def _fit(pairings: Mapping[tuple[str, str], Sequence[int]], names: Sequence[str]) -> _Fit:
-    """Newton's method; the first of the names stands at 0."""
+    """Fits the strengths by Newton's method; the first of the names has strength 0."""
     rows, games, scores, variances = [], [], [], []
     for (first, second), counts in pairings.items():
         mean, variance = mean_and_variance(counts)

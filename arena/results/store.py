@@ -1,9 +1,9 @@
-"""Results in SQLite: every game with moves, times, seeds and versions, so that a killed run goes on where it was.
+"""Stores results in SQLite: every game with moves, times, seeds and versions, so that a killed run can be resumed.
 
-A match is known by its key, a hash of all that decides its games: agents with the hashes of all that they are made of
-(see ``arena.players.fingerprint``), configuration, bank, referee, openings and seed. The same match asked for again
-finds its games; more pairs or another SPRT add to them. Each game is committed as it ends; its number within the match
-is unique, so none can count twice.
+A match is identified by its key, a hash of everything that determines its games: the agents with their fingerprints
+(see ``arena.players.fingerprint``), configuration, bank, referee, openings and seed. The same match started again finds
+its games; more pairs or another SPRT add to them. Each game is committed when it ends. Its number is unique within the
+match, so that no game is counted twice.
 """
 
 import contextlib
@@ -47,7 +47,7 @@ CREATE TABLE games (
 
 
 class StoredMatch(NamedTuple):
-    """A match as the store knows it; ``hashes`` tell agents of one label apart."""
+    """A match in the store; ``hashes`` distinguish agents with the same label."""
 
     match: Match
     hashes: tuple[str, str]
@@ -64,8 +64,8 @@ class Store:
     """An SQLite file of matches. Use it in a ``with`` block.
 
     Raises:
-        ValueError: the file is not such a store, or of another version; at the end of the block, it is damaged or could
-            not be written to.
+        ValueError: the file is not such a store, or of another version; at the end of the block: it is damaged or could
+            not be written.
     """
 
     def __init__(self, path: Path, create: bool = True):
@@ -81,7 +81,7 @@ class Store:
             raise ValueError(f"{path} is not a store of results: {problem}") from None
         try:
             self._check_version()
-            self.connection.execute("PRAGMA journal_mode = WAL")  # survives SIGKILL; no wait for the disk at each game
+            self.connection.execute("PRAGMA journal_mode = WAL")  # survives SIGKILL without waiting for the disk
             self.connection.execute("PRAGMA synchronous = NORMAL")
         except (sqlite3.Error, ValueError) as problem:
             self.connection.close()
@@ -117,7 +117,7 @@ class Store:
     def match_id(
         self, first: AgentSpec, second: AgentSpec, setup: Setup, openings: Sequence[Opening], seed: int
     ) -> int:
-        """The number of the match, entered if it is new."""
+        """The id of the match, which is added to the store if it is new."""
         hashed = [(spec, fingerprint(spec)) for spec in (first, second)]
         agents = [json.dumps([*spec, content]) for spec, content in hashed]
         rules = {
@@ -134,7 +134,7 @@ class Store:
         return self.connection.execute("SELECT id FROM matches WHERE key = ?", [key]).fetchone()["id"]
 
     def _insert(self, table: str, row: dict[str, Any]) -> None:
-        """Enters a row, unless one with the same unique fields is there."""
+        """Adds a row, unless one with the same unique fields exists."""
         names = ", ".join(row)
         values = ", ".join(f":{name}" for name in row)
         self.connection.execute(f"INSERT OR IGNORE INTO {table} ({names}) VALUES ({values})", row)
@@ -145,7 +145,7 @@ class Store:
         return {row["number"]: _game(row) for row in rows}
 
     def add(self, match: int, task: Task, game: Game) -> None:
-        """Stores a game at once. A game that is there stays as it is: another process may play the same match."""
+        """Stores a game at once. An existing one is not replaced: another process may play the same match."""
         row = {"match": match, "number": task.number, "moves": write_opening(game.moves), "opening": game.opening}
         written = {
             "seeds": task.seeds,
@@ -172,16 +172,16 @@ class Store:
 
 
 class Group(NamedTuple):
-    """Matches that can be compared: one configuration and one bank."""
+    """Matches that can be compared, because they have the same configuration and bank."""
 
     title: str
     config: dict[str, Any]
     tournament: Tournament
-    edited: set[str]  # names of agents of which there are several versions
+    edited: set[str]  # names of agents that exist in several versions
 
 
 def groups(store: Store) -> list[Group]:
-    """The store's matches, grouped. Agents of one label but different content get the start of their hash added."""
+    """The store's matches in groups. If agents with the same label differ, their names get the start of their hash."""
     stored = list(store.matches())
     content: dict[str, set[str]] = {}
     for item in stored:
@@ -206,7 +206,7 @@ def groups(store: Store) -> list[Group]:
 
 
 def group_records(group: Group) -> list[tuple[GameRecord, str]]:
-    """The games of a group as the analysis wants them, each with its ending."""
+    """The games of a group, in the form that the analysis takes, each with its ending."""
     geometry, records = Rules(group.config).geometry, []
     for match, names in zip(group.tournament.matches, group.tournament.names, strict=True):
         records += [

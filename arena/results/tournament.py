@@ -1,4 +1,4 @@
-"""Many agents: who meets whom, the crosstable, and a ladder over all games."""
+"""Tournaments of many agents: the pairings, the crosstable, and the ladder."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ from arena.results.stats import Rating, connected, mean_and_variance, ratings
 
 
 def participants(texts: Iterable[str]) -> list[AgentSpec]:
-    """Agents by name, by file, or by folder: every Python file and .tar.gz in it.
+    """Agents given by name, file, or folder, which means every Python file and .tar.gz in it.
 
     Raises:
-        ValueError: an agent is unknown or given twice, a folder holds none, or there are fewer than two.
+        ValueError: an agent is unknown or given twice, a folder has none, or there are fewer than two agents.
     """
     specs: list[AgentSpec] = []
     for text in texts:
@@ -34,7 +34,7 @@ def participants(texts: Iterable[str]) -> list[AgentSpec]:
 
 
 def pairings(specs: Sequence[AgentSpec], gauntlet: bool = False) -> list[tuple[AgentSpec, AgentSpec]]:
-    """Each with each; or, in a gauntlet, the first with each other."""
+    """Every pair of agents; in a gauntlet, the first agent with each other one."""
     return [(specs[0], spec) for spec in specs[1:]] if gauntlet else list(combinations(specs, 2))
 
 
@@ -44,7 +44,7 @@ class Standing(NamedTuple):
     name: str
     rating: Rating
     score: float  # share of the points, 0 to 1
-    as_first: float  # the same of the games in which it moved first
+    as_first: float  # the same for the games in which it moved first
     as_second: float
     forfeits: int
     worst_seconds: float  # its longest move or load
@@ -52,13 +52,13 @@ class Standing(NamedTuple):
 
 @dataclass
 class Tournament:
-    """Matches between named agents. ``names`` holds those of the first and second agent of each match."""
+    """Matches between named agents. ``names``: of the first and second agent of each match."""
 
     matches: list[Match]
     names: list[tuple[str, str]]
 
     def pentanomials(self) -> dict[tuple[str, str], list[int]]:
-        """Counts of pairs for each two agents that met, each two once, seen by the first of the key."""
+        """Pentanomial counts for each two agents that met, each two once, from the side of the first in the key."""
         table: dict[tuple[str, str], list[int]] = {}
         for match, (first, second) in zip(self.matches, self.names, strict=True):
             counts, key = match.counts, (first, second)
@@ -69,7 +69,7 @@ class Tournament:
         return table
 
     def crosstable(self) -> dict[tuple[str, str], tuple[float, int]]:
-        """(share of the points, games) of each agent against each that it met, over complete pairs."""
+        """(share of the points, games) of each agent against each opponent, over complete pairs."""
         table = {}
         for (first, second), counts in self.pentanomials().items():
             share, games = mean_and_variance(counts)[0], 2 * sum(counts)
@@ -77,7 +77,7 @@ class Tournament:
         return table
 
     def components(self) -> list[set[str]]:
-        """The agents in groups that games connect, the largest group first, then in the order of their first games."""
+        """The groups of agents that games connect, largest first; equally large ones in the order of their matches."""
         pairings, found = self.pentanomials(), list[set[str]]()
         for name in dict.fromkeys(name for pair in pairings for name in pair):
             if not any(name in group for group in found):
@@ -85,12 +85,12 @@ class Tournament:
         return sorted(found, key=len, reverse=True)
 
     def among(self, names: set[str]) -> "Tournament":
-        """The matches between these agents alone."""
+        """The matches between these agents only."""
         kept = [index for index, pair in enumerate(self.names) if names >= set(pair)]
         return Tournament([self.matches[index] for index in kept], [self.names[index] for index in kept])
 
     def ladder(self, anchor: str, anchor_elo: float = 0.0) -> list[Standing]:
-        """Agents by rating, the best first. Raises ValueError as ``stats.ratings`` does."""
+        """The agents by rating, best first. Raises ValueError as ``stats.ratings`` does."""
         rated = ratings(self.pentanomials(), anchor, anchor_elo)
         return [self._standing(name, rating) for name, rating in rated.items()]
 

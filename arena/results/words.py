@@ -1,4 +1,4 @@
-"""What a match proves and what went wrong in it, in plain lines of text."""
+"""What a match proves and which faults occurred, as plain lines of text."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -9,9 +9,9 @@ from arena.results.match import Match
 from arena.results.stats import Estimate, Sprt, estimate
 from connectx.geometry import Geometry
 
-SHORT_LOAD = 0.05  # seconds of a load that are not worth a word
-FEWEST_PAIRS = 10  # that an interval is given for where one side won everything
-MANY_FORFEITS = 0.1  # of the games: more say little of strength
+SHORT_LOAD = 0.05  # seconds; shorter loads are not mentioned
+FEWEST_PAIRS = 10  # if one side won everything, fewer pairs get no interval
+MANY_FORFEITS = 0.1  # share of the games above which the result says little about strength
 
 
 def signed(elo: float) -> str:
@@ -20,19 +20,19 @@ def signed(elo: float) -> str:
 
 
 def interval(result: Estimate) -> str:
-    """ "Elo +55 [+28, +83] (95%)", an end that the games do not bound is infinite; or that they are too few for it."""
+    """ "Elo +55 [+28, +83] (95%)", with an infinite end where the games give no bound; or "too few games for Elo"."""
     if isinf(result.elo) and result.pairs < FEWEST_PAIRS:
         return "too few games for Elo"
     return f"Elo {signed(result.elo)} [{signed(result.low)}, {signed(result.high)}] (95%)"
 
 
 def kinds(faults: Counter) -> str:
-    """ "2 timeout, 1 crash", or nothing."""
+    """ "2 timeout, 1 crash", or "" without faults."""
     return ", ".join(f"{count} {kind}" for kind, count in faults.most_common())
 
 
 def fault_words(game: Game, fault: Fault) -> str:
-    """ "first on ply 6: 36.1 s load + 5.2 s": where a fault was, and its reason; of a timeout, what took the time."""
+    """ "first on ply 6: 36.1 s load + 5.2 s": the ply of a fault and its reason; for a timeout, what took the time."""
     reason = fault.detail.strip().splitlines()[-1:] or [fault.kind]
     load = game.loads[fault.seat] if game.loads else 0.0
     if fault.kind == "timeout" and load >= SHORT_LOAD:
@@ -41,7 +41,7 @@ def fault_words(game: Game, fault: Fault) -> str:
 
 
 def match_lines(match: Match, sprt: Sprt | None = None, within: float = 20.0) -> list[str]:
-    """What the pairs prove: Elo with interval, likelihood of superiority, SPRT, and plain words."""
+    """What the pairs prove: Elo with interval, likelihood of superiority, SPRT, and the verdict in plain words."""
     counts, lines = match.counts, fault_lines(match)
     if not sum(counts):
         return [*lines, "no complete pair of games: nothing can be said"]
@@ -63,7 +63,7 @@ def match_lines(match: Match, sprt: Sprt | None = None, within: float = 20.0) ->
 
 
 def verdict(counts: Sequence[int], first: str, second: str, within: float = 20.0) -> str:
-    """Plain words: who is stronger, that the difference is below ``within`` Elo, or how many more games it takes."""
+    """The verdict in plain words: who is stronger, a difference below ``within`` Elo, or how many games are missing."""
     result = estimate(counts)
     if result.low > 0 or result.high < 0:
         return f"{first if result.low > 0 else second} is stronger"
@@ -72,7 +72,7 @@ def verdict(counts: Sequence[int], first: str, second: str, within: float = 20.0
     if isinf(result.high - result.low):
         return f"not enough games: about {2 * max(result.pairs, 10)} more"
     width = (result.high - result.low) / 2
-    target = max(abs(result.elo), within - abs(result.elo))  # the width at which one of the verdicts above is reached
+    target = max(abs(result.elo), within - abs(result.elo))  # half width at which one of the verdicts above is reached
     more = result.pairs * ((width / target) ** 2 - 1)
     return f"not enough games: about {max(2, 2 * ceil(more))} more"
 
@@ -88,7 +88,7 @@ def fault_lines(match: Match) -> list[str]:
 
 
 def forfeits_line(match: Match) -> list[str]:
-    """A warning where many games did not end on the board."""
+    """A warning if many games were decided by faults."""
     forfeits, games = sum(match.side(agent).forfeits for agent in (0, 1)), len(match.games)
     if forfeits <= MANY_FORFEITS * games:
         return []
@@ -96,7 +96,7 @@ def forfeits_line(match: Match) -> list[str]:
 
 
 def lost_game_line(match: Match, geometry: Geometry) -> list[str]:
-    """How to see where the first agent gave a game away that it lost on the board: of all, the longest turned late."""
+    """The command that analyses the longest game that the first agent lost on the board."""
     lost = [record for record in match.lost(0, geometry) if record.forfeit is None] if geometry.fits_word else []
     longest = sorted(lost, key=lambda record: -len(record.moves))[:1]
     return [f"a game that {match.names[0]} lost: {record.command}" for record in longest]

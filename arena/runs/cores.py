@@ -1,7 +1,7 @@
-"""Cores: a game's agents and its referee share one that no other game has, or their clocks would measure the others.
+"""Reserves cores: a game's agents and its referee share a core that no other game uses, which would distort the clocks.
 
-Sharing one core also suits the referee, which waits while an agent thinks: waking a process on another core takes
-longer than a short move.
+The referee shares the core because it waits while an agent thinks, and waking a process on another core takes longer
+than a short move.
 """
 
 import fcntl
@@ -19,21 +19,21 @@ def usable_cores() -> list[int]:
 
 
 def check_concurrency(concurrency: int) -> None:
-    """Raises ValueError unless every game at a time gets a core to itself: a shared core makes clocks lie."""
+    """Raises ValueError if there are not enough cores for ``concurrency`` games: on a shared core, clocks are wrong."""
     cores = len(usable_cores())
     if not 1 <= concurrency <= cores:
         raise ValueError(f"concurrency should be 1 to {cores}, the cores that can be used, not {concurrency}")
 
 
 class Reserved(NamedTuple):
-    """A core, and the lock that says who has it: the system frees it when the process ends, however it ends."""
+    """A core and its lock, which the system releases when the process ends, in whatever way."""
 
     core: int
     lock: int  # file descriptor
 
 
 def reserve_core() -> Reserved | None:
-    """The first core that no other process has reserved; None if there is none."""
+    """Reserves the first core that no other process has reserved; None if there is none."""
     for core in usable_cores():
         path = os.path.join(tempfile.gettempdir(), f"connectx-core-{os.getuid()}-{core}")
         lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
@@ -46,17 +46,17 @@ def reserve_core() -> Reserved | None:
 
 
 def bind(core: int) -> None:
-    """Binds this thread, and the processes that it starts from now on, to a core, where the system can."""
+    """Binds this thread, and the processes that it starts from now on, to a core, if the system supports that."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {core})
 
 
 @contextmanager
 def cores_apart(count: int) -> Iterator[list[int | None]]:
-    """So many cores that no other run has until the end of the block.
+    """Reserves ``count`` cores until the end of the block.
 
-    None stands for each that is missing: other runs have it, which is said on standard error, or the system cannot bind
-    a process to a core.
+    The list has None in place of each core that is not available: because other runs have reserved it, which is printed
+    to standard error, or because the system cannot bind a process to a core.
     """
     if not hasattr(os, "sched_setaffinity"):
         yield [None] * count
@@ -74,7 +74,7 @@ def cores_apart(count: int) -> Iterator[list[int | None]]:
 
 @contextmanager
 def core_of_its_own() -> Iterator[None]:
-    """Binds this thread to a core until the end of the block; where all are taken, nothing is bound."""
+    """Reserves a core and binds this thread to it until the end of the block; does nothing if all are taken."""
     before, reserved = usable_cores(), reserve_core()
     if reserved is None or not hasattr(os, "sched_setaffinity"):
         yield

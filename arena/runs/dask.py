@@ -1,12 +1,12 @@
-"""Slots on other machines: the processes of a dask cluster, through the standard executor interface.
+"""Slots on other machines: the processes of a dask cluster, used through the standard executor interface.
 
-One machine runs the scheduler, and each one process for each core that it lends, in checkouts of this very project:
+One machine runs the scheduler, and each machine one worker process per core, in a checkout of the same version:
 
     PYTHONPATH=. dask scheduler
     PYTHONPATH=. dask worker tcp://SCHEDULER:8786 --nthreads 1 --nworkers 2
 
-A worker that dies while it plays loses its batch; the scheduler gives that batch to another. Its games come back once,
-whoever played them. dask's messages can hold any code: use it within a network that you trust.
+If a worker dies, the scheduler gives its batch to another; the games of a batch are returned only once. dask's messages
+can contain any code: use it only in a network that you trust.
 """
 
 import os
@@ -33,7 +33,7 @@ _compared: set[tuple[AgentSpec, str]] = set()
 
 
 def bind_to_reserved_core() -> None:
-    """Binds the present thread, and the agents' processes that it starts, to a core that no other worker has.
+    """Binds the current thread, and the agents' processes that it starts, to a core that no other worker has.
 
     Raises:
         RuntimeError: every core is taken.
@@ -50,13 +50,13 @@ def bind_to_reserved_core() -> None:
 
 
 def remotely(function: Callable, hashes: Mapping[AgentSpec, str], setup: Setup, argument: Any) -> Any:
-    """Calls a function of ``arena.runs.executor`` in a worker, on its own core, if the agents are those of the run.
+    """Calls a function of ``arena.runs.executor`` in a worker, on its own core, if the worker has the same agents.
 
     Args:
-        hashes: the fingerprints of all agents that the call is about.
+        hashes: the fingerprints of all agents in the call.
 
     Raises:
-        RuntimeError: there is no core, or an agent is not the same here.
+        RuntimeError: no core is free, or an agent is different on this machine.
     """
     bind_to_reserved_core()
     for spec, expected in hashes.items():
@@ -68,7 +68,7 @@ def remotely(function: Callable, hashes: Mapping[AgentSpec, str], setup: Setup, 
 
 
 def leave_remotely() -> None:
-    """Ends what a run has left in a worker."""
+    """Cleans up what a run has left in a worker."""
     _compared.clear()
     leave_slot()
     archives.clear()
@@ -106,7 +106,7 @@ def remote_slots(setup: Setup, address: str) -> Iterator[RemoteSlots]:
     """The slots of the cluster whose scheduler is at ``address``.
 
     Raises:
-        ValueError: it cannot be reached, or has no workers, or some with several threads.
+        ValueError: it cannot be reached, has no workers, or has some with several threads.
     """
     try:
         client = Client(address, timeout=CONNECT_LIMIT, set_as_default=False)

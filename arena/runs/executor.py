@@ -1,4 +1,4 @@
-"""Slots in the processes of an executor: those of this machine or of a cluster."""
+"""Slots in the processes of an executor, on this machine or on a cluster."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,7 +12,7 @@ from arena.players.spec import AgentSpec, callable_of
 from arena.runs.slot import Setup, Slot, Task
 from arena.runs.trial_load import Finding, raise_or_warn, said
 
-BATCH_SECONDS = 0.03  # of play sent to a slot at once: sending it, and its games back, costs half a millisecond
+BATCH_SECONDS = 0.03  # of play per batch: to send a batch and its games back costs half a millisecond
 LARGEST_BATCH = 64
 
 # What runs in a slot's process
@@ -21,7 +21,7 @@ _slot: Slot | None = None
 
 
 def slot_for(setup: Setup) -> Slot:
-    """This process's slot."""
+    """This process's slot for the setup."""
     global _slot  # noqa: PLW0603 (an executor offers no other place for what its processes keep)
     if _slot is None or _slot.setup != setup:
         leave_slot()
@@ -30,7 +30,7 @@ def slot_for(setup: Setup) -> Slot:
 
 
 def leave_slot() -> None:
-    """Ends the agents' processes of this process's slot."""
+    """Closes this process's slot, which ends its agents' processes."""
     global _slot  # noqa: PLW0603
     if _slot is not None:
         _slot.close()
@@ -53,7 +53,7 @@ def try_load_in_slot(setup: Setup, spec: AgentSpec) -> Finding:
 
 
 class ExecutorSlots:
-    """The slots of an executor's processes. At most twice as many batches as there are slots are under way."""
+    """The slots of an executor's processes. At most two batches per slot are under way at a time."""
 
     def __init__(self, executor: Executor, setup: Setup, count: int):
         self.executor = executor
@@ -94,14 +94,14 @@ class ExecutorSlots:
         raise_or_warn(findings)
 
     def submit(self, function: Callable, argument: Any, specs: set[AgentSpec]) -> Future:
-        """Has a slot call ``function(setup, argument)``, which is about these agents."""
+        """Lets a slot call ``function(setup, argument)``, which involves these agents."""
         return self.executor.submit(function, self.setup, argument)
 
     def result(self, future: Future) -> Any:
-        """What the call returned, or raised."""
+        """What the call returned; raises what it raised."""
         return future.result()
 
     def _pace(self, games: int, seconds: float) -> None:
-        """Long games are sent one by one, so that no slot waits for another at the end; short ones together."""
+        """Adapts the batch size: long games are sent singly, so that no slot idles at the end, short ones together."""
         fitting = int(BATCH_SECONDS * games / max(seconds, 1e-6))
         self.batch = max(1, min(fitting, 2 * self.batch, LARGEST_BATCH))

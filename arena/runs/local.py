@@ -1,4 +1,4 @@
-"""Slots in processes of this machine, each bound to a core of its own."""
+"""Slots in processes of this machine, each bound to its own core."""
 
 import multiprocessing
 import signal
@@ -15,7 +15,7 @@ from arena.runs.slot import Setup
 
 
 def _enter_slot(cores) -> None:
-    """Begins a process of ``local_slots``."""
+    """Initialises a process of ``local_slots``."""
     die_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the run, which then ends its slots
     core = cores.get()
@@ -26,7 +26,7 @@ def _enter_slot(cores) -> None:
 
 @contextmanager
 def local_slots(setup: Setup, concurrency: int) -> Iterator[ExecutorSlots]:
-    """Processes to play in, forked so that callables go with them, each with all its agents bound to its own core."""
+    """Slots in forked processes, which inherit callables; each process and its agents are bound to one core."""
     check_concurrency(concurrency)
     warm_up(setup.rules, setup.referee)  # before the fork: importing Kaggle's package takes over a second
     end_pools()
@@ -43,5 +43,5 @@ def local_slots(setup: Setup, concurrency: int) -> Iterator[ExecutorSlots]:
         finally:
             if not slots.is_idle:
                 for process in set(multiprocessing.active_children()) - before:
-                    process.kill()  # what they play is of no use any more, and may take minutes
+                    process.kill()  # their games are no longer needed, and may take minutes
             executor.shutdown(cancel_futures=True)

@@ -1,4 +1,4 @@
-"""Where a run plays its games: in this process, in several of this machine, or on a cluster."""
+"""Opens the slots in which a run plays its games: in this process, in several on this machine, or on a cluster."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -14,25 +14,25 @@ from arena.runs.trial_load import raise_or_warn, said
 
 
 class Slots(Protocol):
-    """Somewhere to play."""
+    """The interface of everything that plays games."""
 
     def play(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, Game]]:
-        """Plays the tasks and yields each with its game, as they finish. Stop iterating to stop.
+        """Plays the tasks and yields each with its game as it finishes. Stop iterating to stop.
 
         Raises:
             RuntimeError: an agent's process cannot be started, or a slot's process died.
         """
 
     def check(self, specs: Iterable[AgentSpec]) -> None:
-        """Loads each agent once; prints what there is to be warned of.
+        """Loads each agent once and prints the warnings.
 
         Raises:
-            CannotLoad: some cannot be loaded; in one line.
+            CannotLoad: some agents cannot be loaded; all are named in one line.
         """
 
 
 class OwnSlot:
-    """One slot, in this process. ``silence``: seconds of a load that are passed in silence, if not ``SILENCE``."""
+    """One slot in this process. ``silence``: seconds until a load is reported; ``SILENCE`` by default."""
 
     def __init__(self, slot: Slot, silence: float | None = None):
         self.slot = slot
@@ -52,14 +52,14 @@ class OwnSlot:
 
 @contextmanager
 def open_slots(setup: Setup, concurrency: int = 1, scheduler: str | None = None) -> Iterator[Slots]:
-    """Slots to play in until the end of the ``with`` block.
+    """Opens slots until the end of the ``with`` block.
 
     Args:
         concurrency: games at a time. 1 plays in this process; more in as many processes, each on its own core.
         scheduler: address of a dask cluster to play on instead.
 
     Raises:
-        ValueError: there are fewer cores than that, or the cluster is of no use.
+        ValueError: there are fewer cores than that, or the cluster cannot be used.
     """
     if scheduler is not None:
         from arena.runs.dask import remote_slots  # its packages take a second to import
@@ -75,6 +75,6 @@ def open_slots(setup: Setup, concurrency: int = 1, scheduler: str | None = None)
 
 
 def play_all(tasks: Iterable[Task], setup: Setup, concurrency: int = 1) -> Iterator[tuple[Task, Game]]:
-    """Plays the tasks in slots of its own: see ``open_slots`` and ``Slots.play``."""
+    """Opens slots and plays the tasks in them (see ``open_slots`` and ``Slots.play``)."""
     with open_slots(setup, concurrency) as slots:
         yield from slots.play(tasks)

@@ -1,7 +1,7 @@
-"""A slot: a core on which games are played one after the other, with the agents' processes kept between them.
+"""A slot plays games one after the other on one core, and keeps the agents' processes between games.
 
-A slot keeps an agent's process over all its games, so that what takes seconds to load is loaded once; a process whose
-agent is not playing is stopped, lest it think on another's core.
+So an agent that takes seconds to load is loaded only once. Processes of agents that are not playing are suspended, so
+that they cannot use the core of the agents that are.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from arena.players.process import GRACE, AgentProcess, Inline, Player
 from arena.players.spec import AgentSpec
 from arena.runs.trial_load import Finding
 
-KEPT = 16  # agents' processes of a slot; with torch each holds 0.3 GB
+KEPT = 16  # agents' processes per slot; with torch, each takes 0.3 GB
 
 
 class Setup(NamedTuple):
@@ -23,24 +23,24 @@ class Setup(NamedTuple):
     referee: str = "fast"  # a key of REFEREES
     fresh: bool | None = None  # see Player
     grace: float = GRACE
-    isolate: bool = True  # False: agents play in the slot's own process, see Inline
+    isolate: bool = True  # False: agents run in the slot's own process, see Inline
 
 
 class Task(NamedTuple):
     """One game to play."""
 
     number: int
-    players: tuple[AgentSpec, AgentSpec]  # who moves first, who second
+    players: tuple[AgentSpec, AgentSpec]  # the first and the second to move
     opening: tuple[int, ...]
     seeds: tuple[int, int]
 
 
 class Slot:
-    """Plays tasks one after the other, and keeps the processes of the agents that it meets."""
+    """Plays tasks one after the other, and keeps the processes of their agents."""
 
     def __init__(self, setup: Setup):
         self.setup = setup
-        self.players: dict[tuple[AgentSpec, int], Player] = {}  # the latest to play come last
+        self.players: dict[tuple[AgentSpec, int], Player] = {}  # in the order of their latest game
 
     def __enter__(self) -> "Slot":
         return self
@@ -54,11 +54,11 @@ class Slot:
 
     def play(self, task: Task) -> Game:
         first, second = task.players
-        players = self.players_for([(first, 0), (second, int(first == second))])  # against itself, it is two processes
+        players = self.players_for([(first, 0), (second, int(first == second))])  # two processes, even against itself
         return REFEREES[self.setup.referee](players, self.setup.rules, task.opening, task.seeds)
 
     def try_load(self, spec: AgentSpec) -> Finding:
-        """Loads an agent for trial."""
+        """Loads an agent to see whether it can be loaded."""
         player = self.players_for([(spec, 0)])[0]
         failed = player.load()
         if failed is None:
@@ -67,7 +67,7 @@ class Slot:
         return Finding(f"{spec.label} cannot be loaded: {lines[-1].strip() if lines else failed.fault}")
 
     def players_for(self, keys: Sequence[tuple[AgentSpec, int]]) -> list[Player]:
-        """Those who play now; the others' processes stop, and the longest unused ones end."""
+        """The players for a game. All other processes are suspended, and the longest unused beyond ``KEPT`` end."""
         for key, player in self.players.items():
             if key not in keys:
                 player.pause()

@@ -1,4 +1,4 @@
-"""Agents loaded for trial, before any game: who cannot be loaded, and what there is to be warned of."""
+"""Trial loads before the first game: which agents cannot be loaded, and what to warn about."""
 
 import sys
 import threading
@@ -6,15 +6,15 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-SILENCE = 4.0  # seconds until a load is spoken of
+SILENCE = 4.0  # seconds until a load is reported
 
 
 class CannotLoad(ValueError):
-    """An agent's code does not even load."""
+    """An agent cannot be loaded."""
 
 
 class Finding(NamedTuple):
-    """What a load for trial showed, each in one line, or empty."""
+    """The result of a trial load; each text is one line or empty."""
 
     problem: str = ""  # why the agent cannot be loaded
     warning: str = ""
@@ -22,7 +22,7 @@ class Finding(NamedTuple):
 
 @contextmanager
 def said(text: str, silence: float | None = None) -> Iterator[None]:
-    """Prints the text to standard error if the block takes more seconds than ``silence``; None: than ``SILENCE``."""
+    """Prints the text to standard error if the block takes longer than ``silence`` seconds; None: ``SILENCE``."""
     timer = threading.Timer(
         SILENCE if silence is None else silence, print, (text,), {"file": sys.stderr, "flush": True}
     )
@@ -35,7 +35,7 @@ def said(text: str, silence: float | None = None) -> Iterator[None]:
 
 
 def raise_or_warn(findings: Iterable[Finding]) -> None:
-    """Raises CannotLoad for all that cannot be loaded; else prints the warnings to standard error."""
+    """Raises CannotLoad for all agents that cannot be loaded; otherwise prints the warnings to standard error."""
     found = list(findings)
     if problems := [finding.problem for finding in found if finding.problem]:
         raise CannotLoad("; ".join(problems))

@@ -1,4 +1,4 @@
-"""From an agent to an accepted submission: inline, embed, pre-flight, compare with the source, or write nothing."""
+"""Builds a submission: inline, embed, pre-flight, compare with the source. If one of them fails, nothing is written."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,21 +18,21 @@ from console.files import replacing
 
 POSITIONS = 500
 PUBLISHED = Limits()
-COMPARE_SECONDS = 40.0  # after this many no further position is asked
-SIGMAS = 3.0  # a faithful build of an agent that plays at random is refused once in 500 builds at most
+COMPARE_SECONDS = 40.0  # after this time no further position is asked
+SIGMAS = 3.0  # at most one in 500 faithful builds of an agent that plays at random is refused
 CURES = {  # words of a fault -> what to do
-    "FileNotFoundError": "on the judge there are only the files of the archive: name each by a literal in the source, "
-    "which takes it along, or add it with --data FILE",
-    "Weights only load failed": "torch.load takes numbers, no whole modules: torch.save(net.state_dict(), ...) saves "
-    "those; build the network in the agent, then net.load_state_dict(torch.load(...))",
-    "ModuleNotFoundError": "what needs a package that is not installed here cannot be judged here: install it, or "
-    "catch ImportError and play without it",
+    "FileNotFoundError": "the judge has only the files of the archive: name each one by a literal in the source, so "
+    "that it is packed, or add it with --data FILE",
+    "Weights only load failed": "torch.load reads only tensors, not whole modules: save them by "
+    "torch.save(net.state_dict(), ...), build the network in the agent, then net.load_state_dict(torch.load(...))",
+    "ModuleNotFoundError": "an agent that needs a package which is not installed here cannot be judged here: install "
+    "it, or catch ImportError and play without it",
 }
 NODE_CLOCK = f"moves are compared at {NODE_BUDGET} nodes each, without a clock; budget.is_late(nodes) counts them, too"
 
 
 class NotAccepted(Exception):
-    """The submission was made and refused by the pre-flight or the comparison."""
+    """The submission was built, but the pre-flight or the comparison refused it."""
 
     def __init__(self, report: Report):
         super().__init__("; ".join(report.reasons))
@@ -41,10 +41,10 @@ class NotAccepted(Exception):
 
 @dataclass(frozen=True)
 class Options:
-    """How to build.
+    """Options of a build.
 
-    dtype: "float16" or "int8" for the floating-point arrays of embedded .npz files and weight containers
-    positions: how many positions the built file and its source are compared on
+    dtype: "float16" or "int8", for the floating-point arrays of embedded .npz files and weight containers
+    positions: on how many positions the built file is compared with its source
     """
 
     dtype: str | None = None
@@ -55,11 +55,11 @@ class Options:
 
 
 def render(inlined: Inlined, dtype: str | None) -> tuple[str, list[str]]:
-    """The submission's text, and a line on each data file whose precision was reduced.
+    """The submission's text, and with a ``dtype`` a line about each data file.
 
     Raises:
         OSError: a data file cannot be read.
-        ValueError: a data file holds values that ``dtype`` cannot stand for.
+        ValueError: a data file has values that ``dtype`` cannot represent.
     """
     contents = {path: file.read_bytes() for path, file in inlined.data.items()}
     reduced, lines, notes = {}, [], {}
@@ -76,10 +76,10 @@ def render(inlined: Inlined, dtype: str | None) -> tuple[str, list[str]]:
 
 
 def submission_bytes(inlined: Inlined, output: Path, options: Options) -> tuple[bytes, list[str]]:
-    """The bytes of the submission, an archive where ``output`` says so, and lines on its data.
+    """The bytes of the submission, an archive if ``output`` ends in .tar.gz, and lines about its data.
 
     Raises:
-        Refused: a single file cannot hold what the agent opens by path.
+        Refused: the agent opens files by path, and ``output`` is a single .py.
         OSError, ValueError: see ``render``; or the files are larger than the judge's limit.
     """
     sizes = {path: file.stat().st_size for path, (file, _) in inlined.files.items()}
@@ -104,15 +104,15 @@ def submission_bytes(inlined: Inlined, output: Path, options: Options) -> tuple[
 def build(
     inlined: Inlined, output: Path, options: Options, runner: Runner, tell: Callable[[str], None] = lambda text: None
 ) -> Report:
-    """Writes ``output``, a .py or a .tar.gz by its name, if, and only if, everything accepts it.
+    """Writes ``output``, a .py or a .tar.gz by its name, if and only if the pre-flight and the comparison accept it.
 
     Args:
         tell: called with a line at each stage.
 
     Raises:
-        bundler.inline.Refused: with file and line of what a .py cannot hold.
-        NotAccepted: with the report.
-        OSError, ValueError: files that cannot be read, or data that cannot be reduced.
+        bundler.source.refusals.Refused: the agent opens files by path, which a .py cannot hold; with file and line.
+        NotAccepted: it was refused; with the report.
+        OSError, ValueError: a file cannot be read, or data cannot be reduced.
     """
     content, lines = submission_bytes(inlined, output, options)
     tell(f"checking {len(content):,} bytes, {len(inlined.sources)} modules, {len(inlined.files)} files beside them")
@@ -138,7 +138,7 @@ def build(
 
 
 def _add_cures(report: Report) -> None:
-    """Says what helps against the faults whose own words do not."""
+    """Adds a cure for each fault whose own message does not say what to do."""
     for sign, cure in CURES.items():
         if any(sign in reason for reason in report.reasons):
             report.add("cure", "note", cure)
@@ -164,10 +164,10 @@ def _columns(answer: dict[str, Any]) -> list[int | None]:
 
 
 def compare_with_source(stage: Stage, file: Path, inlined: Inlined, options: Options, report: Report) -> None:
-    """The built file and its source must choose alike: same positions, same seed at each, same node budget.
+    """The built file and its source must choose the same moves: same positions, same seed for each, same node budget.
 
-    Positions on which the source chooses no legal column are left out, as the built file's guard answers there; others
-    on 7x6 take their places. A source that disagrees with itself is asked twice (see ``_judge_difference``).
+    Positions in which the source chooses no legal column are replaced by others on 7x6, because the built file's guard
+    answers there. If moves differ, the source is asked a second time (see ``_judge_difference``).
     """
     source = _source_job(inlined)
     source["folders"] = [str(stage.root), str(RUNNER), *source["paths"]]
@@ -194,7 +194,7 @@ def compare_with_source(stage: Stage, file: Path, inlined: Inlined, options: Opt
 def _ask_source(
     stage: Stage, source: dict[str, Any], inlined: Inlined, options: Options, report: Report
 ) -> tuple[list[Question], list[int | None]]:
-    """The questions that the source answers with a legal column, and these columns."""
+    """The questions that the source answers with a legal column, and those columns."""
     asked: list[Question] = []
     wanted: list[int | None] = []
     kinds: dict[str, str] = {}
@@ -209,28 +209,29 @@ def _ask_source(
         asked += [question for question, column in replied if column in question.legal]
         wanted += [column for question, column in replied if column in question.legal]
         if len(replied) < min(missing, len(questions)):
-            break  # COMPARE_SECONDS are over
+            break  # COMPARE_SECONDS have passed
     _note_repairs(kinds, report)
     return asked, wanted
 
 
 def _note_repairs(kinds: dict[str, str], report: Report) -> None:
-    """Names replies that count only because the guard makes ints of them."""
+    """Notes types of replies that count only because the guard converts them to ints."""
     for kind in sorted(kinds.keys() - {"int"}):
-        rule = "Kaggle plays only a plain int, so the source itself would lose every game, here in evaluate.py too"
+        rule = "Kaggle plays only a plain int, so the source itself would lose every game, also in evaluate.py"
         text = (
-            f"the agent returns {kinds[kind]}, of type {kind}; {rule}. The guard of the built file makes an int of it"
+            f"the agent returns {kinds[kind]}, of type {kind}; {rule}. The guard of the built file converts it to int"
         )
-        report.add("guard", "note", f"{text}; better write return int(column)")
+        report.add("guard", "note", f"{text}; it is better to return int(column)")
 
 
 def _judge_difference(
     asked: list[Question], differ: list[int], wanted: list[int | None], again: dict[str, Any], report: Report
 ) -> None:
-    """Whether moves differ because of the build, or because the source never plays the same twice.
+    """Decides whether moves differ because of the build, or because the source does not repeat its own moves.
 
-    A faithful build is to the source's first run what its second is: of the positions on which one of the two differs
-    from the first, but not both, it has about half. More by ``SIGMAS`` standard deviations are the build's doing.
+    A faithful build and a second run of the source should differ from the source's first run about equally often.
+    Among the positions where exactly one of the two differs, the build has about half; an excess of more than
+    ``SIGMAS`` standard deviations means that the build is to blame.
     """
     replies = _columns(again) if again["result"] and "replies" in again["result"] else []
     fickle = {i for i, (a, b) in enumerate(zip(wanted, replies, strict=False)) if a != b}
@@ -238,7 +239,7 @@ def _judge_difference(
     excused = len(fickle.difference(differ))
     if fickle and len(alone) - excused <= SIGMAS * sqrt(len(alone) + excused):
         text = f"cannot be compared: the source disagrees with itself on {len(fickle)} of {len(replies)} positions"
-        report.add("same moves", "note", f"{text}, seeded alike: its clock or a randomness of its own decides")
+        report.add("same moves", "note", f"{text}, with the same seeds: its clock or its own random generator decides")
     else:
         where = asked[(alone or differ)[0]]
         shape = f"{where.config['rows']} x {where.config['columns']}, after {where.obs['step']} plies"
@@ -248,7 +249,7 @@ def _judge_difference(
 
 
 def _failed(answer: dict[str, Any], who: str, questions: list[Question], report: Report) -> bool:
-    """Reports a comparison that did not come about."""
+    """Reports a comparison that could not be made; returns whether that is so."""
     result = answer["result"]
     if answer["ended"] != "ok":
         why = f": {NODE_CLOCK}" if answer["ended"] == "timeout" else ""

@@ -1,6 +1,6 @@
-"""The text of a submission: readable sources, data as checksummed text, the guard, and `agent` as the last name bound.
+"""Writes the text of a submission: readable sources, data as text with checksums, the guard, and at the end `agent`.
 
-The same inputs give the same bytes: no dates, no paths of this machine, everything sorted.
+The same inputs give the same bytes: there are no dates and no paths of this machine, and everything is sorted.
 """
 
 import base64
@@ -16,7 +16,7 @@ from bundler.source.inline import Inlined
 from connectx import __version__
 
 IMPORTER, GUARD = (Path(__file__).parents[1] / "embedded" / name for name in ("importer.py", "guard.py"))
-LINE = 116  # characters of base64 a line: editors choke on one line of megabytes
+LINE = 116  # characters of base64 per line: editors cannot handle lines of megabytes
 
 _TAIL = """
 _importer, _guard = type(_time)("submission_importer"), type(_time)("submission_guard")
@@ -32,7 +32,7 @@ def agent(obs, config):
 
 
 def quoted(source: str) -> str:
-    """A Python literal of a line feed and the source, as readable as the quotes in it allow."""
+    """A Python literal of a line feed and the source, raw unless the quotes in the source prevent that."""
     for quotes in ("'''", '"""'):
         if quotes not in source:
             return f"r{quotes}\n{source}{quotes}"
@@ -41,7 +41,7 @@ def quoted(source: str) -> str:
 
 
 def packed(content: bytes, is_reduced: bool = False) -> tuple[str, bool, str]:
-    """What the importer's ``read_data`` takes apart: sha256 of the zlib stream, whether reduced, its base64."""
+    """The form that the importer's ``read_data`` reads: (sha256 of the zlib stream, whether reduced, its base64)."""
     stream = zlib.compress(content, 9)
     return hashlib.sha256(stream).hexdigest(), is_reduced, base64.b64encode(stream).decode()
 
@@ -77,8 +77,8 @@ def submission_text(
 
     Args:
         contents: embedded path -> bytes of the data file.
-        reduced: of those to be embedded in reduced precision, the reduced form (``connectx.weights.reduce``).
-        notes: what the header says of a data file after its name.
+        reduced: embedded path -> bytes from ``connectx.weights.reduce``, for files embedded in lower precision.
+        notes: embedded path -> what the header says after the file's name.
     """
     parts = [_header(inlined, contents, notes), "import time as _time\n\n_STARTED = _time.perf_counter()\n"]
     parts.append("\nSOURCES = {}\n")
@@ -94,9 +94,9 @@ def submission_text(
 
 
 def archive(main: bytes, files: Mapping[str, bytes]) -> bytes:
-    """A .tar.gz with ``main`` as main.py at its root, and ``files`` by their paths in it.
+    """A .tar.gz with ``main`` as main.py at its root, and ``files``, given by their paths in it.
 
-    It has no dates and owners: the same input gives the same bytes.
+    It has no dates and no owners, so that the same input gives the same bytes.
     """
     plain = io.BytesIO()
     with tarfile.open(fileobj=plain, mode="w", format=tarfile.PAX_FORMAT) as tar:

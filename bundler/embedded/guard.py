@@ -1,11 +1,11 @@
-"""What a submission does besides its agent: answers in time, and never answers nonsense.
+"""The guard of a submission: whatever its agent does, it answers in time and with a legal column.
 
-The builder copies this file as it is into every submission, where it runs in a namespace of its own, with the standard
-library alone.
+The builder copies this file unchanged into every submission, where it runs in a namespace of its own and uses only the
+standard library.
 
-The agent's code, its load included, runs in one thread of its own while the caller waits with a deadline. Python code,
-and compiled code that returns now and then or releases the interpreter's lock, can be outwaited this way; compiled
-code that holds the lock for ever cannot, and only the build's checks find it.
+The agent's code, including its load, runs in a thread of its own, while the caller waits until a deadline. This works
+for Python code, and for compiled code that returns now and then or releases the interpreter's lock (GIL). It does not
+work for compiled code that holds the lock for ever; only the build's checks find that.
 """
 
 import ctypes
@@ -22,11 +22,11 @@ import time
 import traceback
 import weakref
 
-LOAD_WAIT = 30.0  # seconds that executing the file waits for the load; the first move waits on, by its own clock
-MARGIN = 0.3  # seconds kept back of actTimeout + bank, for waking up on a busy machine and for the referee ...
-MARGIN_SHARE = 0.15  # ... but no more than this share of actTimeout
+LOAD_WAIT = 30.0  # seconds that executing the file waits for the load; then the first move waits, by its own clock
+MARGIN = 0.3  # seconds of actTimeout + bank kept back for the referee and for waking up on a busy machine ...
+MARGIN_SHARE = 0.15  # ... but at most this share of actTimeout
 DESCRIBED = 240  # characters of a fault's text that are reported
-COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # torch has them in its messages
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # in messages of torch
 
 
 class Overdue(BaseException):
@@ -34,7 +34,7 @@ class Overdue(BaseException):
 
 
 class Job:
-    """A call to be made by the agent's thread. It always ends, be it cancelled, interrupted or failed."""
+    """A call for the agent's thread. It always reaches an end, even if it is cancelled, is interrupted or fails."""
 
     def __init__(self, function):
         self.function = function
@@ -58,7 +58,7 @@ class Job:
         self._ended.set()
 
     def has_ended(self, deadline):
-        """Whether the job has ended by ``deadline``, a time.perf_counter() value; None waits as long as it takes."""
+        """Waits for the end of the job until ``deadline``, a time.perf_counter() value or None; returns if it ended."""
         return self._ended.wait(None if deadline is None else max(0.0, deadline - time.perf_counter()))
 
 
@@ -77,7 +77,7 @@ class Worker:
                 return
             try:
                 job.run()
-            except Overdue:  # came when the overdue job had just returned
+            except Overdue:  # raised just after the overdue job had returned
                 job.result = None
             job.end()
 
@@ -89,14 +89,14 @@ class Worker:
         if not self.is_alive():
             self.thread = threading.Thread(target=self._serve, args=(self.jobs,), daemon=True)
             self.thread.start()
-        self._raise_in_thread(ctypes.py_object())  # clears what is still pending: it was meant for an earlier job
+        self._raise_in_thread(ctypes.py_object())  # clears a pending exception that was meant for an earlier job
         self.jobs.put(job)
         return job
 
     def cancel(self, job):
-        """Keeps a job from starting, or raises Overdue in the thread, where it runs, at its next step of Python."""
+        """Prevents a job from starting; if it runs, raises Overdue in its thread at its next Python instruction."""
         job.is_cancelled = True
-        if job.is_running:  # never while the thread fetches a job: that one would be lost
+        if job.is_running:  # not while the thread fetches a job, which would be lost
             self._raise_in_thread(ctypes.py_object(Overdue))
 
     def _raise_in_thread(self, exception):
@@ -105,7 +105,7 @@ class Worker:
 
 
 class Record(dict):
-    """A dict whose entries are attributes as well, as Kaggle's observations are."""
+    """A dict whose entries can also be read as attributes, like Kaggle's observations."""
 
     def __getattr__(self, name):
         try:
@@ -115,7 +115,7 @@ class Record(dict):
 
 
 def read_field(record, name, default):
-    """An entry of an observation or a configuration, whether it has items or attributes."""
+    """An entry of an observation or a configuration, read as an item or else as an attribute."""
     try:
         return record[name]
     except (TypeError, KeyError):
@@ -137,7 +137,7 @@ def wins(board, column, mark, rows, columns, inarow):
 
 
 def fallback_column(board, mark, rows, columns, inarow):
-    """The reply without the agent: a win in one, else a block, else the most central legal column."""
+    """The reply in place of the agent's: a win in one, else a block, else the most central legal column."""
     legal = sorted((c for c in range(columns) if board[c] == 0), key=lambda c: abs(2 * c + 1 - columns))
     for player in (mark, 3 - mark):
         for column in legal:
@@ -147,7 +147,7 @@ def fallback_column(board, mark, rows, columns, inarow):
 
 
 def legal_column(reply, board, columns):
-    """The reply as an int. Raises ValueError unless it is an integer, of any type, and a column that is not full."""
+    """The reply as an int. Raises ValueError unless it is an integer of some type, and a column that is not full."""
     try:
         column = None if isinstance(reply, bool) else operator.index(reply)
     except TypeError:
@@ -182,7 +182,7 @@ def described(fault, prefix):
 
 
 def dismantle(modules, jobs):
-    """Ends the agent's thread and removes its modules, once nobody holds its agent any more."""
+    """Ends the agent's thread and removes its modules; called when nothing refers to the agent any more."""
     jobs.put(None)
     modules.remove()
 
@@ -209,7 +209,7 @@ class Submission:
     def answer(self, obs, config):
         """The agent's reply if it is a legal column and in time, else the fallback's. Always an int."""
         collects = gc.isenabled()
-        gc.disable()  # a collection amid a move is a pause that no clock foresees
+        gc.disable()  # a collection in the middle of a move would be an unexpected pause
         try:
             return self._guarded(obs, config)
         finally:
@@ -218,7 +218,7 @@ class Submission:
 
     def _guarded(self, obs, config):
         deadline = self._deadline(obs, config)
-        board = list(read_field(obs, "board", ()))  # the agent may write on its own copy
+        board = list(read_field(obs, "board", ()))  # a copy, because the agent may change the observation
         columns = read_field(config, "columns", 7)
         try:
             return legal_column(self._reply(obs, config, deadline), board, columns)
@@ -229,7 +229,7 @@ class Submission:
             return column
 
     def _deadline(self, obs, config):
-        """When the reply is due, as time.perf_counter(); None when a node budget stands in for the clock."""
+        """When the reply is due, as a time.perf_counter() value; None if a node budget replaces the clock."""
         now, used = time.perf_counter(), 0.0
         if not self._charged:
             self._charged = True
@@ -255,7 +255,7 @@ class Submission:
             raise TimeoutError("the agent did not answer in time")
         if isinstance(self._move.fault, Exception):
             raise self._move.fault
-        if self._move.fault is not None:  # SystemExit and its like must not look like one to the caller
+        if self._move.fault is not None:  # the caller must not see a SystemExit or KeyboardInterrupt
             raise RuntimeError(f"{type(self._move.fault).__name__}: {self._move.fault}")
         return self._move.result
 

@@ -1,8 +1,8 @@
-"""How a submission imports the modules that it holds, and finds its data: embedded, or in the files beside it.
+"""Imports the modules that a submission contains, and finds its data: embedded, or in files beside it.
 
-The builder copies this file as it is into every submission, before the guard; it needs the standard library alone. Each
-load makes a package name of its own: two submissions, or one against itself, share no state in one process, and what a
-load brought goes when its agent is dropped.
+The builder copies this file unchanged into every submission, before the guard; it uses only the standard library. Each
+load has its own package name, so that two submissions, or one against itself, share no state in one process. What was
+loaded is removed when the agent is dropped.
 """
 
 import base64
@@ -16,11 +16,11 @@ import posixpath
 import sys
 import zlib
 
-JUDGE_FOLDER = "/kaggle_simulations/agent"  # where Kaggle puts a submission; the working directory is another
+JUDGE_FOLDER = "/kaggle_simulations/agent"  # where Kaggle puts a submission; it is not the working directory
 
 
 def folder_of(filename):
-    """The folder of the file that a code object was compiled from; the judge's where it came as mere text."""
+    """The folder of the file that a code object was compiled from; the judge's folder if there is no such file."""
     return os.path.dirname(os.path.abspath(filename)) if os.path.isfile(filename) else JUDGE_FOLDER
 
 
@@ -31,10 +31,10 @@ class Modules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self.prefix = "submission_" + os.urandom(8).hex()
         self.sources = {path: source[1:] for path, source in sources.items()}  # less the line feed after the quotes
         self.data = data  # {"agents/weights/book.bin": (sha256 of the bytes, whether reduced, zlib as base64)}
-        self.folder = folder  # where the files of an archive lie
+        self.folder = folder  # holds the files of an archive
 
     def _path(self, fullname):
-        """The embedded path of a module, None if it is not one of ours."""
+        """The embedded path of a module; None if it is not embedded."""
         stem = fullname[len(self.prefix) + 1 :].replace(".", "/")
         paths = (stem + ".py", posixpath.join(stem, "__init__.py"))
         return next((path for path in paths if path in self.sources), None)
@@ -53,7 +53,7 @@ class Modules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             return  # the root package
         filename, source = f"{self.prefix}/{path}", self.sources[path]
         linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
-        module.__file__ = os.path.join(self.folder, *path.split("/"))  # no such file: its folder has the data
+        module.__file__ = os.path.join(self.folder, *path.split("/"))  # does not exist, but its folder has the data
         module.__beside__ = self.beside
         exec(compile(source, filename, "exec", dont_inherit=True), module.__dict__)
 
@@ -61,10 +61,11 @@ class Modules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return self.sources.get(self._path(fullname), "")
 
     def beside(self, path):
-        """Where a path of the agent's own code leads; the builder puts its calls around the paths that are opened.
+        """Resolves a path that the agent opens; the builder wraps these paths in calls of this function.
 
-        What is not found as it stands, in the working directory or the judge's folder, but is among the submission's
-        files, is that one. Anything else, not a path included, comes back as it is.
+        If the path does not exist, but the submission has a file of that name (relative to its folder, the judge's
+        folder or the working directory), that file's path is returned. Anything else is returned unchanged, also if it
+        is not a path.
         """
         name = path if isinstance(path, str) else str(path) if isinstance(path, os.PathLike) else ""
         for folder in (JUDGE_FOLDER, os.getcwd()):
@@ -76,7 +77,7 @@ class Modules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return type(path)(found)
 
     def read_data(self, module_name, name):
-        """The bytes of the data file that lay at ``name`` beside the source of a module.
+        """The bytes of the data file ``name``, relative to the folder of a module's source.
 
         Raises:
             FileNotFoundError: no such file was embedded.
@@ -97,7 +98,7 @@ class Modules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return importlib.import_module(self.prefix + ".connectx.weights").restored(content) if is_reduced else content
 
     def remove(self):
-        """Takes what a load left behind out of the interpreter, once nobody holds its agent any more."""
+        """Removes the modules from the interpreter; called when nothing refers to the agent any more."""
         if self in sys.meta_path:
             sys.meta_path.remove(self)
         for name in [n for n in sys.modules if n == self.prefix or n.startswith(self.prefix + ".")]:

@@ -1,7 +1,7 @@
-"""Third-party packages on Kaggle's judge, by the names under which they are imported, as far as anybody knows.
+"""Third-party packages on Kaggle's judge, by import name, as far as they are known.
 
-Kaggle does not publish the judge's image. Known are packages of submissions that played there, what kaggle_environments
-itself needs, and the public notebook image (github.com/Kaggle/docker-python), which the judge probably resembles.
+Kaggle does not publish the judge's image. What is known: the packages of submissions that played there, those that
+kaggle_environments needs, and the public notebook image (github.com/Kaggle/docker-python), which is probably similar.
 """
 
 SEEN_THERE = frozenset({"kaggle_environments", "numba", "numpy", "scipy", "torch"})  # in submissions that played

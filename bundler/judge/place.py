@@ -1,9 +1,9 @@
 """The judge's place: a process that enters it finds the file under test in /kaggle_simulations/agent, read-only.
 
-It gets a root of its own, in a mount namespace that nobody else sees: of this machine the system's folders and Python's
-are there, read-only, and nothing else. The rest is empty and its own: the working directory, /tmp, and what it writes
-to them, which is gone when it ends. Nothing is made outside the caller's temporary folder, so that any number can run
-side by side. This needs Linux, and root or user namespaces; elsewhere ``obstacle`` says what is in the way.
+The process gets its own root, in a mount namespace that no other process sees. It contains the folders of the system
+and of Python, read-only, and nothing else of this machine. The working directory and /tmp are empty at first and vanish
+with the process. Nothing is written outside the caller's temporary folder, so that any number of them can run at once.
+This needs Linux, and root or user namespaces; elsewhere ``obstacle`` says what is missing.
 """
 
 import os
@@ -15,7 +15,7 @@ HOME = "/home/judge"
 WORK = "/episode"  # the working directory: Kaggle's is not published, and it is not the agent's folder
 
 SYSTEM = ("bin", "dev", "etc", "lib", "lib32", "lib64", "nix", "opt", "proc", "run", "sbin", "sys", "usr", "var")
-LIVE = ("dev", "proc", "sys")  # these stay as they are; all else is made read-only
+LIVE = ("dev", "proc", "sys")  # not made read-only, unlike all others
 
 
 class NoPlace(RuntimeError):
@@ -23,7 +23,7 @@ class NoPlace(RuntimeError):
 
 
 def _python_folders() -> list[str]:
-    """Folders that hold this Python and its packages, outermost first, under each of their names."""
+    """Folders with this Python and its packages, outermost first, both as named and with links resolved."""
     found = [sys.prefix, sys.exec_prefix, sys.base_prefix, os.path.dirname(os.path.realpath(sys.executable)), *sys.path]
     named = {name for path in found if os.path.isdir(path) for name in (os.path.abspath(path), os.path.realpath(path))}
     chosen: list[str] = []
@@ -36,7 +36,7 @@ def _python_folders() -> list[str]:
 
 
 def _furnish(root: str) -> None:
-    """Lays out the new root: the system's folders, Python's, and empty ones."""
+    """Fills the new root with the system's folders, Python's folders, and empty ones."""
     for name in SYSTEM:
         source, target = f"/{name}", f"{root}/{name}"
         if os.path.islink(source):
@@ -53,15 +53,15 @@ def _furnish(root: str) -> None:
 
 
 def enter(root: str, agent: str, home: str) -> None:
-    """Moves this process, which must have a single thread, into the place for good.
+    """Moves this process, which must have a single thread, into the place. It cannot leave it.
 
     Args:
         root: an empty folder, on which the new root is mounted.
         agent: the folder that becomes ``AGENT``.
-        home: the folder that becomes ``HOME``, the one thing that outlives the process.
+        home: the folder that becomes ``HOME``; only what is written there remains when the process ends.
 
     Raises:
-        NoPlace: a system call is refused.
+        NoPlace: a system call fails.
     """
     try:
         unshare()
@@ -76,7 +76,7 @@ def enter(root: str, agent: str, home: str) -> None:
 
 
 def obstacle(folder: str) -> str:
-    """Why the place cannot be made here, "" if it can: found out by a process that tries, in an empty ``folder``."""
+    """Why the place cannot be made here, "" if it can: a forked process tries it, in an empty ``folder``."""
     parts = [os.path.join(folder, name) for name in ("root", "agent", "home")]
     for part in parts:
         os.mkdir(part)

@@ -1,4 +1,4 @@
-"""A real restriction of the processor: a share of one core, by a control group or by stopping and continuing."""
+"""Restricts processes to a share of one core: by a control group (cgroup), or by stopping and continuing them."""
 
 import contextlib
 import os
@@ -6,12 +6,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-PERIOD = 10_000  # microseconds of a quota's period: short, so that a restricted process looks slow, not jerky
+PERIOD = 10_000  # microseconds; a short quota period makes a process evenly slow, without long pauses
 CGROUPS = Path("/sys/fs/cgroup")
 
 
 def _own_group(controller: str) -> str:
-    """This process's group in the hierarchy of a version 1 controller, or in the unified one for ""."""
+    """This process's group in the hierarchy of a cgroup v1 controller, or for "" in the unified hierarchy (v2)."""
     for line in Path("/proc/self/cgroup").read_text().splitlines():
         _, controllers, path = line.split(":", 2)
         if controller in controllers.split(","):
@@ -20,9 +20,9 @@ def _own_group(controller: str) -> str:
 
 
 class Restriction:
-    """Grants ``share`` of one core to jobs that are run with ``job``; a context manager.
+    """A context manager that restricts jobs to ``share`` of one core; they are run with the settings in ``job``.
 
-    kind: "a cgroup v2 quota", "a cgroup v1 quota", or "stopping and continuing it" where no group can be made.
+    kind: "a cgroup v2 quota", "a cgroup v1 quota", or "stopping and continuing it" if no group can be made.
     """
 
     def __init__(self, share: float):
@@ -32,7 +32,7 @@ class Restriction:
 
     def __enter__(self) -> "Restriction":
         quota = max(1000, int(self.share * PERIOD))
-        # The largest weights that there are: the quota should decide, not what else the machine does.
+        # The largest possible weights, so that the quota decides and not the other load of the machine.
         version_2 = (
             CGROUPS / _own_group(""),
             "a cgroup v2 quota",
@@ -47,7 +47,7 @@ class Restriction:
         return self
 
     def _make(self, group: Path, settings: dict[str, str]) -> bool:
-        """Makes a group with these settings; False, and nothing left behind, where this user or kernel cannot."""
+        """Makes a group with these settings. If this user or kernel cannot, returns False and leaves nothing behind."""
         try:
             group.mkdir()
         except OSError:
@@ -74,6 +74,6 @@ class Restriction:
 
     @property
     def job(self) -> dict[str, Any]:
-        """What the runner must be told."""
+        """Settings to add to a job of the runner."""
         core = max(os.sched_getaffinity(0))
         return {"core": core} | ({"cgroup": str(self._group)} if self._group else {"duty": self.share})

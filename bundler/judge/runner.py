@@ -1,8 +1,8 @@
-"""Runs code under test, one forked process a job, for ``bundler.preflight.check``.
+"""Runs code under test for ``bundler.preflight.check``, each job in a forked process.
 
-Jobs come as JSON lines on stdin, answers go as JSON lines to stdout. The runner imports kaggle-environments once, as
-Kaggle's server does, and leaves nothing of this project to be imported, so each fork is a fresh process that holds what
-the judge holds. A job that takes too long or too much memory is killed with its whole process group.
+Jobs arrive as JSON lines on stdin, answers leave as JSON lines on stdout. The runner imports kaggle-environments once,
+as Kaggle's server does, and leaves no module of this project importable. So each fork is a fresh process with the same
+modules as on the judge. A job that takes too much time or memory is killed with its whole process group.
 """
 
 import builtins
@@ -23,19 +23,19 @@ import traceback
 from bundler.judge import place, seats
 from bundler.judge.watch import Watch
 
-TAIL = 4000  # characters kept of what a job prints past Kaggle's own capture
+TAIL = 4000  # characters kept of the output of a job that Kaggle's own capture misses
 TRACE = 1500  # characters kept of a traceback
-POLL = 0.05  # seconds between looks at a job's memory
-NEWS = 4.0  # seconds between two signs that a job is still running
-PRCTL = getattr(ctypes.CDLL(None), "prctl", None)  # Linux has it
-DUTY_PERIOD = 0.03  # seconds of one stop-and-go cycle where no control group is to be had
+POLL = 0.05  # seconds between checks of a job's memory
+NEWS = 4.0  # seconds between two messages that a job is still running
+PRCTL = getattr(ctypes.CDLL(None), "prctl", None)  # only on Linux
+DUTY_PERIOD = 0.03  # seconds of one stop-and-go cycle where control groups are not available
 NOWHERE = "/nonexistent"
 
 
 def settle(job):
-    """Moves this process to where its job is done: the judge's place, or as near to it as can be had here.
+    """Moves this process to the judge's place, or the nearest substitute that is possible here.
 
-    Returns the watch over what the code under test reaches for.
+    Returns the ``Watch`` that records what the code under test tries to access.
     """
     if job.get("place"):
         place.enter(*job["place"])
@@ -46,9 +46,9 @@ def settle(job):
         os.chdir(work)
         own = (*job["folders"], work)
         folders = {"HOME": job["home"], "TMPDIR": work}
-        tempfile.tempdir = None  # to be chosen anew
+        tempfile.tempdir = None  # so that tempfile uses the new TMPDIR
     os.environ.update(folders, **({"PATH": NOWHERE} if job.get("hides_programs") else {}))
-    if PRCTL is not None:  # after the move, which takes the setting back
+    if PRCTL is not None:  # after the move, which would undo it
         PRCTL(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: a job does not outlive a runner that is killed
     folder = os.path.dirname(job["file"])
     watch = Watch(folder, own, hides_files=not job.get("place"), hides_programs=bool(job.get("hides_programs")))
@@ -58,7 +58,7 @@ def settle(job):
 
 
 def provide(files):
-    """Makes a new working directory of links to ``files``, and has it stand for the judge's folder, too."""
+    """Makes a new working directory with links to ``files``, and redirects the judge's folder to it, too."""
     folder = tempfile.mkdtemp(dir=os.getcwd())
     os.chdir(folder)
     for name, file in files.items():
@@ -79,19 +79,19 @@ def provide(files):
 
 
 def load_source(job):
-    """The agent as its author wrote it, imported with its folders on the path, as a function of (obs, config)."""
+    """The author's own agent, imported with its folders on the path, as a function of (obs, config)."""
     import importlib.util
     import inspect
 
     if job["files"]:
         provide(job["files"])
     sys.path[:0] = job["paths"]
-    package = type(sys)("source_under_test")  # lets a lone file use relative imports, as it may in a submission
+    package = type(sys)("source_under_test")  # allows relative imports in a single file, as in a submission
     package.__path__ = [job["folder"]]
     sys.modules["source_under_test"] = package
     name = job["module"] if "." in job["module"] else f"source_under_test.{job['module']}"
     importlib.import_module(name.rpartition(".")[0])
-    spec = importlib.util.spec_from_file_location(name, job["file"])  # the file's name may be no identifier
+    spec = importlib.util.spec_from_file_location(name, job["file"])  # the file's name may not be an identifier
     assert spec is not None and spec.loader is not None, job["file"]
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -102,7 +102,7 @@ def load_source(job):
 
 
 def load(job):
-    """The agent that Kaggle's loader makes of a file, given by path or as text, and how it was given; or the source."""
+    """(agent, path or text that it was loaded from): by Kaggle's loader, or from the author's source."""
     if job["form"] == "source":
         return load_source(job), job["file"]
     from kaggle_environments.agent import get_last_callable
@@ -114,13 +114,13 @@ def load(job):
 
 
 def call(agent, arguments):
-    """Calls as Kaggle does, with as many arguments as the code object says."""
+    """Calls the agent as Kaggle does, with as many arguments as its code object has."""
     code = getattr(agent, "__code__", None)
     return agent(*arguments[: code.co_argcount] if code is not None else arguments)
 
 
 def described(value):
-    """What a reply is: (its type's name, the int that it stands for or None, its text)."""
+    """Describes a reply: (name of its type, its value as an int or None, its text)."""
     try:
         column = None if isinstance(value, (bool, float)) else int(value.__index__())
     except Exception:
@@ -137,11 +137,11 @@ def seed(number):
 
 
 def ask(agent, question, raw_path, structify):
-    """One direct call: its reply, seconds, and what it printed to stderr."""
+    """Calls the agent directly: its reply, its seconds, and what it printed to stderr."""
     obs, config = question["obs"], question["config"]
     if not question.get("plain"):
         obs, config = structify(obs), structify(config)
-    config["__raw_path__"] = raw_path  # as Kaggle's loader does, which makes it an item and no attribute
+    config["__raw_path__"] = raw_path  # as Kaggle's loader does: an item, not an attribute
     seed(question["seed"])
     out, err = io.StringIO(), io.StringIO()
     started = time.perf_counter()
@@ -163,9 +163,9 @@ def ask(agent, question, raw_path, structify):
 
 
 def job_replies(job, progress, part):
-    """Loads an agent and asks it; ``stop_after`` seconds end the asking early, after ``at_least`` questions.
+    """Loads an agent and asks it the questions; stops early after ``stop_after`` seconds and ``at_least`` questions.
 
-    Gives its parts as they come: what was loaded, then a reply to each question.
+    Passes each result to ``part`` as it comes: what was loaded, then the reply to each question.
     """
     from kaggle_environments.utils import structify
 
@@ -198,12 +198,12 @@ def job_replies(job, progress, part):
 
 
 def job_game(job, progress, part):
-    """A game of two files in Kaggle's environment, see ``bundler.judge.seats``."""
+    """Plays a game between two files in Kaggle's environment (see ``bundler.judge.seats``)."""
     return seats.play(job, progress, lambda: settle(job).findings)
 
 
 def job_spin(job, progress, part):
-    """The share of one core that a busy process gets."""
+    """Measures the share of one core that a busy process gets."""
     cpu, wall = time.process_time(), time.perf_counter()
     while time.perf_counter() - wall < job["seconds"]:
         pass
@@ -234,7 +234,7 @@ def child(job, answer, output):
 
     try:
         result = JOBS[job["job"]](job, lambda stage: tell("", stage), lambda part: tell("+", json.dumps(part)))
-    except BaseException as fault:  # SystemExit and KeyboardInterrupt are findings too
+    except BaseException as fault:  # SystemExit and KeyboardInterrupt are results, too
         text, trace = str(fault)[:500], traceback.format_exc()[-TRACE:]
         result = {"raised": type(fault).__name__, "text": text, "trace": trace}
     tell("=", json.dumps(result))
@@ -242,7 +242,7 @@ def child(job, answer, output):
 
 
 def resident(pid):
-    """Bytes of memory that a process holds now."""
+    """Resident memory of a process, in bytes."""
     try:
         with open(f"/proc/{pid}/statm") as file:
             return int(file.read().split()[1]) * resource.getpagesize()
@@ -251,7 +251,7 @@ def resident(pid):
 
 
 def duty_cycle(pid, share, elapsed):
-    """Stops or continues a process so that it runs ``share`` of each period; returns the seconds to the next turn."""
+    """Stops or continues a process so that it runs ``share`` of each period; returns seconds to the next switch."""
     phase = elapsed % DUTY_PERIOD
     running = phase < share * DUTY_PERIOD
     with contextlib.suppress(ProcessLookupError):
@@ -260,7 +260,7 @@ def duty_cycle(pid, share, elapsed):
 
 
 class Progress:
-    """What a job has written so far: its stage, the processes that it consists of, its parts, its result."""
+    """What a job has reported so far: its stage, its processes, its parts, its result."""
 
     def __init__(self, pid):
         self.pids, self.stage, self.parts, self.result = [pid], "start", [], None
@@ -281,17 +281,17 @@ class Progress:
 
 
 def broken_limit(job, stage, seconds, peak):
-    """Which limit a job breaks after ``seconds`` in a stage: "timeout", "memory", or "ok"."""
+    """The limit that a job exceeds after ``seconds`` in a stage: "timeout" or "memory"; "ok" if none."""
     if seconds > job.get("limits", {}).get(stage, job["limit"]):
         return "timeout"
     return "memory" if peak > job["memory"] else "ok"
 
 
 def supervise(pid, job, answer, output, news):
-    """Waits for a job's process, drains what it writes, and kills it when it breaks a limit.
+    """Waits for a job's process, reads its output, and kills it when it exceeds a limit.
 
-    ``job["limit"]`` counts seconds from the last sign of progress: the load, each question, each move; a stage that
-    ``job["limits"]`` names has its own. ``news`` is called every few seconds with the stage and how long it all took.
+    ``job["limit"]`` is in seconds since the last sign of progress (the load, each question, each move); stages in
+    ``job["limits"]`` have their own. ``news`` is called every few seconds with the stage and the seconds of the job.
     """
     started = last = looked = told = time.perf_counter()
     peak, ended, pause, tail = 0, "ok", POLL, b""
@@ -334,9 +334,9 @@ def supervise(pid, job, answer, output, news):
 
 
 def serve(folder: str) -> None:
-    """Answers jobs until stdin closes. ``folder`` is empty, to try in whether the judge's place can be made; or ""."""
+    """Runs jobs until stdin closes. ``folder``: an empty one to test whether the judge's place can be made, or ""."""
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # nothing but answers may reach the real stdout
+    os.dup2(2, 1)  # only answers may reach the real stdout
     with contextlib.redirect_stdout(io.StringIO()):
         import kaggle_environments
 

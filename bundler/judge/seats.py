@@ -1,8 +1,8 @@
-"""A game in Kaggle's environment with a process for each seat, as Kaggle plays it.
+"""A game in Kaggle's environment with a process for each seat, as on Kaggle.
 
-The referee is Kaggle's ``Environment.run`` with two functions that pass each question on; each seat is Kaggle's
-``Agent`` in a process of its own, which loads the file at its first move, measures, captures what is printed, and
-judges the clock. Questions and replies travel as JSON, as over Kaggle's HTTP.
+The referee is Kaggle's ``Environment.run`` with two functions that pass on each question. Each seat is Kaggle's
+``Agent`` in a process of its own, which loads the file at its first move, measures the time, captures the output, and
+checks the clock. Questions and replies are sent as JSON, as over Kaggle's HTTP.
 """
 
 import contextlib
@@ -18,21 +18,21 @@ from typing import Any
 
 from bundler.judge.place import NoPlace
 
-STDERR_KEPT = 3000  # characters of each seat
-SETTLE_SECONDS = 60.0  # for a new process to get ready, which no clock counts
+STDERR_KEPT = 3000  # characters per seat
+SETTLE_SECONDS = 60.0  # for a new process to get ready; not on any game clock
 GRACE = 1.0  # seconds that Kaggle waits for a reply beyond what the clock allows
 
 
 def reply_of(agent: Any, observation: Any) -> dict[str, Any]:
-    """One move of a Kaggle ``Agent``, as it can be written in JSON.
+    """One move of a Kaggle ``Agent``, in a form that JSON can hold.
 
-    Keys: "action", or "late", or "fault" with a text; "stderr".
+    Keys: "action", "late", or "fault" with a text; and "stderr".
     """
     from kaggle_environments.errors import DeadlineExceeded
 
     try:
         action, log = agent.act(observation)
-    except BaseException as fault:  # SystemExit and KeyboardInterrupt, which Kaggle's Agent lets through
+    except BaseException as fault:  # SystemExit and KeyboardInterrupt, which Kaggle's Agent does not catch
         return {"fault": f"{type(fault).__name__} escapes: {str(fault)[:300]}", "stderr": ""}
     reply = {"stderr": log.get("stderr", "")[-STDERR_KEPT:]}
     if isinstance(action, DeadlineExceeded):
@@ -42,12 +42,12 @@ def reply_of(agent: Any, observation: Any) -> dict[str, Any]:
     try:
         json.dumps(action)
     except (TypeError, ValueError, RecursionError):
-        action = repr(action)[:80]  # a text is as invalid
+        action = repr(action)[:80]  # a string is just as invalid
     return reply | {"action": action}
 
 
 def serve_seat(raw: str, env: Any, questions: int, answers: int, settle: Callable[[], Callable[[], list]]) -> None:
-    """Settles in the judge's place, says so, and answers observations until the referee closes the pipe."""
+    """Moves to the judge's place, reports it, and answers observations until the referee closes the pipe."""
     from kaggle_environments.agent import Agent
     from kaggle_environments.utils import structify
 
@@ -69,7 +69,7 @@ class Seat:
     """One player's process, as the referee sees it.
 
     Args:
-        serve: called in the new process with the pipe's ends for questions and answers.
+        serve: called in the new process with the descriptors for questions and answers.
     """
 
     def __init__(self, serve: Callable[[int, int], None]):
@@ -100,7 +100,7 @@ class Seat:
         return reply
 
     def receive(self, seconds: float) -> dict[str, Any]:
-        """The next line of the seat, {"late": True} if there is none within ``seconds``."""
+        """The next line from the seat; {"late": True} if there is none within ``seconds``."""
         deadline = time.perf_counter() + seconds
         while b"\n" not in self._rest:
             left = max(0.0, deadline - time.perf_counter())
@@ -114,7 +114,7 @@ class Seat:
         return json.loads(line)
 
     def ending(self) -> str:
-        """How a process that closed its pipe came to its end."""
+        """How a process that has closed its pipe ended."""
         _, status = os.waitpid(self.pid, 0)
         self.pid = 0
         code = os.waitstatus_to_exitcode(status)
@@ -130,18 +130,18 @@ class Seat:
 
 
 def make_environment(config: dict[str, Any], bank: float) -> Any:
-    """Kaggle's environment with another bank than its specification says."""
+    """Kaggle's environment, with ``bank`` seconds instead of those in its specification."""
     from kaggle_environments import make
 
     env = make("connectx", configuration=config)
     env.specification.observation["remainingOverageTime"]["default"] = bank
     for seat in (0, 1):
-        env.__dict__.pop(f"__state_schema_{seat}", None)  # made from the specification once more, at the reset
+        env.__dict__.pop(f"__state_schema_{seat}", None)  # made again from the specification at the reset
     return env
 
 
 def player(seat: Seat, act_timeout: float, progress: Callable[[str], None]) -> Callable[[Any, Any], Any]:
-    """What Kaggle's environment is given for a seat: it raises, exceeds the deadline or answers as the seat does."""
+    """The agent function for a seat in Kaggle's environment: it answers, fails or is late as the seat does."""
     from kaggle_environments.errors import DeadlineExceeded
 
     def ask(observation: Any, configuration: Any) -> Any:
@@ -158,15 +158,15 @@ def player(seat: Seat, act_timeout: float, progress: Callable[[str], None]) -> C
 def play(
     job: dict[str, Any], progress: Callable[[str], None], settle: Callable[[], Callable[[], list]]
 ) -> dict[str, Any]:
-    """Plays ``job["files"]``, the two files or texts that Kaggle's loader is given, against each other.
+    """Plays ``job["files"]``, two paths or texts for Kaggle's loader, against each other.
 
     Args:
-        progress: told the number of each seat's process, and each move.
-        settle: called in each seat's process, moves it to the judge's place; returns what tells its findings.
+        progress: called with the id of each seat's process, and at each move.
+        settle: called in each seat's process to move it to the judge's place; returns a function for its findings.
 
     Raises:
         NoPlace: a process cannot be moved there.
-        Exception: whatever escapes Kaggle's environment.
+        Exception: anything that Kaggle's environment does not catch.
     """
     env = make_environment(job["config"], job["bank"])
 
@@ -198,7 +198,7 @@ def play(
 
 
 def reseed() -> None:
-    """Processes of one parent would draw the same random numbers; Kaggle's are strangers to each other."""
+    """Seeds the generators anew: forks of one parent would draw the same random numbers, unlike Kaggle's processes."""
     random.seed()
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed()

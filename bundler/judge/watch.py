@@ -1,7 +1,7 @@
-"""What code under test reaches for that the judge does not have, or may not have: seen and withheld by an audit hook.
+"""An audit hook that records, and can deny, access to what the judge does not have or may not have.
 
-Python calls the hook before it opens a file, connects, starts a program or imports a module. Withheld things fail with
-the exception that they would raise where they are missing, so that an agent with a way around takes it.
+Python calls the hook before it opens a file, connects, starts a program or imports a module. A denied access raises the
+same exception as on a machine without the resource, so that an agent with a fallback uses it.
 """
 
 import errno
@@ -15,22 +15,22 @@ from typing import Any
 
 LIMIT = 40  # findings kept
 SHELLS = ("sh", "bash", "dash")
-# Folders that code may read on any machine, besides Python's own and what the job was given.
+# Folders that code may read on any machine, besides Python's folders and those of the job.
 SYSTEM_FOLDERS = ("/usr/", "/lib", "/etc/", "/proc/", "/sys/", "/dev/", "/bin/", "/opt/", "/run/", "/var/")
 
 
 class Watch:
     """Collects findings, pairs of a kind and a name, while a job runs.
 
-    Kinds: "file" (opened, and not there), "network" (a host), "program", and of what the file under test imports
-    itself "package" (found here), "missing", and "late" (a module beside it, imported when Kaggle's loader has taken
-    that folder off ``sys.path``).
+    Kinds: "file" (opened, but not available on the judge), "network" (a host), "program"; and for imports by the file
+    under test "package" (installed here), "missing", and "late" (a module beside the file, imported after Kaggle's
+    loader has removed that folder from ``sys.path``).
 
     Args:
-        folder: the agent's; imports are noted if they are made from there.
-        own: further folders whose files the code may open and whose programs it may start.
-        hides_files: nothing else keeps this machine's files away: fail as if they were not there.
-        hides_programs: fail as if other programs were not there.
+        folder: the agent's folder; only imports made from there are recorded.
+        own: other folders whose files the code may open and whose programs it may start.
+        hides_files: deny access to this machine's files, because the process is not in the judge's place.
+        hides_programs: deny the start of other programs.
     """
 
     def __init__(self, folder: str, own: tuple[str, ...], hides_files: bool, hides_programs: bool):
@@ -57,7 +57,7 @@ class Watch:
         }
 
     def install(self) -> None:
-        """From now on, until the process ends."""
+        """Installs the hook, which remains until the process ends."""
         handlers = self._handlers
 
         def hook(event: str, arguments: tuple[Any, ...]) -> None:
@@ -68,7 +68,7 @@ class Watch:
         sys.addaudithook(hook)
 
     def findings(self) -> list[tuple[str, str]]:
-        """What was found since the last call."""
+        """The findings since the last call."""
         imported, self._imported = self._imported, set()
         for name in sorted(imported):
             if kind := self._kind_of_import(name):
@@ -98,7 +98,7 @@ class Watch:
                 raise OSError(number, os.strerror(number), path)
 
     def _import(self, given: tuple[Any, ...]) -> None:
-        frame: FrameType | None = sys._getframe(2)  # below this handler and the hook
+        frame: FrameType | None = sys._getframe(2)  # the caller of the hook
         while frame is not None and "importlib" in frame.f_code.co_filename:
             frame = frame.f_back
         if frame is not None and frame.f_code.co_filename.startswith(self.folder):
@@ -128,7 +128,7 @@ class Watch:
             raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
 
     def _connect(self, address: object) -> None:
-        host = str(address[0]) if isinstance(address, tuple) else ""  # a text is a socket of this machine
+        host = str(address[0]) if isinstance(address, tuple) else ""  # a string is a local socket
         if host not in ("", "localhost", "::1", "0.0.0.0") and not host.startswith("127."):
             self._note("network", host)
             raise OSError(errno.ENETUNREACH, os.strerror(errno.ENETUNREACH))
@@ -138,7 +138,7 @@ class Watch:
         is_own = "/" in path and os.path.abspath(path).startswith(self.own)
         if is_own or os.path.realpath(path) == os.path.realpath(sys.executable):
             return
-        is_shell = os.path.basename(path) in SHELLS  # it is there, and finds nothing where PATH leads nowhere
+        is_shell = os.path.basename(path) in SHELLS  # allowed: if programs are hidden, its PATH leads nowhere
         self._note("program", _command(arguments) if is_shell else os.path.basename(path))
         if self.hides_programs and not is_shell:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)

@@ -1,4 +1,4 @@
-"""Loads a file in a first process and asks it about hard positions: what fails, and what the clock may forbid."""
+"""Loads a file in a first process and asks it hard positions: which faults occur, and is the clock at risk?"""
 
 import re
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from bundler.preflight.report import Limits, Report
 from bundler.preflight.stage import Stage
 
 GAME_MOVES = 21  # the longest game has this many moves for each side on 7x6
-ASK_SECONDS = 15.0  # no further question is asked after this many, and none that Kaggle does not ask takes longer
+ASK_SECONDS = 15.0  # after this no further question is asked; also the limit of each optional question
 NEARLY_FULL = {"one column is left", "one cell is left"}
 FULL_COLUMNS = {"column 0 is full", "the middle is full"}
 
@@ -19,8 +19,8 @@ class Fault(NamedTuple):
     """Something that went wrong while the file was loaded and asked.
 
     kind: "fail to load", "crash", "forfeit", "run out of time", "end its process" or "run out of memory".
-    names: the questions that brought it about.
-    is_first: it does so at the load or at the first move.
+    names: the questions that caused it.
+    is_first: it occurs at the load or at the first move.
     """
 
     topic: str
@@ -31,12 +31,12 @@ class Fault(NamedTuple):
 
     @property
     def ends_all(self) -> bool:
-        """No game need be played to know how it ends."""
+        """Whether a game is certain to fail, so that none need be played."""
         return self.is_first and self.kind in ("run out of time", "run out of memory")
 
     @property
     def later(self) -> str:
-        """What it means for a file that Kaggle accepts."""
+        """The warning if Kaggle accepts the file in spite of the fault."""
         if not self.names:
             return f"one of several processes failed to load it: {self.text}"
         when = f"asked on {first_of(list(self.names))}"
@@ -49,7 +49,7 @@ class Fault(NamedTuple):
 
 @dataclass
 class Asked:
-    """What came of loading the file and asking it about hard positions; ``optional`` ones Kaggle does not ask today."""
+    """The results of loading the file and asking it hard positions; Kaggle does not ask the ``optional`` ones today."""
 
     questions: list[Question]
     loaded: dict[str, Any] | None
@@ -57,7 +57,7 @@ class Asked:
     seen: list[tuple[str, str]]
     faults: list[Fault] = field(default_factory=list)
     optional: dict[str, list[str]] = field(default_factory=dict)  # fault -> names of questions
-    suspicions: dict[str, str] = field(default_factory=dict)  # topic -> what the clock may forbid
+    suspicions: dict[str, str] = field(default_factory=dict)  # topic -> how the clock may be exceeded
 
     @property
     def standard(self) -> list[tuple[Question, dict[str, Any]]]:
@@ -65,7 +65,7 @@ class Asked:
 
 
 def ask(here: Stage, report: Report, **options: Any) -> Asked:
-    """Loads the file by path and asks the hard questions, in a first fresh process."""
+    """Loads the file by path in a fresh process and asks the hard questions."""
     limits = here.limits
     questions = hard_questions(limits.act_timeout, limits.bank)
     slow = {f"question {number}": ASK_SECONDS for number, q in enumerate(questions) if q.is_optional}
@@ -87,9 +87,9 @@ def ask(here: Stage, report: Report, **options: Any) -> Asked:
 
 
 def confirm(here: Stage, asked: Asked) -> None:
-    """Drops faults of an agent that only minded the order of the questions: asked nothing else, it answers.
+    """Drops faults that do not occur when the question is asked alone, in a new process.
 
-    Agents may keep what they know of their game from move to move, and the questions are no game.
+    Agents may keep state from move to move, and the questions do not follow each other as in a game.
     """
     questions = {question.name: question for question in asked.questions}
     kept = []
@@ -105,7 +105,7 @@ def confirm(here: Stage, asked: Asked) -> None:
 
 
 def _ending(here: Stage, asked: Asked, answer: dict[str, Any]) -> Fault | None:
-    """The fault that ended the questions, None if they came to their end."""
+    """The fault that ended the questions early; None if there is none."""
     result, limits = answer["result"], here.limits
     if answer["ended"] == "ok" and "raised" not in result:
         return None
@@ -132,13 +132,13 @@ def _ending(here: Stage, asked: Asked, answer: dict[str, Any]) -> Fault | None:
 
 
 def _cause(result: dict[str, Any]) -> str:
-    """What the file itself raised while Kaggle's loader ran it: its last line names files, which a repr leaves out."""
+    """The exception of the file itself while Kaggle's loader ran it; its last line names files, unlike its repr."""
     before = re.search(r"([^\n]+)\n\nDuring handling of the above exception", result["trace"])
     return before[1] if before else result["text"].removeprefix("Invalid raw Python: ")
 
 
 def fault_of(question: Question, reply: dict[str, Any]) -> tuple[str, str]:
-    """What is wrong with a reply by Kaggle's rules, as a kind of fault and a text; two empty ones if nothing."""
+    """(kind of fault, text) of a reply by Kaggle's rules; ("", "") if it is correct."""
     kind, column, text = reply["type"], reply["column"], reply["text"]
     if kind == "exception":
         return "crash", f"raises {text}"
@@ -150,7 +150,7 @@ def fault_of(question: Question, reply: dict[str, Any]) -> tuple[str, str]:
 
 
 def _find_faults(here: Stage, asked: Asked) -> None:
-    """Faults of the replies, one for all that have the same cause: all that return a bool, whichever it is."""
+    """Adds the faults of the replies, one for each cause: for example, all replies of type bool are one fault."""
     pairs = list(zip(asked.questions, asked.replies, strict=False))
     groups: dict[tuple[str, str], list[tuple[Question, dict[str, Any], str]]] = {}
     for question, reply in pairs:
@@ -173,7 +173,7 @@ def _find_faults(here: Stage, asked: Asked) -> None:
 
 
 def _suspect_the_clock(asked: Asked, limits: Limits, report: Report) -> None:
-    """Load, first move, slowest move on 7x6, and what a long game would take from the bank at this pace."""
+    """Records load, first move, slowest move on 7x6, and the bank for a long game; suspects what exceeds the clock."""
     assert asked.loaded is not None
     load, seconds = asked.loaded["load_seconds"], [reply["seconds"] for reply in asked.replies]
     first, later = load + seconds[0], seconds[1]
@@ -188,5 +188,5 @@ def _suspect_the_clock(asked: Asked, limits: Limits, report: Report) -> None:
 
 
 def first_of(names: list[str], count: int = 3) -> str:
-    """The first names, and how many more there are."""
+    """The first names, and the number of the others."""
     return "; ".join(names[:count]) + (f" and {len(names) - count} more" if len(names) > count else "")

@@ -1,17 +1,17 @@
-"""Which function of a file Kaggle's loader takes, and whether its author meant that one."""
+"""Finds which function of a file Kaggle's loader takes, and whether the author meant that one."""
 
 import ast
 from typing import Any
 
 from bundler.preflight.report import Report
 
-OBSERVATIONS = ("obs", "observation", "state", "board_state", "observations")  # what agents name their first argument
+OBSERVATIONS = ("obs", "observation", "state", "board_state", "observations")  # usual names of the first argument
 RULE = "Kaggle takes the last callable in the order of their first binding"
 CURE = "put it last, under a name that is not bound before"
 
 
 def first_bindings(tree: ast.Module) -> list[tuple[str, int, str]]:
-    """(name, line, kind) in the order in which top-level names are first bound: the order of Kaggle's look-up."""
+    """(name, line, kind) of top-level names in the order of their first binding, which Kaggle's loader goes by."""
     found: dict[str, tuple[int, str]] = {}
 
     def bind(name: str, node: ast.stmt, kind: str) -> None:
@@ -36,17 +36,17 @@ def first_bindings(tree: ast.Module) -> list[tuple[str, int, str]]:
 
 
 def async_agent(tree: ast.Module) -> str:
-    """The name of an ``async def`` that Kaggle would take and never await, "" if there is none."""
+    """The name of the ``async def`` that Kaggle would take, but never await; "" if there is none."""
     bound = first_bindings(tree)
     last = next((node for node in reversed(tree.body) if isinstance(node, ast.AsyncFunctionDef)), None)
     return last.name if last is not None and bound[-1][0] == last.name else ""
 
 
 def meant_agent(tree: ast.Module, taken: str, fails: bool) -> ast.FunctionDef | None:
-    """The function that looks like the agent where another callable is taken; None where that one may well be meant.
+    """The function that the author probably meant, if Kaggle takes another callable; None if that may be right.
 
-    A taken function that uses the other is a wrapper and meant. Functions that only have an agent's arguments count
-    where the game fails, helpers often have them too.
+    A taken function that uses a likely agent is a wrapper, and right. Functions with an agent's arguments but another
+    name count only if the game fails, because helpers often have such arguments, too.
     """
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     likely = [f for f in functions.values() if f.args.args and f.args.args[0].arg in OBSERVATIONS]
@@ -61,10 +61,10 @@ def meant_agent(tree: ast.Module, taken: str, fails: bool) -> ast.FunctionDef | 
 
 
 def judge_callable(tree: ast.Module, loaded: dict[str, Any], fails: bool, report: Report) -> None:
-    """Which callable Kaggle's loader took, and whether that can be what the author meant.
+    """Reports which callable Kaggle's loader took, and whether the author can have meant it.
 
     Args:
-        loaded: "name", "kind" and "arguments" of it.
+        loaded: its "name", "kind" and "arguments".
         fails: whether the validation game fails.
     """
     name, kind = loaded["name"], loaded["kind"]

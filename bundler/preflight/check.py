@@ -1,8 +1,8 @@
-"""Will Kaggle accept this file? Its loader's rules, its clock and its environment, asked in fresh processes.
+"""Will Kaggle accept this file? Tests it in fresh processes against the rules of its loader, clock and environment.
 
-The verdict is that of the validation game, the file against itself in Kaggle's own environment, each seat in a process
-of its own and in the judge's place (``bundler.judge.place``, ``bundler.judge.seats``). Questions about hard positions
-come first: they say why a game fails, and what an accepted file will stumble over later.
+The verdict comes from the validation game: the file against itself in Kaggle's own environment, each seat in its own
+process in the judge's place (``bundler.judge.place``, ``bundler.judge.seats``). Before it, hard positions are asked:
+they show why a game fails, and which positions will be a problem for an accepted file later.
 """
 
 import ast
@@ -39,13 +39,13 @@ def check(
     full: bool = False,
     extra: Callable[[Stage, Path, Report], None] | None = None,
 ) -> Report:
-    """The pre-flight of a finished file, a .py or a .tar.gz.
+    """The pre-flight check of a finished file, a .py or a .tar.gz.
 
     Args:
-        limits: the judge's; the published ones if not given.
+        limits: the judge's limits; by default ``Limits()``.
         slowdown: also measure with the processor restricted to 1/slowdown of one core.
         full: play the validation game at the judge's own clock, which takes minutes.
-        extra: called as extra(stage, file, report) after the games: the builder's comparison.
+        extra: called as extra(stage, file, report) after the games, for the builder's comparison.
 
     Raises:
         OSError: the file cannot be read.
@@ -76,7 +76,7 @@ def check(
 
 
 def _lay_out(path: Path, here: Stage, report: Report) -> Path | None:
-    """Unpacks the file as Kaggle does; None, with a finding, where Kaggle cannot."""
+    """Unpacks the file as Kaggle does; if Kaggle cannot, adds a finding and returns None."""
     try:
         content = read(path, here.limits)
     except Unsuitable as fault:
@@ -92,7 +92,7 @@ def _lay_out(path: Path, here: Stage, report: Report) -> Path | None:
 
 
 def _judge(here: Stage, tree: ast.Module, asked: Asked, full: bool, report: Report) -> None:
-    """The verdict, by the validation game; the questions' faults are its reasons, or warnings of what comes later."""
+    """Plays the validation game. If it fails, the questions' faults are the reasons; otherwise they are warnings."""
     if _leave_open(here, asked, report):
         return
     is_clear = any(fault.ends_all for fault in asked.faults)
@@ -110,12 +110,12 @@ def _judge(here: Stage, tree: ast.Module, asked: Asked, full: bool, report: Repo
 
 
 def _is_for_want_of_place(here: Stage) -> bool:
-    """Whether a file may fail only because the judge's folder, which it names, cannot be made here."""
+    """Whether the file may fail only because it names the judge's folder, which cannot be made here."""
     return here.mentions_place and not here.has_place
 
 
 def _leave_open(here: Stage, asked: Asked, report: Report) -> bool:
-    """Reports what cannot be judged because this machine lacks it: a package that Kaggle probably has."""
+    """Reports if the file cannot be judged because this machine lacks a package that Kaggle probably has."""
     for fault in asked.faults:
         found = re.search(r"No module named '(\w+)", fault.text)
         name = found[1] if found else ""
@@ -127,7 +127,7 @@ def _leave_open(here: Stage, asked: Asked, report: Report) -> bool:
 
 
 def _known(package: str) -> str:
-    """What is known of a package on the judge."""
+    """What is known about a package on the judge."""
     if package in SEEN_THERE:
         return "submissions that use it play on Kaggle"
     if package in REQUIRED:
@@ -136,7 +136,7 @@ def _known(package: str) -> str:
 
 
 def _report_game(here: Stage, game: Game, asked: Asked, report: Report) -> None:
-    """The game's line, the clock's, and that of a second game if other programs were started in it."""
+    """Reports the game and its clock, and a second game without other programs if the file starts any."""
     asked.seen += [(kind, name) for kind, name in game.result.get("seen", [])]
     is_true = game.clock == (here.limits.act_timeout, here.limits.bank)
     clock = "the judge's clock" if is_true else f"limits of {game.clock[0]:g} s a move and {game.clock[1]:g} s a game"
@@ -161,7 +161,7 @@ def _report_game(here: Stage, game: Game, asked: Asked, report: Report) -> None:
 
 
 def _report_clock(here: Stage, game: Game, asked: Asked, report: Report) -> None:
-    """Load, first move and bank; what was suspected is a reason only if the game ran out of time."""
+    """Reports load, first move and bank; a suspicion is a reason to reject only if the game ran out of time."""
     figures, limits = report.figures, here.limits
     if "load_seconds" not in figures:
         return
@@ -180,7 +180,7 @@ def _report_clock(here: Stage, game: Game, asked: Asked, report: Report) -> None
 
 
 def _judge_without_programs(here: Stage, game: Game, asked: Asked, report: Report) -> None:
-    """A second game with all other programs hidden, if the file starts any: nobody says which ones the judge has."""
+    """If the file starts programs, plays a second game with them hidden: it is not known which ones the judge has."""
     programs = sorted({name for kind, name in asked.seen if kind == "program"})
     if not programs:
         return
@@ -194,7 +194,7 @@ def _judge_without_programs(here: Stage, game: Game, asked: Asked, report: Repor
 
 
 def _report_replies(here: Stage, asked: Asked, report: Report) -> None:
-    """What was replied to what Kaggle asks today; then, in one line, to what it may ask."""
+    """Reports the replies to what Kaggle asks today, and in one line those to what it may ask one day."""
     if asked.loaded is None:
         return
     memory = f"peak {report.figures['peak_memory'] / 2**20:.0f} MiB"
@@ -218,14 +218,14 @@ def _report_replies(here: Stage, asked: Asked, report: Report) -> None:
 
 
 def _judge_guard(texts: list[str], report: Report) -> None:
-    """A submission of ours that lives by its guard plays on, but is not what its author meant."""
+    """Rejects a submission of ours whose guard had to answer: it is legal, but not what its author meant."""
     lines = [line for text in texts for line in text.splitlines() if GUARD_MARK in line]
     if lines and not any(finding.topic == "guard" for finding in report.findings):
         report.add("guard", "reject", f"the agent itself failed, the guard answered: {lines[0][:400]}")
 
 
 def _note_assumptions(here: Stage, tree: ast.Module, asked: Asked, report: Report) -> None:
-    """What the file reached for and did not get, or got and may not get on the judge."""
+    """Notes what the file tried to use and was denied, or was given here and may lack on the judge."""
     if not report.accepted:
         return
     found: dict[str, list[str]] = {}
@@ -246,7 +246,7 @@ def _note_assumptions(here: Stage, tree: ast.Module, asked: Asked, report: Repor
 
 
 def _note_names(here: Stage, tree: ast.Module, report: Report) -> None:
-    """What the text alone shows: names that mean something else on the judge."""
+    """Notes what the text alone shows: names that behave differently on the judge."""
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
     bound = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     if "__file__" in used - bound:
@@ -260,7 +260,7 @@ def _note_names(here: Stage, tree: ast.Module, report: Report) -> None:
 
 
 def _try_as_text(here: Stage, report: Report) -> None:
-    """Kaggle loads by path; in notebooks files are also played as source text, of which a fault is worth a note."""
+    """Tries the file as source text, as notebooks may play it. Kaggle loads by path, so that a fault is only noted."""
     if not here.situation.is_alone or report.figures.get("load_seconds", ASK_SECONDS) > ASK_SECONDS / 5:
         return
     questions = hard_questions(here.limits.act_timeout, here.limits.bank)[2:3]
@@ -273,7 +273,7 @@ def _try_as_text(here: Stage, report: Report) -> None:
 
 
 def _check_slow(here: Stage, report: Report, slowdown: float) -> None:
-    """The clock once more, with the processor really restricted; what it suspects a game at the true clock decides."""
+    """Checks the clock again on a restricted processor; if it is at risk, a game at the judge's clock decides."""
     with Restriction(1 / slowdown) as restriction:
         spin = here.run({"job": "spin", "seconds": 1.5} | restriction.job)
         slow = Report(report.name)

@@ -1,4 +1,4 @@
-"""Positions to ask an agent about: hard ones that every agent must survive, and a sample for comparing two agents."""
+"""Positions to ask an agent: hard ones that every agent must answer legally, and a sample for comparing two agents."""
 
 import json
 import random
@@ -10,14 +10,14 @@ from zlib import crc32
 from connectx.geometry import STANDARD, Geometry, geometry_of
 from connectx.position import Position
 
-QUICK = (0.2, 38.0)  # actTimeout and bank of questions that are about the answer, not the clock
-NODE_BUDGET = 300  # nodes a move when two agents are compared
+QUICK = (0.2, 38.0)  # actTimeout and bank of questions that test the answer, not the clock
+NODE_BUDGET = 300  # nodes per move when two agents are compared
 
-# The configurations of the sample, most of it Connect Four: a board that is not square shows what depends on the size,
-# and one beyond 64 bits what is played uncompiled. Each costs an exact agent some 5 s of compilation.
+# The configurations of the sample, mostly Connect Four. One of another size shows what depends on the size, and one of
+# more than 64 bits what runs uncompiled. Each costs an exact agent about 5 s of compilation.
 SAMPLE_GEOMETRIES = (*(STANDARD,) * 14, *(geometry_of(4, 5, 3),) * 3, *(geometry_of(9, 9, 5),) * 3)
 
-# The configurations that Kaggle's environment was seen to play, extremes included.
+# Unusual configurations, including extreme ones, that Kaggle's environment was seen to play.
 ODD_GEOMETRIES = tuple(
     geometry_of(*shape)
     for shape in ((4, 5, 3), (5, 4, 3), (8, 9, 5), (9, 8, 5), (20, 20, 4), (2, 2, 2), (1, 7, 4), (6, 1, 4), (6, 7, 10))
@@ -25,21 +25,21 @@ ODD_GEOMETRIES = tuple(
 
 
 class Question(NamedTuple):
-    """An observation and a configuration as Kaggle gives them, with the columns that a sound player would choose."""
+    """An observation and a configuration as Kaggle gives them, with the columns that a good player would choose."""
 
     name: str
     obs: dict[str, Any]
     config: dict[str, Any]
     sound: frozenset[int] | None = None
-    plain: bool = False  # give plain dicts instead of Kaggle's Struct
-    is_optional: bool = False  # not what Kaggle asks today: a fault there is worth a note
+    plain: bool = False  # pass plain dicts instead of Kaggle's Struct
+    is_optional: bool = False  # Kaggle does not ask this today: a fault is only noted
 
     @property
     def legal(self) -> list[int]:
         return [column for column in range(self.config["columns"]) if self.obs["board"][column] == 0]
 
     def as_json(self) -> dict[str, Any]:
-        """As the runner takes it. The seed follows from the question, whatever else is asked with it."""
+        """The form that the runner takes. The seed depends only on the question."""
         seed = crc32(json.dumps([self.obs, self.config]).encode())
         return {"obs": self.obs, "config": self.config, "plain": self.plain, "seed": seed}
 
@@ -79,7 +79,7 @@ def question(
 
 
 def random_moves(randomness: random.Random, geometry: Geometry, plies: int) -> list[int]:
-    """Up to ``plies`` legal random moves from the empty board, fewer if the next would end the game or none is left."""
+    """Up to ``plies`` random legal moves from the empty board; fewer if the next one would end the game."""
     position, moves = Position.empty(geometry), list[int]()
     while len(moves) < plies:
         choices = [c for c in position.legal_columns() if c not in position.winning_columns()]
@@ -92,7 +92,7 @@ def random_moves(randomness: random.Random, geometry: Geometry, plies: int) -> l
 
 @lru_cache(maxsize=1)
 def late_positions() -> tuple[list[int], list[int]]:
-    """Two games on 7x6: one that has a single legal column left, with some room in it, and one with a single cell."""
+    """The moves of two games on 7x6: one with a single column left, with at least two free cells; one with one cell."""
     randomness, one_column, one_cell = random.Random(1), list[int](), list[int]()
     while not (one_column and one_cell):
         moves = random_moves(randomness, STANDARD, STANDARD.cells - 1)
@@ -106,7 +106,7 @@ def late_positions() -> tuple[list[int], list[int]]:
 
 
 def hard_questions(act_timeout: float, bank: float) -> list[Question]:
-    """What every agent must answer legally: the true clock first, then positions where naive code fails."""
+    """Questions that every agent must answer legally: two at the true clock, then those where naive code fails."""
     one_column, one_cell = late_positions()
     quick = (min(QUICK[0], act_timeout), min(QUICK[1], bank))
     standard = [
@@ -127,7 +127,7 @@ def hard_questions(act_timeout: float, bank: float) -> list[Question]:
 
 
 def sample(count: int, seed: int = 7, geometries: tuple[Geometry, ...] = SAMPLE_GEOMETRIES) -> list[Question]:
-    """``count`` different positions of random games, none of them over, with a node budget in place of the clock."""
+    """``count`` different positions of unfinished random games, with a node budget in place of the clock."""
     randomness, questions, seen = random.Random(seed), list[Question](), set()
     while len(questions) < count:
         geometry = randomness.choice(geometries)

@@ -1,4 +1,4 @@
-"""Kaggle's rule behind a fault, and its cure, in a sentence that follows the fault's own words."""
+"""Explains a fault by Kaggle's rule behind it, and gives the cure, in a sentence to append to the fault's message."""
 
 import os
 import re
@@ -10,10 +10,10 @@ from bundler.judge.place import AGENT
 
 
 class Situation(NamedTuple):
-    """Where a fault came about.
+    """The circumstances of a fault.
 
-    files: what lies beside main.py, main.py included, as paths relative to its folder.
-    numpy: the version here.
+    files: the files in the agent's folder, including main.py, as relative paths.
+    numpy: the version on this machine.
     """
 
     files: frozenset[str]
@@ -85,7 +85,7 @@ _ARGUMENTS = (
     "def agent(obs, config)"
 )
 
-# The first pattern that is found in the fault's text or its traceback decides; a group is what the function is given.
+# The first pattern that is found in the fault's text or traceback decides; a function gets the pattern's first group.
 RULES: tuple[tuple[str, str | Callable[[str, Situation], str]], ...] = (
     (r"name '__file__' is not defined|KeyError\('__file__'", _SELF),
     (r"No module named '([\w.]+)'", _no_module),
@@ -108,7 +108,7 @@ RULES: tuple[tuple[str, str | Callable[[str, Situation], str]], ...] = (
 
 
 def remedy(text: str, trace: str, situation: Situation) -> str:
-    """The rule and the cure of a fault, "" if none is known."""
+    """The rule and the cure for a fault; "" if none is known."""
     for pattern, answer in RULES:
         for words in (text, trace):
             if found := re.search(pattern, words):

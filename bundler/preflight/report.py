@@ -1,14 +1,14 @@
-"""What the pre-flight found about a file, and what it was held to."""
+"""The report of the pre-flight on a file, and the limits that it checks."""
 
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 
 class Limits(NamedTuple):
-    """What the judge allows. Size and memory are not published: these are the sister competitions' figures."""
+    """What the judge allows. Size and memory are not published for ConnectX: these are from similar competitions."""
 
-    act_timeout: float = 2.0  # seconds a move
-    bank: float = 60.0  # seconds a game
+    act_timeout: float = 2.0  # seconds per move
+    bank: float = 60.0  # seconds per game
     size: int = 100 << 20  # bytes
     memory: int = 6 << 30  # bytes
 
@@ -20,8 +20,8 @@ class Limits(NamedTuple):
 class Finding(NamedTuple):
     """One line of the report.
 
-    level: "pass"; "note"; "warning": Kaggle accepts the file, which will then lose games; "unknown": what decides is
-        missing on this machine; "reject": Kaggle's validation game fails.
+    level: "pass"; "note"; "warning": Kaggle accepts the file, but it will lose games; "unknown": this machine lacks
+        what is needed to decide; "reject": Kaggle does not accept the file, or it is not what its author meant.
     """
 
     topic: str
@@ -31,7 +31,7 @@ class Finding(NamedTuple):
 
 @dataclass
 class Report:
-    """What was found about a file; it is accepted when no finding rejects it or leaves it open."""
+    """The findings about a file; it is accepted if no finding rejects it or leaves the verdict open."""
 
     name: str
     findings: list[Finding] = field(default_factory=list)
@@ -57,7 +57,7 @@ class Report:
         return [f"{finding.topic}: {finding.text}" for finding in self.findings if finding.level == "warning"]
 
     def add(self, topic: str, level: str, text: str) -> None:
-        """A finding; the same one twice counts once."""
+        """Adds a finding, unless the same one is already there."""
         finding = Finding(topic, level, " ".join(text.split()))
         if finding not in self.findings:
             self.findings.append(finding)

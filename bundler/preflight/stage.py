@@ -1,4 +1,4 @@
-"""Where the pre-flight tries a file: folders laid out as on the judge, and the runner that works in them."""
+"""Where the pre-flight tries a file: folders as on the judge, and the process (runner) that works in them."""
 
 import contextlib
 import ctypes
@@ -21,14 +21,14 @@ from bundler.preflight.remedies import Situation
 from bundler.preflight.report import Limits
 
 RUNNER = Path(__file__).parents[1] / "judge" / "runner.py"
-# The runner's modules are forgotten once it has them: the code under test must not find any of this project.
+# The runner removes its own modules from sys.modules: the code under test must not find any of this project.
 START = (
     "import sys; sys.path[:0] = {paths}; from bundler.judge.runner import serve; del sys.path[0]; "
     "ours = [name for name in sys.modules if name.split('.')[0] in ('bundler', 'console')]; "
     "[sys.modules.pop(name) for name in ours]; serve({folder!r})"
 )
-PATIENCE = 5.0  # seconds beyond the judge's limit before a stage is given up
-SILENCE = 4.9  # seconds after which progress is told where the runner has told nothing
+PATIENCE = 5.0  # seconds beyond the judge's limit until a stage is given up
+SILENCE = 4.9  # seconds without a message from the runner after which progress is printed
 
 
 class RunnerDied(RuntimeError):
@@ -36,25 +36,25 @@ class RunnerDied(RuntimeError):
 
 
 def _drop_override() -> None:
-    """Makes root obey read-only folders as the judge's user must; no effect for other users."""
+    """Makes read-only folders binding for root, as they are for the judge's user; no effect for other users."""
     if _PRCTL is not None:
         prctl_capbset_drop, cap_dac_override = 24, 1
         _PRCTL(prctl_capbset_drop, cap_dac_override, 0, 0, 0)
 
 
-_PRCTL = getattr(ctypes.CDLL(None), "prctl", None)  # Linux has it
+_PRCTL = getattr(ctypes.CDLL(None), "prctl", None)  # only on Linux
 
 
 class Runner:
-    """A running ``runner.py``, a context manager. It serves any number of files, each job in a process of its own.
+    """A running ``runner.py``, as a context manager. It serves any number of files, each job in its own process.
 
     Args:
         kaggle: a folder with another version of kaggle-environments.
-        has_place: False does without the judge's place, as on systems that cannot make it.
+        has_place: False to work without the judge's place, as on systems that cannot make it.
     """
 
     def __init__(self, kaggle: Path | None = None, has_place: bool = True):
-        self.tell: Callable[[str], None] = lambda line: None  # is told what takes long
+        self.tell: Callable[[str], None] = lambda line: None  # called with a line about each step that takes long
         paths = [str(RUNNER.parents[2]), *([str(kaggle)] if kaggle else [])]
         path = os.pathsep.join([os.path.dirname(sys.executable), os.defpath, "/usr/local/bin"])
         self._folder = tempfile.TemporaryDirectory(prefix="preflight-")
@@ -74,7 +74,7 @@ class Runner:
 
     @cached_property
     def hello(self) -> dict[str, Any]:
-        """What it says once Kaggle's package is imported, which takes seconds: what is refused before need not wait."""
+        """The runner's first message, sent after it has imported Kaggle's package, which takes seconds."""
         return self._read("starting kaggle-environments")
 
     def _read(self, doing: str) -> dict[str, Any]:
@@ -91,7 +91,7 @@ class Runner:
         return json.loads(line)
 
     def run(self, job: dict[str, Any], doing: str = "", names: list[str] | None = None) -> dict[str, Any]:
-        """The answer to a job; ``doing`` and ``names``, of its questions, are for who waits."""
+        """The answer to a job; ``doing`` and ``names``, of its questions, are for messages of progress."""
         assert self._process.stdin is not None and self.hello
         self._process.stdin.write(json.dumps(job).encode() + b"\n")
         self._process.stdin.flush()
@@ -107,14 +107,14 @@ class Runner:
 
 
 def _stage_text(at: str, names: list[str]) -> str:
-    """A stage of the runner in the report's words."""
+    """A stage of the runner in words."""
     kind, _, number = at.partition(" ")
     return f"at {names[int(number)]!r}" if kind == "question" and names else at
 
 
 @contextlib.contextmanager
 def stage(limits: Limits, runner: Runner) -> Iterator["Stage"]:
-    """Folders as on the judge; all of it is gone afterwards."""
+    """Makes folders as on the judge, which are removed at the end."""
     with tempfile.TemporaryDirectory(prefix="preflight-") as folder:
         root = Path(folder)
         for name in ("agent", "home", "elsewhere", "root"):
@@ -129,7 +129,7 @@ def stage(limits: Limits, runner: Runner) -> Iterator["Stage"]:
 
 @dataclass
 class Stage:
-    """Where a file is tried: ``root/agent`` becomes the judge's folder, or stands for it where that cannot be made."""
+    """Where a file is tried: ``root/agent`` becomes the judge's folder, or replaces it if that cannot be made."""
 
     root: Path
     runner: Runner
@@ -160,14 +160,14 @@ class Stage:
     def seal(self) -> None:
         """Makes the agent's folder read-only."""
         for path in [*(self.root / "agent").rglob("*"), self.root / "agent"]:
-            if not path.is_symlink():  # what it leads to gets its own turn, if it exists
+            if not path.is_symlink():  # its target is sealed by itself, if it exists
                 path.chmod(0o555 if path.is_dir() else path.stat().st_mode & 0o555 | 0o444)
 
     def run(self, job: dict[str, Any], doing: str = "", names: list[str] | None = None) -> dict[str, Any]:
         """The runner's answer to a job.
 
         Raises:
-            RunnerDied: it cannot do it at all.
+            RunnerDied: the runner has ended, or cannot make the judge's place.
         """
         common = {
             "limit": self.limits.first_move + PATIENCE,
@@ -186,10 +186,11 @@ class Stage:
         return answer
 
     def replies(self, file: Path, form: str, questions: list[Question], **options: Any) -> dict[str, Any]:
-        """Loads a file and asks it; the answer's "result" holds the "replies".
+        """Loads a file and asks it the questions; the answer's "result" contains the "replies".
 
         Args:
-            form: "path" or "raw", of ``main``; or "source", of an agent as its author wrote it, outside the place.
+            form: how to load it: "path" or "raw" (as text) for ``main``; "source" for the author's own agent, which is
+                loaded outside the judge's place.
         """
         asked = [question.as_json() for question in questions]
         job = {"job": "replies", "form": form, "questions": asked} | ({"file": str(file)} if form == "source" else {})
@@ -201,6 +202,6 @@ class Stage:
     def game(self, act_timeout: float, bank: float, doing: str, **options: Any) -> dict[str, Any]:
         """The file against itself in Kaggle's environment."""
         files = [f"{place.AGENT}/main.py" if self.has_place else str(self.main)] * 2
-        limit = act_timeout + bank + 2 * PATIENCE  # the referee gives up a move before
+        limit = act_timeout + bank + 2 * PATIENCE  # the referee gives up a move earlier than this
         job = {"job": "game", "files": files, "config": {"actTimeout": act_timeout}, "bank": bank, "limit": limit}
         return self.run(job | options, doing)

@@ -1,4 +1,4 @@
-"""What Kaggle makes of an uploaded file before it runs: which kind it is, what it unpacks to, whether it compiles."""
+"""What Kaggle does with an uploaded file before it runs: determines its kind, unpacks it, compiles it."""
 
 import ast
 import io
@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 
 from bundler.preflight.report import Limits, Report
 
-UNPACKED_LIMIT = 4 << 30  # bytes: nothing that a judge with a few GiB of memory could use is larger
+UNPACKED_LIMIT = 4 << 30  # bytes: a judge with a few GiB of memory could not use more
 OTHER_KINDS = {
     b"PK\x03\x04": "a .zip",
     b"BZh": "compressed by bzip2",
@@ -23,15 +23,15 @@ REMEDY = "submit a .py, or a .tar.gz with main.py at its root: tar czf submissio
 
 
 class Unsuitable(ValueError):
-    """Kaggle cannot run what was uploaded; the text says why, and what to submit."""
+    """Kaggle cannot run the file; the text says why, and what to submit instead."""
 
 
 def read(path: Path, limits: Limits) -> bytes:
     """The content of the file to be uploaded.
 
     Raises:
-        OSError: it cannot be read.
-        Unsuitable: it is larger than Kaggle takes, or no file.
+        OSError: it cannot be read, or is not a file.
+        Unsuitable: it is larger than Kaggle accepts.
     """
     found = path.stat()
     if stat.S_ISDIR(found.st_mode):
@@ -45,7 +45,7 @@ def read(path: Path, limits: Limits) -> bytes:
 
 
 def unpack(name: str, content: bytes, folder: Path) -> Path:
-    """Lays a file out in ``folder`` as Kaggle does and returns the Python file that is loaded, main.py.
+    """Unpacks a file in ``folder`` as Kaggle does and returns the Python file that is loaded, main.py.
 
     Raises:
         Unsuitable: Kaggle cannot run it.
@@ -71,7 +71,7 @@ def unpack(name: str, content: bytes, folder: Path) -> Path:
 
 
 def _refuse_other_texts(name: str, content: bytes) -> None:
-    """Notebooks and replays are text, and some even compile as Python."""
+    """Raises Unsuitable for notebooks, replays and the like: they are text, and some even compile as Python."""
     if name.endswith(".gz") or name.endswith(".tgz"):
         raise Unsuitable(f"it is named like an archive, but is not compressed by gzip: {REMEDY}")
     if content.lstrip()[:1] not in (b"{", b"["):
@@ -89,11 +89,11 @@ def _refuse_other_texts(name: str, content: bytes) -> None:
 
 
 def _extract(content: bytes, folder: Path) -> list[str]:
-    """Unpacks a .tar.gz; the names of its members."""
+    """Unpacks a .tar.gz; returns the names of its members."""
     names, size = [], 0
     try:
         with tarfile.open(fileobj=io.BytesIO(content), mode="r:gz") as tar:
-            for member in tar:  # one by one: what is too large is not decompressed
+            for member in tar:  # one by one, so that an archive that is too large is not fully decompressed
                 names.append(member.name)
                 size += member.size
                 if size > UNPACKED_LIMIT:
@@ -107,7 +107,7 @@ def _extract(content: bytes, folder: Path) -> list[str]:
 
 
 def parse(content: bytes, report: Report) -> ast.Module | None:
-    """The text of main.py as Kaggle reads and compiles it; None, with a finding, if it cannot."""
+    """Parses main.py as Kaggle reads and compiles it; if that fails, adds a finding and returns None."""
     mark = "begins with a byte order mark, which Kaggle's loader does not skip: save it as UTF-8 without one"
     faults = [
         (content.startswith((b"\xff\xfe", b"\xfe\xff")), "is UTF-16, and Kaggle reads UTF-8: save it as that"),
@@ -120,7 +120,7 @@ def parse(content: bytes, report: Report) -> ast.Module | None:
             report.add("text", "reject", text)
             return None
     try:
-        with warnings.catch_warnings(action="ignore"):  # of odd escapes, which Kaggle does not mind
+        with warnings.catch_warnings(action="ignore"):  # about invalid escapes, which Kaggle accepts
             tree = ast.parse(content.decode("utf-8"))
             compile(content.decode("utf-8"), "main.py", "exec", dont_inherit=True)  # finds more than the parser does
     except UnicodeDecodeError as fault:

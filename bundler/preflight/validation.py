@@ -1,4 +1,4 @@
-"""Kaggle's validation game: the file against itself, first at a quick clock, and where that fails at the judge's."""
+"""Kaggle's validation game: the file against itself, first at a quick clock, and if that fails at the judge's."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,14 +8,14 @@ from bundler.preflight.remedies import remedy
 from bundler.preflight.report import Report
 from bundler.preflight.stage import Stage
 
-QUICK_ACT, QUICK_BANK = 0.1, 38.0  # clock of the games that are about validity
-FURTHER_GAMES = 2  # where a fault was seen that one validation game may miss
+QUICK_ACT, QUICK_BANK = 0.1, 38.0  # clock of the games that test only validity
+FURTHER_GAMES = 2  # played if the questions found a fault that the first game did not show
 SHORT_GAME = 10.0  # seconds: longer games are not repeated
 
 
 @dataclass
 class Game:
-    """How a game of the file against itself went, and the fault that ended it, "" if none."""
+    """The result of a game of the file against itself, and the fault that ended it ("" if none)."""
 
     clock: tuple[float, float]
     answer: dict[str, Any]
@@ -32,10 +32,10 @@ class Game:
 
 
 def validate(here: Stage, asked: Asked, full: bool, report: Report) -> Game:
-    """The validation game: at a quick clock, and where that fails or something is suspected, at the judge's.
+    """Plays the validation game at a quick clock; at the judge's clock if that fails or the clock is at risk.
 
-    Faults that the questions found and the game did not are confirmed; short games are then repeated, as another may
-    meet them.
+    If the questions found faults that the game did not show, these are confirmed, and a short game is repeated, because
+    another one may show them.
     """
     limits = here.limits
     quick, true = (min(QUICK_ACT, limits.act_timeout), min(QUICK_BANK, limits.bank)), (limits.act_timeout, limits.bank)
@@ -51,7 +51,7 @@ def validate(here: Stage, asked: Asked, full: bool, report: Report) -> Game:
 
 
 def _play_on(here: Stage, asked: Asked, clock: tuple[float, float]) -> Game:
-    """A game, and further ones after it if it ends well in spite of a fault that the questions found."""
+    """Plays a game, and further ones if it ends well although the questions found a fault."""
     game = play(here, clock)
     if not game.fault:
         confirm(here, asked)
@@ -79,7 +79,7 @@ def play(here: Stage, clock: tuple[float, float], **options: Any) -> Game:
 
 
 def _ending_of_game(result: dict[str, Any]) -> str:
-    """Who failed in a game that ended before its time, when, and by what."""
+    """Which seat failed in a game that ended early, at which ply, and why."""
     seat = next((seat for seat in (0, 1) if result["statuses"][seat] != "DONE"), 0)
     last, stderr = result["last"][seat], result["stderr"][seat]
     ply = result["plies"] - 1

@@ -1,7 +1,7 @@
-"""The data files that an agent opens by path. A submission with such files is an archive that holds them.
+"""Finds the data files that an agent opens by path. A submission with such files is an archive that contains them.
 
-Which they are follows from the sources: wherever some module opens files, each literal of them that is the name of a
-file beside the module or the agent, or of a folder of files there, takes it along, however the path is put together.
+They are found in the sources. If any module opens files, every string literal in the modules that names a file or
+folder beside the module or the agent adds it to the archive, in whatever way the path is put together.
 """
 
 import ast
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bundler.embedded.importer import JUDGE_FOLDER
 
-# Calls whose first argument is a path. READERS fail where there is no such file.
+# Calls whose first argument is a path. READERS fail if there is no such file.
 _READERS = """
 open io.open os.open codecs.open gzip.open bz2.open lzma.open zipfile.ZipFile tarfile.open os.listdir os.scandir
 numpy.load numpy.loadtxt numpy.genfromtxt numpy.fromfile numpy.memmap scipy.sparse.load_npz torch.load torch.jit.load
@@ -28,16 +28,16 @@ PATH_KEYWORDS = frozenset({"file", "f", "fname", "path", "filename"})
 BUFFERS = frozenset({"io.BytesIO", "io.StringIO", "connectx.weights.read_data"})
 SYSTEM = ("/proc/", "/sys/", "/dev/", "/etc/", "/usr/", "/tmp/", "/var/")  # absolute paths that any Linux has
 LONGEST = 200  # characters of a literal that may be a name
-SOURCES = (".py", ".pyc")  # modules are embedded: none is a data file
+SOURCES = (".py", ".pyc")  # never data files: modules are embedded
 
 Qualified = Callable[[ast.AST], str]
 
 
 def path_of(call: ast.Call, qualified: Qualified, imported: Collection[str]) -> ast.expr | None:
-    """The expression in a call that is the path of a file, or may be one; None if there is none.
+    """The expression in a call that is, or may be, the path of a file; None if there is none.
 
     Args:
-        imported: the names that imports bind; ``gzip.open`` is no method of a path.
+        imported: the names that imports bind, for example ``gzip`` in ``gzip.open``, which is not a path's method.
     """
     if qualified(call.func) in READERS | OTHERS:
         named = (keyword.value for keyword in call.keywords if keyword.arg in PATH_KEYWORDS)
@@ -51,7 +51,7 @@ def path_of(call: ast.Call, qualified: Qualified, imported: Collection[str]) -> 
 
 
 def writes(call: ast.Call) -> bool:
-    """Whether a call plainly opens its file for writing."""
+    """Whether a call clearly opens its file for writing."""
     place = 0 if isinstance(call.func, ast.Attribute) and call.func.attr == "open" and len(call.args) < 2 else 1
     modes = [*call.args[place : place + 1], *(keyword.value for keyword in call.keywords if keyword.arg == "mode")]
     texts = [mode.value for mode in modes if isinstance(mode, ast.Constant) and isinstance(mode.value, str)]
@@ -59,17 +59,17 @@ def writes(call: ast.Call) -> bool:
 
 
 def literal_path(node: ast.expr, qualified: Qualified) -> str:
-    """The path that an expression plainly is, a string or a Path of one; "" where it cannot be read off."""
+    """The path in an expression that is a string literal or a Path of one; "" for any other expression."""
     if isinstance(node, ast.Call) and qualified(node.func) == "pathlib.Path" and len(node.args) == 1:
         node = node.args[0]
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
 
 
 def missing(call: ast.Call, path: ast.expr, qualified: Qualified, folder: Path, written: Collection[str]) -> str:
-    """Why the file that a call plainly reads will not be there on the judge; "" if nothing is wrong or to be seen.
+    """Why the file that a call clearly reads will be missing on the judge; "" if it will not, or that is not known.
 
     Args:
-        folder: the agent's.
+        folder: the agent's folder.
         written: the names of files that the agent writes itself.
     """
     reads = qualified(call.func) in READERS or (
@@ -88,19 +88,19 @@ def missing(call: ast.Call, path: ast.expr, qualified: Qualified, folder: Path, 
 
 
 def literals(nodes: list[ast.AST], qualified: Qualified) -> Iterator[tuple[str, int]]:
-    """Each string of a module that may be the name of a file, with its line; what ``read_data`` names is embedded."""
+    """Each string of a module that may be a file name, with its line; those in ``read_data`` are left out."""
     calls = [node for node in nodes if isinstance(node, ast.Call)]
     embedded = {id(a) for c in calls if qualified(c.func) == "connectx.weights.read_data" for a in c.args}
     for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in embedded:
             name = node.value.removeprefix(JUDGE_FOLDER).lstrip("/")
-            parts = Path(name).parts  # none of "" and ".": the agent's whole folder goes along by no accident
+            parts = Path(name).parts  # empty for "" and ".", which would add the agent's whole folder
             if parts and len(name) <= LONGEST and name.isprintable() and ".." not in parts:
                 yield name, node.lineno
 
 
 def files_at(path: Path, key: str) -> dict[str, Path]:
-    """Path in the archive -> file on disk, of a file or of all in a folder but hidden ones and Python's."""
+    """Path in the archive -> file on disk, for a file or for all files in a folder, except hidden and Python files."""
     if path.is_file():
         found = [path]
     elif path.is_dir():
@@ -116,13 +116,13 @@ def files_at(path: Path, key: str) -> dict[str, Path]:
 
 
 def loads_numbers_only(call: ast.Call) -> bool:
-    """Whether a call of torch.load reads tensors and containers alone, as it does unless told otherwise."""
+    """Whether a call of torch.load reads only tensors and containers, which is its default."""
     told = [keyword.value for keyword in call.keywords if keyword.arg == "weights_only"]
     return not any(isinstance(value, ast.Constant) and value.value is False for value in told)
 
 
 def pickled_classes(path: Path) -> set[str]:
-    """The dotted names of what a pickle, or a file of torch.save, would import. Nothing is unpickled."""
+    """The dotted names that a pickle, or a file of torch.save, would import. Nothing is unpickled."""
     with path.open("rb") as file:
         start = file.read(2)
     if start[:1] == b"\x80":
@@ -149,5 +149,5 @@ def _imports_of(pickled: bytes) -> set[str]:
             elif code.name in ("BINGET", "LONG_BINGET") and isinstance(argument, int) and argument < len(memo):
                 strings.append(memo[argument])
     except ValueError:
-        pass  # cut off, or no pickle after all
+        pass  # truncated, or not a pickle
     return found

@@ -1,10 +1,12 @@
-"""From an agent's file to the sources that a submission holds: follow imports, rewrite them, refuse what would differ.
+"""Collects the sources of a submission from an agent's file: follows imports, rewrites them, refuses what would differ.
 
-Modules stay modules. Each project import becomes a relative one, so that the copies inside a submission find one
-another under any package name; ``cache=True`` of numba's decorators becomes ``cache=False``, since a cached kernel
-looks its module up by a name that Kaggle's loader never makes; and where the agent opens data files, ``__beside__()``
-around the paths finds them from the judge's working directory, which is another than the author's. No other character
-changes and line numbers stay.
+Modules remain modules. Three things are rewritten; everything else, and all line numbers, stay the same:
+
+- project imports become relative, so that the copies in a submission find each other under any package name,
+- ``cache=True`` of numba's decorators becomes ``cache=False``, because a cached kernel looks up its module by a name
+  that does not exist under Kaggle's loader,
+- paths of data files that the agent opens are wrapped in ``__beside__()``, which finds them although the judge's
+  working directory is not the author's.
 """
 
 import ast
@@ -23,8 +25,9 @@ class Inlined:
     """The sources of a submission.
 
     sources: embedded path ("connectx/clock.py") -> rewritten source; every package has its ``__init__.py``
-    data: embedded path -> the data file on disk that ``read_data`` declares
-    files: path in the archive -> the data file on disk that is opened by path, with the place that names it
+    data: embedded path -> the data file on disk, for the files named in ``read_data``
+    files: path in the archive -> (the data file on disk, the place in the source that names it), for those opened by
+        path
     entry: the agent's dotted module name and the name of its function there
     notes: what may fail on the judge, with file and line
     """
@@ -38,9 +41,9 @@ class Inlined:
 
 
 def import_name(agent_path: Path) -> tuple[Path, str]:
-    """The folder that an agent's file is imported from and its dotted name there (packages have ``__init__.py``).
+    """(root folder, dotted name) to import an agent's file with; folders with ``__init__.py`` are packages.
 
-    A file name that is no identifier, "my-agent.py", becomes one that no module beside it has.
+    A file name that is not an identifier, such as "my-agent.py", becomes one that no module beside it has.
     """
     agent_path = agent_path.resolve()
     root, parts = agent_path.parent, [re.sub(r"\W", "_", agent_path.stem)]
@@ -56,9 +59,9 @@ def inline(agent_path: Path, extra_packages: frozenset[str] = frozenset(), extra
     """The sources that the agent in ``agent_path`` needs, its own included, ready to be embedded, and its data files.
 
     Args:
-        agent_path: a Python file. Its helpers lie beside it, or in packages beside it, or in this repo's ``connectx``.
-        extra_packages: third-party packages that may be imported besides ``PACKAGES``.
-        extra_files: files and folders beside the agent that it opens by names which cannot be seen.
+        agent_path: a Python file. Its helpers are modules or packages beside it, or in ``connectx`` or ``agents``.
+        extra_packages: third-party packages that may be imported besides ``bundler.judge.packages.KNOWN``.
+        extra_files: other files and folders beside the agent that it opens, by names that are not in its sources.
 
     Raises:
         Refused: with the file and line of everything that cannot be inlined faithfully.
@@ -87,7 +90,7 @@ def inline(agent_path: Path, extra_packages: frozenset[str] = frozenset(), extra
 
 
 def _follow_imports(name: str, path: Path, project: Project, refusals: list[Refusal]) -> dict[str, Module]:
-    """Dotted name -> module, of all that the agent imports and itself."""
+    """Dotted name -> module, for the agent and everything of the project that it imports, directly or indirectly."""
     pending, modules, done = {name: path}, dict[str, Module](), set[str]()
     while pending:
         dotted, path = pending.popitem()
@@ -103,7 +106,7 @@ def _follow_imports(name: str, path: Path, project: Project, refusals: list[Refu
 
 
 def _files(modules: Collection[Module], agent: Path, extra: Sequence[Path]) -> dict[str, tuple[Path, Refusal]]:
-    """``Inlined.files``, if any module opens files. The modules refuse or note what will plainly be missing."""
+    """``Inlined.files``, if any module opens files. Files that will clearly be missing are refused or noted."""
     found: dict[str, tuple[Path, Refusal]] = {}
     written = {name for module in modules for name in module.written_names()}
     for module in modules if any(module.openings for module in modules) else ():
@@ -124,7 +127,7 @@ def _files(modules: Collection[Module], agent: Path, extra: Sequence[Path]) -> d
 
 
 def _saved_whole(modules: Collection[Module], inlined: Inlined) -> list[Refusal]:
-    """Refusals of data files that hold a network with its class, or other objects, that cannot be read on the judge."""
+    """Refuses data files with pickled classes, such as a whole network, which cannot be read on the judge."""
     data = [entry for module in modules for entry in module.data.values()] + list(inlined.files.values())
     own = {"__main__", *(module.key.removesuffix(".py").replace("/", ".") for module in modules)}
     loads = [files.loads_numbers_only(node) for module in modules for node in module.calls_of("torch.load")]
@@ -145,7 +148,7 @@ def _saved_whole(modules: Collection[Module], inlined: Inlined) -> list[Refusal]
 
 
 def _grouped(notes: list[Refusal]) -> list[str]:
-    """One line a reason: its first place, and how many more there are."""
+    """One line per reason: its first place, and the number of further places."""
     places: dict[str, list[Refusal]] = {}
     for note in sorted(set(notes)):
         places.setdefault(note.reason, []).append(note)
@@ -156,7 +159,7 @@ def _grouped(notes: list[Refusal]) -> list[str]:
 
 
 def _entry_name(module: Module, refusals: list[Refusal]) -> str:
-    """The agent's name: ``agent`` where the module binds it, else its last function, which Kaggle would take."""
+    """The name of the agent function: ``agent`` if the module defines it, else its last function, as for Kaggle."""
     last = ""
     bound: dict[str, ast.stmt] = {}
     for statement in module.tree.body:

@@ -1,4 +1,4 @@
-"""One source file of an agent: what it imports, declares and opens, what is refused in it, and its text as embedded."""
+"""Analyses one source file of an agent: its imports, data files, what is refused in it, and its embedded text."""
 
 import ast
 import io
@@ -23,13 +23,13 @@ from bundler.source.refusals import (
 PROJECT = Path(__file__).resolve().parents[2]
 PROJECT_PACKAGES = ("connectx", "agents")  # what of this repo an agent may import
 NUMBA_DECORATORS = frozenset({"jit", "njit", "vectorize", "guvectorize", "cfunc", "stencil", "jit_module"})
-CONDITIONAL = (ast.Try, ast.If, ast.IfExp)  # within these, something may not run, or may fail without harm
+CONDITIONAL = (ast.Try, ast.If, ast.IfExp)  # code inside these may not run, or may fail without harm
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-UNCHECKED = frozenset({"connectx/weights.py"})  # the one module that may open files: inside a submission it does not
+UNCHECKED = frozenset({"connectx/weights.py"})  # may contain open(): inside a submission it is not called
 
 
 class Project(NamedTuple):
-    """Where project modules are looked for."""
+    """Where project modules are searched, and which further packages are allowed."""
 
     roots: tuple[Path, ...]
     extra_packages: frozenset[str]
@@ -50,7 +50,7 @@ class Project(NamedTuple):
 
 
 def read_source(path: Path) -> str:
-    """A Python source as text: any declared encoding, no byte order mark, lines that end in a line feed."""
+    """A Python source as text, in any declared encoding, without byte order mark, with line feeds as line ends."""
     try:
         with tokenize.open(path) as file:
             text = file.read()
@@ -62,7 +62,7 @@ def read_source(path: Path) -> str:
 
 
 class Module:
-    """One source file: what it imports and declares, what is refused in it, and its text as embedded."""
+    """One source file: its imports and data files, what is refused in it, and its embedded text."""
 
     def __init__(self, key: str, path: Path, project: Project):
         self.key, self.path, self.project = key, path, project
@@ -71,14 +71,14 @@ class Module:
             self.tree = ast.parse(self.text, str(path))
         except SyntaxError as fault:
             raise Refused([Refusal(path, fault.lineno or 1, f"syntax error: {fault.msg}")]) from None
-        except (RecursionError, MemoryError):  # which say no line
+        except (RecursionError, MemoryError):  # these do not tell the line
             raise Refused([Refusal(path, 1, "nested too deeply for Python to parse it")]) from None
         self.lines = self.text.splitlines(keepends=True)
         self.refusals: list[Refusal] = []
         self.notes: list[Refusal] = []
         self.wanted: dict[str, Path] = {}
         self.data: dict[str, tuple[Path, Refusal]] = {}
-        self.openings: list[tuple[ast.Call, ast.expr]] = []  # of files, each with the expression of the path
+        self.openings: list[tuple[ast.Call, ast.expr]] = []  # calls that open files, with the path's expression
         self.edits: list[tuple[int, int, str]] = []
         self.names: dict[str, str] = {}  # what imports bind: "np" -> "numpy"
         self._line_starts = [0]
@@ -87,7 +87,7 @@ class Module:
         dead = _dead_nodes(self.tree)
         self.nodes = [node for node in ast.walk(self.tree) if id(node) not in dead]
         self.conditional = _inside(self.tree, CONDITIONAL)
-        self.deferred = self.conditional | _inside(self.tree, FUNCTIONS)  # what a load need not come to
+        self.deferred = self.conditional | _inside(self.tree, FUNCTIONS)  # may not run when the file is loaded
         self._want_parents()
         self._read_imports()
         self._read_uses()
@@ -107,7 +107,7 @@ class Module:
         return text
 
     def _path_edits(self) -> Iterator[tuple[int, int, str]]:
-        inside_text = _inside(self.tree, ast.JoinedStr)  # where Python 3.11 gives wrong positions
+        inside_text = _inside(self.tree, ast.JoinedStr)  # in f-strings Python 3.11 gives wrong positions
         for call, path in self.openings:
             if id(path) not in inside_text and not files.writes(call):
                 start, end = self._span(path)
@@ -120,7 +120,7 @@ class Module:
         return [files.literal_path(path, self.qualified) for call, path in self.openings if files.writes(call)]
 
     def judge_missing(self, folder: Path, written: Collection[str]) -> None:
-        """Refuses, or notes inside functions, what is read and not there, but for where the agent may do without."""
+        """Refuses reads of missing files (inside functions: notes them), except where the agent may do without."""
         for call, path in self.openings:
             reason = files.missing(call, path, self.qualified, folder, written)
             if reason and id(call) not in self.conditional:
@@ -131,7 +131,7 @@ class Module:
         return self.key.split("/")[:-1]
 
     def _offset(self, line: int, column: int) -> int:
-        """Characters before a position that ast gives as (line from 1, byte in the line)."""
+        """The index in the text of a position that ast gives as (line from 1, byte in the line)."""
         start = self._line_starts[line - 1]
         rest = self.text[start : self._line_starts[line]]
         return start + len(rest.encode()[:column].decode())
@@ -140,7 +140,7 @@ class Module:
         return self._offset(node.lineno, node.col_offset), self._offset(node.end_lineno, node.end_col_offset)
 
     def _want_parents(self) -> None:
-        """A module's packages run before it, so they are embedded with it."""
+        """Adds the module's packages, which run before it."""
         for depth in range(1, len(self.package) + 1):
             dotted = ".".join(self.package[:depth])
             found = self.project.find(dotted)
@@ -156,7 +156,7 @@ class Module:
                 self._read_import_from(node, id(node) in forgiving)
 
     def _is_project(self, node: ast.stmt, dotted: str, forgiving: bool) -> bool:
-        """Whether ``dotted`` is a project module, which is then wanted. Refuses what is neither that nor known."""
+        """Whether ``dotted`` is a project module, which is then added. Refuses it if it is no known package either."""
         top = dotted.split(".")[0]
         local = self.project.find(top)
         known = top in sys.stdlib_module_names or top in KNOWN | self.project.extra_packages
@@ -172,13 +172,13 @@ class Module:
         for depth in range(1, len(parts) + 1):
             found = self.project.find(".".join(parts[:depth]))
             if found is None:
-                self.refuse(node, f"no module {dotted} in {local.parent}: only what lies there goes along")
+                self.refuse(node, f"no module {dotted} in {local.parent}: only modules there can be embedded")
                 break
             self.wanted[".".join(parts[:depth])] = found
         return True
 
     def _note_package(self, node: ast.stmt, package: str) -> None:
-        """Notes what an import takes for granted."""
+        """Notes the assumption of an import about the judge's packages."""
         if package in self.project.extra_packages:
             text = f"package {package}: taken on your word (--allow-package); without it on the judge, the load fails"
         elif package in IN_PUBLIC_IMAGE:
@@ -202,7 +202,7 @@ class Module:
                 statements.append(f"import {alias.name}{renamed}")
                 continue
             is_changed = True
-            if parent and not alias.asname:  # binds the top package, once the submodule is loaded
+            if parent and not alias.asname:  # import a.b loads a.b, but binds a
                 top = parent.split(".")[0]
                 statements += [f"from {dots}{parent} import {last} as {top}", f"from {dots} import {top}"]
             else:
@@ -224,7 +224,7 @@ class Module:
             self.refuse(node, f"no module {base} in this package")
 
     def _base(self, node: ast.ImportFrom) -> str | None:
-        """The dotted name of the module that is imported from, "" for the agent's root, None for what is above it."""
+        """The dotted name of the module after ``from``; "" for the agent's root, None for anything above the root."""
         if not node.level:
             return node.module or ""
         if node.level > len(self.package) + 1:
@@ -233,7 +233,7 @@ class Module:
         return ".".join([*anchor, *([node.module] if node.module else [])])
 
     def _want_members(self, node: ast.ImportFrom, base: str) -> None:
-        """Takes along the submodules that are imported from a project module."""
+        """Adds the submodules that are imported from a project module."""
         if any(alias.name == "*" for alias in node.names):
             return self.refuse(node, f"a star import from the project module {base}: name what you import")
         for alias in node.names:
@@ -245,7 +245,7 @@ class Module:
             self._make_relative(node, base)
 
     def _make_relative(self, node: ast.ImportFrom, base: str) -> None:
-        """Replaces what stands between ``from`` and ``import``."""
+        """Replaces the text between ``from`` and ``import``."""
         start, end = self._span(node)
         words = re.compile(r"from\b(.*?)\bimport\b", re.DOTALL).match(self.text, start, end)
         assert words is not None, ast.unparse(node)
@@ -253,7 +253,7 @@ class Module:
         self.edits.append((*words.span(1), f" {'.' * len(self.key.split('/'))}{base} {gap}"))
 
     def qualified(self, node: ast.AST) -> str:
-        """The dotted name that an expression stands for, by this module's imports; "" where that cannot be said."""
+        """The dotted name of an expression, resolved by this module's imports; "" if it is not a dotted name."""
         parts: list[str] = []
         while isinstance(node, ast.Attribute):
             parts.insert(0, node.attr)
@@ -302,7 +302,7 @@ class Module:
         return self.qualified(node) == "connectx.weights.read_data"
 
     def _read_data_call(self, call: ast.Call) -> None:
-        """Notes the file that a ``read_data("name")`` declares."""
+        """Records the data file that a ``read_data("name")`` names."""
         if not self._is_read_data(call.func):
             return
         name = call.args[0].value if len(call.args) == 1 and isinstance(call.args[0], ast.Constant) else None
@@ -338,13 +338,13 @@ def _dead_nodes(tree: ast.Module) -> set[int]:
 
 
 def _inside(tree: ast.Module, kinds: type | tuple[type, ...]) -> set[int]:
-    """The nodes within statements and expressions of these kinds."""
+    """The nodes inside statements and expressions of these kinds."""
     blocks = [node for node in ast.walk(tree) if isinstance(node, kinds)]
     return {id(node) for block in blocks for child in ast.iter_child_nodes(block) for node in ast.walk(child)}
 
 
 def _forgiven_imports(tree: ast.Module) -> set[int]:
-    """The imports inside a ``try`` that catches ImportError: the module lives without them."""
+    """The imports inside a ``try`` that catches ImportError: the module works without them."""
 
     def catches(handler: ast.ExceptHandler) -> bool:
         names = "Exception" if handler.type is None else ast.unparse(handler.type)
@@ -355,7 +355,7 @@ def _forgiven_imports(tree: ast.Module) -> set[int]:
 
 
 def _bound_names(nodes: list[ast.AST]) -> set[str]:
-    """Every name that the module binds itself anywhere other than by import."""
+    """Every name that the module binds other than by import."""
 
     def names(node: ast.AST) -> Iterator[str]:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):

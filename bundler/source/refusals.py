@@ -1,6 +1,6 @@
-"""What an agent's source may not do, because it would fail on Kaggle's judge, and what may fail there; with the cure.
+"""What an agent's source must not do because it would fail on Kaggle's judge, and what may fail there; with the cure.
 
-Refused is only what cannot work. What merely may fail is noted: the checks of the built file say whether it does.
+Only what cannot work is refused. What may fail is noted; the checks of the built file show whether it does.
 """
 
 import ast
@@ -33,8 +33,8 @@ NOTED_IMPORTS = {
     "concurrent.futures.ProcessPoolExecutor": _PROCESS,
 }
 
-DEADLY = {"os._exit": _EXIT, "os.abort": _EXIT, "os.kill": _EXIT}  # no guard outlives them, wherever they stand
-FAILING = {  # refused where they run as the file is loaded; elsewhere they may never be reached, and are noted
+DEADLY = {"os._exit": _EXIT, "os.abort": _EXIT, "os.kill": _EXIT}  # always refused: the guard cannot survive them
+FAILING = {  # refused if they run when the file is loaded; elsewhere only noted, because they may never be reached
     **dict.fromkeys(("sys.exit", "exit", "quit"), _EXIT),
     **dict.fromkeys(("__import__", "importlib.import_module", "runpy.run_path", "runpy.run_module"), _HIDDEN),
     **dict.fromkeys(("sys.stdout.buffer", "sys.stdout.fileno", "sys.stderr.buffer", "sys.stderr.fileno"), _STREAM),
@@ -48,16 +48,16 @@ NOTED = {
     **dict.fromkeys(("pickle.load", "pickle.loads", "pickle.Unpickler"), _PICKLE),
     **dict.fromkeys(("joblib.load", "dill.load", "dill.loads", "cloudpickle.load", "cloudpickle.loads"), _PICKLE),
 }
-UNPICKLING = {"allow_pickle": ("numpy.load", True), "weights_only": ("torch.load", False)}  # option: of what, if it is
+UNPICKLING = {"allow_pickle": ("numpy.load", True), "weights_only": ("torch.load", False)}  # option: (call, bad value)
 _STABLE_BASELINES = (
     "the policy is a small network: keep the numbers of model.policy.state_dict() with numpy.savez, and compute its "
     "layers in the agent"
 )
-INSTEAD = dict.fromkeys(("stable_baselines3", "sb3_contrib"), _STABLE_BASELINES)  # what to do without a package
+INSTEAD = dict.fromkeys(("stable_baselines3", "sb3_contrib"), _STABLE_BASELINES)  # package: what to do without it
 
 
 class Refusal(NamedTuple):
-    """Something that a submission cannot hold, or that would act differently there."""
+    """Something that cannot be in a submission, or would behave differently there."""
 
     path: Path
     line: int
@@ -68,7 +68,7 @@ class Refusal(NamedTuple):
 
 
 class Refused(Exception):
-    """An agent that cannot be inlined faithfully, with every reason found."""
+    """The agent cannot be inlined without changing its behaviour; with every reason found."""
 
     def __init__(self, refusals: list[Refusal]):
         super().__init__("\n".join(str(refusal) for refusal in refusals))
@@ -76,14 +76,14 @@ class Refused(Exception):
 
 
 class Verdict(NamedTuple):
-    """What is wrong with a line, and whether that refuses it or is only noted."""
+    """What is wrong with a line, and whether it is refused or only noted."""
 
     reason: str
     is_refused: bool
 
 
 def judged_import(dotted: str) -> Verdict | None:
-    """What there is to say about importing a module, or a name from one; None if nothing."""
+    """The verdict on importing a module, or a name from one; None if nothing is wrong."""
     parts = dotted.split(".")
     for depth in range(1, len(parts) + 1):
         name = ".".join(parts[:depth])
@@ -96,12 +96,12 @@ def judged_import(dotted: str) -> Verdict | None:
 def judged_use(
     node: ast.AST, qualified: Callable[[ast.AST], str], own_names: set[str], is_certain: bool
 ) -> Verdict | None:
-    """What there is to say about an expression or statement; None if nothing.
+    """The verdict on an expression or statement; None if nothing is wrong.
 
     Args:
-        qualified: the dotted name that an expression stands for, "" if unknown.
+        qualified: gives the dotted name of an expression, "" if unknown.
         own_names: names that the module binds itself: its own ``exit`` is not Python's.
-        is_certain: it runs whenever the file is loaded.
+        is_certain: whether it always runs when the file is loaded.
     """
     if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
         name = qualified(node)
@@ -126,7 +126,7 @@ def _judged_call(call: ast.Call, name: str) -> Verdict | None:
 
 
 def unknown_package(package: str, folder: Path) -> str:
-    """Why an import is refused: neither a module of ``folder``, the agent's, nor a package that the judge may have."""
+    """Why an import is refused: neither a module in ``folder``, the agent's, nor a package that the judge may have."""
     close = difflib.get_close_matches(package, [*(module.stem for module in folder.glob("*.py")), *KNOWN], 1)
     cure = (
         f"did you mean {close[0]}?"

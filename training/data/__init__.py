@@ -1,1 +1,1 @@
-"""Exact scores of positions: where they come from, how they are kept and read."""
+"""Exact scores of positions: how they are made, stored and read."""

@@ -1,4 +1,4 @@
-"""Exact scores of positions of 7x6 in a file of lines ``position mask score ...``, of each or its mirror image."""
+"""A text file of exact scores on 7x6: a line ``position mask score ...`` for each position or its mirror image."""
 
 import os
 import re
@@ -9,15 +9,15 @@ from connectx.choice import Scores
 from connectx.geometry import STANDARD
 from connectx.position import Position
 
-LINE = re.compile(rb"\d+ \d+( -?\d+| -){7}")  # of a file of scores
+LINE = re.compile(rb"\d+ \d+( -?\d+| -){7}")  # a line of such a file
 HALF_LINE = re.compile(rb"[-\d ]*")
 
 
 def read_lines(path: Path) -> tuple[list[str], int]:
-    """The lines of a file of scores, and the bytes of half a line at its end, as a run that was killed may leave it.
+    """The lines of a file of scores, and the length in bytes of an unfinished last line, as a killed run may leave it.
 
     Raises:
-        ValueError: the file holds something else.
+        ValueError: the file contains something else.
     """
     *lines, rest = path.read_bytes().split(b"\n")
     for number, line in enumerate([*lines, rest], 1):
@@ -27,29 +27,29 @@ def read_lines(path: Path) -> tuple[list[str], int]:
 
 
 def parse_line(line: str) -> tuple[Position, Scores]:
-    """A position and the score of each column from a line of a file of scores."""
+    """The position, and the score of each column, in a line of a file of scores."""
     position, mask, *scores = line.split()
     columns = [None if score == "-" else int(score) for score in scores]
     return Position(int(position), int(mask), STANDARD), columns
 
 
 def read_scores(path: Path) -> dict[Position, Scores]:
-    """The scores in a file by position, each position or its mirror image once.
+    """The scores in a file, by position; of a position and its mirror image, only one is present.
 
     Raises:
-        OSError: it cannot be read.
-        ValueError: it holds something else.
+        OSError: the file cannot be read.
+        ValueError: it contains something else.
     """
     return dict(map(parse_line, read_lines(path)[0]))
 
 
 class ScoreFile:
-    """The scores of a file in memory, and the file open for more: a context manager, which closes it.
+    """The scores of a file, in memory, and the file open for appending; a context manager, which closes it.
 
-    Half a line at the end, as a killed run may leave, is cut off.
+    An unfinished last line, as a killed run may leave it, is removed. A missing file is created.
 
     Raises:
-        OSError, ValueError: as ``read_scores``; a missing file is a new one.
+        OSError, ValueError: as ``read_scores``.
     """
 
     def __init__(self, path: Path):
@@ -70,7 +70,7 @@ class ScoreFile:
         self._file.close()
 
     def get(self, position: Position) -> Scores | None:
-        """The scores by column, as the position stands; None if they are not known."""
+        """The scores by column of the given position, not of its mirror image; None if they are not known."""
         state = position.canonical()
         scores = self._known.get(state)
         return scores if scores is None or state == position else scores[::-1]
@@ -82,7 +82,7 @@ class ScoreFile:
         return scores
 
     def add(self, position: Position, scores: Scores) -> None:
-        """Keeps the scores of a position that is its own ``canonical()``."""
+        """Stores the scores of a position, which must be its own ``canonical()``."""
         self._known[position] = scores
         columns = " ".join("-" if score is None else str(score) for score in scores)
         self._file.write(f"{position.position} {position.mask} {columns}\n".encode("ascii"))

@@ -183,7 +183,7 @@ def score_moves(
 def play_on(
     positions: np.ndarray, masks: np.ndarray, error_shares: np.ndarray, rng: np.random.Generator, solver: Solver
 ) -> tuple[np.ndarray, np.ndarray]:
-    """One ply of exact play with errors; the positions after it, and mask -1 where the game is over."""
+    """One ply of exact play with errors: the positions after it, with mask -1 if the game is over."""
     scores = score_moves(positions, masks, solver).astype(np.int64)
     moves = moves_of(masks, solver.geometry)
     wins = winning_spots(positions, masks, solver.geometry)[:, None] & moves
@@ -196,7 +196,7 @@ def play_on(
 
 
 def near_perfect_games(plies: np.ndarray, rng: np.random.Generator, solver: Solver) -> tuple[np.ndarray, np.ndarray]:
-    """Positions and masks after near-perfect games of the given plies; mask -1 where the game has ended before."""
+    """Positions and masks after so many plies of near-perfect games; mask -1 if the game ended earlier."""
     error_shares = LARGEST_ERROR_SHARE * rng.random(len(plies))
     seed = int(rng.integers(1 << 32))
     depths = np.full((len(plies), 2), DEPTH)

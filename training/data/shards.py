@@ -1,7 +1,7 @@
-"""Positions of 7x6 with the exact score of every move: what the networks learn from, how it is stored and split.
+"""Labels: positions of 7x6 with the exact score of every move, as training data; how they are stored and split.
 
-Labels lie in shards: containers of connectx.weights, with the recipe that made them inside. Mirror images count as
-equal, and duplicates are dropped when labels are read.
+Labels are stored in shards: containers of connectx.weights that also hold the recipe that made them. Mirror images
+count as equal; duplicates are dropped when labels are read.
 """
 
 from pathlib import Path
@@ -20,13 +20,13 @@ from training.data.sampling import FULL
 # Origins: how the game was played, or where else a position comes from.
 RANDOM_PLAY, NEAR_PERFECT_PLAY, BOOK, OPENING, HALF_RANDOM_PLAY, CAREFUL_PLAY, AGENTS_PLAY = range(7)
 TRAINING, VALIDATION, TEST = range(3)  # splits
-HELD_OUT = {False: 64, True: 20}  # one in so many is for validation, and one for test; more where there are few stones
-FEW = 18  # stones: with fewer there are fewer labels
+HELD_OUT = {False: 64, True: 20}  # one in so many positions is for validation and one for test; True: below FEW stones
+FEW = 18  # stones; there are fewer labels with fewer stones, so that a larger share is held out
 SPLIT_FACTOR = 0x9E3779B97F4A7C15  # odd: 2^64 over the golden ratio, which spreads keys well (Knuth)
 
 
 class Labels(NamedTuple):
-    """Positions and the exact score of every move, seen by the side to move. All arrays have n rows."""
+    """Positions and the exact score of every move, for the side to move. All arrays have n rows."""
 
     positions: np.ndarray  # (n,) int64, stones of the side to move
     masks: np.ndarray  # (n,) int64, stones of both
@@ -46,7 +46,7 @@ class Labels(NamedTuple):
 
     @property
     def values(self) -> np.ndarray:
-        """(n,) int8, the exact score of each position: that of its best moves."""
+        """(n,) int8, the exact score of each position, which is that of its best moves."""
         return self.scores.max(1)
 
     @property
@@ -56,22 +56,22 @@ class Labels(NamedTuple):
 
     @property
     def kept(self) -> np.ndarray:
-        """(n, columns) bool: the moves that keep the result, win, draw or loss."""
+        """(n, columns) bool: the moves that keep the result (win, draw or loss)."""
         return self.legal & (np.sign(self.scores) == np.sign(self.values)[:, None])
 
     @property
     def perfect(self) -> np.ndarray:
-        """(n, columns) bool: the moves of the best score, the quickest wins or slowest losses."""
+        """(n, columns) bool: the moves with the best score: quickest wins, draws, or slowest losses."""
         return self.scores == self.values[:, None]
 
     @property
     def decisive(self) -> np.ndarray:
-        """(n,) bool: where not all legal moves keep the result."""
+        """(n,) bool: whether some legal move does not keep the result."""
         return (self.legal & ~self.kept).any(1)
 
 
 def canonical_keys(positions: np.ndarray, masks: np.ndarray, geometry: Geometry) -> np.ndarray:
-    """A number for each position that only its mirror image shares: (n,) int64."""
+    """A number for each position, which only its mirror image has, too: (n,) int64."""
     mirrored = key_of(mirror_bits(positions, geometry), mirror_bits(masks, geometry))
     return np.minimum(key_of(positions, masks), mirrored)
 
@@ -85,7 +85,7 @@ def splits_of(positions: np.ndarray, masks: np.ndarray, geometry: Geometry = STA
 
 
 def labels_of(labels: Labels, split: int) -> Labels:
-    """Those of TRAINING, VALIDATION or TEST. Raises ValueError if there are none."""
+    """The labels of a split: TRAINING, VALIDATION or TEST. Raises ValueError if there are none."""
     chosen = labels.take(np.flatnonzero(splits_of(labels.positions, labels.masks) == split))
     if not len(chosen):
         raise ValueError("too few labels: a split is empty")
@@ -93,10 +93,10 @@ def labels_of(labels: Labels, split: int) -> Labels:
 
 
 def book_labels(path: Path) -> Labels:
-    """The positions of the opening book's score file, each once.
+    """The labels in the opening book's file of scores, each once.
 
     Raises:
-        ValueError: there is no such file, or it holds something else or nothing.
+        ValueError: the file does not exist, is empty, or contains something else.
     """
     scores_of = read_scores(path) if path.exists() else {}
     known = [(position, scores) for position, scores in scores_of.items() if not position.is_over()]
@@ -109,7 +109,7 @@ def book_labels(path: Path) -> Labels:
 
 
 def opening_labels() -> Labels:
-    """Every position of plies 0 to 7, up to mirror images, from the table of the openings: 38,203 in all."""
+    """Labels of all positions of plies 0 to 7, mirror images counted once, from the table of openings: 38,203."""
     plies = list(openings().scores_by_ply())
     positions, masks = (np.concatenate(parts) for parts in zip(*(layer for layer, _ in plies), strict=True))
     scores = np.concatenate([scores for _, scores in plies])
@@ -122,10 +122,10 @@ def write_shard(path: Path, labels: Labels, recipe: dict[str, Any]) -> None:
 
 
 def read_shard(path: Path) -> tuple[Labels, dict[str, Any]]:
-    """The labels of one file, and its recipe.
+    """The labels in one file, and its recipe.
 
     Raises:
-        ValueError: the file is damaged or holds something else.
+        ValueError: the file is damaged or contains something else.
     """
     try:
         arrays, recipe = unpack(path.read_bytes())
@@ -135,7 +135,7 @@ def read_shard(path: Path) -> tuple[Labels, dict[str, Any]]:
 
 
 def read_labels(folder: Path) -> Labels:
-    """All labels of a folder and those within, each position (or its mirror image) once, in the order of their keys.
+    """All labels in a folder and its subfolders, each position or its mirror image once, in the order of the keys.
 
     Raises:
         ValueError: there are none, or a file is damaged.

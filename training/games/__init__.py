@@ -1,1 +1,1 @@
-"""Many games side by side, and who plays them."""
+"""Batches of games, and their players."""

@@ -1,8 +1,8 @@
-"""A batch of games of one kind, played side by side: what the learners play on.
+"""A batch of games of one kind, played in parallel: the environment of the learners.
 
-Trainers see ``Games`` only. A kind of game fills in three things: its sizes, which actions are legal, and what a move
-does to the board. One object holds n games; arrays are indexed by game, and every call works on all games or on the
-chosen ones. A round of vectorised play is
+Trainers only use ``Games``. A kind of game defines three things: its sizes, the legal actions, and the effect of a
+move. One object holds n games; arrays are indexed by game, and every call works on all games or on the chosen ones. One
+step of vectorised play is
 
     boards, legal = games.boards(), games.legal()        # (n, rows, columns) and (n, actions)
     actions = ...                                        # (n,), chosen by the side to move in each game
@@ -10,7 +10,8 @@ chosen ones. A round of vectorised play is
     over = np.flatnonzero(games.done)                    # read games.winner[over], then
     games.reset(over)                                    # start those again
 
-An illegal action raises: what it costs a learner is the trainer's business, which asks ``legal`` first.
+An illegal action raises an exception. A trainer that allows illegal choices checks ``legal`` first and defines their
+cost itself.
 """
 
 from abc import ABC, abstractmethod
@@ -30,7 +31,7 @@ class Games(ABC):
         stones: (n, rows, columns) int8, FIRST's stones +1, SECOND's -1, 0 empty.
         plies: (n,) int64, moves played so far.
         done: (n,) bool, whether the game is over.
-        winner: (n,) int8, FIRST or SECOND of a game that was won, NOBODY of a draw and of a game that goes on.
+        winner: (n,) int8, FIRST or SECOND if the game is won; NOBODY if it is drawn or not over.
     """
 
     def __init__(self, count: int, rows: int, columns: int, actions: int):
@@ -49,7 +50,7 @@ class Games(ABC):
         return np.where(self.plies % 2, SECOND, FIRST).astype(np.int8)
 
     def boards(self, which: np.ndarray | slice = slice(None)) -> np.ndarray:
-        """(n, rows, columns) int8: +1 the mover's stones, -1 the other side's, 0 empty; row 0 is the top."""
+        """(n, rows, columns) int8: +1 stones of the side to move, -1 of the other side, 0 empty; row 0 is the top."""
         return self.stones[which] * self.mover[which, None, None]
 
     @abstractmethod
@@ -69,7 +70,7 @@ class Games(ABC):
         Raises:
             ValueError: an action is not legal, or its game is over; nothing is played then.
         """
-        # One layout and dtype, whatever comes: a compiled move is compiled once.
+        # Always the same layout and dtype, so that a compiled move is compiled only once.
         which = np.ascontiguousarray(np.arange(len(self)) if which is None else which, np.int64)
         actions = np.ascontiguousarray(actions, np.int64)
         bad = (actions < 0) | (actions >= self.actions)
@@ -95,14 +96,14 @@ class Games(ABC):
         """``count`` new games of this kind and size."""
 
     def take(self, which: np.ndarray) -> Self:
-        """Copies of the chosen games as a batch of their own; an index may come more than once."""
+        """Copies of the chosen games as a new batch; an index may occur more than once."""
         copy = self.empty(len(which))
         copy.stones, copy.plies = self.stones[which], self.plies[which]
         copy.done, copy.winner = self.done[which], self.winner[which]
         return copy
 
     def children(self) -> tuple[Self, np.ndarray, np.ndarray]:
-        """(children, parents, actions): a batch with every legal move played, and (m,) int64 each: whose, and which."""
+        """(children, parents, actions): m games, one after each legal move; (m,) int64: the game and action of each."""
         parents, actions = np.nonzero(self.legal())
         children = self.take(parents)
         children.play(actions)

@@ -11,7 +11,7 @@ from training.games.batch import Games
 
 @njit
 def line_through(stones, row, column, inarow):
-    """Whether the stone at (row, column) is part of ``inarow`` or more of its side. stones: (rows, columns) int8."""
+    """Whether the stone at (row, column) is in a line of at least ``inarow``. stones: (rows, columns) int8."""
     rows, columns = stones.shape
     mark = stones[row, column]
     for down, right in ((0, 1), (1, 0), (1, 1), (1, -1)):
@@ -45,10 +45,10 @@ def drop(stones, plies, done, winner, actions, which, inarow):
 
 
 def bitboards(boards: np.ndarray, geometry: Geometry) -> tuple[np.ndarray, np.ndarray]:
-    """(position, mask), (n,) int64 each, as ``connectx.position`` has them; the board must fit 64 bits.
+    """(position, mask), (n,) int64 each, as in ``connectx.position``; the board must fit 64 bits.
 
     Args:
-        boards: (n, rows, columns) int8, +1 the mover's stones, -1 the other side's.
+        boards: (n, rows, columns) int8, +1 stones of the side to move, -1 of the other side.
     """
     rows, columns = np.indices((geometry.rows, geometry.columns))
     bits = np.int64(1) << (columns * geometry.stride + geometry.rows - 1 - rows)
@@ -56,7 +56,7 @@ def bitboards(boards: np.ndarray, geometry: Geometry) -> tuple[np.ndarray, np.nd
 
 
 class ConnectX(Games):
-    """n games on the board of a geometry, of whatever size."""
+    """n games on the board of a geometry, of any size."""
 
     def __init__(self, count: int, geometry: Geometry):
         super().__init__(count, geometry.rows, geometry.columns, geometry.columns)
@@ -72,5 +72,5 @@ class ConnectX(Games):
         drop(self.stones, self.plies, self.done, self.winner, actions, which, self.geometry.inarow)
 
     def bitboards(self, which: np.ndarray | slice = slice(None)) -> tuple[np.ndarray, np.ndarray]:
-        """The chosen games as ``bitboards`` gives them."""
+        """The bitboards of the chosen games, as ``bitboards`` gives them."""
         return bitboards(self.boards(which), self.geometry)

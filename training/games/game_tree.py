@@ -1,4 +1,4 @@
-"""Every position of a small game, with exact values: what tables of moves and perfect opponents are made of."""
+"""All positions of a small game with exact values, for tables of moves and for perfect opponents."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,18 +9,18 @@ from training.games.batch import Games
 from training.games.players import Player
 
 MOST_CELLS = 39  # 3 ** 39 < 2 ** 63
-NO_MOVE, OVER = -2, -1  # in ``Tree.children``: not legal, ends the game
+NO_MOVE, OVER = -2, -1  # in ``Tree.children``: the action is not legal, or ends the game
 
 
 @dataclass(frozen=True)
 class Tree:
-    """The positions of a game in which a move is to be made; number 0 is the first. Values: 1 win, 0 draw, -1 loss.
+    """The positions of a game that are not over; number 0 is the start. Values: 1 win, 0 draw, -1 loss.
 
     Attributes:
-        boards: (positions, rows, columns) int8, as the side to move sees them. Equal boards are one position.
+        boards: (positions, rows, columns) int8, seen by the side to move. Equal boards are one position.
         children: (positions, actions) int32, the position after each action, or NO_MOVE or OVER.
-        rewards: (positions, actions) int8, the mover's result of an action that ends the game, else 0.
-        values: (positions, actions) int8, the mover's result of each action with best play after it; -2 if not legal.
+        rewards: (positions, actions) int8, the mover's result if the action ends the game, else 0.
+        values: (positions, actions) int8, the mover's result of each action with perfect play after it; -2 if illegal.
     """
 
     boards: np.ndarray
@@ -38,14 +38,14 @@ class Tree:
 
     @property
     def best(self) -> np.ndarray:
-        """(positions, actions) bool: the actions that keep the exact value."""
+        """(positions, actions) bool: the actions that keep the exact value of the position."""
         return self.values == self.values.max(1, keepdims=True)
 
     def numbers(self, boards: np.ndarray) -> np.ndarray:
-        """(n,) int64: the number of the position that each game of ``boards`` (n, rows, columns) is in.
+        """(n,) int64: the number of each position in ``boards`` (n, rows, columns).
 
         Raises:
-            ValueError: a board that the game does not have, or at which it is over.
+            ValueError: a board cannot occur in this game, or the game is over there.
         """
         keys, order = self._sorted_keys
         wanted = keys_of(boards)
@@ -61,7 +61,7 @@ class Tree:
         return keys[order], order
 
     def turns(self, seat: int) -> np.ndarray:
-        """(positions,) bool: where the first (0) or the second (1) player can be to move."""
+        """(positions,) bool: in which positions the first (0) or the second (1) player can be to move."""
         turns = np.zeros((2, len(self)), bool)
         turns[0, 0] = True
         while True:
@@ -74,7 +74,7 @@ class Tree:
             turns = reached
 
     def look_ahead(self, plies: int) -> np.ndarray:
-        """(positions, actions) int8: values by a search that takes what it cannot see for a draw; -2 if not legal."""
+        """(positions, actions) int8: values of a search of ``plies`` plies with draws at its leaves; -2 if illegal."""
         values = backed_up(self.children, self.rewards, np.zeros(len(self), np.int8))
         for _ in range(plies - 1):
             values = backed_up(self.children, self.rewards, values.max(1))
@@ -82,22 +82,22 @@ class Tree:
 
 
 def keys_of(boards: np.ndarray) -> np.ndarray:
-    """(n,) int64: the boards as numbers of base 3."""
+    """(n,) int64: the boards as numbers in base 3."""
     flat = boards.reshape(len(boards), -1).astype(np.int64) + 1
     return flat @ 3 ** np.arange(flat.shape[1])
 
 
 def backed_up(children: np.ndarray, rewards: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """(positions, actions) int8: the value of each action, given the value of each position for its mover."""
+    """(positions, actions) int8: the value of each action, backed up from the value of each position for its mover."""
     inside = np.where(children >= 0, -values[np.maximum(children, 0)], rewards)
     return np.where(children == NO_MOVE, np.int8(-2), inside).astype(np.int8)
 
 
 def tree_of(games: Games, limit: int = 1_000_000) -> Tree:
-    """The tree of a kind of game, breadth first; ``games`` says which kind.
+    """The tree of a kind of game, built breadth first. Only the kind of ``games`` matters.
 
     Raises:
-        ValueError: there are more than ``limit`` positions, or more cells than a key has digits.
+        ValueError: there are more than ``limit`` positions, or more than ``MOST_CELLS`` cells.
     """
     if games.rows * games.columns > MOST_CELLS:
         raise ValueError(f"a table holds boards of at most {MOST_CELLS} cells, not {games.rows * games.columns}")
@@ -127,7 +127,7 @@ def tree_of(games: Games, limit: int = 1_000_000) -> Tree:
 
 
 def valued(boards: np.ndarray, children: np.ndarray, rewards: np.ndarray) -> Tree:
-    """The tree with exact values: backed up until nothing changes, at most as often as the longest game has plies."""
+    """The tree with exact values, backed up until nothing changes: at most once per ply of the longest game."""
     values = backed_up(children, rewards, np.zeros(len(boards), np.int8))
     while True:
         better = backed_up(children, rewards, values.max(1))
@@ -142,7 +142,7 @@ def shares(weights: np.ndarray) -> np.ndarray:
 
 
 def table_player(tree: Tree, chances: np.ndarray, rng: np.random.Generator) -> Player:
-    """The player that draws each action with its probability in ``chances`` (positions, actions)."""
+    """A player that draws actions with the probabilities in ``chances`` (positions, actions)."""
     sums = chances.cumsum(1)
 
     def player(games: Games, which: np.ndarray) -> np.ndarray:

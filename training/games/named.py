@@ -1,4 +1,4 @@
-"""Games by the names that command lines give them."""
+"""Finds games by their names on the command line."""
 
 import re
 
@@ -15,7 +15,7 @@ def games_named(name: str, count: int = 1) -> Games:
     """``count`` new games.
 
     Raises:
-        ValueError: the name describes no game.
+        ValueError: there is no game of this name.
     """
     if name == "nim":
         return Nim(count)

@@ -1,6 +1,6 @@
-"""Nim with one heap as a batch of games: who takes the last token loses. Action a takes a + 1 tokens.
+"""Nim with one heap as a batch of games: the player who takes the last token loses. Action a takes a + 1 tokens.
 
-A position with n tokens is lost for the side to move exactly if n leaves 1 when divided by (most taken at once + 1).
+A position with n tokens is lost for the side to move if and only if n modulo (most tokens at once + 1) is 1.
 """
 
 from typing import Self
@@ -11,10 +11,10 @@ from training.games.batch import Games
 
 
 class Nim(Games):
-    """n games. The board is one row of cells, 1 where a token has been taken, from the left; tokens have no side.
+    """n games. The board is a row of cells; tokens are taken from the left, and their cells are 1. Tokens have no side.
 
     Raises:
-        ValueError: no tokens, or none to take at a time.
+        ValueError: ``tokens`` or ``most`` is below 1.
     """
 
     def __init__(self, count: int, tokens: int = 9, most: int = 3):
@@ -23,11 +23,11 @@ class Nim(Games):
         super().__init__(count, 1, tokens, most)
 
     def boards(self, which: np.ndarray | slice = slice(None)) -> np.ndarray:
-        """(n, 1, tokens) int8: 1 where a token has been taken. Both sides see the same."""
+        """(n, 1, tokens) int8: 1 where a token has been taken, for both sides."""
         return self.stones[which].copy()
 
     def left(self) -> np.ndarray:
-        """(n,) int64: tokens that are left."""
+        """(n,) int64: the number of tokens left."""
         return self.columns - self.stones.sum((1, 2), dtype=np.int64)
 
     def legal(self) -> np.ndarray:

@@ -1,8 +1,8 @@
-"""Opponents by name for learners that play many games at once.
+"""Finds opponents by name, for learners that play many games in parallel.
 
-``NAME`` is an agent of agents/ or Kaggle's ``random`` or ``negamax``; ``minimax@4`` is our alpha-beta at a fixed depth
-of 4 plies, without a clock; ``NAME~10`` plays a random legal column in 10% of its moves. Agents run in this process,
-on a clock of ``SECONDS`` a move.
+``NAME`` is an agent of agents/ or Kaggle's ``random`` or ``negamax``; ``minimax@4`` is our alpha-beta search at a fixed
+depth of 4 plies, without a clock; ``NAME~10`` plays a random legal column in 10% of its moves. Agents run in this
+process, with ``SECONDS`` per move.
 """
 
 import importlib
@@ -24,7 +24,7 @@ SECONDS = 0.05
 
 
 class Record(dict):
-    """An observation or a configuration: entries can be read as items and as attributes, as Kaggle's can."""
+    """An observation or a configuration whose entries can be read as items or as attributes, as Kaggle's."""
 
     def __init__(self, **entries: Any):
         super().__init__(entries)
@@ -32,7 +32,7 @@ class Record(dict):
 
 
 class AgentPlayer:
-    """An agent function as a player of training.games.players, called for one game after the other."""
+    """An agent function as a player of training.games.players; it is called for one game after the other."""
 
     def __init__(self, agent: Callable[[Any, Any], int], geometry: Geometry):
         sizes = {"rows": geometry.rows, "columns": geometry.columns, "inarow": geometry.inarow}
@@ -49,7 +49,7 @@ class AgentPlayer:
 
 
 class FixedDepth:
-    """minimax to the same depth, with an empty table for each move: a position is always answered alike."""
+    """minimax at a fixed depth, with an empty table for each move, so that equal positions get equal moves."""
 
     def __init__(self, depth: int, geometry: Geometry):
         self._depth, self._searcher = depth, Searcher(geometry, buckets=1 << 12)
@@ -66,10 +66,10 @@ class FixedDepth:
 
 
 def opponent_named(name: str, geometry: Geometry, rng: np.random.Generator) -> Player:
-    """The player that a name describes. (Agents draw from generators of their own.)
+    """The player of this name. Agents use their own random generators, not ``rng``.
 
     Raises:
-        ValueError: it describes none.
+        ValueError: there is no such player.
     """
     parts = parse_agent_name(name)
     if parts is None:

@@ -1,7 +1,7 @@
-"""Games between two players, a whole batch at a time.
+"""Plays batches of games between two players.
 
-A player is a function ``player(games, which) -> actions``: one legal action, (len(which),) integers, for each of the
-games whose indices are in ``which``, all with the player to move.
+A player is a function ``player(games, which) -> actions``: for each game whose index is in ``which``, in all of which
+the player is to move, one legal action: (len(which),) integers.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,12 +18,12 @@ NO_MOVE = -1
 
 
 def alternating(count: int, block: int, start: int = 0) -> np.ndarray:
-    """(count,) bool: whether the first player leads, if seats change every ``block`` games, counted from ``start``."""
+    """(count,) bool: whether the first player leads, if seats swap every ``block`` games, counted from ``start``."""
     return (start + np.arange(count)) // block % 2 == 0
 
 
 def sample(logits: np.ndarray, legal: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """(m,) int64: an action of each row, drawn from the softmax of its legal ones (the Gumbel-max trick).
+    """(m,) int64: an action for each row, drawn from the softmax over the legal ones (by the Gumbel-max trick).
 
     Args:
         logits: (m, actions) float.
@@ -34,7 +34,7 @@ def sample(logits: np.ndarray, legal: np.ndarray, rng: np.random.Generator) -> n
 
 
 def sampling_player(logits: Logits, rng: np.random.Generator) -> Player:
-    """A policy that is played as it is meant: each legal move as likely as its softmax says."""
+    """A player that draws each legal move with its probability in the policy."""
 
     def player(games: Games, which: np.ndarray) -> np.ndarray:
         return sample(logits(games.boards(which)), games.legal()[which], rng)
@@ -43,7 +43,7 @@ def sampling_player(logits: Logits, rng: np.random.Generator) -> Player:
 
 
 def greedy_player(logits: Logits) -> Player:
-    """A policy that plays its most likely legal move."""
+    """A player that takes the policy's most likely legal move."""
 
     def player(games: Games, which: np.ndarray) -> np.ndarray:
         return np.where(games.legal()[which], logits(games.boards(which)), -np.inf).argmax(axis=1)
@@ -52,7 +52,7 @@ def greedy_player(logits: Logits) -> Player:
 
 
 def random_player(rng: np.random.Generator) -> Player:
-    """Any legal move, each as likely as the others."""
+    """A player that takes uniformly random legal moves."""
 
     def player(games: Games, which: np.ndarray) -> np.ndarray:
         legal = games.legal()[which]
@@ -62,7 +62,7 @@ def random_player(rng: np.random.Generator) -> Player:
 
 
 def erring(player: Player, errs: Callable[[Games, np.ndarray], np.ndarray], rng: np.random.Generator) -> Player:
-    """The player, but for random legal moves in those games of ``which`` where ``errs(games, which)``, bool, is so."""
+    """The player, with random legal moves in the games for which ``errs(games, which)``, bool, is True."""
     at_random = random_player(rng)
 
     def erring_player(games: Games, which: np.ndarray) -> np.ndarray:
@@ -77,23 +77,23 @@ def erring(player: Player, errs: Callable[[Games, np.ndarray], np.ndarray], rng:
 
 
 class Played(NamedTuple):
-    """Games as they went; any ConnectX game follows from its moves."""
+    """Records of played games."""
 
     moves: np.ndarray  # (n, plies) int8, NO_MOVE after the end
     winner: np.ndarray  # (n,) int8: FIRST, SECOND, NOBODY
-    leads: np.ndarray  # (n,) bool: whether the first of the two players had the first move
+    leads: np.ndarray  # (n,) bool: whether the first of the two players moved first
 
     def outcomes(self) -> np.ndarray:
         """(n,) int8: +1 where the first of the two players won, -1 where it lost, 0 for a draw."""
         return self.winner * np.where(self.leads, FIRST, SECOND).astype(np.int8)
 
     def padded(self, plies: int) -> np.ndarray:
-        """(n, plies) int8: the moves, with as many columns as the longest possible game has."""
+        """(n, plies) int8: the moves, filled up with NO_MOVE to ``plies`` plies."""
         return np.pad(self.moves, ((0, 0), (0, plies - self.moves.shape[1])), constant_values=NO_MOVE)
 
 
 def play_games(games: Games, players: tuple[Player, Player], leads: np.ndarray) -> Played:
-    """Plays all games to their end, from where they stand, which must be the same ply in all."""
+    """Plays all games to their end. They must all be at the same ply."""
     moves: list[np.ndarray] = []
     while not games.done.all():
         turn = (games.plies % 2 == 0) == leads
@@ -109,7 +109,7 @@ def play_games(games: Games, players: tuple[Player, Player], leads: np.ndarray) 
 
 
 def replay(games: Games, moves: np.ndarray) -> Iterator[np.ndarray]:
-    """Plays recorded moves on new games, yielding after each ply the indices of the games that have just moved."""
+    """Plays recorded moves on new games; after each ply, yields the indices of the games in which a move was played."""
     for column in moves.T:
         which = np.flatnonzero(column != NO_MOVE)
         games.play(column[which], which)

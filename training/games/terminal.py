@@ -1,4 +1,4 @@
-"""A person at the terminal against any player of ours; what is typed is checked, and asked for again."""
+"""Lets a person play at the terminal against any of our players; invalid input is asked for again."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ MARKS = {FIRST: "X", SECOND: "O", 0: "."}
 
 
 def numbered_from(games: Games) -> int:
-    """The number of action 0 to people: columns count from 0, as Kaggle's do, cells and tokens from 1."""
+    """The number that people see for action 0: columns count from 0, as on Kaggle, cells and tokens from 1."""
     return 0 if isinstance(games, ConnectX) else 1
 
 
@@ -40,7 +40,7 @@ def ask(games: Games) -> int:
 
 
 def play_human(games: Games, seat: int, opponent: Player) -> None:
-    """Plays the first game of the batch to its end, or until the person leaves; ``seat`` 0 moves first."""
+    """Plays the first game of the batch until it ends or the person leaves. ``seat``: of the person, 0 moves first."""
     names = {FIRST: "first", SECOND: "second"}
     human = (FIRST, SECOND)[seat]
     print(f"you play {names[human]}" + ("" if isinstance(games, Nim) else f", with {MARKS[human]}"))

@@ -1,1 +1,1 @@
-"""What several methods share: the networks that they train, and the loops that train them."""
+"""Networks and training loops that several methods share."""

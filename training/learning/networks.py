@@ -1,4 +1,4 @@
-"""Networks as players of batches of games, and the architecture that imitation, policy gradient and value share."""
+"""Networks as players of batches of games, and the architecture shared by imitation, policy gradient and value."""
 
 import numpy as np
 import torch
@@ -17,19 +17,19 @@ LOSS, DRAW, WIN = range(3)  # classes of a value head, for the side to move
 
 
 def small_network(head: str, size: int, channels: int, hidden: int, seed: int, encoding: str = ENCODING) -> Network:
-    """A fresh network with one head: a convolution and two dense layers, as large as the book's."""
+    """A fresh network with one head: a convolution and two dense layers, the last with 64 units."""
     layers = (("conv", channels), ("dense", hidden), ("dense", 64))
     torch.manual_seed(seed)
     return Network(Architecture(encoding, layers, ((head, size),)))
 
 
 def planes_of_boards(boards: np.ndarray, geometry: Geometry = STANDARD, encoding: str = ENCODING) -> Tensor:
-    """(n, planes, rows, columns) float32 for boards (n, rows, columns) int8 seen by the mover."""
+    """(n, planes, rows, columns) float32 for boards (n, rows, columns) int8 seen by the side to move."""
     return torch.from_numpy(encode_many(*bitboards(boards, geometry), geometry, encoding)).float()
 
 
 def outputs_of(network: Network, boards: np.ndarray) -> dict[str, Tensor]:
-    """The outputs of each head, (n, size), for boards (n, rows, columns) int8 seen by the mover."""
+    """The outputs of each head, (n, size), for boards (n, rows, columns) int8 seen by the side to move."""
     kind = network.architecture
     return network(planes_of_boards(boards, kind.geometry, kind.encoding))
 
@@ -45,11 +45,11 @@ def logits_of(network: Network, head: str = "policy") -> Logits:
 
 
 def value_player(logits: Logits, rules: bool = True) -> Player:
-    """Greedy one-ply: the move after which the value net evaluates the position lowest for the other side.
+    """A greedy one-ply player: the move after which the value network's evaluation is lowest for the other side.
 
     Args:
         logits: of the value head.
-        rules: whether games that the move ends count by their result; else the net evaluates them as any other.
+        rules: whether finished games count by their result; otherwise the network evaluates them like any other.
     """
 
     def player(games: Games, which: np.ndarray) -> np.ndarray:

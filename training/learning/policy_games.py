@@ -1,8 +1,8 @@
-"""What a policy chose in games, legal or not, what each choice was worth, and the loss that follows the gradient.
+"""Records a policy's choices in games, legal or not, and computes their returns and the policy-gradient loss.
 
-A won game is worth 1, a lost one -1, discounted for each later move of the learner. The learner chooses among all
-actions: an illegal one costs it -1, undiscounted and not blamed on the moves before it, and a legal one is drawn in its
-place.
+The return of a choice is 1 in a won game, 0 in a draw and -1 in a lost one, discounted for each later move of the
+learner. The learner chooses among all actions. An illegal choice has the return -1, without discount and without effect
+on earlier moves, and a legal action is drawn instead.
 """
 
 from typing import NamedTuple
@@ -13,27 +13,27 @@ from torch import Tensor
 from training.games.batch import Games
 from training.games.players import Logits, sample
 
-BLOCK = 10  # games, then the seats change
-ILLEGAL = -1  # in place of the turn of an illegal choice
+BLOCK = 10  # games, after which the seats swap
+ILLEGAL = -1  # in ``Choices.turns``: the choice was illegal
 ILLEGAL_RETURN = -1.0
 
 
 class Choices(NamedTuple):
-    """What the learner chose in a batch of games; an illegal choice and the legal one after it are two rows."""
+    """The learner's choices in a batch of games; an illegal choice and the legal one after it are two rows."""
 
     boards: np.ndarray  # (m, rows, columns) int8, seen by the learner
     actions: np.ndarray  # (m,) int64
-    games: np.ndarray  # (m,) int64, which game of the batch
-    turns: np.ndarray  # (m,) int64, legal moves that the learner had made in this game before; ILLEGAL
+    games: np.ndarray  # (m,) int64, the game's index in the batch
+    turns: np.ndarray  # (m,) int64, the learner's earlier moves in this game; ILLEGAL for an illegal choice
 
     @property
     def plies(self) -> np.ndarray:
-        """(m,) int64: how many stones lay on the board."""
+        """(m,) int64: the number of stones on the board."""
         return np.count_nonzero(self.boards, axis=(1, 2))
 
 
 class Learner:
-    """A player that draws from all actions, legal or not, and keeps what it chose."""
+    """A player that draws from all actions, legal or not, and records its choices."""
 
     def __init__(self, logits: Logits, rng: np.random.Generator):
         self._logits, self._rng = logits, rng
@@ -59,7 +59,7 @@ def returns_of(choices: Choices, results: np.ndarray, discount: float) -> np.nda
     """(m,) float32: the return of each choice.
 
     Args:
-        results: (n,) of each game, seen by the learner, all of it earned by the last move.
+        results: (n,) the result of each game for the learner; it is the reward of the learner's last move.
     """
     legal = choices.turns != ILLEGAL
     moves = np.bincount(choices.games[legal], minlength=len(results))
@@ -71,7 +71,7 @@ def policy_loss(logits: Tensor, actions: Tensor, advantages: Tensor, entropy: fl
     """REINFORCE: minus the mean of log-probability times advantage, minus ``entropy`` times the mean entropy.
 
     Args:
-        logits: (m, actions); actions: (m,) int64; advantages: (m,) float32, returns less what was to be expected.
+        logits: (m, actions); actions: (m,) int64; advantages: (m,) float32, returns minus their baseline.
     """
     log_chances = logits.log_softmax(dim=1)
     chosen = log_chances.gather(1, actions[:, None])[:, 0]

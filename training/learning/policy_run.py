@@ -1,4 +1,4 @@
-"""The training loop of policies that learn from whole games: play a batch, learn from it, until they play well."""
+"""The training loop of policies that learn from whole games: plays a batch, learns from it, until they are good."""
 
 import time
 from abc import ABC, abstractmethod
@@ -17,18 +17,18 @@ CHECKPOINT_SECONDS = 20.0
 
 
 class PolicyRun(ABC):
-    """A training run, which goes on from its checkpoint where there is one. A method adds what it plays and learns.
+    """A training run that can be resumed from its checkpoint. A method defines how it plays and learns.
 
     Args:
         config: of the method, with ``games``, ``batch``, ``stop``, ``learning_rate``, ``seed``, ``folder``, ``output``.
-        settings: what a checkpoint must share with this run.
-        window: how many of the last results the running reward is the mean of.
+        settings: the options that a checkpoint must share with this run.
+        window: the number of results over which the running reward is the mean.
 
     Attributes:
-        games: played so far.
-        results: int8, of each batch: those that the running reward counts, seen by the learner.
+        games: number of games played so far.
+        results: for each batch, the results that the running reward counts, for the learner: int8.
         illegal: share of illegal choices in the last batch.
-        seconds: of processor time; one thread works.
+        seconds: processor time so far; there is only one thread.
     """
 
     def __init__(self, config: Any, network: Network, settings: dict[str, Any], window: int):
@@ -40,7 +40,7 @@ class PolicyRun(ABC):
 
     @property
     def running_reward(self) -> float:
-        """The mean of the last results; -1 before there are enough."""
+        """The mean of the last ``window`` results; -1 while there are fewer."""
         batches = self.window // max(1, min(map(len, self.results), default=1)) + 1
         last = np.concatenate([*self.results[-batches:], np.empty(0)])[-self.window :]
         return float(last.mean()) if len(last) == self.window else -1.0
@@ -58,19 +58,19 @@ class PolicyRun(ABC):
 
     @abstractmethod
     def play_and_learn(self) -> np.ndarray:
-        """One batch and one update; the results that the running reward counts."""
+        """Plays one batch and makes one update; returns the results that the running reward counts."""
 
     @abstractmethod
     def own_arrays(self) -> dict[str, np.ndarray]:
-        """What a checkpoint holds besides network, optimizer and results."""
+        """The method's own arrays for a checkpoint, besides network, optimizer and results."""
 
     @abstractmethod
     def take_back(self, arrays: dict[str, np.ndarray]) -> None:
-        """Puts back what ``own_arrays`` gave; games and results are back already."""
+        """Restores what ``own_arrays`` gave; games and results are already restored."""
 
     @abstractmethod
     def publish(self) -> None:
-        """Writes the network with its entry in the manifest, and what else the method leaves."""
+        """Writes the network with its entry in the manifest, and the method's other files."""
 
     def update(self, loss: Tensor, clip: float | None = None) -> None:
         """One step of the optimizer. ``clip``: the largest norm of the gradient."""
@@ -87,7 +87,7 @@ class PolicyRun(ABC):
         checkpoint.save(self._path, self.settings, facts, arrays)
 
     def resume(self) -> None:
-        """Goes back to the checkpoint, if there is one. Raises ValueError if it is damaged or of another run."""
+        """Restores the checkpoint, if there is one. Raises ValueError if it is damaged or from another run."""
         found = checkpoint.load(self._path, self.settings)
         if found is None:
             return
@@ -104,7 +104,7 @@ class PolicyRun(ABC):
 
 
 def train_to_end(run: PolicyRun) -> None:
-    """Plays until the running reward is reached or the games are played, then publishes."""
+    """Trains until the running reward reaches ``stop`` or all games are played, then publishes."""
     config, saved = run.config, time.monotonic()
     with progress(config.games, "game", done=run.games, delay=0) as bar:
         while not run.finished:

@@ -1,4 +1,4 @@
-"""Fits one head of a network to boards with known answers: Adam, mirrored data, checkpoints, held-out accuracy."""
+"""Supervised training of one head of a network: Adam, mirrored data, checkpoints, accuracy on held-out data."""
 
 import time
 from collections.abc import Callable
@@ -16,34 +16,34 @@ from training.learning.networks import logits_of, outputs_of
 from training.support import checkpoint
 from training.support.plots import save_curve
 
-HELD_OUT = 20  # one game in so many is not trained on
+HELD_OUT = 20  # one game in so many is not used for training
 CHECKPOINT_STEPS = 500
 
 
 class Examples(NamedTuple):
-    """Boards and their answers."""
+    """Boards and their labels."""
 
     boards: np.ndarray  # (n, rows, columns) int8, seen by the side to move
     answers: np.ndarray  # (n,) int64, indices of the head's outputs
 
 
 class Schedule(NamedTuple):
-    """How long and how fast to fit."""
+    """Length and speed of a fit."""
 
     steps: int  # updates
-    batch: int  # examples an update
+    batch: int  # examples per update
     learning_rate: float  # of Adam, falling to 0 over the steps
 
 
 class Fit:
-    """A fit of one head, and how it went; goes on from the checkpoint in ``folder`` where there is one.
+    """The training of one head; it resumes from the checkpoint in ``folder``, if there is one.
 
     Args:
-        mirrored: the answers, (n,), of the boards in a mirror, given those of the boards as they are.
-        settings: what a checkpoint must share with this fit.
+        mirrored: gives the answers, (n,), of the mirrored boards from those of the boards.
+        settings: the options that a checkpoint must share with this fit.
 
     Raises:
-        ValueError: the checkpoint is damaged or of another fit.
+        ValueError: the checkpoint is damaged or from another fit.
     """
 
     def __init__(
@@ -61,8 +61,8 @@ class Fit:
         self._head, self._mirrored = network.architecture.heads[0][0], mirrored
         self._rng = np.random.default_rng(settings["seed"])
         self._optimizer = torch.optim.Adam(network.parameters(), schedule.learning_rate)
-        self.steps, self.seconds = 0, 0.0  # of processor time: one thread works
-        self.accuracies: list[tuple[int, float]] = []  # (updates, share of the test's answers that are right)
+        self.steps, self.seconds = 0, 0.0  # of processor time; there is only one thread
+        self.accuracies: list[tuple[int, float]] = []  # (updates, accuracy on the held-out examples)
         if found := checkpoint.load(self._checkpoint, settings):
             with checkpoint.restoring(self._checkpoint):
                 torch_state.restore(found.arrays, self._optimizer, network=network)
@@ -75,7 +75,7 @@ class Fit:
         return self.folder / "checkpoint.bin"
 
     def step(self) -> float:
-        """One update on random examples, each as it is or mirrored. Returns the loss before it."""
+        """One update on random examples, half of them mirrored. Returns the loss before the update."""
         started = time.process_time()
         rows = self._rng.integers(len(self.training.boards), size=self.schedule.batch)
         boards, answers = self.training.boards[rows], self.training.answers[rows]
@@ -93,7 +93,7 @@ class Fit:
         return float(loss.detach())
 
     def accuracy(self) -> float:
-        """The share of held-out examples whose most likely answer is the right one."""
+        """The share of held-out examples for which the most likely answer is right."""
         outputs = logits_of(self.network, self._head)(self.test.boards)
         return float((outputs.argmax(1) == self.test.answers).mean())
 
@@ -105,7 +105,7 @@ class Fit:
         checkpoint.save(self._checkpoint, self.settings, facts | {"rng": self._rng.bit_generator.state}, arrays)
 
     def run(self, label: str) -> None:
-        """All updates that are left, and the curve of the accuracy as ``curve.png``; ``label`` names that accuracy."""
+        """Makes all remaining updates and plots the accuracy in ``curve.png``; ``label`` is the name of its axis."""
         with progress(self.schedule.steps, "update", done=self.steps) as bar:
             while self.steps < self.schedule.steps:
                 self.step()
@@ -117,7 +117,7 @@ class Fit:
 
 
 def split(games: int) -> tuple[np.ndarray, np.ndarray]:
-    """Indices of the games to train on and of those held out: no held-out position comes from a game trained on."""
+    """Indices of the games for training and of those held out, so that no game has positions in both."""
     if games < 2:
         raise ValueError(f"at least 2 games are needed, not {games}: some are held out")
     numbers = np.arange(games)

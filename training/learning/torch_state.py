@@ -10,7 +10,7 @@ from training.support.checkpoint import numbered, part
 
 
 def arrays_of(optimizer: torch.optim.Optimizer, **modules: torch.nn.Module) -> dict[str, np.ndarray]:
-    """Every parameter as "MODULE:NAME", and what the optimizer keeps of each as "optimizer:NUMBER:NAME"."""
+    """Every parameter as "MODULE:NAME", and the optimizer's state of each parameter as "optimizer:NUMBER:NAME"."""
     arrays = {
         f"{module}:{name}": value.detach().cpu().numpy()
         for module, kept in modules.items()
@@ -22,7 +22,7 @@ def arrays_of(optimizer: torch.optim.Optimizer, **modules: torch.nn.Module) -> d
 
 
 def restore(arrays: Mapping[str, np.ndarray], optimizer: torch.optim.Optimizer, **modules: torch.nn.Module) -> None:
-    """Puts the arrays of ``arrays_of`` back. Raises what torch does where they do not fit, or KeyError."""
+    """Restores the arrays of ``arrays_of``. Raises KeyError, or what torch raises if they do not fit."""
     for module, kept in modules.items():
         kept.load_state_dict(tensors(part(arrays, module)))
     state = {number: tensors(values) for number, values in numbered(arrays, "optimizer").items()}

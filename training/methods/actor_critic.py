@@ -1,15 +1,14 @@
 """Trains one network with a policy and a value head by actor-critic, on tic-tac-toe or ConnectX.
 
-The board, multiplied by -1 for the second player, goes through a convolution and also, as it is, into the dense layers;
-the policy head gives a logit for each action, the value head the expected return. What a move is worth, and what an
-illegal one costs, is said in ``training.learning.policy_games``. The loss is the log-probabilities weighted by the
-advantage (return less value) and the mean absolute error of the value. The learner draws its moves; it has either seat
-in turn.
+The board, seen by the side to move, goes through a convolution and, unchanged, also into the dense layers. The policy
+head gives a logit for each action, the value head the expected return (see ``training.learning.policy_games`` for
+returns and illegal choices). The loss is the sum of the policy-gradient loss, with the advantage (return minus value)
+as weight, and the mean absolute error of the value. The learner draws its moves and plays both seats.
 
 Method: Barto, Sutton and Anderson (1983), in the form of Mnih et al. (2016) with whole games; the games of an update
-are played side by side. Ours are a bonus on the policy's entropy, which fades to nothing, and practice games, in which
-the opponent plays some of its moves at random, so that the learner sees positions that a perfect one never allows, and
-what openings may gain. The running reward counts the other games only, one with an illegal try as lost.
+are played in parallel. Our additions are an entropy bonus, which decays to 0, and practice games, in which the opponent
+plays some moves at random: so the learner sees positions that a perfect opponent never allows, and learns which
+openings give chances to win. The running reward counts only the other games; one with an illegal choice counts as lost.
 """
 
 from dataclasses import dataclass
@@ -47,8 +46,8 @@ from training.support.plots import save_curve
 
 ENCODING = "stones-1"
 ALL_MOVES = 1_000
-POOL = 8  # past versions that self-play draws its opponents from
-ADDED_EVERY = 50  # batches
+POOL = 8  # past versions from which self-play draws its opponents
+ADDED_EVERY = 50  # batches between two added versions
 
 
 @dataclass
@@ -59,8 +58,8 @@ class Config(Options):
     opponent: str = option(
         "minimax", "minimax (exact), lookahead@PLIES, random, self; on ConnectX lookahead@2, self, or an agent"
     )
-    games: int = option(500_000, "at most so many games", least=1)
-    batch: int = option(200, "games side by side, between two updates", least=1)
+    games: int = option(500_000, "largest number of games", least=1)
+    batch: int = option(200, "games per update, played in parallel", least=1)
     stop: float = option(-0.004, "running reward at which training ends")
     window: int = option(10_000, "games against the error-free opponent that the running reward averages", least=1)
     practice: float = option(0.75, "share of practice games, in which the opponent errs", least=0, below=1)
@@ -68,23 +67,23 @@ class Config(Options):
     early: int = option(
         3, "how many of its first moves may be random, drawn from 1 to this for each game; 0: all", least=0
     )
-    discount: float = option(0.95, "of a return, for each later move of the learner", above=0, most=1)
-    learning_rate: float = option(4e-3, "of Adam; falls to a tenth", above=0)
-    entropy: float = option(0.15, "weight of the policy's entropy in the loss at the beginning; falls to 0", least=0)
+    discount: float = option(0.95, "discount of a return for each later move of the learner", above=0, most=1)
+    learning_rate: float = option(4e-3, "initial learning rate of Adam; decays to a tenth", above=0)
+    entropy: float = option(0.15, "initial weight of the entropy bonus in the loss; decays to 0", least=0)
     settle: float = option(
-        0.2, "share of the games, the last ones, played after learning rate and entropy have fallen", least=0, below=1
+        0.2, "share of the games at the end for which learning rate and entropy no longer change", least=0, below=1
     )
-    channels: int = option(32, "of the convolution", least=1)
-    hidden: int = option(128, "width of the first dense layer; the second has half", least=2)
+    channels: int = option(32, "channels of the convolution", least=1)
+    hidden: int = option(128, "width of the first dense layer; the second has half of it", least=2)
     seed: int = option(1, "of weights and games")
     folder: Path = option(Path("runs/actor-critic"), "checkpoint and curves")
     output: Path = option(Path("runs/actor-critic/network.bin"), "the network")
 
 
 def fresh_network(games: Games, inarow: int, channels: int, hidden: int, seed: int) -> Network:
-    """A network for a kind of game. Two further channels of its convolution begin as copies of the board's stones.
+    """A new network for a kind of game. Two extra channels of its convolution are initialised to copy the stones.
 
-    By these the dense layers read the board itself beside what the convolution makes of it.
+    Through these the dense layers see the board itself, besides the other outputs of the convolution.
     """
     layers = (("conv", channels + 2), ("dense", hidden), ("dense", hidden // 2))
     heads = (("policy", games.actions), ("value", 1))
@@ -98,13 +97,13 @@ def fresh_network(games: Games, inarow: int, channels: int, hidden: int, seed: i
 
 
 def planes_of_boards(boards: np.ndarray) -> Tensor:
-    """(n, 2, rows, columns) float32, the encoding "stones-1" of boards (n, rows, columns) int8 seen by the mover."""
+    """(n, 2, rows, columns) float32: encoding "stones-1" of boards (n, rows, columns) int8 seen by the side to move."""
     upwards = boards[:, ::-1]
     return torch.from_numpy(np.stack([upwards == 1, upwards == -1], 1).astype(np.float32))
 
 
 def outputs_of(network: Network, boards: np.ndarray) -> dict[str, Tensor]:
-    """The outputs of each head, (n, size), of which equal boards share the computation: games begin alike."""
+    """The outputs of each head, (n, size). Equal boards, frequent at the beginning of games, are computed only once."""
     flat = np.ascontiguousarray(boards).reshape(len(boards), -1)
     rows = flat.view(np.dtype((np.void, flat.shape[1])))[:, 0]
     _, first, index = np.unique(rows, return_index=True, return_inverse=True)
@@ -123,7 +122,7 @@ def policy_of(network: Network) -> Logits:
 
 
 def loss_of(outputs: dict[str, Tensor], actions: Tensor, returns: Tensor, entropy: float) -> Tensor:
-    """The policy's loss, with the value as what was to be expected, and the mean absolute error of the value.
+    """The policy-gradient loss with the value as baseline, plus the mean absolute error of the value.
 
     Args:
         outputs: "policy" (m, actions) logits, "value" (m, 1).
@@ -136,10 +135,10 @@ def loss_of(outputs: dict[str, Tensor], actions: Tensor, returns: Tensor, entrop
 
 
 def tree_player(tree: Tree, name: str, rng: np.random.Generator) -> Player:
-    """An opponent of small games, which plays any of the moves that are best to it, each as likely as the others.
+    """An opponent for small games, which draws uniformly among the moves that it finds best.
 
     Raises:
-        ValueError: the name is neither minimax, lookahead@PLIES nor random.
+        ValueError: the name is not minimax, lookahead@PLIES or random.
     """
     kind, _, plies = name.partition("@")
     if name == "random":
@@ -153,7 +152,7 @@ def tree_player(tree: Tree, name: str, rng: np.random.Generator) -> Player:
 
 
 def two_plies(rng: np.random.Generator) -> Player:
-    """The look-ahead of two plies on ConnectX: it wins at once if it can, else blocks a win, else plays any column."""
+    """The look-ahead of two plies on ConnectX: it wins at once if it can, else blocks a win, else plays at random."""
 
     def player(games: Games, which: np.ndarray) -> np.ndarray:
         assert isinstance(games, ConnectX)
@@ -168,7 +167,7 @@ def two_plies(rng: np.random.Generator) -> Player:
 
 
 class SelfPlay:
-    """Past versions of the learner, one drawn anew for each batch of games."""
+    """Past versions of the learner; for each batch of games, one is drawn."""
 
     def __init__(self, network: Network, rng: np.random.Generator):
         self._network, self._rng = network, rng
@@ -178,7 +177,7 @@ class SelfPlay:
         self.add()
 
     def add(self) -> None:
-        """Keeps the present version; of more than POOL, a random one goes."""
+        """Adds the current version; if there are more than POOL, a random one is dropped."""
         self.versions.append({name: value.detach().clone() for name, value in self._network.state_dict().items()})
         if len(self.versions) > POOL:
             self.versions.pop(int(self._rng.integers(POOL)))
@@ -191,7 +190,7 @@ class SelfPlay:
 
 
 def erring_at_first(player: Player, errors: float, moves: np.ndarray, rng: np.random.Generator) -> Player:
-    """The player, but for random moves: a share ``errors`` of its first ``moves`` (n,) in each game."""
+    """The player, except that a share ``errors`` of its first ``moves``, (n,), in each game is random."""
 
     def errs(games: Games, which: np.ndarray) -> np.ndarray:
         return (games.plies[which] // 2 < moves[which]) & (rng.random(len(which)) < errors)
@@ -200,10 +199,10 @@ def erring_at_first(player: Player, errors: float, moves: np.ndarray, rng: np.ra
 
 
 def opponent_of(config: Config, network: Network, rng: np.random.Generator) -> Player:
-    """The opponent that a configuration names, when it does not err.
+    """The opponent in a configuration, without random moves.
 
     Raises:
-        ValueError: it names none for this game.
+        ValueError: this game has no such opponent.
     """
     if config.opponent == "self":
         return SelfPlay(network, rng)
@@ -216,7 +215,7 @@ def opponent_of(config: Config, network: Network, rng: np.random.Generator) -> P
 
 
 class Run(PolicyRun):
-    """A run against the opponent of the configuration, with its curve."""
+    """A training run against the configured opponent, with its learning curve."""
 
     def __init__(self, config: Config):
         kind = games_named(config.game)
@@ -225,7 +224,7 @@ class Run(PolicyRun):
         super().__init__(config, network, checkpoint.settings_of(config), config.window)
         self.opponent = opponent_of(config, network, self.rng)
         self.learner = Learner(policy_of(network), self.rng)
-        # A row a batch: games; mean result v the error-free and the erring opponent; illegal share; value's error.
+        # A row per batch: games; mean result v the error-free and the erring opponent; illegal share; value's error.
         self.curve: list[list[float]] = []
         self.resume()
 
@@ -281,14 +280,14 @@ class Run(PolicyRun):
 
 
 def strictly(results: np.ndarray, choices: Choices) -> np.ndarray:
-    """(n,) int8: the results of games, those with an illegal try counted as lost."""
+    """(n,) int8: the results of games, where a game with an illegal choice counts as lost."""
     strict = results.copy()
     strict[choices.games[choices.turns == ILLEGAL]] = -1
     return strict
 
 
 def against_sound(run: Run, games: int = 10_000) -> float:
-    """The mean result of new games against the opponent without errors; the network draws its moves as in training."""
+    """The mean result of new games against the error-free opponent; the network draws its moves as in training."""
     rng = np.random.default_rng(1000 + run.config.seed)
     learner, opponent = Learner(policy_of(run.network), rng), opponent_of(run.config, run.network, rng)
     played = play_games(games_named(run.config.game, games), (learner, opponent), alternating(games, BLOCK))
@@ -296,9 +295,9 @@ def against_sound(run: Run, games: int = 10_000) -> float:
 
 
 def against_lookahead(run: Run, games: int = 100, plies: int = 3) -> list[tuple[int, int, int]]:
-    """(wins, draws, losses) moving first and second against a look-ahead, by the policy's most likely legal move.
+    """(wins, draws, losses), moving first and moving second, of the most likely legal move against a look-ahead.
 
-    The look-ahead plays a win that it can force within ``plies`` plies, else prevents one, else any move.
+    The look-ahead plays a win that it can force within ``plies`` plies, else prevents one, else plays at random.
     """
     kind, rng = games_named(run.config.game, games), np.random.default_rng(run.config.seed)
     opponent = tree_player(tree_of(kind), f"lookahead@{plies}", rng)
@@ -312,9 +311,9 @@ def against_lookahead(run: Run, games: int = 100, plies: int = 3) -> list[tuple[
 
 
 def train(config: Config) -> Run:
-    """Trains until the running reward is reached or the games are played; resumes where a checkpoint is."""
+    """Trains until the running reward is reached or the games are played; resumes from a checkpoint."""
     check_output(config.output)
-    torch.set_num_threads(1)  # the batches are small: more threads wait for each other
+    torch.set_num_threads(1)  # the batches are small: several threads would wait for each other
     run = Run(config)
     train_to_end(run)
     if config.game == "tictactoe":

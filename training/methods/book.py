@@ -1,7 +1,7 @@
-"""Builds the opening book: exact scores by our own solver, choices by connectx.choice, on all cores.
+"""Builds the opening book on all cores: exact scores from our own solver, moves chosen by connectx.choice.
 
-Every score that is found goes to a file at once, one line a position. An interrupted run goes on from there, and a
-change of the choice or of the book's extent solves again only what is new.
+Every score is appended to a file at once, one line per position. An interrupted run resumes from this file, and after a
+change of the choice or of the book's size only new positions have to be solved.
 """
 
 import os
@@ -28,17 +28,17 @@ class Config(Options):
 
     first_ply: int = option(10, "last ply of the first seat's book", least=1)
     second_ply: int = option(9, "last ply of the second seat's book", least=1)
-    full_plies: int = option(3, "through this ply, every position is in the book", least=0)
+    full_plies: int = option(3, "up to this ply, every position is in the book", least=0)
     table_bits: int = option(
-        25, "log2 of the entries of each worker's table, 8 bytes each", least=2, most=LARGEST_TABLE
+        25, "log2 of the number of entries (8 bytes each) in each process's table", least=2, most=LARGEST_TABLE
     )
-    workers: int = option(os.cpu_count() or 1, "processes", least=1)
-    scores: Path = option(Path("training/book-scores.txt"), "every score found so far; kept over runs")
-    output: Path = option(Path("agents/weights/book.bin"), "the book")
+    workers: int = option(os.cpu_count() or 1, "number of processes", least=1)
+    scores: Path = option(Path("training/book-scores.txt"), "file of all scores found so far, also by earlier runs")
+    output: Path = option(Path("agents/weights/book.bin"), "file to write: the book")
 
 
 def solve(positions: list[Position]) -> list[Scores]:
-    """The exact score of each column of each position, in a worker."""
+    """The exact score of each column of each position; called in a worker process."""
     solver = process_solver()
     return [[None if value is None else value.low for value in solver.scores(p)] for p in positions]
 
@@ -57,19 +57,19 @@ def children_to_know(position: Position, scores: Scores) -> list[Position]:
 
 
 def no_replies(position: Position) -> Scores | None:
-    """For positions in which the choice does not look further."""
+    """Used where the choice does not look ahead."""
     return None
 
 
 class Builder:
-    """Solves what the walk asks for, and chooses."""
+    """Solves the positions of the walk and chooses our columns."""
 
     def __init__(self, scores: ScoreFile, pool: Executor):
         self.scores, self.pool = scores, pool
         self.columns: list[np.ndarray] = []
 
     def learn(self, groups: list[list[Position]], label: str) -> None:
-        """Solves the positions that are not known yet; those of a group in one worker, whose table they share."""
+        """Solves the positions that are not known yet; those of a group in the same worker, whose table they share."""
         distinct = [dict.fromkeys(position.canonical() for position in group) for group in groups]
         wanted = [[position for position in group if self.scores.get(position) is None] for group in distinct]
         tasks = {self.pool.submit(solve, group): group for group in wanted if group}
@@ -80,13 +80,13 @@ class Builder:
                 bar.update()
 
     def columns_of(self, layer: Layer, ours: np.ndarray) -> np.ndarray:
-        """Our column in each position of a layer. What only full coverage put there is not worth a search for traps."""
+        """Our column in each position of a layer; no trap search (look-ahead) where our own play cannot lead."""
         positions = positions_of(layer)
         ply = positions[0].ply
         self.learn([[position] for position in positions], f"ply {ply}: scores")
         played = [position for position, mine in zip(positions, ours, strict=True) if mine]
         self.learn([children_to_know(p, self.scores[p]) for p in played], f"ply {ply}: choices")
-        # Only what was asked for is used: the book must not depend on what else the file of scores happens to hold.
+        # Only scores that were asked for are used: the book must not depend on other contents of the file.
         replies = [self.scores.get if mine else no_replies for mine in ours]
         columns = [choose(p, self.scores[p], r, most_replies=1) for p, r in zip(positions, replies, strict=True)]
         self.columns.append(np.array(columns, np.uint8))

@@ -42,9 +42,9 @@ from training.support.plots import save_figure
 
 HEADS = (("policy", 7), ("value", 3), ("distance", 1), ("results", 21))
 PUBLISHED = ("policy", "value")
-WARM_UP = 0.03  # of the samples
-AVERAGED = 1000  # steps that the average of the weights reaches back
-SHARES = {"kept": 1.0, "perfect": 0.5, "value": 0.5, "distance": 0.5, "results": 0.5}  # of the parts of the loss
+WARM_UP = 0.03  # share of the steps
+AVERAGED = 1000  # steps over which the weights are averaged
+SHARES = {"kept": 1.0, "perfect": 0.5, "value": 0.5, "distance": 0.5, "results": 0.5}  # weights of the losses
 CHECKPOINT = "checkpoint.bin"
 CPU = torch.device("cpu")
 NEVER = -1e9  # the logit of a move that cannot be played
@@ -85,7 +85,7 @@ class Config(Options):
 
 
 def parse_layers(text: str) -> tuple[tuple[str, int], ...]:
-    """Layers from "conv:32,dense:64". Raises ValueError if they are none."""
+    """Layers from a text such as "conv:32,dense:64". Raises ValueError if it has another form."""
     try:
         pairs = [part.split(":") for part in text.split(",") if part]
         return tuple((kind, int(width)) for kind, width in pairs)
@@ -94,14 +94,14 @@ def parse_layers(text: str) -> tuple[tuple[str, int], ...]:
 
 
 class Targets(NamedTuple):
-    """What a network should say of n positions."""
+    """The targets of a network for n positions."""
 
     kept: Tensor  # (n, columns) bool
     perfect: Tensor  # (n, columns) bool
     legal: Tensor  # (n, columns) bool
     value: Tensor  # (n,) int64: 0 loss, 1 draw, 2 win
     distance: Tensor  # (n,) float32
-    results: Tensor  # (n, columns) int64, as value, of each move
+    results: Tensor  # (n, columns) int64, of each move, coded as in value
 
     def to(self, device: torch.device) -> "Targets":
         return Targets._make(part.to(device) for part in self)
@@ -126,7 +126,7 @@ def targets_of(labels: Labels) -> Targets:
 
 
 def classes(scores: np.ndarray) -> np.ndarray:
-    """0 loss, 1 draw, 2 win, int64, for each score."""
+    """The class of each score: 0 loss, 1 draw, 2 win, int64."""
     return np.sign(scores).astype(np.int64) + 1
 
 
@@ -185,14 +185,14 @@ def outputs_for(network: torch.nn.Module, examples: Examples, size: int = 1000) 
 
 
 def measure(network: torch.nn.Module, examples: Examples) -> dict[str, float]:
-    """The loss, and ``shares_right`` of the positions as they stand."""
+    """The loss, and ``shares_right`` without mirror images."""
     outputs = outputs_for(network, examples)
     loss = {"loss": float(total(losses(outputs, examples.targets)))}
     return loss | shares_right({name: output.cpu().numpy() for name, output in outputs.items()}, examples.labels)
 
 
 def shares_right(outputs: dict[str, np.ndarray], labels: Labels) -> dict[str, float]:
-    """Shares of moves that keep the result (of all, of decisive positions), of perfect ones, of right values."""
+    """Shares of chosen moves that keep the result (in all, in decisive positions) or are perfect, of right values."""
     columns = np.where(labels.legal, outputs["policy"], -np.inf).argmax(1)
     kept, perfect = (moves[np.arange(len(labels)), columns] for moves in (labels.kept, labels.perfect))
     right = outputs["value"].argmax(1) == classes(labels.values)
@@ -202,7 +202,7 @@ def shares_right(outputs: dict[str, np.ndarray], labels: Labels) -> dict[str, fl
 
 
 class Trainer:
-    """A network in training: everything that a checkpoint holds."""
+    """A network in training: everything that is in a checkpoint."""
 
     def __init__(self, config: Config):
         torch.manual_seed(config.seed)
@@ -243,7 +243,7 @@ class Trainer:
         checkpoint.save(path, self.settings, {"step": self.step, "log": self.log}, arrays)
 
     def load(self, path: Path) -> None:
-        """Goes on from a checkpoint, if there is one. Raises ValueError if it is damaged or of another run."""
+        """Restores a checkpoint, if there is one. Raises ValueError if it is damaged or from another run."""
         found = checkpoint.load(path, self.settings)
         if found is None:
             return
@@ -253,7 +253,7 @@ class Trainer:
 
 
 def batches(config: Config, count: int, step: int) -> Iterator[tuple[np.ndarray, bool]]:
-    """Rows and mirroring of each batch from a step on; each epoch is a permutation that its number decides."""
+    """(rows, whether mirrored) of each batch from ``step`` on; the permutation of an epoch depends on its number."""
     size = min(config.batch, count)
     in_epoch = count // size
     while True:
@@ -265,7 +265,7 @@ def batches(config: Config, count: int, step: int) -> Iterator[tuple[np.ndarray,
 
 
 def plot(log: list[dict[str, float]], path: Path) -> None:
-    """The curves of a run as a PNG: losses, and shares on validation positions."""
+    """Plots the curves of a run as PNG: losses, and shares on validation positions."""
     figure = Figure(figsize=(11, 4), layout="constrained")
     left, right = figure.subplots(1, 2)
     samples = [entry["samples"] / 1e6 for entry in log]
@@ -307,7 +307,7 @@ def run(trainer: Trainer, training: Examples, validation: Examples) -> None:
 
 
 def published(network: Network) -> Network:
-    """The network with the heads that agents use."""
+    """The network with only the heads that agents use."""
     whole = network.architecture
     heads = tuple(head for head in whole.heads if head[0] in PUBLISHED)
     small = Network(Architecture(whole.encoding, whole.layers, heads, whole.shape))
@@ -316,7 +316,7 @@ def published(network: Network) -> Network:
 
 
 def train(config: Config) -> dict[str, Any]:
-    """Trains or goes on training, then writes the network with what it reaches, as agents use it, on test positions."""
+    """Trains, or resumes training, then writes the network and its accuracy on test positions, as agents use it."""
     check_output(config.output)
     torch.set_num_threads(config.threads)
     labels = read_labels(config.labels)

@@ -1,7 +1,7 @@
-"""Trains the strong policy agent: a policy net that imitates a look-ahead of fixed depth, on its own games.
+"""Trains the strong policy agent: a policy network that imitates a look-ahead of fixed depth, on games of the latter.
 
-The games are those of alpha-beta over ``connectx.heuristic`` against itself, with random moves among them so that no
-two are alike; every position is labelled with the move that the look-ahead prefers. The net is the opponent of
+In these games alpha-beta with ``connectx.heuristic`` plays itself, with random moves in between to make the games
+different. Every position is labelled with the move that the look-ahead prefers. The network is the opponent in
 ``train.py policy-gradient``.
 """
 
@@ -26,29 +26,29 @@ from training.support.options import Options, command_of, option
 
 CELLS, COLUMNS = STANDARD.cells, STANDARD.columns
 ORDER = np.array(STANDARD.column_order)
-PART = 500  # games between two savings of the games
+PART = 500  # games that are played and saved together
 
 
 @dataclass
 class Config(Options):
     """Options of ``train.py imitate``."""
 
-    depth: int = option(4, "plies that the look-ahead sees", least=1)
+    depth: int = option(4, "depth of the look-ahead in plies", least=1)
     games: int = option(10_000, "games of the look-ahead against itself", least=1)
     random_share: float = option(0.25, "probability of a random move in place of the preferred one", least=0, most=1)
     steps: int = option(3000, "updates of the network", least=1)
-    batch: int = option(256, "positions an update", least=1)
-    learning_rate: float = option(1e-3, "of Adam, falling to 0 over the steps", above=0)
-    channels: int = option(16, "of the convolution", least=1)
+    batch: int = option(256, "positions per update", least=1)
+    learning_rate: float = option(1e-3, "initial learning rate of Adam; decays to 0", above=0)
+    channels: int = option(16, "channels of the convolution", least=1)
     hidden: int = option(128, "width of the first dense layer", least=1)
-    seed: int = option(1, "of games and weights")
-    folder: Path = option(Path("runs/imitate"), "games, checkpoint and curve")
-    output: Path = option(Path("agents/weights/strong_policy.bin"), "the policy net")
+    seed: int = option(1, "seed of games and weights")
+    folder: Path = option(Path("runs/imitate"), "folder for games, checkpoint and curve")
+    output: Path = option(Path("agents/weights/strong_policy.bin"), "file to write: the policy network")
 
 
 @njit
 def preferred_column(position, mask, depth, geometry):
-    """The column of the best value after ``depth`` plies in all; of equal ones the most central."""
+    """The column with the best value at a depth of ``depth`` plies; among equal ones the most central."""
     best, preferred = -2 * WON, -1
     for column in ORDER:
         move = open_cells(mask, geometry) & column_cells(column, geometry)
@@ -67,7 +67,7 @@ def lookahead_games(count, depth, random_share, seed, geometry):
 
     Args:
         depth: plies that it looks ahead, at least 1.
-        random_share: how often a random legal move is played in place of the preferred one.
+        random_share: probability of a random legal move in place of the preferred one.
 
     Returns:
         (moves, preferred): (count, cells) int8 each, NO_MOVE after the end of a game.
@@ -93,8 +93,10 @@ def lookahead_games(count, depth, random_share, seed, geometry):
 
 
 def games_of(config: Config) -> tuple[np.ndarray, np.ndarray]:
-    """The games that the config asks for, read from its folder as far as they are there; a part depends on the seed
-    and its number alone."""
+    """The games that the config asks for; those that are in its folder are read, the others played.
+
+    A part of the games depends only on the seed and on its number.
+    """
     path = config.folder / "games.bin"
     recipe = {"depth": config.depth, "random_share": config.random_share, "seed": config.seed}
     moves = preferred = np.empty((0, CELLS), np.int8)
@@ -112,7 +114,7 @@ def games_of(config: Config) -> tuple[np.ndarray, np.ndarray]:
 
 
 def labelled(moves: np.ndarray, preferred: np.ndarray) -> Examples:
-    """All positions of the games that have a move, with the preferred column."""
+    """All positions of the games in which a move was played, with the preferred column."""
     games = ConnectX(len(moves), STANDARD)
     boards = [games.boards(np.flatnonzero(moves[:, 0] != NO_MOVE))]
     for ply, _ in enumerate(replay(games, moves[:, :-1]), 1):
@@ -122,7 +124,7 @@ def labelled(moves: np.ndarray, preferred: np.ndarray) -> Examples:
 
 
 def train(config: Config) -> Fit:
-    """Plays the games, trains the network on them, and writes it; resumes where games or a checkpoint are."""
+    """Plays the games, trains the network on them, and writes it; resumes from saved games and a checkpoint."""
     check_output(config.output)
     torch.set_num_threads(1)
     moves, preferred = games_of(config)

@@ -88,18 +88,18 @@ class Config(Options):
         "of other kinds of play; 'openings': all of 0 to 8",
         among=(LATE, EARLY, VARIED, OPENINGS),
     )
-    seed: int = option(1, "of the games")
-    workers: int = option(os.cpu_count() or 1, "processes", least=1)
+    seed: int = option(1, "seed of the games")
+    workers: int = option(os.cpu_count() or 1, "number of processes", least=1)
     table_bits: int = option(
-        22, "log2 of the entries of each worker's table, 8 bytes each", least=2, most=LARGEST_TABLE
+        22, "log2 of the number of entries (8 bytes each) in each process's table", least=2, most=LARGEST_TABLE
     )
-    shard: int = option(4000, "positions in a file", least=1)
-    book_scores: Path = option(Path("training/book-scores.txt"), "exact scores of opening positions, added as they are")
-    output: Path = option(Path("data/labels"), "folder of the shards")
+    shard: int = option(4000, "positions per file", least=1)
+    book_scores: Path = option(Path("training/book-scores.txt"), "scores of the opening book, added to the mix 'late'")
+    output: Path = option(Path("data/labels"), "folder for the shards")
 
 
 def plies_of_shard(number: int, size: int, mix: dict[int, int]) -> np.ndarray:
-    """The plies of a shard's positions in the proportions of a mix, (size,) int64; rare ones take turns over shards."""
+    """The plies of a shard's positions, in the proportions of a mix: (size,) int64. Rare plies are in some shards."""
     shares = np.cumsum(list(mix.values())) / sum(mix.values())
     place = (np.arange(size) + (number * 0.6180339887) % 1) / size
     return np.array(list(mix))[np.searchsorted(shares, place, "right")]
@@ -141,10 +141,10 @@ def recipe_of(config: Config) -> dict[str, Any]:
 
 
 def missing_shards(config: Config) -> list[int]:
-    """Numbers of the shards that are still to be made.
+    """The numbers of the shards that are still to be made.
 
     Raises:
-        ValueError: the folder holds shards of another recipe.
+        ValueError: the folder has shards of another recipe.
     """
     available = len(openings().last_layer()[1]) if config.mix == OPENINGS else config.positions
     recipe, numbers = recipe_of(config), range(-(-min(config.positions, available) // config.shard))

@@ -1,12 +1,12 @@
-"""Trains the small integer network of the agent minimax on exact labels, in about a minute.
+"""Trains the NNUE-style evaluator of the agent minimax on exact labels, in about a minute. It cannot be resumed.
 
-Examples are the labelled positions, and those after each of their moves, whose score the labels know, too; only quiet
-ones, on which a search would call its evaluation: the mover cannot win at once, and has a move after which the opponent
-cannot either. The target is the result for the first player, a draw being half a win; the loss is the cross-entropy.
-Half of the batches are mirrored. The optimizer is Adam (Kingma and Ba 2015), its rate falls as a cosine.
+Examples are the labelled positions and those after each of their moves, whose scores are known, too. Only quiet ones
+are used, which a search would evaluate: the side to move cannot win at once, and has a move after which the opponent
+cannot either. The target is the result for the first player, with a draw as half a win; the loss is the cross-entropy.
+Half of the batches are mirrored. The optimizer is Adam (Kingma and Ba 2015) with cosine decay of the learning rate.
 
-A position has some ten active inputs of a thousand, so that the forward and backward pass are written as loops over
-those, compiled by numba: many times faster than matrices.
+A position has about ten active inputs of a thousand. So the forward and backward passes are loops over these, compiled
+by numba, which is many times faster than matrix products.
 """
 
 import json
@@ -30,10 +30,10 @@ from training.data.shards import TEST, TRAINING, Labels, canonical_keys, labels_
 from training.support.manifest import check_output, publish
 from training.support.options import Options, command_of, option
 
-WARM_UP = 0.03  # of the steps
-DECAY_1, DECAY_2, TINY = 0.9, 0.999, 1e-8  # of Adam
-FIRST_BIAS = 0.3  # of the hidden units: within the clipped ReLU's slope
-ENDGAME = 2  # cells left: a search knows the value of quiet positions with no more
+WARM_UP = 0.03  # share of the steps
+DECAY_1, DECAY_2, TINY = 0.9, 0.999, 1e-8  # beta1, beta2 and epsilon of Adam
+FIRST_BIAS = 0.3  # initial bias of the hidden units, inside the clipped ReLU's linear range
+ENDGAME = 2  # empty cells: quiet positions with no more are draws, which a search knows without evaluating
 
 
 @dataclass
@@ -43,15 +43,15 @@ class Config(Options):
     labels: Path = option(Path("data/labels"), "folder that train.py labels has made")
     hidden: int = option(32, "units of the hidden layer", least=1)
     samples: int = option(30_000_000, "positions to train on, counting repetitions", least=1)
-    batch: int = option(1024, "positions in a step", least=1)
-    learning_rate: float = option(0.004, "its largest value", above=0)
-    weight_decay: float = option(0.0001, "a step, times the learning rate", least=0)
-    seed: int = option(1, "of the first weights and of the order of the positions")
-    output: Path = option(Path("agents/weights/leaf.bin"), "the network")
+    batch: int = option(1024, "positions per step", least=1)
+    learning_rate: float = option(0.004, "largest learning rate", above=0)
+    weight_decay: float = option(0.0001, "decoupled weight decay per step, times the learning rate", least=0)
+    seed: int = option(1, "seed of the initial weights and of the order of the positions")
+    output: Path = option(Path("agents/weights/leaf.bin"), "file to write: the network")
 
 
 class Examples(NamedTuple):
-    """Quiet positions with known results, seen by the first player."""
+    """Quiet positions with their results, seen by the first player."""
 
     first: np.ndarray  # (n,) int64, stones of the first player
     masks: np.ndarray  # (n,) int64, stones of both
@@ -62,7 +62,7 @@ class Examples(NamedTuple):
 
 
 class Parameters(NamedTuple):
-    """What is trained, float32."""
+    """The trained parameters, float32."""
 
     inputs: np.ndarray  # (ROWS, hidden)
     outputs: np.ndarray  # (cells + 1, hidden)
@@ -70,14 +70,14 @@ class Parameters(NamedTuple):
 
 
 def quiet(positions: np.ndarray, masks: np.ndarray) -> np.ndarray:
-    """(n,) bool: a search would evaluate the position at its horizon."""
+    """(n,) bool: whether a search would evaluate the position as a leaf."""
     wins = winning_spots(positions, masks, GEOMETRY) & open_cells(masks, GEOMETRY)
     playing = np.bitwise_count(masks) < GEOMETRY.cells - ENDGAME
     return (wins == 0) & (safe_cells(positions, masks, GEOMETRY) != 0) & playing
 
 
 def children(labels: Labels) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Positions, masks and scores after every labelled move that does not end the game, seen by the side to move."""
+    """Positions, masks and scores, for the side to move, after every labelled move that makes no line."""
     moves = moves_of(labels.masks, GEOMETRY)
     wins = winning_spots(labels.positions, labels.masks, GEOMETRY)[:, None]
     rows, columns = np.nonzero((moves & ~wins) != 0)
@@ -86,7 +86,7 @@ def children(labels: Labels) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def examples_of(positions: np.ndarray, masks: np.ndarray, scores: np.ndarray) -> Examples:
-    """The quiet ones of these positions, each or its mirror image once."""
+    """The quiet ones among these positions; of a position and its mirror image, only one."""
     chosen = np.flatnonzero(quiet(positions, masks))
     keys = canonical_keys(positions[chosen], masks[chosen], GEOMETRY)
     chosen = chosen[np.unique(keys, return_index=True)[1]]
@@ -97,7 +97,7 @@ def examples_of(positions: np.ndarray, masks: np.ndarray, scores: np.ndarray) ->
 
 
 def training_examples(labels: Labels) -> Examples:
-    """Of the labels for training and their moves; no position that is held out is among them."""
+    """Examples from the training labels and their moves, without any position that is held out."""
     chosen = labels_of(labels, TRAINING)
     positions, masks, scores = children(chosen)
     own = splits_of(positions, masks) == TRAINING
@@ -112,7 +112,7 @@ def held_out_examples(labels: Labels) -> Examples:
 
 @jitable
 def forward(first, mask, parameters, rows, sums, geometry):
-    """The logit of the first player's expected result, and the number of active rows; the hidden sums in ``sums``."""
+    """(logit of the first player's expected result, number of active rows); writes the hidden sums to ``sums``."""
     count, stones = active_rows(first, mask, rows, geometry), popcount(mask)
     rows[count] = len(parameters.inputs) - 1
     sums[:] = 0
@@ -153,7 +153,7 @@ def add_gradients(first, masks, results, mirrored, parameters, gradients, geomet
 
 @njit
 def update(weights, gradients, means, squares, rate, decay, step):
-    """One step of Adam with decoupled weight decay on flat float32 arrays; sets the gradients back to 0."""
+    """One step of Adam with decoupled weight decay on flat float32 arrays; resets the gradients to 0."""
     one, scale = np.float32(1), np.float32(rate / (1 - DECAY_1**step))
     correction, shrink = np.float32(1 / (1 - DECAY_2**step)), np.float32(1 - rate * decay)
     first, second, tiny = np.float32(DECAY_1), np.float32(DECAY_2), np.float32(TINY)
@@ -194,7 +194,7 @@ def fit(config: Config, examples: Examples) -> Parameters:
 
 
 def rounded(parameters: Parameters) -> LeafNet:
-    """The network in integers. Inputs beyond what a sum has room for are clipped."""
+    """The network with integer weights. Inputs are clipped so that no sum can overflow."""
     inputs = np.clip(np.rint(parameters.inputs * leaf.ONE), -leaf.LARGEST_INPUT, leaf.LARGEST_INPUT)
     fine = 1 << leaf.UNIT_BITS + leaf.OUTPUT_BITS
     outputs, offsets = np.rint(parameters.outputs * fine), np.rint(parameters.offsets * fine * leaf.ONE)
@@ -208,7 +208,7 @@ def to_bytes(net: LeafNet) -> bytes:
 
 @njit
 def values_of(first, masks, net, geometry):
-    """The values that a search gets of n positions, seen by the first player: (n,) int64.
+    """The values that a search gets for n positions, seen by the first player: (n,) int64.
 
     Args:
         net: a LeafNet, or None for the heuristic.
@@ -223,7 +223,7 @@ def values_of(first, masks, net, geometry):
 
 
 def measure(net: LeafNet | None, examples: Examples) -> dict[str, float]:
-    """How well values tell won from lost positions: share of right signs, and of pairs in the right order (AUC)."""
+    """How well values separate won from lost positions: share of right signs, and area under the ROC curve (AUC)."""
     decided = examples.take(np.flatnonzero(examples.results != 0.5))
     values, won = values_of(decided.first, decided.masks, net, GEOMETRY), decided.results == 1
     right = (np.sign(values) == np.where(won, 1, -1)) + 0.5 * (values == 0)
@@ -235,7 +235,7 @@ def measure(net: LeafNet | None, examples: Examples) -> dict[str, float]:
 
 
 def train(config: Config) -> dict[str, Any]:
-    """Trains the network, then writes it with what it reaches on the test positions, beside the heuristic."""
+    """Trains the network, then writes it with its accuracy on the test positions and that of the heuristic."""
     check_output(config.output)
     labels = read_labels(config.labels)
     training, test = training_examples(labels), held_out_examples(labels)

@@ -1,16 +1,16 @@
-"""Menace: players that learn a small game with boxes of beads, and the table of who beats whom.
+"""Menace: players that learn a small game with boxes of beads, and a table of their results against each other.
 
-A player has a box for every position, with beads for each legal action, and draws one. After a game the winner adds
-beads for the actions that it drew and the loser takes some away (D. Michie, "Trial and error", 1961; boxes of equal
-symmetric positions are not merged here). Two rules say what may be taken away:
+A player has a box for every position, with beads for each legal action, and draws a bead. After a game the winner adds
+beads for the actions that it drew, and the loser takes some away (D. Michie, "Trial and error", 1961; boxes of
+symmetric positions are not merged here). Two rules limit what is taken away:
 
-    keep    at least one bead of each kind stays, so that any action remains possible
+    keep    at least one bead of each legal action stays, so that every action remains possible
     drop    an action may lose all its beads; only the last bead of a box stays
 
-The stable has five players for each seat: one that has learned nothing and draws at random, and those of four pairs
-that learn from each other, one for each pairing of the rules ("keep v drop": keeps, learned against one that drops).
-With an ideal player for each seat they meet in a round robin. ``train.py menace`` trains, prints and draws the table,
-and compares each player with exact values; ``--human first`` then plays against you.
+There are six players for each seat: one that draws at random, a perfect one ("ideal"), and those of four pairs that
+learn against each other, one for each combination of the rules ("keep v drop": keeps, learned against one that drops).
+All players of the first seat meet all of the second. ``train.py menace`` trains, prints and draws the table, and
+compares each player with exact values; with ``--human first`` you can then play against one.
 """
 
 import random
@@ -35,11 +35,11 @@ from training.support.plots import save_figure
 
 KEEP, DROP = "keep", "drop"
 PAIRS = [(first, second) for first in (KEEP, DROP) for second in (KEEP, DROP)]  # rules of the pairs that learn
-COLUMNS = ["random", *(f"{own} v {other}" for own, other in PAIRS), "ideal"]  # of either seat in the round robin
+COLUMNS = ["random", *(f"{own} v {other}" for own, other in PAIRS), "ideal"]  # the players of each seat
 SEATS = ("first", "second")
 CHUNK = 1000  # training games between two looks at the clock
 SAVE_SECONDS = 20.0  # between two checkpoints of a pair in training
-SPAN = 100  # training games that a point of the curve counts
+SPAN = 100  # training games per point of the curve
 
 
 @dataclass
@@ -48,19 +48,19 @@ class Config(Options):
 
     game: str = option("nim", NAMES)
     games: int = option(10_000, "training games of each pair", least=1)
-    test_games: int = option(10_000, "games of each cell of the table", least=1)
-    beads: int = option(10, "beads of each legal action at the beginning", least=1)
+    test_games: int = option(10_000, "games for each cell of the table", least=1)
+    beads: int = option(10, "beads for each legal action at the beginning", least=1)
     reward: int = option(1, "beads that the winner adds for each action", least=1)
     penalty: int = option(1, "beads that the loser takes away for each action, as far as its rule allows", least=1)
-    seed: int = option(1, "of all random draws")
-    output: Path = option(Path("runs/menace"), "folder of the checkpoint, the table and the curves")
+    seed: int = option(1, "seed of all random draws")
+    output: Path = option(Path("runs/menace"), "folder for the checkpoint, the table and the curves")
     human: str = option(
         "", "'first' or 'second': after training, play against keep v keep from this seat", among=("", *SEATS)
     )
 
 
 class Boxes:
-    """A player's boxes: ``beads[position][action]``, and how often each was opened while it learned."""
+    """A player's boxes, ``beads[position][action]``, and how often each was opened during training."""
 
     def __init__(self, beads: Sequence[Sequence[int]], rule: str):
         self.beads = [list(box) for box in beads]
@@ -75,7 +75,7 @@ class Boxes:
             left -= count
             if left < 0:
                 return action
-        return max(range(len(box)), key=box.__getitem__)  # rounding can use up the last bead
+        return max(range(len(box)), key=box.__getitem__)  # reached only by a rounding error
 
     def add(self, moves: Sequence[tuple[int, int]], beads: int) -> None:
         """After a win: ``moves`` are (position, action)."""
@@ -91,7 +91,7 @@ class Boxes:
 
 
 class Pair:
-    """Two players that learn from each other, with the state of their random draws and the curve of their games."""
+    """Two players that learn against each other, with their random generator and learning curve."""
 
     def __init__(self, tree: Tree, config: Config, index: int):
         beads = (config.beads * tree.legal).tolist()
@@ -101,7 +101,7 @@ class Pair:
         self.first_wins: list[int] = []  # of each SPAN games
 
     def learn(self, children: list[list[int]], rewards: list[list[int]], config: Config) -> None:
-        """One game, and what both learn from it. A draw changes nothing."""
+        """Plays one game, from which both learn. A draw changes nothing."""
         moves: tuple[list, list] = ([], [])
         position, seat = 0, 1
         while position >= 0:
@@ -122,7 +122,7 @@ class Pair:
 
 
 class Stable:
-    """All that learns, and its checkpoint."""
+    """All pairs of learners, and their checkpoint."""
 
     def __init__(self, tree: Tree, config: Config):
         self.tree, self.config = tree, config
@@ -134,7 +134,7 @@ class Stable:
         self._resume()
 
     def train(self) -> None:
-        """Every pair's games, with a checkpoint now and then and at the end of each pair."""
+        """Plays every pair's games, with a checkpoint every ``SAVE_SECONDS`` and at the end of each pair."""
         children, rewards = self.tree.children.tolist(), self.tree.rewards.tolist()
         for (first, second), pair in zip(PAIRS, self.pairs, strict=True):
             label = f"{first} against {second}"
@@ -152,7 +152,7 @@ class Stable:
                         saved = time.monotonic()
 
     def chances(self) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """For each seat, the players in the order of COLUMNS: (positions, actions) probabilities of each action."""
+        """For each seat, the players in the order of COLUMNS, as (positions, actions) probabilities."""
         uniform, ideal = shares(self.tree.legal), shares(self.tree.best)
         learned = [[shares(np.array(pair.players[seat].beads)) for pair in self.pairs] for seat in (0, 1)]
         # A column's own rule comes first; the pairs are listed by the first seat's.
@@ -160,7 +160,7 @@ class Stable:
         return [uniform, *learned[0], ideal], [uniform, *second, ideal]
 
     def visits(self, seat: int) -> list[np.ndarray]:
-        """(positions,) how often each learner of a seat opened each box, in the order of COLUMNS."""
+        """How often each learner of a seat opened each box, (positions,) each, in the order of COLUMNS."""
         order = PAIRS if seat == 0 else [(other, own) for own, other in PAIRS]
         return [np.array(self.pairs[PAIRS.index(rules)].players[seat].visits) for rules in order]
 
@@ -190,7 +190,7 @@ class Stable:
 
 
 class RoundRobin(NamedTuple):
-    """Results of every player of the first seat (rows) against every one of the second, in the order of COLUMNS."""
+    """Results of every player of the first seat (rows) against every player of the second, in the order of COLUMNS."""
 
     counts: np.ndarray  # (6, 6, 3) int64: the first player's wins, draws, losses
 
@@ -211,7 +211,7 @@ def round_robin(stable: Stable, games: int, seed: int) -> RoundRobin:
 
 
 def kept(tree: Tree, chances: np.ndarray, which: np.ndarray) -> float:
-    """Mean probability of an action that keeps the exact value, over the positions of ``which`` with any that does not.
+    """Mean probability of an action that keeps the exact value, over positions of ``which`` where not all actions do.
 
     NaN if there are none.
     """
@@ -220,12 +220,12 @@ def kept(tree: Tree, chances: np.ndarray, which: np.ndarray) -> float:
 
 
 def colour(share: float) -> str:
-    """From red (0) by yellow to green (1), for rich."""
+    """A color for rich, from red (0) through yellow to green (1)."""
     return f"rgb({round(255 * min(1, 2 - 2 * share))},{round(255 * min(1, 2 * share))},80)"
 
 
 def table_of(results: RoundRobin, title: str) -> Table:
-    """The share of games that the row's player won, moving first; of draws, too, where there were any."""
+    """The share of games that the row's player won, moving first; with the share of draws, if there were any."""
     table = Table(title=title)
     table.add_column("first \\ second")
     for name in COLUMNS:
@@ -259,7 +259,7 @@ def draw_table(results: RoundRobin, title: str, path: Path) -> None:
 
     figure = Figure(figsize=(8, 6.5), layout="constrained")
     axes = figure.subplots()
-    axes.imshow(results.wins, cmap="RdYlGn", vmin=-0.15, vmax=1.15)  # the ends, too dark to read on, left out
+    axes.imshow(results.wins, cmap="RdYlGn", vmin=-0.15, vmax=1.15)  # without the ends, too dark for text
     for row, column in np.ndindex(results.wins.shape):
         axes.text(column, row, f"{results.wins[row, column]:.2%}", ha="center", va="center")
     axes.set_xticks(range(len(COLUMNS)), COLUMNS, rotation=30, ha="right")
@@ -283,7 +283,7 @@ def draw_curves(stable: Stable, path: Path) -> None:
 
 
 def train(config: Config) -> tuple[Stable, RoundRobin]:
-    """Trains the stable, or goes on where its checkpoint is; prints and draws what came of it."""
+    """Trains all players, or resumes from the checkpoint; prints and draws the results."""
     tree = tree_of(games_named(config.game))
     stable = Stable(tree, config)
     stable.train()

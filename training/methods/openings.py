@@ -1,7 +1,7 @@
-"""Makes the table of the openings: the exact score of every position through ply 8, by our own solver, on all cores.
+"""Makes the table of openings: the exact score of every position up to ply 8, by our own solver, on all cores.
 
-Only the last ply's positions in which nobody wins at once are solved; those of the plies before follow from them. Every
-score that is found goes to a file at once, one line a position, and an interrupted run goes on from there.
+Only positions of the last ply in which the side to move cannot win at once are solved; the scores of earlier plies
+follow from them. Every score is appended to a file at once, one line per position; an interrupted run resumes from it.
 """
 
 import os
@@ -27,7 +27,7 @@ from training.support.pool import LARGEST_TABLE
 LINE = re.compile(rb"\d+ \d+ -?\d+")
 HALF_LINE = re.compile(rb"[-\d ]*")
 
-Bounds = dict[int, Value]  # what is known of positions' scores, by the smaller key of each and its mirror image
+Bounds = dict[int, Value]  # what is known about scores, by the key of the canonical position
 
 
 @dataclass
@@ -35,21 +35,21 @@ class Config(Options):
     """Options of ``train.py openings``."""
 
     table_bits: int = option(
-        27, "log2 of the entries of the table that all threads share, 8 bytes each", least=2, most=LARGEST_TABLE
+        27, "log2 of the number of entries (8 bytes each) in the shared table", least=2, most=LARGEST_TABLE
     )
     lasting_bits: int = option(
-        27, "the same of its part for positions of the first 14 plies", least=2, most=LARGEST_TABLE
+        27, "the same for the table's part for positions of up to 14 stones", least=2, most=LARGEST_TABLE
     )
-    workers: int = option(os.cpu_count() or 1, "threads", least=1)
-    scores: Path = option(Path("runs/openings/scores.txt"), "every score found so far; kept over runs")
-    book_scores: Path = option(Path("training/book-scores.txt"), "what is known from building the book")
-    output: Path = option(Path("connectx/data/openings.bin"), "the table")
+    workers: int = option(os.cpu_count() or 1, "number of threads", least=1)
+    scores: Path = option(Path("runs/openings/scores.txt"), "file of all scores found so far, also by earlier runs")
+    book_scores: Path = option(Path("training/book-scores.txt"), "scores found when the book was built")
+    output: Path = option(Path("connectx/data/openings.bin"), "file to write: the table")
 
 
 class ScoreFile:
     """Exact scores by key, in memory and in a file of lines ``position mask score``.
 
-    Of a position and its mirror image, the one with the smaller key is meant.
+    Positions are canonical: of a position and its mirror image, the one with the smaller key.
     """
 
     def __init__(self, path: Path):
@@ -70,7 +70,7 @@ class ScoreFile:
 
 
 def bounds_from(path: Path) -> Bounds:
-    """What the scores behind the book say of the last ply: a position's moves give its score and those after them."""
+    """What the book's scores tell about the last ply: from its positions, and those one ply before and after."""
     bounds: Bounds = {}
 
     def learn(position: Position, value: Value) -> None:
@@ -102,7 +102,7 @@ def parents(position: Position) -> Iterator[Position]:
 
 
 def solve_all(positions: list[Position], bounds: Bounds, scores: ScoreFile, config: Config) -> None:
-    """Solves the positions, in their order, and writes each score as it is found."""
+    """Solves the positions, started in the given order, and writes each score as soon as it is found."""
     if not positions:
         return
     first = Solver(positions[0].geometry, config.table_bits, lasting_bits=config.lasting_bits, threads=config.workers)
@@ -129,10 +129,10 @@ def solve_all(positions: list[Position], bounds: Bounds, scores: ScoreFile, conf
 
 
 def build(config: Config, geometry: Geometry, last_ply: int, bounds: Bounds) -> Openings:
-    """The table of a board's openings: solves what the file of scores does not know yet.
+    """The table of a board's openings; solves the positions that are not yet in the file of scores.
 
     Args:
-        bounds: what is known of the scores of the last ply.
+        bounds: what is known about the scores of the last ply.
     """
     scores = ScoreFile(config.scores)
     *_, last = layers(geometry, last_ply)

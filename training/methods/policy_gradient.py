@@ -1,16 +1,15 @@
-"""Trains a policy net by policy gradients (REINFORCE) in games against the strong policy agent.
+"""Trains a policy network by policy gradients (REINFORCE) in games against the strong policy agent.
 
-Both sides draw their moves from their softmax, and seats change every 10 games. What a move is worth, and what an
-illegal one costs, is said in ``training.learning.policy_games``. Training ends when the mean result of the last 100
-games reaches 0.9.
+Both sides draw their moves from their softmax, and seats swap every 10 games. Returns, and the cost of illegal choices,
+are defined in ``training.learning.policy_games``. Training ends when the mean result of the last 100 games reaches 0.9.
 
-The learner begins as a copy of the strong policy agent, as AlphaGo's did (Silver et al. 2016), or from nothing.
+The learner starts as a copy of the strong policy agent, as AlphaGo's did (Silver et al. 2016), or from random weights.
 
 Method: Williams (1992), in the form of the Connect Four chapter of the book that the agent comes from; the games of
-an update are played side by side. Two options reduce its variance and are ours: a baseline, the running mean of the
-returns at each ply, and a bonus on the policy's entropy. The baseline is subtracted for illegal tries, too: otherwise
-they cost less than legal moves in lost positions, the policy learns to make them, and it does not recover.
-Every game is kept: ``train.py value`` learns from them.
+an update are played in parallel. Two options are ours: a baseline, the running mean of the returns at each ply, which
+reduces the variance, and an entropy bonus. The baseline is subtracted for illegal choices, too. Otherwise they would
+cost less than legal moves in lost positions; the policy would learn to make them, and would not recover.
+All games are saved: ``train.py value`` learns from them.
 """
 
 import hashlib
@@ -35,7 +34,7 @@ from training.support.manifest import check_output, publish
 from training.support.options import Options, command_of, option
 from training.support.plots import save_curve
 
-WINDOW = 100  # games that the running reward is the mean of
+WINDOW = 100  # games over which the running reward is the mean
 OPPONENT, NOTHING = "opponent", "nothing"
 
 
@@ -43,41 +42,41 @@ OPPONENT, NOTHING = "opponent", "nothing"
 class Config(Options):
     """Options of ``train.py policy-gradient``."""
 
-    games: int = option(200_000, "at most so many games", least=1)
-    batch: int = option(200, "games side by side, between two updates", least=1)
-    discount: float = option(0.95, "of a return, for each later move of the learner", above=0, most=1)
+    games: int = option(200_000, "largest number of games", least=1)
+    batch: int = option(200, "games per update, played in parallel", least=1)
+    discount: float = option(0.95, "discount of a return for each later move of the learner", above=0, most=1)
     stop: float = option(0.9, "running reward over 100 games at which training ends")
-    learning_rate: float = option(3e-4, "of Adam", above=0)
-    entropy: float = option(0.02, "weight of the policy's entropy in the loss", least=0)
+    learning_rate: float = option(3e-4, "learning rate of Adam", above=0)
+    entropy: float = option(0.02, "weight of the entropy bonus in the loss", least=0)
     memory: float = option(0.95, "decay of the per-ply baseline; 1 disables it", least=0, most=1)
     clip: float = option(0.5, "largest norm of a gradient", above=0)
-    channels: int = option(16, "of the convolution, from nothing", least=1)
-    hidden: int = option(128, "width of the first dense layer, from nothing", least=1)
-    seed: int = option(1, "of weights and games")
+    channels: int = option(16, "channels of the convolution, with --start nothing", least=1)
+    hidden: int = option(128, "width of the first dense layer, with --start nothing", least=1)
+    seed: int = option(1, "seed of weights and games")
     start: str = option(
-        OPPONENT, "the first weights: a copy of the 'opponent', or 'nothing': fresh", among=(OPPONENT, NOTHING)
+        OPPONENT, "initial weights: 'opponent' copies the opponent's, 'nothing': random", among=(OPPONENT, NOTHING)
     )
-    opponent: Path = option(Path("agents/weights/strong_policy.bin"), "policy net to play against")
-    folder: Path = option(Path("runs/policy-gradient"), "checkpoint, games and curve")
-    output: Path = option(Path("agents/weights/policy_gradient.bin"), "the policy net")
+    opponent: Path = option(Path("agents/weights/strong_policy.bin"), "policy network to play against")
+    folder: Path = option(Path("runs/policy-gradient"), "folder for checkpoint, games and curve")
+    output: Path = option(Path("agents/weights/policy_gradient.bin"), "file to write: the policy network")
 
 
 class Baseline:
-    """The running mean of the returns of legal moves at each ply, whichever side moves there.
+    """The running mean of the returns of legal moves at each ply.
 
     Args:
-        memory: how much of a mean remains after a batch; 1: all means stay 0.
+        memory: how much of the old mean remains after a batch; 1: all means stay 0.
     """
 
     def __init__(self, memory: float):
         self.memory, self.means = memory, np.zeros(STANDARD.cells)
 
     def advantages(self, choices: Choices, returns: np.ndarray) -> np.ndarray:
-        """(m,) float32: the returns less the means of their plies, of legal and of illegal choices."""
+        """(m,) float32: the returns minus the means of their plies, for legal and for illegal choices."""
         return (returns - self.means[choices.plies]).astype(np.float32)
 
     def move(self, choices: Choices, returns: np.ndarray) -> None:
-        """Moves the mean of each ply that was played towards the mean of its new returns."""
+        """Updates the mean of each ply that occurs, towards the mean of its new returns."""
         legal = choices.turns != ILLEGAL
         plies, cells = choices.plies[legal], STANDARD.cells
         counts = np.bincount(plies, minlength=cells)
@@ -86,14 +85,14 @@ class Baseline:
 
 
 def first_network(config: Config, opponent: bytes) -> Network:
-    """What the learner begins as, given the opponent's file."""
+    """The initial network of the learner, given the opponent's file."""
     if config.start == OPPONENT:
         return Network.from_bytes(opponent)
     return small_network("policy", STANDARD.columns, config.channels, config.hidden, config.seed)
 
 
 class Run(PolicyRun):
-    """A run against the strong policy agent, which keeps every game."""
+    """A training run against the strong policy agent; it saves every game."""
 
     def __init__(self, config: Config):
         opponent = config.opponent.read_bytes()
@@ -114,7 +113,7 @@ class Run(PolicyRun):
         return played.outcomes()
 
     def learn(self, choices: Choices, results: np.ndarray) -> None:
-        """One update. Mirrored boards would not do: their actions were not drawn from the policy that they change."""
+        """One update. Mirrored boards cannot be used: their actions were not drawn from the policy."""
         returns = returns_of(choices, results, self.config.discount)
         self.illegal = float((choices.turns == ILLEGAL).mean())
         logits = outputs_of(self.network, choices.boards)["policy"]
@@ -146,9 +145,9 @@ class Run(PolicyRun):
 
 
 def train(config: Config) -> Run:
-    """Trains until the running reward is reached or the games are played; resumes where a checkpoint is."""
+    """Trains until the running reward is reached or the games are played; resumes from a checkpoint."""
     check_output(config.output)
-    torch.set_num_threads(1)  # the batches are small: more threads wait for each other
+    torch.set_num_threads(1)  # the batches are small: several threads would wait for each other
     run = Run(config)
     train_to_end(run)
     return run

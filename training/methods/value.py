@@ -1,14 +1,14 @@
-"""Trains a value net on games of the policy of ``train.py policy-gradient``: does the side to move win, draw or lose?
+"""Trains a value network (win, draw or loss of the side to move) on games of the policy of train.py policy-gradient.
 
-There are two kinds of games: those that the policy learnt by, and further ones, in which the side to move plays one
-random move, at a ply drawn for each game. The examples are the positions after the policy's moves, the final one
-included; of a further game, those from its random move on. The class of a position is the game's result. The agent that
-uses the net plays the move after which it evaluates the position lowest for the other side, as in the Connect Four
-chapter of the book that the method comes from.
+There are two kinds of games: those that the policy learned from, and further ones with one random move, at a ply that
+is drawn for each game. The examples are the positions after the policy's moves, including the final one; in a further
+game only those from the random move on. The label of a position is the game's result. The agent that uses the network
+plays the move with the lowest value for the other side, as in the Connect Four chapter of the book that the method
+comes from.
 
-Two things are ours. The agent asks the net only about positions after its own moves, so the net learns only from
-positions after the policy's moves, not from those after the moves of its weaker opponent. And the agent asks about
-moves that the policy no longer tries: hence the random ones, as for AlphaGo's value network (Silver et al. 2016).
+Two things are ours. The agent evaluates only positions after its own moves, so the network learns only from positions
+after the policy's moves, not from those after the moves of its weaker opponent. And the agent also evaluates moves that
+the policy no longer tries: hence the random moves, as for AlphaGo's value network (Silver et al. 2016).
 """
 
 import hashlib
@@ -33,7 +33,7 @@ from training.support import checkpoint
 from training.support.manifest import check_output, publish
 from training.support.options import Options, command_of, option
 
-ENCODING = "tactics-1"  # the cells that win at once are a plane: the policy leaves few of them to learn from
+ENCODING = "tactics-1"  # has a plane of the cells that win at once, which occur too rarely to learn them
 LAST_RANDOM_PLY = 35
 
 
@@ -42,27 +42,27 @@ class Config(Options):
     """Options of ``train.py value``."""
 
     steps: int = option(3000, "updates of the network", least=1)
-    batch: int = option(256, "positions an update", least=1)
-    learning_rate: float = option(1e-3, "of Adam, falling to 0 over the steps", above=0)
-    channels: int = option(16, "of the convolution", least=1)
+    batch: int = option(256, "positions per update", least=1)
+    learning_rate: float = option(1e-3, "initial learning rate of Adam; decays to 0", above=0)
+    channels: int = option(16, "channels of the convolution", least=1)
     hidden: int = option(128, "width of the first dense layer", least=1)
-    seed: int = option(1, "of weights, batches and the match")
+    seed: int = option(1, "seed of weights, batches, further games and the match")
     match_games: int = option(100, "games against the strong policy agent at the end", least=1)
     further: int = option(
         40_000, "games of the trained policy against the strong one, with a random move in each", least=0
     )
-    games: Path = option(Path("runs/policy-gradient/games.bin"), "games that the policy learnt by")
-    policy: Path = option(Path("agents/weights/policy_gradient.bin"), "the policy that learnt by them")
+    games: Path = option(Path("runs/policy-gradient/games.bin"), "file of the games that the policy learned from")
+    policy: Path = option(Path("agents/weights/policy_gradient.bin"), "the policy that learned from them")
     opponent: Path = option(Path("agents/weights/strong_policy.bin"), "the strong policy agent")
-    folder: Path = option(Path("runs/value"), "checkpoint and curve")
-    output: Path = option(Path("agents/weights/value_greedy.bin"), "the value net")
+    folder: Path = option(Path("runs/value"), "folder for checkpoint and curve")
+    output: Path = option(Path("agents/weights/value_greedy.bin"), "file to write: the value network")
 
 
 def read_games(path: Path) -> np.ndarray:
-    """(n, cells) int8: the moves of recorded games, in which the learner has either seat for BLOCK games in turn.
+    """(n, cells) int8: the moves of recorded games, in which the learner changes its seat every BLOCK games.
 
     Raises:
-        ValueError: the file is damaged or holds something else.
+        ValueError: the file is damaged or contains something else.
     """
     arrays, meta = unpack(path.read_bytes())
     moves = arrays.get("moves")
@@ -75,23 +75,23 @@ def read_games(path: Path) -> np.ndarray:
 
 
 class Recorded(NamedTuple):
-    """Games of the learner to learn from."""
+    """Recorded games of the learner."""
 
     moves: np.ndarray  # (n, cells) int8, NO_MOVE after the end
     leads: np.ndarray  # (n,) bool, whether the learner moves first
-    starts: np.ndarray  # (n,) int64, the first ply from which on both players chose every move
+    starts: np.ndarray  # (n,) int64, examples are the positions after moves from this ply on
 
     def take(self, which: np.ndarray) -> "Recorded":
         return Recorded(*(part[which] for part in self))
 
 
 def exploring(player: Player, plies: np.ndarray, rng: np.random.Generator) -> Player:
-    """The player, but for a random move in each game where it is to move at the ply of ``plies``, (n,)."""
+    """The player, with a random move in each game where it is to move at that game's ply in ``plies``, (n,)."""
     return erring(player, lambda games, which: games.plies[which] == plies[which], rng)
 
 
 def further_games(count: int, policy: Network, opponent: Network, rng: np.random.Generator) -> Recorded:
-    """Games of the policy against the opponent, both sampling, with one random move each, if they get so far."""
+    """Games of the policy against the opponent, both sampling, with one random move if they last until its ply."""
     plies = rng.integers(LAST_RANDOM_PLY + 1, size=count)
     first, second = (exploring(sampling_player(logits_of(network), rng), plies, rng) for network in (policy, opponent))
     leads = alternating(count, BLOCK)
@@ -115,7 +115,7 @@ def examples(recorded: Recorded) -> Examples:
 
 
 def games_of(config: Config, opponent: Network) -> Recorded:
-    """The games that the policy learnt by and the further ones, which follow from the seed."""
+    """The games that the policy learned from, and the further ones, which depend on the seed."""
     moves = read_games(config.games)
     parts = [Recorded(moves, alternating(len(moves), BLOCK), np.zeros(len(moves), np.int64))]
     if config.further:
@@ -151,7 +151,7 @@ class Trained(NamedTuple):
 
 
 def train(config: Config) -> Trained:
-    """Trains the network, writes it, and plays the match; resumes where a checkpoint is."""
+    """Trains the network, writes it, and plays the match; resumes from a checkpoint."""
     check_output(config.output)
     torch.set_num_threads(1)
     opponent = Network.from_bytes(config.opponent.read_bytes())

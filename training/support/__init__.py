@@ -1,1 +1,1 @@
-"""What a method needs whatever it trains: options, checkpoints, the manifest, processes, plots."""
+"""What all training methods use: options, checkpoints, the manifest, processes, plots."""

@@ -1,6 +1,6 @@
-"""Where a training run stands, in one file: arrays, facts, and the options that whoever goes on with it has to share.
+"""The state of a training run in one file: arrays, facts, and the options that a run must have to resume it.
 
-A run that is resumed goes on as if it had never stopped: the same seed gives the same result either way.
+A resumed run continues as if it had never stopped: with the same seed it gives the same result.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,28 +16,28 @@ from console.files import write_whole
 
 
 class Checkpoint(NamedTuple):
-    """What ``save`` was given."""
+    """The facts and arrays given to ``save``."""
 
     facts: dict[str, Any]
     arrays: dict[str, np.ndarray]
 
 
 def settings_of(config: Any, may_change: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The options that a resumed run must share with its checkpoint: all but paths and those that may change."""
+    """The options that a run must share with a checkpoint to resume it: all except paths and those that may change."""
     fields = {name: value for name, value in asdict(config).items() if name not in may_change}
     return {name: value for name, value in fields.items() if not isinstance(value, Path)}
 
 
 def save(path: Path, settings: dict[str, Any], facts: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
-    """Writes all of it or nothing. ``settings`` and ``facts`` are anything JSON."""
+    """Writes a checkpoint, whole or not at all. ``settings`` and ``facts`` are any JSON."""
     write_whole(path, pack(arrays, {"settings": settings, "facts": facts}))
 
 
 def load(path: Path, settings: dict[str, Any]) -> Checkpoint | None:
-    """What the file holds; None if there is none.
+    """The checkpoint in the file; None if there is no file.
 
     Raises:
-        ValueError: it is damaged, no checkpoint, or of a run with other settings.
+        ValueError: it is damaged, not a checkpoint, or from a run with other settings.
     """
     if not path.exists():
         return None
@@ -59,7 +59,7 @@ def load(path: Path, settings: dict[str, Any]) -> Checkpoint | None:
 
 @contextmanager
 def restoring(path: Path) -> Iterator[None]:
-    """Turns what goes wrong in the block, which puts a checkpoint's parts in their places, into one ValueError."""
+    """For a block that restores state from a checkpoint: turns its exceptions into one ValueError."""
     try:
         yield
     except (KeyError, IndexError, TypeError, AttributeError, RuntimeError) as fault:
@@ -67,12 +67,12 @@ def restoring(path: Path) -> Iterator[None]:
 
 
 def part(arrays: Mapping[str, np.ndarray], name: str) -> dict[str, np.ndarray]:
-    """The arrays called "name:KEY", by KEY."""
+    """The arrays whose names are "name:KEY", by KEY."""
     return {key.removeprefix(f"{name}:"): array for key, array in arrays.items() if key.startswith(f"{name}:")}
 
 
 def numbered(arrays: Mapping[str, np.ndarray], name: str) -> dict[int, dict[str, np.ndarray]]:
-    """The arrays called "name:NUMBER:KEY", by NUMBER, in order, and KEY."""
+    """The arrays whose names are "name:NUMBER:KEY", by NUMBER, in increasing order, and KEY."""
     found: dict[int, dict[str, np.ndarray]] = {}
     for key, array in part(arrays, name).items():
         number, _, rest = key.partition(":")

@@ -1,4 +1,4 @@
-"""The manifest of agents/weights: for each file, how it was made, its checksum, and what was measured of it."""
+"""The manifest beside weight files: for each file, how it was made, its checksum, and what was measured."""
 
 import hashlib
 import json
@@ -12,7 +12,7 @@ NAME = "manifest.json"
 
 
 def check_output(path: Path) -> None:
-    """Raises OSError, before hours of work, if a file could not be written there. Makes its folder."""
+    """Raises OSError if a file cannot be written there; called before hours of work. Creates the file's folder."""
     if path.is_dir():
         raise IsADirectoryError(f"cannot write {path}: it is a folder")
     folder = next(folder for folder in path.parents if folder.exists())
@@ -27,7 +27,7 @@ def publish(path: Path, content: bytes, command: str, facts: dict[str, Any]) -> 
 
     Args:
         command: the command line that makes the file again.
-        facts: anything JSON that says what it is and how good.
+        facts: any JSON object with what the file is and how good it is.
     """
     write_whole(path, content)
     manifest = path.parent / NAME

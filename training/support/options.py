@@ -1,4 +1,4 @@
-"""Command-line options from a method's Config: a dataclass whose fields carry their own help and limits."""
+"""Makes command-line options from a method's Config: a dataclass whose fields have their help and limits."""
 
 import argparse
 import operator
@@ -7,7 +7,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-LIMITS = {  # keyword of ``option``: how a value has to compare with it, and the words for that
+LIMITS = {  # keyword of ``option``: (comparison that a value must satisfy, its name in messages)
     "least": (operator.ge, "at least"),
     "above": (operator.gt, "above"),
     "most": (operator.le, "at most"),
@@ -16,11 +16,11 @@ LIMITS = {  # keyword of ``option``: how a value has to compare with it, and the
 
 
 def option(default: Any, help_text: str, *, among: tuple[str, ...] = (), **limits: float) -> Any:
-    """A field of a Config with its help and what it allows.
+    """A field of a Config, with its help and the values that it allows.
 
     Args:
-        among: the values that it may have, if not any.
-        limits: its bounds: ``least``, ``above``, ``most``, ``below``.
+        among: the allowed values; all by default.
+        limits: bounds of the value: ``least``, ``above``, ``most``, ``below``.
     """
     if unknown := limits.keys() - LIMITS.keys():
         raise TypeError(f"limits of an option are {', '.join(LIMITS)}, not {', '.join(unknown)}")
@@ -28,7 +28,7 @@ def option(default: Any, help_text: str, *, among: tuple[str, ...] = (), **limit
 
 
 class Options:
-    """The base of every Config. Raises ValueError where a field has a value that its option does not allow."""
+    """The base of every Config. Raises ValueError if a field's value is not allowed by its option."""
 
     def __post_init__(self) -> None:
         for item in fields(self):  # type: ignore[arg-type] # every Config is a dataclass
@@ -66,15 +66,15 @@ def _type_of(item: Field) -> type:
 
 
 def config_from(config_class: type, given: argparse.Namespace) -> Any:
-    """The Config that was asked for. Raises ValueError where it refuses an option."""
+    """The Config with the given options. Raises ValueError if it refuses one."""
     return config_class(**{item.name: getattr(given, item.name) for item in fields(config_class)})
 
 
 def command_of(method: str, config: Any, left_out: tuple[str, ...] = ()) -> str:
-    """The command line that makes the same again: the options that differ from their defaults, but not the paths.
+    """The command line that makes the same result again: all options that differ from their defaults, without paths.
 
     Args:
-        left_out: options that do not change what is made.
+        left_out: options that do not influence the result.
     """
     own = [item for item in fields(config) if item.type is not Path and item.name not in left_out]
     given = [(item.name, getattr(config, item.name)) for item in own]

@@ -1,4 +1,4 @@
-"""Pictures of what a training run did, drawn by matplotlib without a display."""
+"""Plots of training runs, drawn by matplotlib without a display."""
 
 import io
 from pathlib import Path
@@ -10,17 +10,17 @@ from console.files import write_whole
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """Writes a figure as PNG, all of it or none."""
+    """Writes a figure as PNG, whole or not at all."""
     picture = io.BytesIO()
     figure.savefig(picture, format="png", dpi=120)
     write_whole(path, picture.getvalue())
 
 
 def save_curve(path: Path, x_label: str, y_label: str, curves: dict[str, tuple[np.ndarray, np.ndarray]]) -> None:
-    """Draws lines through points, each faint as measured and strong as the mean of a twentieth of its length.
+    """Plots curves as PNG: faint as measured, and strong as a moving mean over a twentieth of the points.
 
     Args:
-        curves: by name, "" for none: (n,) x and (n,) y.
+        curves: name, "" for none -> (n,) x and (n,) y.
     """
     figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.add_subplot(xlabel=x_label, ylabel=y_label)

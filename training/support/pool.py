@@ -1,4 +1,4 @@
-"""Processes for what takes hours: an interrupted run ends them at once, whatever they are doing."""
+"""Pools of processes for long work; if the run is interrupted, they are killed at once."""
 
 import multiprocessing
 import signal
@@ -20,7 +20,7 @@ def _start(initializer: Callable[..., None], arguments: tuple[Any, ...]) -> None
 
 @contextmanager
 def worker_pool(workers: int, initializer: Callable[..., None], arguments: tuple[Any, ...]) -> Iterator[Any]:
-    """A ProcessPoolExecutor, each of whose processes begins with ``initializer(*arguments)``."""
+    """A ProcessPoolExecutor whose processes begin with ``initializer(*arguments)``."""
     before = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(workers, initializer=_start, initargs=(initializer, arguments))
     try:
@@ -37,7 +37,7 @@ _solver: Solver | None = None  # of a process of ``solver_pool``
 
 
 def solver_pool(workers: int, table_bits: int) -> AbstractContextManager[Any]:
-    """A ``worker_pool`` whose processes have a solver each, with a table of 2 ** ``table_bits`` entries."""
+    """A ``worker_pool`` in which each process has a solver, with a table of 2 ** ``table_bits`` entries."""
     return worker_pool(workers, make_solver, (table_bits,))
 
 
@@ -47,6 +47,6 @@ def make_solver(table_bits: int) -> None:
 
 
 def process_solver() -> Solver:
-    """The solver of the process of a ``solver_pool`` that calls this."""
+    """The solver of the current process, which belongs to a ``solver_pool``."""
     assert _solver is not None
     return _solver
