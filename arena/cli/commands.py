@@ -10,7 +10,8 @@ from typing import NamedTuple
 from arena.cli.list_agents import list_agents
 from arena.cli.options import FRESH
 from arena.cli.play import play
-from arena.cli.review import analyse, report, show_ladder
+from arena.cli.replays import analyse, rematch
+from arena.cli.review import report, show_ladder
 from arena.game.openings import openings_for
 from arena.game.rules import Game, Rules
 from arena.players.loading import resolve
@@ -133,6 +134,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], None]] = {
     "tournament": tournament,
     "report": report,
     "analyse": analyse,
+    "rematch": rematch,
     "list": list_agents,
     "play": play,
 }

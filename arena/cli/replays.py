@@ -1,0 +1,129 @@
+"""The commands of evaluate.py that look at replays of Kaggle's: analyse, rematch and episodes."""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+
+from rich.console import Console
+
+from arena.cli.review import records_of, show_games
+from arena.game.rules import Rules
+from arena.players.loading import resolve
+from arena.reporting.replay_tables import answers_table, reviews_table, section_table
+from arena.reporting.replays_page import replays_page
+from arena.results.exact_analysis import first_judged, judge_in_time, solvers_for
+from arena.results.rematch import Answer, add_mistakes, ask, lost_games, positions_to_ask
+from arena.results.replay_review import Review, seat_of, team_of
+from arena.results.replay_summary import headline, summary
+from arena.results.replays import Replay, read_replays, replay_paths
+from arena.runs.open import OwnSlot
+from arena.runs.slot import Setup, Slot
+from console.files import check_folder, write_whole
+from console.progress import progress
+from console.tables import console_for_tables
+
+
+def analyse(options: argparse.Namespace) -> None:
+    """One game move by move, or all of one's replays."""
+    what = options.what
+    in_bulk = options.me is not None or options.html or options.json
+    if len(what) == 1 and not in_bulk and _is_one_game(what[0]):
+        geometry = Rules(options.config or {}).geometry
+        show_games(records_of(what[0], geometry, options.opening, options.games), options.from_ply, options.time)
+        return
+    check_folder(options.html)
+    replays, left_out = read_replays(replay_paths(what))
+    show_reviews(replays, left_out, options)
+
+
+def _is_one_game(what: str) -> bool:
+    """Columns, one replay or a store; everything else stands for several replays."""
+    return not Path(what).is_dir() and (Path(what).exists() or not set("*?[") & set(what))
+
+
+def show_reviews(replays: Sequence[Replay], left_out: Sequence[str], options: argparse.Namespace) -> None:
+    """Judges replays from one's own seat; prints the rows and the summary, as JSON if asked; writes the page."""
+    team = team_of(replays, options.me)
+    others = [replay for replay in replays if team not in replay.record.names]
+    notes = [*left_out, *(f"{replay.path}: {team} is not in it" for replay in others)]
+    reviews = judged_reviews(replays, team, options)
+    lines, sections = headline(team, reviews), summary(reviews)
+    if options.html:
+        write_whole(options.html, replays_page(team, reviews, lines, sections).encode())
+    if options.json:
+        tables = {one.title: [dict(zip(one.heads, row, strict=True)) for row in one.rows] for one in sections}
+        games = [review.row() for review in reviews]
+        print(json.dumps({"me": team, "games": games, "summary": tables, "left_out": notes}, indent=2))
+        return
+    console = console_for_tables()
+    console.print(reviews_table(team, reviews))
+    for section in sections:
+        console.print(section_table(section))
+    _say(console, [*lines, *_notes(notes), *([f"page: {options.html}"] if options.html else [])])
+
+
+def _notes(notes: Sequence[str]) -> list[str]:
+    return [f"left out: {notes[0]}" + (f" (and {len(notes) - 1} more)" if len(notes) > 1 else "")] if notes else []
+
+
+def _say(console: Console, lines: Sequence[str]) -> None:
+    for line in lines:
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def judged_reviews(replays: Sequence[Replay], team: str, options: argparse.Namespace) -> list[Review]:
+    """The games of a team, judged; a game whose board the solver cannot hold has no judged moves."""
+    reviews = []
+    own = [replay for replay in replays if team in replay.record.names]
+    with progress(len(own), "game", "judging", delay=0) as bar:
+        for replay in own:
+            start = first_judged(replay.record.geometry) if options.from_ply is None else options.from_ply
+            try:
+                solvers_for(replay.record.geometry)
+                judged = judge_in_time(replay.record, start, options.time)
+            except ValueError:
+                judged = []
+            reviews.append(Review(replay, seat_of(replay, team), judged))
+            bar.update()
+    return reviews
+
+
+def rematch(options: argparse.Namespace) -> None:
+    """An agent in the positions of old games that were not won."""
+    spec = resolve(options.agent)
+    replays, left_out = read_replays(replay_paths(options.replays))
+    team = team_of(replays, options.me)
+    games = lost_games(judged_reviews(replays, team, options))
+    if not games:
+        raise ValueError(f"in none of the {len(replays)} replays did {team} fail to win with something to keep")
+    boards = {review.replay.record.geometry for review in games}
+    if len(boards) > 1:
+        sizes = ", ".join(sorted(f"{board.rows}x{board.columns}" for board in boards))
+        raise ValueError(f"rematch takes games of one board, not of {sizes}: name fewer replays")
+    (board,) = boards
+    config = {**(options.config or {}), "rows": board.rows, "columns": board.columns, "inarow": board.inarow}
+    setup, console = Setup(Rules(config, options.bank)), console_for_tables()
+    with closing(Slot(setup)) as slot:
+        OwnSlot(slot).check([spec])
+        (player,) = slot.players_for([(spec, 0)])
+        answers = list(_asked(player, games, setup.rules, options.seed))
+    console.print(answers_table(spec.label, team, answers))
+    added, held = add_mistakes(options.mistakes, games)
+    lines = [f"{options.mistakes}: {added} positions added, {held} in all", *_notes(left_out)]
+    command = f"python evaluate.py match {options.agent} OLD_AGENT --openings {options.mistakes}"
+    _say(console, [*lines, f"a match from all of them: {command}"])
+
+
+def _asked(player, games: Sequence[Review], rules: Rules, seed: int) -> Iterator[Answer]:
+    """Answers, with a bar. Ctrl-C ends it with those that are there."""
+    with progress(sum(len(positions_to_ask(game)) for game in games), "position", "asking", delay=0) as bar:
+        try:
+            for game in games:
+                for answer in ask(player, game, rules, seed):
+                    bar.update()
+                    yield answer
+        except KeyboardInterrupt:
+            print("stopped: what follows is of the positions asked until now", file=sys.stderr)
