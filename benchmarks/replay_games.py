@@ -27,7 +27,6 @@ OPPONENTS = (
 )  # fmt: skip
 OWN = "minimax@3~8"
 FIRST_EPISODE = 70_000_001
-Agents = Callable[[str], Callable]  # a loaded agent by its name
 ACT_TIMEOUT = 2.0  # Kaggle's
 SLOW_EVERY = 4  # one game in so many has a slow move, and one in so many has logs beside it
 
@@ -107,14 +106,20 @@ def play(players: Sequence[Player], clock: Clock, names: Sequence[str], episode:
     return env
 
 
-def make_game(folder: Path, number: int, opponent: str, seat: int, fault: Fault | None, agents: Agents) -> Made:
-    """Plays a game of the team in a seat, writes its replay, of some games the logs too, and tells how it went."""
+def make_game(
+    folder: Path, number: int, agents: tuple[Callable, Callable], opponent: str, seat: int, fault: Fault | None
+) -> Made:
+    """Plays a game of the team in a seat, writes its replay, of some games the logs too, and tells how it went.
+
+    Args:
+        agents: the team's, and the opponent's.
+    """
     rng, clock, episode = random.Random(number), Clock(), FIRST_EPISODE + number
     random.seed(number)
     np.random.seed(number)
     slow = rng.randrange(2, 5) if number % SLOW_EVERY == 0 and fault is None else None
-    own = Player(agents(OWN), clock, rng, slow, fault if fault and fault.is_own else None)
-    other = Player(agents(opponent), clock, rng, None, fault if fault and not fault.is_own else None)
+    own = Player(agents[0], clock, rng, slow, fault if fault and fault.is_own else None)
+    other = Player(agents[1], clock, rng, None, fault if fault and not fault.is_own else None)
     players, names = ((own, other), (TEAM, opponent)) if seat == 0 else ((other, own), (opponent, TEAM))
     env = play(players, clock, names, episode)
     path = folder / f"episode-{episode}-replay.json"
@@ -147,14 +152,16 @@ def _made(path: Path, opponent: str, seat: int, env: Any, own: Player, other: Pl
     )
 
 
-def make_games(folder: Path, count: int, names: Sequence[str] = OPPONENTS) -> Iterator[Made]:
-    """``count`` games in turn against the opponents named, in both seats; the first faulty ones come soon.
+def make_games(
+    folder: Path, count: int, names: Sequence[str] = OPPONENTS, own: str = OWN, fault_every: int = 3
+) -> Iterator[Made]:
+    """``count`` games in turn against the opponents named, in both seats.
 
-    The games with faults are every third one, until each of ``FAULTS`` has been made.
+    Every ``fault_every``-th game has the next one of ``FAULTS`` in it, until all have been made.
     """
     agents = lru_cache(maxsize=None)(lambda name: load(resolve(name)))
     faults = list(FAULTS)
     for number in range(count):
-        fault = faults.pop(0) if faults and number % 3 == 2 else None
+        fault = faults.pop(0) if faults and number % fault_every == fault_every - 1 else None
         opponent = names[number // 2 % len(names)]
-        yield make_game(folder, number, opponent, (number + number // (2 * len(names))) % 2, fault, agents)
+        yield make_game(folder, number, (agents(own), agents(opponent)), opponent, number % 2, fault)

@@ -15,7 +15,8 @@ ALLOWED = {
     "agents": {"connectx"},
     "console": set(),
     "training": {"connectx", "agents", "console"},
-    "arena": {"connectx", "agents", "console"},
+    "kaggle_link": {"console"},
+    "arena": {"connectx", "agents", "console", "kaggle_link"},
     "bundler": {"connectx", "agents", "console"},
 }
 FLOORS: dict[
@@ -23,6 +24,7 @@ FLOORS: dict[
 ] = {  # package: its rooms from the top floor down; a room imports itself and the floors below it, not beside it
     "arena": [{"cli"}, {"reporting"}, {"results"}, {"runs"}, {"game"}, {"players"}],
     "bundler": [{"building"}, {"preflight", "source"}, {"embedded", "judge"}],
+    "kaggle_link": [{"episodes", "submit"}, {"client"}],
     "training": [{"methods"}, {"learning", "data", "environments"}, {"games"}, {"support"}],
 }
 PROJECT = {*ALLOWED, "benchmarks", "tests", "evaluate", "build_submission", "train"}

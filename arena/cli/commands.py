@@ -31,6 +31,13 @@ from console.progress import progress
 from console.tables import console_for_tables
 
 
+def episodes(options: argparse.Namespace) -> None:
+    """The games of a submission, from Kaggle. Its SDK takes half a second to import, which only this command pays."""
+    from arena.cli.episodes import episodes as fetch_and_review
+
+    fetch_and_review(options)
+
+
 def _setup(options: argparse.Namespace, specs: Iterable[AgentSpec]) -> Setup:
     referee = options.referee
     if referee == "auto":
@@ -135,6 +142,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], None]] = {
     "report": report,
     "analyse": analyse,
     "rematch": rematch,
+    "episodes": episodes,
     "list": list_agents,
     "play": play,
 }

@@ -13,6 +13,7 @@ from console.agent_names import our_agents
 
 STORE = Path("runs/arena.sqlite")
 MISTAKES = Path("runs/mistakes.txt")
+EPISODES = Path("runs/episodes")
 FRESH = {"files": None, "always": True, "never": False}  # as Setup.fresh has it
 REFEREES = ("auto", "fast", "kaggle")
 AGENTS = """\
@@ -141,6 +142,7 @@ more, each with --help
   python evaluate.py tournament   a ladder of many agents
   python evaluate.py report       ladder, plots and a page with replays from stored games
   python evaluate.py analyse      every move of a game, or all of one's replays, against exact values
+  python evaluate.py episodes     fetch a submission's games from Kaggle, and judge them
   python evaluate.py rematch      does a new agent repeat the mistakes of old games?
   python evaluate.py list         the agents, with their strength
   python evaluate.py play         you against an agent
@@ -257,7 +259,9 @@ Asks an agent for the positions of old games that were not won, wherever a win o
 the old mistakes it still makes, and which new ones. The positions of the mistakes are kept in a file of openings."""
     parser.epilog = f"""{AGENTS}
 examples
+  python evaluate.py episodes     fetch a submission's games from Kaggle, and judge them
   python evaluate.py rematch my_replays --agent my_new_agent.py
+  python evaluate.py episodes     fetch a submission's games from Kaggle, and judge them
   python evaluate.py rematch my_replays --agent my_new_agent.py --config actTimeout=0.2 --bank 38
 """
     parser.add_argument("replays", nargs="+", help="replays of Kaggle's: files, folders, patterns")
@@ -268,6 +272,29 @@ examples
     _add_config(parser)
     parser.add_argument("--bank", type=number, default=BANK, metavar="SECONDS", help="time bank of a game (60)")
     parser.add_argument("--seed", type=any_seed, default=1, metavar="N", help="of the agent's random generators (1)")
+    _add_judging(parser)
+    _add_judging_time(parser)
+
+
+def add_episodes(parser: argparse.ArgumentParser) -> None:
+    parser.description = """\
+Fetches the games of a submission of yours from Kaggle, replays and your agent's logs, then judges them as analyse does.
+What has been fetched is not fetched again."""
+    parser.epilog = """\
+examples
+  python evaluate.py episodes                        your submissions, with their numbers
+  python evaluate.py episodes 45678901 --html runs/episodes.html
+
+Credentials are those of Kaggle's own command line: ~/.kaggle/access_token, KAGGLE_API_TOKEN, ~/.kaggle/kaggle.json, ...
+"""
+    parser.add_argument("submission", nargs="?", type=from_one, help="its number; without it, yours are listed")
+    help_text = f"where the files go, in a folder of the submission's number ({EPISODES})"
+    parser.add_argument("--folder", type=Path, default=EPISODES, metavar="FOLDER", help=help_text)
+    parser.add_argument("--latest", type=from_one, metavar="N", help="only the latest games (all)")
+    parser.add_argument(
+        "--pause", type=seconds, default=1.0, metavar="SECONDS", help="between two requests to Kaggle (1)"
+    )
+    _add_review(parser)
     _add_judging(parser)
     _add_judging_time(parser)
 
@@ -305,6 +332,7 @@ OPTIONS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
     "report": add_report,
     "analyse": add_analyse,
     "rematch": add_rematch,
+    "episodes": add_episodes,
     "list": add_list,
     "play": add_play,
 }
