@@ -41,7 +41,7 @@ class Fault(NamedTuple):
 
 FAULTS = (
     Fault("timeout", True, 4), Fault("timeout", True, 0), Fault("timeout", False, 5),
-    Fault("illegal move", True, 6), Fault("illegal move", False, 3), Fault("error", True, 2),
+    Fault("illegal move", True, 3), Fault("illegal move", False, 3), Fault("error", True, 2),
 )  # fmt: skip
 
 
