@@ -21,6 +21,7 @@ from benchmarks.replay_games import FAULTS, TEAM, Made, make_games
 from benchmarks.replays import wrong_rows
 from connectx.geometry import STANDARD
 from evaluate import main
+from tests.test_page import BROWSER, browse
 
 OPPONENTS = ("leftmost", "middle", "one_step", "random_legal")
 JUDGED_LATE = ["--from-ply", "24"]  # where exact scores are not what a test is about
@@ -177,6 +178,32 @@ def test_the_page(games, folder, tmp_path, capsys):
     won = [game for game in data if game["line"]]
     assert won and all(len(game["line"]) >= 4 for game in won)
     assert "default-src 'none'" in text and "http" not in re.sub(r"http-equiv", "", text)
+
+
+CLICKS = """<script>
+form.elements.result.value = "lost";
+form.dispatchEvent(new Event("change"));
+const shown = document.getElementById("shown").textContent;
+body.rows[1].click();
+document.getElementById("previous").click();
+document.getElementById("later").click();
+document.title = [shown, body.rows.length, current, shownPly()].join("|");
+</script></body>"""
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no chromium: apt-get install chromium")
+def test_the_page_filters_and_jumps(games, folder, tmp_path):
+    """In a browser, clicked by a script: only lost games, the second of them, its mistake before, the game after it."""
+    target = tmp_path / "page.html"
+    main(["analyse", str(folder), "--html", str(target), *JUDGED_LATE])
+    target.write_text(target.read_text(encoding="utf-8").replace("</body>", CLICKS), encoding="utf-8")
+    text = browse(target.as_uri(), tmp_path, "--dump-dom")
+    lost = [index for index, made in enumerate(games) if made.result == "lost"]
+    ply = len(games[lost[2]].moves)  # faults come first, and such a game is shown at its end
+    assert f"<title>{len(lost)} of 10 games|{len(lost)}|{lost[2]}|{ply}</title>" in text
+    assert f"lost against {games[lost[2]].opponent}" in text and text.count('class="lost') == len(lost)
+    stones = text[text.index('id="board"') : text.index('id="numbers"')]
+    assert stones.count('class="p1') + stones.count('class="p2') == ply
 
 
 def test_the_winning_line():

@@ -12,7 +12,7 @@ from rich.console import Console
 from arena.cli.review import records_of, show_games
 from arena.game.rules import Rules
 from arena.players.loading import resolve
-from arena.reporting.replay_tables import answers_table, reviews_table, section_table
+from arena.reporting.replay_tables import answers_table, answers_words, reviews_table, section_table
 from arena.reporting.replays_page import replays_page
 from arena.results.exact_analysis import first_judged, judge_in_time, solvers_for
 from arena.results.rematch import Answer, add_mistakes, ask, lost_games, positions_to_ask
@@ -112,7 +112,8 @@ def rematch(options: argparse.Namespace) -> None:
         answers = list(_asked(player, games, setup.rules, options.seed))
     console.print(answers_table(spec.label, team, answers))
     added, held = add_mistakes(options.mistakes, games)
-    lines = [f"{options.mistakes}: {added} positions added, {held} in all", *_notes(left_out)]
+    lines = [answers_words(spec.label, team, answers), *_notes(left_out)]
+    lines.append(f"{options.mistakes}: {added} positions added, {held} in all")
     command = f"python evaluate.py match {options.agent} OLD_AGENT --openings {options.mistakes}"
     _say(console, [*lines, f"a match from all of them: {command}"])
 

@@ -30,7 +30,7 @@ STYLES = {"lost": "red", "won": "green"}
 def reviews_table(team: str, reviews: Sequence[Review]) -> Table:
     """A row a game, from the team's seat."""
     caption = "mistakes: one's own moves that gave a result away, columns from 0; slowest: of one's own moves"
-    table = Table(title=f"games of {escape(team)}", caption=caption, box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(title=f"games of {escape(team)}", caption=caption, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for head in HEADS:
         table.add_column(head, justify="right" if head in RIGHT else "left")
     for review in reviews:
@@ -69,7 +69,8 @@ def cell_text(cell: str | int | float) -> str:
 
 def section_table(section: Section) -> Table:
     """A section of the summary."""
-    table = Table(title=section.title, caption=section.note or None, box=box.SIMPLE_HEAD, title_justify="left")
+    table = Table(title=section.title, caption=section.note or None, box=box.SIMPLE_HEAD)
+    table.title_justify = table.caption_justify = "left"
     for number, head in enumerate(section.heads):
         table.add_column(
             head, justify="right" if any(not isinstance(row[number], str) for row in section.rows) else "left"
@@ -92,6 +93,16 @@ def answers_table(agent: str, team: str, answers: Sequence[Answer]) -> Table:
         counts = (len(here), sum(answer.keeps for answer in here), len(given), len(failed))
         table.add_row(words, *map(str, counts), escape(examples))
     return table
+
+
+def answers_words(agent: str, team: str, answers: Sequence[Answer]) -> str:
+    """The table in a sentence."""
+    then = {kept: [answer for answer in answers if answer.old.kept_result == kept] for kept in (False, True)}
+    given = {kept: sum(not answer.keeps for answer in found) for kept, found in then.items()}
+    return (
+        f"{agent} gives the result away in {given[False]} of the {len(then[False])} positions in which {team} did, "
+        f"and in {given[True]} of the {len(then[True])} in which it did not"
+    )
 
 
 def answer_words(answer: Answer) -> str:

@@ -50,8 +50,9 @@ function choose(index, isClicked = false) {
   mark();
   document.getElementById("heading").textContent = `${row.game}: ${row.result} against ${row.opponent}`;
   const words = row.mistakes.length === 1 ? "1 mistake" : `${row.mistakes.length} mistakes`;
-  document.getElementById("why").textContent = `moving ${row.seat}; ${row.ended} after ${row.plies} plies; ${words}`;
-  showGame(index, row.mistakes.length ? row.mistakes[row.mistakes.length - 1] : row.plies);
+  const facts = [`moving ${row.seat}`, row.ended, row.cause === row.status ? "" : row.cause, words];
+  document.getElementById("why").textContent = facts.filter(Boolean).join("; ");
+  showGame(index, row.status === "played" && row.mistakes.length ? row.mistakes.at(-1) : row.plies);
   history.replaceState(null, "", `#${index}.${shownPly()}`);
   if (isClicked && innerWidth < 1000) document.getElementById("replayer").scrollIntoView();
 }
@@ -87,11 +88,10 @@ addEventListener("keydown", event => {
   if (action) { event.preventDefault(); action(); }
 });
 function start() {
-  const [index, ply] = location.hash.slice(1).split(".").map(Number);
-  const lost = rows.findIndex(row => row.result === "lost");
+  const [index, ply] = location.hash ? location.hash.slice(1).split(".").map(Number) : [];
   draw();
-  choose(index in rows ? index : Math.max(lost, 0));
-  if (index in rows && ply) showGame(index, ply);
+  choose(index in rows ? index : Math.max(0, rows.findIndex(row => row.result === "lost")));
+  if (index in rows && ply !== undefined) showGame(index, ply);
 }
 onhashchange = start;
 start();

@@ -40,21 +40,22 @@ def headline(team: str, reviews: Sequence[Review]) -> list[str]:
     results = f"won {tally['won']}, drawn {tally['drawn']}, lost {tally['lost']}"
     lines = [f"{team}: {len(counted)} games, {results}: {points:g} points ({share:.0f}%)."]
     if causes := _causes(counted):
-        parts = [f"{cause} {lost:g} ({_count(games, 'game')})" for cause, games, lost, _ in causes]
-        lines.append(f"Points lost by cause: {', '.join(parts)}.")
-    given = [move for review in counted for move in review.mistakes]
-    if given:
-        start, count = Counter(move.ply // BAND * BAND for move in given).most_common(1)[0]
-        near = sum(_ahead(review, move) <= AHEAD[0][0] for review in counted for move in review.mistakes)
+        lines.append(f"Points lost: {', '.join(f'{cause} {lost:g}' for cause, _, lost, _ in causes)}.")
+    if deciding := _deciding(counted):
+        start, count = Counter(move.ply // BAND * BAND for _, move in deciding).most_common(1)[0]
+        ahead = [_ahead(review, move) for review, move in deciding]
+        near, far = sum(plies <= AHEAD[0][0] for plies in ahead), sum(plies > AHEAD[-2][0] for plies in ahead)
         lines.append(
-            f"{_count(len(given), 'move')} gave a result away: most on plies {start} to {start + BAND - 1} ({count}); "
-            f"{near} of all could be seen within {AHEAD[0][0]} plies."
+            f"Of the {len(deciding)} mistakes that decided (the last one of a game not won), {count} were on plies "
+            f"{start} to {start + BAND - 1}; {near} could be seen within {AHEAD[0][0]} plies, {far} only beyond "
+            f"{AHEAD[-2][0]}."
         )
     return lines
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+def _deciding(reviews: Sequence[Review]) -> list[tuple[Review, JudgedMove]]:
+    """The last mistake of each game that was not won, but for those lost by a fault."""
+    return [(one, one.mistakes[-1]) for one in reviews if one.cause and one.mistakes and not one.replay.fault]
 
 
 def _counted(reviews: Sequence[Review]) -> list[Review]:
@@ -136,13 +137,16 @@ def _by_strength(reviews: Sequence[Review]) -> Section:
 
 def _by_ply(reviews: Sequence[Review]) -> Section:
     own = [move for review in reviews for move in review.own if move.holds]
+    deciding = [move.ply // BAND * BAND for _, move in _deciding(reviews)]
     rows: list[Row] = []
     for start in sorted({move.ply // BAND * BAND for move in own}):
         here = [move for move in own if move.ply // BAND * BAND == start]
         given = [len([m for m in mistakes(here) if m.results[0] == before]) for before in ("won", "drawn")]
-        rows.append((f"{start} to {start + BAND - 1}", len(here), *given, 100 * sum(given) / len(here)))
-    heads = ("plies", "moves", "wins given away", "draws given away", "given away %")
-    return Section("Mistakes by ply", heads, rows, "of one's own moves in positions that were not lost already")
+        share = 100 * sum(given) / len(here)
+        rows.append((f"{start} to {start + BAND - 1}", len(here), *given, share, deciding.count(start)))
+    heads = ("plies", "moves", "wins given away", "draws given away", "given away %", "deciding")
+    note = "of one's own moves in positions that were not lost already; deciding: the last mistake of a game not won"
+    return Section("Mistakes by ply", heads, rows, note)
 
 
 def _ahead(review: Review, move: JudgedMove) -> int:
@@ -152,16 +156,16 @@ def _ahead(review: Review, move: JudgedMove) -> int:
 
 
 def _by_foresight(reviews: Sequence[Review]) -> Section:
-    ahead = [(_ahead(review, move), move.results[0]) for review in reviews for move in review.mistakes]
+    ahead = [(_ahead(review, move), move.results[0]) for review, move in _deciding(reviews)]
     rows: list[Row] = []
     least = 0
     for most, words in AHEAD:
         here = [before for plies, before in ahead if least < plies <= most]
         rows.append((words, here.count("won"), here.count("drawn")))
         least = most
-    note = "plies to the end of the loss that the mistake leads to, or of the win that it misses"
+    note = "to the end of the loss that the mistake leads to, or of the win that it misses, by perfect play"
     heads = ("plies ahead", "wins given away", "draws given away")
-    return Section("How far ahead the mistakes could be seen", heads, rows if ahead else [], note)
+    return Section("How far ahead the deciding mistakes could be seen", heads, rows if ahead else [], note)
 
 
 def _openings(reviews: Sequence[Review]) -> Iterator[tuple[str, str, list[Review]]]:
