@@ -190,7 +190,6 @@ CASES += [
     Case("evaluate leftmost random --config nodeBuget=5", "episodeSteps, runTimeout\n"),  # not what is undocumented
     Case("evaluate tournament labels random", "folder 'labels' holds no Python file"),
     Case("evaluate match leftmost random --openings words", "expected columns such as 3342 or 3,10,3"),
-    Case("evaluate analyse folder", "folder is a folder, where a game's columns, a replay (.json) or a store"),
     Case("evaluate analyse ladder.json", "ladder.json is no replay of ConnectX: it has no 'name'"),
     Case("evaluate analyse halite.json", "it is of 'halite'"),
     Case("evaluate analyse text.json", "text.json is no replay of ConnectX: it is not JSON"),

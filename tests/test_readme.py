@@ -169,7 +169,8 @@ def test_cheap_commands_run(command, replay, tmp_path, monkeypatch):
             Path(name).write_text(replay)
         elif name == "my_replays":
             Path(name).mkdir()
-            (Path(name) / "1.json").write_text(replay)
+            for opponent in ("another", "a third"):
+                (Path(name) / f"{opponent}.json").write_text(replay.replace("another", opponent))
         elif re.fullmatch(r"\w+\.py", name):
             Path(name).write_text(AGENT)  # the README's own uses all of the clock
     run_one(script, arguments, command)

@@ -72,6 +72,14 @@ def test_the_table_and_the_summary(games, folder, capsys):
     assert "own timeout, ply 4" in out and "their timeout" in out and "games lost by timeout" in out
 
 
+def test_a_single_replay_tells_its_clocks(games, capsys):
+    made = next(made for made in games if made.status == "played" and made.overage)
+    main(["analyse", str(made.path), *JUDGED_LATE])
+    ply, seconds = made.slowest
+    words = f"{TEAM}: {made.overage:.1f} s of 60 s overage time used, slowest move {seconds:.1f} s on ply {ply}\n"
+    assert words in capsys.readouterr().out
+
+
 def test_logs_tell_what_a_crash_said_and_every_move_s_time(games, folder):
     """Without logs only what was taken of the overage time is known."""
     (made,) = [made for made in games if made.status == "error"]
@@ -115,7 +123,7 @@ def test_whose_games_they_are(games):
     assert team_of(replays) == TEAM and team_of(replays, "middle") == "middle"
     with pytest.raises(ValueError, match=r"did you mean my_team\? Names and games: my_team \(10\)"):
         team_of(replays, "my_teem")
-    with pytest.raises(ValueError, match="more than one name is in all 2 replays: --me NAME"):
+    with pytest.raises(ValueError, match="more than one name is in all of the 2 replays: --me NAME"):
         team_of(replays[:2])
     with pytest.raises(ValueError, match="no name is in all"):
         team_of([*replays, _renamed(replays[0], ("a", "b"))])
@@ -152,20 +160,23 @@ def row_of(sections: Sequence[Section], title: str, first: str) -> tuple:
 
 
 def test_what_was_thrown_away(games):
-    """By hand: a win that was given away to a draw and the draw to a loss, and a loss from the start."""
-    lost = [made for made in games if made.result == "lost" and made.status == "timeout"]
-    replay = read_replay(games[6].path)
-    review = Review(replay, games[6].seat, judged_by(replay, games[6].seat, [(18, 0), (0, -15), (-15, -15)]))
-    given = review.mistakes
-    assert [move.results for move in given] == [("won", "drawn"), ("drawn", "lost")]
-    faulty = Review(read_replay(lost[0].path), lost[0].seat, [])
-    sections = summary([review, faulty])
+    """By hand: a win that was given away to a draw and the draw to a loss, and a game lost by timeout."""
+    replay = next(read_replay(made.path) for made in games if made.status == "played" and len(made.moves) > 8)
+    loser = 1 - (replay.record.winner or 0)
+    review = Review(replay, loser, judged_by(replay, loser, [(18, 0), (0, -15), (-15, -15)]))
+    assert [move.results for move in review.mistakes] == [("won", "drawn"), ("drawn", "lost")]
+    late = next(made for made in games if made.result == "lost" and made.status == "timeout")
+    sections = summary([review, Review(read_replay(late.path), late.seat, [])])
     assert row_of(sections, "Why points were lost", "timeout")[1:3] == (1, 1)
-    if review.score == 0:
-        assert row_of(sections, "Why points were lost", "drawn position given away")[1:3] == (1, 1)
-    assert row_of(sections, "Mistakes by ply", "0 to 7") == ("0 to 7", 2, 1, 1, 100)
+    assert row_of(sections, "Why points were lost", "drawn position given away")[1:3] == (1, 1)
+    assert row_of(sections, "Mistakes by ply", "0 to 7") == ("0 to 7", 2, 1, 1, 100, 1)
+    ply = review.mistakes[-1].ply
     ahead = next(section for section in sections if section.title.startswith("How far ahead")).rows
-    assert [sum(int(row[kind]) for row in ahead) for kind in (1, 2)] == [1, 1]
+    assert [sum(int(row[kind]) for row in ahead) for kind in (1, 2)] == [0, 1]
+    words = (
+        "Deciding mistakes (the last one of a game not won): 1, 1 of them on plies 0 to 7; to be seen within 4 plies"
+    )
+    assert ply < 8 and headline(TEAM, [review])[-1].startswith(words)
 
 
 def test_the_page(games, folder, tmp_path, capsys):

@@ -10,6 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from arena.cli.review import records_of, show_games
+from arena.game.openings import read_openings
 from arena.game.rules import Rules
 from arena.players.loading import resolve
 from arena.reporting.replay_tables import answers_table, answers_words, reviews_table, section_table
@@ -18,9 +19,10 @@ from arena.results.exact_analysis import first_judged, judge_in_time, solvers_fo
 from arena.results.rematch import Answer, add_mistakes, ask, lost_games, positions_to_ask
 from arena.results.replay_review import Review, seat_of, team_of
 from arena.results.replay_summary import headline, summary
-from arena.results.replays import Replay, read_replays, replay_paths
+from arena.results.replays import Replay, read_replay, read_replays, replay_paths
 from arena.runs.open import OwnSlot
 from arena.runs.slot import Setup, Slot
+from connectx.geometry import Geometry
 from console.files import check_folder, write_whole
 from console.progress import progress
 from console.tables import console_for_tables
@@ -31,12 +33,25 @@ def analyse(options: argparse.Namespace) -> None:
     what = options.what
     in_bulk = options.me is not None or options.html or options.json
     if len(what) == 1 and not in_bulk and _is_one_game(what[0]):
+        if what[0].endswith(".json"):
+            _show_replay(read_replay(Path(what[0])), options)
+            return
         geometry = Rules(options.config or {}).geometry
         show_games(records_of(what[0], geometry, options.opening, options.games), options.from_ply, options.time)
         return
     check_folder(options.html)
     replays, left_out = read_replays(replay_paths(what))
     show_reviews(replays, left_out, options)
+
+
+def _show_replay(replay: Replay, options: argparse.Namespace) -> None:
+    """One game, every move; and what the clocks showed."""
+    show_games([replay.record], options.from_ply, options.time)
+    for seat in (0, 1):
+        slowest = replay.slowest(seat)
+        words = f", slowest move {slowest[1]:.1f} s on ply {slowest[0]}" if slowest else ""
+        used = f"{replay.overage_used(seat):.1f} s of {replay.banks[seat]:g} s overage time used"
+        _say(console_for_tables(), [f"{replay.record.player(seat)}: {used}{words}"])
 
 
 def _is_one_game(what: str) -> bool:
@@ -96,26 +111,34 @@ def rematch(options: argparse.Namespace) -> None:
     spec = resolve(options.agent)
     replays, left_out = read_replays(replay_paths(options.replays))
     team = team_of(replays, options.me)
+    board = _board_of(replays)
+    if options.mistakes.exists():
+        read_openings(options.mistakes, board)  # refused before any work is done
+    config = {**(options.config or {}), "rows": board.rows, "columns": board.columns, "inarow": board.inarow}
+    setup = Setup(Rules(config, options.bank))
     games = lost_games(judged_reviews(replays, team, options))
     if not games:
         raise ValueError(f"in none of the {len(replays)} replays did {team} fail to win with something to keep")
-    boards = {review.replay.record.geometry for review in games}
-    if len(boards) > 1:
-        sizes = ", ".join(sorted(f"{board.rows}x{board.columns}" for board in boards))
-        raise ValueError(f"rematch takes games of one board, not of {sizes}: name fewer replays")
-    (board,) = boards
-    config = {**(options.config or {}), "rows": board.rows, "columns": board.columns, "inarow": board.inarow}
-    setup, console = Setup(Rules(config, options.bank)), console_for_tables()
     with closing(Slot(setup)) as slot:
         OwnSlot(slot).check([spec])
         (player,) = slot.players_for([(spec, 0)])
         answers = list(_asked(player, games, setup.rules, options.seed))
-    console.print(answers_table(spec.label, team, answers))
     added, held = add_mistakes(options.mistakes, games)
-    lines = [answers_words(spec.label, team, answers), *_notes(left_out)]
-    lines.append(f"{options.mistakes}: {added} positions added, {held} in all")
+    console = console_for_tables()
+    console.print(answers_table(spec.label, team, answers))
     command = f"python evaluate.py match {options.agent} OLD_AGENT --openings {options.mistakes}"
-    _say(console, [*lines, f"a match from all of them: {command}"])
+    lines = [answers_words(spec.label, team, answers), *_notes(left_out)]
+    lines.append(f"{options.mistakes}: {added} positions added, {held} in all; a match from there: {command}")
+    _say(console, lines)
+
+
+def _board_of(replays: Sequence[Replay]) -> Geometry:
+    """The one board of all of them. Raises ValueError if they are of several."""
+    boards = {replay.record.geometry for replay in replays}
+    if len(boards) > 1:
+        sizes = ", ".join(sorted(f"{board.rows}x{board.columns}" for board in boards))
+        raise ValueError(f"rematch takes games of one board, not of {sizes}: name fewer replays")
+    return boards.pop()
 
 
 def _asked(player, games: Sequence[Review], rules: Rules, seed: int) -> Iterator[Answer]:

@@ -98,7 +98,8 @@ def team_of(replays: Sequence[Replay], wanted: str | None = None) -> str:
     if set(everywhere) == set(UNKNOWN_NAMES):
         raise ValueError("the replays name no teams: --me first or --me second says which seat is yours")
     what = "more than one name is" if everywhere else "no name is"
-    raise ValueError(f"{what} in all {len(replays)} replays: --me NAME says which is yours. Names and games: {known}")
+    which = f"all of the {len(replays)} replays" if len(replays) > 1 else "the replay"
+    raise ValueError(f"{what} in {which}: --me NAME says which is yours. Names and games: {known}")
 
 
 def seat_of(replay: Replay, team: str) -> int:

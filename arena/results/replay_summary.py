@@ -46,9 +46,8 @@ def headline(team: str, reviews: Sequence[Review]) -> list[str]:
         ahead = [_ahead(review, move) for review, move in deciding]
         near, far = sum(plies <= AHEAD[0][0] for plies in ahead), sum(plies > AHEAD[-2][0] for plies in ahead)
         lines.append(
-            f"Of the {len(deciding)} mistakes that decided (the last one of a game not won), {count} were on plies "
-            f"{start} to {start + BAND - 1}; {near} could be seen within {AHEAD[0][0]} plies, {far} only beyond "
-            f"{AHEAD[-2][0]}."
+            f"Deciding mistakes (the last one of a game not won): {len(deciding)}, {count} of them on plies {start} to "
+            f"{start + BAND - 1}; to be seen within {AHEAD[0][0]} plies: {near}, only beyond {AHEAD[-2][0]}: {far}."
         )
     return lines
 
