@@ -11,12 +11,12 @@ import pytest
 from arena.game.rules import Rules
 from arena.players.loading import resolve
 from arena.players.process import Inline
-from arena.results.exact_analysis import JudgedMove
+from arena.results.exact_analysis import JudgedMove, judge_in_time
 from arena.results.records import parse_game
 from arena.results.rematch import add_mistakes, ask
 from arena.results.replay_review import Review, team_of
-from arena.results.replay_summary import Section, headline, summary
-from arena.results.replays import logs_path, read_replay, replay_paths
+from arena.results.replay_summary import Section, headline, oversights, summary
+from arena.results.replays import Replay, logs_path, read_replay, replay_paths
 from benchmarks.replay_games import FAULTS, TEAM, Made, make_games
 from benchmarks.replays import wrong_rows
 from connectx.geometry import STANDARD
@@ -177,6 +177,15 @@ def test_what_was_thrown_away(games):
         "Deciding mistakes (the last one of a game not won): 1, 1 of them on plies 0 to 7; to be seen within 4 plies"
     )
     assert ply < 8 and headline(TEAM, [review])[-1].startswith(words)
+
+
+def test_what_was_overlooked():
+    """By hand: each has three in a column of its own, and neither makes the fourth nor stops the other's."""
+    record = parse_game("01010152", STANDARD)
+    replay = Replay(Path("1.json"), record, ("DONE", "DONE"), (0, 0), 2.0, (60.0, 60.0), (60.0,) * 8)
+    judged = judge_in_time(record, 6)  # by the table of the openings
+    assert oversights(Review(replay, 0, judged)) == ([6], [6])
+    assert oversights(Review(replay, 1, judged)) == ([7], [7])
 
 
 def test_the_page(games, folder, tmp_path, capsys):

@@ -49,6 +49,9 @@ def headline(team: str, reviews: Sequence[Review]) -> list[str]:
             f"Deciding mistakes (the last one of a game not won): {len(deciding)}, {count} of them on plies {start} to "
             f"{start + BAND - 1}; to be seen within {AHEAD[0][0]} plies: {near}, only beyond {AHEAD[-2][0]}: {far}."
         )
+    missed, allowed = (sum(len(oversights(review)[kind]) for review in counted) for kind in (0, 1))
+    if missed or allowed:
+        lines.append(f"Overlooked: one's own win with the next stone {missed} times, the opponent's {allowed} times.")
     return lines
 
 
@@ -71,6 +74,7 @@ def summary(reviews: Sequence[Review]) -> list[Section]:
         _by_strength(counted),
         _by_ply(counted),
         _by_foresight(counted),
+        _overlooked(counted),
         _by_opening(counted),
         _time(reviews),
     ]
@@ -165,6 +169,32 @@ def _by_foresight(reviews: Sequence[Review]) -> Section:
     note = "to the end of the loss that the mistake leads to, or of the win that it misses, by perfect play"
     heads = ("plies ahead", "wins given away", "draws given away")
     return Section("How far ahead the deciding mistakes could be seen", heads, rows if ahead else [], note)
+
+
+def oversights(review: Review) -> tuple[list[int], list[int]]:
+    """Plies of one's own moves that left a win in one untaken, and of those that needlessly gave the opponent one."""
+    cells = review.replay.record.geometry.cells
+
+    def ends_in(score: int, ply: int, plies: int) -> bool:
+        return score != 0 and plies_to_end(score, ply, cells) == plies
+
+    worse = [move for move in review.own if not move.is_perfect]
+    missed = [move.ply for move in worse if move.value > 0 and ends_in(move.value, move.ply, 1)]
+    allowed = [move.ply for move in worse if move.played < 0 and ends_in(move.played, move.ply, 2)]
+    return missed, allowed
+
+
+def _overlooked(reviews: Sequence[Review]) -> Section:
+    found = [(review, oversights(review)) for review in reviews]
+    rows: list[Row] = []
+    for kind, words in enumerate(("one's own win with the next stone", "the opponent's win with the next stone")):
+        games = [(review.replay.name, plies[kind]) for review, plies in found if plies[kind]]
+        where = ", ".join(f"{name} ply {plies[0]}" for name, plies in games[:3])
+        rows.append((words, sum(len(plies) for _, plies in games), len(games), where))
+    note = "the second: where another move would have stopped it, or lasted longer"
+    return Section(
+        "Overlooked", ("what", "moves", "games", "for example"), rows if any(row[1] for row in rows) else [], note
+    )
 
 
 def _openings(reviews: Sequence[Review]) -> Iterator[tuple[str, str, list[Review]]]:
