@@ -6,7 +6,7 @@ that a game at 2 s and 60 s takes no longer than its moves, and that every secon
 
 import json
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,7 +28,7 @@ OPPONENTS = (
 OWN = "minimax@3~8"
 FIRST_EPISODE = 70_000_001
 ACT_TIMEOUT = 2.0  # Kaggle's
-SLOW_EVERY = 4  # one game in so many has a slow move, and one in so many has logs beside it
+SLOW_EVERY = 4  # one game in so many has slow moves, and one in so many has logs beside it
 
 
 class Fault(NamedTuple):
@@ -74,18 +74,18 @@ class Player:
     """An agent that thinks by the script's clock, and fails if it is to.
 
     Args:
-        slow: the number of a move of its own that draws on the overage time, if one does.
+        slow: the numbers of its moves that draw on the overage time.
     """
 
-    def __init__(self, agent: Callable, clock: Clock, rng: random.Random, slow: int | None, fault: Fault | None):
+    def __init__(self, agent: Callable, clock: Clock, rng: random.Random, slow: Collection[int], fault: Fault | None):
         self.agent, self.clock, self.rng, self.slow, self.fault = agent, clock, rng, slow, fault
         self.calls: dict[int, float] = {}  # seconds by ply
         self.failed: int | None = None  # ply
 
     def move(self, obs: Any, config: Any) -> Any:
         fault = self.fault if self.fault is not None and obs.step >= self.fault.ply else None
-        is_slow = self.slow is not None and obs.step // 2 == self.slow
-        seconds = round(self.rng.uniform(2.5, 9.0) if is_slow else self.rng.uniform(0.01, 1.9), 3)
+        least, most = (2.5, 9.0) if obs.step // 2 in self.slow else (0.01, 1.9)
+        seconds = round(self.rng.uniform(least, most), 3)
         seconds = 70.0 if fault and fault.kind == "timeout" else seconds
         self.calls[obs.step] = seconds
         self.clock.now += seconds
@@ -117,9 +117,9 @@ def make_game(
     rng, clock, episode = random.Random(number), Clock(), FIRST_EPISODE + number
     random.seed(number)
     np.random.seed(number)
-    slow = rng.randrange(2, 5) if number % SLOW_EVERY == 0 and fault is None else None
+    slow = rng.sample(range(6), 3) if number % SLOW_EVERY == 0 and fault is None else []
     own = Player(agents[0], clock, rng, slow, fault if fault and fault.is_own else None)
-    other = Player(agents[1], clock, rng, None, fault if fault and not fault.is_own else None)
+    other = Player(agents[1], clock, rng, slow[:1], fault if fault and not fault.is_own else None)
     players, names = ((own, other), (TEAM, opponent)) if seat == 0 else ((other, own), (opponent, TEAM))
     env = play(players, clock, names, episode)
     path = folder / f"episode-{episode}-replay.json"

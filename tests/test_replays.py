@@ -16,7 +16,7 @@ from arena.results.records import parse_game
 from arena.results.rematch import add_mistakes, ask
 from arena.results.replay_review import Review, team_of
 from arena.results.replay_summary import Section, headline, oversights, summary
-from arena.results.replays import Replay, logs_path, read_replay, replay_paths
+from arena.results.replays import Replay, logs_path, read_replay, replay_of, replay_paths
 from benchmarks.replay_games import FAULTS, TEAM, Made, make_games
 from benchmarks.replays import wrong_rows
 from connectx.geometry import STANDARD
@@ -203,27 +203,48 @@ def test_the_page(games, folder, tmp_path, capsys):
 CLICKS = """<script>
 form.elements.result.value = "lost";
 form.dispatchEvent(new Event("change"));
-const shown = document.getElementById("shown").textContent;
+const found = [document.getElementById("shown").textContent, body.rows.length];
+const click = id => { document.getElementById(id).click(); found.push(current, shownPly()); };
 body.rows[1].click();
-document.getElementById("previous").click();
-document.getElementById("later").click();
-document.title = [shown, body.rows.length, current, shownPly()].join("|");
+click("later");
+form.elements.result.value = "";
+form.dispatchEvent(new Event("change"));
+choose(rows.findIndex(row => row.mistakes.length > 1));
+showGame(current, rows[current].plies);
+["previous", "previous", "previous", "next"].forEach(click);
+document.title = found.join(" ");
 </script></body>"""
 
 
 @pytest.mark.skipif(BROWSER is None, reason="no chromium: apt-get install chromium")
 def test_the_page_filters_and_jumps(games, folder, tmp_path):
-    """In a browser, clicked by a script: only lost games, the second of them, its mistake before, the game after it."""
+    """In a browser, clicked by a script: only lost games, the one after the second; then the mistakes of another."""
     target = tmp_path / "page.html"
-    main(["analyse", str(folder), "--html", str(target), *JUDGED_LATE])
-    target.write_text(target.read_text(encoding="utf-8").replace("</body>", CLICKS), encoding="utf-8")
+    main(["analyse", str(folder), "--html", str(target)])
+    page = target.read_text(encoding="utf-8")
+    rows = json.loads(re.findall(r'type="application/json" id="rows">(.*?)</script>', page, re.S)[0])
+    target.write_text(page.replace("</body>", CLICKS), encoding="utf-8")
     text = browse(target.as_uri(), tmp_path, "--dump-dom")
     lost = [index for index, made in enumerate(games) if made.result == "lost"]
-    ply = len(games[lost[2]].moves)  # faults come first, and such a game is shown at its end
-    assert f"<title>{len(lost)} of 10 games|{len(lost)}|{lost[2]}|{ply}</title>" in text
-    assert f"lost against {games[lost[2]].opponent}" in text and text.count('class="lost') == len(lost)
+    many = next(index for index, row in enumerate(rows) if len(row["mistakes"]) > 1)
+    plies = rows[many]["mistakes"]
+    jumps = [plies[-1], plies[-2], plies[-3] if len(plies) > 2 else plies[-2]]
+    jumps.append(next(ply for ply in plies if ply > jumps[-1]))
+    third = lost[2], len(games[lost[2]].moves)  # faults come first, and such a game is shown at its end
+    expected = [len(lost), "of", 10, "games", len(lost), *third, *(n for ply in jumps for n in (many, ply))]
+    assert f"<title>{' '.join(map(str, expected))}</title>" in text
     stones = text[text.index('id="board"') : text.index('id="numbers"')]
-    assert stones.count('class="p1') + stones.count('class="p2') == ply
+    assert stones.count('class="p1') + stones.count('class="p2') == jumps[-1]
+
+
+def test_both_seats_may_fail(tmp_path):
+    """The one that was to move has lost; Kaggle marks the other one, too, where its process could not start."""
+    step = [{"action": 3, "observation": {}}, {"action": 0, "observation": {}}]
+    content = json.loads('{"name": "connectx", "configuration": {"rows": 6, "columns": 7, "inarow": 4}}')
+    content |= {"statuses": ["ERROR", "ERROR"], "steps": [step, step, step]}
+    replay = replay_of(content, tmp_path / "1.json")
+    assert replay.record.moves == (3,) and replay.ending == "error of second on ply 1"
+    assert (replay.score(0), replay.score(1)) == (1, 0) and replay.overage == (60, 60)
 
 
 def test_the_winning_line():
