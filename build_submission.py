@@ -218,6 +218,7 @@ def offer(kaggle: "Kaggle", path: Path, message: str, left: int) -> None:
     if sys.stdin.isatty() and not agrees(f"submit {path} to Kaggle ({left} left today)? [y/N] "):
         tell("not submitted")
         return
+    tell(f"uploading {path}")
     submitted = submit(kaggle, path, message)
     tell(f"submitted as {submitted.number}: {submitted.words}")
     tell(f"its games, when it has played some: python evaluate.py episodes {submitted.number}")

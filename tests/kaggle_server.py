@@ -7,6 +7,7 @@ import errno
 import json
 import threading
 import time
+from base64 import b64encode
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from typing import Any
 PORT = 7777
 SERVICE = "/api/v1/competitions.CompetitionApiService/"
 TOKEN, SUBMISSION = "a-token-of-ours", 4567
+KEY = b64encode(f"me:{TOKEN}".encode()).decode()
 PATIENCE = 120.0  # seconds: tests that run side by side take turns at the one port
 Answer = tuple[int, dict[str, str], bytes]
 
@@ -106,7 +108,7 @@ def _handler(account: Account) -> type[BaseHTTPRequestHandler]:
                 lock.acquire()
             try:
                 time.sleep(account.delay)
-                if self.headers.get("Authorization") != f"Bearer {TOKEN}":
+                if self.headers.get("Authorization") not in (f"Bearer {TOKEN}", f"Basic {KEY}"):
                     self.reply(*_json({"code": 401, "message": "Unauthenticated"}, 401))
                 else:
                     self.reply(*account.answer(call, body), is_cut=call == account.cut)

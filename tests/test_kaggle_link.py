@@ -205,19 +205,31 @@ def test_a_key_file_that_is_none(tmp_path, capsys, monkeypatch):
     assert "kaggle.json holds no username and key" in refused(EPISODES, capsys)
 
 
-@pytest.mark.parametrize("file", ["access_token", "kaggle.json"])
-def test_credentials_in_files(file, account, tmp_path, capsys, monkeypatch):
-    """A token is taken; a key of the older kind is sent as such, which this server does not accept."""
+LOGIN = {"refresh_token": "r", "access_token": TOKEN, "access_token_expiration": "2999-01-01T00:00:00+00:00"}
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("access_token", TOKEN),
+        ("credentials.json", json.dumps(LOGIN)),
+        ("kaggle.json", json.dumps({"username": "me", "key": TOKEN})),
+        ("", ""),
+    ],
+    ids=["access_token", "login", "key file", "key in the environment"],
+)
+def test_other_credentials(file, content, account, tmp_path, capsys, monkeypatch):
+    """All that Kaggle's own command line takes."""
     monkeypatch.delenv("KAGGLE_API_TOKEN")
     (tmp_path / ".kaggle").mkdir()
-    texts = {"access_token": TOKEN, "kaggle.json": '{"username": "me", "key": "secret"}'}
-    (tmp_path / ".kaggle" / file).write_text(texts[file])
+    if file:
+        (tmp_path / ".kaggle" / file).write_text(content)
+    else:
+        monkeypatch.setenv("KAGGLE_USERNAME", "me")
+        monkeypatch.setenv("KAGGLE_KEY", TOKEN)
     with serving(account):
-        if file == "access_token":
-            evaluate.main(["episodes"])
-            assert "first try" in capsys.readouterr().out
-        else:
-            assert f"credentials of {tmp_path}/.kaggle/kaggle.json" in refused(["episodes"], capsys)
+        evaluate.main(["episodes"])
+    assert "first try" in capsys.readouterr().out
 
 
 def test_no_network(capsys, monkeypatch):

@@ -188,10 +188,11 @@ def test_what_was_overlooked():
     assert oversights(Review(replay, 1, judged)) == ([7], [7])
 
 
-def test_the_page(games, folder, tmp_path, capsys):
-    target = tmp_path / "page.html"
-    main(["analyse", str(folder), "--html", str(target), *JUDGED_LATE])
-    text = target.read_text(encoding="utf-8")
+def test_the_page(games, folder, tmp_path, monkeypatch):
+    """Into runs/, which there need not be."""
+    monkeypatch.chdir(tmp_path)
+    main(["analyse", str(folder), "--html", "runs/page.html", *JUDGED_LATE])
+    text = Path("runs/page.html").read_text(encoding="utf-8")
     data, rows = map(json.loads, re.findall(r'type="application/json" id="\w+">(.*?)</script>', text, re.S))
     assert [row["opponent"] for row in rows] == [made.opponent for made in games]
     assert [game["moves"] for game in data] == [made.moves for made in games]

@@ -15,7 +15,7 @@ from arena.game.rules import Rules
 from arena.players.loading import resolve
 from arena.reporting.replay_tables import answers_table, answers_words, reviews_table, section_table
 from arena.reporting.replays_page import replays_page
-from arena.results.exact_analysis import first_judged, judge_in_time, solvers_for
+from arena.results.exact_analysis import JudgedMove, first_judged, judge_in_time, solvers_for
 from arena.results.rematch import Answer, add_mistakes, ask, lost_games, positions_to_ask
 from arena.results.replay_review import Review, seat_of, team_of
 from arena.results.replay_summary import headline, summary
@@ -90,20 +90,25 @@ def _say(console: Console, lines: Sequence[str]) -> None:
 
 
 def judged_reviews(replays: Sequence[Replay], team: str, options: argparse.Namespace) -> list[Review]:
-    """The games of a team, judged; a game whose board the solver cannot hold has no judged moves."""
+    """The games of a team, judged."""
     reviews = []
     own = [replay for replay in replays if team in replay.record.names]
     with progress(len(own), "game", "judging", delay=0) as bar:
         for replay in own:
-            start = first_judged(replay.record.geometry) if options.from_ply is None else options.from_ply
-            try:
-                solvers_for(replay.record.geometry)
-                judged = judge_in_time(replay.record, start, options.time)
-            except ValueError:
-                judged = []
-            reviews.append(Review(replay, seat_of(replay, team), judged))
+            reviews.append(Review(replay, seat_of(replay, team), _judged(replay, options)))
             bar.update()
     return reviews
+
+
+def _judged(replay: Replay, options: argparse.Namespace) -> list[JudgedMove]:
+    """The moves of a game that could be judged in time; none where the solver cannot hold the board."""
+    geometry = replay.record.geometry
+    try:
+        solvers_for(geometry)
+    except ValueError:
+        return []
+    start = first_judged(geometry) if options.from_ply is None else options.from_ply
+    return judge_in_time(replay.record, start, options.time)
 
 
 def rematch(options: argparse.Namespace) -> None:
