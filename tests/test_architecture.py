@@ -76,6 +76,12 @@ def test_imports_run_one_way(path):
     assert imported_modules(path) & PROJECT <= ALLOWED[package] | {package}
 
 
+def test_only_commands_talk_to_kaggle():
+    """What plays, judges and reports works without an account."""
+    talking = {path.parent for path in SOURCES if "kaggle_link" in imported_modules(path)}
+    assert talking == {ROOT / "kaggle_link", ROOT / "arena" / "cli"}
+
+
 def imports_within(package: str) -> dict[str, set[str]]:
     """The modules of a package without its name, "room.module", and those of the package that each imports."""
     modules = {}

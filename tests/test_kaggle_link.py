@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -56,7 +57,7 @@ def refused(arguments: list[str], capsys, main: Callable = evaluate.main) -> str
         code = main(arguments)
     except SystemExit as stop:
         code = stop.code
-    lines = [line for line in capsys.readouterr().err.splitlines() if "fetching" not in line]
+    lines = [line for line in capsys.readouterr().err.splitlines() if not re.search("fetching|to fetch into", line)]
     assert code == 2 and len(lines) == 1, lines
     return lines[0]
 

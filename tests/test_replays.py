@@ -118,6 +118,16 @@ def test_what_is_no_replay_is_left_out(games, tmp_path, capsys):
     assert "left out: " in capsys.readouterr().out
 
 
+def test_what_is_not_judged_is_said(games, tmp_path, capsys):
+    """A board that the solver cannot hold: its row is there, without mistakes."""
+    content = json.loads(games[0].path.read_text())
+    content["configuration"] |= {"rows": 12, "columns": 12}
+    (tmp_path / "1.json").write_text(json.dumps(content))
+    main(["analyse", str(tmp_path), "--me", TEAM])
+    out = capsys.readouterr().out
+    assert f"not judged: {games[0].ply} moves in 1 game (--time SECONDS gives them more; " in out
+
+
 def test_whose_games_they_are(games):
     replays = [read_replay(made.path) for made in games]
     assert team_of(replays) == TEAM and team_of(replays, "middle") == "middle"
@@ -182,7 +192,7 @@ def test_what_was_thrown_away(games):
 def test_what_was_overlooked():
     """By hand: each has three in a column of its own, and neither makes the fourth nor stops the other's."""
     record = parse_game("01010152", STANDARD)
-    replay = Replay(Path("1.json"), record, ("DONE", "DONE"), (0, 0), 2.0, (60.0, 60.0), (60.0,) * 8)
+    replay = Replay(Path("1.json"), record, ("DONE", "DONE"), 2.0, (60.0, 60.0), (60.0,) * 8)
     judged = judge_in_time(record, 6)  # by the table of the openings
     assert oversights(Review(replay, 0, judged)) == ([6], [6])
     assert oversights(Review(replay, 1, judged)) == ([7], [7])

@@ -1,6 +1,7 @@
 """``evaluate.py episodes``: the games of a submission are fetched from Kaggle, then judged as ``analyse`` does."""
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -50,7 +51,7 @@ def _fetch(kaggle: Kaggle, found: Sequence[Episode], folder: Path) -> list[str]:
         KaggleProblem: Kaggle refuses or breaks off; in words that say how much is there.
     """
     wanted, absent = missing(found, folder), []
-    print(f"{len(found)} games, {len(wanted)} files to fetch into {folder}")
+    print(f"{len(found)} games, {len(wanted)} files to fetch into {folder}", file=sys.stderr)
     with progress(len(wanted), "file", "fetching", delay=0) as bar:
         try:
             for problem in fetch(kaggle, wanted):

@@ -1,4 +1,4 @@
-"""The commands of evaluate.py that look at replays of Kaggle's: analyse, rematch and episodes."""
+"""The commands of evaluate.py that look at replays of Kaggle's: analyse, and rematch."""
 
 import argparse
 import json
@@ -13,6 +13,7 @@ from arena.cli.review import records_of, show_games
 from arena.game.openings import read_openings
 from arena.game.rules import Rules
 from arena.players.loading import resolve
+from arena.players.process import Player
 from arena.reporting.replay_tables import answers_table, answers_words, reviews_table, section_table
 from arena.reporting.replays_page import replays_page
 from arena.results.exact_analysis import JudgedMove, first_judged, judge_in_time, solvers_for
@@ -65,7 +66,7 @@ def show_reviews(replays: Sequence[Replay], left_out: Sequence[str], options: ar
     others = [replay for replay in replays if team not in replay.record.names]
     notes = [*left_out, *(f"{replay.path}: {team} is not in it" for replay in others)]
     reviews = judged_reviews(replays, team, options)
-    lines, sections = headline(team, reviews), summary(reviews)
+    lines, sections = [*headline(team, reviews), *_not_judged(reviews, options)], summary(reviews)
     if options.html:
         write_whole(options.html, replays_page(team, reviews, lines, sections).encode())
     if options.json:
@@ -107,8 +108,21 @@ def _judged(replay: Replay, options: argparse.Namespace) -> list[JudgedMove]:
         solvers_for(geometry)
     except ValueError:
         return []
-    start = first_judged(geometry) if options.from_ply is None else options.from_ply
-    return judge_in_time(replay.record, start, options.time)
+    return judge_in_time(replay.record, _start(replay, options), options.time)
+
+
+def _start(replay: Replay, options: argparse.Namespace) -> int:
+    return first_judged(replay.record.geometry) if options.from_ply is None else options.from_ply
+
+
+def _not_judged(reviews: Sequence[Review], options: argparse.Namespace) -> list[str]:
+    """How many moves could not be judged, if any."""
+    missing = [len(one.replay.record.moves[_start(one.replay, options) :]) - len(one.judged) for one in reviews]
+    games = sum(map(bool, missing))
+    if not games:
+        return []
+    why = "--time SECONDS gives them more; boards of more than 64 bits cannot be solved"
+    return [f"not judged: {sum(missing)} moves in {games} game{'' if games == 1 else 's'} ({why})"]
 
 
 def rematch(options: argparse.Namespace) -> None:
@@ -146,7 +160,7 @@ def _board_of(replays: Sequence[Replay]) -> Geometry:
     return boards.pop()
 
 
-def _asked(player, games: Sequence[Review], rules: Rules, seed: int) -> Iterator[Answer]:
+def _asked(player: Player, games: Sequence[Review], rules: Rules, seed: int) -> Iterator[Answer]:
     """Answers, with a bar. Ctrl-C ends it with those that are there."""
     with progress(sum(len(positions_to_ask(game)) for game in games), "position", "asking", delay=0) as bar:
         try:

@@ -192,9 +192,8 @@ def _overlooked(reviews: Sequence[Review]) -> Section:
         where = ", ".join(f"{name} ply {plies[0]}" for name, plies in games[:3])
         rows.append((words, sum(len(plies) for _, plies in games), len(games), where))
     note = "the second: where another move would have stopped it, or lasted longer"
-    return Section(
-        "Overlooked", ("what", "moves", "games", "for example"), rows if any(row[1] for row in rows) else [], note
-    )
+    heads = ("what", "moves", "games", "for example")
+    return Section("Overlooked", heads, rows if any(row[1] for row in rows) else [], note)
 
 
 def _openings(reviews: Sequence[Review]) -> Iterator[tuple[str, str, list[Review]]]:

@@ -38,7 +38,6 @@ class Replay:
     path: Path
     record: GameRecord
     statuses: tuple[str, str]  # Kaggle's, at the end
-    rewards: tuple[float | None, float | None]  # Kaggle's; None is a forfeit
     act_timeout: float  # seconds that a move may take before it draws on the overage time
     banks: tuple[float, float]  # seconds of overage time at the start, by seat
     overage: tuple[float, ...]  # seconds of it left to the mover after its move, by ply, a fatal call included
@@ -148,12 +147,10 @@ def replay_of(content: Any, path: Path) -> Replay:
     names = (content.get("info") or {}).get("TeamNames") or UNKNOWN_NAMES
     forfeit = None if forfeited is None else (forfeited, FORFEITS[statuses[forfeited]])
     record = GameRecord(geometry, (str(names[0]), str(names[1])), tuple(actions), forfeit=forfeit)
-    rewards = content.get("rewards") or (None, None)
     replay = Replay(
         path,
         record,
         (statuses[0], statuses[1]),
-        (rewards[0], rewards[1]),
         float(config.get("actTimeout", DEFAULTS["actTimeout"])),
         *_clocks(steps),
         failed_action,
