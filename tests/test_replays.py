@@ -181,6 +181,9 @@ def test_what_was_thrown_away(games):
     assert row_of(sections, "Why points were lost", "drawn position given away")[1:3] == (1, 1)
     assert row_of(sections, "Mistakes by ply", "0 to 7") == ("0 to 7", 2, 1, 1, 100, 1)
     ply = review.mistakes[-1].ply
+    first, second = (move.column for move in review.mistakes)
+    assert row_of(sections, "Mistakes by column", str(first))[:2] == (str(first), 1 + (first == second))
+    assert row_of(sections, "Mistakes by column", str(second))[2:] == (int(first != second), 0)
     ahead = next(section for section in sections if section.title.startswith("How far ahead")).rows
     assert [sum(int(row[kind]) for row in ahead) for kind in (1, 2)] == [0, 1]
     words = (

@@ -73,6 +73,7 @@ def summary(reviews: Sequence[Review]) -> list[Section]:
         _by_seat(counted),
         _by_strength(counted),
         _by_ply(counted),
+        _by_column(counted),
         _by_foresight(counted),
         _overlooked(counted),
         _by_opening(counted),
@@ -150,6 +151,19 @@ def _by_ply(reviews: Sequence[Review]) -> Section:
     heads = ("plies", "moves", "wins given away", "draws given away", "given away %", "deciding")
     note = "of one's own moves in positions that were not lost already; deciding: the last mistake of a game not won"
     return Section("Mistakes by ply", heads, rows, note)
+
+
+def _by_column(reviews: Sequence[Review]) -> Section:
+    """An agent that shuns a column, or takes to one, shows here only."""
+    given = [(review, move) for review in reviews for move in review.mistakes]
+    played = Counter(move.column for _, move in given)
+    best = Counter(column for _, move in given for column in move.best_columns)
+    deciding = Counter(column for _, move in _deciding(reviews) for column in move.best_columns)
+    columns = sorted({column for review, _ in given for column in range(review.replay.record.geometry.columns)})
+    rows: list[Row] = [(str(column), played[column], best[column], deciding[column]) for column in columns]
+    heads = ("column", "played", "would have been best", "deciding")
+    note = "in how many of one's mistakes each column was played, and in how many it was the best, or one of them"
+    return Section("Mistakes by column", heads, rows, note)
 
 
 def _ahead(review: Review, move: JudgedMove) -> int:
