@@ -51,7 +51,7 @@ def headline(team: str, reviews: Sequence[Review]) -> list[str]:
         )
     missed, allowed = (sum(len(oversights(review)[kind]) for review in counted) for kind in (0, 1))
     if missed or allowed:
-        lines.append(f"Overlooked: one's own win with the next stone {missed} times, the opponent's {allowed} times.")
+        lines.append(f"Wins with the next stone that were overlooked: one's own {missed}, the opponent's {allowed}.")
     return lines
 
 
