@@ -1,4 +1,4 @@
-"""All of one's own games together: where the points were lost, and what to look at first."""
+"""The summary of one's own games: where points were lost, and what to look at first."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -46,12 +46,12 @@ def headline(team: str, reviews: Sequence[Review]) -> list[str]:
         ahead = [_ahead(review, move) for review, move in deciding]
         near, far = sum(plies <= AHEAD[0][0] for plies in ahead), sum(plies > AHEAD[-2][0] for plies in ahead)
         lines.append(
-            f"Deciding mistakes (the last one of a game not won): {len(deciding)}, {count} of them on plies {start} to "
-            f"{start + BAND - 1}; to be seen within {AHEAD[0][0]} plies: {near}, only beyond {AHEAD[-2][0]}: {far}."
+            f"Deciding mistakes (your last one in a game not won): {len(deciding)}, {count} of them on plies {start} to "
+            f"{start + BAND - 1}; visible within {AHEAD[0][0]} plies: {near}, only beyond {AHEAD[-2][0]} plies: {far}."
         )
     missed, allowed = (sum(len(oversights(review)[kind]) for review in counted) for kind in (0, 1))
     if missed or allowed:
-        lines.append(f"Wins with the next stone that were overlooked: one's own {missed}, the opponent's {allowed}.")
+        lines.append(f"Wins in one overlooked: your own {missed}, the opponent's {allowed}.")
     return lines
 
 
@@ -96,7 +96,7 @@ def _causes(reviews: Sequence[Review]) -> list[tuple[str, int, float, str]]:
 
 
 def _by_cause(reviews: Sequence[Review]) -> Section:
-    note = "given away: what the position was worth before one's last mistake, with perfect play of both sides"
+    note = "given away: the value of the position before your last mistake, with perfect play"
     heads = ("why", "games", "points lost", "for example")
     return Section("Why points were lost", heads, [*_causes(reviews)], note)
 
@@ -135,7 +135,7 @@ def _by_strength(reviews: Sequence[Review]) -> Section:
             names = {review.opponent for review in games}
             rows.append((word, len(names), *_results(games)))
     bounds = ", ".join(f"{word} at least {100 * least:.0f}%" for least, word in STRENGTHS[:-1])
-    note = f"by the opponent's moves that kept the result: {bounds}"
+    note = f"by the share of the opponent's moves that kept the result: {bounds}"
     return Section("Points by the opponent's strength", ("opponents", "teams", *RESULT_HEADS), rows, note)
 
 
@@ -149,7 +149,7 @@ def _by_ply(reviews: Sequence[Review]) -> Section:
         share = 100 * sum(given) / len(here)
         rows.append((f"{start} to {start + BAND - 1}", len(here), *given, share, deciding.count(start)))
     heads = ("plies", "moves", "wins given away", "draws given away", "given away %", "deciding")
-    note = "of one's own moves in positions that were not lost already; deciding: the last mistake of a game not won"
+    note = "of your moves in positions that were not lost yet; deciding: your last mistake in a game not won"
     return Section("Mistakes by ply", heads, rows, note)
 
 
@@ -161,8 +161,8 @@ def _by_column(reviews: Sequence[Review]) -> Section:
     deciding = Counter(column for _, move in _deciding(reviews) for column in move.best_columns)
     columns = sorted({column for review, _ in given for column in range(review.replay.record.geometry.columns)})
     rows: list[Row] = [(str(column), played[column], best[column], deciding[column]) for column in columns]
-    heads = ("column", "played", "would have been best", "deciding")
-    note = "in how many of one's mistakes each column was played, and in how many it was the best, or one of them"
+    heads = ("column", "played", "was best", "was best, deciding")
+    note = "in how many of your mistakes the column was played, and in how many it was a best move"
     return Section("Mistakes by column", heads, rows, note)
 
 
@@ -180,7 +180,7 @@ def _by_foresight(reviews: Sequence[Review]) -> Section:
         here = [before for plies, before in ahead if least < plies <= most]
         rows.append((words, here.count("won"), here.count("drawn")))
         least = most
-    note = "to the end of the loss that the mistake leads to, or of the win that it misses, by perfect play"
+    note = "plies to the end, with perfect play, of the loss that the mistake leads to or of the win that it misses"
     heads = ("plies ahead", "wins given away", "draws given away")
     return Section("How far ahead the deciding mistakes could be seen", heads, rows if ahead else [], note)
 
@@ -201,11 +201,11 @@ def oversights(review: Review) -> tuple[list[int], list[int]]:
 def _overlooked(reviews: Sequence[Review]) -> Section:
     found = [(review, oversights(review)) for review in reviews]
     rows: list[Row] = []
-    for kind, words in enumerate(("one's own win with the next stone", "the opponent's win with the next stone")):
+    for kind, words in enumerate(("your own win in one", "the opponent's win in one")):
         games = [(review.replay.name, plies[kind]) for review, plies in found if plies[kind]]
         where = ", ".join(f"{name} ply {plies[0]}" for name, plies in games[:3])
         rows.append((words, sum(len(plies) for _, plies in games), len(games), where))
-    note = "the second: where another move would have stopped it, or lasted longer"
+    note = "the opponent's: only where another move would have prevented or delayed it"
     heads = ("what", "moves", "games", "for example")
     return Section("Overlooked", heads, rows if any(row[1] for row in rows) else [], note)
 
