@@ -4,6 +4,7 @@
   python build_submission.py my_agent.py -o submission.py  any agent file, with the helper modules beside it
   python build_submission.py policy --backend torch        the torch version of an agent that has one
   python build_submission.py --check submission.py         will Kaggle accept this .py or .tar.gz?
+  python build_submission.py minimax --submit "depth 12"   then submit it, by your credentials of Kaggle's API
 
 An agent is a Python file that defines `def agent(obs, config)`, which returns the number of a column as an int.
 It may import the standard library, numpy, numba, torch, this repo's `connectx`, and modules or packages beside it.
@@ -23,6 +24,7 @@ import json
 import math
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from console.files import write_whole
 from console.parser import Parser, missing_package
@@ -40,6 +42,9 @@ from bundler.preflight.check import check
 from bundler.preflight.report import Limits, Report
 from bundler.preflight.stage import Runner, RunnerDied
 from bundler.source.inline import PROJECT, Inlined, Refused, inline
+
+if TYPE_CHECKING:
+    from kaggle_link.client import Kaggle
 
 ORIGINS = PROJECT / "submissions" / "origins.json"  # name of a file there -> path of the agent it was built from
 STYLES = {"note": "yellow", "warning": "bold yellow", "unknown": "bold magenta", "reject": "bold red"}
@@ -76,6 +81,8 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--full", action="store_true", help="play the validation game at Kaggle's clock (minutes)")
     parser.add_argument("--size-limit", type=float, default=100, metavar="MIB", help="default %(default)s MiB")
     parser.add_argument("--memory-limit", type=float, default=6144, metavar="MIB", help="default %(default)s MiB")
+    help_text = "submit the accepted file to Kaggle, with this message; asks first on a terminal"
+    parser.add_argument("--submit", metavar="MESSAGE", help=help_text)
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     return parser.parse_args(arguments)
 
@@ -120,6 +127,8 @@ def options_of(given: argparse.Namespace) -> Options:
     of_building = [name for name in ("output", "format", "data", "dtype", "allow_package") if getattr(given, name)]
     if given.check is not None and of_building:
         raise UsageError(f"--{of_building[0].replace('_', '-')} is for building; --check takes a file as it is")
+    if given.submit is not None and not given.submit.strip():
+        raise UsageError("--submit takes a message for Kaggle's list of your submissions, not an empty one")
     for package in given.allow_package:
         if not package.isidentifier():
             raise UsageError(f"--allow-package takes a name as import statements have it, not {package!r}")
@@ -190,12 +199,47 @@ def tell(line: str) -> None:
 
 def run(given: argparse.Namespace) -> int:
     options = options_of(given)
+    if given.submit is None:
+        return build_or_check(given, options)[0]
+    from kaggle_link.client import connected  # takes half a second
+    from kaggle_link.submit import submissions_left
+
+    with connected() as kaggle:
+        left = submissions_left(kaggle)  # before the build, which takes a minute
+        code, path = build_or_check(given, options)
+        if code == 0 and path is not None:
+            offer(kaggle, path, given.submit, left)
+    return code
+
+
+def offer(kaggle: "Kaggle", path: Path, message: str, left: int) -> None:
+    """Submits an accepted file; on a terminal, only if whoever sits there agrees."""
+    from kaggle_link.submit import submit
+
+    if sys.stdin.isatty() and not agrees(f"submit {path} to Kaggle ({left} left today)? [y/N] "):
+        tell("not submitted")
+        return
+    tell(f"uploading {path}")
+    submitted = submit(kaggle, path, message)
+    tell(f"submitted as {submitted.number}: {submitted.words}")
+    tell(f"its games, when it has played some: python evaluate.py episodes {submitted.number}")
+
+
+def agrees(question: str) -> bool:
+    try:
+        return input(question).strip().lower() in ("y", "yes")
+    except EOFError:
+        return False
+
+
+def build_or_check(given: argparse.Namespace, options: Options) -> tuple[int, Path | None]:
+    """The exit code, and the file that was accepted."""
     if given.check is not None:
         with Runner() as runner:
             runner.tell = tell
             report = check(given.check, runner, options.limits, options.slowdown, options.full)
         show(report, given.json, None)
-        return EXIT_CODES[report.verdict]
+        return EXIT_CODES[report.verdict], given.check
     agent = find_agent(backend_of(given.agent, given.backend))
     check_output(given, agent)
     try:
@@ -206,10 +250,10 @@ def run(given: argparse.Namespace) -> int:
             report = build(inlined, output, options, runner, tell)
     except NotAccepted as refused:
         show(refused.report, given.json, None)
-        return EXIT_CODES[refused.report.verdict]
+        return EXIT_CODES[refused.report.verdict], None
     note_origin(output, agent)
     show(report, given.json, output)
-    return 0
+    return 0, output
 
 
 def main(arguments: list[str] | None = None) -> int:

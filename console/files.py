@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+RUNS = Path("runs")
+
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
@@ -24,7 +26,12 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def check_folder(path: Path | None) -> None:
-    """Raises ValueError if ``path`` is a folder or its folder does not exist. Call it before the work, not after."""
+    """Raises ValueError if ``path`` is a folder or its folder does not exist. Call it before the work, not after.
+
+    ``runs``, where the documentation's commands write to, is made.
+    """
+    if path is not None and path.parent == RUNS:
+        RUNS.mkdir(exist_ok=True)
     if path is not None and path.is_dir():
         raise ValueError(f"cannot write {path}: it is a folder")
     if path is not None and not path.parent.is_dir():

@@ -18,7 +18,8 @@ from arena.results.exact_analysis import (
     mistakes,
     solvers_for,
 )
-from arena.results.records import GameRecord, parse_game, read_replay
+from arena.results.records import GameRecord, parse_game
+from arena.results.replays import read_replay
 from connectx import exact
 from connectx.geometry import STANDARD, Geometry, geometry_of
 from connectx.openings import Openings, layers
@@ -147,7 +148,7 @@ def test_kaggle_replays(tmp_path, agents, moves):
     env.run(agents)
     path = tmp_path / "replay.json"
     path.write_text(json.dumps(env.toJSON()))
-    record = read_replay(path)
+    record = read_replay(path).record
     assert record.geometry == geometry_of(6, 6, 4) and record.names == ("first", "second")
     position = Position.from_moves(record.moves, record.geometry)
     assert position.ply == sum(cell != 0 for cell in env.state[0].observation.board)

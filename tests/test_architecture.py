@@ -15,7 +15,8 @@ ALLOWED = {
     "agents": {"connectx"},
     "console": set(),
     "training": {"connectx", "agents", "console"},
-    "arena": {"connectx", "agents", "console"},
+    "kaggle_link": {"console"},
+    "arena": {"connectx", "agents", "console", "kaggle_link"},
     "bundler": {"connectx", "agents", "console"},
 }
 FLOORS: dict[
@@ -23,6 +24,7 @@ FLOORS: dict[
 ] = {  # package: its rooms from the top floor down; a room imports itself and the floors below it, not beside it
     "arena": [{"cli"}, {"reporting"}, {"results"}, {"runs"}, {"game"}, {"players"}],
     "bundler": [{"building"}, {"preflight", "source"}, {"embedded", "judge"}],
+    "kaggle_link": [{"episodes", "submit"}, {"client"}],
     "training": [{"methods"}, {"learning", "data", "environments"}, {"games"}, {"support"}],
 }
 PROJECT = {*ALLOWED, "benchmarks", "tests", "evaluate", "build_submission", "train"}
@@ -72,6 +74,12 @@ def misplaced(imports: Mapping[str, Collection[str]], floors: list[set[str]]) ->
 def test_imports_run_one_way(path):
     package = path.relative_to(ROOT).parts[0]
     assert imported_modules(path) & PROJECT <= ALLOWED[package] | {package}
+
+
+def test_only_commands_talk_to_kaggle():
+    """What plays, judges and reports works without an account."""
+    talking = {path.parent for path in SOURCES if "kaggle_link" in imported_modules(path)}
+    assert talking == {ROOT / "kaggle_link", ROOT / "arena" / "cli"}
 
 
 def imports_within(package: str) -> dict[str, set[str]]:

@@ -26,6 +26,9 @@ NAMES = {"build": "build_submission.py", "evaluate": "evaluate.py", "train": "tr
 REPLAY = '{"name": "connectx", "configuration": {"rows": 6, "columns": 7, "inarow": 4}, "statuses": ["DONE", "DONE"], '
 
 
+LOST = ", ".join('[{"action": 0}, {"action": 0}]' if ply % 2 else '[{"action": 1}, {"action": 1}]' for ply in range(8))
+
+
 class Case(NamedTuple):
     command: str  # a key of MAINS and its arguments
     words: str  # of the line
@@ -187,7 +190,6 @@ CASES += [
     Case("evaluate leftmost random --config nodeBuget=5", "episodeSteps, runTimeout\n"),  # not what is undocumented
     Case("evaluate tournament labels random", "folder 'labels' holds no Python file"),
     Case("evaluate match leftmost random --openings words", "expected columns such as 3342 or 3,10,3"),
-    Case("evaluate analyse folder", "folder is a folder, where a game's columns, a replay (.json) or a store"),
     Case("evaluate analyse ladder.json", "ladder.json is no replay of ConnectX: it has no 'name'"),
     Case("evaluate analyse halite.json", "it is of 'halite'"),
     Case("evaluate analyse text.json", "text.json is no replay of ConnectX: it is not JSON"),
@@ -201,6 +203,22 @@ CASES += [
     Case("evaluate analyse 33 --from-ply late", "--from-ply: expected an integer of at least 0, not 'late'"),
     Case("evaluate analyse 33 --time -1", "--time: expected a number of seconds of at least 0, not '-1'"),
     Case("evaluate analyse notes.txt", "notes.txt is not a store of results"),
+    Case("evaluate analyse folder", "no replays (.json) in folder"),
+    Case("evaluate analyse folder half.json", "no replays (.json) in folder"),
+    Case("evaluate analyse half.json list.json", "half.json is no replay of ConnectX: it is not JSON (and 1 more)"),
+    Case("evaluate analyse half.json notes.txt", "no replay"),
+    Case("evaluate analyse noth*.json", "no such file: noth*.json"),
+    Case("evaluate analyse lost.json lost.json --me nobody", "--me 'nobody' is in none of the replays"),
+    Case("evaluate analyse lost.json --html folder", "cannot write folder: it is a folder"),
+    Case("evaluate analyse lost.json --html missing/new.html", "there is no folder missing"),
+    Case("evaluate analyse games --json", "games is no replay"),
+    Case("evaluate rematch folder --agent leftmost", "no replays (.json) in folder"),
+    Case("evaluate rematch lost.json --agent leftmos", "no agent 'leftmos'"),
+    Case("evaluate rematch lost.json", "required: --agent"),
+    Case("evaluate rematch lost.json --agent leftmost --me first --mistakes words", "'hello'"),
+    Case("evaluate episodes mine", "expected an integer of at least 1, not 'mine'"),
+    Case("evaluate episodes 7 --pause -1", "--pause: expected a number of seconds of at least 0, not '-1'"),
+    Case("build leftmost -o new.py --submit", "--submit: expected one argument"),
     Case("train book leaf", "unrecognized arguments: leaf"),
     Case("train menace --output notes.txt/new.bin", "notes.txt"),
     Case("train", "METHOD"),
@@ -242,6 +260,7 @@ FILES: dict[str, str | bytes] = {
     "no_inarow.json": REPLAY.replace(', "inarow": 4', "") + '"steps": []}',
     "flat.json": REPLAY.replace('"rows": 6', '"rows": 0') + '"steps": []}',
     "column_9.json": REPLAY + '"steps": [[{"action": 0}, {"action": 0}], [{"action": 9}, {"action": 0}]]}',
+    "lost.json": f'{REPLAY}"steps": [{LOST}]}}',
     "null_moves.json": REPLAY + '"steps": [[{"action": 0}, {"action": 0}], [{"action": null}, {"action": null}]]}',
 }
 

@@ -132,7 +132,7 @@ def smaller(text: str) -> list[str]:
 def cheap(command: Command) -> bool:
     """All of evaluate.py, and builds: training takes hours, judging every move minutes; a build checks what it made."""
     return command.text.startswith(("python evaluate.py", "python build_submission.py")) and not re.search(
-        r"--help|--scheduler|--from-ply [0-7]\b|--judge|--check", command.text
+        r"--help|--scheduler|--from-ply [0-7]\b|--judge|--check|--submit|episodes|mistakes.txt", command.text
     )
 
 
@@ -150,8 +150,9 @@ def test_most_commands_are_run():
 
 @pytest.fixture(scope="module")
 def replay() -> str:
-    environment = make("connectx")
-    environment.run(["random", "random"])
+    """A game that my_team loses, whose four stones in a row nobody stops."""
+    environment = make("connectx", info={"TeamNames": ["my_team", "another"]})
+    environment.run([lambda obs: obs.step // 2 % 3, lambda obs: 6])
     return json.dumps(environment.toJSON())
 
 
@@ -166,6 +167,10 @@ def test_cheap_commands_run(command, replay, tmp_path, monkeypatch):
     for name in arguments:
         if re.fullmatch(r"[\w-]+\.json", name):
             Path(name).write_text(replay)
+        elif name == "my_replays":
+            Path(name).mkdir()
+            for opponent in ("another", "a third"):
+                (Path(name) / f"{opponent}.json").write_text(replay.replace("another", opponent))
         elif re.fullmatch(r"\w+\.py", name):
             Path(name).write_text(AGENT)  # the README's own uses all of the clock
     run_one(script, arguments, command)
@@ -233,7 +238,7 @@ def rooms_of_the_map() -> dict[str, set[str]]:
 
 def test_every_module_is_on_the_map():
     rooms = rooms_of_the_map()
-    for package in ("connectx", "arena", "bundler", "training", "console"):
+    for package in ("connectx", "arena", "bundler", "training", "console", "kaggle_link"):
         for path in (ROOT / package).rglob("*.py"):
             folder = str(path.parent.relative_to(ROOT))
             assert path.stem == "__init__" or path.stem in rooms[folder], path

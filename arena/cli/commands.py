@@ -10,7 +10,8 @@ from typing import NamedTuple
 from arena.cli.list_agents import list_agents
 from arena.cli.options import FRESH
 from arena.cli.play import play
-from arena.cli.review import analyse, report, show_ladder
+from arena.cli.replays import analyse, rematch
+from arena.cli.review import report, show_ladder
 from arena.game.openings import openings_for
 from arena.game.rules import Game, Rules
 from arena.players.loading import resolve
@@ -28,6 +29,13 @@ from arena.runs.slot import Setup, Task
 from console.files import check_folder
 from console.progress import progress
 from console.tables import console_for_tables
+
+
+def episodes(options: argparse.Namespace) -> None:
+    """The games of a submission, from Kaggle. Its SDK takes half a second to import, which only this command pays."""
+    from arena.cli.episodes import episodes as fetch_and_review
+
+    fetch_and_review(options)
 
 
 def _setup(options: argparse.Namespace, specs: Iterable[AgentSpec]) -> Setup:
@@ -133,6 +141,8 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], None]] = {
     "tournament": tournament,
     "report": report,
     "analyse": analyse,
+    "rematch": rematch,
+    "episodes": episodes,
     "list": list_agents,
     "play": play,
 }

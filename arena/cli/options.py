@@ -12,6 +12,8 @@ from arena.game.rules import BANK, DEFAULTS
 from console.agent_names import our_agents
 
 STORE = Path("runs/arena.sqlite")
+MISTAKES = Path("runs/mistakes.txt")
+EPISODES = Path("runs/episodes")
 FRESH = {"files": None, "always": True, "never": False}  # as Setup.fresh has it
 REFEREES = ("auto", "fast", "kaggle")
 AGENTS = """\
@@ -139,7 +141,9 @@ more, each with --help
   python evaluate.py match        who is stronger, with intervals and an early stop
   python evaluate.py tournament   a ladder of many agents
   python evaluate.py report       ladder, plots and a page with replays from stored games
-  python evaluate.py analyse      every move of a game against its exact value
+  python evaluate.py analyse      every move of a game, or all of one's replays, against exact values
+  python evaluate.py episodes     fetch a submission's games from Kaggle, and judge them
+  python evaluate.py rematch      does a new agent repeat the mistakes of old games?
   python evaluate.py list         the agents, with their strength
   python evaluate.py play         you against an agent
 """
@@ -207,16 +211,37 @@ examples
     _add_store(parser)
 
 
+def _add_judging_time(parser: argparse.ArgumentParser) -> None:
+    help_text = "for each game; what is not solved by then is said (60)"
+    parser.add_argument("--time", type=seconds, default=60.0, metavar="SECONDS", help=help_text)
+
+
+def _add_me(parser: argparse.ArgumentParser) -> None:
+    help_text = "whose games these are (the one name that is in all of them)"
+    parser.add_argument("--me", metavar="NAME", help=help_text)
+
+
+def _add_review(parser: argparse.ArgumentParser) -> None:
+    """The options of what shows many replays."""
+    _add_me(parser)
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write a page: filters, and every game to replay")
+    parser.add_argument("--json", action="store_true", help="print rows and summary as JSON instead")
+
+
 def add_analyse(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Judges moves by their exact values."
+    parser.description = "Judges moves by their exact values; of many replays, says where the points were lost."
     parser.epilog = """\
 examples
   python evaluate.py analyse 362133214545441233165554311450066
                                                      a game by its columns, counted from 0
   python evaluate.py analyse episode-12345.json      a replay downloaded from Kaggle
   python evaluate.py analyse runs/arena.sqlite       the latest games of a store
+  python evaluate.py analyse my_replays --html runs/replays.html
+                                                     all replays of a folder: a row each, a summary, a page
 """
-    parser.add_argument("what", help="a game as its columns, a replay of Kaggle's (.json), or a store")
+    help_text = "a game as its columns, a store, or replays of Kaggle's: files, folders, patterns"
+    parser.add_argument("what", nargs="+", help=help_text)
+    _add_review(parser)
     _add_config(parser)
     parser.add_argument(
         "--games", type=from_one, default=10, metavar="N", help="of a store: the latest of each group (10)"
@@ -225,8 +250,53 @@ examples
         "--opening", type=integer_from(0), default=0, metavar="N", help="plies of a game that its agents did not choose"
     )
     _add_judging(parser)
-    help_text = "for each game; what is not solved by then is said (60)"
-    parser.add_argument("--time", type=seconds, default=60.0, metavar="SECONDS", help=help_text)
+    _add_judging_time(parser)
+
+
+def add_rematch(parser: argparse.ArgumentParser) -> None:
+    parser.description = """\
+Asks an agent for the positions of old games that were not won, wherever a win or a draw was there to be kept: which of
+the old mistakes it still makes, and which new ones. The positions of the mistakes are kept in a file of openings."""
+    parser.epilog = f"""{AGENTS}
+examples
+  python evaluate.py episodes     fetch a submission's games from Kaggle, and judge them
+  python evaluate.py rematch my_replays --agent my_new_agent.py
+  python evaluate.py episodes     fetch a submission's games from Kaggle, and judge them
+  python evaluate.py rematch my_replays --agent my_new_agent.py --config actTimeout=0.2 --bank 38
+"""
+    parser.add_argument("replays", nargs="+", help="replays of Kaggle's: files, folders, patterns")
+    parser.add_argument("--agent", required=True, help="see below")
+    _add_me(parser)
+    help_text = f"where positions of mistakes are added ({MISTAKES})"
+    parser.add_argument("--mistakes", type=Path, default=MISTAKES, metavar="FILE", help=help_text)
+    _add_config(parser)
+    parser.add_argument("--bank", type=number, default=BANK, metavar="SECONDS", help="time bank of a game (60)")
+    parser.add_argument("--seed", type=any_seed, default=1, metavar="N", help="of the agent's random generators (1)")
+    _add_judging(parser)
+    _add_judging_time(parser)
+
+
+def add_episodes(parser: argparse.ArgumentParser) -> None:
+    parser.description = """\
+Fetches the games of a submission of yours from Kaggle, replays and your agent's logs, then judges them as analyse does.
+What has been fetched is not fetched again."""
+    parser.epilog = """\
+examples
+  python evaluate.py episodes                        your submissions, with their numbers
+  python evaluate.py episodes 45678901 --html runs/episodes.html
+
+Credentials are those of Kaggle's own command line: ~/.kaggle/access_token, KAGGLE_API_TOKEN, ~/.kaggle/kaggle.json, ...
+"""
+    parser.add_argument("submission", nargs="?", type=from_one, help="its number; without it, yours are listed")
+    help_text = f"where the files go, in a folder of the submission's number ({EPISODES})"
+    parser.add_argument("--folder", type=Path, default=EPISODES, metavar="FOLDER", help=help_text)
+    parser.add_argument("--latest", type=from_one, metavar="N", help="only the latest games (all)")
+    parser.add_argument(
+        "--pause", type=seconds, default=1.0, metavar="SECONDS", help="between two requests to Kaggle (1)"
+    )
+    _add_review(parser)
+    _add_judging(parser)
+    _add_judging_time(parser)
 
 
 def add_list(parser: argparse.ArgumentParser) -> None:
@@ -261,6 +331,8 @@ OPTIONS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
     "tournament": add_tournament,
     "report": add_report,
     "analyse": add_analyse,
+    "rematch": add_rematch,
+    "episodes": add_episodes,
     "list": add_list,
     "play": add_play,
 }

@@ -1,4 +1,4 @@
-"""The commands of evaluate.py that look at games already played."""
+"""Games already played: the command that reports on a store, and what shows single games move by move."""
 
 import argparse
 from collections.abc import Collection, Sequence
@@ -21,7 +21,8 @@ from arena.results.exact_analysis import (
     solvers_for,
 )
 from arena.results.exact_words import STONES, drawn
-from arena.results.records import GameRecord, parse_game, read_replay
+from arena.results.records import GameRecord, parse_game
+from arena.results.replays import read_replay
 from arena.results.store import Group, Store, group_records, groups
 from arena.results.tournament import Standing, Tournament
 from connectx.exact import has_openings
@@ -104,12 +105,6 @@ def _judged_games(group: Group, options: argparse.Namespace) -> tuple[dict[str, 
             by_agent.setdefault(record.names[move.seat], []).append(move)
         entries.append(game_entry(record, judged, ending))
     return by_agent, entries
-
-
-def analyse(options: argparse.Namespace) -> None:
-    geometry = Rules(options.config or {}).geometry
-    games = records_of(options.what, geometry, options.opening, options.games)
-    show_games(games, options.from_ply, options.time)
 
 
 def show_games(records: Sequence[GameRecord], from_ply: int | None = None, seconds: float = GAME_SECONDS) -> None:
@@ -203,6 +198,6 @@ def records_of(what: str, geometry: Geometry, opening: int = 0, games: int = 10)
     if path.is_dir():
         raise ValueError(f"{what} is a folder, where a game's columns, a replay (.json) or a store was expected")
     if path.suffix == ".json":
-        return [read_replay(path)]
+        return [read_replay(path).record]
     with Store(path, create=False) as store:
         return [record for group in groups(store) for record, _ in group_records(group)[-games:]]

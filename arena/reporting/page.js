@@ -10,6 +10,7 @@ function show() {
     const cell = (game.rows - 1 - heights[column]++) * game.columns + column;
     cells[cell] = (index % 2 ? "p2" : "p1") + (index === ply - 1 ? " last" : "");
   });
+  if (ply === game.moves.length) for (const cell of game.line) cells[cell] += " line";
   for (const id of ["board", "scores", "numbers"]) at(id).style.gridTemplateColumns = `repeat(${game.columns}, 44px)`;
   at("board").replaceChildren(...cells.map(name => Object.assign(document.createElement("div"), {className: name})));
   const judged = game.judged[ply];

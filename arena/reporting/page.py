@@ -29,6 +29,7 @@ def game_entry(record: GameRecord, judged: Sequence[JudgedMove], ending: str) ->
         "columns": record.geometry.columns,
         "moves": record.moves,
         "ending": ending,
+        "line": record.line,
         "judged": {
             move.ply: {"scores": move.scores, "words": "" if move.kept_result else move.words()} for move in judged
         },
@@ -117,13 +118,14 @@ def group_html(
 
 def page(sections: Sequence[str], games: Sequence[Mapping[str, Any]]) -> str:
     """The whole page. ``sections``: HTML; ``games``: from ``game_entry``."""
-    return Template(_file("page.html")).substitute(
-        style=_file("page.css"),
-        script=_file("page.js"),
+    return Template(file_text("page.html")).substitute(
+        style=file_text("page.css"),
+        script=file_text("page.js"),
         sections="\n".join(sections),
         games=json.dumps(games).replace("<", "\\u003c"),  # so that no name can end the script element
     )
 
 
-def _file(name: str) -> str:
+def file_text(name: str) -> str:
+    """What a page is made of: a file beside this one."""
     return Path(__file__).with_name(name).read_text(encoding="utf-8")

@@ -1,0 +1,97 @@
+"use strict";
+// The table of games, its filters, and the jumps. The board is reached by showGame and shownPly alone.
+const rows = JSON.parse(document.getElementById("rows").textContent);
+const form = document.getElementById("filters"), body = document.querySelector("#games tbody");
+const KEYS = [...document.querySelectorAll("#games th")].map(head => ({key: head.dataset.key, className: head.className}));
+let order = rows.map((_, index) => index), current = 0, sorted = {key: "", down: false};
+
+function showGame(index, ply) {
+  at("game").value = index;
+  show();
+  at("ply").value = ply;
+  show();
+}
+function shownPly() { return Number(at("ply").value); }
+
+function fill(select, values) {
+  for (const value of [...new Set(values)].sort()) select.add(new Option(value));
+}
+fill(form.elements.status, rows.map(row => row.status));
+fill(form.elements.opponent, rows.map(row => row.opponent));
+
+function isShown(row) {
+  return ["result", "status", "seat", "opponent"].every(name => ["", row[name]].includes(form.elements[name].value));
+}
+function draw() {
+  const shown = order.filter(index => isShown(rows[index]));
+  body.replaceChildren(...shown.map(rowElement));
+  document.getElementById("shown").textContent = `${shown.length} of ${rows.length} games`;
+  if (shown.length && !shown.includes(current)) choose(shown[0]);
+  else mark();
+}
+function rowElement(index) {
+  const line = document.createElement("tr"), row = rows[index];
+  line.dataset.index = index;
+  line.tabIndex = 0;
+  for (const {key, className} of KEYS) {
+    const text = key === "overage" ? row.overage.toFixed(1) : row[key];
+    line.append(Object.assign(document.createElement("td"), {textContent: text, className}));
+  }
+  line.classList.add(row.result);
+  line.onclick = () => choose(index, true);
+  return line;
+}
+function mark() {
+  for (const line of body.rows) line.classList.toggle("current", Number(line.dataset.index) === current);
+}
+function choose(index, isClicked = false) {
+  const row = rows[index];
+  current = index;
+  mark();
+  document.getElementById("heading").textContent = `${row.game}: ${row.result} against ${row.opponent}`;
+  const words = row.mistakes.length === 1 ? "1 mistake" : `${row.mistakes.length} mistakes`;
+  const facts = [`moving ${row.seat}`, row.ended, row.cause === row.status ? "" : row.cause, words];
+  document.getElementById("why").textContent = facts.filter(Boolean).join("; ");
+  showGame(index, row.status === "played" && row.mistakes.length ? row.mistakes.at(-1) : row.plies);
+  history.replaceState(null, "", `#${index}.${shownPly()}`);
+  if (isClicked && innerWidth < 1000) document.getElementById("replayer").scrollIntoView();
+}
+function jump(by) {
+  const plies = rows[current].mistakes, here = shownPly();
+  const ply = by > 0 ? plies.find(ply => ply > here) : plies.findLast(ply => ply < here);
+  if (ply !== undefined) showGame(current, ply);
+}
+function neighbour(by) {
+  const lines = [...body.rows], place = lines.findIndex(line => Number(line.dataset.index) === current) + by;
+  if (place < 0 || place >= lines.length) return;
+  choose(Number(lines[place].dataset.index));
+  lines[place].scrollIntoView({block: "nearest"});
+}
+for (const head of document.querySelectorAll("#games th")) {
+  head.onclick = () => {
+    const key = head.dataset.key;
+    sorted = {key, down: sorted.key === key && !sorted.down};
+    const numbers = typeof rows[0][key] === "number";
+    order.sort((a, b) => (sorted.down ? -1 : 1) *
+      (numbers ? rows[a][key] - rows[b][key] : rows[a][key].localeCompare(rows[b][key], "en", {numeric: true})));
+    draw();
+  };
+}
+form.onchange = draw;
+document.getElementById("next").onclick = () => jump(1);
+document.getElementById("previous").onclick = () => jump(-1);
+document.getElementById("earlier").onclick = () => neighbour(-1);
+document.getElementById("later").onclick = () => neighbour(1);
+addEventListener("keydown", event => {
+  if (event.target.matches("select, input")) return;
+  const action = {n: () => jump(1), p: () => jump(-1), ArrowUp: () => neighbour(-1), ArrowDown: () => neighbour(1)}[event.key];
+  if (action) { event.preventDefault(); action(); }
+});
+function start() {
+  const [index, ply] = location.hash ? location.hash.slice(1).split(".").map(Number) : [];
+  draw();
+  choose(index in rows ? index : Math.max(0, rows.findIndex(row => row.result === "lost")));
+  if (index in rows && ply !== undefined) showGame(index, ply);
+}
+onhashchange = start;
+start();

@@ -1,0 +1,228 @@
+"""Replays of Kaggle's, each read once into one record, from which analysis, page, board and rematch all work.
+
+A replay is what Kaggle offers for download, or what ``env.toJSON()`` gives: step p + 1 holds, in entry p % 2, the
+action of ply p and the overage time that is left after it. Beside a replay may lie its agents' logs, as Kaggle's own
+command line names them: ``episode-7-replay.json`` and ``episode-7-agent-0-logs.json``; they tell the time of each move
+and what a crash said, where the replay alone tells only what was taken of the overage time.
+"""
+
+import glob
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from arena.game.rules import BANK, DEFAULTS
+from arena.results.records import GameRecord
+from connectx.geometry import geometry_of
+from connectx.position import Position
+
+FORFEITS = {"ERROR": "an error", "INVALID": "an invalid action", "TIMEOUT": "timeout"}  # Kaggle's statuses
+FAULTS = {"ERROR": "error", "INVALID": "illegal move", "TIMEOUT": "timeout"}
+UNKNOWN_NAMES = ("first", "second")  # of a game that Kaggle's environment played here
+REPLAY, LOGS = "-replay.json", "-logs.json"
+
+
+class Call(NamedTuple):
+    """One call of an agent, as its logs tell it."""
+
+    seconds: float
+    stderr: str
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A game of Kaggle's: its moves, who sat where, how it ended, and what the clocks showed."""
+
+    path: Path
+    record: GameRecord
+    statuses: tuple[str, str]  # Kaggle's, at the end
+    act_timeout: float  # seconds that a move may take before it draws on the overage time
+    banks: tuple[float, float]  # seconds of overage time at the start, by seat
+    overage: tuple[float, ...]  # seconds of it left to the mover after its move, by ply, a fatal call included
+    failed_action: Any = None  # what the agent that forfeited had returned, where Kaggle keeps it
+    calls: dict[int, Call] = field(default_factory=dict)  # by ply, of those seats whose logs are there
+
+    @property
+    def name(self) -> str:
+        """What tables call the game."""
+        return self.path.name.removesuffix(".json").removesuffix("-replay").removeprefix("episode-")
+
+    @property
+    def is_self_play(self) -> bool:
+        """Whether both seats are of one team: the game by which Kaggle validates a submission."""
+        return self.record.names[0] == self.record.names[1]
+
+    def score(self, seat: int) -> float | None:
+        """Points of a seat: 1, 0.5 or 0, a forfeit being a loss; None of a game that was not played to its end."""
+        if self.record.forfeit:
+            return float(self.record.forfeit[0] != seat)
+        if not set(self.statuses) <= {"DONE"}:
+            return None
+        if self.record.winner is not None:
+            return float(self.record.winner == seat)
+        return 0.5
+
+    @property
+    def fault(self) -> str:
+        """ "timeout", "illegal move" or "error", of the agent that forfeited; "" if none did."""
+        return FAULTS[self.statuses[self.record.forfeit[0]]] if self.record.forfeit else ""
+
+    @property
+    def fault_detail(self) -> str:
+        """What is known of a forfeit beyond its kind: the column, or the last line that the agent's logs hold."""
+        ply, config = len(self.record.moves), self.record.geometry
+        if self.fault == "illegal move" and isinstance(self.failed_action, int):
+            full = 0 <= self.failed_action < config.columns
+            return f"column {self.failed_action} is full" if full else f"there is no column {self.failed_action}"
+        lines = self.calls[ply].stderr.split("\n") if ply in self.calls and self.fault == "error" else []
+        return next((line.strip() for line in reversed(lines) if line.strip()), "")
+
+    @property
+    def ending(self) -> str:
+        """How the game ended, in words: "timeout of NAME on ply 12", "line of NAME", "full board", ..."""
+        record = self.record
+        if record.forfeit:
+            detail = f": {self.fault_detail}" if self.fault_detail else ""
+            return f"{self.fault} of {record.player(record.forfeit[0])} on ply {len(record.moves)}{detail}"
+        if record.winner is not None:
+            return f"line of {record.player(record.winner)}"
+        if self.score(0) is None:
+            return "not played to its end"
+        return "full board" if len(record.moves) == record.geometry.cells else "step limit"
+
+    def overage_used(self, seat: int) -> float:
+        """Seconds that a seat took of its overage time in the whole game."""
+        left = self.overage[seat::2]
+        return self.banks[seat] - left[-1] if left else 0.0
+
+    def seconds(self, ply: int) -> float | None:
+        """Seconds of a move: of the logs, or, where it drew on the overage time, of the replay; None if neither."""
+        if ply in self.calls:
+            return self.calls[ply].seconds
+        before = self.overage[ply - 2] if ply >= 2 else self.banks[ply % 2]
+        fallen = before - self.overage[ply]
+        return self.act_timeout + fallen if fallen > 0 else None
+
+    def slowest(self, seat: int) -> tuple[int, float] | None:
+        """Ply and seconds of a seat's slowest move; None if all that is known is that none drew on the overage time."""
+        known = {ply: time for ply in range(seat, len(self.overage), 2) if (time := self.seconds(ply)) is not None}
+        return max(known.items(), key=lambda item: item[1]) if known else None
+
+
+def read_replay(path: Path) -> Replay:
+    """A replay, with those of its agents' logs that lie beside it.
+
+    Raises:
+        ValueError: the file is not a replay of ConnectX.
+    """
+    if not path.exists():
+        raise ValueError(f"no such file: {path}")
+    try:
+        return replay_of(json.loads(path.read_text(encoding="utf-8")), path)
+    except (UnicodeDecodeError, json.JSONDecodeError):
+        reason = "it is not JSON"
+    except KeyError as missing:
+        reason = f"it has no {missing}"
+    except (TypeError, AttributeError, IndexError):
+        reason = "it is built otherwise"
+    except (OSError, ValueError) as problem:
+        reason = str(problem)
+    raise ValueError(f"{path} is no replay of ConnectX: {reason}")
+
+
+def replay_of(content: Any, path: Path) -> Replay:
+    """A replay from its JSON. Raises KeyError, TypeError, AttributeError, IndexError or ValueError if it is none."""
+    if content["name"] != "connectx":
+        raise ValueError(f"it is of {content['name']!r}")
+    config, statuses, steps = content["configuration"], content["statuses"], content["steps"]
+    actions = [step[ply % 2]["action"] for ply, step in enumerate(steps[1:])]
+    failed = [seat for seat, status in enumerate(statuses) if status in FORFEITS]
+    last_mover = 1 - len(actions) % 2
+    forfeited = last_mover if last_mover in failed else next(iter(failed), None)
+    failed_action = actions.pop() if failed and actions else None
+    geometry = geometry_of(config["rows"], config["columns"], config["inarow"])
+    Position.from_moves(actions, geometry)
+    names = (content.get("info") or {}).get("TeamNames") or UNKNOWN_NAMES
+    forfeit = None if forfeited is None else (forfeited, FORFEITS[statuses[forfeited]])
+    record = GameRecord(geometry, (str(names[0]), str(names[1])), tuple(actions), forfeit=forfeit)
+    replay = Replay(
+        path,
+        record,
+        (statuses[0], statuses[1]),
+        float(config.get("actTimeout", DEFAULTS["actTimeout"])),
+        *_clocks(steps),
+        failed_action,
+    )
+    return replace(replay, calls={ply: call for seat in (0, 1) for ply, call in _calls(replay, seat).items()})
+
+
+def _clocks(steps: Sequence[Any]) -> tuple[tuple[float, float], tuple[float, ...]]:
+    """Both seats' overage time at the start, and that of each mover after its move, by ply."""
+
+    def left(entry: Any, otherwise: float) -> float:
+        return float(entry.get("observation", {}).get("remainingOverageTime", otherwise))
+
+    banks = (left(steps[0][0], BANK), left(steps[0][1], BANK)) if steps else (BANK, BANK)
+    found: list[float] = []
+    for ply, step in enumerate(steps[1:]):
+        found.append(left(step[ply % 2], found[ply - 2] if ply >= 2 else banks[ply % 2]))
+    return banks, tuple(found)
+
+
+def logs_path(replay: Path, seat: int) -> Path:
+    """Where the logs of a seat lie, whose replay was downloaded to a path."""
+    return replay.with_name(f"{replay.name.removesuffix(REPLAY).removesuffix('.json')}-agent-{seat}{LOGS}")
+
+
+def _calls(replay: Replay, seat: int) -> dict[int, Call]:
+    """The calls of a seat by ply, as its logs tell them: a list of steps, each the entries of the agents asked in it.
+
+    Logs are an extra: where they are missing, or built otherwise, nothing is known of the times.
+    """
+    try:
+        steps = json.loads(logs_path(replay.path, seat).read_text(encoding="utf-8"))
+        entries = [entry for step in steps for entry in (step if isinstance(step, list) else [step]) if entry]
+        calls = [Call(float(entry["duration"]), str(entry.get("stderr", ""))) for entry in entries]
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return {}
+    return dict(zip(range(seat, len(replay.overage), 2), calls, strict=False))
+
+
+def replay_paths(what: Iterable[str]) -> list[Path]:
+    """The files that are meant by files, folders (with all that is in them) and patterns, in order, each once.
+
+    Raises:
+        ValueError: one of them stands for no file.
+    """
+    found: list[Path] = []
+    for text in what:
+        path = Path(text)
+        if path.is_dir():
+            matching = sorted(path.rglob("*.json"))
+        else:
+            matching = [path] if path.exists() else [Path(name) for name in sorted(glob.glob(text, recursive=True))]
+        replays = [one for one in matching if not one.name.endswith(LOGS) and not one.name.startswith(".")]
+        if not replays:
+            raise ValueError(f"no replays (.json) in {path}" if path.is_dir() else f"no such file: {text}")
+        found += replays
+    return list(dict.fromkeys(found))
+
+
+def read_replays(paths: Sequence[Path]) -> tuple[list[Replay], list[str]]:
+    """The replays among some files, and, of those that are none, why.
+
+    Raises:
+        ValueError: none of them is a replay.
+    """
+    replays, problems = [], []
+    for path in paths:
+        try:
+            replays.append(read_replay(path))
+        except ValueError as problem:
+            problems.append(str(problem))
+    if not replays:
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        raise ValueError(f"{problems[0]}{more}")
+    return replays, problems

@@ -1,0 +1,303 @@
+"""Submit, list, download, analyse: Kaggle's official SDK against a small server that speaks the calls needed."""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+import build_submission
+import evaluate
+from benchmarks.replay_games import TEAM, make_games
+from bundler.preflight.stage import Runner
+from tests.kaggle_server import SUBMISSION, TOKEN, Account, account_of, serving
+
+ROOT = Path(__file__).resolve().parent.parent
+LATE = ["--from-ply", "30"]  # exact scores are not what these tests are about
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory) -> Path:
+    """A folder with six replays of Kaggle's environment, and logs of some."""
+    folder = tmp_path_factory.mktemp("played")
+    list(make_games(folder, 6, ("leftmost",), own="middle", fault_every=3))
+    return folder
+
+
+@pytest.fixture
+def account(played) -> Account:
+    numbers = [int(path.name.split("-")[1]) for path in sorted(played.glob("*-replay.json"))]
+    return account_of(played, {number: index % 2 for index, number in enumerate(numbers)})
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path, monkeypatch):
+    """A home of our own, with a token that the server knows, in an empty folder; nobody at the terminal."""
+    for name in [name for name in os.environ if name.startswith("KAGGLE_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("KAGGLE_API_ENVIRONMENT", "TEST")
+    monkeypatch.setenv("KAGGLE_API_TOKEN", TOKEN)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: False)
+    monkeypatch.chdir(tmp_path)
+
+
+def refused(arguments: list[str], capsys, main: Callable = evaluate.main) -> str:
+    """The one line of a command that ends with exit code 2."""
+    code = None
+    try:
+        code = main(arguments)
+    except SystemExit as stop:
+        code = stop.code
+    lines = [line for line in capsys.readouterr().err.splitlines() if not re.search("fetching|to fetch into", line)]
+    assert code == 2 and len(lines) == 1, lines
+    return lines[0]
+
+
+@pytest.fixture(scope="module")
+def runner():
+    with Runner() as running:
+        yield running
+
+
+@pytest.fixture
+def building(runner, monkeypatch):
+    """build_submission.py with one process for all pre-flights of this file."""
+    monkeypatch.setattr(build_submission, "Runner", lambda: contextlib.nullcontext(runner))
+    Path("agent.py").write_text("def agent(obs, config):\n    return [c for c in range(7) if not obs.board[c]][0]\n")
+
+
+BUILD = ["agent.py", "-o", "built.py", "--positions", "5", "--submit", "the left"]
+
+
+@pytest.mark.usefixtures("building")
+def test_the_round_trip(account, capsys):
+    """Submitted, listed, killed in the middle of the download, resumed, analysed; and no file was fetched twice."""
+    account.delay = 0.15
+    with serving(account):
+        assert build_submission.main(BUILD) == 0
+        number = SUBMISSION + 1
+        assert f"submitted as {number}: Successfully submitted" in capsys.readouterr().err
+        assert account.uploaded == {"/upload/blob": Path("built.py").read_bytes()}
+        assert account.submitted == [{"ref": number, "description": "the left"}]
+        evaluate.main(["episodes"])
+        out = capsys.readouterr().out
+        assert "the left" in out and str(number) in out and "1021.3" in out
+        folder = Path("runs/episodes") / str(number)
+        command = [sys.executable, str(ROOT / "evaluate.py"), "episodes", str(number), "--pause", "0.05", *LATE]
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wait_until(lambda: len(list(folder.glob("*.json"))) >= 4)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        before = {path.name: path.stat().st_mtime_ns for path in folder.glob("*.json")}
+        assert 4 <= len(before) < 12
+        for path in folder.glob("*.json"):
+            json.loads(path.read_text())
+        evaluate.main(["episodes", str(number), "--pause", "0", *LATE])
+        out = capsys.readouterr().out
+        assert f"{TEAM}: 6 games, " in out and "left out: " in out  # Kaggle has no logs of some
+        assert before.items() <= {path.name: path.stat().st_mtime_ns for path in folder.glob("*.json")}.items()
+        for name in before:
+            assert account.asked[call_of(name)] == 1
+        account.asked.clear()
+        evaluate.main(["episodes", str(number), "--pause", "0", *LATE])
+    asked_again = [call for call in account.asked if "GetEpisodeReplay" in call]
+    assert asked_again == [] and sorted(folder.glob("*-replay.json")) == sorted(set(folder.glob("*-replay.json")))
+    for path in folder.glob("*-replay.json"):
+        assert path.read_bytes() == account.replays[int(path.name.split("-")[1])]
+
+
+def call_of(name: str) -> str:
+    """What the server notes for the fetching of a file."""
+    _, episode, kind, *rest = name.removesuffix(".json").split("-")
+    return f"GetEpisodeReplay/{episode}" if kind == "replay" else "/".join(["GetEpisodeAgentLogs", episode, *rest[:1]])
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_one_request_at_a_time_with_pauses(account):
+    account.delay = 0.05
+    with serving(account):
+        evaluate.main(["episodes", str(SUBMISSION), "--pause", "0.1", "--latest", "2", *LATE])
+    assert account.overlapping == 0 and len(account.times) == 2 + 4
+    assert all(later - earlier > 0.14 for earlier, later in pairwise(account.times))
+    fetched = sorted(call.split("/")[1] for call in account.asked if call.startswith("GetEpisodeReplay"))
+    assert fetched == sorted(map(str, account.replays))[-2:]
+
+
+def answering(status: int, message: str = "no", **headers: str) -> tuple[int, dict[str, str], bytes]:
+    content = json.dumps({"code": status, "message": message}).encode()
+    return status, {"Content-Type": "application/json", **headers}, content
+
+
+EPISODES = ["episodes", str(SUBMISSION), "--pause", "0"]
+
+
+def test_a_submission_that_is_not_ours(account, capsys):
+    with serving(account):
+        line = refused(["episodes", "99", "--pause", "0"], capsys)
+    assert line.startswith("evaluate.py episodes: submission 99 is none of yours (Kaggle answered 403: Permission")
+    assert not Path("runs").exists()
+
+
+def test_kaggle_asks_for_a_pause(account, capsys):
+    """429: it stops at once, and the next run goes on."""
+    account.failing["GetEpisodeReplay"] = answering(429, "Too many requests", **{"Retry-After": "30"})
+    with serving(account):
+        line = refused(EPISODES, capsys)
+        assert "Kaggle asks for a pause (429): the same command goes on in 30 seconds; 0 of 12 files" in line
+        assert sum(account.asked.values()) == 3
+        account.failing.clear()
+        evaluate.main([*EPISODES, *LATE])
+    assert len(list(Path("runs/episodes").rglob("*-replay.json"))) == 6
+
+
+def test_a_download_that_breaks_off(account, capsys):
+    account.cut = "GetEpisodeReplay"
+    with serving(account):
+        line = refused(EPISODES, capsys)
+    assert "Kaggle's answer broke off: the same command goes on from there; 0 of 12 files were fetched" in line
+    assert not list(Path().rglob("*episode-*"))
+
+
+def test_what_is_no_replay_is_not_kept(account, capsys):
+    account.failing["GetEpisodeReplay"] = 200, {"Content-Type": "text/html"}, b"<html>busy</html>"
+    with serving(account):
+        assert "what came is not JSON" in refused(EPISODES, capsys)
+    assert not list(Path().rglob("*episode-*"))
+
+
+def test_no_games_yet(account, capsys):
+    account.seats.clear()
+    with serving(account):
+        assert "has played no game to its end yet" in refused(EPISODES, capsys)
+
+
+def test_wrong_credentials(account, capsys, monkeypatch):
+    monkeypatch.setenv("KAGGLE_API_TOKEN", "another")
+    with serving(account):
+        line = refused(EPISODES, capsys)
+    assert line == ("evaluate.py episodes: Kaggle does not accept the credentials of KAGGLE_API_TOKEN: Unauthenticated")
+
+
+@pytest.mark.parametrize("command", [EPISODES, ["episodes"]])
+def test_no_credentials(command, capsys, monkeypatch):
+    monkeypatch.delenv("KAGGLE_API_TOKEN")
+    assert "no credentials for Kaggle: on kaggle.com" in refused(command, capsys)
+
+
+def test_a_key_file_that_is_none(tmp_path, capsys, monkeypatch):
+    monkeypatch.delenv("KAGGLE_API_TOKEN")
+    (tmp_path / ".kaggle").mkdir()
+    (tmp_path / ".kaggle" / "kaggle.json").write_text('{"user": "me"}')
+    assert "kaggle.json holds no username and key" in refused(EPISODES, capsys)
+
+
+LOGIN = {"refresh_token": "r", "access_token": TOKEN, "access_token_expiration": "2999-01-01T00:00:00+00:00"}
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("access_token", TOKEN),
+        ("credentials.json", json.dumps(LOGIN)),
+        ("kaggle.json", json.dumps({"username": "me", "key": TOKEN})),
+        ("", ""),
+    ],
+    ids=["access_token", "login", "key file", "key in the environment"],
+)
+def test_other_credentials(file, content, account, tmp_path, capsys, monkeypatch):
+    """All that Kaggle's own command line takes."""
+    monkeypatch.delenv("KAGGLE_API_TOKEN")
+    (tmp_path / ".kaggle").mkdir()
+    if file:
+        (tmp_path / ".kaggle" / file).write_text(content)
+    else:
+        monkeypatch.setenv("KAGGLE_USERNAME", "me")
+        monkeypatch.setenv("KAGGLE_KEY", TOKEN)
+    with serving(account):
+        evaluate.main(["episodes"])
+    assert "first try" in capsys.readouterr().out
+
+
+def test_no_network(capsys, monkeypatch):
+    """Through a proxy where nobody listens."""
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    line = refused(EPISODES, capsys)
+    assert line == "evaluate.py episodes: cannot reach http://localhost:7777: is there a network?"
+
+
+def test_an_environment_that_the_sdk_does_not_know(capsys, monkeypatch):
+    monkeypatch.setenv("KAGGLE_API_ENVIRONMENT", "MOON")
+    assert "Unrecognized value in KAGGLE_API_ENVIRONMENT" in refused(EPISODES, capsys)
+
+
+def test_an_answer_that_never_ends_is_given_up(account, capsys, monkeypatch):
+    """The SDK itself sets no time limit."""
+    monkeypatch.setattr("kaggle_link.client.TIMEOUT", (0.3, 0.3))
+    account.delay = 1.0
+    with serving(account):
+        assert "cannot reach" in refused(EPISODES, capsys)
+
+
+def test_the_daily_limit(account, capsys):
+    """Said before anything is built."""
+    account.allowed = 0
+    with serving(account):
+        line = refused(BUILD, capsys, build_submission.main)
+    words = "the daily limit is reached (2 submissions today); Kaggle takes the next one from 0:00 UTC on"
+    assert line == f"build_submission.py: {words}"
+    assert not Path("built.py").exists()
+
+
+@pytest.mark.usefixtures("building")
+def test_an_upload_that_fails(account, capsys):
+    account.failing["upload"] = 503, {}, b""
+    with serving(account):
+        code = build_submission.main(BUILD)
+    assert code == 2 and "build_submission.py: Kaggle answered 503" in capsys.readouterr().err
+    assert account.submitted == []
+
+
+@pytest.mark.usefixtures("building")
+def test_what_the_pre_flight_rejects_is_not_submitted(account):
+    Path("agent.py").write_text("def agent(obs, config):\n    return 3.0\n")
+    with serving(account):
+        assert build_submission.main(["--check", "agent.py", "--submit", "floats"]) == 1
+    assert account.submitted == [] and account.uploaded == {}
+
+
+@pytest.mark.usefixtures("building")
+@pytest.mark.parametrize(("answer", "submitted"), [("y", 1), ("n", 0), (EOFError(), 0)])
+def test_it_asks_first_on_a_terminal(answer, submitted, account, capsys, monkeypatch):
+    asked = []
+
+    def typed(question: str) -> str:
+        asked.append(question)
+        if isinstance(answer, EOFError):
+            raise answer
+        return answer
+
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("builtins.input", typed)
+    monkeypatch.setattr(build_submission, "build_or_check", lambda given, options: (0, Path("agent.py")))
+    with serving(account):
+        assert build_submission.main(BUILD) == 0
+    assert asked == ["submit agent.py to Kaggle (2 left today)? [y/N] "] and len(account.submitted) == submitted
+
+
+def test_an_empty_message(capsys):
+    assert "--submit takes a message" in refused(["agent.py", "--submit", " "], capsys, build_submission.main)

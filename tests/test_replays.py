@@ -1,0 +1,312 @@
+"""Replays in bulk: rows held to how the games were made, the summary, the page, and the rematch."""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from arena.game.rules import Rules
+from arena.players.loading import resolve
+from arena.players.process import Inline
+from arena.results.exact_analysis import JudgedMove, judge_in_time
+from arena.results.records import parse_game
+from arena.results.rematch import add_mistakes, ask
+from arena.results.replay_review import Review, team_of
+from arena.results.replay_summary import Section, headline, oversights, summary
+from arena.results.replays import Replay, logs_path, read_replay, replay_of, replay_paths
+from benchmarks.replay_games import FAULTS, TEAM, Made, make_games
+from benchmarks.replays import wrong_rows
+from connectx.geometry import STANDARD
+from evaluate import main
+from tests.test_page import BROWSER, browse
+
+OPPONENTS = ("leftmost", "middle", "one_step", "random_legal")
+JUDGED_LATE = ["--from-ply", "24"]  # where exact scores are not what a test is about
+
+
+@pytest.fixture(scope="module")
+def games(tmp_path_factory) -> list[Made]:
+    """Ten games in a folder of their own, six with a fault in them."""
+    folder = tmp_path_factory.mktemp("replays")
+    return list(make_games(folder, 10, OPPONENTS, own="one_step~30", fault_every=1))
+
+
+@pytest.fixture(scope="module")
+def folder(games) -> Path:
+    return games[0].path.parent
+
+
+def printed_json(arguments: Sequence[str], capsys) -> dict:
+    main(["analyse", *arguments, "--json"])
+    return json.loads(capsys.readouterr().out)
+
+
+def test_rows_tell_how_the_games_were_made(games, folder, capsys):
+    """Opponent, seat, result, fault with its maker and ply, moves, overage time and the slowest move of each."""
+    found = printed_json([str(folder), *JUDGED_LATE], capsys)
+    assert found["me"] == TEAM and found["left_out"] == []
+    assert wrong_rows(games, found["games"], with_oracle=False) == {}
+    faults = [(made.status, made.failed == made.seat) for made in games if made.failed is not None]
+    assert faults == [(fault.kind, fault.is_own) for fault in FAULTS]
+
+
+def test_a_wrong_row_is_noticed(games, folder, capsys):
+    """The comparison that the test above and the benchmark rest on."""
+    rows = printed_json([str(folder), *JUDGED_LATE], capsys)["games"]
+    for name, value in {"seat": "third", "plies": 50, "overage": 1e3, "ending": "line", "moves": []}.items():
+        index = next(i for i, made in enumerate(games) if made.failed is not None)
+        changed = [*rows[:index], {**rows[index], name: value}, *rows[index + 1 :]]
+        assert list(wrong_rows(games, changed, with_oracle=False)) == [rows[index]["game"]]
+    assert len(wrong_rows(games, rows[1:], with_oracle=False)) == 1
+
+
+def test_the_table_and_the_summary(games, folder, capsys):
+    main(["analyse", str(folder), *JUDGED_LATE])
+    out = capsys.readouterr().out
+    assert all(made.path.name.split("-")[1] in out for made in games)
+    won, lost = sum(m.result == "won" for m in games), sum(m.result == "lost" for m in games)
+    assert f"{TEAM}: 10 games, won {won}, drawn {10 - won - lost}, lost {lost}: " in out
+    assert "own timeout, ply 4" in out and "their timeout" in out and "games lost by timeout" in out
+
+
+def test_a_single_replay_tells_its_clocks(games, capsys):
+    made = next(made for made in games if made.status == "played" and made.overage)
+    main(["analyse", str(made.path), *JUDGED_LATE])
+    ply, seconds = made.slowest
+    words = f"{TEAM}: {made.overage:.1f} s of 60 s overage time used, slowest move {seconds:.1f} s on ply {ply}\n"
+    assert words in capsys.readouterr().out
+
+
+def test_logs_tell_what_a_crash_said_and_every_move_s_time(games, folder):
+    """Without logs only what was taken of the overage time is known."""
+    (made,) = [made for made in games if made.status == "error"]
+    replay = read_replay(made.path)
+    assert replay.calls and replay.ending == f"error of {TEAM} on ply {made.ply}: ValueError: no idea"
+    assert replay.seconds(made.slowest[0]) == pytest.approx(made.slowest[1], abs=1e-5)
+    silent = next(made for made in games if made.overage and not logs_path(made.path, made.seat).exists())
+    replay = read_replay(silent.path)
+    assert replay.slowest(silent.seat) == pytest.approx(silent.slowest)
+    assert replay.seconds(silent.seat) is None
+
+
+def test_files_folders_and_patterns(games, folder, monkeypatch, tmp_path):
+    monkeypatch.chdir(folder.parent)
+    (tmp_path / "deeper").mkdir()
+    (tmp_path / "deeper" / "7.json").write_bytes(games[0].path.read_bytes())
+    everything = [made.path.resolve() for made in games]
+    assert [path.resolve() for path in replay_paths([folder.name, f"{folder.name}/*.json"])] == everything
+    assert replay_paths([str(tmp_path)]) == [tmp_path / "deeper" / "7.json"]
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match="no replays"):
+        replay_paths([str(tmp_path / "empty")])
+    with pytest.raises(ValueError, match="no such file"):
+        replay_paths(["*.nothing"])
+
+
+def test_what_is_no_replay_is_left_out(games, tmp_path, capsys):
+    for made in games[5:7]:
+        (tmp_path / made.path.name).write_bytes(made.path.read_bytes())
+    (tmp_path / "notes.json").write_text('{"name": "halite"}')
+    found = printed_json([str(tmp_path), *JUDGED_LATE], capsys)
+    assert len(found["games"]) == 2 and found["left_out"] == [
+        f"{tmp_path / 'notes.json'} is no replay of ConnectX: it is of 'halite'"
+    ]
+    main(["analyse", str(tmp_path), *JUDGED_LATE])
+    assert "left out: " in capsys.readouterr().out
+
+
+def test_what_is_not_judged_is_said(games, tmp_path, capsys):
+    """A board that the solver cannot hold: its row is there, without mistakes."""
+    content = json.loads(games[0].path.read_text())
+    content["configuration"] |= {"rows": 12, "columns": 12}
+    (tmp_path / "1.json").write_text(json.dumps(content))
+    main(["analyse", str(tmp_path), "--me", TEAM])
+    out = capsys.readouterr().out
+    assert f"not judged: {games[0].ply} moves in 1 game (--time SECONDS gives them more; " in out
+
+
+def test_whose_games_they_are(games):
+    replays = [read_replay(made.path) for made in games]
+    assert team_of(replays) == TEAM and team_of(replays, "middle") == "middle"
+    with pytest.raises(ValueError, match=r"did you mean my_team\? Names and games: my_team \(10\)"):
+        team_of(replays, "my_teem")
+    with pytest.raises(ValueError, match="more than one name is in all of the 2 replays: --me NAME"):
+        team_of(replays[:2])
+    with pytest.raises(ValueError, match="no name is in all"):
+        team_of([*replays, _renamed(replays[0], ("a", "b"))])
+    with pytest.raises(ValueError, match="--me first or --me second"):
+        team_of([_renamed(replays[0], ("first", "second"))])
+
+
+def _renamed(replay, names):
+    return replace(replay, record=replace(replay.record, names=names))
+
+
+def test_a_game_against_oneself_gives_no_points(games):
+    """Kaggle validates a submission so. If a seat fails there, the row is that seat's."""
+    made = next(made for made in games if made.status == "timeout")
+    replay = _renamed(read_replay(made.path), (TEAM, TEAM))
+    review = Review(replay, made.failed or 0, [])
+    assert review.opponent == "itself" and review.cause == "timeout"
+    assert headline(TEAM, [review]) == [f"{TEAM}: no game that counts, of 1"]
+
+
+def judged_by(replay, seat: int, values: Sequence[tuple[int, int]]) -> list[JudgedMove]:
+    """Moves of a seat in the first plies, each of a position of one value, and itself of another."""
+    moves = []
+    for ply, (value, played) in zip(range(seat, len(replay.record.moves), 2), values, strict=False):
+        column = replay.record.moves[ply]
+        scores = [value if c != column else played for c in range(7)]
+        moves.append(JudgedMove(ply, column, tuple(scores)))
+    return moves
+
+
+def row_of(sections: Sequence[Section], title: str, first: str) -> tuple:
+    (section,) = [section for section in sections if section.title == title]
+    return tuple(next(row for row in section.rows if row[0] == first))
+
+
+def test_what_was_thrown_away(games):
+    """By hand: a win that was given away to a draw and the draw to a loss, and a game lost by timeout."""
+    replay = next(read_replay(made.path) for made in games if made.status == "played" and len(made.moves) > 8)
+    loser = 1 - (replay.record.winner or 0)
+    review = Review(replay, loser, judged_by(replay, loser, [(18, 0), (0, -15), (-15, -15)]))
+    assert [move.results for move in review.mistakes] == [("won", "drawn"), ("drawn", "lost")]
+    late = next(made for made in games if made.result == "lost" and made.status == "timeout")
+    sections = summary([review, Review(read_replay(late.path), late.seat, [])])
+    assert row_of(sections, "Why points were lost", "timeout")[1:3] == (1, 1)
+    assert row_of(sections, "Why points were lost", "drawn position given away")[1:3] == (1, 1)
+    assert row_of(sections, "Mistakes by ply", "0 to 7") == ("0 to 7", 2, 1, 1, 100, 1)
+    ply = review.mistakes[-1].ply
+    first, second = (move.column for move in review.mistakes)
+    assert row_of(sections, "Mistakes by column", str(first))[:2] == (str(first), 1 + (first == second))
+    assert row_of(sections, "Mistakes by column", str(second))[2:] == (int(first != second), 0)
+    ahead = next(section for section in sections if section.title.startswith("How far ahead")).rows
+    assert [sum(int(row[kind]) for row in ahead) for kind in (1, 2)] == [0, 1]
+    words = (
+        "Deciding mistakes (the last one of a game not won): 1, 1 of them on plies 0 to 7; to be seen within 4 plies"
+    )
+    assert ply < 8 and headline(TEAM, [review])[-1].startswith(words)
+
+
+def test_what_was_overlooked():
+    """By hand: each has three in a column of its own, and neither makes the fourth nor stops the other's."""
+    record = parse_game("01010152", STANDARD)
+    replay = Replay(Path("1.json"), record, ("DONE", "DONE"), 2.0, (60.0, 60.0), (60.0,) * 8)
+    judged = judge_in_time(record, 6)  # by the table of the openings
+    assert oversights(Review(replay, 0, judged)) == ([6], [6])
+    assert oversights(Review(replay, 1, judged)) == ([7], [7])
+
+
+def test_the_page(games, folder, tmp_path, monkeypatch):
+    """Into runs/, which there need not be."""
+    monkeypatch.chdir(tmp_path)
+    main(["analyse", str(folder), "--html", "runs/page.html", *JUDGED_LATE])
+    text = Path("runs/page.html").read_text(encoding="utf-8")
+    data, rows = map(json.loads, re.findall(r'type="application/json" id="\w+">(.*?)</script>', text, re.S))
+    assert [row["opponent"] for row in rows] == [made.opponent for made in games]
+    assert [game["moves"] for game in data] == [made.moves for made in games]
+    won = [game for game in data if game["line"]]
+    assert won and all(len(game["line"]) >= 4 for game in won)
+    assert "default-src 'none'" in text and "http" not in re.sub(r"http-equiv", "", text)
+
+
+CLICKS = """<script>
+form.elements.result.value = "lost";
+form.dispatchEvent(new Event("change"));
+const found = [document.getElementById("shown").textContent, body.rows.length];
+const click = id => { document.getElementById(id).click(); found.push(current, shownPly()); };
+body.rows[1].click();
+click("later");
+form.elements.result.value = "";
+form.dispatchEvent(new Event("change"));
+choose(rows.findIndex(row => row.mistakes.length > 1));
+showGame(current, rows[current].plies);
+["previous", "previous", "previous", "next"].forEach(click);
+document.title = found.join(" ");
+</script></body>"""
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no chromium: apt-get install chromium")
+def test_the_page_filters_and_jumps(games, folder, tmp_path):
+    """In a browser, clicked by a script: only lost games, the one after the second; then the mistakes of another."""
+    target = tmp_path / "page.html"
+    main(["analyse", str(folder), "--html", str(target)])
+    page = target.read_text(encoding="utf-8")
+    rows = json.loads(re.findall(r'type="application/json" id="rows">(.*?)</script>', page, re.S)[0])
+    target.write_text(page.replace("</body>", CLICKS), encoding="utf-8")
+    text = browse(target.as_uri(), tmp_path, "--dump-dom")
+    lost = [index for index, made in enumerate(games) if made.result == "lost"]
+    many = next(index for index, row in enumerate(rows) if len(row["mistakes"]) > 1)
+    plies = rows[many]["mistakes"]
+    jumps = [plies[-1], plies[-2], plies[-3] if len(plies) > 2 else plies[-2]]
+    jumps.append(next(ply for ply in plies if ply > jumps[-1]))
+    third = lost[2], len(games[lost[2]].moves)  # faults come first, and such a game is shown at its end
+    expected = [len(lost), "of", 10, "games", len(lost), *third, *(n for ply in jumps for n in (many, ply))]
+    assert f"<title>{' '.join(map(str, expected))}</title>" in text
+    stones = text[text.index('id="board"') : text.index('id="numbers"')]
+    assert stones.count('class="p1') + stones.count('class="p2') == jumps[-1]
+
+
+def test_both_seats_may_fail(tmp_path):
+    """The one that was to move has lost; Kaggle marks the other one, too, where its process could not start."""
+    step = [{"action": 3, "observation": {}}, {"action": 0, "observation": {}}]
+    content = json.loads('{"name": "connectx", "configuration": {"rows": 6, "columns": 7, "inarow": 4}}')
+    content |= {"statuses": ["ERROR", "ERROR"], "steps": [step, step, step]}
+    replay = replay_of(content, tmp_path / "1.json")
+    assert replay.record.moves == (3,) and replay.ending == "error of second on ply 1"
+    assert (replay.score(0), replay.score(1)) == (1, 0) and replay.overage == (60, 60)
+
+
+def test_the_winning_line():
+    """Column 0 four high: the cells of the left edge, counted by rows from the top."""
+    assert parse_game("0101010", STANDARD).line == [14, 21, 28, 35]
+    assert parse_game("010101", STANDARD).line == []
+    assert parse_game("0011223", STANDARD).line == [35, 36, 37, 38]
+
+
+def stays(obs, config):
+    """Plays column 6 wherever it may."""
+    return 6 if obs["board"][6] == 0 else next(c for c in range(7) if obs["board"][c] == 0)
+
+
+def fails(obs, config):
+    raise ValueError("no idea")
+
+
+def test_the_rematch_asks_where_something_was_to_be_kept(games):
+    replay, seat = read_replay(games[6].path), games[6].seat
+    judged = judged_by(replay, seat, [(18, 18), (0, -15), (-15, -15)])
+    judged[0] = JudgedMove(judged[0].ply, judged[0].column, (18, 18, 18, 18, 18, 18, 0))
+    review = Review(replay, seat, judged)
+    answers = list(ask(Inline(resolve(stays)), review, Rules(), seed=1))
+    assert [answer.column for answer in answers] == [6, 6]  # the third was lost already
+    assert [answer.keeps for answer in answers] == [False, replay.record.moves[judged[1].ply] != 6]
+    (answer,) = ask(Inline(resolve(fails)), review, Rules(), seed=1)
+    assert answer.fault == "exception" and answer.column is None and not answer.keeps
+
+
+def test_mistakes_are_kept_once(games, tmp_path):
+    """Mirrored or not; and what was there stays as it was."""
+    replay, seat, path = read_replay(games[6].path), games[6].seat, tmp_path / "runs" / "mistakes.txt"
+    review = Review(replay, seat, judged_by(replay, seat, [(18, 18), (0, -15), (15, 0)]))
+    assert add_mistakes(path, [review]) == (2, 2) and add_mistakes(path, [review]) == (0, 2)
+    mirrored = "".join(str(6 - column) for column in replay.record.moves[: review.mistakes[0].ply])
+    path.write_text(f"{mirrored}  # mine\n")
+    assert add_mistakes(path, [review]) == (1, 2)
+    assert path.read_text().splitlines()[0] == f"{mirrored}  # mine"
+
+
+def test_rematch_and_a_match_from_its_positions(games, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    lost = [str(made.path) for made in games if made.result == "lost" and len(made.moves) > 25]
+    lost = lost or [str(made.path) for made in games if made.result != "won"]
+    main(["rematch", *lost, "--agent", "middle", "--me", TEAM])
+    out = capsys.readouterr().out
+    assert f"middle in the positions of {TEAM}" in out and re.search(
+        r"runs/mistakes.txt: [1-9]\d* positions added", out
+    )
+    main(["match", "middle", "leftmost", "--pairs", "1", "--openings", "runs/mistakes.txt", "--store", "store"])
