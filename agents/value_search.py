@@ -54,7 +54,11 @@ def agent(obs, config):
     budget = budget_for(obs, config)
     position = Position.from_observation(obs, config)
     if position.geometry == network.architecture.geometry:
-        return Search(position, judge, BATCH, prove).run(budget).column
+        search = Search(position, judge, BATCH, prove)
+        choice = search.run(budget)
+        told = search.thoughts(choice)
+        agent.thoughts = lambda: told  # type: ignore[attr-defined]  # the board asks for it
+        return choice.column
     return searcher_for(position.geometry).search(position, budget).column
 
 

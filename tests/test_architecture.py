@@ -16,12 +16,14 @@ ALLOWED = {
     "console": set(),
     "training": {"connectx", "agents", "console"},
     "arena": {"connectx", "agents", "console"},
+    "board": {"arena", "connectx", "agents", "console"},
     "bundler": {"connectx", "agents", "console"},
 }
 FLOORS: dict[
     str, list[set[str]]
 ] = {  # package: its rooms from the top floor down; a room imports itself and the floors below it, not beside it
     "arena": [{"cli"}, {"reporting"}, {"results"}, {"runs"}, {"game"}, {"players"}],
+    "board": [{"server", "widget"}, {"session"}, {"analyst", "seat", "positions"}],
     "bundler": [{"building"}, {"preflight", "source"}, {"embedded", "judge"}],
     "training": [{"methods"}, {"learning", "data", "environments"}, {"games"}, {"support"}],
 }
