@@ -22,6 +22,7 @@ from board.seat import Question, Seat
 from connectx.position import Position
 
 PARTNERS = ("minimax@1", "minimax@2", "minimax@4", "minimax@8", "perfect~20")
+NAMELESS = ("first", "second")  # what a record calls players that nobody named
 MOST_POSITIONS = 5000  # of one request: a game on the largest board has 4096
 Message = dict[str, Any]
 
@@ -51,7 +52,7 @@ def game_entry(record: GameRecord) -> Message:
     """A game as the board takes it."""
     entry: Message = {
         **dict(zip(("rows", "columns", "inarow"), record.geometry[:3], strict=True)),
-        "names": list(record.names),
+        "names": None if record.names == NAMELESS else list(record.names),
         "moves": list(record.moves),
     }
     if record.forfeit is not None:

@@ -12,7 +12,7 @@ import { emptyPosition, isFull, keyOf, landing, moverOf, openColumns, setUpProbl
 import { SeatCard } from "./seats.js";
 import { bestColumns, isExact, judged, pliesToEnd, resultOf, shareOf, valueOfMoves, wordsOf } from "./values.js";
 
-const OVERLAYS = [["on", "Scores"], ["after", "After the game"], ["off", "Off"]];
+const OVERLAYS = [["on", "On"], ["after", "After the game"], ["off", "Off"]];
 const PACES = [[0, "no pause"], [0.5, "0.5 s"], [1, "1 s"], [2, "2 s"], [4, "4 s"]];
 const TICK = 100; // milliseconds between two looks at the clock
 const PATIENCE = 300; // milliseconds of solving that nobody is told of
@@ -87,9 +87,9 @@ export class Board {
     const step = (name, picture, key, press) => button({name, picture, key, press, bare: true});
     this.mistakes = button({name: "Mistake", picture: "next", key: "M", press: () => this.goToMistake(1)});
     return el("div", {class: "cx-steps", role: "group", "aria-label": "go through the game"},
-      step("Start", "first", "Home", () => this.go(0)), step("Back", "back", "ArrowLeft", () => this.go(this.game.cursor - 1)),
-      step("Forward", "forward", "ArrowRight", () => this.go(this.game.cursor + 1)),
-      step("End", "last", "End", () => this.go(this.game.moves.length)), this.mistakes);
+      step("To the start", "first", "Home", () => this.go(0)), step("One ply back", "back", "ArrowLeft", () => this.go(this.game.cursor - 1)),
+      step("One ply on", "forward", "ArrowRight", () => this.go(this.game.cursor + 1)),
+      step("To the end", "last", "End", () => this.go(this.game.moves.length)), this.mistakes);
   }
 
   tools() {
@@ -115,7 +115,8 @@ export class Board {
       el("option", {value: "1"}, "from 1"), el("option", {value: "0"}, "from 0, as Kaggle"));
     this.counting.addEventListener("change", () => this.look({first: Number(this.counting.value)}));
     return el("div", {class: "cx-choices"},
-      el("div", {class: "cx-group", role: "group", "aria-label": "exact scores"}, ...this.overlays),
+      el("div", {class: "cx-scores"}, "scores ",
+        el("div", {class: "cx-group", role: "group", "aria-label": "exact scores"}, ...this.overlays)),
       el("label", {}, "columns ", this.counting),
       this.options.replayer ? null : el("label", {class: "cx-pace"}, "pace ", this.pace));
   }
@@ -201,7 +202,6 @@ export class Board {
   // Another game on the board; seats: who plays it, if not those who play now.
   begin(game, seats = null) {
     this.stopAsking();
-    if (game.names) seats ??= [null, null];
     this.seats = seats ?? this.seats;
     this.game = game;
     this.played += 1;
@@ -212,6 +212,13 @@ export class Board {
 
   askLoad() {
     askGame(this.root, this.game.start.columns, (text, name) => this.load(text, name));
+  }
+
+  // A game from elsewhere: one that is over is shown from its start, another where it stands.
+  loaded(entry) {
+    const game = Game.of(entry);
+    game.cursor = game.isOver ? 0 : game.moves.length;
+    return game;
   }
 
   load(text, name) {
@@ -374,7 +381,7 @@ export class Board {
     else if (type === "move") this.answered(message);
     else if (type === "fault") this.failed(message);
     else if (type === "checked") this.sit(message.seat, message.agent);
-    else if (type === "game") this.begin(Game.of(message.game));
+    else if (type === "game") this.begin(this.loaded(message.game), [null, null]);
     else if (type === "problem") this.trouble(message);
   }
 
@@ -398,7 +405,7 @@ export class Board {
         this.game = Game.of(size);
       }
       if (seats) this.seats = seats;
-      if (game) this.game = Game.of(game);
+      if (game) this.game = this.loaded(game);
     }
     this.played += 1 + Math.floor(1e9 * Math.random()); // the agents of this connection have begun no game yet
     this.welcomed = true;

@@ -147,8 +147,8 @@ export class BoardView {
 
   zugzwangRows({rows, columns}) {
     return Array.from({length: rows}, (_, row) => zugzwangOwner({rows, columns}, row * columns)).flatMap((owner, row) =>
-      owner === null ? [] : [0, CELL * columns - 7].map(x =>
-        svg("rect", {class: `cx-row cx-p${owner}`, x, y: CELL * row + 27, width: 7, height: 46, rx: 3})));
+      owner === null ? [] : [5, CELL * columns - 5].map(x =>
+        svg("circle", {class: `cx-row cx-p${owner}`, cx: x, cy: CELL * (row + 0.5), r: 3.6})));
   }
 
   threatMarks(position, threats) {

@@ -44,14 +44,15 @@ export class Graph {
   }
 
   area(run, at) {
-    const points = run.map(([ply, share]) => `${1000 * at(ply)} ${100 - 100 * share}`);
-    const [left, right] = [1000 * at(run[0][0]), 1000 * at(run.at(-1)[0])];
-    const clipped = points.map((point, index) => {
-      const share = run[index][1], x = point.split(" ")[0];
-      return {above: `${x} ${100 - 100 * Math.max(share, 0.5)}`, below: `${x} ${100 - 100 * Math.min(share, 0.5)}`};
+    const points = run.flatMap(([ply, share], index) => {
+      const [before, old] = run[index - 1] ?? [ply, share], x = 1000 * at(ply), gap = x - 1000 * at(before);
+      const crosses = (old - 0.5) * (share - 0.5) < 0; // the middle, where one side's area ends
+      return [...crosses ? [[x - gap * (share - 0.5) / (share - old), 0.5]] : [], [x, share]];
     });
-    const shape = side => `M${left} 50L${clipped.map(point => point[side]).join("L")}L${right} 50Z`;
-    return [svg("path", {class: "cx-area cx-p1", d: shape("above")}), svg("path", {class: "cx-area cx-p2", d: shape("below")}),
-      svg("path", {class: "cx-curve", d: `M${points.join("L")}`})];
+    const path = side => points.map(([x, share]) => `${x} ${100 - 100 * side(share)}`).join("L");
+    const shape = side => `M${points[0][0]} 50L${path(side)}L${points.at(-1)[0]} 50Z`;
+    return [svg("path", {class: "cx-area cx-p1", d: shape(share => Math.max(share, 0.5))}),
+      svg("path", {class: "cx-area cx-p2", d: shape(share => Math.min(share, 0.5))}),
+      svg("path", {class: "cx-curve", d: `M${path(share => share)}`})];
   }
 }

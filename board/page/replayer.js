@@ -19,8 +19,8 @@ export class Replayer {
       const values = scores.map(score => score === null ? null : [score, score]);
       this.board.values.set(keyOf(game.positions[index]), {values, done: true});
     }
+    game.cursor = Math.min(ply, moves.length);
     this.board.begin(game);
-    this.board.go(ply);
   }
 
   get ply() { return this.board.game.cursor; }

@@ -5,7 +5,7 @@ import { el } from "./dom.js";
 const OTHER = "\u0000other";
 
 // The options of a choice of agents: groups of names, strongest first, and "another".
-function options(agents, chosen) {
+function options(agents, chosen, person) {
   const groups = new Map();
   for (const agent of agents) {
     if (!groups.has(agent.group)) groups.set(agent.group, []);
@@ -15,7 +15,7 @@ function options(agents, chosen) {
     agent.elo === null ? agent.name : `${agent.name}  (${agent.elo})`);
   const known = agents.some(agent => agent.name === chosen);
   return [
-    el("option", {value: ""}, "You"),
+    el("option", {value: ""}, person),
     ...[...groups].map(([name, members]) => el("optgroup", {label: name},
       ...members.sort((a, b) => (b.elo ?? -1e9) - (a.elo ?? -1e9)).map(choice))),
     known || !chosen ? null : el("option", {value: chosen}, chosen),
@@ -49,13 +49,13 @@ export class SeatCard {
   // agents: [] where none can be chosen; toMove, won: booleans; thoughts: of the agent's move that is looked at.
   update({agents, agent, name, toMove, won, thoughts, first}) {
     this.chosen = agent ?? "";
-    const offer = `${agents.length} ${this.chosen}`;
+    const offer = `${agents.length} ${this.chosen} ${name}`;
     if (offer !== this.offered) {
       this.offered = offer;
-      this.select.replaceChildren(...options(agents, this.chosen).filter(Boolean));
+      this.select.replaceChildren(...options(agents, this.chosen, name ?? "You").filter(Boolean));
     }
     this.select.value = this.chosen;
-    this.select.hidden = !agents.length || name !== null;
+    this.select.hidden = !agents.length;
     this.name.hidden = !this.select.hidden;
     this.name.textContent = name ?? agent ?? "You";
     this.element.classList.toggle("cx-mover", toMove);
