@@ -23,6 +23,7 @@ from connectx.position import Position
 
 PARTNERS = ("minimax@1", "minimax@2", "minimax@4", "minimax@8", "perfect~20")
 NAMELESS = ("first", "second")  # what a record calls players that nobody named
+OURS = "agents of the toolkit, strongest first"
 MOST_POSITIONS = 5000  # of one request: a game on the largest board has 4096
 Message = dict[str, Any]
 
@@ -38,14 +39,13 @@ class Opening(NamedTuple):
 def choices() -> list[Message]:
     """The agents that can be chosen by name, with what is known of them."""
     ladder = read_ladder()
-    groups = [("agents of the toolkit", our_agents()), ("of graded strength", PARTNERS), ("Kaggle's", kaggle_agents())]
-    found = []
-    for group, names in groups:
-        for name in names:
-            summary = entry_of(name).summary if group.startswith("agents") else ""
-            elo = round(ladder[name].elo) if name in ladder else None
-            found.append({"name": name, "group": group, "about": summary, "elo": elo})
-    return found
+    ours = [(OURS, name, entry_of(name).summary) for name in our_agents()]
+    partners = [("of graded strength", name, "") for name in PARTNERS]
+    kaggles = [("Kaggle's own", name, "") for name in sorted(kaggle_agents())]
+    return [
+        {"name": name, "group": group, "about": about, "elo": round(ladder[name].elo) if name in ladder else None}
+        for group, name, about in [*ours, *partners, *kaggles]
+    ]
 
 
 def game_entry(record: GameRecord) -> Message:

@@ -19,7 +19,7 @@ const PATIENCE = 300; // milliseconds of solving that nobody is told of
 const RESULTS = {1: "win", 0: "draw", [-1]: "loss"};
 
 const KEYS = [
-  ["1 – 9", "drop a stone in that column (Tab and Enter reach them all)"], ["← →", "one ply back, forward"],
+  ["1–9", "drop a stone in that column (Tab and Enter reach them all)"], ["← →", "one ply back, forward"],
   ["Home End", "start, end"], ["U", "undo, to your own last turn"], ["R", "redo"], ["H", "hint"],
   ["M", "the next mistake (Shift: the one before)"], ["O", "scores on, after the game, off"],
   ["Space", "stop or go on; let the agent play from here"], ["N", "new game"], ["S", "set up a position"],
@@ -77,7 +77,7 @@ export class Board {
       this.graph.element, this.list.element, this.steps(), replayer ? null : this.tools(), this.choices());
     this.setUpBar = el("div", {class: "cx-setup"});
     this.main = el("div", {class: "cx-main-area"}, el("div", {class: "cx-seats"}, ...this.cards.map(card => card.element)),
-      this.board.element, this.setUpBar);
+      this.setUpBar, this.board.element);
     this.root.classList.add("cx");
     this.root.classList.toggle("cx-replayer", Boolean(replayer));
     this.root.append(el("div", {class: "cx-layout"}, this.main, this.panel));
@@ -261,7 +261,7 @@ export class Board {
   // Stops the agents, or lets them go on: from the ply that is looked at.
   pause() {
     const {game} = this;
-    if (this.asking || (!this.paused && game.atEnd)) {
+    if (!this.paused && game.atEnd) {
       this.stopAsking();
       this.paused = true;
     } else {
@@ -534,6 +534,7 @@ export class Board {
     const {game} = this;
     this.root.classList.toggle("cx-flipped", this.view.flipped);
     this.root.classList.toggle("cx-plain", !this.shows);
+    this.root.classList.toggle("cx-setting", Boolean(this.setUp));
     this.root.classList.toggle("cx-over", this.isOverAt(game.cursor));
     const moves = this.movesMade();
     this.showBoard();
@@ -652,8 +653,9 @@ export class Board {
     if (this.isOverAt(game.cursor)) return this.endWords();
     const mover = this.side(moverOf(game.shown));
     if (!this.shows) return `${mover} to move`;
-    const words = this.valueWords(game.cursor), why = this.values.get(keyOf(game.shown))?.why;
-    return words ? `${mover} to move. ${words}` : why ? `${mover} to move: ${why}` : `${mover} to move`;
+    const words = wordsOf(valueOfMoves(this.lookUp(game.shown)), game.shown);
+    const why = this.values.get(keyOf(game.shown))?.why;
+    return words ? `${mover} to move, ${words}` : why ? `${mover} to move: ${why}` : `${mover} to move`;
   }
 
   blame({text, verdict}) {
@@ -702,13 +704,12 @@ export class Board {
     if (this.options.replayer) return;
     this.undoing.disabled = game.cursor === 0;
     this.redoing.disabled = game.atEnd;
-    const agents = this.seats.some(Boolean), goes = Boolean(this.asking);
-    this.pausing.hidden = !agents;
-    this.pausing.disabled = game.isOver && game.atEnd;
-    const name = goes ? "Stop" : "Go on";
+    const agents = this.seats.some(Boolean), goes = !this.paused && game.atEnd;
+    const name = goes ? "Stop" : "Go on", picture = goes ? "pause" : "play";
     if (this.pausing.getAttribute("aria-label") !== name) {
-      this.pausing.replaceWith(this.pausing = button({name, picture: goes ? "pause" : "play", key: "Space", press: () => this.pause()}));
+      this.pausing.replaceWith(this.pausing = button({name, picture, key: "Space", press: () => this.pause()}));
     }
+    this.pausing.disabled = !agents || (game.isOver && game.atEnd);
     this.root.classList.toggle("cx-watching", this.seats.every(Boolean));
   }
 

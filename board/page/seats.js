@@ -11,8 +11,7 @@ function options(agents, chosen, person) {
     if (!groups.has(agent.group)) groups.set(agent.group, []);
     groups.get(agent.group).push(agent);
   }
-  const choice = agent => el("option", {value: agent.name, title: agent.about || agent.name},
-    agent.elo === null ? agent.name : `${agent.name}  (${agent.elo})`);
+  const choice = agent => el("option", {value: agent.name, title: agent.about}, agent.name);
   const known = agents.some(agent => agent.name === chosen);
   return [
     el("option", {value: ""}, person),
@@ -60,7 +59,8 @@ export class SeatCard {
     this.name.textContent = name ?? agent ?? "You";
     this.element.classList.toggle("cx-mover", toMove);
     this.element.classList.toggle("cx-winner", won);
-    this.tell(thoughts, first);
+    this.told.hidden = agent === null && !thoughts; // an agent's has room from the start: nothing is to jump
+    this.tell(thoughts ?? {}, first);
   }
 
   // bank: seconds left, null for a person; used: seconds of the present move, null if it is not thinking.
@@ -77,8 +77,6 @@ export class SeatCard {
   }
 
   tell(thoughts, first) {
-    this.told.hidden = !thoughts;
-    if (!thoughts) return;
     const {depth, nodes, score, line, visits, ...others} = thoughts;
     const words = [
       depth !== undefined && `depth ${depth}`, nodes !== undefined && `${thousands(nodes)} nodes`,

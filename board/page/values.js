@@ -37,7 +37,7 @@ export function bestColumns(values) {
   return values.flatMap((value, column) => value !== null && value[0] === best[0] ? [column] : []);
 }
 
-// "wins in 9 plies", "draws", "wins" while the distance is not proven, "" while nothing is.
+// "wins in 9 plies", "draws" (also of a position, for its mover), "wins" while the distance is not proven, "" while nothing is.
 export function wordsOf(value, position) {
   const result = value === null ? null : resultOf(value);
   if (result === null) return "";
