@@ -4,7 +4,6 @@ The table of the openings answers at once, the solver in slices: a board that as
 half a second at most, and a position that takes minutes does not keep the others waiting.
 """
 
-import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -18,10 +17,9 @@ from connectx.geometry import STANDARD, Geometry
 from connectx.position import Position
 from connectx.solver import Value
 
-FIRST_SLICE, LONGEST_SLICE = 0.05, 0.5  # seconds: from ply 16 on the first mostly does
+FIRST_SLICE, LONGEST_SLICE = 0.1, 0.5  # seconds: from ply 12 on the first mostly does
 FAVOUR = 4.0  # the position on the board gets so many times the time of any other of its game
 KEPT = 20_000  # positions whose scores are kept
-NICENESS = 10  # of the solving thread: an agent that thinks meanwhile should not feel it
 TOO_LARGE = "this board is too large to be solved"
 
 
@@ -130,8 +128,6 @@ class Analyst:
             return min(wish.waiting, key=shares.__getitem__)
 
     def _work(self) -> None:
-        if hasattr(os, "setpriority"):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
         while True:
             task = self._next()
             if isinstance(task, Geometry):

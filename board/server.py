@@ -173,6 +173,7 @@ def listen(address: Address):
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             sock.bind((HOST, wanted.port))
+            sock.listen()  # a browser may ask as soon as it has the address
         except OSError:
             sock.close()
             continue
@@ -201,6 +202,8 @@ def opening_of(options: argparse.Namespace) -> Opening:
     """
     rules = Rules(options.config or {}, options.bank)
     specs = [resolve(name) for name in options.agents]
+    if len(specs) > 2:
+        raise ValueError(f"a board has two sides, not {len(specs)}")
     seats = [None, *specs] if len(specs) == 1 else [*specs, None, None]
     if options.second:
         seats = seats[1::-1]

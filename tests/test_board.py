@@ -76,7 +76,27 @@ def browser(tmp_path_factory) -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def context(browser) -> BrowserContext:
-    return browser.new_context(viewport={"width": 1100, "height": 900}, reduced_motion="reduce")
+    return browser.new_context(viewport={"width": 900, "height": 700}, reduced_motion="reduce")
+
+
+@pytest.fixture(scope="module")
+def tab(context) -> tuple[Page, list[str]]:
+    """A tab, and what its pages have thrown."""
+    page, problems = context.new_page(), []
+    page.on("pageerror", lambda problem: problems.append(str(problem)))
+    page.set_default_timeout(1000 * WAIT)
+    return page, problems
+
+
+@pytest.fixture
+def page(tab, address) -> Iterator[Page]:
+    """The board as it is when it is opened, in the one tab that most tests share: a new one takes half a second."""
+    page, problems = tab
+    page.goto(address)
+    until(page, "window.board?.welcomed")
+    yield page
+    page.evaluate("sessionStorage.clear(), delete board.options.storage")
+    assert problems == []
 
 
 @pytest.fixture
@@ -97,11 +117,6 @@ def open_page(context) -> Iterator[Callable[[str], Page]]:
     for page in pages:
         page.close()
     assert problems == []
-
-
-@pytest.fixture
-def page(open_page, address) -> Page:
-    return open_page(address)
 
 
 def until(page: Page, condition: str, seconds: float = WAIT) -> None:
@@ -452,9 +467,8 @@ ANSWERED = """async number => {
 
 
 @REAL_CLOCK
-def test_a_click_is_answered_in_50_ms(open_page, address):
-    """Up to the next frame, while the solver works on an opening and an agent thinks."""
-    page = open_page(address)
+def test_a_click_is_answered_in_50_ms(page):
+    """Up to the next frame, while the solver works on an opening."""
     load_columns(page, "3333324")  # a position beyond the table
     taken = []
     for number in (0, 1, 5, 6):
@@ -465,9 +479,8 @@ def test_a_click_is_answered_in_50_ms(open_page, address):
 
 
 @REAL_CLOCK
-def test_scores_appear_within_a_second(open_page, address):
+def test_scores_appear_within_a_second(page):
     """Through ply 7 from the table, from ply 12 on by the solver; 12 is the longest of these."""
-    page = open_page(address)
     load_columns(page, GAME)
     page.get_by_role("button", name="Off", exact=True).click()
     for ply in (0, 4, 7, 12, 16, 24):

@@ -3,7 +3,7 @@
 
 import { BoardView } from "./boardview.js";
 import { askAgent, askGame, askNewGame, showKeys } from "./dialogs.js";
-import { button, el } from "./dom.js";
+import { button, el, setText } from "./dom.js";
 import { Game } from "./game.js";
 import { Graph } from "./graph.js";
 import { LOSSES, MoveList } from "./movelist.js";
@@ -467,7 +467,7 @@ export class Board {
   wish() {
     const {game} = this;
     const wanted = [];
-    if (!this.setUp) {
+    if (!this.setUp && !document.hidden) {
       const positions = this.shows ? [game.shown, ...game.positions.toReversed()] : [];
       if (this.hinted) positions.push(game.shown);
       const seen = new Set();
@@ -681,7 +681,7 @@ export class Board {
       + "it goes on when the server is back." : "";
     const waits = !this.asking && this.seats[moverOf(game.shown) - 1] !== null && !game.isOver && !lost
       ? `${this.nameOf(moverOf(game.shown) - 1)} waits: press Space to let it play from here` : "";
-    this.working.textContent = lost || waits || solving;
+    setText(this.working, lost || waits || solving);
     this.working.classList.toggle("cx-busy", Boolean(solving) && !lost && !waits);
   }
 
@@ -721,6 +721,7 @@ export class Board {
     this.stop = new AbortController();
     const {signal} = this.stop, keys = this.options.keys ?? this.root;
     keys.addEventListener("keydown", event => this.key(event), {signal});
+    document.addEventListener("visibilitychange", () => this.wish(), {signal}); // nothing is solved for nobody
     this.root.addEventListener("dragover", event => {
       event.preventDefault();
       this.root.classList.add("cx-dropping");

@@ -17,6 +17,11 @@ export const el = (tag, attributes, ...children) => filled(document.createElemen
 export const svg = (tag, attributes, ...children) =>
   filled(document.createElementNS(SVG, tag), attributes, children);
 
+// Changes a text only if it is another: the clock looks ten times a second, and what is the same is not drawn again.
+export function setText(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
 // Pictures of buttons: strokes on a field of 24 x 24.
 const STROKES = {
   first: "M18 6l-6 6 6 6M7 6v12",

@@ -1,6 +1,6 @@
 // Who plays: a card for either side, with the choice of an agent, its clock, and what it tells of its thoughts.
 
-import { el } from "./dom.js";
+import { el, setText } from "./dom.js";
 
 const OTHER = "\u0000other";
 
@@ -36,7 +36,7 @@ export class SeatCard {
       else choose(value || null);
     });
     this.name = el("span", {class: "cx-name"});
-    this.bank = el("span", {class: "cx-bank"});
+    this.bank = el("span", {class: "cx-bank", title: "time of this move / of each move + overage time left"});
     this.gauge = el("i", {class: "cx-gauge"});
     this.told = el("div", {class: "cx-told"});
     this.element = el("div", {class: `cx-seat cx-p${player}`},
@@ -68,9 +68,8 @@ export class SeatCard {
     this.bank.hidden = bank === null;
     if (bank !== null) {
       const left = Math.max(0, used === null ? bank : bank - Math.max(0, used - allowed));
-      this.bank.textContent = used === null ? `${left.toFixed(1)} s`
-        : `${state === "loading" ? "loads, " : ""}${used.toFixed(1)} / ${allowed} s  +  ${left.toFixed(1)} s`;
-      this.bank.title = "time of this move / of each move + overage time left";
+      setText(this.bank, used === null ? `${left.toFixed(1)} s`
+        : `${state === "loading" ? "loads, " : ""}${used.toFixed(1)} / ${allowed} s  +  ${left.toFixed(1)} s`);
     }
     this.element.classList.toggle("cx-thinking", used !== null);
     this.gauge.style.setProperty("--cx-used", used === null ? "0%" : `${Math.min(100, 100 * used / allowed)}%`);
