@@ -79,6 +79,7 @@ export class Board {
     this.main = el("div", {class: "cx-main-area"}, el("div", {class: "cx-seats"}, ...this.cards.map(card => card.element)),
       this.setUpBar, this.board.element);
     this.root.classList.add("cx");
+    this.root.tabIndex = -1; // a click on the board gives it the keys
     this.root.classList.toggle("cx-replayer", Boolean(replayer));
     this.root.append(el("div", {class: "cx-layout"}, this.main, this.panel));
   }

@@ -87,7 +87,10 @@ export class BoardView {
       this.putMarks();
     };
     return el("button", {
-      type: "button", class: "cx-column", "data-column": String(column), onclick: () => this.press(column),
+      type: "button", class: "cx-column", "data-column": String(column), onclick: event => {
+        if (event.detail) this.element.closest(".cx").focus({preventScroll: true}); // a pointer needs no focus ring
+        this.press(column);
+      },
       onpointerenter: hover(column), onpointerleave: hover(-1), onfocus: hover(column), onblur: hover(-1),
     });
   }

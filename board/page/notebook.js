@@ -19,7 +19,6 @@ class ModelHost {
 function render({model, el: root}) {
   const host = new ModelHost(model);
   root.classList.add("cx-notebook");
-  root.tabIndex = -1; // so that a click on the board gives it the keys
   root.dataset.lmSuppressShortcuts = "true"; // of JupyterLab
   const board = new Board(root, host, {moved(game) {
     const moves = game.moves.slice(0, game.cursor);
