@@ -3,7 +3,7 @@
 
 import { BoardView } from "./boardview.js";
 import { askAgent, askGame, askNewGame, showKeys } from "./dialogs.js";
-import { button, el, setText } from "./dom.js";
+import { button, el, keepingFocus, setText } from "./dom.js";
 import { Game } from "./game.js";
 import { Graph } from "./graph.js";
 import { LOSSES, MoveList } from "./movelist.js";
@@ -316,14 +316,14 @@ export class Board {
     };
     const done = el("button", {type: "button", class: "cx-button cx-main", onclick: () => this.endSetUp(true)}, "Done");
     done.disabled = Boolean(problem);
-    this.setUpBar.replaceChildren(
-      el("div", {class: "cx-group", role: "group", "aria-label": "stone to put"}, pick("turn", "In turn"),
-        pick("1", this.side(1), 1), pick("2", this.side(2), 2), pick("0", "Take away")),
-      el("button", {type: "button", class: "cx-button", onclick: () => {
-        this.setUp.position = emptyPosition(position);
-        this.changed();
-      }}, "Clear"),
-      el("button", {type: "button", class: "cx-button", onclick: () => this.endSetUp(false)}, "Cancel"), done);
+    const clear = el("button", {type: "button", class: "cx-button", onclick: () => {
+      this.setUp.position = emptyPosition(position);
+      this.changed();
+    }}, "Clear");
+    const cancel = el("button", {type: "button", class: "cx-button", onclick: () => this.endSetUp(false)}, "Cancel");
+    const stones = el("div", {class: "cx-group", role: "group", "aria-label": "stone to put"}, pick("turn", "In turn"),
+      pick("1", this.side(1), 1), pick("2", this.side(2), 2), pick("0", "Take away"));
+    keepingFocus(this.setUpBar, () => this.setUpBar.replaceChildren(stones, clear, cancel, done));
   }
 
   // ---- agents
@@ -638,15 +638,19 @@ export class Board {
     const {game, setUp} = this;
     if (setUp) {
       const problem = setUpProblem(setUp.position);
-      this.verdict.replaceChildren(problem ? `Set up: ${problem}` : `Set up: ${this.side(moverOf(setUp.position))} to move`);
+      this.words = "";
+      setText(this.verdict, `Set up: ${problem || `${this.side(moverOf(setUp.position))} to move`}`);
       return;
     }
     const parts = [el("strong", {}, this.headline())];
     const last = moves[game.cursor - 1];
     if (last?.lost) parts.push(el("span", {class: `cx-blame cx-lost${last.lost}`}, this.blame(last)));
     if (this.hinted) parts.push(el("span", {class: "cx-tip"}, this.hintWords()));
-    const said = this.said ? el("span", {class: "cx-hidden"}, this.said) : null;
-    this.verdict.replaceChildren(...[said, ...parts].filter(Boolean));
+    if (this.said) parts.unshift(el("span", {class: "cx-hidden"}, this.said));
+    const words = parts.map(part => part.textContent).join("\n"); // a screen reader reads what is put here: put it once
+    if (words === this.words) return;
+    this.words = words;
+    this.verdict.replaceChildren(...parts);
   }
 
   headline() {
@@ -708,7 +712,9 @@ export class Board {
     const agents = this.seats.some(Boolean), goes = !this.paused && game.atEnd;
     const name = goes ? "Stop" : "Go on", picture = goes ? "pause" : "play";
     if (this.pausing.getAttribute("aria-label") !== name) {
-      this.pausing.replaceWith(this.pausing = button({name, picture, key: "Space", press: () => this.pause()}));
+      const made = button({name, picture, key: "Space", press: () => this.pause()});
+      keepingFocus(this.pausing.parentElement, () => this.pausing.replaceWith(made));
+      this.pausing = made;
     }
     this.pausing.disabled = !agents || (game.isOver && game.atEnd);
     this.root.classList.toggle("cx-watching", this.seats.every(Boolean));
@@ -776,17 +782,17 @@ export class Board {
   keep() {
     const {storage} = this.options;
     if (!storage || !this.welcomed) return;
-    const {game, seats, config, view} = this;
-    storage.setItem("board", JSON.stringify({game: game.toEntry(), cursor: game.cursor, notes: game.notes, seats, config, view}));
+    const {game, seats, config, view, paused} = this, {cursor, notes} = game;
+    storage.setItem("board", JSON.stringify({game: game.toEntry(), cursor, notes, seats, config, view, paused}));
   }
 
   restore() {
     const kept = this.options.storage?.getItem("board");
     if (!kept) return false;
-    const {game, cursor, notes, seats, config, view} = JSON.parse(kept);
+    const {game, cursor, notes, seats, config, view, paused} = JSON.parse(kept);
     this.game = Game.of(game);
     Object.assign(this.game, {cursor, notes});
-    Object.assign(this, {seats, config, paused: seats.some(Boolean)});
+    Object.assign(this, {seats, config, paused});
     Object.assign(this.view, view);
     return true;
   }

@@ -22,6 +22,14 @@ export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
+// Makes a change that replaces buttons, and gives the focus to the one in the place of that which had it.
+export function keepingFocus(container, change) {
+  const buttons = () => [...container.querySelectorAll("button")];
+  const place = buttons().indexOf(document.activeElement);
+  change();
+  if (place >= 0) buttons()[place]?.focus({preventScroll: true});
+}
+
 // Pictures of buttons: strokes on a field of 24 x 24.
 const STROKES = {
   first: "M18 6l-6 6 6 6M7 6v12",

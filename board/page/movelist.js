@@ -1,6 +1,6 @@
 // The moves of the game, two a line, with what they threw away.
 
-import { el } from "./dom.js";
+import { el, keepingFocus } from "./dom.js";
 
 const MARKS = ["", "?", "??"];
 export const LOSSES = ["", "the result got worse", "a win became a loss"];
@@ -20,8 +20,8 @@ export class MoveList {
       if (!rows.has(number)) rows.set(number, [null, null]);
       rows.get(number)[move.player - 1] = this.cell(move, cursor);
     }
-    this.element.replaceChildren(...[...rows].map(([number, cells]) => el("li", {},
-      el("span", {class: "cx-number"}, `${number}.`), ...cells.map(cell => cell ?? el("span", {class: "cx-none"}, "…")))));
+    keepingFocus(this.element, () => this.element.replaceChildren(...[...rows].map(([number, cells]) => el("li", {},
+      el("span", {class: "cx-number"}, `${number}.`), ...cells.map(cell => cell ?? el("span", {class: "cx-none"}, "…"))))));
     this.element.hidden = !moves.length;
     this.reveal();
   }
