@@ -118,13 +118,14 @@ def group_html(
 
 def page(sections: Sequence[str], games: Sequence[Mapping[str, Any]]) -> str:
     """The whole page. ``sections``: HTML; ``games``: from ``game_entry``."""
-    return Template(_file("page.html")).substitute(
-        style=component.style() + _file("page.css"),
-        script=component.script("replayer.js") + _file("page.js"),
+    return Template(file_text("page.html")).substitute(
+        style=component.style() + file_text("page.css"),
+        script=component.script("replayer.js") + file_text("page.js"),
         sections="\n".join(sections),
         games=json.dumps(games).replace("<", "\\u003c"),  # so that no name can end the script element
     )
 
 
-def _file(name: str) -> str:
+def file_text(name: str) -> str:
+    """What a page is made of: a file beside this one."""
     return Path(__file__).with_name(name).read_text(encoding="utf-8")
