@@ -9,12 +9,13 @@ An agent is a name in agents/, a built-in name of Kaggle's, the path of a Python
 What takes long to import is imported where it is used, so that --help and a misspelt option are answered at once.
 """
 
+import argparse
 import secrets
 import sqlite3
 import sys
 from collections.abc import Callable, Sequence
 from os import PathLike, fspath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from arena.cli.options import OPTIONS, misspelt_command
 from arena.game.rules import BANK, Rules
@@ -97,6 +98,24 @@ def analyse(
     show_games([games] if isinstance(games, GameRecord) else games, from_ply, seconds)
 
 
+def __getattr__(name: str) -> Any:
+    if name == "Board":  # a notebook's: its packages take a second to import
+        from board.widget import Board
+
+        return Board
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _command(name: str) -> Callable[[argparse.Namespace], None]:
+    if name == "board":
+        from board.server import board
+
+        return board
+    from arena.cli.commands import COMMANDS
+
+    return COMMANDS[name]
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     arguments = list(sys.argv[1:] if argv is None else argv)
     command = arguments.pop(0) if arguments and arguments[0] in OPTIONS else ""
@@ -106,9 +125,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         parser.error(meant)
     options = parser.parse_args(arguments)
     try:
-        from arena.cli.commands import COMMANDS
-
-        COMMANDS[command](options)
+        _command(command)(options)
     except ModuleNotFoundError as problem:
         parser.error(missing_package(problem))
     except (ValueError, OSError, sqlite3.Error) as problem:

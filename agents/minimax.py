@@ -24,7 +24,10 @@ def searcher_for(geometry: Geometry) -> Searcher:
 def agent(obs, config):
     budget = budget_for(obs, config)
     position = Position.from_observation(obs, config)
-    return searcher_for(position.geometry).search(position, budget).column
+    searcher = searcher_for(position.geometry)
+    result = searcher.search(position, budget)
+    agent.thoughts = lambda: searcher.thoughts(position, result)  # type: ignore[attr-defined]  # the board asks for it
+    return result.column
 
 
 # Compiles the kernel while the file loads, which is part of the first move, the one with the most time to spare.

@@ -10,6 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from connectx.choice import sign
 from connectx.clock import Budget, budget_for
 from connectx.exact import move_values, promising, table
 from connectx.geometry import STANDARD, Geometry
@@ -59,10 +60,20 @@ def best_column(position: Position, budget: Budget) -> int:
     moves = promising(move_values(position, solver, budget.part(SOLVER_SHARE), best=True))
     if all(value.result is not None for value in moves.values()):
         logits = network.judge(position)["policy"]
-        return max(moves, key=lambda column: (moves[column].low, logits[column]))
+        column = max(moves, key=lambda column: (moves[column].low, logits[column]))
+        tell({"score": ("loss", "draw", "win")[sign(moves[column].low) + 1] + ", proven"})
+        return column
     if len(moves) == 1:
         return next(iter(moves))
-    return Search(position, judge, BATCH, prove, moves).run(budget).column
+    search = Search(position, judge, BATCH, prove, moves)
+    choice = search.run(budget)
+    tell(search.thoughts(choice))
+    return choice.column
+
+
+def tell(thoughts: dict) -> None:
+    """Keeps what the board asks for after a move."""
+    agent.thoughts = lambda: thoughts  # type: ignore[attr-defined]
 
 
 def agent(obs, config):

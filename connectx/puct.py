@@ -113,6 +113,13 @@ class Search:
             in_vain = 0 if self._simulate(room) else in_vain + 1
         return Choice(self._best_column(), root.worth(), root.score, self.evaluations)
 
+    def thoughts(self, choice: Choice) -> dict:
+        """What there is to tell of a search that has ended, in words of JSON: visits by column, and its expectation."""
+        visits = [0] * self.geometry.columns
+        for column, tries in zip(self.root.columns, self.root.tries, strict=True):
+            visits[column] = tries
+        return {"visits": visits, "nodes": choice.evaluations, "score": f"{choice.value:+.2f}"}
+
     def _node(self, position: int, mask: int) -> Node:
         key = key_of(position, mask)
         if key not in self.nodes:

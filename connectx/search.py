@@ -326,6 +326,27 @@ class Searcher:
             order.sort(key=lambda column: column != result.column)  # stable: the best leads the next iteration
         return result._replace(nodes=self.nodes)
 
+    def thoughts(self, position: Position, result: Result) -> dict:
+        """What there is to tell of a search that has just ended, in words of JSON."""
+        score = (
+            f"{result.score:+d}" if abs(result.score) <= WIN else "sees a win" if result.score > 0 else "sees a loss"
+        )
+        line = self.line(position, result.column)
+        return {"depth": result.depth, "nodes": result.nodes, "score": score, "line": line}
+
+    def line(self, position: Position, column: int, plies: int = 12) -> list[int]:
+        """The columns that the search expects, ``column`` first, as far as its table still knows them."""
+        line = [column]
+        position = position.play(column)
+        while len(line) < plies and not position.is_over():
+            entry, wins = probe(self._table, position.key), position.winning_columns()
+            next_column = wins[0] if wins else int(unpack(entry)[1]) if entry != NO_ENTRY else -1
+            if next_column not in position.legal_columns():
+                break
+            line.append(next_column)
+            position = position.play(next_column)
+        return line
+
     def _root_order(self, position: Position, allowed: Collection[int]) -> list[int]:
         """The moves to search, centre first: the safe ones; if there are none, those that block a win, else all."""
         safe = safe_moves(position.position, position.mask, self.geometry)

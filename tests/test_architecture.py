@@ -17,12 +17,14 @@ ALLOWED = {
     "training": {"connectx", "agents", "console"},
     "kaggle_link": {"console"},
     "arena": {"connectx", "agents", "console", "kaggle_link"},
+    "board": {"arena", "connectx", "agents", "console"},
     "bundler": {"connectx", "agents", "console"},
 }
 FLOORS: dict[
     str, list[set[str]]
 ] = {  # package: its rooms from the top floor down; a room imports itself and the floors below it, not beside it
     "arena": [{"cli"}, {"reporting"}, {"results"}, {"runs"}, {"game"}, {"players"}],
+    "board": [{"server", "widget"}, {"session"}, {"analyst", "seat", "positions"}],
     "bundler": [{"building"}, {"preflight", "source"}, {"embedded", "judge"}],
     "kaggle_link": [{"episodes", "submit"}, {"client"}],
     "training": [{"methods"}, {"learning", "data", "environments"}, {"games"}, {"support"}],

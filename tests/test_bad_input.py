@@ -36,6 +36,11 @@ class Case(NamedTuple):
 
 CASES = [
     # Agents
+    Case("evaluate board minmax", "no agent 'minmax'"),
+    Case("evaluate board middle middle middle", "a board has two sides, not 3"),
+    Case("evaluate board --config rows=0", "rows should be an integer of at least 1"),
+    Case("evaluate board --game 3338", "there is no column 8"),
+    Case("evaluate board --game missing.json", "no such file: missing.json"),
     Case("evaluate missing.py random", "no agent 'missing.py'"),
     Case("build missing.py", "no agent missing.py"),
     Case("evaluate folder random", "'folder' is a folder"),

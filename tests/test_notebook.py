@@ -117,7 +117,7 @@ def test_what_is_there_is_not_replaced(tmp_path, monkeypatch, capsys):
     dataset.mkdir(parents=True)
     (dataset / "build_submission.py").write_text("")
     shutil.copy(ROOT / "requirements.txt", dataset)
-    names = ["kaggle_environments", "numba", "numpy", "matplotlib", "torch", "tqdm", "unrelated"]
+    names = ["anywidget", "kaggle_environments", "numba", "numpy", "matplotlib", "torch", "tqdm", "unrelated"]
     there = [SimpleNamespace(name=name, version="1.5.0+cu999" if name == "torch" else "2.0") for name in names]
     monkeypatch.setattr(importlib.metadata, "distributions", lambda: there)
     commands: list[list] = []

@@ -54,39 +54,37 @@ def browse(address: str, folder: Path, *options: str) -> str:
 def test_what_the_page_shows(report, tmp_path):
     """At ply 21 of the first game: its stones, the exact scores, the names as they are written."""
     text = browse(f"{report.as_uri()}#0.21", tmp_path, "--dump-dom")
-    assert len(re.findall(r"<svg", text)) == 4 and len(re.findall(r"<tr>", text)) == 4
-    cells = re.findall(r'<div class="([^"]*)"', text[text.index('id="board"') : text.index('id="numbers"')])[:42]
-    assert sum(c.startswith("p1") for c in cells) == 11 and sum(c.startswith("p2") for c in cells) == 10
-    assert [c for c in cells if "last" in c] == ["p1 last"]
-    scores = re.findall(r"<span[^>]*>(-?\d*)</span>", text[text.index('id="scores"') : text.index('id="board"')])
-    assert len(scores) == 7 and any(scores)
+    assert len(re.findall(r"<svg xmlns:xlink", text)) == 4 and len(re.findall(r"<tr>", text)) == 4
+    stones = re.findall(r'class="cx-stone cx-p(\d)', text)
+    assert stones.count("1") == 11 and stones.count("2") == 10
+    assert len(re.findall(r'class="cx-last"', text)) == 1
+    assert re.findall(r'class="cx-move[^"]*" data-ply="(\d+)"[^>]*aria-current', text) == ["21"]
+    chips = re.findall(r'<div class="cx-chip (cx-win|cx-draw|cx-loss)( cx-best)?', text)
+    open_columns = Position.from_moves(MOVES[:21], STANDARD).legal_columns()
+    assert len(chips) == len(open_columns) and any(best for _, best in chips)
     assert "left &lt;b&gt;most&lt;/b&gt;" in text and f"ply 21 of {len(MOVES)}" in text
-    assert f"next: column {MOVES[21]}" in text
 
 
-COLOURS = {(255, 255, 255): 0, (232, 196, 0): 1, (208, 48, 48): 2}  # of an empty cell and of either side's stones
-PADDING, PITCH, CELL = 6, 47, 44  # pixels: of the board's rim, from cell to cell, and of a cell
-
-
-def board_shown(picture: np.ndarray) -> tuple[int, int]:
-    """The top left corner of the board: where its blue rim is as wide as seven columns."""
-    blue = (np.abs(picture - (36, 87, 168)).max(axis=2) <= 6).astype(int)
-    width = 2 * PADDING + 7 * PITCH - (PITCH - CELL)
-    runs = np.cumsum(np.pad(blue, ((0, 0), (1, 0))), axis=1)
-    inner = runs[:, width - 16 :] - runs[:, : -(width - 16)]  # the rim's corners are round
-    top, left = np.argwhere(inner == width - 16)[0]
-    return int(top), int(left) - 8
+FRONT = (44, 98, 214)  # the board's blue
+COLOURS = {(219, 229, 251): 0, (255, 206, 46): 1, (239, 68, 89): 2}  # of an empty cell and of either side's stones
+BESIDE = 0.35  # of a cell's width from its centre, where neither a ring nor a mark is drawn
 
 
 def test_what_it_looks_like(report, tmp_path):
     """In the picture, each of the 42 cells has the colour of the stone that stands there; above the board are plots."""
     target = tmp_path / "shot.png"
-    browse(f"{report.as_uri()}#0.21", tmp_path, f"--screenshot={target}")
+    browse(f"{report.as_uri()}#0.21", tmp_path, f"--screenshot={target}", "--virtual-time-budget=3000")
     picture = (imread(target)[:, :, :3] * 255).round().astype(int)
     assert picture.shape == (2600, 1100, 3)
-    top, left = board_shown(picture)
-    centres = [PADDING + CELL // 2 + PITCH * number for number in range(7)]
-    cells = [tuple(picture[top + y, left + x].tolist()) for y in centres[:6] for x in centres]
+    blue = np.argwhere(np.abs(picture - FRONT).max(axis=2) <= 2)
+    (top, left), (bottom, right) = blue.min(axis=0), blue.max(axis=0)
+    pitch = (right - left + 1) / 7
+    assert 40 < pitch < 90 and abs((bottom - top + 1) / 6 - pitch) < 1
+    cells = [
+        tuple(picture[round(top + (y + 0.5) * pitch), round(left + (x + 0.5 - BESIDE) * pitch)].tolist())
+        for y in range(6)
+        for x in range(7)
+    ]
     assert [COLOURS.get(cell) for cell in cells] == Position.from_moves(MOVES[:21], STANDARD).to_board()
     assert (np.abs(picture[:top] - (36, 87, 168)).max(axis=2) <= 6).sum() > 500  # the dots and bars of the ladder
 

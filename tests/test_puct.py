@@ -130,6 +130,15 @@ def test_visits_add_up():
     assert all(tried[node] == node.visits for node in tried if node is not search.root)
 
 
+def test_what_it_tells_of_its_thoughts():
+    """As many visits as the root had, by column; the chosen one has most."""
+    search = Search(Position.empty(STANDARD), knows_nothing, batch=4)
+    choice = search.run(Budget(nodes=60))
+    told = search.thoughts(choice)
+    assert len(told["visits"]) == 7 and sum(told["visits"]) == sum(search.root.tries)
+    assert told["visits"][choice.column] == max(told["visits"]) and told["nodes"] == choice.evaluations
+
+
 @REAL_CLOCK
 def test_budget_of_time_ends_it():
     choice = Search(Position.empty(STANDARD), knows_nothing).run(Budget.seconds(0.05))

@@ -130,9 +130,11 @@ def smaller(text: str) -> list[str]:
 
 
 def cheap(command: Command) -> bool:
-    """All of evaluate.py, and builds: training takes hours, judging every move minutes; a build checks what it made."""
+    """All of evaluate.py, and builds: training takes hours, judging every move minutes; a build checks what it made; a
+    board is served until somebody ends it."""
     return command.text.startswith(("python evaluate.py", "python build_submission.py")) and not re.search(
-        r"--help|--scheduler|--from-ply [0-7]\b|--judge|--check|--submit|episodes|mistakes.txt", command.text
+        r"--help|--scheduler|--from-ply [0-7]\b|--judge|--check|--submit|episodes|mistakes.txt|evaluate.py board",
+        command.text,
     )
 
 
@@ -238,7 +240,7 @@ def rooms_of_the_map() -> dict[str, set[str]]:
 
 def test_every_module_is_on_the_map():
     rooms = rooms_of_the_map()
-    for package in ("connectx", "arena", "bundler", "training", "console", "kaggle_link"):
+    for package in ("connectx", "arena", "board", "bundler", "training", "console", "kaggle_link"):
         for path in (ROOT / package).rglob("*.py"):
             folder = str(path.parent.relative_to(ROOT))
             assert path.stem == "__init__" or path.stem in rooms[folder], path

@@ -209,22 +209,20 @@ def test_the_page(games, folder, tmp_path, monkeypatch):
     data, rows = map(json.loads, re.findall(r'type="application/json" id="\w+">(.*?)</script>', text, re.S))
     assert [row["opponent"] for row in rows] == [made.opponent for made in games]
     assert [game["moves"] for game in data] == [made.moves for made in games]
-    won = [game for game in data if game["line"]]
-    assert won and all(len(game["line"]) >= 4 for game in won)
     assert "default-src 'none'" in text and "http" not in re.sub(r"http-equiv", "", text)
 
 
-CLICKS = """<script>
-form.elements.result.value = "lost";
-form.dispatchEvent(new Event("change"));
-const found = [document.getElementById("shown").textContent, body.rows.length];
-const click = id => { document.getElementById(id).click(); found.push(current, shownPly()); };
+CLICKS = """<script type="module">
+const element = id => document.getElementById(id), form = element("filters"), body = element("games").tBodies[0];
+const filter = text => { form.elements.result.value = text; form.dispatchEvent(new Event("change")); };
+filter("lost");
+const found = [element("shown").textContent, body.rows.length];
+const click = id => { element(id).click(); found.push(location.hash.slice(1).replace(".", " ")); };
 body.rows[1].click();
 click("later");
-form.elements.result.value = "";
-form.dispatchEvent(new Event("change"));
-choose(rows.findIndex(row => row.mistakes.length > 1));
-showGame(current, rows[current].plies);
+filter("");
+body.querySelector("[data-index='MANY']").click();
+document.dispatchEvent(new KeyboardEvent("keydown", {key: "End"}));
 ["previous", "previous", "previous", "next"].forEach(click);
 document.title = found.join(" ");
 </script></body>"""
@@ -237,18 +235,17 @@ def test_the_page_filters_and_jumps(games, folder, tmp_path):
     main(["analyse", str(folder), "--html", str(target)])
     page = target.read_text(encoding="utf-8")
     rows = json.loads(re.findall(r'type="application/json" id="rows">(.*?)</script>', page, re.S)[0])
-    target.write_text(page.replace("</body>", CLICKS), encoding="utf-8")
-    text = browse(target.as_uri(), tmp_path, "--dump-dom")
     lost = [index for index, made in enumerate(games) if made.result == "lost"]
     many = next(index for index, row in enumerate(rows) if len(row["mistakes"]) > 1)
+    target.write_text(page.replace("</body>", CLICKS.replace("MANY", str(many))), encoding="utf-8")
+    text = browse(target.as_uri(), tmp_path, "--dump-dom")
     plies = rows[many]["mistakes"]
     jumps = [plies[-1], plies[-2], plies[-3] if len(plies) > 2 else plies[-2]]
     jumps.append(next(ply for ply in plies if ply > jumps[-1]))
     third = lost[2], len(games[lost[2]].moves)  # faults come first, and such a game is shown at its end
     expected = [len(lost), "of", 10, "games", len(lost), *third, *(n for ply in jumps for n in (many, ply))]
     assert f"<title>{' '.join(map(str, expected))}</title>" in text
-    stones = text[text.index('id="board"') : text.index('id="numbers"')]
-    assert stones.count('class="p1') + stones.count('class="p2') == jumps[-1]
+    assert len(re.findall(r'class="cx-stone cx-p', text)) == jumps[-1]
 
 
 def test_both_seats_may_fail(tmp_path):
@@ -259,13 +256,6 @@ def test_both_seats_may_fail(tmp_path):
     replay = replay_of(content, tmp_path / "1.json")
     assert replay.record.moves == (3,) and replay.ending == "error of second on ply 1"
     assert (replay.score(0), replay.score(1)) == (1, 0) and replay.overage == (60, 60)
-
-
-def test_the_winning_line():
-    """Column 0 four high: the cells of the left edge, counted by rows from the top."""
-    assert parse_game("0101010", STANDARD).line == [14, 21, 28, 35]
-    assert parse_game("010101", STANDARD).line == []
-    assert parse_game("0011223", STANDARD).line == [35, 36, 37, 38]
 
 
 def stays(obs, config):

@@ -102,7 +102,7 @@ def test_report_command(path, capsys):
     assert out.count("Elo, random = 0") == 2 and "one_step" in out
     elements = Elements(target.read_text(encoding="utf-8"))
     assert elements.tags.count("table") == 2 and elements.tags.count("svg") >= 6
-    assert {"h1", "select", "input", "button"} <= set(elements.tags)
+    assert {"h1", "h2", "select"} <= set(elements.tags)
     assert len(json.loads(elements.data)) == 10
     assert list(path.parent.glob("*.partial")) == []
 
@@ -128,7 +128,7 @@ def test_games_on_the_page_carry_their_scores():
     (game,) = json.loads(Elements(text).data)
     assert game["moves"] == [1, 0, 1, 0, 1] and sorted(map(int, game["judged"])) == [1, 2, 3, 4]
     assert game["judged"]["4"]["scores"] == list(judged[-1].scores)
-    assert "</script><script>" not in text and any("given away" in move["words"] for move in game["judged"].values())
+    assert "</script><script>" not in text
 
 
 def test_analyse_commands(path, tmp_path, capsys):

@@ -146,6 +146,7 @@ more, each with --help
   python evaluate.py rematch      does a new agent repeat the mistakes of old games?
   python evaluate.py list         the agents, with their strength
   python evaluate.py play         you against an agent
+  python evaluate.py board        a board to click: play, watch, analyse
 """
     parser.add_argument("agent1", help="see below")
     parser.add_argument("agent2")
@@ -325,6 +326,27 @@ examples
     )
 
 
+def add_board(parser: argparse.ArgumentParser) -> None:
+    parser.description = "A board to click, in the browser: play, watch and analyse, with exact scores."
+    parser.epilog = f"""{AGENTS}
+examples
+  python evaluate.py board minimax@2
+  python evaluate.py board perfect value_search                  two agents play each other
+  python evaluate.py board --game 362133214545441233165554311450066
+  python evaluate.py board --game episode-12345.json             a replay downloaded from Kaggle
+
+The page is served on 127.0.0.1 and for you alone; agents, board and game can be changed on it.
+"""
+    parser.add_argument("agents", nargs="*", metavar="AGENT", help="see below; one plays you, two each other")
+    parser.add_argument("--second", action="store_true", help="you move second")
+    parser.add_argument(
+        "--game", metavar="GAME", help="one to look at: its columns, counted from 0, or a replay (.json)"
+    )
+    _add_config(parser)
+    parser.add_argument("--bank", type=number, default=BANK, metavar="SECONDS", help="the agents' time bank (60)")
+    parser.add_argument("--no-browser", action="store_true", help="print the address only")
+
+
 OPTIONS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
     "": add_rounds,
     "match": add_match,
@@ -335,6 +357,7 @@ OPTIONS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
     "episodes": add_episodes,
     "list": add_list,
     "play": add_play,
+    "board": add_board,
 }
 
 

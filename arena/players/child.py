@@ -90,6 +90,15 @@ class HostedAgent:
         agent, arguments = self.agent, (obs, config)[: self.arguments]
         return self._timed(lambda: agent(*arguments), "exception")
 
+    def thoughts(self) -> tuple[float, int, dict[str, Any] | None]:
+        """What the agent tells of its last move: what its attribute ``thoughts``, a function, returns."""
+        try:
+            told = self.agent.thoughts()  # type: ignore[union-attr]
+            json.dumps(told)
+        except Exception:  # whatever it raises, or is not there: the game is none the worse
+            told = None
+        return 0.0, 0, {"value": told}
+
     def _load(self) -> int:
         if self.spec.kind == "file":
             agent, self.warning = last_callable(self.spec.target)
@@ -190,6 +199,8 @@ def serve(sock: socket.socket, spec: AgentSpec, missing: str = "") -> None:
                 player.start_game(**json.loads(body))
             elif kind == b"L":
                 seconds, column, extra = player.load(json.loads(body))
+            elif kind == b"T":
+                seconds, column, extra = player.thoughts()
             else:
                 seconds, column, extra = player.move(ply, mark, bank, body)
             sock.sendall(pack_reply(seconds, column, extra))

@@ -28,7 +28,9 @@ def at_depth(depth: int) -> Callable:
         if searcher is None or last is None or position.geometry != last.geometry or position.ply <= last.ply:
             searcher = Searcher(position.geometry)
         last = position
-        return searcher.search(position, Budget(), max_depth=depth).column
+        asked, result = searcher, searcher.search(position, Budget(), max_depth=depth)
+        agent.thoughts = lambda: asked.thoughts(position, result)  # type: ignore[attr-defined]
+        return result.column
 
     return agent
 

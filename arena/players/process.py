@@ -28,6 +28,7 @@ from arena.players.spec import ROOT, AgentSpec, callable_of
 GRACE = 1.0  # seconds past actTimeout + bank before a silent agent is killed; Kaggle itself would wait for ever
 START_LIMIT = 60.0  # seconds for a new interpreter to answer; it takes 0.03 on an idle machine
 LOAD_LIMIT = 62.0  # seconds for a load unless the rules say otherwise: Kaggle's actTimeout plus bank
+THOUGHTS_LIMIT = 1.0  # seconds that an agent may take to tell its thoughts
 LOAD_SEED = 0  # for loading a persistent agent: the load must not depend on which game comes first
 
 _BOOT = """
@@ -213,6 +214,12 @@ class AgentProcess(Player):
             self.sock.close()
         self.sock = self.process = None
         self._open.discard(self)
+
+    def thoughts(self) -> Any:
+        """What the agent tells of its last move, as JSON has it; None where it tells nothing."""
+        if self.sock is None:
+            return None
+        return self._exchange(pack_request(b"T", b""), THOUGHTS_LIMIT).action
 
     def pause(self) -> None:
         if self.process is not None:

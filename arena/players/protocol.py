@@ -2,9 +2,9 @@
 
 Each request gets exactly one reply. Both begin with their own length in bytes:
 
-    request   "<IcIBd"  length; b"G", b"L" or b"M"; ply; mark; bank in seconds. Then for G (a game begins) its
+    request   "<IcIBd"  length; b"G", b"L", b"M" or b"T"; ply; mark; bank in seconds. Then for G (a game begins) its
                         configuration and seed as JSON, for L (load the agent) a seed as JSON, for M (move) the cells
-                        of the board, one byte each, in Kaggle's order
+                        of the board, one byte each, in Kaggle's order, for T (tell your thoughts) nothing
     reply     "<Idq"    length; seconds that the agent took; column. Then, unless the agent returned an int, JSON: what
                         it returned instead, or what went wrong
 

@@ -18,6 +18,7 @@ from arena.reporting.tables import LADDER_NOTE, LADDER_TITLES, ladder_rows
 from arena.results.exact_analysis import JudgedMove, accuracy
 from arena.results.records import GameRecord
 from arena.results.tournament import Standing, Tournament
+from console import component
 
 
 def game_entry(record: GameRecord, judged: Sequence[JudgedMove], ending: str) -> dict[str, Any]:
@@ -27,12 +28,11 @@ def game_entry(record: GameRecord, judged: Sequence[JudgedMove], ending: str) ->
         "names": record.names,
         "rows": record.geometry.rows,
         "columns": record.geometry.columns,
+        "inarow": record.geometry.inarow,
         "moves": record.moves,
         "ending": ending,
-        "line": record.line,
-        "judged": {
-            move.ply: {"scores": move.scores, "words": "" if move.kept_result else move.words()} for move in judged
-        },
+        "forfeit": record.forfeit and {"seat": record.forfeit[0], "text": record.forfeit[1]},
+        "judged": {move.ply: {"scores": move.scores} for move in judged},
     }
 
 
@@ -95,10 +95,10 @@ def accuracy_plot(judged: Mapping[str, Sequence[JudgedMove]]) -> str:
 
 def ladder_html(ladder: Sequence[Standing]) -> str:
     """The ladder as an HTML table."""
-    lines = ["<table><tr>" + "".join(f"<th>{title}</th>" for title in LADDER_TITLES) + "</tr>"]
+    lines = ['<div class="wide"><table><tr>' + "".join(f"<th>{title}</th>" for title in LADDER_TITLES) + "</tr>"]
     for row in ladder_rows(ladder):
         lines.append("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>")
-    return "\n".join([*lines, f'</table><p class="note">{LADDER_NOTE}</p>'])
+    return "\n".join([*lines, f'</table></div><p class="note">{LADDER_NOTE}</p>'])
 
 
 def group_html(
@@ -119,8 +119,8 @@ def group_html(
 def page(sections: Sequence[str], games: Sequence[Mapping[str, Any]]) -> str:
     """The whole page. ``sections``: HTML; ``games``: from ``game_entry``."""
     return Template(file_text("page.html")).substitute(
-        style=file_text("page.css"),
-        script=file_text("page.js"),
+        style=component.style() + file_text("page.css"),
+        script=component.script("replayer.js") + file_text("page.js"),
         sections="\n".join(sections),
         games=json.dumps(games).replace("<", "\\u003c"),  # so that no name can end the script element
     )

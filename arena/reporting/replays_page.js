@@ -1,17 +1,15 @@
-"use strict";
-// The table of games, its filters, and the jumps. The board is reached by showGame and shownPly alone.
+// The table of games, its filters, and the jumps of the replayer beside it.
+const games = JSON.parse(document.getElementById("data").textContent);
+const replayer = new Replayer(document.getElementById("board"), document);
 const rows = JSON.parse(document.getElementById("rows").textContent);
 const form = document.getElementById("filters"), body = document.querySelector("#games tbody");
 const KEYS = [...document.querySelectorAll("#games th")].map(head => ({key: head.dataset.key, className: head.className}));
 let order = rows.map((_, index) => index), current = 0, sorted = {key: "", down: false};
 
 function showGame(index, ply) {
-  at("game").value = index;
-  show();
-  at("ply").value = ply;
-  show();
+  replayer.show(games[index], ply);
+  history.replaceState(null, "", `#${index}.${ply}`);
 }
-function shownPly() { return Number(at("ply").value); }
 
 function fill(select, values) {
   for (const value of [...new Set(values)].sort()) select.add(new Option(value));
@@ -53,11 +51,10 @@ function choose(index, isClicked = false) {
   const facts = [`moving ${row.seat}`, row.ended, row.cause === row.status ? "" : row.cause, words];
   document.getElementById("why").textContent = facts.filter(Boolean).join("; ");
   showGame(index, row.status === "played" && row.mistakes.length ? row.mistakes.at(-1) : row.plies);
-  history.replaceState(null, "", `#${index}.${shownPly()}`);
   if (isClicked && innerWidth < 1000) document.getElementById("replayer").scrollIntoView();
 }
 function jump(by) {
-  const plies = rows[current].mistakes, here = shownPly();
+  const plies = rows[current].mistakes, here = replayer.ply;
   const ply = by > 0 ? plies.find(ply => ply > here) : plies.findLast(ply => ply < here);
   if (ply !== undefined) showGame(current, ply);
 }
@@ -84,7 +81,7 @@ document.getElementById("earlier").onclick = () => neighbour(-1);
 document.getElementById("later").onclick = () => neighbour(1);
 addEventListener("keydown", event => {
   if (event.target.matches("select, input")) return;
-  const action = {n: () => jump(1), p: () => jump(-1), ArrowUp: () => neighbour(-1), ArrowDown: () => neighbour(1)}[event.key];
+  const action = {n: () => jump(1), p: () => jump(-1), arrowup: () => neighbour(-1), arrowdown: () => neighbour(1)}[event.key.toLowerCase()];
   if (action) { event.preventDefault(); action(); }
 });
 function start() {

@@ -1,6 +1,6 @@
 """The page of one's own replays: a table to filter, the games to replay with exact scores, and the summary.
 
-The board is the replayer of the reports' page; ``replays_page.js`` reaches it by its function ``showGame`` alone.
+The board is the replayer of the reports' page.
 """
 
 import html
@@ -13,6 +13,7 @@ from arena.reporting.page import file_text, game_entry
 from arena.reporting.replay_tables import cell_text, ending_words, mistake_words, slowest_words
 from arena.results.replay_review import Review
 from arena.results.replay_summary import Section
+from console import component
 
 
 def replays_page(team: str, reviews: Sequence[Review], headline: Sequence[str], sections: Sequence[Section]) -> str:
@@ -20,12 +21,12 @@ def replays_page(team: str, reviews: Sequence[Review], headline: Sequence[str], 
     games = [game_entry(one.replay.record, one.judged, one.replay.ending) for one in reviews]
     return Template(file_text("replays_page.html")).substitute(
         team=html.escape(team),
-        style=file_text("page.css") + file_text("replays_page.css"),
+        style=component.style() + file_text("page.css") + file_text("replays_page.css"),
         headline="\n".join(f"<p>{html.escape(line)}</p>" for line in headline),
         sections="\n".join(map(section_html, sections)),
         games=_data(games),
         rows=_data([row_entry(review) for review in reviews]),
-        replayer=file_text("page.js"),
+        replayer=component.script("replayer.js"),
         script=file_text("replays_page.js"),
     )
 

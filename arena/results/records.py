@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from arena.game.openings import parse_columns, write_opening
 from connectx.geometry import STANDARD, Geometry
-from connectx.position import Position, line_step
+from connectx.position import Position
 
 SEATS = ("moving first", "moving second")
 
@@ -24,20 +24,6 @@ class GameRecord:
         """The seat that made a line; None if neither did."""
         last = Position.from_moves(self.moves, self.geometry)
         return 1 - last.ply % 2 if last.is_lost() else None
-
-    @property
-    def line(self) -> list[int]:
-        """The cells of the lines that the last stone made, in Kaggle's order; [] if it made none."""
-        last, geometry = Position.from_moves(self.moves, self.geometry), self.geometry
-        stones, found = last.mask ^ last.position, 0
-        for direction in range(4):
-            step = line_step(direction, geometry)
-            starts = stones
-            for distance in range(1, geometry.inarow):
-                starts &= stones >> distance * step
-            for distance in range(geometry.inarow):
-                found |= starts << distance * step
-        return [cell for cell, stone in enumerate(Position(found, found, geometry).to_board()) if stone]
 
     @property
     def command(self) -> str:

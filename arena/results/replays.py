@@ -120,14 +120,24 @@ def read_replay(path: Path) -> Replay:
     if not path.exists():
         raise ValueError(f"no such file: {path}")
     try:
-        return replay_of(json.loads(path.read_text(encoding="utf-8")), path)
-    except (UnicodeDecodeError, json.JSONDecodeError):
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        reason = "it is not JSON" if isinstance(problem, UnicodeDecodeError) else str(problem)
+        raise ValueError(f"{path} is no replay of ConnectX: {reason}") from None
+    return parse_replay(text, path)
+
+
+def parse_replay(text: str, path: Path) -> Replay:
+    """A replay from its text; ``path`` is where it lies, or only its name. Raises ValueError as ``read_replay``."""
+    try:
+        return replay_of(json.loads(text), path)
+    except json.JSONDecodeError:
         reason = "it is not JSON"
     except KeyError as missing:
         reason = f"it has no {missing}"
     except (TypeError, AttributeError, IndexError):
         reason = "it is built otherwise"
-    except (OSError, ValueError) as problem:
+    except ValueError as problem:
         reason = str(problem)
     raise ValueError(f"{path} is no replay of ConnectX: {reason}")
 

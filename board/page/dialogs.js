@@ -1,0 +1,70 @@
+// What the board asks for in a window: a new game, a game to load, an agent's file, and the list of keys.
+
+import { el } from "./dom.js";
+
+// Shows a window with a form; "done" gets the form's values when it is sent. It goes when it is closed.
+function dialog(root, title, content, action, done) {
+  const close = () => window_.close();
+  const form = el("form", {method: "dialog"},
+    el("h2", {}, title), ...content,
+    el("div", {class: "cx-actions"},
+      el("button", {type: "button", class: "cx-button", onclick: close}, action ? "Cancel" : "Close"),
+      action ? el("button", {type: "submit", class: "cx-button cx-main"}, action) : null));
+  const window_ = el("dialog", {class: "cx-dialog", "aria-label": title}, form);
+  form.addEventListener("submit", () => done?.(Object.fromEntries(new FormData(form))));
+  window_.addEventListener("close", () => window_.remove());
+  window_.addEventListener("keydown", event => event.stopPropagation()); // the board's keys are not meant
+  window_.addEventListener("click", event => event.target === window_ && close());
+  root.append(window_);
+  window_.showModal();
+  return window_;
+}
+
+const field = (label, name, value, more = {}) => el("label", {class: "cx-label"}, el("span", {}, label),
+  el("input", {name, value: String(value), required: true, ...more}));
+
+const whole = (label, name, value) => field(label, name, value, {type: "number", min: "1", max: "64", step: "1"});
+
+export function askNewGame(root, size, clock, timed, done) {
+  const seconds = {type: "number", min: "0", step: "any"};
+  dialog(root, "New game", [
+    el("div", {class: "cx-trio"}, whole("rows", "rows", size.rows), whole("columns", "columns", size.columns),
+      whole("in a row", "inarow", size.inarow)),
+    timed && el("div", {class: "cx-trio"}, field("seconds a move", "actTimeout", clock.actTimeout, seconds),
+      field("overage seconds a game", "bank", clock.bank, seconds)),
+  ].filter(Boolean), "Start",
+  values => done(Object.fromEntries(Object.entries(values).map(([name, text]) => [name, Number(text)]))));
+}
+
+// load: called with the text of a game, and the name of its file if it has one.
+export function askGame(root, columns, load) {
+  const file = el("input", {type: "file", accept: ".json,application/json,.txt", "aria-label": "replay file"});
+  const made = dialog(root, "Load a game", [
+    el("label", {class: "cx-label"}, el("span", {}, "columns of the game, counted from 0, as ", el("code", {}, "analyse"), " takes them"),
+      el("textarea", {name: "text", rows: "3", placeholder: columns > 10 ? "3,10,3,11" : "3621332145", spellcheck: "false"})),
+    el("label", {class: "cx-label"}, el("span", {}, "or a replay from Kaggle, or ", el("code", {}, "env.toJSON()"),
+      " (you may also drop it on the board)"), file),
+  ], "Load", ({text}) => text.trim() && load(text));
+  file.addEventListener("change", async () => {
+    load(await file.files[0].text(), file.files[0].name);
+    made.close();
+  });
+}
+
+export function askAgent(root, done) {
+  dialog(root, "Another agent", [
+    el("label", {class: "cx-label"},
+      el("span", {}, "a name such as ", el("code", {}, "minimax@6"), " or ", el("code", {}, "perfect~10"),
+        ", or the path of a .py or .tar.gz on this machine"),
+      el("input", {name: "agent", required: true, placeholder: "my_agent.py", spellcheck: "false", autocapitalize: "off"})),
+  ], "Sit down", ({agent}) => done(agent.trim()));
+}
+
+export function showKeys(root, keys, first) {
+  dialog(root, "Keys", [
+    el("dl", {class: "cx-keys"}, ...keys.flatMap(([key, words]) =>
+      [el("dt", {}, ...key.split(" ").map(each => el("kbd", {}, each))), el("dd", {}, words)])),
+    el("p", {class: "cx-note"}, `Columns are counted from ${first} here. Loaded and copied games count them from 0, `
+      + "as Kaggle does."),
+  ], null, null);
+}

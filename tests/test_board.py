@@ -1,0 +1,533 @@
+"""The board in a real browser, driven by clicks and keys, with the server and the agents that it has for its users."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from kaggle_environments import make
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+
+from arena.results.exact_analysis import JudgedMove, mistakes
+from connectx.geometry import STANDARD
+from connectx.position import Position
+from console import component
+from tests.conftest import REAL_CLOCK
+
+ROOT = Path(__file__).resolve().parent.parent
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="no chromium: apt-get install chromium")
+GAME = "362133214545441233165554311450066"  # that of the README
+LARGE = "rows=10,columns=10"  # more than the solver can hold: nothing is compiled
+WAIT = 20.0  # seconds: the solver compiles on a busy machine
+
+
+@contextmanager
+def served(folder: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen]]:
+    """The board's address and its process. ``folder``: where the address is remembered."""
+    command = [sys.executable, str(ROOT / "evaluate.py"), "board", "--no-browser", *options]
+    environment = {**os.environ, "TMPDIR": str(folder), "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, cwd=folder) as process:
+        try:
+            assert process.stdout is not None
+            yield process.stdout.readline().split()[-1], process
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(timeout=20)
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory) -> Iterator[str]:
+    with served(tmp_path_factory.mktemp("served")) as (url, _):
+        yield url
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory) -> Iterator[Browser]:
+    """One browser for all tests. When it ends, its own log of the network names no other machine."""
+    log = tmp_path_factory.mktemp("browser") / "net.json"
+    with sync_playwright() as playwright:
+        arguments = [
+            "--no-sandbox",
+            f"--log-net-log={log}",
+            "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
+        ]
+        chromium = playwright.chromium.launch(executable_path=BROWSER, args=arguments)
+        yield chromium
+        chromium.close()
+    events = [event.get("params", {}) for event in json.loads(log.read_text(encoding="utf-8"))["events"]]
+    asked = {
+        event["url"] for event in events if "url" in event and event.get("initiator") not in (None, "not an origin")
+    }
+    assert asked and not {
+        url for url in asked if not re.match(r"(http|ws)://127\.0\.0\.1:|file:|data:|blob:|about:", url)
+    }
+
+
+@pytest.fixture(scope="module")
+def context(browser) -> BrowserContext:
+    return browser.new_context(viewport={"width": 900, "height": 700}, reduced_motion="reduce")
+
+
+@pytest.fixture(scope="module")
+def tab(context) -> tuple[Page, list[str]]:
+    """A tab, and what its pages have thrown."""
+    page, problems = context.new_page(), []
+    page.on("pageerror", lambda problem: problems.append(str(problem)))
+    page.set_default_timeout(1000 * WAIT)
+    return page, problems
+
+
+@pytest.fixture
+def page(tab, address) -> Iterator[Page]:
+    """The board as it is when it is opened, in the one tab that most tests share: a new one takes half a second."""
+    page, problems = tab
+    page.goto(address)
+    until(page, "window.board?.welcomed")
+    yield page
+    page.evaluate("sessionStorage.clear(), delete board.options.storage")
+    assert problems == []
+
+
+@pytest.fixture
+def open_page(context) -> Iterator[Callable[[str], Page]]:
+    """Opens tabs, each of which has connected; afterwards none has thrown anything."""
+    pages, problems = [], []
+
+    def open_one(url: str) -> Page:
+        page = context.new_page()
+        pages.append(page)
+        page.on("pageerror", lambda problem: problems.append(str(problem)))
+        page.set_default_timeout(1000 * WAIT)
+        page.goto(url)
+        until(page, "window.board?.welcomed")
+        return page
+
+    yield open_one
+    for page in pages:
+        page.close()
+    assert problems == []
+
+
+def until(page: Page, condition: str, seconds: float = WAIT) -> None:
+    """Waits for an expression to be true. (Playwright's own way needs eval in the page, which its policy refuses.)"""
+    deadline = time.monotonic() + seconds
+    while not page.evaluate(f"Boolean({condition})"):
+        assert time.monotonic() < deadline, condition
+        page.wait_for_timeout(15)
+
+
+def column(page: Page, number: int):
+    """The button of a column, counted from 0."""
+    return page.locator(f".cx-column[data-column='{number}']")
+
+
+def moves(page: Page) -> list[int]:
+    return page.evaluate("board.game.moves")
+
+
+def stones(page: Page) -> list[int]:
+    """By column, as the drawing has them."""
+    return page.evaluate("Array.from(document.querySelectorAll('.cx-column'), each => Number(each.dataset.stones))")
+
+
+def sit(page: Page, seat: int, name: str) -> None:
+    page.locator(".cx-who").nth(seat).select_option(name)
+
+
+def sit_file(page: Page, seat: int, path: Path) -> None:
+    page.locator(".cx-who").nth(seat).select_option(label="a file, or another name …")
+    page.get_by_placeholder("my_agent.py").fill(str(path))
+    page.get_by_role("button", name="Sit down").click()
+    until(page, f"board.seats[{seat}] === {json.dumps(str(path))}")
+
+
+def load_columns(page: Page, columns: str) -> None:
+    page.keyboard.press("l")
+    page.locator("dialog textarea").fill(columns)
+    page.get_by_role("button", name="Load", exact=True).last.click()
+    until(page, f"board.game.moves.join('') === '{columns}'")
+
+
+def new_board(page: Page, sizes: dict[str, int]) -> None:
+    page.keyboard.press("n")
+    window = page.get_by_role("dialog")
+    for label, size in sizes.items():
+        window.get_by_label(label, exact=True).fill(str(size))
+    window.get_by_role("button", name="Start").click()
+
+
+def verdict(page: Page):
+    return page.locator(".cx-verdict")
+
+
+def test_a_game_is_won_by_clicking_hints(page):
+    """Against the agent that fills the leftmost column; scores are off, so that hints are all there is."""
+    page.get_by_role("button", name="Off", exact=True).click()
+    sit(page, 1, "leftmost")
+    while not page.evaluate("board.game.isOver"):
+        before = len(moves(page))
+        page.get_by_role("button", name="Hint").click()
+        hinted = page.locator(".cx-column.cx-hint")
+        expect(hinted.first).to_be_visible()
+        hinted.first.click()
+        until(page, f"board.game.isOver || board.game.moves.length === {before + 2}")
+    expect(verdict(page)).to_contain_text("Yellow wins")
+    assert page.locator(".cx-won").count() >= 4
+    assert Position.from_moves(moves(page), STANDARD).is_lost() and len(moves(page)) % 2 == 1
+
+
+def test_undo_goes_back_to_ones_own_turn(page):
+    sit(page, 1, "leftmost")
+    column(page, 3).click()
+    until(page, "board.game.moves.length === 2")
+    column(page, 4).click()
+    until(page, "board.game.moves.length === 4")
+    page.get_by_role("button", name="Undo").click()
+    assert stones(page) == [1, 0, 0, 1, 0, 0, 0]
+    page.keyboard.press("u")
+    assert sum(stones(page)) == 0
+    page.keyboard.press("r")
+    page.keyboard.press("r")
+    assert stones(page) == [2, 0, 0, 1, 1, 0, 0]
+    page.keyboard.press("u")
+    page.keyboard.press("6")
+    until(page, "board.game.moves.length === 4")
+    assert moves(page) == [3, 0, 5, 0]
+
+
+def test_keys_and_labels_are_enough(page):
+    """A game of two without a pointer, told to a screen reader, and the address of the game on the clipboard's way."""
+    for key in "4455":
+        page.keyboard.press(key)
+    assert moves(page) == [3, 3, 4, 4]
+    assert column(page, 3).get_attribute("aria-label").endswith("Yellow Red")
+    column(page, 5).focus()
+    page.keyboard.press("Enter")
+    assert moves(page) == [3, 3, 4, 4, 5]
+    expect(verdict(page)).to_contain_text("Yellow plays column 6.")
+    page.keyboard.press("Home")
+    assert sum(stones(page)) == 0
+    page.keyboard.press("End")
+    page.keyboard.press("ArrowLeft")
+    assert sum(stones(page)) == 4
+    page.keyboard.press("f")
+    expect(column(page, 3)).to_have_attribute("aria-label", re.compile("Red Yellow$"))
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_contain_text("undo")
+    page.keyboard.press("4")  # a window is open: it is not meant for the board
+    assert len(moves(page)) == 5
+
+
+def test_the_game_outlasts_a_reload(page):
+    for key in "443":
+        page.keyboard.press(key)
+    page.reload()
+    until(page, "window.board?.welcomed")
+    assert moves(page) == [3, 3, 2] and sum(stones(page)) == 3
+
+
+def drop(page: Page, name: str, text: str) -> None:
+    page.evaluate(
+        """([name, text]) => {
+            const transfer = new DataTransfer();
+            transfer.items.add(new File([text], name, {type: "application/json"}));
+            document.getElementById("board").dispatchEvent(
+                new DragEvent("drop", {dataTransfer: transfer, bubbles: true, cancelable: true}));
+        }""",
+        [name, text],
+    )
+
+
+def test_a_replay_is_dropped_in(page):
+    """The moves and the names are those of the replay, and the last move of a lost game can be reached."""
+    environment = make("connectx", info={"TeamNames": ["one <b>", "two"]})
+    environment.run(["random", "random"])
+    drop(page, "episode.json", json.dumps(environment.toJSON()))
+    played = [step[ply % 2].action for ply, step in enumerate(environment.steps[1:])]
+    until(page, f"board.game.moves.length === {len(played)}")
+    assert moves(page) == played
+    assert page.locator(".cx-who option:checked").all_text_contents() == ["one <b>", "two"]
+    page.keyboard.press("End")
+    assert sum(stones(page)) == len(played)
+    drop(page, "other.json", '{"name": "chess"}')
+    expect(page.locator(".cx-notice")).to_have_text("other.json is no replay of ConnectX: it is of 'chess'")
+
+
+def test_a_game_is_judged(page):
+    """The README's game: its scores, the mistakes that ``analyse`` finds, the graph, and a click on it."""
+    load_columns(page, GAME)
+    until(page, "board.game.positions.slice(0, -1).every(each => board.values.get("
+                           "`6x7x4:${each.cells}`)?.done)", 60)  # fmt: skip
+    marked = page.locator(".cx-move.cx-lost1, .cx-move.cx-lost2")
+    plies = [int(each.get_attribute("data-ply")) - 1 for each in marked.all()]
+    assert plies == mistakes_by(page)
+    page.keyboard.press("m")
+    assert page.evaluate("board.game.cursor") == plies[0] + 1
+    expect(verdict(page)).to_contain_text("gave away")
+    box = page.locator(".cx-graph").bounding_box()
+    page.mouse.click(box["x"] + box["width"] * 20.2 / len(GAME), box["y"] + 40)
+    assert page.evaluate("board.game.cursor") == 20
+    page.keyboard.press("o")
+    page.keyboard.press("o")
+    assert page.locator(".cx-chip.cx-win, .cx-chip.cx-loss").count() == 0
+
+
+def mistakes_by(page: Page) -> list[int]:
+    """The plies of the mistakes, by the scores that the page was told and the toolkit's own judgement of them."""
+    told = page.evaluate(
+        "board.game.positions.slice(0, -1).map(each => board.values.get(`6x7x4:${each.cells}`).values)"
+    )
+    scores = [tuple(None if value is None else value[0] for value in values) for values in told]
+    judged = [JudgedMove(ply, played, scores[ply]) for ply, played in enumerate(moves(page))]
+    return [move.ply for move in mistakes(judged)]
+
+
+def test_misbehaving_agents_lose(page, tmp_path):
+    """One that hangs is ended at its clock; what crashes, raises or plays no column loses at once, with the reason."""
+    bodies = {
+        "hangs": ("while True: pass", "hang: killed after"),
+        "crashes": ("import os; os._exit(3)", "crash: exit code 3"),
+        "raises": ("raise KeyError('x')", "exception: KeyError: 'x'"),
+        "illegal": ("return 99", "no such column: returned 99"),
+    }
+    page.keyboard.press("n")
+    page.get_by_label("seconds a move").fill("0.3")
+    page.get_by_label("overage seconds").fill("0.5")
+    page.get_by_role("dialog").get_by_role("button", name="Start").click()
+    for name, (body, reason) in bodies.items():
+        path = tmp_path / f"{name}.py"
+        path.write_text(f"def agent(obs, config):\n    {body}\n")
+        sit_file(page, 1, path)
+        column(page, 3).click()
+        expect(verdict(page)).to_contain_text(reason)
+        expect(verdict(page)).to_contain_text("Yellow wins")
+        page.get_by_role("button", name="Undo").click()
+    sit(page, 1, "leftmost")  # the board is as good as new
+    column(page, 3).click()
+    until(page, "board.game.moves.length === 2")
+
+
+def test_an_agent_that_is_not_there(page):
+    page.locator(".cx-who").nth(1).select_option(label="a file, or another name …")
+    page.get_by_placeholder("my_agent.py").fill("minmax")
+    page.get_by_role("button", name="Sit down").click()
+    expect(page.locator(".cx-notice")).to_contain_text("no agent 'minmax': did you mean minimax?")
+
+
+def test_clicks_are_answered_while_an_agent_hangs(page, tmp_path):
+    """A new game ends the wait for it."""
+    path = tmp_path / "hangs.py"
+    path.write_text("def agent(obs, config):\n    while True: pass\n")
+    sit_file(page, 1, path)
+    column(page, 3).click()
+    until(page, "board.asking?.state === 'thinking'")
+    expect(page.locator(".cx-seat.cx-thinking .cx-bank")).to_contain_text("/ 2 s")
+    page.keyboard.press("u")
+    assert stones(page) == [0] * 7
+    sit(page, 1, "leftmost")
+    column(page, 2).click()
+    until(page, "board.game.moves.length === 2")
+
+
+def test_a_server_that_was_killed_and_started_again(open_page, tmp_path):
+    """The page goes on: without an agent first, then with the agent, at the same address."""
+    options = ("leftmost", "--config", LARGE)
+    with served(tmp_path, *options) as (url, process):
+        page = open_page(url)
+        column(page, 5).click()
+        until(page, "board.game.moves.length === 2")
+        process.kill()
+        process.wait()
+        expect(page.locator(".cx-working")).to_contain_text("The connection is lost")
+        column(page, 6).click()
+        assert stones(page)[6] == 1
+        with served(tmp_path, *options) as (again, _):
+            assert again == url
+            until(page, "board.game.moves.length === 4")
+            assert moves(page) == [5, 0, 6, 0]
+
+
+def test_two_tabs_are_two_games(open_page, address):
+    one, other = open_page(address), open_page(address)
+    sit(one, 1, "leftmost")
+    sit(other, 1, "middle")
+    column(one, 6).click()
+    column(other, 5).click()
+    until(one, "board.game.moves.length === 2")
+    until(other, "board.game.moves.length === 2")
+    assert (moves(one), moves(other)) == ([6, 0], [5, 3])
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "status"),
+    [
+        ("", {}, 200),
+        ("board.css", {}, 200),
+        ("../", {}, 404),
+        ("wrong/", {}, 404),
+        ("../../evaluate.py", {}, 404),
+        ("", {"Origin": "http://example.org"}, 403),
+        ("", {"Origin": "null"}, 403),
+        ("socket", {"Origin": "http://127.0.0.1:1"}, 403),
+        ("", {"Host": "example.org"}, 403),
+    ],
+)
+def test_who_is_served(address, path, headers, status):
+    root = address.replace(address.split("/")[3], "x" * 32) if path == "wrong/" else address
+    request = urllib.request.Request(root + path.removeprefix("wrong/"), headers=headers)
+    try:
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            found, policy = answer.status, answer.headers["Content-Security-Policy"]
+            assert "default-src 'none'" in policy and "unsafe" not in policy
+    except urllib.error.HTTPError as refusal:
+        found = refusal.code
+    assert found == status
+
+
+def test_the_page_may_ask_nobody(page):
+    """Its own policy refuses a request to another machine: RFC 5737 keeps this address for documentation."""
+    refused = page.evaluate("fetch('http://192.0.2.1/').then(() => false, () => true)")
+    assert refused
+
+
+def test_two_agents_are_watched(page):
+    """At the chosen pace, stopped and let go on by a key, to the end."""
+    new_board(page, {"rows": 4, "columns": 4, "in a row": 3})
+    page.get_by_role("button", name="Off", exact=True).click()
+    sit(page, 0, "middle")
+    sit(page, 1, "leftmost")
+    until(page, "board.game.moves.length >= 1")
+    page.keyboard.press("Space")
+    seen = len(moves(page))
+    page.wait_for_timeout(700)  # longer than the pace of 0.5 s
+    assert len(moves(page)) == seen
+    page.get_by_label("pause between moves").select_option("no pause")
+    page.keyboard.press("Space")
+    until(page, "board.game.isOver")
+    assert page.locator(".cx-move small").count() == len(moves(page))  # the seconds of each
+
+
+def test_thoughts_are_shown(page, tmp_path):
+    """Of a file that tells what the agents of the toolkit tell; columns are counted as on the page."""
+    path = tmp_path / "thinker.py"
+    told = {"depth": 7, "nodes": 1234567, "line": [3, 0, 6], "visits": [1, 2, 3, 40, 3, 2, 1]}
+    path.write_text(f"def agent(obs, config):\n    return 3\n\n\nagent.thoughts = lambda: {told}\n")
+    sit_file(page, 0, path)
+    until(page, "board.game.moves.length === 1")
+    assert page.locator(".cx-told").first.inner_text().split("\n")[:3] == [
+        "depth 7", "1.2 M nodes", "expects 4 1 7",
+    ]  # fmt: skip
+    assert page.locator(".cx-visits i").count() == 7
+
+
+def test_a_position_is_set_up_by_clicks(page):
+    page.keyboard.press("s")
+    page.get_by_role("button", name="Red", exact=True).click()
+    column(page, 0).click()
+    expect(verdict(page)).to_contain_text("1 too many of the side that moves second")
+    expect(page.get_by_role("button", name="Done")).to_be_disabled()
+    page.get_by_role("button", name="Yellow", exact=True).click()
+    for _ in range(3):
+        column(page, 6).click()
+    page.get_by_role("button", name="Take away").click()
+    column(page, 6).click()
+    page.get_by_role("button", name="Done").click()
+    assert stones(page) == [1, 0, 0, 0, 0, 0, 2]
+    column(page, 0).click()
+    assert page.evaluate("board.game.shown.cells").count("2") == 2  # with three stones, the second side was to move
+
+
+def test_every_size_is_drawn(page):
+    for rows, columns in ((1, 1), (12, 20), (64, 64)):
+        new_board(page, {"rows": rows, "columns": columns})
+        assert page.locator(".cx-column").count() == columns and page.locator(".cx-rim").count() == rows * columns
+        column(page, columns - 1).click()
+        assert stones(page)[-1] == 1
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+ANSWERED = """async number => {
+    const button = document.querySelector(`.cx-column[data-column='${number}']`);
+    const before = document.querySelectorAll(".cx-stone").length, start = performance.now();
+    button.click();
+    await new Promise(requestAnimationFrame);
+    return [performance.now() - start, document.querySelectorAll(".cx-stone:not(.cx-ghost)").length - before];
+}"""
+
+
+@REAL_CLOCK
+def test_a_click_is_answered_in_50_ms(page):
+    """Up to the next frame, while the solver works on an opening."""
+    load_columns(page, "3333324")  # a position beyond the table
+    taken = []
+    for number in (0, 1, 5, 6):
+        milliseconds, new = page.evaluate(ANSWERED, number)
+        assert new == 1
+        taken.append(milliseconds)
+    assert sorted(taken)[len(taken) // 2] < 50, taken
+
+
+@REAL_CLOCK
+def test_scores_appear_within_a_second(page):
+    """Through ply 7 from the table, from ply 12 on by the solver; 12 is the longest of these."""
+    load_columns(page, GAME)
+    page.get_by_role("button", name="Off", exact=True).click()
+    for ply in (0, 4, 7, 12, 16, 24):
+        page.evaluate(f"board.values.clear(); board.go({ply})")
+        page.get_by_role("button", name="On", exact=True).click()
+        start = time.perf_counter()
+        until(page, f"board.values.get(`6x7x4:${{board.game.positions[{ply}].cells}}`)?.done")
+        assert time.perf_counter() - start < 1, ply
+        page.get_by_role("button", name="Off", exact=True).click()
+
+
+# In a notebook
+
+
+def test_the_board_of_a_notebook(context):
+    """The widget's own module in a page, its messages carried to the widget and back as the kernel does."""
+    widget = pytest.importorskip("board.widget").Board("leftmost", config={"rows": 10, "columns": 10})
+    page = context.new_page()
+    waiting: list[dict] = []
+    widget.send = lambda message, buffers=None: waiting.append(message)
+    widget._session._send = widget.send
+    page.expose_function("toKernel", widget._session.receive)
+    page.set_content("<div id='output'></div>")
+    page.add_style_tag(content=component.style())
+    page.evaluate(
+        """source => {
+            window.model = {
+                listeners: [], kept: {moves: []}, on(name, each) { this.listeners.push(each); }, off() {},
+                send: message => toKernel(message), get(name) { return this.kept[name]; },
+                set(name, value) { this.kept[name] = value; }, save_changes() {},
+            };
+            const address = URL.createObjectURL(new Blob([source], {type: "text/javascript"}));
+            return import(address).then(found => found.default.render({model, el: document.getElementById("output")}));
+        }""",
+        widget._esm if isinstance(widget._esm, str) else str(widget._esm),
+    )
+
+    def carry_until(condition: str) -> None:
+        deadline = time.monotonic() + 20
+        while not page.evaluate(condition):
+            assert time.monotonic() < deadline, condition
+            while waiting:
+                page.evaluate("message => model.listeners.forEach(each => each(message))", waiting.pop(0))
+            page.wait_for_timeout(20)
+
+    carry_until("document.querySelectorAll('.cx-column').length === 10")
+    column(page, 7).click()
+    carry_until("model.kept.moves.length === 2")
+    assert page.evaluate("model.kept.moves") == [7, 0]
+    widget.close()

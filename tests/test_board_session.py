@@ -1,0 +1,179 @@
+"""The board's other end without a browser: which positions it takes, what it answers, and that agents end with it."""
+
+import threading
+from queue import Empty, SimpleQueue
+
+import pytest
+
+from arena.game.referee import play_fast
+from arena.game.rules import Rules
+from arena.players.protocol import Opaque, Reply
+from board.analyst import Analyst, Found
+from board.positions import entry_of, position_in
+from board.seat import Question, verdict
+from board.session import Opening, Session
+from connectx.geometry import STANDARD, geometry_of
+from connectx.position import Position
+from connectx.solver import Value
+
+SMALL = geometry_of(3, 3, 3)
+
+
+def test_a_position_survives_a_message(geometry):
+    position = Position.empty(geometry)
+    assert position_in(entry_of(position)) == position
+    if geometry.columns > 3:
+        position = Position.from_moves([0, 1, 3], geometry)
+        assert position_in(entry_of(position)) == position
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ({}, "expected rows, columns, inarow"),
+        ({"rows": 3, "columns": 3, "inarow": 0, "cells": "0" * 9}, "inarow should be an integer"),
+        ({"rows": 3, "columns": 3, "inarow": 3, "cells": "0" * 8}, "cells should be 9"),
+        ({"rows": 3, "columns": 3, "inarow": 3, "cells": "00000000x"}, "cells should be 9"),
+        ({"rows": 3, "columns": 3, "inarow": 3, "cells": "000000020"}, "as many stones"),
+        ({"rows": 3, "columns": 3, "inarow": 3, "cells": "000100020"}, "hangs in the air"),
+        ({"rows": 3, "columns": 3, "inarow": 3, "cells": "000220111"}, "the game is over"),
+        ({"rows": 10**6, "columns": 3, "inarow": 3, "cells": ""}, "at most 4096"),
+    ],
+)
+def test_what_is_no_position(entry, said):
+    with pytest.raises(ValueError, match=said):
+        position_in(entry)
+
+
+REPLIES = [
+    Reply(1, 0.1), Reply(1, 2.5), Reply(1, 9.0), Reply(0, 0.1), Reply(7, 0.1), Reply(None, 0.1), Reply(2.0, 0.1),
+    Reply(Opaque("int64", "3"), 0.1), Reply(None, 0.2, "exception", "KeyError"), Reply(None, 9.0, "hang", "killed"),
+    Reply(None, 9.0, "crash", "gone"),
+]  # fmt: skip
+
+
+class Answering:
+    """A player whose every reply is the same."""
+
+    def __init__(self, reply: Reply):
+        self.reply = reply
+
+    def begin(self, config: dict, seed: int) -> None:
+        pass
+
+    def ask(self, *_: object) -> Reply:
+        return self.reply
+
+
+@pytest.mark.parametrize("reply", REPLIES, ids=repr)
+def test_the_verdict_is_the_referees(reply):
+    """On a board whose column 0 is full: the same move, fault and bank as in a game of the arena."""
+    rules = Rules({"rows": 2, "columns": 3, "inarow": 3, "actTimeout": 2}, bank=5.0)
+    opening = (0, 0)
+    game = play_fast([Answering(reply), Answering(reply)], rules, opening, (1, 1))  # type: ignore[list-item]
+    question = Question(1, "game", Position.from_moves(opening, rules.geometry), rules, rules.bank)
+    answer = verdict(question, reply)
+    if game.forfeit is not None and game.forfeit.ply == 2:
+        assert (answer["type"], answer["kind"]) == ("fault", game.forfeit.kind)
+    else:
+        assert (answer["type"], answer["column"]) == ("move", game.moves[2])
+        first = play_fast([Answering(reply), Answering(Reply(9, 0.0))], rules, opening, (1, 1))  # type: ignore[list-item]
+        assert answer["bank"] == first.banks[0]
+
+
+@pytest.fixture
+def talk():
+    """A session, what it has said so far, and a wait for a message of a type."""
+    said: SimpleQueue[dict] = SimpleQueue()
+    session = Session(said.put, Analyst(), Opening(Rules({"rows": 10, "columns": 10, "actTimeout": 0.5}, bank=1.0)))
+
+    def wait(kind: str) -> dict:
+        while (message := said.get(timeout=20))["type"] != kind:
+            pass
+        return message
+
+    yield session, said, wait
+    session.close()
+
+
+def question(agent: str, number: int = 1) -> dict:
+    return {
+        "type": "ask", "id": number, "game": 1, "seat": 1, "agent": agent, "bank": 1.0,
+        "position": {"rows": 4, "columns": 4, "inarow": 3, "cells": "0" * 16},
+        "config": {"actTimeout": 0.5, "bank": 1.0},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [
+        (3, "no such message: 3"),
+        ({"type": "dance"}, "no such message"),
+        ({"type": "ask"}, "missing 'id'"),
+        (question("nobody"), "no agent 'nobody'"),
+        ({**question("middle"), "position": 1}, "expected rows, columns, inarow, got 1"),
+        ({**question("middle"), "config": {"actTimeout": -1}}, "actTimeout should be a number of seconds"),
+        ({"type": "read", "text": "9", "rows": 6, "columns": 7, "inarow": 4}, "there is no column 9"),
+        ({"type": "read", "text": "{", "name": "a/b.json"}, "b.json is no replay of ConnectX: it is not JSON"),
+        ({"type": "solve", "positions": [{"rows": 3}]}, "expected rows"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_understood_is_answered(talk, message, text):
+    session, _, wait = talk
+    session.receive(message)
+    assert text in wait("problem")["text"]
+
+
+def test_a_game_by_its_columns(talk):
+    session, _, wait = talk
+    session.receive({"type": "read", "text": " 33 21 ", "rows": 6, "columns": 7, "inarow": 4})
+    assert wait("game")["game"]["moves"] == [3, 3, 2, 1]
+
+
+def test_an_agent_answers_and_ends_with_the_session(talk):
+    session, said, wait = talk
+    session.receive(question("leftmost"))
+    answer = wait("move")
+    assert (answer["id"], answer["column"], answer["bank"]) == (1, 0, 1.0)
+    names = {thread.name for thread in threading.enumerate()}
+    assert "leftmost" in names
+    session.close()
+    for thread in threading.enumerate():
+        if thread.name == "leftmost":
+            thread.join(timeout=10)
+    assert "leftmost" not in {thread.name for thread in threading.enumerate()}
+    with pytest.raises(Empty):
+        said.get(timeout=0.1)
+
+
+def test_an_answer_nobody_waits_for_is_not_sent(talk, tmp_path):
+    """One hangs, is dropped, and is ended soon after its time; the next question is answered by a new process."""
+    path = tmp_path / "once.py"
+    path.write_text("import os\n\ndef agent(obs, config):\n    while obs.step == 0: pass\n    return 1\n")
+    session, _, wait = talk
+    session.receive(question(str(path)))
+    wait("thinking")
+    session.receive({"type": "drop"})
+    later = {"rows": 4, "columns": 4, "inarow": 3, "cells": "0" * 12 + "1200"}
+    session.receive({**question(str(path), 2), "position": later})
+    assert wait("move")["id"] == 2
+
+
+def test_scores_are_told_as_they_are_proven():
+    """The opening table's at once, by the calling thread; of a board that is too large that it is."""
+    told: list[tuple[Position, Found | None]] = []
+    analyst = Analyst()
+    analyst._start = lambda: None  # type: ignore[method-assign]  # no thread, no solver
+    start, large = Position.empty(STANDARD), Position.empty(geometry_of(20, 20, 4))
+    analyst.want("board", [start, large], lambda *news: told.append(news))
+    assert [position for position, _ in told] == [start, large]
+    known = Found(tuple(Value(score, score) for score in (-2, -1, 0, 1, 0, -1, -2)))
+    assert [found for _, found in told] == [known, None] and known.done
+
+
+def test_what_was_proven_stays_so():
+    before = Found((Value(-3, 5), None, Value(1, 1)), 0.1)
+    after = before.refined([Value(-9, 2), None, Value(1, 1)], 0.2)
+    assert after.values == (Value(-3, 2), None, Value(1, 1)) and not after.done
+    assert after.refined([Value(2, 9), None, Value(1, 1)], 0.1).done
