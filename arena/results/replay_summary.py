@@ -47,7 +47,8 @@ def headline(team: str, reviews: Sequence[Review]) -> list[str]:
         near, far = sum(plies <= AHEAD[0][0] for plies in ahead), sum(plies > AHEAD[-2][0] for plies in ahead)
         lines.append(
             f"Deciding mistakes (your last one in a game not won): {len(deciding)}, {count} of them on plies "
-            f"{start} to {start + BAND - 1}; visible within {AHEAD[0][0]} plies: {near}, only beyond {AHEAD[-2][0]} plies: {far}."
+            f"{start} to {start + BAND - 1}; visible within {AHEAD[0][0]} plies: {near}, "
+            f"only beyond {AHEAD[-2][0]} plies: {far}."
         )
     missed, allowed = (sum(len(oversights(review)[kind]) for review in counted) for kind in (0, 1))
     if missed or allowed:
