@@ -17,7 +17,7 @@ from kaggle_environments import agent as kaggle_agent
 from kaggle_environments import make
 
 from arena.players.loading import load, resolve
-from arena.results.replays import logs_path
+from arena.replays.record import logs_path
 from console.files import write_whole
 
 TEAM = "my_team"

@@ -24,8 +24,8 @@ from aiohttp import WSMsgType, web
 from arena.game.rules import Rules
 from arena.players import archives
 from arena.players.loading import resolve
+from arena.replays.record import read_replay
 from arena.results.records import GameRecord, parse_game
-from arena.results.replays import read_replay
 from board.analyst import Analyst
 from board.session import Opening, Session
 from console.component import FOLDER

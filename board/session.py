@@ -12,9 +12,9 @@ from arena.cli.list_agents import entry_of
 from arena.game.rules import BANK, Rules
 from arena.players.loading import kaggle_agents, our_agents, resolve
 from arena.players.spec import AgentSpec
+from arena.replays.record import parse_replay
 from arena.reporting.ladder import read_ladder
 from arena.results.records import GameRecord, parse_game
-from arena.results.replays import parse_replay
 from board.analyst import TOO_LARGE, Analyst, Found
 from board.positions import entry_of as position_entry
 from board.positions import geometry_in, position_in

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from kaggle_environments import make
 
+from arena.replays.record import read_replay
 from arena.results.exact_analysis import (
     JudgedMove,
     accuracy,
@@ -19,7 +20,6 @@ from arena.results.exact_analysis import (
     solvers_for,
 )
 from arena.results.records import GameRecord, parse_game
-from arena.results.replays import read_replay
 from connectx import exact
 from connectx.geometry import STANDARD, Geometry, geometry_of
 from connectx.openings import Openings, layers

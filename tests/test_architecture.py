@@ -23,7 +23,7 @@ ALLOWED = {
 FLOORS: dict[
     str, list[set[str]]
 ] = {  # package: its rooms from the top floor down; a room imports itself and the floors below it, not beside it
-    "arena": [{"cli"}, {"reporting"}, {"results"}, {"runs"}, {"game"}, {"players"}],
+    "arena": [{"cli"}, {"reporting"}, {"replays"}, {"results"}, {"runs"}, {"game"}, {"players"}],
     "board": [{"server", "widget"}, {"session"}, {"analyst", "seat", "positions"}],
     "bundler": [{"building"}, {"preflight", "source"}, {"embedded", "judge"}],
     "kaggle_link": [{"episodes", "submit"}, {"client"}],

@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from arena.cli.replays import show_reviews
-from arena.results.replays import read_replays, replay_paths
+from arena.replays.record import read_replays, replay_paths
 from console.progress import progress
 from console.tables import console_for_tables
 from kaggle_link.client import Kaggle, KaggleProblem, connected

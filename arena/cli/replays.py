@@ -14,13 +14,13 @@ from arena.game.openings import read_openings
 from arena.game.rules import Rules
 from arena.players.loading import resolve
 from arena.players.process import Player
+from arena.replays.record import Replay, read_replay, read_replays, replay_paths
+from arena.replays.rematch import Answer, add_mistakes, ask, lost_games, positions_to_ask
+from arena.replays.review import Review, seat_of, team_of
+from arena.replays.summary import headline, summary
 from arena.reporting.replay_tables import answers_table, answers_words, reviews_table, section_table
 from arena.reporting.replays_page import replays_page
 from arena.results.exact_analysis import JudgedMove, first_judged, judge_in_time, solvers_for
-from arena.results.rematch import Answer, add_mistakes, ask, lost_games, positions_to_ask
-from arena.results.replay_review import Review, seat_of, team_of
-from arena.results.replay_summary import headline, summary
-from arena.results.replays import Replay, read_replay, read_replays, replay_paths
 from arena.runs.open import OwnSlot
 from arena.runs.slot import Setup, Slot
 from connectx.geometry import Geometry

@@ -8,6 +8,7 @@ from rich.console import Console
 
 from arena.game.openings import write_opening
 from arena.game.rules import Rules
+from arena.replays.record import read_replay
 from arena.reporting.ladder import write_ladder
 from arena.reporting.page import game_entry, group_html, page
 from arena.reporting.tables import accuracy_table, cross_table, ladder_table, moves_table
@@ -22,7 +23,6 @@ from arena.results.exact_analysis import (
 )
 from arena.results.exact_words import STONES, drawn
 from arena.results.records import GameRecord, parse_game
-from arena.results.replays import read_replay
 from arena.results.store import Group, Store, group_records, groups
 from arena.results.tournament import Standing, Tournament
 from connectx.exact import has_openings

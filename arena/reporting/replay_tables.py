@@ -7,9 +7,9 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
-from arena.results.rematch import Answer
-from arena.results.replay_review import Review
-from arena.results.replay_summary import Section
+from arena.replays.rematch import Answer
+from arena.replays.review import Review
+from arena.replays.summary import Section
 
 HEADS = (
     "game",

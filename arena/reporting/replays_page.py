@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from string import Template
 from typing import Any
 
+from arena.replays.review import Review
+from arena.replays.summary import Section
 from arena.reporting.page import file_text, game_entry
 from arena.reporting.replay_tables import cell_text, ending_words, mistake_words, slowest_words
-from arena.results.replay_review import Review
-from arena.results.replay_summary import Section
 from console import component
 
 

@@ -8,8 +8,8 @@ from arena.game.openings import read_openings, write_opening
 from arena.game.referee import illegal_kind
 from arena.game.rules import Rules
 from arena.players.process import Player
+from arena.replays.review import Review
 from arena.results.exact_analysis import JudgedMove
-from arena.results.replay_review import Review
 from connectx.position import Position
 from console.files import write_whole
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from arena.game.openings import write_opening
+from arena.replays.review import RESULTS, SEATS, Review
 from arena.results.exact_analysis import JudgedMove, accuracy, mistakes
-from arena.results.replay_review import RESULTS, SEATS, Review
 from connectx.choice import plies_to_end
 from connectx.position import Position
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from arena.replays.record import UNKNOWN_NAMES, Replay
 from arena.results.exact_analysis import JudgedMove, mistakes
-from arena.results.replays import UNKNOWN_NAMES, Replay
 
 RESULTS = {1.0: "won", 0.5: "drawn", 0.0: "lost", None: "unfinished"}
 SEATS = ("first", "second")
