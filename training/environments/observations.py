@@ -40,7 +40,8 @@ def observation_named(name: str, geometry: Geometry) -> Observation:
     if name not in NAMES:
         raise ValueError(f"observation should be one of {', '.join(NAMES)}, not {name!r}")
     if name in ("course", "sides"):
-        space = spaces.Box(0, 2, (1, geometry.rows, geometry.columns), np.int64)
+        dtype = np.int64 if name == "course" else np.int8  # which tells a trained model's observation
+        space = spaces.Box(0, 2, (1, geometry.rows, geometry.columns), dtype)
         return Observation(space, _course if name == "course" else _sides)
     if not geometry.fits_word:
         raise ValueError(f"a board of {geometry[:3]} (rows, columns, inarow) does not fit the 64 bits of {name}")
@@ -57,4 +58,4 @@ def _course(stones: np.ndarray, seats: np.ndarray) -> np.ndarray:
 
 
 def _sides(stones: np.ndarray, seats: np.ndarray) -> np.ndarray:
-    return _course(stones * (seats * FIRST)[:, None, None], seats)
+    return _course(stones * (seats * FIRST)[:, None, None], seats).astype(np.int8)
