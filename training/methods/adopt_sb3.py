@@ -60,7 +60,7 @@ def read_archive(path: Path) -> tuple[Archive, dict[str, torch.Tensor]]:
             fields = json.loads(archive.read("data"))
             content = archive.read("policy.pth")
         parameters = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
-    except (KeyError, zipfile.BadZipFile, ValueError, RuntimeError, EOFError, NotImplementedError) as fault:
+    except Exception as fault:  # torch raises an error of pickle's, or whatever a damaged file leads to
         reason = " ".join(str(fault).split())
         raise ValueError(f"{path} is no model that stable-baselines3 has saved, or is damaged: {reason:.120}") from None
     if not isinstance(fields, dict) or not isinstance(parameters, dict):

@@ -2,6 +2,7 @@
 
 import io
 import operator
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -187,9 +188,9 @@ def first_output(output: Any) -> torch.Tensor:
 
 
 def script_of(module: nn.Module, shape: tuple[int, ...], scale: float = 1.0) -> bytes:
-    """TorchScript of a module, traced with observations of a shape: bytes for torch.jit.load."""
-    with torch.no_grad():
-        traced = torch.jit.trace(Scaled(module, scale), torch.zeros(2, *shape))
+    """TorchScript of a module, as it computes one observation of a shape, (1, *shape): bytes for torch.jit.load."""
     content = io.BytesIO()
-    torch.jit.save(traced, content)
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what depends on the number of observations, and that the format is old
+        torch.jit.save(torch.jit.trace(Scaled(module, scale), torch.zeros(1, *shape)), content)
     return content.getvalue()

@@ -48,8 +48,11 @@ class Model(NamedTuple):
 
 def sb3_model(path: Path, task: dict[str, Any], extractor: Any) -> Model:
     """The model of an archive of stable-baselines3. Raises as training.methods.adopt_sb3 does."""
+    has_gym = sys.modules.setdefault("gym", None)  # type: ignore[arg-type] # imported, it would say that it is unmaintained
     from training.methods import adopt_sb3  # takes seconds to import
 
+    if has_gym is None:
+        del sys.modules["gym"]
     archive, parameters = adopt_sb3.read_archive(path)
     policy = adopt_sb3.policy_of(archive, parameters, extractor, task["arguments"])
     module, scale = adopt_sb3.network_of(policy)
@@ -285,7 +288,6 @@ def adopt(folder: Path, task: dict[str, Any]) -> dict[str, Any]:
 
 def main(folder: Path) -> None:
     torch.set_num_threads(1)
-    sys.modules.setdefault("gym", None)  # type: ignore[arg-type] # it would be imported to say that it is unmaintained
     try:
         result = adopt(folder, json.loads((folder / TASK).read_text(encoding="utf-8")))
     except (ValueError, OSError) as fault:
