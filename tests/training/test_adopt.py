@@ -185,7 +185,10 @@ def test_agents_of_torch_modules_play_as_they_do(name, file, nets):
     planes = [[[float(cell == mark) for cell in row] for row in board] for mark in (2, 1)]
     output = network(torch.tensor([planes]))
     scores = output["policy"] if name == "Odd" else output[0]
-    obs, config = SimpleNamespace(board=sum(board, []), mark=2), SimpleNamespace(rows=6, columns=7, inarow=4)
+    obs, config = (
+        SimpleNamespace(board=[cell for row in board for cell in row], mark=2),
+        SimpleNamespace(rows=6, columns=7, inarow=4),
+    )
     obs = type("Both", (dict,), {"__getattr__": dict.__getitem__})(vars(obs))
     text = (nets.parent / "my_agent.py").read_text()
     assert "raise" not in text and "class Net" not in text

@@ -1,4 +1,4 @@
-"""Proximal policy optimisation on ConnectX by stable-baselines3, against a named opponent or past versions of itself.
+"""Proximal policy optimisation on ConnectX by stable-baselines3, against past versions of itself and named opponents.
 
 The method is that of Schulman et al. (arXiv:1707.06347) as stable-baselines3 implements it; with ``--algorithm
 maskable`` illegal columns get no probability (Huang and Ontanon, arXiv:2006.14171, sb3-contrib), with ``ppo`` that they
@@ -8,6 +8,16 @@ the rest against versions drawn from a pool of past ones.
 Every ``--period`` steps, all that is needed to go on is saved, without pickle. Games in progress are then given up and
 the generators seeded anew from the seed and the number of steps: an interrupted run makes the same policy as an
 uninterrupted one. The protocol of Kaggle's course "Intro to Game AI" is the function ``course``.
+
+The environments that it learns in are there for your own code, too. After ``import training.environments``:
+
+    gymnasium.make("ConnectX-v0", opponent="negamax")                   one game
+    gymnasium.make_vec("ConnectX-vec", num_envs=500, opponent="self")   many, in numpy
+    training.environments.sb3.batch_env(500, opponent="minimax@2~10")   the same for stable-baselines3
+    training.environments.aec.env()                                     both sides, for PettingZoo
+
+training/environments/setting.py has their options, docs/training.md a lesson; ``train.py adopt`` makes an agent of what
+stable-baselines3 has trained in them.
 """
 
 import json
