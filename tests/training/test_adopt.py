@@ -2,7 +2,10 @@
 
 import base64
 import json
+import os
 import pickle
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -18,13 +21,12 @@ from sb3_contrib import MaskablePPO
 from stable_baselines3 import A2C, DQN, PPO
 from torch import nn
 
+import build_submission
+import train
 import training.environments
 import training.methods.adopt_worker as worker
-from connectx.geometry import STANDARD
 from connectx.layers import Layers
-from connectx.position import Position
 from connectx.weights import pack
-from tests.conftest import observe
 from tests.oracle import play as played
 from training.games.opponents import function_of_file
 from training.methods import adopt
@@ -419,19 +421,32 @@ def test_parts_of_files(tmp_path):
             source_of(f"{tmp_path / 'file.py'}:f")
 
 
-def test_command_line(tmp_path, capsys, monkeypatch):
-    """The lesson's own network through the script: the files, the words, and what is not overwritten."""
+def test_the_courses_last_lesson_becomes_a_submission(tmp_path, capsys, monkeypatch):
+    """Its code as it stands, but with fewer steps; the commands of docs/training.md; what is not overwritten."""
     monkeypatch.chdir(tmp_path)
-    KINDS["cnn"](Path("model.zip"))
-    config = adopt.Config(Path("model.zip"), Path("new/my_agent.py"), f"{LESSON}:CustomCNN", positions=60)
-    adopt.train(config)
+    code = LESSON.read_text().replace("total_timesteps=60000", "total_timesteps=32").replace("verbose=0", "n_steps=32")
+    Path("lesson.py").write_text(f'{code}\n\nmodel.save("model")\n')
+    subprocess.run(
+        [sys.executable, "lesson.py"], env=os.environ | {"OMP_NUM_THREADS": "1"}, check=True, capture_output=True
+    )
+    command = [
+        "adopt",
+        "model.zip",
+        "-o",
+        "new/my_ppo_agent.py",
+        "--module",
+        "lesson.py:CustomCNN",
+        "--positions",
+        "60",
+    ]
+    assert train.main(command) == 0
     printed = capsys.readouterr().out
-    assert "same moves as the model in 60 of 60 positions; computed by numpy" in printed
-    assert "python build_submission.py new/my_agent.py" in printed
-    assert sorted(path.name for path in Path("new").iterdir()) == ["my_agent.bin", "my_agent.py"]
-    adopt.check_paths(config)  # what it has written itself it may write again
+    assert "same moves as the model in 60 of 60 positions; computed by numpy" in printed and "it sees course" in printed
+    assert "python build_submission.py new/my_ppo_agent.py" in printed
+    assert sorted(path.name for path in Path("new").iterdir()) == ["my_ppo_agent.bin", "my_ppo_agent.py"]
+    assert build_submission.main(["new/my_ppo_agent.py", "-o", "submission.py", "--positions", "20"]) == 0
+    assert "ACCEPT submission.py" in capsys.readouterr().out
+    adopt.check_paths(adopt.Config(Path("model.zip"), Path("new/my_ppo_agent.py")))  # its own it may write again
     Path("mine.py").write_text("# mine\n")
     with pytest.raises(FileExistsError, match=r"mine.py is there already"):
-        adopt.train(adopt.Config(Path("model.zip"), Path("mine.py")))
-    obs, settings = observe(Position.empty(STANDARD))
-    assert function_of_file(Path("new/my_agent.py"))(obs, SimpleNamespace(**settings)) in range(7)
+        adopt.check_paths(adopt.Config(Path("model.zip"), Path("mine.py")))

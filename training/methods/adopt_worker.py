@@ -4,6 +4,8 @@
 data, and result.json, which says what they are, or why there are none.
 """
 
+import contextlib
+import io
 import json
 import sys
 from collections.abc import Callable
@@ -198,7 +200,8 @@ def loaded(source: Source) -> Any:
     """What a source defines. Raises ValueError if its code does not run."""
     sys.path.insert(0, str(source.path.parent))
     try:
-        return source.load()
+        with contextlib.redirect_stderr(io.StringIO()):  # gym, which many import, says there that it is unmaintained
+            return source.load()
     except Exception as fault:  # their code may raise anything
         raise ValueError(f"{source.path.name}:{source.name} cannot be loaded: {fault!r:.200}") from None
 
