@@ -1,4 +1,4 @@
-"""The likeliest legal column of the policy that ``train.py ppo`` learned by PPO in self-play, without any search.
+"""The likeliest legal column of the policy that ``train.py ppo`` learned by PPO, without any search.
 
 The network knows one board; on others the course's one-step look-ahead plays.
 """
