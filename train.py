@@ -30,6 +30,7 @@ METHODS = {  # name: (module of training.methods, summary)
     "actor-critic": ("actor_critic", "one network with policy and value heads, on tic-tac-toe or ConnectX"),
     "menace": ("menace", "boxes and beads on Nim or another small game, compared with exact values"),
     "ppo": ("ppo", "a policy by proximal policy optimisation, with stable-baselines3"),
+    "adopt": ("adopt", "an agent of your own trained model: stable-baselines3's, or any network of torch"),
 }
 
 

@@ -1,4 +1,4 @@
-"""The most likely legal move of the policy trained by ``train.py ppo`` (PPO, self-play), without any search.
+"""The most likely legal move of the policy trained by ``train.py ppo`` (PPO), without any search.
 
 The network is for the standard board; on others the course's one-step look-ahead plays.
 """

@@ -106,7 +106,7 @@ def measure_ppo_course(seed: int, folder: Path) -> tuple[list[float], float]:
 
 
 def measure_ppo(seed: int, folder: Path) -> tuple[list[float], float]:
-    """Wins in 100 games v random and v negamax, after self-play."""
+    """Wins in 100 games v random and v negamax, after learning against itself and negamax."""
     trained = ppo.train(ppo.Config(seed=seed, folder=folder / "ppo", output=folder / "weights" / "ppo.bin"))
     return [percent_won(trained.newest, name, seed) for name in ("random", "negamax")], trained.seconds
 
@@ -181,7 +181,7 @@ LEARNERS = {
         measure_ppo_course,
     ),
     "ppo": Learner(
-        "PPO, self-play",
+        "PPO against itself and negamax",
         (Figure("wins in 100 games v random", "-"), Figure("wins in 100 games v negamax", "-")),
         measure_ppo,
     ),

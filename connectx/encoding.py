@@ -6,12 +6,13 @@ means needs a new version.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from connectx.geometry import Geometry
 from connectx.heuristic import gap_planes
-from connectx.position import Position, line_step, open_cells, winning_spots
+from connectx.position import Position, field, line_step, open_cells, winning_spots
 
 
 def stones(position: np.ndarray, mask: np.ndarray, geometry: Geometry) -> list[np.ndarray]:
@@ -116,3 +117,20 @@ def encode(position: Position, encoding: str) -> np.ndarray:
     """The planes of one position: (1, planes, rows, columns) uint8. Raises as ``bits_of``."""
     stones_and_mask = np.array([position.position], np.int64), np.array([position.mask], np.int64)
     return encode_many(*stones_and_mask, position.geometry, encoding)
+
+
+def seen(obs: Any, config: Any, name: str) -> np.ndarray:
+    """Kaggle's observation in the form that learners of training.environments know by a name.
+
+    Args:
+        name: "course" for the board as it is, (1, rows, columns) of 0, 1, 2, top row first; "sides" for the same with 1
+            for the mover's stones and 2 for the other side's; or an encoding, (planes, rows, columns).
+
+    Raises:
+        ValueError: as ``bits_of``.
+    """
+    if name not in ("course", "sides"):
+        return encode(Position.from_observation(obs, config), name)[0]
+    board = np.reshape(field(obs, "board"), (1, field(config, "rows"), field(config, "columns")))
+    is_second = field(obs, "mark") == 2
+    return np.where(board == 0, 0, 3 - board) if name == "sides" and is_second else board

@@ -227,6 +227,7 @@ def test_a_module_saved_whole_is_refused_with_the_cure(tmp_path, monkeypatch):
         inline(tmp_path / "net_agent.py")
     (refusal,) = caught.value.refusals
     assert refusal.line == 9 and "net.pt holds net_agent.Net" in refusal.reason and "state_dict" in refusal.reason
+    assert "`python train.py adopt net.pt -o net_agent_adopted.py --module " in refusal.reason
     torch.save(torch.nn.Sequential(torch.nn.Linear(2, 1)), tmp_path / "net.pt")  # no class of one's own: can be loaded
     assert list(inline(tmp_path / "net_agent.py").files) == ["net.pt"]
     (tmp_path / "net_agent.py").write_text(SAVED_WHOLE.replace(", weights_only=False", ""))

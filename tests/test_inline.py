@@ -95,7 +95,7 @@ def test_cache_is_switched_off(tmp_path, decorator):
         ("import torch\nx = torch.load('net.pt')", "read_data"),
         ("import nonesuch", "unknown package nonesuch"),
         ("import panda", "did you mean pandas?"),
-        ("from stable_baselines3 import PPO", "model.policy.state_dict()"),
+        ("from stable_baselines3 import PPO", "`python train.py adopt model.zip -o helper_adopted.py`"),
         ("import os\nos._exit(1)", "os._exit"),
         ("def stop():\n    import os\n    os.kill(1, 9)", "os.kill"),
         ("x = open('/home/me/w.npz', 'rb')", "none of this machine's files"),

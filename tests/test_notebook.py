@@ -63,10 +63,13 @@ def test_every_cell_does_what_it_says(executed, work):
     assert "for training" in output_of(executed, "$TRAIN labels")
     assert "keeps the result" in output_of(executed, "Trainer(config)")
     assert "my_net_agent.py v my_agent.py" in output_of(executed, "$EVALUATE match")
-    assert "ACCEPT submission.py" in output_of(executed, "$BUILD")
+    assert "ACCEPT submission.py" in output_of(executed, "$BUILD my_net_agent.py")
     assert (work / "submission.py").stat().st_size > 100_000  # the network is in it
+    assert "same moves as the model" in output_of(executed, "$TRAIN adopt")
+    assert "2000 steps" in output_of(executed, "model.learn(")
+    assert "ACCEPT my_ppo_submission.py" in output_of(executed, "$BUILD my_ppo_agent.py")
     pictures = [out for cell in executed.cells for out in cell.get("outputs", []) if "image/png" in out.get("data", {})]
-    assert len(pictures) == 2
+    assert len(pictures) == 3
 
 
 @pytest.mark.skipif(BROWSER is None, reason="no chromium: apt-get install chromium")
@@ -117,7 +120,18 @@ def test_what_is_there_is_not_replaced(tmp_path, monkeypatch, capsys):
     dataset.mkdir(parents=True)
     (dataset / "build_submission.py").write_text("")
     shutil.copy(ROOT / "requirements.txt", dataset)
-    names = ["anywidget", "kaggle_environments", "numba", "numpy", "matplotlib", "torch", "tqdm", "unrelated"]
+    names = [
+        "anywidget",
+        "kaggle_environments",
+        "numba",
+        "numpy",
+        "matplotlib",
+        "torch",
+        "tqdm",
+        "unrelated",
+        "gymnasium",
+    ]
+    names += ["stable_baselines3", "sb3_contrib"]
     there = [SimpleNamespace(name=name, version="1.5.0+cu999" if name == "torch" else "2.0") for name in names]
     monkeypatch.setattr(importlib.metadata, "distributions", lambda: there)
     commands: list[list] = []

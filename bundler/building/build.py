@@ -12,6 +12,7 @@ from bundler.preflight.questions import NODE_BUDGET, Question, sample
 from bundler.preflight.report import Limits, Report
 from bundler.preflight.stage import RUNNER, Runner, Stage
 from bundler.source.inline import PROJECT, Inlined, Refused, import_name
+from bundler.source.refusals import TORCH_FILES, adopt_command
 from connectx.geometry import STANDARD
 from connectx.weights import reduce, reduction_error
 from console.files import replacing
@@ -96,7 +97,9 @@ def submission_bytes(inlined: Inlined, output: Path, options: Options) -> tuple[
         return archive(text.encode(), {path: file.read_bytes() for path, (file, _) in inlined.files.items()}), lines
     if inlined.files:
         cure = 'build an archive (.tar.gz), or read it by connectx.weights.read_data("name"), which embeds it'
-        place = next(iter(inlined.files.values()))[1]
+        file, place = next(iter(inlined.files.values()))
+        if file.suffix in TORCH_FILES:
+            cure += f", or `{adopt_command(file.name, inlined.agent_path)}`"
         raise Refused([place._replace(reason=f"{place.reason}, which a single .py cannot hold: {cure}")])
     return text.encode(), lines
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from bundler.source import files
 from bundler.source.module import PROJECT, Module, Project
-from bundler.source.refusals import Refusal, Refused
+from bundler.source.refusals import Refusal, Refused, adopt_command
 
 
 @dataclass
@@ -142,7 +142,10 @@ def _saved_whole(modules: Collection[Module], inlined: Inlined) -> list[Refusal]
                 if mine
                 else ("a whole module: torch.load reads only numbers")
             )
-            cure = "save those, by torch.save(net.state_dict(), ...), and build the network in the agent"
+            cure = (
+                "save those, by torch.save(net.state_dict(), ...), and build the network in the agent, or "
+                f"`{adopt_command(file.name, inlined.agent_path)}`"
+            )
             refusals.append(place._replace(reason=f"{file.name} holds {[*mine, *layers][0]}, {why}; {cure}"))
     return refusals
 

@@ -163,7 +163,7 @@ class Module:
         if known and local is not None and local != self.path and not local.is_dir():
             self.refuse(node, f"{local.name} beside the agent has the name of the module {top}: rename it")
         elif local is None and not known and not forgiving and judged_import(dotted) is None:
-            self.refuse(node, unknown_package(top, self.path.parent))
+            self.refuse(node, unknown_package(top, self.path, self.nodes))
         elif local is None:
             self._note_package(node, top)
         if known or local is None:

@@ -5,7 +5,7 @@ Only what cannot work is refused. What may fail is noted; the checks of the buil
 
 import ast
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -49,11 +49,8 @@ NOTED = {
     **dict.fromkeys(("joblib.load", "dill.load", "dill.loads", "cloudpickle.load", "cloudpickle.loads"), _PICKLE),
 }
 UNPICKLING = {"allow_pickle": ("numpy.load", True), "weights_only": ("torch.load", False)}  # option: (call, bad value)
-_STABLE_BASELINES = (
-    "the policy is a small network: keep the numbers of model.policy.state_dict() with numpy.savez, and compute its "
-    "layers in the agent"
-)
-INSTEAD = dict.fromkeys(("stable_baselines3", "sb3_contrib"), _STABLE_BASELINES)  # package: what to do without it
+STABLE_BASELINES = frozenset({"stable_baselines3", "sb3_contrib"})
+TORCH_FILES = (".pt", ".pth")
 
 
 class Refusal(NamedTuple):
@@ -125,13 +122,34 @@ def _judged_call(call: ast.Call, name: str) -> Verdict | None:
     return None
 
 
-def unknown_package(package: str, folder: Path) -> str:
-    """Why an import is refused: neither a module in ``folder``, the agent's, nor a package that the judge may have."""
-    close = difflib.get_close_matches(package, [*(module.stem for module in folder.glob("*.py")), *KNOWN], 1)
+def adopt_command(model: str, agent: Path) -> str:
+    """The command that makes an agent of the model that an agent loads by its path: an archive, or a file of torch."""
+    network = " --module FILE.py:CLASS --observation FILE.py:FUNCTION" if model.endswith(TORCH_FILES) else ""
+    return f"python train.py adopt {model} -o {agent.stem.replace('-', '_')}_adopted.py{network}"
+
+
+def loaded_model(nodes: Iterable[ast.AST]) -> str:
+    """The archive that a call such as ``PPO.load("model")`` names, model.zip where none can be read off."""
+    for node in nodes:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "load":
+            named = [*node.args[:1], *(keyword.value for keyword in node.keywords if keyword.arg == "path")]
+            names = [name.value for name in named if isinstance(name, ast.Constant) and isinstance(name.value, str)]
+            if names and isinstance(node.func.value, ast.Name):
+                return names[0] if Path(names[0]).suffix == ".zip" else f"{names[0]}.zip"
+    return "model.zip"
+
+
+def unknown_package(package: str, agent: Path, nodes: Iterable[ast.AST]) -> str:
+    """Why an import is refused: neither a module beside ``agent``, whose ``nodes`` these are, nor a package known to be
+    on the judge."""
+    close = difflib.get_close_matches(package, [*(module.stem for module in agent.parent.glob("*.py")), *KNOWN], 1)
     cure = (
         f"did you mean {close[0]}?"
         if close
         else f"--allow-package {package} if you know that it is there, or catch ImportError and do without"
     )
-    instead = f"{INSTEAD[package]}; or " if package in INSTEAD else ""
+    instead = ""
+    if package in STABLE_BASELINES:
+        command = adopt_command(loaded_model(nodes), agent)
+        instead = f"`{command}` makes an agent of the model that needs none of it; or "
     return f"unknown package {package}: no module beside the agent, nor known to be on the judge; {instead}{cure}"

@@ -1,34 +1,95 @@
-"""The gymnasium environment and its batch against the checkers of both libraries, and against the rules."""
+"""The environments against the checkers of three libraries, the rules, and an independent reading of the board."""
 
 import random
 import warnings
+from pathlib import Path
 from typing import Any
 
+import gymnasium
 import gymnasium.utils.env_checker
 import numpy as np
 import pytest
 import stable_baselines3.common.env_checker
+from gymnasium.vector import AutoresetMode
+from pettingzoo.test import api_test, seed_test
 from sb3_contrib.common.maskable.utils import get_action_masks
+from stable_baselines3 import PPO
 
-from connectx.encoding import encode
+import training.environments
 from connectx.geometry import STANDARD, Geometry, geometry_of
 from connectx.position import Position
-from training.environments.connectx import ENDINGS, ConnectXEnv, Duels, rewards_named
-from training.environments.sb3 import BatchEnv
-from training.games.opponents import opponent_named
+from tests.oracle import board_after
+from tests.slow_encoder import observation as slow_observation
+from training.environments import aec
+from training.environments.connectx import ConnectXEnv, ConnectXVectorEnv
+from training.environments.duels import ENDINGS
+from training.environments.observations import NAMES
+from training.environments.sb3 import AgainstItself, BatchEnv, batch_env, policy_of
 
-SMALL = geometry_of(3, 3, 3)
+SMALL: dict[str, Any] = {"rows": 3, "columns": 3, "inarow": 3}
+SIZES = [STANDARD, geometry_of(3, 3, 3), geometry_of(5, 6, 3)]
 
 
-@pytest.mark.parametrize("opponent", ["random", "minimax@2"])
-@pytest.mark.parametrize("geometry", [STANDARD, SMALL], ids=["6x7k4", "3x3k3"])
-def test_checkers_are_content(opponent, geometry):
-    env = ConnectXEnv(opponent, geometry, render_mode="ansi")
+def board_of(geometry: Geometry) -> dict[str, Any]:
+    return {"rows": geometry.rows, "columns": geometry.columns, "inarow": geometry.inarow}
+
+
+@pytest.mark.parametrize(("seen", "opponent"), [("course", "random"), ("sides", "negamax"), ("lines-1", "random")])
+def test_checkers_are_content(seen, opponent):
+    """As both libraries make it, from the registry."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", message=".*image.*")  # it is a board
+        env = gymnasium.make("ConnectX-v0", opponent=opponent, observation=seen, render_mode="ansi")
+        gymnasium.utils.env_checker.check_env(env.unwrapped)
         stable_baselines3.common.env_checker.check_env(env)
-        warnings.filterwarnings("ignore", message=".*not having a spec.*")  # it is made without a registry
-        gymnasium.utils.env_checker.check_env(env)
+
+
+@pytest.mark.parametrize("seen", ["course", "sides", "lines-1"])
+@pytest.mark.filterwarnings("ignore:Observation")  # its space is a dict, as PettingZoo's own board games have it
+def test_pettingzoo_is_content(seen):
+    api_test(aec.env(observation=seen), num_cycles=200)
+    seed_test(lambda: aec.env(observation=seen), num_cycles=30)
+
+
+@pytest.mark.parametrize("geometry", SIZES, ids=str)
+@pytest.mark.parametrize("seen", NAMES)
+def test_observations_are_what_a_slow_reading_says(seen, geometry):
+    """Of either seat, in games to their end: the environment's own moves, read again by rules written apart."""
+    env, rng = ConnectXEnv(opponent="random", observation=seen, **board_of(geometry)), random.Random(3)
+    observed, info = env.reset(seed=5)
+    for _ in range(30):
+        board = board_after(geometry.rows, geometry.columns, env._moves)
+        me = 1 if env._duels.seats[0] == 1 else 2
+        assert observed.tolist() == slow_observation(board, me, geometry.inarow, seen)
+        assert env.observation_space.contains(observed)
+        observed, *_, over, _, info = env.step(rng.choice(np.flatnonzero(info["action_mask"]).tolist()))
+        if over:
+            observed, info = env.reset()
+
+
+def test_both_sides_of_the_aec_see_the_same_board():
+    env = aec.env(observation="lines-1")
+    env.reset()
+    moves = [3, 3, 2, 4, 1]
+    for column in moves:
+        env.step(column)
+    board = board_after(6, 7, moves)
+    for number, agent in enumerate(env.possible_agents):
+        seen = env.observe(agent)
+        assert seen["observation"].tolist() == slow_observation(board, 1 + number, 4, "lines-1")
+        assert seen["action_mask"].all() == (agent == env.agent_selection)
+    env.step(6)
+    env.step(0)  # the first player's fourth stone in the bottom row
+    assert set(env.terminations.values()) == {True} and env.rewards == {"player_0": 1.0, "player_1": -1.0}
+
+
+def test_an_illegal_column_loses_in_the_aec():
+    env = aec.env(**SMALL)
+    env.reset()
+    for column in (0, 0, 0, 0):
+        env.step(column)
+    assert env.terminations == {"player_0": True, "player_1": True} and env.rewards == {"player_0": 0, "player_1": -1}
 
 
 class Reference:
@@ -46,7 +107,7 @@ class Reference:
             self.position = self.position.play(0)
 
     def step(self, column: int) -> tuple[float, str | None]:
-        """Reward and ending, by the docstring of training.environments.connectx."""
+        """Reward and ending, by the docstring of training.environments.duels."""
         course = self.names == "course"
         if column not in self.position.legal_columns():
             return -10.0, "illegal"
@@ -59,18 +120,21 @@ class Reference:
             column = self.position.legal_columns()[0]
         return 1 / self.geometry.cells if course else 0.0, None
 
-    def planes(self) -> np.ndarray:
-        return encode(self.position, "facts-1")[0].ravel()
+    def seen(self) -> list:
+        """The board as the course shows it."""
+        rows, columns = self.geometry.rows, self.geometry.columns
+        return np.reshape(self.position.to_board(), (1, rows, columns)).tolist()
 
 
 @pytest.mark.parametrize("rewards", ["course", "zero-sum"])
 def test_environment_plays_by_the_rules(rewards):
     """Random columns, full ones included, against leftmost: what is seen and paid, and how games end."""
-    env, expected, rng = ConnectXEnv("leftmost", SMALL, rewards), Reference(SMALL, rewards), random.Random(1)
+    env = ConnectXEnv(opponent="leftmost", rewards=rewards, observation="course", **SMALL)
+    expected, rng = Reference(geometry_of(3, 3, 3), rewards), random.Random(1)
     seen, _ = env.reset(seed=1)
     endings = set()
     for _ in range(600):
-        assert (seen == expected.planes()).all()
+        assert seen.tolist() == expected.seen()
         assert np.flatnonzero(env.action_masks()).tolist() == expected.position.legal_columns()
         column = rng.randrange(3)
         seen, reward, terminated, truncated, info = env.step(column)
@@ -84,63 +148,164 @@ def test_environment_plays_by_the_rules(rewards):
     assert endings == set(ENDINGS)
 
 
-def test_batch_is_many_environments():
-    """Each game of a batch, restarted as soon as it ends, is a game of the reference."""
-    count, rng = 12, np.random.default_rng(2)
-    duels = Duels([(5, opponent_named("leftmost", SMALL, rng)), (7, opponent_named("leftmost", SMALL, rng))], SMALL,
-                  rewards_named("course", SMALL))  # fmt: skip
-    batch, expected = BatchEnv(duels), [Reference(SMALL, "course") for _ in range(count)]
-    for game in expected[1::2]:
+def references(count: int) -> list[Reference]:
+    found = [Reference(geometry_of(3, 3, 3), "course") for _ in range(count)]
+    for game in found[1::2]:
         game.restart()  # neighbours sit in different seats
-    planes: Any = duels.observe()
-    counted = np.zeros(len(ENDINGS), int)
+    return found
+
+
+def test_vector_is_many_environments():
+    """Each game of many, restarted as soon as it ends, is a game of the reference."""
+    env: Any = gymnasium.make_vec(
+        "ConnectX-vec", num_envs=12, opponent="leftmost+leftmost", observation="course", **SMALL
+    )
+    expected, rng = references(12), np.random.default_rng(2)
+    assert env.metadata["autoreset_mode"] == AutoresetMode.SAME_STEP
+    seen, infos = env.reset(seed=1)
     for _ in range(60):
-        assert (planes == [game.planes() for game in expected]).all()
+        assert env.observation_space.contains(seen) and seen.tolist() == [game.seen() for game in expected]
         legal = [[c in game.position.legal_columns() for c in range(3)] for game in expected]
-        assert get_action_masks(batch).tolist() == legal
-        columns = rng.integers(3, size=count)
-        planes, rewards, dones, infos = batch.step(columns)
+        assert infos["action_mask"].tolist() == env.unwrapped.action_masks().tolist() == legal
+        columns = rng.integers(3, size=12)
+        seen, rewards, dones, truncations, infos = env.step(columns)
+        assert not truncations.any()
         for index, game in enumerate(expected):
             paid, ending = game.step(int(columns[index]))
-            assert rewards[index] == pytest.approx(paid) and dones[index] == (ending is not None)
-            assert infos[index].get("ending") == ending
+            assert (rewards[index], dones[index]) == (pytest.approx(paid), ending is not None)
             if ending is not None:
-                counted[ENDINGS.index(ending)] += 1
-                assert batch.observation_space.contains(infos[index]["terminal_observation"])
+                assert ENDINGS[infos["ending"][index]] == ending and infos["_ending"][index]
+                assert infos["final_obs"][index].tolist() == game.seen() and infos["_final_obs"][index]
                 game.restart()
-    assert batch.counts.tolist() == counted.tolist() and counted.all()
+
+
+def test_stable_baselines3_sees_the_same():
+    batch, env = batch_env(6, opponent="leftmost", **SMALL), ConnectXVectorEnv(6, opponent="leftmost", **SMALL)
+    rng, counted = np.random.default_rng(4), np.zeros(len(ENDINGS), int)
+    batch.seed(9)
+    assert np.array_equal(batch.reset(), env.reset(seed=9)[0])
+    for _ in range(40):
+        columns = rng.integers(3, size=6)
+        seen, rewards, dones, infos = batch.step(columns)
+        again, paid, over, _, found = env.step(columns)
+        for one, other in ((seen, again), (rewards, paid), (dones, over)):
+            assert np.array_equal(one, other)  # type: ignore[arg-type] # a VecEnv may see dicts of arrays
+        assert (np.array(get_action_masks(batch)) == env.action_masks()).all()
+        for game in np.flatnonzero(over):
+            counted[found["ending"][game]] += 1
+            assert infos[game]["ending"] == ENDINGS[found["ending"][game]]
+            assert (infos[game]["terminal_observation"] == found["final_obs"][game]).all()
+    assert batch.counts.tolist() == counted.tolist() and counted.sum()
 
 
 def test_seeds_repeat_games():
-    """The same seed, the same opponent's moves; another seed, others."""
+    """The same seed, the same opponents and their moves; another seed, others."""
 
-    def game(seed: int) -> list[int]:
-        env = ConnectXEnv("random")
+    def game(seed: int) -> str:
+        env = ConnectXEnv(opponent="random+leftmost", render_mode="ansi")
         env.reset(seed=seed)
-        boards = [env.step(column)[0].sum() for column in (3, 3, 2)]
-        return [*boards, hash(env.render())]
+        for column in (3, 3, 2):
+            env.step(column)
+        return env.render()
 
     assert game(5) == game(5)
-    assert len({tuple(game(seed)) for seed in range(8)}) > 1
+    assert len({game(seed) for seed in range(8)}) > 2
 
 
-def test_picture():
-    env = ConnectXEnv("leftmost", SMALL, render_mode="ansi")
+@pytest.mark.parametrize(("seat", "stones"), [("first", [0, 0, 0]), ("second", [1, 1, 1]), ("alternating", [0, 1, 0])])
+def test_seats(seat, stones):
+    env = ConnectXEnv(seat=seat)
+    begun = [env.reset(seed=1)[0], env.reset()[0], env.reset()[0]]
+    assert [np.count_nonzero(seen) for seen in begun] == stones
+
+
+def rightmost(obs, config):
+    return max(column for column in range(config.columns) if not obs.board[column])
+
+
+def test_opponents_of_all_kinds(tmp_path):
+    """A name, a file, a function, and a mixture of them, of which each game draws one."""
+    (tmp_path / "middle_one.py").write_text("def helper():\n    pass\n\n\ndef play(obs, config):\n    return 3\n")
+    file = str(tmp_path / "middle_one.py")
+    opponents: list[tuple[Any, set[int]]] = [("leftmost", {0}), (file, {3}), (Path(file), {3}), (rightmost, {6})]
+    opponents += [(["leftmost", file, rightmost], {0, 3, 6}), (f"leftmost+{file}", {0, 3})]
+    for opponent, columns in opponents:
+        env = ConnectXVectorEnv(60, opponent=opponent, seat="second")
+        first = env.reset(seed=1)[0][:, 0]
+        found = np.argwhere(first)[:, 2]
+        assert set(found.tolist()) == columns
+        assert np.bincount(found)[list(columns)].min() > 60 / len(columns) / 2
+
+
+def test_itself_is_the_policy_that_it_is_shown():
+    """At random until then; what is not legal is played at random; it sees its own side."""
+    env = ConnectXVectorEnv(40, opponent="self", seat="second")
+    assert len(set(np.argwhere(env.reset(seed=1)[0][:, 0])[:, 2].tolist())) > 3
+    asked = []
+
+    def policy(observations, legal):
+        asked.append(observations)
+        assert observations.shape[1:] == (1, 6, 7) and legal.shape == (len(observations), 7)
+        return np.full(len(observations), 2)
+
+    env.set_policy(policy)
+    env.reset(seed=1)
+    for _ in range(6):
+        assert env.step(np.argmax(env.action_masks()[:, ::-1], axis=1) * -1 + 6)[1].shape == (40,)
+    assert (asked[0] == 0).all() and (asked[1][:, 0, 5, 2] == 1).all() and (asked[1][:, 0, 5, 6] == 2).all()
+
+
+def test_stable_baselines3_learns_against_itself():
+    """Through one environment and many; the policy that is played is a copy, which does not learn."""
+    single = ConnectXEnv(opponent="self", **SMALL)
+    for env, unwrapped in ((single, single), (many := batch_env(8, opponent="self", **SMALL), many.env)):
+        model = PPO("MlpPolicy", env, n_steps=16, batch_size=16, n_epochs=1, seed=1)
+        model.learn(48, callback=AgainstItself(every=2))
+        policy = unwrapped.setting.policy
+        assert policy is not None and policy(np.zeros((5, 1, 3, 3)), np.ones((5, 3), bool)).shape == (5,)
+    frozen = policy_of(model)
+    before = [parameter.clone() for parameter in model.policy.parameters()]
+    model.learn(48)
+    assert not all((a == b).all() for a, b in zip(before, model.policy.parameters(), strict=True))
+    assert frozen(np.zeros((1, 1, 3, 3)), np.ones((1, 3), bool)).shape == (1,)
+
+
+def test_pictures():
+    env = ConnectXEnv(opponent="leftmost", render_mode="ansi", **SMALL)
     env.reset(seed=0)
     env.step(2)
     assert env.render() == "...\n...\nO.X"
+    env.render_mode = "rgb_array"
+    picture = env.render()
+    assert picture.shape == (144, 144, 3) and picture.dtype == np.uint8
+    assert len({tuple(picture[120, column]) for column in (24, 72, 120)}) == 3  # O, empty, X
+    env.render_mode = "html"
+    page = env.render()
+    assert page.startswith("<!DOCTYPE html>") and '"connectx"' in page and len(env._moves) == 2
+    with pytest.raises(ValueError, match="render_mode"):
+        ConnectXEnv(render_mode="human")
+    assert len(ConnectXVectorEnv(3, render_mode="rgb_array").render()) == 3
+    many = BatchEnv(ConnectXVectorEnv(3, render_mode="rgb_array")).render()
+    assert many is not None and many.shape[2] == 3
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"opponent": "nobody"}, "is not random"),
-        ({"rewards": "money"}, "rewards should be one of"),
-        ({"encoding": "facts-9"}, "unknown"),
+        ({"opponent": []}, "at least one"),
+        ({"opponent": 3}, "a name, a file, a function"),
+        ({"opponent": "missing.py"}, "no agent missing.py"),
+        ({"rewards": "money"}, "rewards should be one of course, zero-sum"),
+        ({"observation": "facts-9"}, "observation should be one of course, sides"),
+        ({"seat": "last"}, "seat should be one of alternating, first, second"),
         ({"render_mode": "human"}, "render_mode"),
-        ({"geometry": geometry_of(12, 12, 5)}, "64"),
+        ({"rows": 12, "columns": 12, "inarow": 5, "observation": "facts-1"}, "64"),
+        ({"rows": 0}, "rows should be an integer of at least 1"),
     ],
 )
 def test_bad_options(options, message):
-    with pytest.raises(ValueError, match=message):
-        ConnectXEnv(**options).reset()
+    for kind in (ConnectXEnv, ConnectXVectorEnv):
+        with pytest.raises((ValueError, OSError), match=message):
+            kind(**options)
+    assert {"ConnectX-v0", "ConnectX-vec"} <= set(gymnasium.registry) and training.environments

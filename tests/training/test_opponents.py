@@ -2,24 +2,26 @@
 
 import numpy as np
 import pytest
+from kaggle_environments.envs.connectx import connectx as kaggle_connectx
 from kaggle_environments.envs.connectx.connectx import negamax_agent
 
 import agents.one_step
 from arena.players.loading import resolve
 from connectx.clock import Budget
-from connectx.geometry import STANDARD
+from connectx.geometry import STANDARD, Geometry, geometry_of
 from connectx.position import Position
 from connectx.search import Searcher
 from console.agent_names import parse_agent_name
 from training.games.connectx import ConnectX
+from training.games.negamax import choose
 from training.games.opponents import AgentPlayer, opponent_named
 from training.games.players import random_player
 
 
-def positions(count: int, plies: int) -> ConnectX:
+def positions(count: int, plies: int, geometry: Geometry = STANDARD) -> ConnectX:
     """Games after so many random moves, without those that are over."""
     rng = np.random.default_rng(plies)
-    games, player = ConnectX(count, STANDARD), random_player(rng)
+    games, player = ConnectX(count, geometry), random_player(rng)
     for _ in range(plies):
         which = np.flatnonzero(~games.done)
         games.play(player(games, which), which)
@@ -86,3 +88,25 @@ def test_names_are_read_alike_everywhere():
         assert named("random~100")
         with pytest.raises(ValueError, match="'random~500': the share of random moves should be 0 to 100, not 500"):
             named("random~500")
+
+
+@pytest.mark.parametrize("coin", [True, False])
+def test_negamax_is_kaggles(coin, monkeypatch):
+    """With each tie taken, or none: the ends of the set that Kaggle's coins choose from."""
+    monkeypatch.setattr(kaggle_connectx, "choice", lambda options: coin if options == [True, False] else options[0])
+    for geometry, plies in (
+        (STANDARD, (0, 9, 22, 33)),
+        (geometry_of(4, 5, 3), (0, 5, 11)),
+        (geometry_of(3, 4, 4), (0, 7)),
+    ):
+        for games in (positions(3, count, geometry) for count in plies):
+            chosen = np.empty(len(games), np.int64)
+            choose(*games.bitboards(), np.full((len(games), geometry.columns), coin), geometry, chosen)
+            assert (chosen == AgentPlayer(negamax_agent, geometry)(games, np.arange(len(games)))).all()
+
+
+def test_negamax_tosses_coins():
+    """On the empty board all columns are worth the same: the last is taken in half of the games"""
+    games = ConnectX(4000, STANDARD)
+    shares = np.bincount(opponent_named("negamax", STANDARD, np.random.default_rng(1))(games, np.arange(4000))) / 4000
+    assert shares == pytest.approx([1 / 64, 1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2], abs=0.03)

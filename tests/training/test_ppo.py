@@ -13,7 +13,7 @@ import torch
 import train
 from connectx.nets import PlainNetwork
 from connectx.weights import pack, unpack
-from training.environments.connectx import ENDINGS
+from training.environments.duels import ENDINGS
 from training.methods import ppo
 from training.support.manifest import NAME
 
@@ -70,7 +70,7 @@ def test_networks_equal_the_policy(tmp_path):
     """What is played, stored and published computes what stable-baselines3 does."""
     trainer = ppo.Trainer(config(tmp_path))
     trainer.advance()
-    planes = np.random.default_rng(0).integers(0, 2, (50, 8, 4, 4)).astype(np.float32)
+    planes = np.random.default_rng(0).integers(0, 2, (50, 9, 4, 4)).astype(np.float32)
     with torch.no_grad():
         rows = torch.from_numpy(planes.reshape(50, -1))
         expected = trainer.model.policy.get_distribution(rows).distribution.logits
@@ -114,10 +114,10 @@ def test_state_of_another_run(tmp_path):
     ("option", "message"),
     [
         (["--steps", "5"], "multiple of games x rollout"),
-        (["--games", "0"], "games should be at least 6, not 0"),
-        (["--games", "4"], "at least 6"),
+        (["--games", "0"], "games should be at least 1, not 0"),
+        (["--opponent", "self+nobody"], "nobody"),
         (["--batch", "1"], "batch should be at least 2"),
-        (["--batch", "93"], "not leave a single step"),
+        (["--batch", "421"], "not leave a single step"),
         (["--algorithm", "dqn"], "maskable, ppo"),
         (["--rewards", "gold"], "course, zero-sum"),
         (["--board", "six"], "read like 6x7k4"),

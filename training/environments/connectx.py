@@ -1,181 +1,77 @@
-"""ConnectX as a gymnasium environment, and the batch of games between a learner and its opponents that it is made of.
+"""ConnectX for gymnasium: one game, or thousands side by side. ``import training.environments`` registers them.
 
-The learner sees positions in which it is to move; the opponent's replies are part of the environment. Seats alternate
-from game to game. Rewards are by name:
+    gymnasium.make("ConnectX-v0", opponent="negamax", seat="first")
+    gymnasium.make_vec("ConnectX-vec", num_envs=1000, opponent="minimax@2~10", observation="lines-1")
 
-    course      Kaggle's course "Intro to Game AI": +1 for a win, -1 for a loss or a draw, 1/42 (one over the number of
-                cells) for any other move, -10 for an illegal column, which ends the game
-    zero-sum    +1, -1, 0 for a draw and for moves on the way; -10 for an illegal column
+An action is a column, the options are those of training.environments.setting. Infos hold ``action_mask``, (columns,)
+int8, and at the end of a game ``ending``: won, lost, drawn or illegal. ``action_masks()`` gives the legal columns, as
+sb3-contrib's MaskablePPO asks for them, and ``set_policy`` what the opponent "self" plays.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import gymnasium
 import numpy as np
 from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
+from gymnasium.vector.utils import batch_space
 
-from connectx.encoding import encode_many, planes_of
-from connectx.geometry import STANDARD, Geometry
-from training.games.batch import FIRST, SECOND
-from training.games.connectx import ConnectX
-from training.games.opponents import opponent_named
-from training.games.players import Player
+from training.environments import rendering
+from training.environments.duels import ENDINGS
+from training.environments.setting import Policy, Setting
 
-ENCODING = "facts-1"  # what the learner sees unless told otherwise
-ENDINGS = ("won", "lost", "drawn", "illegal")  # how the learner's games end
+RENDER_MODES = ("ansi", "rgb_array", "html")
 
 
-class Rewards(NamedTuple):
-    """What the learner gets for its move and the reply to it, by what they lead to."""
-
-    win: float
-    loss: float
-    draw: float
-    step: float
-    illegal: float
-
-
-def rewards_named(name: str, geometry: Geometry) -> Rewards:
-    """The rewards of the module's docstring.
-
-    Raises:
-        ValueError: there are none of that name.
-    """
-    known = {
-        "course": Rewards(1.0, -1.0, -1.0, 1 / geometry.cells, -10.0),
-        "zero-sum": Rewards(1.0, -1.0, 0.0, 0.0, -10.0),
-    }
-    if name not in known:
-        raise ValueError(f"rewards should be one of {', '.join(known)}, not {name!r}")
-    return known[name]
-
-
-class Duels:
-    """n games between a learner and its opponents, always with the learner to move.
-
-    Args:
-        opponents: (number of games, player), in the order of the games.
-
-    Attributes:
-        games: the positions.
-        seats: (n,) int8, FIRST or SECOND: the learner's; the first game of a batch has the first seat.
-    """
-
-    def __init__(
-        self,
-        opponents: list[tuple[int, Player]],
-        geometry: Geometry,
-        rewards: Rewards,
-        encoding: str = ENCODING,
-    ):
-        count = sum(share for share, _ in opponents)
-        self.games, self.rewards, self.encoding = ConnectX(count, geometry), rewards, encoding
-        self.seats = np.where(np.arange(count) % 2, FIRST, SECOND).astype(np.int8)
-        ends = np.cumsum([share for share, _ in opponents])
-        self._opponents = [(end - share, end, opponent) for end, (share, opponent) in zip(ends, opponents, strict=True)]
-        self.restart(np.arange(count))
-
-    def restart(self, which: np.ndarray) -> None:
-        """Starts the games ``which``, (k,) indices, again, in the other seat."""
-        self.games.reset(which)
-        self.seats[which] *= -1
-        self._reply(which[self.seats[which] == SECOND])
-
-    def step(self, columns: np.ndarray, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Plays the learner's columns, (k,), in the games ``which``, (k,) indices, and the opponents' replies.
-
-        Returns:
-            rewards, (k,) float32, and endings, (k,) int8: an index into ENDINGS, -1 for a game that goes on. Games that
-            ended stay as they are until ``restart``.
-        """
-        games = self.games
-        illegal = ~games.legal()[which, columns]
-        games.play(columns[~illegal], which[~illegal])
-        self._reply(which[~illegal & ~games.done[which]])
-        done, winner, seat = games.done[which], games.winner[which], self.seats[which]
-        endings = np.select([illegal, ~done, winner == seat, winner == -seat], [3, -1, 0, 1], 2).astype(np.int8)
-        rewards = self.rewards
-        by_ending = [rewards.win, rewards.loss, rewards.draw, rewards.illegal, rewards.step]  # -1 is the last: step
-        return np.array(by_ending, np.float32)[endings], endings
-
-    def legal(self) -> np.ndarray:
-        """(n, columns) bool."""
-        return self.games.legal()
-
-    def observe(self) -> np.ndarray:
-        """(n, planes * rows * columns) float32: what the learner sees, the planes of connectx.encoding in one row."""
-        planes = encode_many(*self.games.bitboards(), self.games.geometry, self.encoding)
-        return planes.reshape(len(planes), -1).astype(np.float32)
-
-    def _reply(self, which: np.ndarray) -> None:
-        for start, end, opponent in self._opponents:
-            share = which[(which >= start) & (which < end)]
-            if len(share):
-                self.games.play(opponent(self.games, share), share)
-
-
-def observation_space(geometry: Geometry, encoding: str) -> spaces.Box:
-    """(planes * rows * columns,) float32: the planes of connectx.encoding in one row, as networks without convolutions
-    read them. (What has the shape of a picture would have to be one, by stable-baselines3's checker.)
-
-    Raises:
-        ValueError: the encoding is unknown, or the board does not fit 64 bits.
-    """
-    if not geometry.fits_word:
-        raise ValueError(f"a board of {geometry[:3]} (rows, columns, inarow) does not fit 64 bits")
-    return spaces.Box(0.0, 1.0, (planes_of(encoding) * geometry.cells,), np.float32)
+def check_render_mode(mode: str | None) -> None:
+    if mode not in (None, *RENDER_MODES):
+        raise ValueError(f"render_mode should be None or one of {', '.join(RENDER_MODES)}, not {mode!r}")
 
 
 class ConnectXEnv(gymnasium.Env):
-    """One game at a time, for any library that speaks gymnasium. An action is a column.
+    """One game at a time.
 
     Args:
-        opponent: a name, as training.games.opponents has them, or a player of training.games.players.
-        rewards: "course" or "zero-sum".
-        encoding: of connectx.encoding.
+        render_mode: "ansi" for text, "rgb_array" for a picture, "html" for Kaggle's player of the game.
+        options: those of Setting.
 
     Raises:
-        ValueError: a name is unknown, or the board does not fit 64 bits.
+        ValueError, OSError: as Setting does.
     """
 
-    metadata = {"render_modes": ["ansi"], "render_fps": 1}  # noqa: RUF012 - gymnasium's own form
+    metadata = {"render_modes": list(RENDER_MODES), "render_fps": 1}  # noqa: RUF012 - gymnasium's own form
 
-    def __init__(
-        self,
-        opponent: str | Player = "random",
-        geometry: Geometry = STANDARD,
-        rewards: str = "course",
-        encoding: str = ENCODING,
-        render_mode: str | None = None,
-    ):
-        if render_mode not in (None, *self.metadata["render_modes"]):
-            raise ValueError(f"render_mode should be None or 'ansi', not {render_mode!r}")
-        self.render_mode = render_mode
-        self.observation_space = observation_space(geometry, encoding)
-        self.action_space = spaces.Discrete(geometry.columns)
-        self._opponent, self._geometry = opponent, geometry
-        self._rewards, self._encoding = rewards_named(rewards, geometry), encoding
-        self._duels = self._begin()
+    def __init__(self, *, render_mode: str | None = None, **options: Any):
+        check_render_mode(render_mode)
+        self.render_mode, self.setting = render_mode, Setting(**options)
+        self.observation_space = self.setting.seen.space
+        self.action_space = spaces.Discrete(self.setting.columns)
+        self._duels, self._moves = self.setting.duels(1, self.np_random), list[int]()
+        self._begin_record()
 
-    def _begin(self) -> Duels:
-        player = self._opponent
-        if isinstance(player, str):
-            player = opponent_named(player, self._geometry, self.np_random)
-        return Duels([(1, player)], self._geometry, self._rewards, self._encoding)
+    def set_policy(self, policy: Policy | None) -> None:
+        """What the opponent "self" plays from its next move on."""
+        self.setting.policy = policy
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
-        """A new game, in the other seat than the last one; with a seed, in the first."""
+        """A new game; where seats alternate, in the other seat than the last one, and with a seed in the first."""
         super().reset(seed=seed)
         if seed is None:
             self._duels.restart(np.arange(1))
         else:
-            self._duels = self._begin()
-        return self._duels.observe()[0], {"action_mask": self.action_masks().astype(np.int8)}
+            self._duels = self.setting.duels(1, self.np_random)
+        self._begin_record()
+        return self._duels.observe()[0], self._info()
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
-        """Plays a column and the reply to it. The info names how the game ended, and which columns are legal."""
+        """Plays a column and the reply to it."""
+        before = self._heights()
         rewards, endings = self._duels.step(np.array([action]), np.arange(1))
-        info: dict[str, Any] = {"action_mask": self.action_masks().astype(np.int8)}
+        if endings[0] != ENDINGS.index("illegal"):
+            added = self._heights() - before
+            added[action] -= 1
+            self._moves += [int(action), *np.flatnonzero(added).tolist()]
+        info = self._info()
         if endings[0] >= 0:
             info["ending"] = ENDINGS[endings[0]]
         return self._duels.observe()[0], float(rewards[0]), bool(endings[0] >= 0), False, info
@@ -184,6 +80,72 @@ class ConnectXEnv(gymnasium.Env):
         """(columns,) bool: the legal columns; none after the end."""
         return self._duels.legal()[0]
 
-    def render(self) -> str:  # type: ignore[override]
-        """The board as text: X the first player's stones, O the second's."""
-        return "\n".join("".join(".XO"[stone] for stone in row) for row in self._duels.games.stones[0])
+    def render(self) -> Any:
+        """The board in the form of ``render_mode``: str, or (height, width, 3) uint8; None without one."""
+        return rendering.rendered(self.render_mode, self._duels.games.stones[0], self._moves, self.setting.geometry)
+
+    def _info(self) -> dict[str, Any]:
+        return {"action_mask": self.action_masks().astype(np.int8)}
+
+    def _heights(self) -> np.ndarray:
+        return np.count_nonzero(self._duels.games.stones[0], axis=0)
+
+    def _begin_record(self) -> None:
+        self._moves = np.flatnonzero(self._heights()).tolist()
+
+
+class ConnectXVectorEnv(gymnasium.vector.VectorEnv):
+    """n games at a time, in numpy. A game that ends starts again at once (gymnasium's AutoresetMode.SAME_STEP).
+
+    Infos hold arrays of n: ``action_mask``, (n, columns) int8; when games have ended, ``ending``, (n,) int8, an index
+    into ENDINGS, and ``final_obs``, (n, *shape), true for the games of ``_ending`` and ``_final_obs``, (n,) bool.
+
+    Args:
+        num_envs: n.
+        options: those of Setting.
+
+    Raises:
+        ValueError, OSError: as Setting does.
+    """
+
+    metadata = {"autoreset_mode": AutoresetMode.SAME_STEP, "render_modes": ["ansi", "rgb_array"]}  # noqa: RUF012
+
+    def __init__(self, num_envs: int = 1000, *, render_mode: str | None = None, **options: Any):
+        check_render_mode(render_mode)
+        self.num_envs, self.render_mode, self.setting = num_envs, render_mode, Setting(**options)
+        self.single_observation_space = self.setting.seen.space
+        self.single_action_space = spaces.Discrete(self.setting.columns)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self._duels = self.setting.duels(num_envs, self.np_random)
+
+    def set_policy(self, policy: Policy | None) -> None:
+        """What the opponent "self" plays from its next move on."""
+        self.setting.policy = policy
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
+        """New games. Where seats alternate, the first has the first seat, its neighbour the second."""
+        super().reset(seed=seed)
+        self._duels = self.setting.duels(self.num_envs, self.np_random)
+        return self._duels.observe(), {"action_mask": self.action_masks().astype(np.int8)}
+
+    def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict]:
+        """Plays a column in each game, (n,) integers, and the replies; rewards are (n,) float32."""
+        rewards, endings = self._duels.step(np.asarray(actions), np.arange(self.num_envs))
+        over, infos = endings >= 0, dict[str, Any]()
+        if over.any():
+            infos = {"ending": endings, "_ending": over, "final_obs": self._duels.observe(), "_final_obs": over}
+            self._duels.restart(np.flatnonzero(over))
+        infos["action_mask"] = self.action_masks().astype(np.int8)
+        return self._duels.observe(), rewards, over, np.zeros(self.num_envs, bool), infos
+
+    def action_masks(self) -> np.ndarray:
+        """(n, columns) bool: the legal columns."""
+        return self._duels.legal()
+
+    def render(self) -> Any:
+        """One form for each game: str, or (height, width, 3) uint8; None without a render mode."""
+        if self.render_mode is None:
+            return None
+        stones = self._duels.games.stones
+        return tuple(rendering.rendered(self.render_mode, board, [], self.setting.geometry) for board in stones)

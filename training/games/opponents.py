@@ -5,8 +5,10 @@ depth of 4 plies, without a clock; ``NAME~10`` plays a random legal column in 10
 process, with ``SECONDS`` per move.
 """
 
-import importlib
+import importlib.util
+import inspect
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ from connectx.search import Searcher
 from console.agent_names import our_agents, parse_agent_name
 from training.games.batch import Games
 from training.games.connectx import ConnectX
+from training.games.negamax import Negamax
 from training.games.players import Player, erring, random_player
 
 SECONDS = 0.05
@@ -65,6 +68,25 @@ class FixedDepth:
         return self._searcher.search(state, Budget(), max_depth=self._depth).column
 
 
+def function_of_file(path: Path) -> Callable[[Any, Any], int]:
+    """The agent of a Python file: what it calls ``agent``, else its last function.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it defines no function. Whatever else its code raises passes through.
+    """
+    if not path.is_file():
+        raise FileNotFoundError(f"no agent {path}")
+    spec = importlib.util.spec_from_file_location(f"opponent_{path.stem}", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    functions = [value for value in vars(module).values() if inspect.isfunction(value)]
+    if not functions:
+        raise ValueError(f"{path} defines no function, but should end in def agent(obs, config)")
+    return getattr(module, "agent", functions[-1])
+
+
 def opponent_named(name: str, geometry: Geometry, rng: np.random.Generator) -> Player:
     """The player of this name. Agents use their own random generators, not ``rng``.
 
@@ -87,6 +109,8 @@ def _agent_named(name: str, geometry: Geometry, rng: np.random.Generator) -> Pla
     if name in ("random", "random_legal"):
         return random_player(rng)
     if name == "negamax":
+        if geometry.fits_word:
+            return Negamax(geometry, rng)
         from kaggle_environments.envs.connectx.connectx import negamax_agent  # takes a second, so not at the top
 
         return AgentPlayer(negamax_agent, geometry)

@@ -1,4 +1,4 @@
-"""Proximal policy optimisation on ConnectX by stable-baselines3, against a named opponent or past versions of itself.
+"""Proximal policy optimisation on ConnectX by stable-baselines3, against past versions of itself and named opponents.
 
 The method is that of Schulman et al. (arXiv:1707.06347) as stable-baselines3 implements it; with ``--algorithm
 maskable`` illegal columns get no probability (Huang and Ontanon, arXiv:2006.14171, sb3-contrib), with ``ppo`` that they
@@ -8,6 +8,16 @@ the rest against versions drawn from a pool of past ones.
 Every ``--period`` steps, all that is needed to go on is saved, without pickle. Games in progress are then given up and
 the generators seeded anew from the seed and the number of steps: an interrupted run makes the same policy as an
 uninterrupted one. The protocol of Kaggle's course "Intro to Game AI" is the function ``course``.
+
+The environments that it learns in are there for your own code, too. After ``import training.environments``:
+
+    gymnasium.make("ConnectX-v0", opponent="negamax")                   one game
+    gymnasium.make_vec("ConnectX-vec", num_envs=500, opponent="self")   many, in numpy
+    training.environments.sb3.batch_env(500, opponent="minimax@2~10")   the same for stable-baselines3
+    training.environments.aec.env()                                     both sides, for PettingZoo
+
+training/environments/setting.py has their options, docs/training.md a lesson; ``train.py adopt`` makes an agent of what
+stable-baselines3 has trained in them.
 """
 
 import json
@@ -21,11 +31,14 @@ import numpy as np
 import torch
 from matplotlib.figure import Figure
 
+from connectx.encoding import planes_of
 from connectx.geometry import Geometry, geometry_of
 from connectx.nets import Architecture, PlainNetwork, to_bytes
 from console.files import write_whole
 from console.progress import progress
-from training.environments.connectx import ENDINGS, Duels, observation_space, rewards_named
+from training.environments.duels import ENDINGS, rewards_named
+from training.environments.observations import observation_named
+from training.environments.setting import ITSELF, Weighted, parts
 from training.games.batch import Games
 from training.games.connectx import ConnectX
 from training.games.opponents import opponent_named
@@ -36,7 +49,6 @@ from training.support.manifest import check_output, publish
 from training.support.options import Options, command_of, option
 from training.support.plots import save_figure
 
-SELF = "self"
 ALGORITHMS = ("maskable", "ppo")
 PAST_OPPONENTS = 3  # drawn from the pool for each period
 
@@ -46,24 +58,26 @@ class Config(Options):
     """Options of ``train.py ppo``."""
 
     algorithm: str = option("maskable", "maskable, or ppo, which has to learn what is legal", among=ALGORITHMS)
-    opponent: str = option(SELF, "self for past versions, or a name: random, negamax, one_step, minimax@2~10")
-    rewards: str = option("zero-sum", "course or zero-sum, see training/environment.py")
+    opponent: str = option(
+        "self+negamax", "self for past versions, a name such as random, negamax, one_step, minimax@2~10, or a mixture"
+    )
+    rewards: str = option("zero-sum", "course or zero-sum, see training/environments/duels.py")
     board: str = option("6x7k4", "rows x columns k inarow")
-    encoding: str = option("tactics-1", "input planes, see connectx/encoding.py")
-    width: int = option(128, "numbers in the last hidden layer; the first has twice as many", least=1)
-    steps: int = option(2_048_000, "moves of the learner in all", least=1)
-    games: int = option(125, "games side by side", least=2 * PAST_OPPONENTS)
-    rollout: int = option(32, "moves in each game between two updates", least=1)
-    batch: int = option(500, "moves in a gradient step", least=2)
+    encoding: str = option("lines-1", "input planes, see connectx/encoding.py")
+    width: int = option(192, "numbers in the last hidden layer; the first has twice as many", least=1)
+    steps: int = option(3_200_000, "moves of the learner in all", least=1)
+    games: int = option(500, "games side by side", least=1)
+    rollout: int = option(16, "moves in each game between two updates", least=1)
+    batch: int = option(2000, "moves in a gradient step", least=2)
     epochs: int = option(3, "times that an update goes through its moves", least=1)
     learning_rate: float = option(1e-3, "of Adam at the start; it falls linearly to 0", above=0)
     discount: float = option(0.99, "gamma, for each move of the learner", above=0, most=1)
     gae: float = option(0.9, "lambda of generalised advantage estimation", least=0, most=1)
     entropy: float = option(0.02, "weight of the entropy bonus", least=0)
     pool: int = option(20, "past versions kept for self-play; one is added every period", least=1)
-    period: int = option(64_000, "steps from one saved state to the next", least=1)
-    test_opponent: str = option("minimax@2~10", "whom the curve shows games against")
-    test_games: int = option(100, "games of each point of the curve", least=1)
+    period: int = option(160_000, "steps from one saved state to the next", least=1)
+    test_opponent: str = option("negamax", "whom the curve shows games against")
+    test_games: int = option(200, "games of each point of the curve", least=1)
     seed: int = option(0, "of everything")
     folder: Path = option(Path("runs/ppo"), "of the saved state and the curve, for resuming")
     output: Path = option(Path("agents/weights/ppo.bin"), "the policy's weights")
@@ -76,9 +90,14 @@ class Config(Options):
         if self.update % self.batch == 1:  # advantages are divided by their standard deviation
             raise ValueError(f"batch should not leave a single step of {self.update}, as {self.batch} does")
         rewards_named(self.rewards, self.geometry)
-        observation_space(self.geometry, self.encoding)
-        for name in {self.opponent} - {SELF} | {self.test_opponent}:
+        planes_of(self.encoding)
+        observation_named(self.encoding, self.geometry)
+        for name in {*self.opponents, self.test_opponent} - {ITSELF}:
             opponent_named(name, self.geometry, np.random.default_rng())
+
+    @property
+    def opponents(self) -> list[str]:
+        return list(parts(self.opponent))
 
     @property
     def update(self) -> int:
@@ -104,7 +123,8 @@ def course(**changes: Any) -> Config:
     """The protocol of Kaggle's course: 60,000 steps against random, illegal columns punished and not masked."""
     small = {"games": 20, "rollout": 50, "batch": 125, "epochs": 6, "period": 10_000, "test_opponent": "random"}
     rules = {"algorithm": "ppo", "opponent": "random", "rewards": "course", "steps": 60_000}
-    return Config(**{**rules, **small, **changes})
+    sees = {"encoding": "tactics-1", "width": 128}
+    return Config(**{**rules, **sees, **small, **changes})
 
 
 def library():
@@ -144,7 +164,7 @@ class Trainer:
         self.curve: list[dict[str, float]] = []
         self.model = self._sb3.ALGORITHMS[config.algorithm](
             "MlpPolicy",
-            self._env([(config.games, random_player(np.random.default_rng()))]),
+            self._env([Weighted(1, random_player(np.random.default_rng()))]),
             learning_rate=lambda _: config.learning_rate * (1 - self.steps / config.steps),
             n_steps=config.rollout,
             batch_size=config.batch,
@@ -162,10 +182,12 @@ class Trainer:
         self.model.set_logger(self._sb3.Logger(None, []))  # its own would leave a folder in /tmp
         self.pool = [self._sb3.arrays_of(self.model.policy)]
 
-    def _env(self, opponents: list[tuple[int, Player]]):
-        geometry = self.config.geometry
-        duels = Duels(opponents, geometry, rewards_named(self.config.rewards, geometry), self.config.encoding)
-        return self._sb3.BatchEnv(duels)
+    def _env(self, opponents: list[Weighted]):
+        config = self.config
+        board = dict(zip(("rows", "columns", "inarow"), config.geometry, strict=False))
+        return self._sb3.batch_env(
+            config.games, opponent=opponents, rewards=config.rewards, observation=config.encoding, **board
+        )
 
     def network(self, arrays: dict[str, np.ndarray]) -> PlainNetwork:
         return PlainNetwork(self.config.architecture, arrays)
@@ -174,16 +196,17 @@ class Trainer:
     def newest(self) -> PlainNetwork:
         return self.network(self.pool[-1])
 
-    def _opponents(self, rng: np.random.Generator) -> list[tuple[int, Player]]:
-        """(games, opponent) of the next period."""
-        games = self.config.games
-        if self.config.opponent != SELF:
-            return [(games, opponent_named(self.config.opponent, self.config.geometry, rng))]
-        share = games // (2 * PAST_OPPONENTS)
-        past = [self.pool[rng.integers(len(self.pool))] for _ in range(PAST_OPPONENTS)]
-        shares = [games - share * PAST_OPPONENTS, *[share] * PAST_OPPONENTS]
-        versions = [self.pool[-1], *past]
-        return [(n, network_player(self.network(arrays), rng)) for n, arrays in zip(shares, versions, strict=True)]
+    def _opponents(self, rng: np.random.Generator) -> list[Weighted]:
+        """Those of the next period."""
+        found: list[Weighted] = []
+        for name in self.config.opponents:
+            if name == ITSELF:
+                past = [self.pool[rng.integers(len(self.pool))] for _ in range(PAST_OPPONENTS)]
+                found.append(Weighted(0.5, network_player(self.newest, rng)))
+                found += [Weighted(0.5 / PAST_OPPONENTS, network_player(self.network(old), rng)) for old in past]
+            else:
+                found.append(Weighted(1, opponent_named(name, self.config.geometry, rng)))
+        return found
 
     def advance(self) -> None:
         """Trains for one period, or what is left, and adds a point to the curve."""
@@ -191,6 +214,7 @@ class Trainer:
         rng = np.random.default_rng([config.seed, self.steps])
         self._sb3.set_random_seed(int(rng.integers(2**31)))
         env = self._env(self._opponents(rng))
+        env.seed(int(rng.integers(2**31)))
         self.model.set_env(env)
         self.model.num_timesteps = self.steps
         self.model.learn(min(config.period, config.steps - self.steps), reset_num_timesteps=False)

@@ -15,16 +15,29 @@ LIMITS = {  # keyword of ``option``: (comparison that a value must satisfy, its 
 }
 
 
-def option(default: Any, help_text: str, *, among: tuple[str, ...] = (), **limits: float) -> Any:
+def option(
+    default: Any,
+    help_text: str,
+    *,
+    among: tuple[str, ...] = (),
+    short: str = "",
+    comes_first: bool = False,
+    **limits: float,
+) -> Any:
     """A field of a Config, with its help and the values that it allows.
 
     Args:
         among: the allowed values; all by default.
+        short: another name of the option, "-o".
+        comes_first: it has no name on the command line, but its place, and cannot be left out.
         limits: bounds of the value: ``least``, ``above``, ``most``, ``below``.
     """
     if unknown := limits.keys() - LIMITS.keys():
         raise TypeError(f"limits of an option are {', '.join(LIMITS)}, not {', '.join(unknown)}")
-    return field(default=default, metadata={"help": help_text, "among": among, "limits": limits})
+    return field(
+        default=default,
+        metadata={"help": help_text, "among": among, "limits": limits, "short": short, "comes_first": comes_first},
+    )
 
 
 class Options:
@@ -50,7 +63,11 @@ def _check(item: Field, value: Any) -> None:
 def add_options(parser: argparse.ArgumentParser, config_class: type) -> None:
     """One option for each field: ``table_bits: int = 25`` becomes ``--table-bits N``."""
     for item in fields(config_class):
+        if item.metadata["comes_first"]:
+            parser.add_argument(item.name, type=_type_of(item), help=item.metadata["help"])
+            continue
         parser.add_argument(
+            *filter(None, [item.metadata["short"]]),
             "--" + item.name.replace("_", "-"),
             type=_type_of(item),
             default=item.default,

@@ -1,0 +1,121 @@
+"""Steps a second of the course's wrapper and of our environments, alone and with stable-baselines3's PPO, on one core.
+
+python -m benchmarks.environments [--steps N]
+
+The course's wrapper is that of the last lesson of Kaggle's "Intro to Game AI": a gym class around
+``env.train([None, "random"])``. PPO learns once with its defaults (batches of 64, ten times over) and, where many games
+are stepped together, once with batches as large as those make sense of. The networks are MlpPolicy's and the lesson's
+CNN. Seconds are those of the processor.
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import torch
+from gymnasium import spaces
+from kaggle_environments import make
+from stable_baselines3 import PPO
+
+import training.environments
+from benchmarks.machine import describe
+from training.environments.sb3 import batch_env
+from training.methods.adopt_source import source_of
+
+LESSON = Path(__file__).parents[1] / "tests" / "corpus" / "lessons" / "deep_reinforcement_learning.py"
+GAMES = 500
+DEFAULTS: dict[str, Any] = {}
+DEFAULTS_OF_MANY = {"n_steps": 4}  # 2,000 steps between two updates, as the 2,048 of one environment
+LARGE_BATCHES = {"n_steps": 16, "batch_size": 2000, "n_epochs": 3}  # as train.py ppo
+
+
+class CourseWrapper(gymnasium.Env):
+    """The lesson's ConnectFourGym, with what gymnasium calls otherwise than gym."""
+
+    def __init__(self) -> None:
+        environment = make("connectx", debug=True)
+        self._env = environment.train([None, "random"])
+        self._rows, self._columns = environment.configuration.rows, environment.configuration.columns
+        self.action_space = spaces.Discrete(self._columns)
+        self.observation_space = spaces.Box(0, 2, (1, self._rows, self._columns), np.int64)
+
+    def reset(self, *, seed=None, options=None):
+        self._obs = self._env.reset()
+        return self._seen(), {}
+
+    def step(self, action):
+        if self._obs["board"][int(action)] != 0:
+            return self._seen(), -10.0, True, False, {}
+        self._obs, old_reward, done, _ = self._env.step(int(action))
+        reward = 1.0 if old_reward == 1 else -1.0 if done else 1 / (self._rows * self._columns)
+        return self._seen(), reward, done, False, {}
+
+    def _seen(self) -> np.ndarray:
+        return np.array(self._obs["board"]).reshape(1, self._rows, self._columns)
+
+
+def one() -> gymnasium.Env:
+    assert training.environments  # it registers the name
+    return gymnasium.make("ConnectX-v0", opponent="random", observation="course", seat="first")
+
+
+def many() -> Any:
+    return batch_env(GAMES, opponent="random", observation="course", seat="first")
+
+
+def alone(env: Any, steps: int) -> float:
+    """Steps a second with random columns, full ones included."""
+    if not hasattr(env, "num_envs"):
+        env.reset()
+        env.step(0)
+        started = time.process_time()
+        for column in np.random.default_rng(1).integers(7, size=steps):
+            if env.step(column)[2]:
+                env.reset()
+        return steps / (time.process_time() - started)
+    columns = np.random.default_rng(1).integers(7, size=(max(20, steps // env.num_envs), env.num_envs))
+    env.reset()
+    env.step(columns[0])
+    started = time.process_time()
+    for row in columns:
+        env.step(row)
+    return columns.size / (time.process_time() - started)
+
+
+def learning(env: Any, steps: int, policy: str, settings: dict[str, Any]) -> float:
+    """Steps a second of PPO, updates included."""
+    kwargs = {"features_extractor_class": source_of(f"{LESSON}:CustomCNN").load()} if policy == "CnnPolicy" else {}
+    model = PPO(policy, env, policy_kwargs=kwargs, seed=1, device="cpu", **settings)
+    model.learn(1)  # what is done once is done
+    done, started = model.num_timesteps, time.process_time()
+    model.learn(steps, reset_num_timesteps=False)
+    return (model.num_timesteps - done) / (time.process_time() - started)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--steps", type=int, default=2048, help="of the course's wrapper; ours take more (%(default)s)")
+    steps = parser.parse_args().steps
+    torch.set_num_threads(1)
+    rows: list[tuple[str, Callable[[], Any], dict[str, Any], int]] = [
+        ("the course's wrapper", CourseWrapper, DEFAULTS, steps),
+        ("ConnectX-v0", one, DEFAULTS, 2 * steps),
+        (f"{GAMES} games, defaults", many, DEFAULTS_OF_MANY, 4 * steps),
+        (f"{GAMES} games, batches of {LARGE_BATCHES['batch_size']}", many, LARGE_BATCHES, 16 * steps),
+    ]
+    print(f"{describe()}; one thread, processor's seconds")
+    print("| environment | alone | PPO, MlpPolicy | PPO, the lesson's CNN |\n|---|---|---|---|")
+    base: list[float] = []
+    for name, env, settings, count in rows:
+        found = [alone(env(), count), *(learning(env(), count, kind, settings) for kind in ("MlpPolicy", "CnnPolicy"))]
+        base = base or found
+        cells = [f"{speed:,.0f} ({speed / first:.1f}x)" for speed, first in zip(found, base, strict=True)]
+        print(f"| {name} | {' | '.join(cells)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,452 @@
+"""Trained models become agents that play as they do; what cannot is refused in one line, and nothing is unpickled."""
+
+import base64
+import json
+import os
+import pickle
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+from gymnasium import spaces
+from sb3_contrib import MaskablePPO
+from stable_baselines3 import A2C, DQN, PPO
+from torch import nn
+
+import build_submission
+import train
+import training.environments
+import training.methods.adopt_worker as worker
+from connectx.layers import Layers
+from connectx.weights import pack
+from tests.oracle import play as played
+from training.games.opponents import function_of_file
+from training.methods import adopt
+from training.methods.adopt_source import source_of
+from training.methods.adopt_torch import Unknown, script_of, steps_of
+
+LESSON = Path(__file__).parents[1] / "corpus" / "lessons" / "deep_reinforcement_learning.py"
+NETS = '''
+import torch
+from torch import nn
+
+WIDTH = 32
+raise_if_run = [1][0]
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.norm = nn.Conv2d(8, 8, 3, padding=1), nn.BatchNorm2d(8)
+
+    def forward(self, x):
+        return torch.relu(self.norm(self.first(x)) + x)
+
+
+class Net(nn.Module):
+    """Residual, with batch norm and two heads."""
+
+    def __init__(self, width=WIDTH):
+        super().__init__()
+        self.body = nn.Sequential(nn.Conv2d(2, 8, 3, padding=1), nn.ELU(), Block(), nn.Dropout(), nn.Flatten())
+        self.hidden, self.norm = nn.Linear(8 * 42, width), nn.LayerNorm(width)
+        self.policy, self.value = nn.Linear(2 * width, 7), nn.Linear(width, 1)
+
+    def forward(self, x):
+        hidden = torch.tanh(self.norm(self.hidden(self.body(x))))
+        return self.policy(torch.cat([hidden, nn.functional.silu(hidden)], dim=1)), self.value(hidden)
+
+
+class Odd(nn.Module):
+    """What no list of layers says."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(84, 7)
+
+    def forward(self, x):
+        return {"policy": self.layer(x.reshape(len(x), -1)).softmax(dim=1)}
+
+
+def encode(obs, config):
+    """Planes of the mover's and of the other side's stones."""
+    board = torch.tensor(obs["board"]).reshape(config.rows, config.columns)
+    return torch.stack([board == obs.mark, board == 3 - obs.mark]).numpy()
+
+
+raise RuntimeError("the file was run, not its definitions alone")
+'''
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread():
+    """The nets are small, and the tests' machine is busy."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def env_of(seen: str = "course", **options: Any) -> gymnasium.Env:
+    assert training.environments
+    return gymnasium.make("ConnectX-v0", observation=seen, **options)
+
+
+def saved(
+    path: Path, kind: Any, env: gymnasium.Env, policy: str = "MlpPolicy", steps: int = 64, **options: Any
+) -> Path:
+    """A model with random parameters, larger than fresh ones are, that says to have been trained for some steps."""
+    model = kind(policy, env, seed=1, **options)
+    with torch.no_grad():
+        for name, parameter in model.policy.named_parameters():
+            if name.startswith("action_net"):
+                parameter *= 30
+    model.num_timesteps = steps
+    model.save(path)
+    return path
+
+
+def lesson() -> Any:
+    return source_of(f"{LESSON}:CustomCNN").load()
+
+
+def task_of(model: Path, **changes: Any) -> dict[str, Any]:
+    task = {"model": str(model), "output": "my_agent.py", "module": "", "observation": "", "arguments": {}}
+    return task | {"positions": 500, "board": [6, 7, 4]} | changes
+
+
+@pytest.fixture
+def nets(tmp_path) -> Path:
+    (tmp_path / "nets.py").write_text(NETS)
+    return tmp_path / "nets.py"
+
+
+def net_of(nets: Path, name: str) -> nn.Module:
+    torch.manual_seed(3)
+    network = source_of(f"{nets}:{name}").load()()
+    network.train()
+    for _ in range(3):
+        network(torch.rand(16, 2, 6, 7))  # batch norm takes its means
+    torch.save(network.state_dict(), nets.with_name("net.pt"))
+    return network.eval()
+
+
+ACTIVATION = {"net_arch": {"pi": [32, 16], "vf": [8]}, "activation_fn": nn.LeakyReLU}
+KINDS: dict[str, Callable[[Path], Path]] = {
+    "ppo": lambda path: saved(path, PPO, env_of()),
+    "cnn": lambda path: saved(path, PPO, env_of(), "CnnPolicy", policy_kwargs={"features_extractor_class": lesson()}),
+    "a2c": lambda path: saved(path, A2C, env_of("sides"), policy_kwargs=ACTIVATION),
+    "dqn": lambda path: saved(path, DQN, env_of("stones-1"), buffer_size=10, policy_kwargs={"net_arch": [32]}),
+    "maskable": lambda path: saved(path, MaskablePPO, env_of("lines-1")),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_agents_of_models_play_as_they_do(kind, tmp_path):
+    """On 500 positions that the worker looks at, and on one game that is looked at here, by predict itself."""
+    path = KINDS[kind](tmp_path / "model.zip")
+    module = f"{LESSON}:CustomCNN" if kind == "cnn" else ""
+    result = worker.adopt(tmp_path, task_of(path, module=module))
+    assert result["files"] == ["my_agent.py", "my_agent.bin"] and not result["script"]
+    agent = function_of_file(tmp_path / "my_agent.py")
+    source: Any = {"ppo": PPO, "cnn": PPO, "a2c": A2C, "dqn": DQN, "maskable": MaskablePPO}[kind]
+    source = source.load(path)
+    env: Any = env_of(result["observation"], opponent="random", seat="second")
+    seen, info = env.reset(seed=2)
+    for _ in range(12):
+        stones = env.unwrapped._duels.games.stones[0]
+        obs = SimpleNamespace(board=np.where(stones < 0, 2, stones).ravel().tolist(), mark=2, step=0)
+        column = agent(obs, SimpleNamespace(rows=6, columns=7, inarow=4))
+        masks = {"action_masks": info["action_mask"].astype(bool)} if kind == "maskable" else {}
+        expected = int(source.predict(seen, deterministic=True, **masks)[0])
+        assert type(column) is int and info["action_mask"][column]
+        assert column == expected or not info["action_mask"][expected]
+        seen, *_, over, _, info = env.step(column)
+        if over:
+            seen, info = env.reset()
+
+
+@pytest.mark.parametrize(("name", "file"), [("Net", "my_agent.bin"), ("Odd", "my_agent.pt")])
+def test_agents_of_torch_modules_play_as_they_do(name, file, nets):
+    """In numpy, and as TorchScript where numpy has no such layers. The file's own statements are not run."""
+    network: Any = net_of(nets, name)
+    options = {"module": f"{nets}:{name}", "observation": f"{nets}:encode"}
+    result = worker.adopt(nets.parent, task_of(nets.with_name("net.pt"), **options))
+    assert result["files"] == ["my_agent.py", file] and bool(result["script"]) == file.endswith(".pt")
+    board = [[0] * 7 for _ in range(6)]
+    for column in (3, 3, 2, 5, 0):
+        board = played(board, column)
+    planes = [[[float(cell == mark) for cell in row] for row in board] for mark in (2, 1)]
+    output = network(torch.tensor([planes]))
+    scores = output["policy"] if name == "Odd" else output[0]
+    obs, config = (
+        SimpleNamespace(board=[cell for row in board for cell in row], mark=2),
+        SimpleNamespace(rows=6, columns=7, inarow=4),
+    )
+    obs = type("Both", (dict,), {"__getattr__": dict.__getitem__})(vars(obs))
+    text = (nets.parent / "my_agent.py").read_text()
+    assert "raise" not in text and "class Net" not in text
+    assert function_of_file(nets.parent / "my_agent.py")(obs, config) == int(scores.argmax())
+
+
+def test_full_columns_are_not_played(tmp_path):
+    """A model that likes column 3 above all, then 5."""
+    model: Any = PPO("MlpPolicy", env_of(), seed=1)
+    with torch.no_grad():
+        model.policy.action_net.weight *= 1e-3
+        model.policy.action_net.bias[:] = torch.tensor([0.0, 1, 2, 9, 3, 7, 1])
+    model.num_timesteps = 1
+    model.save(tmp_path / "model.zip")
+    result = worker.adopt(tmp_path, task_of(tmp_path / "model.zip"))
+    assert result["full"] > 20
+    agent, board = function_of_file(tmp_path / "my_agent.py"), [0] * 42
+    config = SimpleNamespace(rows=6, columns=7, inarow=4)
+    for row in range(6):
+        assert agent(SimpleNamespace(board=board, mark=1 + row % 2), config) == 3
+        board[7 * (5 - row) + 3] = 1 + row % 2
+    assert agent(SimpleNamespace(board=board, mark=1), config) == 5
+    assert agent(SimpleNamespace(board=[0] * 20, mark=1), SimpleNamespace(rows=4, columns=5, inarow=3)) == 2
+
+
+def test_a_wrong_agent_is_not_adopted(tmp_path, monkeypatch):
+    """The comparison sees it; TorchScript is tried then, and if that is wrong as well, there is no agent."""
+    path = KINDS["ppo"](tmp_path / "model.zip")
+
+    def wrong_steps(module: nn.Module, scale: float):
+        steps, arrays = steps_of(module, scale)
+        return steps, arrays | {name: -array for name, array in arrays.items() if name.startswith(f"{len(steps)}.")}
+
+    monkeypatch.setattr(worker, "steps_of", wrong_steps)
+    result = worker.adopt(tmp_path, task_of(path))
+    assert result["files"][1] == "my_agent.pt" and "moves differ" in result["script"]
+    monkeypatch.setattr(worker, "script_of", lambda module, *rest: script_of(Negative(module), *rest))
+    with pytest.raises(ValueError, match=r"plays otherwise than .*model.zip in \d+ of 500 positions"):
+        worker.adopt(tmp_path, task_of(path))
+
+
+class Negative(nn.Module):
+    def __init__(self, module: nn.Module):
+        super().__init__()
+        self.module = module
+
+    def forward(self, x):
+        return -self.module(x)
+
+
+class Continuous(gymnasium.Env):
+    observation_space, action_space = spaces.Box(0, 2, (1, 6, 7), np.int64), spaces.Box(-1, 1, (7,))
+
+    def reset(self, *, seed=None, options=None):
+        return self.observation_space.low, {}
+
+    def step(self, action):
+        return self.observation_space.low, 0.0, True, False, {}
+
+
+class Shaped(Continuous):
+    action_space: Any = spaces.Discrete(7)
+
+    def __init__(self, space: spaces.Space):
+        self.observation_space: Any = space
+
+
+class Malicious:
+    """Makes a file when it is unpickled."""
+
+    def __init__(self, path: Path):
+        self.path = str(path)
+
+    def __reduce__(self):
+        return (open, (self.path, "w"))
+
+
+def rewritten(path: Path, change: Callable[[dict[str, bytes]], None]) -> None:
+    """An archive with other contents."""
+    with zipfile.ZipFile(path) as archive:
+        contents = {name: archive.read(name) for name in archive.namelist()}
+    change(contents)
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in contents.items():
+            archive.writestr(name, content)
+
+
+def test_nothing_is_unpickled(tmp_path):
+    """Neither what the archive's JSON holds, which is not looked at, nor parameters, which are refused."""
+    path = KINDS["ppo"](tmp_path / "model.zip")
+    evil = pickle.dumps(Malicious(tmp_path / "unpickled"))
+
+    def poison(contents: dict[str, bytes]) -> None:
+        fields = json.loads(contents["data"])
+        for field in fields.values():
+            if isinstance(field, dict):
+                field[":serialized:"] = base64.b64encode(evil).decode()
+        contents["data"] = json.dumps(fields).encode()
+
+    rewritten(path, poison)
+    assert worker.adopt(tmp_path, task_of(path))["files"]
+    rewritten(path, lambda contents: contents.update({"policy.pth": evil}))
+    with pytest.raises(ValueError, match="or is damaged"):
+        worker.adopt(tmp_path, task_of(path))
+    (tmp_path / "net.pt").write_bytes(evil)
+    with pytest.raises(ValueError, match=r"net.pt"):
+        worker.state_dict_of(tmp_path / "net.pt")
+    assert not (tmp_path / "unpickled").exists()
+
+
+def test_archives_that_are_refused(tmp_path):
+    """Damaged, foreign, untrained, with other spaces, of a class that is not shown: each with its own words."""
+    path = tmp_path / "model.zip"
+    dictionary = spaces.Dict({"board": spaces.Box(0, 2, (1, 6, 7), np.int64)})
+    cases: list[tuple[Callable[[], Any], str, dict]] = [
+        (lambda: saved(path, PPO, env_of(), steps=0), "is untrained: it has taken 0 steps", {}),
+        (lambda: saved(path, PPO, Continuous()), "actions of a space Box, where Discrete", {}),
+        (lambda: saved(path, PPO, Shaped(dictionary), "MultiInputPolicy"), "observations of a space Dict", {}),
+        (lambda: saved(path, PPO, Shaped(spaces.Box(0, 2, (42,)))), r"arrays of shape \(42,\), as no observation", {}),
+        (lambda: None, r"shape \(42,\), the observation gives \(1, 6, 7\)", {"observation": "sides"}),
+        (lambda: KINDS["ppo"](path), r"arrays of shape \(1, 6, 7\), as no", {"board": [4, 5, 3]}),
+        (lambda: saved(path, PPO, env_of(columns=5)), r"shape \(1, 6, 5\), as no", {}),
+        (lambda: KINDS["cnn"](path), r"a features extractor CustomCNN of your own: --module FILE.py:CustomCNN", {}),
+        (
+            lambda: None,
+            "are not those of the policy",
+            {"module": f"{LESSON}:CustomCNN", "arguments": {"net_arch": [9]}},
+        ),
+        (lambda: None, "defines no Missing at its top level", {"module": f"{LESSON}:Missing"}),
+        (lambda: None, "there is no file", {"module": "no_such_file:Net"}),
+        (lambda: KINDS["ppo"](path), "expected FILE:NAME", {"observation": "facts-9"}),
+        (lambda: path.write_bytes(path.read_bytes()[:-3000]), "or is damaged", {}),
+        (lambda: path.write_text("model"), "is no model that stable-baselines3 has saved", {}),
+        (lambda: zipfile.ZipFile(path, "w").writestr("data", "[]"), "is no model that stable-baselines3 has saved", {}),
+    ]
+    for make, words, changes in cases:
+        make()
+        with pytest.raises((ValueError, OSError), match=words):
+            worker.adopt(tmp_path, task_of(path, **changes))
+    rewritten(KINDS["ppo"](path), lambda contents: contents.update({"policy.pth": contents["policy.pth"][:5000]}))
+    with pytest.raises(ValueError, match="or is damaged"):
+        worker.adopt(tmp_path, task_of(path))
+    policy = KINDS["ppo"](path)
+    rewritten(
+        policy, lambda found: found.update(data=found["data"].replace(b"stable_baselines3.common.pol", b"mine.pol"))
+    )
+    with pytest.raises(ValueError, match=r"a policy of mine\.policies, where PPO's"):
+        worker.adopt(tmp_path, task_of(path))
+
+
+def test_torch_files_that_are_refused(nets, monkeypatch):
+    net_of(nets, "Net")
+    path, shown = nets.with_name("net.pt"), {"module": f"{nets}:Net", "observation": f"{nets}:encode"}
+
+    def whole() -> None:
+        torch.save(nn.Sequential(nn.Linear(2, 2)), path)
+
+    state = torch.load(path, weights_only=True)
+    cases: list[tuple[Callable[[], Any], str, dict]] = [
+        (lambda: None, r"does not fit .*nets.py:Odd: Error", shown | {"module": f"{nets}:Odd"}),
+        (
+            lambda: None,
+            "makes .*, where a torch.nn.Module was expected|cannot be made",
+            shown | {"module": f"{nets}:encode"},
+        ),
+        (lambda: None, "cannot be made.*--arguments", shown | {"arguments": {"depth": 3}}),
+        (lambda: None, r"takes no observations of shape \(1, 6, 7\)", shown | {"observation": "sides"}),
+        (lambda: None, "as no observation of the kit", shown | {"observation": ""}),
+        (lambda: None, "defines no decode", shown | {"observation": f"{nets}:decode"}),
+        (
+            lambda: None,
+            "holds .* 6, 7, where a state_dict|cannot be loaded|fails on a position",
+            shown | {"observation": f"{nets}:Block"},
+        ),
+        (lambda: torch.save(state | {"policy.bias": state["policy.bias"] / 0}, path), "are not finite", shown),
+        (lambda: torch.save({k: v * 0 for k, v in state.items()}, path), "has learnt nothing", shown),
+        (lambda: torch.save([1, 2], path), "holds list, where a state_dict was expected", shown),
+        (lambda: path.write_bytes(b"net"), "is no file of torch.save, or is damaged", shown),
+        (whole, r'saved whole.*torch.load\("net.pt", weights_only=False\); torch.save\(net.state_dict\(\), ', shown),
+    ]
+    for make, words, changes in cases:
+        make()
+        with pytest.raises((ValueError, OSError), match=words) as caught:
+            worker.adopt(nets.parent, task_of(path, **changes))
+        assert "\n" not in str(caught.value)
+    torch.save({"epoch": 3, "model_state_dict": state}, path)
+    assert worker.adopt(nets.parent, task_of(path, **shown))["files"]
+
+
+def test_layers_are_torchs():
+    """Strides, paddings, missing biases and every activation; what is unknown is said."""
+    network = nn.Sequential(
+        *(nn.Conv2d(3, 5, (3, 2), stride=(2, 1), padding=(0, 1), bias=False), nn.BatchNorm2d(5), nn.LeakyReLU(0.2)),
+        *(nn.Conv2d(5, 4, 1), nn.SiLU(), nn.Conv2d(4, 4, 2), nn.ELU(0.5), nn.Flatten(), nn.LazyLinear(9, bias=False)),
+        *(nn.LayerNorm(9), nn.Tanh(), nn.Linear(9, 6), nn.Sigmoid(), nn.BatchNorm1d(6), nn.ReLU(), nn.Identity()),
+    )
+    torch.manual_seed(1)
+    for _ in range(3):
+        network(torch.randn(20, 3, 7, 6))
+    steps, arrays = steps_of(network.eval(), scale=1 / 255)
+    inputs = torch.randint(0, 256, (11, 3, 7, 6))
+    outputs = Layers.from_bytes(pack(arrays, {"steps": steps}))(inputs.numpy().astype(np.uint8))
+    assert outputs.dtype == np.float32 and np.abs(outputs - network(inputs / 255).detach().numpy()).max() < 1e-5
+    for layer in (nn.Softmax(dim=1), nn.Conv2d(4, 4, 3, groups=2), nn.Conv2d(1, 1, 3, padding="same"), nn.Flatten(2)):
+        with pytest.raises(Unknown):
+            steps_of(nn.Sequential(layer))
+    for content, words in ((pack({}, {}), "its meta names none"), (pack({}, {"steps": [["sort", [0], {}]]}), "sort")):
+        with pytest.raises(ValueError, match=words):
+            Layers.from_bytes(content)
+
+
+def test_parts_of_files(tmp_path):
+    """What a name needs and nothing else; of a notebook, its code."""
+    cells = [
+        ("code", "%matplotlib inline\nimport math\n!pip install gym\nHALF = 1 / 2\n"),
+        ("markdown", "*text*"),
+        ("code", "def area(r):\n    return math.pi * r**2 * HALF\n"),
+        ("code", "%%bash\nls"),
+        ("code", "area(undefined)"),
+    ]
+    notebook = {"cells": [{"cell_type": kind, "source": text.splitlines(keepends=True)} for kind, text in cells]}
+    (tmp_path / "lesson.ipynb").write_text(json.dumps(notebook))
+    source = source_of(f"{tmp_path / 'lesson.ipynb'}:area")
+    assert source.load()(2) == pytest.approx(2 * 3.14159, rel=1e-4) and "undefined" not in source.text
+    for content, words in (("def f(:", "is no Python source"), ("x = 1", "defines no f")):
+        (tmp_path / "file.py").write_text(content)
+        with pytest.raises(ValueError, match=words):
+            source_of(f"{tmp_path / 'file.py'}:f")
+
+
+def test_the_courses_last_lesson_becomes_a_submission(tmp_path, capsys, monkeypatch):
+    """Its code as it stands, but with fewer steps; the commands of docs/training.md; what is not overwritten."""
+    monkeypatch.chdir(tmp_path)
+    code = LESSON.read_text().replace("total_timesteps=60000", "total_timesteps=32").replace("verbose=0", "n_steps=32")
+    Path("lesson.py").write_text(f'{code}\n\nmodel.save("model")\n')
+    subprocess.run(
+        [sys.executable, "lesson.py"], env=os.environ | {"OMP_NUM_THREADS": "1"}, check=True, capture_output=True
+    )
+    command = [
+        "adopt",
+        "model.zip",
+        "-o",
+        "new/my_ppo_agent.py",
+        "--module",
+        "lesson.py:CustomCNN",
+        "--positions",
+        "60",
+    ]
+    assert train.main(command) == 0
+    printed = capsys.readouterr().out
+    assert "same moves as the model in 60 of 60 positions; computed by numpy" in printed and "it sees course" in printed
+    assert "python build_submission.py new/my_ppo_agent.py" in printed
+    assert sorted(path.name for path in Path("new").iterdir()) == ["my_ppo_agent.bin", "my_ppo_agent.py"]
+    assert build_submission.main(["new/my_ppo_agent.py", "-o", "submission.py", "--positions", "20"]) == 0
+    assert "ACCEPT submission.py" in capsys.readouterr().out
+    adopt.check_paths(adopt.Config(Path("model.zip"), Path("new/my_ppo_agent.py")))  # its own it may write again
+    Path("mine.py").write_text("# mine\n")
+    with pytest.raises(FileExistsError, match=r"mine.py is there already"):
+        adopt.check_paths(adopt.Config(Path("model.zip"), Path("mine.py")))
