@@ -402,6 +402,7 @@ class Solver:
         if not geometry.fits_word:
             raise ValueError(f"a board of {geometry[:3]} (rows, columns, inarow) does not fit a 64-bit word")
         self.geometry = geometry
+        self.is_stopped = False  # if another thread sets it, calls with a deadline end, with what is proven by then
         self.compiled = compiles() if compiled is None else compiled
         kernel = kernel_for(geometry, table_bits, lasting_bits)
         self._run = kernel if self.compiled else plain(kernel)
@@ -506,7 +507,9 @@ class Solver:
             until = limit.nodes if limit.deadline is None else min(limit.nodes, self.nodes + slice_size)
             if self._run(queue, count, self._state, self._frames, self._table, until):
                 return True
-            if self.nodes >= limit.nodes or (limit.deadline is not None and time.perf_counter() >= limit.deadline):
+            if self.is_stopped or self.nodes >= limit.nodes:
+                return False
+            if limit.deadline is not None and time.perf_counter() >= limit.deadline:
                 return False
 
     def _limit(self, budget: Budget | None) -> Limit:

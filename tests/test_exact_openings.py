@@ -62,9 +62,9 @@ def test_an_interrupted_run_goes_on(table, tmp_path, monkeypatch):
     config.scores.write_bytes(b"".join(lines[:20]) + lines[20][:5])
     solved, work = [], Solver.work
 
-    def counted(solver: Solver, queue) -> bool:
+    def counted(solver: Solver, queue, limit) -> bool:
         solved.append(queue)
-        return work(solver, queue)
+        return work(solver, queue, limit)
 
     monkeypatch.setattr(Solver, "work", counted)
     assert build(config, SMALL, LAST, {}).to_bytes() == table.to_bytes()

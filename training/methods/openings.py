@@ -17,13 +17,14 @@ import numpy as np
 from connectx.geometry import STANDARD, Geometry
 from connectx.openings import LAST_PLY, Openings, layers, wins_at_once
 from connectx.position import Position, key_of
-from connectx.solver import UNKNOWN, Solver, Value, job_of, read_queue
+from connectx.solver import NO_LIMIT, UNKNOWN, Limit, Solver, Value, job_of, read_queue
 from console.progress import progress
 from training.data.book_scores import parse_line, read_lines
 from training.support.manifest import check_output, publish
 from training.support.options import Options, option
 from training.support.pool import LARGEST_TABLE
 
+STOPPABLE = Limit(float("inf"), NO_LIMIT)  # with a deadline, the solver looks up now and then
 LINE = re.compile(rb"\d+ \d+ -?\d+")
 HALF_LINE = re.compile(rb"[-\d ]*")
 
@@ -106,14 +107,15 @@ def solve_all(positions: list[Position], bounds: Bounds, scores: ScoreFile, conf
     if not positions:
         return
     first = Solver(positions[0].geometry, config.table_bits, lasting_bits=config.lasting_bits, threads=config.workers)
+    solvers = [first, *(first.beside(number) for number in range(1, config.workers))]
     idle: SimpleQueue[Solver] = SimpleQueue()
-    for solver in [first, *(first.beside(number) for number in range(1, config.workers))]:
+    for solver in solvers:
         idle.put(solver)
 
     def solve(position: Position) -> int:
         solver = idle.get()
         queue = solver.queue([job_of(position, bounds.get(position.canonical().key, UNKNOWN))])
-        solver.work(queue)
+        solver.work(queue, STOPPABLE)
         idle.put(solver)
         return read_queue(queue)[0].low
 
@@ -125,6 +127,8 @@ def solve_all(positions: list[Position], bounds: Bounds, scores: ScoreFile, conf
                     scores.add(tasks[task], task.result())
                     bar.update()
         finally:
+            for solver in solvers:
+                solver.is_stopped = True  # a position may take minutes
             pool.shutdown(cancel_futures=True)
 
 
