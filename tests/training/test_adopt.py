@@ -115,6 +115,7 @@ def saved(
 
 
 def lesson() -> Any:
+    pytest.importorskip("gym")  # which kaggle-environments brings along, in some versions
     return source_of(f"{LESSON}:CustomCNN").load()
 
 
@@ -321,7 +322,7 @@ def test_archives_that_are_refused(tmp_path):
         ),
         (lambda: None, "defines no Missing at its top level", {"module": f"{LESSON}:Missing"}),
         (lambda: None, "there is no file", {"module": "no_such_file:Net"}),
-        (lambda: KINDS["ppo"](path), "expected FILE:NAME", {"observation": "facts-9"}),
+        (lambda: KINDS["ppo"](path), "observation should be one of course, sides", {"observation": "facts-9"}),
         (lambda: path.write_bytes(path.read_bytes()[:-3000]), "or is damaged", {}),
         (lambda: path.write_text("model"), "is no model that stable-baselines3 has saved", {}),
         (lambda: zipfile.ZipFile(path, "w").writestr("data", "[]"), "is no model that stable-baselines3 has saved", {}),
@@ -358,7 +359,9 @@ def test_torch_files_that_are_refused(nets, monkeypatch):
         ),
         (lambda: None, "cannot be made.*--arguments", shown | {"arguments": {"depth": 3}}),
         (lambda: None, r"takes no observations of shape \(1, 6, 7\)", shown | {"observation": "sides"}),
-        (lambda: None, "as no observation of the kit", shown | {"observation": ""}),
+        (lambda: None, "needs --observation: one of course, sides", shown | {"observation": ""}),
+        (lambda: None, "needs its class, --module", shown | {"module": ""}),
+        (lambda: None, "expected FILE:NAME", shown | {"observation": "file.py:3"}),
         (lambda: None, "defines no decode", shown | {"observation": f"{nets}:decode"}),
         (
             lambda: None,
@@ -407,14 +410,16 @@ def test_parts_of_files(tmp_path):
     cells = [
         ("code", "%matplotlib inline\nimport math\n!pip install gym\nHALF = 1 / 2\n"),
         ("markdown", "*text*"),
-        ("code", "def area(r):\n    return math.pi * r**2 * HALF\n"),
+        ("code", "def twice(function):\n    return lambda r: 2 * function(r)\n"),
+        ("code", "@twice\ndef area(r):\n    model = math.pi * r**2 * HALF\n    return model\n"),
+        ("code", "model = undefined"),
         ("code", "%%bash\nls"),
         ("code", "area(undefined)"),
     ]
     notebook = {"cells": [{"cell_type": kind, "source": text.splitlines(keepends=True)} for kind, text in cells]}
     (tmp_path / "lesson.ipynb").write_text(json.dumps(notebook))
     source = source_of(f"{tmp_path / 'lesson.ipynb'}:area")
-    assert source.load()(2) == pytest.approx(2 * 3.14159, rel=1e-4) and "undefined" not in source.text
+    assert source.load()(2) == pytest.approx(4 * 3.14159, rel=1e-4) and "undefined" not in source.text
     for content, words in (("def f(:", "is no Python source"), ("x = 1", "defines no f")):
         (tmp_path / "file.py").write_text(content)
         with pytest.raises(ValueError, match=words):
@@ -423,6 +428,7 @@ def test_parts_of_files(tmp_path):
 
 def test_the_courses_last_lesson_becomes_a_submission(tmp_path, capsys, monkeypatch):
     """Its code as it stands, but with fewer steps; the commands of docs/training.md; what is not overwritten."""
+    assert lesson()
     monkeypatch.chdir(tmp_path)
     code = LESSON.read_text().replace("total_timesteps=60000", "total_timesteps=32").replace("verbose=0", "n_steps=32")
     Path("lesson.py").write_text(f'{code}\n\nmodel.save("model")\n')

@@ -8,6 +8,7 @@ int8, and at the end of a game ``ending``: won, lost, drawn or illegal. ``action
 sb3-contrib's MaskablePPO asks for them, and ``set_policy`` what the opponent "self" plays.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import gymnasium
@@ -23,9 +24,10 @@ from training.environments.setting import Policy, Setting
 RENDER_MODES = ("ansi", "rgb_array", "html")
 
 
-def check_render_mode(mode: str | None) -> None:
-    if mode not in (None, *RENDER_MODES):
-        raise ValueError(f"render_mode should be None or one of {', '.join(RENDER_MODES)}, not {mode!r}")
+def check_render_mode(mode: str | None, modes: Sequence[str] = RENDER_MODES) -> None:
+    """Raises ValueError if there is no such form."""
+    if mode not in (None, *modes):
+        raise ValueError(f"render_mode should be None or one of {', '.join(modes)}, not {mode!r}")
 
 
 class ConnectXEnv(gymnasium.Env):
@@ -111,7 +113,7 @@ class ConnectXVectorEnv(gymnasium.vector.VectorEnv):
     metadata = {"autoreset_mode": AutoresetMode.SAME_STEP, "render_modes": ["ansi", "rgb_array"]}  # noqa: RUF012
 
     def __init__(self, num_envs: int = 1000, *, render_mode: str | None = None, **options: Any):
-        check_render_mode(render_mode)
+        check_render_mode(render_mode, self.metadata["render_modes"])
         self.num_envs, self.render_mode, self.setting = num_envs, render_mode, Setting(**options)
         self.single_observation_space = self.setting.seen.space
         self.single_action_space = spaces.Discrete(self.setting.columns)

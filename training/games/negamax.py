@@ -1,7 +1,7 @@
 """Kaggle's built-in agent ``negamax`` for many games at once: it looks five plies ahead and breaks ties by coins.
 
 The same columns with the same chances as ``negamax_agent`` of kaggle_environments (envs/connectx/connectx.py), which
-takes 0.1 s a move; this takes some 0.03 ms. Its scores are doubled here, to be integers: a win is worth the number of
+takes 0.1 s a move; this takes some 0.01 ms. Its scores are doubled here, to be integers: a win is worth the number of
 empty cells and one more; at the last ply a move is worth that much, too, and 2 more for each neighbour of its own on
 either side and below, the bottom two rows apart.
 """

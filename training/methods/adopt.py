@@ -29,7 +29,14 @@ from training.support.manifest import check_output
 from training.support.options import Options, option
 
 ROOT = Path(__file__).resolve().parents[2]
-RESULT, TASK = "result.json", "task.json"  # as the worker names them
+RESULT, TASK = "result.json", "task.json"  # of the worker
+WORKER = """
+import signal, sys
+from pathlib import Path
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C reaches both processes, and this one has nothing to say
+from training.methods.adopt_worker import main
+main(Path(sys.argv[1]))
+"""
 
 
 @dataclass
@@ -83,15 +90,9 @@ def check_paths(config: Config) -> None:
 
 
 def _close_to(path: Path) -> str:
-    found = next(
-        (
-            path.with_name(path.name + end)
-            for end in (".zip", ".pt", ".pth")
-            if path.with_name(path.name + end).is_file()
-        ),
-        None,
-    )
-    return f": did you mean {found}?" if found else ""
+    """Words for a file whose ending was left out."""
+    names = [path.with_name(path.name + end) for end in (".zip", ".pt", ".pth")]
+    return "".join(f": did you mean {name}?" for name in names if name.is_file())
 
 
 def work(config: Config, folder: Path) -> dict[str, Any]:
@@ -100,7 +101,7 @@ def work(config: Config, folder: Path) -> dict[str, Any]:
     task |= {"observation": config.observation, "arguments": config.keywords(), "positions": config.positions}
     (folder / TASK).write_text(json.dumps(task | {"board": config.shape_of_board()}), encoding="utf-8")
     paths = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
-    command = [sys.executable, "-m", "training.methods.adopt_worker", str(folder)]
+    command = [sys.executable, "-P", "-c", WORKER, str(folder)]  # -P: a json.py in the current folder is not ours
     process = subprocess.run(command, env=os.environ | {"PYTHONPATH": paths}, stdout=subprocess.DEVNULL, check=False)
     if not (folder / RESULT).exists():
         raise ValueError(f"the process that reads {config.model} ended with code {process.returncode}")

@@ -7,6 +7,7 @@ other statements are not. Of a notebook, the code cells are read.
 import ast
 import json
 import linecache
+import symtable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -46,12 +47,19 @@ def source_of(reference: str) -> Source:
         statements = ast.parse(text).body
     except (UnicodeDecodeError, SyntaxError, KeyError, TypeError, json.JSONDecodeError) as fault:
         raise ValueError(f"{path} is no Python source: {fault}") from None
-    kept = needed(statements, name)
-    if not any(name in bound_by(statement) for statement in kept):
+    segments = [(bound_by(statement), segment(text, statement)) for statement in statements]
+    kept = needed(segments, name)
+    if not kept:
         raise ValueError(f"{path} defines no {name} at its top level")
-    return Source(
-        path.resolve(), name, "\n\n".join(ast.get_source_segment(text, part, padded=True) or "" for part in kept) + "\n"
-    )
+    return Source(path.resolve(), name, "\n\n".join(kept) + "\n")
+
+
+def segment(text: str, statement: ast.stmt) -> str:
+    """The text of a statement, its decorators included."""
+    decorators = getattr(statement, "decorator_list", [])
+    if not decorators:
+        return ast.get_source_segment(text, statement) or ""
+    return "\n".join(text.splitlines()[decorators[0].lineno - 1 : statement.end_lineno])
 
 
 def cells_of(text: str) -> str:
@@ -71,17 +79,32 @@ def bound_by(statement: ast.stmt) -> set[str]:
     for node in ast.walk(statement):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             found.add(node.id)
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.add(node.name)
         elif isinstance(node, ast.Import | ast.ImportFrom):
             found |= {alias.asname or alias.name.split(".")[0] for alias in node.names}
     return found
 
 
-def needed(statements: list[ast.stmt], name: str) -> list[ast.stmt]:
-    """The statements that bind a name, or a name that one of these reads; in their order, star imports with them."""
-    wanted, kept = {name, "*"}, list[ast.stmt]()
+def read_by(text: str) -> set[str]:
+    """The module's names that a statement reads: not those that its functions bind themselves."""
+    tables = [symtable.symtable(text, "<part>", "exec")]
+    found = {symbol.get_name() for symbol in tables[0].get_symbols() if symbol.is_referenced()}
+    while tables:
+        inner = tables.pop().get_children()
+        found |= {symbol.get_name() for table in inner for symbol in table.get_symbols() if symbol.is_global()}
+        tables += inner
+    return found
+
+
+def needed(segments: list[tuple[set[str], str]], name: str) -> list[str]:
+    """Of statements, each with the names that it binds, those that bind a name or one that these read, in order."""
+    wanted, kept = {name}, set[int]()
+    if not any(name in bound for bound, _ in segments):
+        return []
     while True:
-        more = [s for s in statements if s not in kept and bound_by(s) & wanted]
+        more = {n for n, (bound, _) in enumerate(segments) if bound & (wanted | {"*"})} - kept
         if not more:
-            return [statement for statement in statements if statement in kept]
-        kept += more
-        wanted |= {node.id for statement in more for node in ast.walk(statement) if isinstance(node, ast.Name)}
+            return [segments[number][1] for number in sorted(kept)]
+        kept |= more
+        wanted |= set[str]().union(*(read_by(segments[number][1]) for number in more))

@@ -33,7 +33,7 @@ class Sees(NamedTuple):
 
     @property
     def call(self) -> str:
-        return f'seen(obs, config, "{self.name}")' if self.name else f"np.asarray({self.function}(obs, config))"
+        return f'seen(obs, config, "{self.name}")' if self.name else f"{self.function}(obs, config)"
 
 
 def agent_text(title: str, data: str, sees: Sees, board: tuple[int, int, int], count: int, is_script: bool) -> str:
@@ -56,7 +56,8 @@ def agent_text(title: str, data: str, sees: Sees, board: tuple[int, int, int], c
     ours = [f"from {module} import {name}" for module, name in sorted(kit.items())]
     head = HEAD.format(title=title, mark=MARK, count=count)
     imports = "\n\n".join("\n".join(lines) for lines in (standard, others, ours) if lines)
-    own = [f"\n{sees.source.strip()}\n"] if sees.source else []
+    parts = [part for part in sees.source.strip().split("\n\n") if part not in others]
+    own = ["\n" + "\n\n".join(parts) + "\n"] if sees.source else []
     agent = AGENT.format(board=board, scores=_scores(sees, is_script))
     return "\n".join([head, imports, "", _network(data, is_script), *own, agent])
 
@@ -70,6 +71,7 @@ def _network(data: str, is_script: bool) -> str:
 
 def _scores(sees: Sees, is_script: bool) -> str:
     if not is_script:
-        return f"scores = network({sees.call}[None])[0]"
+        seen = sees.call if sees.name else f"np.asarray({sees.call})"
+        return f"scores = network({seen}[None])[0]"
     tensor = f"torch.from_numpy(np.asarray({sees.call}, np.float32))[None]"
     return f"with torch.inference_mode():\n        scores = network({tensor})[0].numpy()"

@@ -1,7 +1,7 @@
 """What ``train.py adopt`` does in a process of its own, where the code that comes with a model may run.
 
-``python -m training.methods.adopt_worker FOLDER``: reads FOLDER/task.json, and leaves there the agent's file and its
-data, and result.json, which says what they are, or why there are none.
+``main(folder)`` reads folder/task.json, and leaves there the agent's file and its data, and result.json, which says
+what they are, or why there are none.
 """
 
 import contextlib
@@ -25,11 +25,10 @@ from training.games.batch import Games
 from training.games.connectx import ConnectX
 from training.games.opponents import AgentPlayer, function_of_file
 from training.games.players import random_player
+from training.methods.adopt import RESULT, TASK
 from training.methods.adopt_source import Source, source_of
 from training.methods.adopt_text import Sees, agent_text
 from training.methods.adopt_torch import Unknown, first_output, script_of, steps_of
-
-RESULT, TASK = "result.json", "task.json"
 
 
 class Model(NamedTuple):
@@ -50,11 +49,8 @@ class Model(NamedTuple):
 
 def sb3_model(path: Path, task: dict[str, Any], extractor: Any) -> Model:
     """The model of an archive of stable-baselines3. Raises as training.methods.adopt_sb3 does."""
-    has_gym = sys.modules.setdefault("gym", None)  # type: ignore[arg-type] # imported, it would say that it is unmaintained
-    from training.methods import adopt_sb3  # takes seconds to import
-
-    if has_gym is None:
-        del sys.modules["gym"]
+    with contextlib.redirect_stderr(io.StringIO()):  # gym says there that it is unmaintained
+        from training.methods import adopt_sb3  # takes seconds to import
     archive, parameters = adopt_sb3.read_archive(path)
     policy = adopt_sb3.policy_of(archive, parameters, extractor, task["arguments"])
     module, scale = adopt_sb3.network_of(policy)
@@ -146,7 +142,11 @@ def sees_of(model: Model, named: str, geometry: Geometry) -> tuple[Sees, Source 
     Raises:
         ValueError: no observation has them, or there is none of that name.
     """
+    if not named and not model.shape:
+        raise ValueError(f"a network of torch needs --observation: one of {', '.join(NAMES)}, or FILE.py:FUNCTION")
     if named and named not in NAMES:
+        if ":" not in named:
+            raise ValueError(f"observation should be one of {', '.join(NAMES)}, or FILE.py:FUNCTION, not {named!r}")
         source = source_of(named)
         return Sees("", source.name, source.text), source
     if named:
@@ -247,13 +247,16 @@ def write_agent(folder: Path, task: dict[str, Any], model: Model, sees: Sees, is
 
 
 def agreement(file: Path, games: ConnectX, expected: np.ndarray) -> int:
-    """In how many games the agent in ``file`` plays the expected column. Whatever its code raises passes through."""
-    player = AgentPlayer(function_of_file(file), games.geometry)
+    """In how many games the agent in ``file`` plays the expected column. Raises ValueError if it fails in one."""
     same = 0
-    with progress(len(games), "position", "comparing with the model") as bar:
-        for game in range(len(games)):
-            same += int(player(games, np.array([game]))[0] == expected[game])
-            bar.update(1)
+    try:
+        player = AgentPlayer(function_of_file(file), games.geometry)
+        with progress(len(games), "position", "comparing with the model") as bar:
+            for game in range(len(games)):
+                same += int(player(games, np.array([game]))[0] == expected[game])
+                bar.update(1)
+    except Exception as fault:  # an observation's code may raise anything
+        raise ValueError(f"the agent fails where the model does not: {fault!r:.200}") from None
     return same
 
 
@@ -261,7 +264,9 @@ def adopt(folder: Path, task: dict[str, Any]) -> dict[str, Any]:
     """The result. Raises ValueError or OSError with the reason why there is none."""
     path, geometry = Path(task["model"]), geometry_of(*task["board"])
     shown_class = loaded(source_of(task["module"])) if task["module"] else None
-    is_archive = path.suffix == ".zip" or not task["module"]
+    is_archive = path.suffix not in (".pt", ".pth")
+    if not is_archive and shown_class is None:
+        raise ValueError(f"{path}: a network of torch needs its class, --module FILE.py:CLASS, and --observation")
     model = (sb3_model if is_archive else torch_model)(path, task, shown_class)
     sees, source = sees_of(model, task["observation"], geometry)
     games = positions(task["positions"], geometry)
@@ -296,7 +301,3 @@ def main(folder: Path) -> None:
     except (ValueError, OSError) as fault:
         result = {"error": str(fault)}
     (folder / RESULT).write_text(json.dumps(result), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))
