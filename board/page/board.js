@@ -629,6 +629,7 @@ export class Board {
         .filter(ply => moverOf(game.positions[ply - 1]) - 1 === seat).map(ply => game.notes[ply - 1].thoughts)[0];
       card.update({
         agents: this.agents, agent: this.seats[seat], name: game.names?.[seat] ?? null, first: this.view.first,
+        tells: game.notes.some((note, ply) => note.thoughts && moverOf(game.positions[ply]) - 1 === seat),
         toMove: !over && moverOf(game.shown) - 1 === seat, won: over && game.winner === seat + 1, thoughts,
       });
     });
