@@ -106,6 +106,8 @@ class Seat:
             self._game = None  # what is asked of it next, it is asked anew
         else:
             answer["thoughts"] = player.thoughts()
+            if player.process is None:  # it hung over them, and is gone: the next move is a new process's
+                self._game = None
         return answer
 
     def _begun(self, question: Question) -> AgentProcess:

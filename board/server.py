@@ -11,6 +11,7 @@ import json
 import os
 import re
 import secrets
+import socket
 import sys
 import tempfile
 import webbrowser
@@ -61,7 +62,7 @@ class Address(NamedTuple):
 def application(address: Address, opening: Opening, analyst: Analyst) -> web.Application:
     """The board's server: its page below the token, and a socket for each board that is open."""
     app = web.Application(middlewares=[_guard(address)])
-    app["sessions"] = set()
+    app["lines"] = set()
 
     async def page(request: web.Request) -> web.StreamResponse:
         name = request.match_info["name"] or PAGE
@@ -69,10 +70,10 @@ def application(address: Address, opening: Opening, analyst: Analyst) -> web.App
             raise web.HTTPNotFound
         return web.FileResponse(FOLDER / name)
 
-    async def socket(request: web.Request) -> web.WebSocketResponse:
+    async def converse(request: web.Request) -> web.WebSocketResponse:
         return await _converse(request, opening, analyst)
 
-    app.router.add_get(f"/{address.token}/socket", socket)
+    app.router.add_get(f"/{address.token}/socket", converse)
     app.router.add_get(f"/{address.token}/{{name:[a-z_.]*}}", page)
     app.on_shutdown.append(_close_all)
     return app
@@ -97,14 +98,14 @@ async def _add_headers(request: web.Request, response: web.StreamResponse) -> No
 
 
 async def _close_all(app: web.Application) -> None:
-    for socket in set(app["sessions"]):
-        await socket.close(code=1001)
+    for line in set(app["lines"]):
+        await line.close(code=1001)
 
 
 async def _converse(request: web.Request, opening: Opening, analyst: Analyst) -> web.WebSocketResponse:
     """One board, as long as its page is open."""
-    socket = web.WebSocketResponse(max_msg_size=LARGEST, heartbeat=30.0)
-    await socket.prepare(request)
+    line = web.WebSocketResponse(max_msg_size=LARGEST, heartbeat=30.0)
+    await line.prepare(request)
     loop, outgoing = asyncio.get_running_loop(), asyncio.Queue[dict]()
 
     def send(message: dict) -> None:
@@ -113,19 +114,19 @@ async def _converse(request: web.Request, opening: Opening, analyst: Analyst) ->
 
     async def deliver() -> None:
         while True:
-            await socket.send_str(json.dumps(await outgoing.get()))
+            await line.send_str(json.dumps(await outgoing.get()))
 
     session, sender = Session(send, analyst, opening), asyncio.create_task(deliver())
-    request.app["sessions"].add(socket)
+    request.app["lines"].add(line)
     try:
-        async for message in socket:
+        async for message in line:
             if message.type is WSMsgType.TEXT:
                 await loop.run_in_executor(None, _receive, session, message.data, send)
     finally:
-        request.app["sessions"].discard(socket)
+        request.app["lines"].discard(line)
         sender.cancel()
         session.close()
-    return socket
+    return line
 
 
 def _receive(session: Session, text: str, send: Callable[[dict], None]) -> None:
@@ -165,10 +166,8 @@ def remember(address: Address) -> None:
             file.write(f"{address.port} {address.token}")
 
 
-def listen(address: Address):
+def listen(address: Address) -> tuple[socket.socket, Address]:
     """A socket that listens at the address, or where that is taken at a new one; and the address."""
-    import socket
-
     for wanted in (address, Address.new()):
         sock = socket.socket()
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -182,7 +181,7 @@ def listen(address: Address):
     raise OSError(f"no port of {HOST} is free")
 
 
-async def serve(sock, address: Address, opening: Opening) -> None:
+async def serve(sock: socket.socket, address: Address, opening: Opening) -> None:
     """Serves until it is cancelled."""
     app = application(address, opening, Analyst())
     app.on_response_prepare.append(_add_headers)

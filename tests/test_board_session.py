@@ -160,6 +160,21 @@ def test_an_answer_nobody_waits_for_is_not_sent(talk, tmp_path):
     assert wait("move")["id"] == 2
 
 
+@pytest.mark.parametrize(
+    "telling", ["import time; time.sleep(1000)", "raise SystemExit", "return {1, 2}", "return 7 / 0"]
+)
+def test_bad_thoughts_cost_no_game(talk, tmp_path, telling):
+    """Whatever an agent does when it is asked for them, it is there for its next move."""
+    path = tmp_path / "thinker.py"
+    path.write_text(f"def think():\n    {telling}\n\ndef agent(obs, config):\n    return 1\n\nagent.thoughts = think\n")
+    session, _, wait = talk
+    for number, cells in ((1, "0" * 16), (2, "0" * 12 + "1200")):
+        position = {"rows": 4, "columns": 4, "inarow": 3, "cells": cells}
+        session.receive({**question(str(path), number), "position": position})
+        answer = wait("move")
+        assert (answer["id"], answer["column"], answer["thoughts"]) == (number, 1, None)
+
+
 def test_scores_are_told_as_they_are_proven():
     """The opening table's at once, by the calling thread; of a board that is too large that it is."""
     told: list[tuple[Position, Found | None]] = []

@@ -95,7 +95,7 @@ class HostedAgent:
         try:
             told = self.agent.thoughts()  # type: ignore[union-attr]
             json.dumps(told)
-        except Exception:  # whatever it raises, or is not there: the game is none the worse
+        except BaseException:  # whatever it raises, or is not there: the game is none the worse
             told = None
         return 0.0, 0, {"value": told}
 

@@ -1,16 +1,17 @@
-// The board: the game, who plays it, and what is known of it, as one component. It talks to its host by the messages of
-// docs/board.md, and knows nothing else of it.
+// The board as one component: it shows what goes on at its table, and takes clicks, keys and files. It talks to its host
+// by the messages of docs/board.md, and knows nothing else of it.
 
 import { BoardView } from "./boardview.js";
 import { askAgent, askGame, askNewGame, showKeys } from "./dialogs.js";
 import { button, el, keepingFocus, setText } from "./dom.js";
 import { Game } from "./game.js";
 import { Graph } from "./graph.js";
-import { LOSSES, MoveList } from "./movelist.js";
-import { emptyPosition, isFull, keyOf, landing, moverOf, openColumns, setUpProblem, stonesOf, threatsIn, withCell }
+import { MoveList } from "./movelist.js";
+import { emptyPosition, keyOf, landing, moverOf, openColumns, setUpProblem, stonesOf, threatsIn, withCell }
   from "./rules.js";
 import { SeatCard } from "./seats.js";
-import { bestColumns, isExact, judged, pliesToEnd, resultOf, shareOf, valueOfMoves, wordsOf } from "./values.js";
+import { Table } from "./table.js";
+import { bestColumns, isExact, pliesToEnd, resultOf, valueOfMoves, wordsOf } from "./values.js";
 
 const OVERLAYS = [["on", "On"], ["after", "After the game"], ["off", "Off"]];
 const PACES = [[0, "no pause"], [0.5, "0.5 s"], [1, "1 s"], [2, "2 s"], [4, "4 s"]];
@@ -26,28 +27,14 @@ const KEYS = [
   ["L", "load a game"], ["C", "copy the game's columns"], ["F", "flip colours"], ["?", "this list"],
 ];
 
-export class Board {
+export class Board extends Table {
   // host: {start(receive, online), send(message)}.
-  // options: {first: what the first column is called, keys: the element whose keys are ours, compact, replayer,
-  //           storage: where the game is kept over a reload, if anywhere, moved: called with the moves}.
+  // options: {first: what the first column is called, keys: the element whose keys are ours (the board itself),
+  //           replayer: whether nothing can be played, storage: where the game is kept over a reload, if anywhere,
+  //           moved: called with the game after every change}.
   constructor(root, host, options = {}) {
+    super(host, options);
     this.root = root;
-    this.host = host;
-    this.options = options;
-    this.game = Game.of({rows: 6, columns: 7, inarow: 4});
-    this.seats = [null, null]; // names of agents; null is a person
-    this.config = {actTimeout: 2, bank: 60};
-    this.agents = [];
-    this.values = new Map();
-    this.view = {overlay: "on", flipped: false, first: options.first ?? 1, pace: 0.5};
-    this.online = false;
-    this.number = 0; // of the last question
-    this.played = 0; // of the game, for the agents' processes
-    this.asking = null; // {id, seat, since, state}
-    this.paused = false;
-    this.hinted = null; // the key of the position that a hint was asked for
-    this.setUp = null; // {position, stone}
-    this.wished = "";
     this.build();
     this.changed();
     this.listen();
@@ -125,70 +112,8 @@ export class Board {
   // ---- what the player does
 
   press(column) {
-    if (this.setUp) {
-      this.putStone(column);
-      return;
-    }
-    const {game} = this;
-    const {shown} = game;
-    if (!this.mayPress(column)) return;
-    if (!game.atEnd && this.seats.every(agent => agent === null) && game.moves[game.cursor] === column) {
-      this.go(game.cursor + 1);
-      return;
-    }
-    this.stopAsking();
-    game.cut(game.cursor);
-    game.push(column, {});
-    game.cursor += 1;
-    this.paused = this.paused && this.seats.every(Boolean);
-    this.changed({falls: true, said: `${this.side(moverOf(shown))} plays column ${column + this.view.first}.`});
-  }
-
-  mayPress(column) {
-    const {game} = this, {shown} = game;
-    if (this.options.replayer || landing(shown, column) < 0 || this.isOverAt(game.cursor)) return false;
-    return this.seats[moverOf(shown) - 1] === null;
-  }
-
-  isOverAt(ply) { return ply === this.game.moves.length && this.game.isOver; }
-
-  go(ply) {
-    const {game} = this, target = Math.max(0, Math.min(game.moves.length, ply));
-    if (target === game.cursor || this.setUp) return;
-    const falls = target === game.cursor + 1;
-    game.cursor = target;
-    this.changed({falls});
-  }
-
-  goToMistake(way) {
-    const plies = this.movesMade().filter(move => move.lost).map(move => move.ply);
-    const next = way > 0 ? plies.find(ply => ply > this.game.cursor) ?? plies[0]
-      : plies.findLast(ply => ply < this.game.cursor) ?? plies.at(-1);
-    if (next !== undefined) this.go(next);
-    else this.say(this.shows ? "No mistake is proven so far." : "Scores are off: no mistake is known.");
-  }
-
-  // Back to the last turn of a person, or by one ply where none sits here.
-  undo() {
-    const {game} = this;
-    if (game.cursor === 0 || this.setUp) return;
-    this.stopAsking();
-    let ply = game.cursor - 1;
-    while (ply > 0 && this.seats[moverOf(game.positions[ply]) - 1] !== null && this.seats.includes(null)) ply -= 1;
-    if (game.forfeit) game.forfeit = null;
-    this.paused = this.seats.every(Boolean);
-    game.cursor = ply;
-    this.changed();
-  }
-
-  redo() {
-    const {game} = this;
-    if (game.atEnd || this.setUp) return;
-    let ply = game.cursor + 1;
-    while (ply < game.moves.length && this.seats[moverOf(game.positions[ply]) - 1] !== null && this.seats.includes(null)) {
-      ply += 1;
-    }
-    this.go(ply);
+    if (this.setUp) this.putStone(column);
+    else this.move(column);
   }
 
   askNew() {
@@ -200,31 +125,8 @@ export class Board {
     });
   }
 
-  // Another game on the board; seats: who plays it, if not those who play now.
-  begin(game, seats = null) {
-    this.stopAsking();
-    this.seats = seats ?? this.seats;
-    this.game = game;
-    this.played += 1;
-    this.paused = false;
-    this.setUp = null;
-    this.changed();
-  }
-
   askLoad() {
     askGame(this.root, this.game.start.columns, (text, name) => this.load(text, name));
-  }
-
-  // A game from elsewhere: one that is over is shown from its start, another where it stands.
-  loaded(entry) {
-    const game = Game.of(entry);
-    game.cursor = game.isOver ? 0 : game.moves.length;
-    return game;
-  }
-
-  load(text, name) {
-    const {rows, columns, inarow} = this.game.start;
-    this.host.send({type: "read", text, name, rows, columns, inarow});
   }
 
   async copy() {
@@ -237,38 +139,10 @@ export class Board {
     }
   }
 
-  sit(seat, name) {
-    this.stopAsking();
-    this.seats = this.seats.map((agent, each) => each === seat ? name : agent);
-    this.game.names = null;
-    if (this.game.forfeit && this.game.forfeit.seat === seat) this.game.forfeit = null;
-    this.paused = false;
-    this.changed();
-  }
-
   flip() { this.look({flipped: !this.view.flipped}); }
 
   look(change) {
     Object.assign(this.view, change);
-    this.changed();
-  }
-
-  hint() {
-    if (this.setUp || this.isOverAt(this.game.cursor)) return;
-    this.hinted = keyOf(this.game.shown);
-    this.changed({keepsHint: true});
-  }
-
-  // Stops the agents, or lets them go on: from the ply that is looked at.
-  pause() {
-    const {game} = this;
-    if (!this.paused && game.atEnd) {
-      this.stopAsking();
-      this.paused = true;
-    } else {
-      if (!game.atEnd) game.cut(game.cursor);
-      this.paused = false;
-    }
     this.changed();
   }
 
@@ -326,42 +200,6 @@ export class Board {
     keepingFocus(this.setUpBar, () => this.setUpBar.replaceChildren(stones, clear, cancel, done));
   }
 
-  // ---- agents
-
-  think() {
-    const {game} = this;
-    const seat = moverOf(game.last) - 1, agent = this.seats[seat];
-    if (this.asking || !this.online || this.paused || this.setUp || agent === null || game.isOver || !game.atEnd) return;
-    const id = ++this.number;
-    const rest = this.seats.every(Boolean) && game.moves.length ? 1000 * this.view.pace : 0;
-    this.asking = {id, seat, agent, since: null, state: "waiting"};
-    setTimeout(() => this.ask(id), rest);
-  }
-
-  ask(id) {
-    if (this.asking?.id !== id) return;
-    const {seat, agent} = this.asking;
-    Object.assign(this.asking, {since: performance.now(), state: "asked"});
-    this.host.send({type: "ask", id, game: this.played, seat, agent, position: this.game.last, bank: this.bankOf(seat),
-      config: this.config});
-    this.tick();
-  }
-
-  stopAsking() {
-    if (this.asking && this.asking.state !== "waiting") this.host.send({type: "drop"});
-    this.asking = null;
-  }
-
-  // The overage time that a seat has left.
-  bankOf(seat, ply = this.game.moves.length) {
-    for (let each = ply - 1; each >= 0; each--) {
-      if (moverOf(this.game.positions[each]) - 1 === seat && this.game.notes[each].bank !== undefined) {
-        return this.game.notes[each].bank;
-      }
-    }
-    return this.config.bank;
-  }
-
   tick() {
     const {asking} = this, now = performance.now();
     this.cards.forEach((card, seat) => {
@@ -372,151 +210,7 @@ export class Board {
     this.showWork(now);
   }
 
-  // ---- messages
-
-  receive(message) {
-    const {type} = message;
-    if (type === "welcome") this.welcome(message);
-    else if (type === "values") this.learn(message);
-    else if (type === "loading" || type === "thinking") this.follow(message);
-    else if (type === "move") this.answered(message);
-    else if (type === "fault") this.failed(message);
-    else if (type === "checked") this.sit(message.seat, message.agent);
-    else if (type === "game") this.begin(this.loaded(message.game), [null, null]);
-    else if (type === "problem") this.trouble(message);
-  }
-
-  connected(online) {
-    this.online = online;
-    if (online) this.host.send({type: "hello"});
-    else {
-      this.asking = null;
-      this.wished = "";
-      this.changed();
-    }
-    this.root.classList.toggle("cx-offline", !online);
-  }
-
-  welcome({agents = [], config = null, seats = null, game = null}) {
-    this.agents = agents;
-    if (!this.welcomed && !this.restore()) {
-      if (config) {
-        const {actTimeout, bank, ...size} = config;
-        this.config = {actTimeout, bank};
-        this.game = Game.of(size);
-      }
-      if (seats) this.seats = seats;
-      if (game) this.game = this.loaded(game);
-    }
-    this.played += 1 + Math.floor(1e9 * Math.random()); // the agents of this connection have begun no game yet
-    this.welcomed = true;
-    this.say("");
-    this.changed();
-  }
-
-  learn({position, values, done, why}) {
-    const key = keyOf(position);
-    this.values.set(key, {values, done, why});
-    if (!this.drawing) {
-      this.drawing = requestAnimationFrame(() => {
-        this.drawing = null;
-        this.show();
-      });
-    }
-  }
-
-  follow({id, type}) {
-    if (this.asking?.id !== id) return;
-    if (type === "loading") this.asking.state = "loading";
-    else Object.assign(this.asking, {state: "thinking"});
-  }
-
-  answered({id, column, seconds, bank, load, thoughts}) {
-    if (this.asking?.id !== id) return;
-    const {game} = this, follows = game.atEnd, mover = moverOf(game.last);
-    this.asking = null;
-    game.push(column, {seconds, bank, load, thoughts});
-    if (follows) game.cursor += 1;
-    this.changed({falls: follows, said: `${this.side(mover)} plays column ${column + this.view.first}.`});
-  }
-
-  failed({id, kind, detail, seconds}) {
-    if (this.asking?.id !== id) return;
-    const {seat} = this.asking;
-    this.asking = null;
-    this.game.forfeit = {seat, text: `${kind}${detail && detail !== kind ? `: ${detail}` : ""}`, seconds};
-    this.changed();
-  }
-
-  trouble({text, about, id}) {
-    if (about === "ask" && this.asking?.id === id) {
-      this.failed({id, kind: "it cannot play", detail: text});
-      return;
-    }
-    this.say(text);
-  }
-
-  // ---- exact scores
-
-  get shows() {
-    return this.view.overlay === "on" || (this.view.overlay === "after" && this.game.isOver);
-  }
-
-  lookUp = position => this.values.get(keyOf(position))?.values ?? null;
-
-  // Asks the host for what is to be shown and is not proven yet: the position on the board first.
-  wish() {
-    const {game} = this;
-    const wanted = [];
-    if (!this.setUp && !document.hidden) {
-      const positions = this.shows ? [game.shown, ...game.positions.toReversed()] : [];
-      if (this.hinted) positions.push(game.shown);
-      const seen = new Set();
-      for (const position of positions) {
-        const key = keyOf(position), over = position === game.last && game.isOver && !game.forfeit;
-        if (seen.has(key) || over || isFull(position) || this.values.get(key)?.done) continue;
-        seen.add(key);
-        wanted.push(position);
-      }
-    }
-    const wished = wanted.map(keyOf).join();
-    if (wished === this.wished || !this.online) return;
-    this.wished = wished;
-    this.wishedAt = performance.now();
-    this.host.send({type: "solve", positions: wanted});
-  }
-
-  // The first player's share at a ply, null where it is not proven.
-  share(ply) {
-    const {game} = this;
-    if (ply === game.moves.length && game.hasLine) return game.winner === 1 ? 1 : 0;
-    if (isFull(game.positions[ply])) return 0.5;
-    const value = valueOfMoves(this.lookUp(game.positions[ply]));
-    return value === null || !isExact(value) ? null : shareOf(value[0], game.positions[ply]);
-  }
-
-  movesMade() {
-    const {game} = this, {first} = this.view;
-    return game.moves.map((column, index) => {
-      const position = game.positions[index], player = moverOf(position), note = game.notes[index];
-      const verdict = this.shows ? judged(position, column, this.lookUp) : null;
-      const lost = verdict?.lost ?? 0;
-      const label = `ply ${stonesOf(position) + 1}, ${this.side(player)}: column ${column + first}`
-        + (lost ? `; ${LOSSES[lost]}; best ${verdict.best.map(each => each + first).join(", ")}` : "");
-      return {ply: index + 1, text: String(column + first), label, lost, verdict, seconds: note.seconds, player};
-    });
-  }
-
   // ---- showing it all
-
-  side(player) {
-    const yellow = (player === 1) !== this.view.flipped;
-    return yellow ? "Yellow" : "Red";
-  }
-
-  nameOf(seat) {
-    return this.game.names?.[seat] ?? this.seats[seat] ?? this.side(seat + 1);
-  }
 
   changed({falls = false, said = "", keepsHint = false} = {}) {
     if (!keepsHint) this.hinted = null;
@@ -529,6 +223,14 @@ export class Board {
     this.tick();
     this.keep();
     this.options.moved?.(this.game);
+  }
+
+  // Shows what more is proven, once a frame however often it is told.
+  refresh() {
+    this.drawing ??= requestAnimationFrame(() => {
+      this.drawing = null;
+      this.show();
+    });
   }
 
   show() {
@@ -595,33 +297,6 @@ export class Board {
     return {share, doubt: 0, barLabel: share === null ? "value not known" : this.valueWords(game.cursor)};
   }
 
-  // "Yellow wins in 9 plies", of the position at a ply.
-  valueWords(ply) {
-    const {game} = this, position = game.positions[ply];
-    if (this.isOverAt(ply) && !game.forfeit) return this.endWords();
-    const value = valueOfMoves(this.lookUp(position));
-    if (value === null || resultOf(value) === null) return "";
-    const words = wordsOf(value, position), mover = moverOf(position);
-    if (resultOf(value) === 0) return "A draw with best play";
-    const winner = resultOf(value) > 0 ? mover : 3 - mover;
-    return `${this.side(winner)} ${words.replace("loses", "wins")}`;
-  }
-
-  endWords() {
-    const {game} = this, {winner} = game;
-    if (game.forfeit && !game.hasLine) {
-      const who = this.nameOf(game.forfeit.seat);
-      const fault = `${who} forfeits (${game.forfeit.text})`;
-      return winner ? `${this.winnerWords(winner)}: ${fault}` : fault;
-    }
-    return winner === 0 ? "A draw: the board is full" : this.winnerWords(winner);
-  }
-
-  winnerWords(winner) {
-    const name = this.nameOf(winner - 1), side = this.side(winner);
-    return name === side ? `${side} wins` : `${side} wins (${name})`;
-  }
-
   showSeats() {
     const {game} = this, over = this.isOverAt(game.cursor);
     this.cards.forEach((card, seat) => {
@@ -629,6 +304,7 @@ export class Board {
         .filter(ply => moverOf(game.positions[ply - 1]) - 1 === seat).map(ply => game.notes[ply - 1].thoughts)[0];
       card.update({
         agents: this.agents, agent: this.seats[seat], name: game.names?.[seat] ?? null, first: this.view.first,
+        tells: game.notes.some((note, ply) => note.thoughts && moverOf(game.positions[ply]) - 1 === seat),
         toMove: !over && moverOf(game.shown) - 1 === seat, won: over && game.winner === seat + 1, thoughts,
       });
     });
@@ -722,7 +398,7 @@ export class Board {
 
   say(text) { this.notice.textContent = text; }
 
-  // ---- keys, files that are dropped, and what outlasts a reload
+  // ---- keys, and files that are dropped
 
   listen() {
     this.stop = new AbortController();
@@ -779,21 +455,4 @@ export class Board {
     return moving[name] ?? (this.options.replayer ? null : playing[name]);
   }
 
-  keep() {
-    const {storage} = this.options;
-    if (!storage || !this.welcomed) return;
-    const {game, seats, config, view, paused} = this, {cursor, notes} = game;
-    storage.setItem("board", JSON.stringify({game: game.toEntry(), cursor, notes, seats, config, view, paused}));
-  }
-
-  restore() {
-    const kept = this.options.storage?.getItem("board");
-    if (!kept) return false;
-    const {game, cursor, notes, seats, config, view, paused} = JSON.parse(kept);
-    this.game = Game.of(game);
-    Object.assign(this.game, {cursor, notes});
-    Object.assign(this, {seats, config, paused});
-    Object.assign(this.view, view);
-    return true;
-  }
 }

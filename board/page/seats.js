@@ -45,8 +45,9 @@ export class SeatCard {
     this.chosen = "";
   }
 
-  // agents: [] where none can be chosen; toMove, won: booleans; thoughts: of the agent's move that is looked at.
-  update({agents, agent, name, toMove, won, thoughts, first}) {
+  // agents: [] where none can be chosen; toMove, won: booleans; thoughts: of the agent's move that is looked at;
+  // tells: whether it has told any in this game; first: what the first column is called.
+  update({agents, agent, name, toMove, won, thoughts, tells, first}) {
     this.chosen = agent ?? "";
     const offer = `${agents.length} ${this.chosen} ${name}`;
     if (offer !== this.offered) {
@@ -59,7 +60,7 @@ export class SeatCard {
     this.name.textContent = name ?? agent ?? "You";
     this.element.classList.toggle("cx-mover", toMove);
     this.element.classList.toggle("cx-winner", won);
-    this.told.hidden = agent === null && !thoughts; // an agent's has room from the start: nothing is to jump
+    this.told.hidden = !tells; // room for the whole game, so that nothing jumps where a move has none
     this.tell(thoughts ?? {}, first);
   }
 
