@@ -23,8 +23,8 @@ from stable_baselines3 import PPO
 
 import training.environments
 from benchmarks.machine import describe
+from training.adoption.source import source_of
 from training.environments.sb3 import batch_env
-from training.methods.adopt_source import source_of
 
 LESSON = Path(__file__).parents[1] / "tests" / "corpus" / "lessons" / "deep_reinforcement_learning.py"
 GAMES = 500

@@ -23,15 +23,15 @@ from torch import nn
 
 import build_submission
 import train
+import training.adoption.worker as worker
 import training.environments
-import training.methods.adopt_worker as worker
 from connectx.layers import Layers
 from connectx.weights import pack
 from tests.oracle import play as played
+from training.adoption.source import source_of
+from training.adoption.torch_model import Unknown, script_of, steps_of
 from training.games.opponents import function_of_file
 from training.methods import adopt
-from training.methods.adopt_source import source_of
-from training.methods.adopt_torch import Unknown, script_of, steps_of
 
 LESSON = Path(__file__).parents[1] / "corpus" / "lessons" / "deep_reinforcement_learning.py"
 NETS = '''

@@ -24,7 +24,7 @@ from typing import Any
 
 from connectx.geometry import geometry_of
 from console.files import write_whole
-from training.methods.adopt_text import MARK
+from training.adoption.text import MARK
 from training.support.manifest import check_output
 from training.support.options import Options, option
 
@@ -34,7 +34,7 @@ WORKER = """
 import signal, sys
 from pathlib import Path
 signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C reaches both processes, and this one has nothing to say
-from training.methods.adopt_worker import main
+from training.adoption.worker import main
 main(Path(sys.argv[1]))
 """
 

@@ -20,15 +20,15 @@ from torch import nn
 from connectx.geometry import Geometry, geometry_of
 from connectx.weights import pack
 from console.progress import progress
+from training.adoption.source import Source, source_of
+from training.adoption.text import Sees, agent_text
+from training.adoption.torch_model import Unknown, first_output, script_of, steps_of
 from training.environments.observations import NAMES, observation_named
 from training.games.batch import Games
 from training.games.connectx import ConnectX
 from training.games.opponents import AgentPlayer, function_of_file
 from training.games.players import random_player
 from training.methods.adopt import RESULT, TASK
-from training.methods.adopt_source import Source, source_of
-from training.methods.adopt_text import Sees, agent_text
-from training.methods.adopt_torch import Unknown, first_output, script_of, steps_of
 
 
 class Model(NamedTuple):
@@ -48,13 +48,13 @@ class Model(NamedTuple):
 
 
 def sb3_model(path: Path, task: dict[str, Any], extractor: Any) -> Model:
-    """The model of an archive of stable-baselines3. Raises as training.methods.adopt_sb3 does."""
+    """The model of an archive of stable-baselines3. Raises as training.adoption.sb3_model does."""
     with contextlib.redirect_stderr(io.StringIO()):  # gym says there that it is unmaintained
-        from training.methods import adopt_sb3  # takes seconds to import
-    archive, parameters = adopt_sb3.read_archive(path)
-    policy = adopt_sb3.policy_of(archive, parameters, extractor, task["arguments"])
-    module, scale = adopt_sb3.network_of(policy)
-    is_masked = isinstance(policy, adopt_sb3.MaskableActorCriticPolicy)
+        from training.adoption import sb3_model  # takes seconds to import
+    archive, parameters = sb3_model.read_archive(path)
+    policy = sb3_model.policy_of(archive, parameters, extractor, task["arguments"])
+    module, scale = sb3_model.network_of(policy)
+    is_masked = isinstance(policy, sb3_model.MaskableActorCriticPolicy)
 
     def predict(observations: np.ndarray, legal: np.ndarray) -> np.ndarray:
         masks = {"action_masks": legal} if is_masked else {}
@@ -63,7 +63,7 @@ def sb3_model(path: Path, task: dict[str, Any], extractor: Any) -> Model:
     def scores(observations: np.ndarray) -> np.ndarray:
         seen, _ = policy.obs_to_tensor(observations)
         with torch.no_grad():
-            if isinstance(policy, adopt_sb3.DQNPolicy):
+            if isinstance(policy, sb3_model.DQNPolicy):
                 return policy.q_net(seen).numpy()
             return policy.get_distribution(seen).distribution.logits.numpy()
 
