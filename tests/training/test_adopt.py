@@ -456,3 +456,6 @@ def test_the_courses_last_lesson_becomes_a_submission(tmp_path, capsys, monkeypa
     Path("mine.py").write_text("# mine\n")
     with pytest.raises(FileExistsError, match=r"mine.py is there already"):
         adopt.check_paths(adopt.Config(Path("model.zip"), Path("mine.py")))
+    Path("net.pt").write_bytes(b"a model")  # whose place TorchScript might take
+    with pytest.raises(FileExistsError, match=r"net.pt is there already"):
+        adopt.check_paths(adopt.Config(Path("net.pt"), Path("net.py")))

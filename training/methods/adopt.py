@@ -85,8 +85,12 @@ def check_paths(config: Config) -> None:
     if not config.model.is_file():
         raise FileNotFoundError(f"no model {config.model}" + _close_to(config.model))
     check_output(config.output)
-    if config.output.exists() and MARK not in config.output.read_text(encoding="utf-8", errors="replace"):
-        raise FileExistsError(f"{config.output} is there already, and no agent that was adopted: choose another name")
+    is_ours = config.output.exists() and MARK in config.output.read_text(encoding="utf-8", errors="replace")
+    for path in (config.output, *(config.output.with_suffix(end) for end in (".bin", ".pt"))):
+        if path.exists() and (not is_ours or path.samefile(config.model)):
+            raise FileExistsError(
+                f"{path} is there already, and no part of an adopted agent: choose another name for -o"
+            )
 
 
 def _close_to(path: Path) -> str:
