@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+RESULT, TASK = "result.json", "task.json"  # files of the worker
 MARK = "Written by `python train.py adopt`"  # in every adopted file, so that it may be written again
 HEAD = '''"""{title}
 

@@ -21,14 +21,13 @@ from connectx.geometry import Geometry, geometry_of
 from connectx.weights import pack
 from console.progress import progress
 from training.adoption.source import Source, source_of
-from training.adoption.text import Sees, agent_text
+from training.adoption.text import RESULT, TASK, Sees, agent_text
 from training.adoption.torch_model import Unknown, first_output, script_of, steps_of
 from training.environments.observations import NAMES, observation_named
 from training.games.batch import Games
 from training.games.connectx import ConnectX
 from training.games.opponents import AgentPlayer, function_of_file
 from training.games.players import random_player
-from training.methods.adopt import RESULT, TASK
 
 
 class Model(NamedTuple):

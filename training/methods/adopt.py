@@ -24,12 +24,11 @@ from typing import Any
 
 from connectx.geometry import geometry_of
 from console.files import write_whole
-from training.adoption.text import MARK
+from training.adoption.text import MARK, RESULT, TASK
 from training.support.manifest import check_output
 from training.support.options import Options, option
 
 ROOT = Path(__file__).resolve().parents[2]
-RESULT, TASK = "result.json", "task.json"  # of the worker
 WORKER = """
 import signal, sys
 from pathlib import Path
