@@ -29,8 +29,12 @@ from connectx.puct import Prove, Search
 from connectx.solver import Solver
 from training.data.sampling import score_moves
 from training.data.shards import (
+    AGENTS_PLAY,
     BOOK,
+    CAREFUL_PLAY,
+    HALF_RANDOM_PLAY,
     NEAR_PERFECT_PLAY,
+    OPENING,
     RANDOM_PLAY,
     TEST,
     Labels,
@@ -42,7 +46,15 @@ from training.methods.labels import LATE, MIXES
 AGENTS = Path(value_search.__file__).parent
 Player = Callable[[Position], int]
 PLIES = ((0, 7), (8, 11), (12, 15), (16, 19), (20, 23), (24, 27), (28, 31), (32, 35), (36, 41))
-ORIGINS = {"random play": RANDOM_PLAY, "near-perfect play": NEAR_PERFECT_PLAY, "opening book": BOOK}
+ORIGINS = {
+    "random play": RANDOM_PLAY,
+    "near-perfect play": NEAR_PERFECT_PLAY,
+    "half-random play": HALF_RANDOM_PLAY,
+    "careful play": CAREFUL_PLAY,
+    "agents' games": AGENTS_PLAY,
+    "opening book": BOOK,
+    "plies 0 to 8": OPENING,
+}
 WEIGHTINGS = {"plies as in the mix late": MIXES[LATE], "each ply of 8 to 40 alike": dict.fromkeys(MIXES[LATE], 1)}
 MOVE_SECONDS = 1.7  # time of a move in the middle of a game with Kaggle's 2 s
 # Errors in % of AlphaZero.jl's agent (1.67M parameters, 600 simulations) on sets of these kinds.

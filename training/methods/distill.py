@@ -56,7 +56,7 @@ class Config(Options):
 
     labels: Path = option(Path("data/labels"), "folder that train.py labels has made")
     encoding: str = option("lines-1", "of the positions, by name and version")
-    layers: str = option("dense:512,dense:256,dense:64", "kind:width of each layer")
+    layers: str = option("dense:640,dense:288,dense:64", "kind:width of each layer")
     samples: int = option(40_000_000, "positions to train on, counting repetitions", least=1)
     batch: int = option(512, "positions in a step", least=1)
     learning_rate: float = option(0.002, "its largest value", above=0)
