@@ -37,13 +37,21 @@ def served(folder: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen]
     """The board's address and its process. ``folder``: where the address is remembered."""
     command = [sys.executable, str(ROOT / "evaluate.py"), "board", "--no-browser", *options]
     environment = {**os.environ, "TMPDIR": str(folder), "PYTHONUNBUFFERED": "1"}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, cwd=folder) as process:
+    before = signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # background jobs ignore it, and so would the server
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, cwd=folder)
+    signal.signal(signal.SIGINT, before)
+    with process:
         try:
             assert process.stdout is not None
             yield process.stdout.readline().split()[-1], process
         finally:
             process.send_signal(signal.SIGINT)
-            process.wait(timeout=20)
+            try:
+                process.wait(timeout=20)
+            finally:
+                process.kill()
 
 
 @pytest.fixture(scope="module")
