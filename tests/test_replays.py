@@ -199,6 +199,21 @@ def test_what_was_overlooked():
     assert oversights(Review(replay, 1, judged)) == ([7], [7])
 
 
+def test_mistakes_that_come_again():
+    """After 3 and 3 the move 2 gives the win away, and so does its mirror image; other moves are made once."""
+
+    def review(columns: str) -> Review:
+        record = parse_game(columns, STANDARD)
+        replay = Replay(Path(f"{columns}.json"), record, ("DONE", "DONE"), 2.0, (60.0, 60.0), (60.0,) * len(columns))
+        return Review(replay, 0, judge_in_time(record, 0))
+
+    reviews = [review(columns) for columns in ("332", "3340", "0")]
+    section = next(one for one in summary(reviews) if one.title == "Mistakes that come again")
+    assert section.rows == [("33", "2", "3", 2, 1.0, "332")]
+    assert "Made most often: column 2 after 33, in 2 games; best is 3." in headline(TEAM, reviews)
+    assert "again" not in " ".join(one.title for one in summary(reviews[1:]))
+
+
 def test_the_page(games, folder, tmp_path, monkeypatch):
     """Into runs/, which there need not be."""
     monkeypatch.chdir(tmp_path)

@@ -8,12 +8,14 @@ from arena.game.openings import write_opening
 from arena.replays.review import RESULTS, SEATS, Review
 from arena.results.exact_analysis import JudgedMove, accuracy, mistakes
 from connectx.choice import plies_to_end
+from connectx.geometry import Geometry
 from connectx.position import Position
 
 OPENING_PLIES = 4  # of a game that count as its opening: with more of them, 50 games have hardly two alike
 STRENGTHS = ((0.97, "strong"), (0.88, "middling"), (0.0, "weak"))  # least share of its moves that kept the result
 AHEAD = ((4, "1 to 4"), (10, "5 to 10"), (20, "11 to 20"), (10**9, "more than 20"))  # plies
 BAND = 8  # plies
+MOST_REPEATED = 8  # rows
 SHORT_OF_TIME = 10.0  # seconds of overage time left
 
 
@@ -50,6 +52,11 @@ def headline(team: str, reviews: Sequence[Review]) -> list[str]:
             f"{start} to {start + BAND - 1}; visible within {AHEAD[0][0]} plies: {near}, "
             f"only beyond {AHEAD[-2][0]} plies: {far}."
         )
+    if again := _again(counted):
+        review, move = again[0][0]
+        after = write_opening(review.replay.record.moves[: move.ply]) or "the start"
+        best = " or ".join(map(str, move.best_columns))
+        lines.append(f"Made most often: column {move.column} after {after}, in {len(again[0])} games; best is {best}.")
     missed, allowed = (sum(len(oversights(review)[kind]) for review in counted) for kind in (0, 1))
     if missed or allowed:
         lines.append(f"Wins in one overlooked: your own {missed}, the opponent's {allowed}.")
@@ -74,6 +81,7 @@ def summary(reviews: Sequence[Review]) -> list[Section]:
         _by_seat(counted),
         _by_strength(counted),
         _by_ply(counted),
+        _repeated(counted),
         _by_column(counted),
         _by_foresight(counted),
         _overlooked(counted),
@@ -234,6 +242,30 @@ def _by_opening(reviews: Sequence[Review]) -> Section:
     rows.sort(key=lambda row: (-row[3], row[2]))
     heads = ("columns", "moving", "games", "points lost", "earliest mistake")
     return Section("Openings that cost most", heads, [*rows[:3]], f"the first {OPENING_PLIES} plies, mirrored or not")
+
+
+def _again(reviews: Sequence[Review]) -> list[list[tuple[Review, JudgedMove]]]:
+    """One's mistakes that were made more than once, mirrored or not, the most frequent first."""
+    found: dict[tuple[Geometry, int, int], list[tuple[Review, JudgedMove]]] = {}
+    for review in reviews:
+        record = review.replay.record
+        for move in review.mistakes:
+            before = Position.from_moves(record.moves[: move.ply], record.geometry)
+            mirrored = record.geometry.columns - 1 - move.column
+            key, column = min((before.key, move.column), (before.mirror().key, mirrored))
+            found.setdefault((record.geometry, key, column), []).append((review, move))
+    return sorted((made for made in found.values() if len(made) > 1), key=len, reverse=True)
+
+
+def _repeated(reviews: Sequence[Review]) -> Section:
+    rows: list[Row] = []
+    for made in _again(reviews)[:MOST_REPEATED]:
+        review, move = made[0]
+        lost = sum(1 - (one.score or 0) for one, _ in made)
+        after, best = write_opening(review.replay.record.moves[: move.ply]), " ".join(map(str, move.best_columns))
+        rows.append((after or "the start", str(move.column), best, len(made), lost, review.replay.name))
+    heads = ("after", "you play", "best", "games", "points lost", "for example")
+    return Section("Mistakes that come again", heads, rows, "the same position or its mirror image, as in the example")
 
 
 def _time(reviews: Sequence[Review]) -> Section:
