@@ -91,6 +91,10 @@ def summary(reviews: Sequence[Review]) -> list[Section]:
     return [section for section in sections if section.rows]
 
 
+def _points_lost(reviews: Sequence[Review]) -> float:
+    return sum(1.0 - (review.score or 0.0) for review in reviews)
+
+
 def _causes(reviews: Sequence[Review]) -> list[tuple[str, int, float, str]]:
     """Cause, games, points lost and the first games, the dearest cause first."""
     by_cause: dict[str, list[Review]] = {}
@@ -99,7 +103,7 @@ def _causes(reviews: Sequence[Review]) -> list[tuple[str, int, float, str]]:
             by_cause.setdefault(review.cause, []).append(review)
     found = []
     for cause, games in by_cause.items():
-        lost = sum(1 - (review.score or 0) for review in games)
+        lost = _points_lost(games)
         found.append((cause, len(games), lost, " ".join(review.replay.name for review in games[:4])))
     return sorted(found, key=lambda item: -item[2])
 
@@ -234,7 +238,7 @@ def _openings(reviews: Sequence[Review]) -> Iterator[tuple[str, str, list[Review
 def _by_opening(reviews: Sequence[Review]) -> Section:
     rows: list[tuple[str, str, int, float, str]] = []
     for columns, seat, games in _openings(reviews):
-        lost = sum(1 - (review.score or 0) for review in games)
+        lost = _points_lost(games)
         firsts = [review.mistakes[0].ply for review in games if review.mistakes]
         early = f"ply {min(firsts)}" if firsts else "-"
         if lost:
@@ -261,7 +265,7 @@ def _repeated(reviews: Sequence[Review]) -> Section:
     rows: list[Row] = []
     for made in _again(reviews)[:MOST_REPEATED]:
         review, move = made[0]
-        lost = sum(1 - (one.score or 0) for one, _ in made)
+        lost = _points_lost([one for one, _ in made])
         after, best = write_opening(review.replay.record.moves[: move.ply]), " ".join(map(str, move.best_columns))
         rows.append((after or "the start", str(move.column), best, len(made), lost, review.replay.name))
     heads = ("after", "you play", "best", "games", "points lost", "for example")
