@@ -64,8 +64,8 @@ SMALL_BOARDS = [
 def test_scores_equal_the_plain_oracle(rows, columns, inarow, stones, compiled):
     if compiled and not jit.compiles():
         pytest.skip("numba is not usable here")
-    if compiled and (rows, columns) not in ((4, 5), (5, 4), (7, 8), (3, 12)):
-        pytest.skip("compiling takes seconds; four shapes suffice")
+    if compiled and (rows, columns) not in ((5, 4), (7, 8)):
+        pytest.skip("compiling takes seconds; two shapes suffice")
     geometry = geometry_of(rows, columns, inarow)
     solver, known, checked = Solver(geometry, 16, compiled), dict[str, int](), 0
     for sample in itertools.islice(random_samples(1, range(stones, rows * columns), geometry), 15):
