@@ -12,15 +12,12 @@ $(error $(VENV) is of $(OTHER), not of $(PYTHON): remove it, or name another, as
 endif
 endif
 
-.PHONY: submission test tests check benchmark train-smoke clean
+.PHONY: submission test check benchmark train-smoke clean
 
 submission: $(VENV)/.installed  ## build and check submissions/submission.py (AGENT=name for another agent)
 	$(BIN)/python build_submission.py $(AGENT) -o submissions/submission.py
 
-test: $(VENV)/.installed-dev  ## lint, types, and every test
-	$(MAKE) --no-print-directory -j2 check tests
-
-tests: $(VENV)/.installed-dev  ## every test
+test: check  ## lint, types, and every test
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 check: $(VENV)/.installed-dev  ## lint and types only
