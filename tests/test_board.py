@@ -416,12 +416,14 @@ def test_two_agents_are_watched(page):
     sit(page, 0, "middle")
     sit(page, 1, "leftmost")
     until(page, "board.game.moves.length >= 1")
+    page.evaluate("document.activeElement.blur()")  # a button that has the focus would be pressed
     page.keyboard.press("Space")
     page.wait_for_timeout(700)  # longer than the pace of 0.5 s: an answer that was on its way is there
     seen = len(moves(page))
     page.wait_for_timeout(700)
     assert len(moves(page)) == seen
     page.get_by_label("pause between moves").select_option("no pause")
+    page.evaluate("document.activeElement.blur()")
     page.keyboard.press("Space")
     until(page, "board.game.isOver")
     assert page.locator(".cx-move small").count() == len(moves(page))  # the seconds of each
