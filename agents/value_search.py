@@ -71,12 +71,13 @@ def best_column(position: Position, budget: Budget) -> int:
     return choice.column
 
 
-def tell(thoughts: dict) -> None:
-    """Keeps what the board asks for after a move."""
+def tell(thoughts: dict | None) -> None:
+    """Keeps what the board asks for after a move; None where there is nothing to tell."""
     agent.thoughts = lambda: thoughts  # type: ignore[attr-defined]
 
 
 def agent(obs, config):
+    tell(None)  # those of the move before are out of date
     budget = budget_for(obs, config)
     position = Position.from_observation(obs, config)
     if position.geometry == network.architecture.geometry:

@@ -13,7 +13,7 @@ from connectx.position import Position
 from connectx.puct import Judge, Node, Search, known_score
 from connectx.solver import Solver
 from tests import oracle
-from tests.conftest import REAL_CLOCK, random_game
+from tests.conftest import REAL_CLOCK, observe, random_game
 
 SHAPE = (4, 5, 3)
 known_to_oracle: dict[str, int] = {}
@@ -176,6 +176,14 @@ def test_value_search_plays_what_can_be_proven():
         scores = [value and value.low for value in move_values(position, oracle_solver)]
         column = value_search.best_column(position, Budget.seconds(2.0))
         assert scores[column] == max(score for score in scores if score is not None)
+
+
+def test_value_search_tells_of_this_move_only():
+    obs, config = observe(Position.empty(STANDARD))
+    value_search.agent(obs, config)
+    assert vars(value_search.agent)["thoughts"]() == {"score": "win, proven"}
+    value_search.agent(*observe(Position.empty(geometry_of(4, 5, 3))))
+    assert vars(value_search.agent)["thoughts"]() is None
 
 
 def test_value_search_without_numba(monkeypatch):
