@@ -24,6 +24,7 @@ METHODS = {  # name: (module of training.methods, summary)
     "labels": ("labels", "positions with the exact score of every move, as training data for the networks"),
     "leaf": ("leaf", "the NNUE-style evaluator of the agent minimax, from those labels"),
     "distill": ("distill", "the policy and value network, from those labels"),
+    "replies": ("replies", "the model of the replies of fallible opponents, for the second seat"),
     "imitate": ("imitation", "the strong policy agent: a policy network that imitates a look-ahead"),
     "policy-gradient": ("policy_gradient", "a policy network by REINFORCE against the strong policy agent"),
     "value": ("value", "a value network from the games of policy-gradient"),

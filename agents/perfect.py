@@ -1,20 +1,23 @@
-"""Exact play: the opening book, then the solver; among equal moves, the one that a fallible opponent answers worst.
+"""Exact play: the opening books, then the solver; among equal moves, the one after which the opponent errs most.
 
-In openings outside the book, the scores come from the table of exact openings. If time runs out before the solver has
+In openings outside the books, the scores come from the table of exact openings. If time runs out before the solver has
 finished, a heuristic search chooses among the moves with the best proven bounds. On boards that are too large for the
 solver, and without numba after the openings, the heuristic search plays alone.
 """
 
 from functools import lru_cache
 
-from connectx.book import Book
-from connectx.choice import Scores, choose
+from connectx.book import Book, SparseBook
+from connectx.choice import Gifts, Replies, choose
 from connectx.clock import Budget, budget_for
 from connectx.exact import promising
 from connectx.geometry import STANDARD, Geometry
 from connectx.jit import compiles
+from connectx.nets import PlainNetwork
 from connectx.openings import openings
 from connectx.position import Position
+from connectx.replies import Opponent, ReplyModel
+from connectx.score import Scores
 from connectx.search import Searcher
 from connectx.solver import UNKNOWN, Solver, Value
 from connectx.weights import read_data
@@ -22,8 +25,14 @@ from connectx.weights import read_data
 SWINDLE = True  # False: play the slowest loss, and the most central drawing move
 SOLVER_SHARE = {STANDARD: 0.9}  # of a move's time; the heuristic search gets the rest if the solver has not finished
 OTHER_SOLVER_SHARE = 0.5
+NODES_OF_ESTIMATES = 50  # of the solver, in whose time the model judges a position: for budgets that count nodes
 
-book = Book.from_bytes(read_data("weights/book.bin"))
+book = Book.from_bytes(read_data("weights/book.bin"))  # of the first seat
+second_book = SparseBook.from_bytes(read_data("weights/second.bin"))  # for SWINDLE
+opponent = Opponent(
+    ReplyModel.from_bytes(read_data("weights/replies.bin"), PlainNetwork.from_bytes(read_data("weights/taste.bin")))
+)
+known: dict[Position, Scores] = {}  # exact scores of moves, found in this game
 
 
 @lru_cache(maxsize=2)
@@ -39,52 +48,79 @@ def searcher_for(geometry: Geometry) -> Searcher:
 
 def best_of(values: list[Value | None]) -> Value:
     """The bounds of the position's score that follow from those of its moves."""
-    known = [value for value in values if value is not None]
-    return Value(max(value.low for value in known), max(value.high for value in known))
+    proven = [value for value in values if value is not None]
+    return Value(max(value.low for value in proven), max(value.high for value in proven))
+
+
+def scores_within(budget: Budget, solver: Solver | None) -> Replies:
+    """Gives the exact scores of the moves of later positions, from the table or the solver, until the time is over."""
+    start, answers = solver.nodes if solver else 0, 0
+
+    def scores_of(position: Position) -> Scores | None:
+        nonlocal answers
+        if budget.is_late((solver.nodes - start if solver else 0) + NODES_OF_ESTIMATES * answers):
+            return None
+        answers += 1
+        scores = known.get(position) or openings().scores(position)
+        if scores is None and solver is not None:
+            values = solver.scores(position, budget)
+            if all(value is None or value.exact for value in values):
+                scores = [None if value is None else value.low for value in values]
+        if scores is not None:
+            known[position] = scores
+        return scores
+
+    return scores_of
+
+
+def chosen(position: Position, scores: Scores, budget: Budget, solver: Solver | None) -> int:
+    """The move among those of the best result."""
+    if not SWINDLE:
+        return choose(position, scores)
+    return choose(position, scores, Gifts(opponent.model, opponent.belief, scores_within(budget, solver)))
 
 
 def exact_move(position: Position, budget: Budget) -> int:
     """The perfect move, as far as the budget allows."""
     solver, table = solver_for(position.geometry), openings()
-    start = solver.nodes
-
-    def replies(child: Position) -> Scores | None:
-        if budget.is_late(solver.nodes - start) or not SWINDLE:
-            return None
-        known = table.scores(child)
-        if known is not None:
-            return known
-        values = solver.scores(child, budget)
-        exact = all(value is None or value.exact for value in values)
-        return [None if value is None else value.low for value in values] if exact else None
-
     scores = table.scores(position)
     if scores is not None:
-        return choose(position, scores, replies, budget)
+        return chosen(position, scores, budget, solver)
     time_limit, score = budget, table.score(position)
-    known = UNKNOWN if score is None else Value(score, score)
+    proven = UNKNOWN if score is None else Value(score, score)
     share = SOLVER_SHARE.get(position.geometry, OTHER_SOLVER_SHARE)
-    values = solver.best_moves(position, budget.part(share), known)
+    values = solver.best_moves(position, budget.part(share), proven)
     if not best_of(values).exact and position.geometry == STANDARD:  # early and outside the book: worth the bank's time
         time_limit = budget.with_spare()
-        values = solver.best_moves(position, time_limit.part(SOLVER_SHARE[STANDARD]), known)
+        values = solver.best_moves(position, time_limit.part(SOLVER_SHARE[STANDARD]), proven)
     if best_of(values).result is None:
         return searcher_for(position.geometry).search(position, time_limit, columns=promising(values)).column
-    return choose(position, [None if value is None else value.low for value in values], replies, budget)
+    return chosen(position, [None if value is None else value.low for value in values], budget, solver)
+
+
+def move(position: Position, budget: Budget) -> int:
+    column = book.column(position)
+    if column is None and SWINDLE:
+        column = second_book.column(position)
+    if column is not None:
+        return column
+    if compiles() and position.geometry.fits_word:
+        return exact_move(position, budget)
+    scores = openings().scores(position)
+    if scores is not None:
+        return chosen(position, scores, budget, None)
+    return searcher_for(position.geometry).search(position, budget).column
 
 
 def agent(obs, config):
     budget = budget_for(obs, config)
     position = Position.from_observation(obs, config)
-    known = book.column(position)
-    if known is not None:
-        return known
-    if compiles() and position.geometry.fits_word:
-        return exact_move(position, budget)
-    scores = openings().scores(position)
-    if scores is not None:
-        return choose(position, scores, openings().scores, budget)
-    return searcher_for(position.geometry).search(position, budget).column
+    opponent.meet(position, known.get(opponent.before) if opponent.before else None)
+    if position.ply < 2:
+        known.clear()
+    column = move(position, budget)
+    opponent.before = position.play(column)
+    return column
 
 
 openings()  # 0.1 s

@@ -10,7 +10,6 @@ from functools import lru_cache
 
 import numpy as np
 
-from connectx.choice import sign
 from connectx.clock import Budget, budget_for
 from connectx.exact import move_values, promising, table
 from connectx.geometry import STANDARD, Geometry
@@ -18,6 +17,7 @@ from connectx.jit import compiles
 from connectx.nets import PlainNetwork, expected_result, softmax
 from connectx.position import Position
 from connectx.puct import Search
+from connectx.score import sign
 from connectx.search import Searcher
 from connectx.solver import Solver
 from connectx.weights import read_data

@@ -29,9 +29,9 @@ from benchmarks.machine import describe
 from benchmarks.oracle import scores_of
 from benchmarks.submission import clock_of
 from bundler.judge.restrict import Restriction
-from connectx.choice import sign
 from connectx.geometry import STANDARD
 from connectx.position import Position
+from connectx.score import sign
 
 OPPONENT = str(Path(__file__).with_name("bitbully_perfect.py"))
 LAST_PLY = 41  # the first player wins with this stone if both play perfectly

@@ -29,9 +29,9 @@ from benchmarks.perfect_games import without_choice
 from benchmarks.positions import play_out, uniform_choice
 from benchmarks.submission import ACT_TIMEOUT
 from bundler.judge.restrict import Restriction
-from connectx.choice import sign
 from connectx.geometry import STANDARD
 from connectx.position import Position
+from connectx.score import sign
 from connectx.solver import Solver
 
 ERROR_SHARE = 0.25  # of the moves of near-perfect play

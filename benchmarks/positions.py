@@ -4,9 +4,9 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from connectx.choice import plies_to_end
 from connectx.geometry import STANDARD, Geometry
 from connectx.position import Position
+from connectx.score import plies_to_end
 from connectx.solver import Solver, job_of, read_queue
 
 

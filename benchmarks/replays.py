@@ -20,9 +20,9 @@ from typing import Any
 
 from benchmarks.machine import describe
 from benchmarks.replay_games import TEAM, Made, make_games
-from connectx.choice import sign
 from connectx.geometry import STANDARD
 from connectx.position import Position
+from connectx.score import sign
 
 ROOT = Path(__file__).resolve().parent.parent
 SEATS = ("first", "second")

@@ -1,8 +1,8 @@
-"""The opening book: our move in every position that can arise while we follow it, in three bits per position.
+"""Opening books: our move in every position that can arise while we follow one, in three bits each, or in some.
 
-No position is stored. A walk from the empty board visits the positions in a fixed order, ply by ply, and the book is
-the list of our columns in that order. The same columns always lead to the same positions, so the reader can repeat the
-walk of the builder. The two differ only in where a position's column comes from: a search, or the book.
+A ``Book`` stores no position. A walk from the empty board visits the positions in a fixed order, ply by ply, and the
+book is the list of our columns in that order. The same columns always lead to the same positions, so the reader can
+repeat the walk of the builder. The two differ only in where a position's column comes from: a search, or the book.
 
 The book positions of a ply are those in which we are to move, in either seat, after our own book moves and any replies
 of the opponent. Up to ply ``full_plies`` the book also holds all other positions, but not their continuations. A
@@ -19,6 +19,7 @@ from connectx.position import Position, column_cells, key_of, mirror_bits, open_
 from connectx.weights import pack, unpack
 
 KIND = "repertoire"
+SPARSE_KIND = "positions"
 
 
 class Layer(NamedTuple):
@@ -151,10 +152,61 @@ class Book:
 
     def column(self, position: Position) -> int | None:
         """Our move in a position; None if the position is not in the book."""
-        mirror = position.mirror()
-        key = min(position.key, mirror.key)
-        place = int(np.searchsorted(self._keys, key))
-        if position.geometry != self.geometry or place == len(self) or self._keys[place] != key:
-            return None
-        column = int(self._columns[place])
-        return column if key == position.key else self.geometry.columns - 1 - column
+        return None if position.geometry != self.geometry else found_column(position, self._keys, self._columns)
+
+
+def found_column(position: Position, keys: np.ndarray, columns: np.ndarray) -> int | None:
+    """The column beside the key of a position or of its mirror image, then mirrored; None if it is not there.
+
+    Args:
+        keys, columns: (n,) integers, sorted by key; keys of canonical positions.
+    """
+    key = min(position.key, position.mirror().key)
+    place = int(np.searchsorted(keys, key))
+    if place == len(keys) or keys[place] != key:
+        return None
+    column = int(columns[place])
+    return column if key == position.key else position.geometry.columns - 1 - column
+
+
+class SparseBook:
+    """Our column in some positions of one board, by key.
+
+    Args:
+        keys: of canonical positions, sorted: int64 (n,).
+        columns: (n,) integers.
+    """
+
+    def __init__(self, geometry: Geometry, keys: np.ndarray, columns: np.ndarray):
+        self.geometry, self.keys, self.columns = geometry, keys, columns
+
+    @classmethod
+    def of(cls, chosen: dict[Position, int]) -> "SparseBook":
+        """The book of these moves in canonical positions, at least one, all of one board."""
+        positions = sorted(chosen, key=lambda position: position.key)
+        keys = np.array([position.key for position in positions], np.int64)
+        return cls(positions[0].geometry, keys, np.array([chosen[position] for position in positions], np.uint8))
+
+    def to_bytes(self) -> bytes:
+        """The book as a weight container."""
+        meta = {"kind": SPARSE_KIND, "geometry": list(self.geometry[:3])}
+        return pack({"keys": self.keys, "columns": self.columns}, meta)
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> "SparseBook":
+        """The book that ``to_bytes`` wrote.
+
+        Raises:
+            ValueError: the content is damaged or not such a book.
+        """
+        arrays, meta = unpack(content)
+        if not isinstance(meta, dict) or meta.get("kind") != SPARSE_KIND or set(arrays) != {"keys", "columns"}:
+            raise ValueError(f"expected a book of kind {SPARSE_KIND!r}, got arrays {sorted(arrays)}, {meta!r:.200}")
+        return cls(geometry_of(*meta["geometry"]), arrays["keys"], arrays["columns"])
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def column(self, position: Position) -> int | None:
+        """Our move in a position; None if the position is not in the book."""
+        return None if position.geometry != self.geometry else found_column(position, self.keys, self.columns)

@@ -1,130 +1,179 @@
-"""Chooses among moves with the same exact result: the one after which a fallible opponent errs most.
+"""Chooses among moves with the same exact result: the one after which a fallible opponent gives most away.
 
-The opponent is modelled as a population of searchers of different depths (ConnectX agents look 4 to 12 plies ahead).
-Each one avoids replies that lose within its depth, takes a win within its depth, and otherwise follows its evaluation.
-The exact score of a reply says how far away the end of the game is, so that no second search is needed.
+Expectimax over the opponent's replies (Michie 1966; for errors of opponents Jansen, "Problematic Positions and
+Speculative Play", 1990): at its turns the model of ``connectx.replies`` gives each move a probability, at ours the best
+move is taken among those that give nothing away. The tree grows level by level, the most probable positions first, for
+as long as exact scores can be had; beyond it the model's estimate stands. It is the gain alone that is estimated: what
+is chosen from are moves proven to keep the result.
 """
 
-import contextlib
-import math
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
-from connectx.clock import Budget
-from connectx.heuristic import evaluate
+import numpy as np
+
 from connectx.position import Position
+from connectx.replies import ReplyModel, columns_of_scores
+from connectx.score import Scores, sign
 
-HORIZONS = (1, 2, 3, 4, 5, 6, 8, 10, 12)  # search depths of the population, in plies, equally frequent
-MOST_REPLIES = 4  # replies of the opponent that the choice looks ahead
-# Share of replies that give points away: minimax@8 lost 30% of the points in about 14 replies from won openings.
-GIFT_RATE = 0.05
-TEMPERATURE = 8.0  # in evaluation points; the lower, the more strictly a searcher follows its evaluation
+MOST_REPLIES = 8  # of the opponent that the choice looks ahead
+LEAST_SHARE = 0.02  # of a reply: what follows rarer ones is estimated
+BEAM = 3  # moves that are tried at our later turns: those of the largest estimates
+BATCH = 64  # positions whose estimates are made at once
 
-Scores = Sequence[int | None]  # the exact score of each column's move for the side to move; None if it is full
-
-
-def sign(score: int) -> int:
-    return (score > 0) - (score < 0)
+Replies = Callable[[Position], Scores | None]  # the exact scores of a position's moves; None if there is no time
 
 
-def plies_to_end(score: int, ply: int, cells: int) -> int:
-    """How many plies perfect play still lasts from a position of this score at ``ply``, with the winning stone."""
-    if score == 0:
-        return cells - ply
-    last = cells + 1 - 2 * abs(score)  # the ply of the winning stone: this or one less, by who wins
-    last -= (last - ply) % 2 == (score > 0)
-    return last + 1 - ply
+class Branch(NamedTuple):
+    """A reply of the opponent: its probability, the points that it gives away, and where it leads."""
+
+    share: float
+    gift: float
+    turn: "Turn | None"  # ours; None where nothing more can be gained
 
 
-def reply_probabilities(position: Position, scores: Scores) -> dict[int, float]:
-    """The probability that the population plays each legal column, given the exact scores of all columns."""
-    replies = {column: score for column, score in enumerate(scores) if score is not None}
-    children = {column: position.play(column) for column in replies}
-    cells = position.geometry.cells
-    lengths = {
-        column: 1 if child.is_lost() else 1 + plies_to_end(-replies[column], child.ply, cells)
-        for column, child in children.items()
-    }
-    appeal = {
-        c: math.exp(-evaluate(child.position, child.mask, child.geometry) / TEMPERATURE)
-        for c, child in children.items()
-    }
-    probabilities = dict.fromkeys(replies, 0.0)
-    for horizon in HORIZONS:
-        shares = horizon_shares(replies, lengths, appeal, horizon)
-        total = sum(shares.values())
-        for column, share in shares.items():
-            probabilities[column] += share / total / len(HORIZONS)
-    return probabilities
+class Turn:
+    """A position in which it is our turn.
+
+    Attributes:
+        hope: the estimate of the points still to come.
+        tries: the positions after our moves, once it has been expanded.
+    """
+
+    __slots__ = ("hope", "position", "result", "tries")
+
+    def __init__(self, position: Position, result: int, hope: float):
+        self.position, self.result, self.hope = position, result, hope
+        self.tries: list[Reply] = []
+
+    def value(self) -> float:
+        """The largest value of the tries; the estimate as long as none of them has been expanded."""
+        if all(reply.branches is None for reply in self.tries):
+            return self.hope
+        return max(reply.value() for reply in self.tries)
 
 
-def horizon_shares(
-    replies: dict[int, int], lengths: dict[int, int], appeal: dict[int, float], horizon: int
-) -> dict[int, float]:
-    """Relative frequencies of the replies of a searcher that sees ``horizon`` plies."""
-    seen = {column: sign(replies[column]) if lengths[column] <= horizon else 0 for column in replies}
-    best = max(seen.values())
-    if best == 0:
-        return {column: appeal[column] for column in replies if seen[column] == 0}
-    ends = {column: lengths[column] for column in replies if seen[column] == best}
-    wanted = min(ends.values()) if best > 0 else max(ends.values())
-    return {column: 1.0 for column, length in ends.items() if length == wanted}
+class Reply:
+    """A position in which the opponent is to move.
 
+    Attributes:
+        gift: the estimate of what it will give away.
+        branches: its replies, once it has been expanded; also an empty list.
+    """
 
-class Unknown(Exception):
-    """There is not enough time to find a position's scores."""
+    __slots__ = ("_value", "branches", "gift", "position")
 
+    def __init__(self, position: Position, gift: float):
+        self.position, self.gift = position, gift
+        self.branches: list[Branch] | None = None
+        self._value: float | None = None
 
-# exact(position) -> the exact scores of its moves; raises Unknown.
-Exact = Callable[[Position], Scores]
+    def value(self) -> float:
+        """What the opponent is expected to give away from here on; kept until ``forget``."""
+        if self.branches is None:
+            return self.gift
+        if self._value is None:
+            self._value = sum(b.share * (b.gift + (b.turn.value() if b.turn else 0.0)) for b in self.branches)
+        return self._value
+
+    def forget(self) -> None:
+        self._value = None
 
 
 class Gifts:
-    """The points that a fallible opponent is expected to give away (a win is 1, a draw 0.5). Caches its results.
+    """The tree below our moves in one position, in which we do not win.
 
-    Its methods raise ``Unknown`` where ``exact`` does.
+    Args:
+        belief: the probability of each of the model's types.
+        replies: asked once for each position of the tree.
     """
 
-    def __init__(self, exact: Exact):
-        self.exact = cache(exact)
-        self.expected, self.best, self._shares = cache(self._expected), cache(self._best), cache(self._shares_of)
+    def __init__(self, model: ReplyModel, belief: np.ndarray, replies: Replies):
+        self.model, self.belief, self.replies = model, belief, replies
+        self.known: dict[Position, Reply] = {}
 
-    def _shares_of(self, position: Position) -> dict[int, float]:
-        return reply_probabilities(position, self.exact(position))
+    def after(self, positions: list[Position]) -> list[Reply]:
+        """The nodes of positions in which the opponent is to move, with estimates."""
+        new = [p for p in dict.fromkeys(positions) if p not in self.known]
+        if new:
+            gifts = self.model.gifts_to_come(new) @ self.belief
+            self.known.update((position, Reply(position, gift)) for position, gift in zip(new, gifts, strict=True))
+        return [self.known[position] for position in positions]
 
-    def _expected(self, position: Position, replies: int) -> float:
-        """The points that the side to move is expected to give away in its next ``replies`` moves.
+    def grow(self, roots: Iterable[Reply], most_replies: int) -> None:
+        """Expands level by level until a position's scores are not known in time."""
+        level = dict.fromkeys(roots, 1.0)
+        for _ in range(most_replies):
+            order = sorted(level, key=level.__getitem__, reverse=True)
+            complete = self.expand([reply for reply in order if reply.branches is None])
+            for reply in self.known.values():
+                reply.forget()
+            if not complete:
+                return
+            level = self.next_level(level)
 
-        After a reply that gives nothing away, the other side plays the move that keeps the result and has the largest
-        expected gift. Each move beyond the next ``replies``, until the end of perfect play, gives points away with
-        probability ``GIFT_RATE``.
-        """
-        if position.is_over():
-            return 0.0
-        scores = self.exact(position)
-        value = max(sign(score) for score in scores if score is not None)
-        gift = 0.0
-        for column, share in self._shares(position).items():
-            score = scores[column] or 0
-            lost = (value - sign(score)) / 2
-            if share > 0 and lost == 0 and replies > 1:
-                lost = self.best(position.play(column), replies - 1)
-            elif lost == 0:
-                lost = later_gift(plies_to_end(-score, position.ply + 1, position.geometry.cells) // 2)
-            gift += share * lost
-        return gift
+    def expand(self, nodes: list[Reply]) -> bool:
+        """Gives nodes their branches; False if there was no time for all."""
+        for start in range(0, len(nodes), BATCH):
+            batch, known = nodes[start : start + BATCH], list[Scores]()
+            for node in batch:
+                scores = self.replies(node.position)
+                if scores is None:
+                    break
+                known.append(scores)
+            if known:
+                self._branch(batch[: len(known)], columns_of_scores(known))
+            if len(known) < len(batch):
+                return False
+        return True
 
-    def _best(self, position: Position, replies: int) -> float:
-        """The largest gift to expect in the other side's next ``replies`` moves, if the mover keeps the result."""
-        if position.is_over():
-            return 0.0
-        columns = candidates(position, self.exact(position))
-        return max(self.expected(position.play(column), replies) for column in columns)
+    def _branch(self, nodes: list[Reply], scores: np.ndarray) -> None:
+        chances = self.model.chances([node.position for node in nodes], scores)
+        shares, results = np.einsum("t,ntc->nc", self.belief, chances), np.sign(scores)
+        turns: list[tuple[Turn, np.ndarray]] = []
+        for node, of_types, share, result in zip(nodes, chances, shares, results, strict=True):
+            wins, node.branches = node.position.winning_columns(), []
+            best = int(result[node.position.legal_columns()].max())
+            for column in node.position.legal_columns():
+                child = node.position.play(column)
+                goes_on = column not in wins and result[column] >= 0 and not child.is_full()
+                turn = Turn(child, -int(result[column]), 0.0) if goes_on else None
+                node.branches.append(Branch(float(share[column]), (best - int(result[column])) / 2, turn))
+                if turn:
+                    turns.append((turn, self.belief * of_types[:, column]))
+        if turns:
+            hopes = self.model.hopes([turn.position for turn, _ in turns])
+            for (turn, belief), hope in zip(turns, hopes, strict=True):
+                most = 0.5 if turn.result == 0 else 1.0  # the estimates alone may add up to more
+                turn.hope = min(most, float(hope @ belief / belief.sum()))
 
+    def next_level(self, level: dict[Reply, float]) -> dict[Reply, float]:
+        """The nodes two plies below expanded ones, with the probability to get there."""
+        turns = [
+            (branch.turn, reach * branch.share)
+            for reply, reach in level.items()
+            for branch in reply.branches or ()
+            if branch.turn and branch.share >= LEAST_SHARE
+        ]
+        ours = {turn: self.moves(turn) for turn, _ in turns if not turn.tries}
+        self.after([child for children in ours.values() for child in children])
+        later: dict[Reply, float] = {}
+        for turn, reach in turns:
+            if not turn.tries:
+                tries = self.after(ours[turn])
+                turn.tries = sorted(tries, key=lambda reply: -reply.gift)[:BEAM]
+            for reply in turn.tries:
+                later[reply] = later.get(reply, 0.0) + reach
+        return later
 
-def later_gift(replies: int) -> float:
-    """The expected gift, at most half a point, of that many replies about which nothing else is known."""
-    return (1 - (1 - GIFT_RATE) ** replies) / 2
+    def moves(self, turn: Turn) -> list[Position]:
+        """The positions after our moves that keep the result; none where it is not known in time which do."""
+        columns: Iterable[int] = turn.position.legal_columns()
+        if turn.result == 0:
+            scores = self.replies(turn.position)
+            columns = [] if scores is None else [column for column, score in enumerate(scores) if score == 0]
+        children = [turn.position.play(column) for column in unhurried(turn.position, list(columns))]
+        return [child for child in children if not child.is_full()]
 
 
 def unhurried(position: Position, columns: list[int]) -> list[int]:
@@ -142,39 +191,27 @@ def candidates(position: Position, scores: Scores) -> list[int]:
     return sorted(unhurried(position, kept), key=lambda column: -legal[column])
 
 
-def choose(
-    position: Position,
-    scores: Scores,
-    replies: Callable[[Position], Scores | None],
-    budget: Budget | None = None,
-    most_replies: int = MOST_REPLIES,
-) -> int:
+def expected_gifts(
+    position: Position, columns: list[int], gifts: Gifts, most_replies: int = MOST_REPLIES
+) -> dict[int, float]:
+    """What the opponent is expected to give away after each of our moves, which must not end the game."""
+    nodes = dict(zip(columns, gifts.after([position.play(column) for column in columns]), strict=True))
+    gifts.grow(nodes.values(), most_replies)
+    return {column: node.value() for column, node in nodes.items()}
+
+
+def choose(position: Position, scores: Scores, gifts: Gifts | None = None) -> int:
     """The column to play, given the exact score of every legal move.
 
     A won position is won as quickly as possible. In a drawn or lost one, the candidates are the moves that keep the
-    result; the one with the largest expected gift is chosen. Ties go to the longest game, then to the centre. The gift
-    is computed for the opponent's next move, then for its next two, and so on while time allows.
-
-    Args:
-        replies: gives the exact scores of a later position, or None if there is no time to find them.
-        budget: when it has run out, no further position is examined.
-        most_replies: the largest number of the opponent's moves to look ahead.
+    result; the one after which the opponent is expected to give most away is chosen. Ties, and all choices without
+    ``gifts``, go to the longest game, then to the centre.
     """
     legal = {column: score for column, score in enumerate(scores) if score is not None}
     if max(legal.values()) > 0:
         return max((c for c in position.geometry.column_order if c in legal), key=legal.__getitem__)
     columns = candidates(position, scores)
-    if len(columns) == 1:
+    if gifts is None or len(columns) == 1 or position.play(columns[0]).is_full():
         return columns[0]
-
-    def exact(later: Position) -> Scores:
-        answer = None if budget is not None and budget.is_late() else replies(later)
-        if answer is None:
-            raise Unknown
-        return answer
-
-    gifts, expected = Gifts(exact), dict.fromkeys(columns, 0.0)
-    with contextlib.suppress(Unknown):
-        for depth in range(1, most_replies + 1):
-            expected = {column: gifts.expected(position.play(column), depth) for column in columns}
+    expected = expected_gifts(position, columns, gifts)
     return max(columns, key=lambda column: round(expected[column], 6))

@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from functools import cache
 
-from connectx.choice import sign
 from connectx.clock import Budget
 from connectx.geometry import Geometry
 from connectx.openings import Openings, openings
 from connectx.position import Position
+from connectx.score import sign
 from connectx.solver import UNKNOWN, Solver, Value
 
 

@@ -8,12 +8,12 @@ import pytest
 
 from agents import perfect
 from connectx.book import Layer, walk
-from connectx.choice import sign
 from connectx.clock import Budget
 from connectx.exact import promising
 from connectx.geometry import STANDARD, geometry_of
 from connectx.openings import openings
 from connectx.position import Position
+from connectx.score import sign
 from connectx.solver import Solver, Value
 from tests.conftest import REAL_CLOCK, observe, random_game
 

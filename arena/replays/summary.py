@@ -7,9 +7,9 @@ from typing import NamedTuple
 from arena.game.openings import write_opening
 from arena.replays.review import RESULTS, SEATS, Review
 from arena.results.exact_analysis import JudgedMove, accuracy, mistakes
-from connectx.choice import plies_to_end
 from connectx.geometry import Geometry
 from connectx.position import Position
+from connectx.score import plies_to_end
 
 OPENING_PLIES = 4  # of a game that count as its opening: with more of them, 50 games have hardly two alike
 STRENGTHS = ((0.97, "strong"), (0.88, "middling"), (0.0, "weak"))  # least share of its moves that kept the result

@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 from arena.results.records import GameRecord
 from arena.runs.cores import usable_cores
-from connectx.choice import sign
 from connectx.clock import Budget
 from connectx.exact import has_openings, move_values
 from connectx.geometry import STANDARD, Geometry
 from connectx.position import Position
+from connectx.score import sign
 from connectx.solver import Solver
 
 RESULTS = {1: "won", 0: "drawn", -1: "lost"}

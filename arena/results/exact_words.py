@@ -1,7 +1,7 @@
 """Positions and exact scores in plain text."""
 
-from connectx.choice import plies_to_end
 from connectx.geometry import Geometry
+from connectx.score import plies_to_end
 from connectx.solver import Value
 
 STONES = ".XO"  # empty, who moves first, who moves second

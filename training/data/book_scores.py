@@ -5,9 +5,9 @@ import re
 from pathlib import Path
 from typing import Self
 
-from connectx.choice import Scores
 from connectx.geometry import STANDARD
 from connectx.position import Position
+from connectx.score import Scores
 
 LINE = re.compile(rb"\d+ \d+( -?\d+| -){7}")  # a line of such a file
 HALF_LINE = re.compile(rb"[-\d ]*")

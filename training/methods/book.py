@@ -1,108 +1,245 @@
-"""Builds the opening book on all cores: exact scores from our own solver, moves chosen by connectx.choice.
+"""Builds the opening books on all cores, by our own solver: the first seat's, or with --second that of the second seat.
 
-Every score is appended to a file at once, one line per position. An interrupted run resumes from this file, and after a
-change of the choice or of the book's size only new positions have to be solved.
+The first seat wins with perfect play, and its book holds a quickest win in every position that can arise. Every score
+is appended to a file at once, one line per position; an interrupted run resumes from it.
+
+The second seat's positions are lost or drawn, and its book holds the move after which the model of replies (``train.py
+replies``) expects most gifts, by expectimax as in ``connectx.choice`` but with more time than a game has. It grows from
+the empty board, the most probable positions first, and holds only what is probable enough: the model says which replies
+to expect, and what each tells of the opponent. Every entry is appended to a file, from which an interrupted run
+resumes.
 """
 
+import heapq
 import os
-from concurrent.futures import Executor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, as_completed, wait
 from dataclasses import dataclass
+from functools import cache
+from itertools import count
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from connectx.book import Book, Layer, walk
-from connectx.choice import Scores, choose, sign
+from connectx.book import Book, Layer, SparseBook, walk
+from connectx.choice import Gifts, candidates, choose, expected_gifts
+from connectx.clock import Budget
+from connectx.exact import move_values
 from connectx.geometry import STANDARD
+from connectx.nets import PlainNetwork
+from connectx.openings import openings
 from connectx.position import Position
+from connectx.replies import ReplyModel, columns_of_scores
+from connectx.score import Scores
 from console.progress import progress
 from training.data.book_scores import ScoreFile
 from training.support.manifest import check_output, publish
 from training.support.options import Options, option
 from training.support.pool import LARGEST_TABLE, process_solver, solver_pool
 
+FIRST_BOOK, SECOND_BOOK = Path("agents/weights/book.bin"), Path("agents/weights/second.bin")
+TASTE, REPLIES = Path("agents/weights/taste.bin"), Path("agents/weights/replies.bin")
+
 
 @dataclass
 class Config(Options):
     """Options of ``train.py book``."""
 
-    first_ply: int = option(10, "last ply of the first seat's book", least=1)
-    second_ply: int = option(9, "last ply of the second seat's book", least=1)
-    full_plies: int = option(3, "up to this ply, every position is in the book", least=0)
+    second: bool = option(False, "make the second seat's book instead of the first's")
+    first_ply: int = option(10, "last ply of the first seat's book", least=0)
+    second_ply: int = option(11, "last ply of the second seat's book", least=1)
+    least: float = option(0.001, "smallest probability of a position of the second seat's book", above=0)
+    nodes: int = option(30_000_000, "of the solver, for each position of the second seat's book", least=1)
     table_bits: int = option(
         25, "log2 of the number of entries (8 bytes each) in each process's table", least=2, most=LARGEST_TABLE
     )
     workers: int = option(os.cpu_count() or 1, "number of processes", least=1)
     scores: Path = option(Path("training/book-scores.txt"), "file of all scores found so far, also by earlier runs")
-    output: Path = option(Path("agents/weights/book.bin"), "file to write: the book")
+    entries: Path = option(Path("runs/second-book.txt"), "file of the second seat's entries found so far")
+    output: Path = option(Path(), f"file to write (. for {FIRST_BOOK} or {SECOND_BOOK})")
 
 
-def solve(positions: list[Position]) -> list[Scores]:
-    """The exact score of each column of each position; called in a worker process."""
-    solver = process_solver()
-    return [[None if value is None else value.low for value in solver.scores(p)] for p in positions]
+def solve(position: Position) -> Scores:
+    """The exact score of each column; called in a worker process."""
+    return exact_scores(position, None) or []
+
+
+def exact_scores(position: Position, budget: Budget | None) -> Scores | None:
+    """The same; None if the budget ends before."""
+    values = move_values(position, process_solver(), budget)
+    if all(value is None or value.exact for value in values):
+        return [None if value is None else value.low for value in values]
+    return None
 
 
 def positions_of(layer: Layer) -> list[Position]:
     return [Position(int(p), int(m), STANDARD) for p, m in zip(layer.positions, layer.masks, strict=True)]
 
 
-def children_to_know(position: Position, scores: Scores) -> list[Position]:
-    """The positions whose scores the choice needs: after each move that keeps a lost or drawn result."""
-    best = max(score for score in scores if score is not None)
-    if best > 0:
-        return []
-    children = [position.play(c) for c, score in enumerate(scores) if score is not None and sign(score) == sign(best)]
-    return [child for child in children if not child.is_over()] if len(children) > 1 else []
-
-
-def no_replies(position: Position) -> Scores | None:
-    """Used where the choice does not look ahead."""
-    return None
-
-
 class Builder:
-    """Solves the positions of the walk and chooses our columns."""
+    """Solves the positions of the walk and chooses the first seat's columns."""
 
     def __init__(self, scores: ScoreFile, pool: Executor):
         self.scores, self.pool = scores, pool
         self.columns: list[np.ndarray] = []
 
-    def learn(self, groups: list[list[Position]], label: str) -> None:
-        """Solves the positions that are not known yet; those of a group in the same worker, whose table they share."""
-        distinct = [dict.fromkeys(position.canonical() for position in group) for group in groups]
-        wanted = [[position for position in group if self.scores.get(position) is None] for group in distinct]
-        tasks = {self.pool.submit(solve, group): group for group in wanted if group}
-        with progress(len(tasks), "group", label) as bar:
+    def learn(self, positions: list[Position], label: str) -> None:
+        """Solves the positions that are not known yet."""
+        wanted = [position for position in positions if self.scores.get(position) is None]
+        tasks = {self.pool.submit(solve, position): position for position in wanted}
+        with progress(len(tasks), "position", label) as bar:
             for task in as_completed(tasks):
-                for position, scores in zip(tasks[task], task.result(), strict=True):
-                    self.scores.add(position, scores)
+                self.scores.add(tasks[task], task.result())
                 bar.update()
 
-    def columns_of(self, layer: Layer, ours: np.ndarray) -> np.ndarray:
-        """Our column in each position of a layer; no trap search (look-ahead) where our own play cannot lead."""
+    def columns_of(self, layer: Layer, _: np.ndarray) -> np.ndarray:
+        """Our column in each position of a layer."""
         positions = positions_of(layer)
-        ply = positions[0].ply
-        self.learn([[position] for position in positions], f"ply {ply}: scores")
-        played = [position for position, mine in zip(positions, ours, strict=True) if mine]
-        self.learn([children_to_know(p, self.scores[p]) for p in played], f"ply {ply}: choices")
-        # Only scores that were asked for are used: the book must not depend on other contents of the file.
-        replies = [self.scores.get if mine else no_replies for mine in ours]
-        columns = [choose(p, self.scores[p], r, most_replies=1) for p, r in zip(positions, replies, strict=True)]
-        self.columns.append(np.array(columns, np.uint8))
+        self.learn(positions, f"ply {positions[0].ply}")
+        self.columns.append(np.array([choose(p, self.scores[p]) for p in positions], np.uint8))
         return self.columns[-1]
 
 
-def train(config: Config) -> Book:
-    """Builds the book and writes it. The same scores give the same book."""
-    check_output(config.output)
-    last_plies = (config.first_ply, config.second_ply)
+def first_book(config: Config) -> Book:
+    """The first seat's book. The same scores give the same book."""
+    last_plies = (config.first_ply, -1)
     with ScoreFile(config.scores) as scores, solver_pool(config.workers, config.table_bits) as pool:
         builder = Builder(scores, pool)
-        for layer in walk(STANDARD, config.full_plies, last_plies, builder.columns_of):
+        for layer in walk(STANDARD, 0, last_plies, builder.columns_of):
             print(f"ply {positions_of(layer)[0].ply}: {len(layer.masks)} positions", flush=True)
-    book = Book(STANDARD, config.full_plies, last_plies, np.concatenate(builder.columns))
-    command = f"python train.py book --first-ply {config.first_ply} --second-ply {config.second_ply}"
-    facts = {"positions": len(book), "full_plies": config.full_plies, "last_plies": list(last_plies)}
-    publish(config.output, book.to_bytes(), f"{command} --full-plies {config.full_plies}", facts)
+    return Book(STANDARD, 0, last_plies, np.concatenate(builder.columns))
+
+
+class Ahead(NamedTuple):
+    """A position that the second seat may meet: how probable it is, and what the way there tells of the opponent."""
+
+    position: Position  # canonical
+    reach: float
+    belief: np.ndarray  # (types,)
+
+
+class Entry(NamedTuple):
+    """What the second seat plays in a position: nothing is lost by it, and ``gift`` points are expected."""
+
+    column: int
+    gift: float
+
+
+@cache
+def model() -> ReplyModel:
+    return ReplyModel.from_bytes(REPLIES.read_bytes(), PlainNetwork.from_bytes(TASTE.read_bytes()))
+
+
+def entry_of(ahead: Ahead, nodes: int) -> Entry | None:
+    """The best move by a search of so many nodes; None where there is nothing to gain by choosing. In a worker."""
+    solver = process_solver()
+    scores = solve(ahead.position)
+    columns = candidates(ahead.position, scores)
+    if max(score for score in scores if score is not None) > 0:
+        return None
+    start = solver.nodes
+
+    def replies(position: Position) -> Scores | None:
+        left = nodes - (solver.nodes - start)
+        return exact_scores(position, Budget(nodes=left)) if left > 0 else None
+
+    expected = expected_gifts(ahead.position, columns, Gifts(model(), ahead.belief, replies))
+    best = max(columns, key=lambda column: round(expected[column], 6))
+    return Entry(best, expected[best])
+
+
+def answers(ahead: Ahead, scores: Scores) -> list[Ahead]:
+    """The positions after each of the opponent's moves, unless the game is over or won for us."""
+    position = ahead.position
+    chances = model().chances([position], columns_of_scores([scores]))[0]
+    found = []
+    for column, score in enumerate(scores):
+        if score is None or score < 0 or column in position.winning_columns():
+            continue
+        belief, child = ahead.belief * chances[:, column], position.play(column).canonical()
+        if not child.is_full():
+            found.append(Ahead(child, ahead.reach * float(belief.sum()), belief / belief.sum()))
+    return found
+
+
+def visit(ahead: Ahead, nodes: int, known: Entry | None) -> tuple[Entry | None, list[Ahead]]:
+    """The entry of a position and the positions that follow it, in a worker."""
+    entry = known or entry_of(ahead, nodes)
+    if entry is None:
+        return None, []
+    reply = ahead.position.play(entry.column)
+    return entry, answers(ahead._replace(position=reply), solve(reply))
+
+
+class EntryFile:
+    """Entries in memory and in a file: a line "position mask column gift" each. An unfinished last line is dropped."""
+
+    def __init__(self, path: Path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.known: dict[Position, Entry] = {}
+        text = path.read_text(encoding="ascii") if path.exists() else ""
+        whole = text[: text.rfind("\n") + 1]
+        for number, line in enumerate(whole.splitlines(), 1):
+            try:
+                position, mask, column, gift = line.split()
+                self.known[Position(int(position), int(mask), STANDARD)] = Entry(int(column), float(gift))
+            except ValueError:
+                raise ValueError(
+                    f"{path}, line {number}: expected position, mask, column, gift, not {line!r:.60}"
+                ) from None
+        self._file = path.open("a", encoding="ascii")
+        self._file.truncate(len(whole))
+
+    def add(self, position: Position, entry: Entry) -> None:
+        self.known[position] = entry
+        self._file.write(f"{position.position} {position.mask} {entry.column} {entry.gift:.4f}\n")
+        self._file.flush()
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def second_book(config: Config) -> SparseBook:
+    """The second seat's book: visits the most probable positions first, ``config.workers`` at a time."""
+    entries = EntryFile(config.entries)
+    number, met, chosen = count(), set[Position](), dict[Position, Entry]()
+    queue: list[tuple[float, int, Ahead]] = []
+
+    def expect(positions: list[Ahead]) -> None:
+        for ahead in positions:
+            wanted = ahead.reach >= config.least and ahead.position.ply <= config.second_ply
+            if wanted and ahead.position not in met:
+                met.add(ahead.position)
+                heapq.heappush(queue, (-ahead.reach, next(number), ahead))
+
+    start = Position.empty(STANDARD)
+    expect(answers(Ahead(start, 1.0, model().prior), openings().scores(start) or []))
+    with solver_pool(config.workers, config.table_bits) as pool, progress(len(met), "position", delay=0) as bar:
+        running: dict[Future, Ahead] = {}
+        while queue or running:
+            while queue and len(running) < config.workers:
+                ahead = heapq.heappop(queue)[2]
+                running[pool.submit(visit, ahead, config.nodes, entries.known.get(ahead.position))] = ahead
+            for task in wait(running, return_when=FIRST_COMPLETED).done:
+                ahead, (entry, later) = running.pop(task), task.result()
+                if entry is None:
+                    continue
+                if ahead.position not in entries.known:
+                    entries.add(ahead.position, entry)
+                chosen[ahead.position] = entry
+                expect(later)
+                bar.total = len(met)
+                bar.update()
+    entries.close()
+    return SparseBook.of({position: entry.column for position, entry in chosen.items()})
+
+
+def train(config: Config) -> Book | SparseBook:
+    """Builds a book and writes it."""
+    output = config.output if config.output != Path() else SECOND_BOOK if config.second else FIRST_BOOK
+    check_output(output)
+    book = second_book(config) if config.second else first_book(config)
+    options = f"--second --second-ply {config.second_ply} --least {config.least} --nodes {config.nodes}"
+    command = f"python train.py book {options if config.second else f'--first-ply {config.first_ply}'}"
+    publish(output, book.to_bytes(), command, {"positions": len(book)})
     return book

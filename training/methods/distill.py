@@ -25,10 +25,10 @@ from matplotlib.figure import Figure
 from torch import Tensor
 from torch.nn import functional
 
-from connectx.choice import plies_to_end
 from connectx.encoding import bits_of
 from connectx.geometry import STANDARD
 from connectx.nets import Architecture, PlainNetwork
+from connectx.score import plies_to_end
 from connectx.torch_nets import Network
 from console.files import write_whole
 from console.progress import progress

@@ -61,10 +61,13 @@ def _check(item: Field, value: Any) -> None:
 
 
 def add_options(parser: argparse.ArgumentParser, config_class: type) -> None:
-    """One option for each field: ``table_bits: int = 25`` becomes ``--table-bits N``."""
+    """One option for each field: ``table_bits: int = 25`` becomes ``--table-bits N``, a bool a flag."""
     for item in fields(config_class):
         if item.metadata["comes_first"]:
             parser.add_argument(item.name, type=_type_of(item), help=item.metadata["help"])
+            continue
+        if item.type is bool:
+            parser.add_argument("--" + item.name.replace("_", "-"), action="store_true", help=item.metadata["help"])
             continue
         parser.add_argument(
             *filter(None, [item.metadata["short"]]),
