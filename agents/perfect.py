@@ -5,10 +5,11 @@ finished, a heuristic search chooses among the moves with the best proven bounds
 solver, and without numba after the openings, the heuristic search plays alone.
 """
 
+import random
 from functools import lru_cache
 
 from connectx.book import Book, SparseBook
-from connectx.choice import Gifts, Replies, choose
+from connectx.choice import Gifts, Replies, choices, choose
 from connectx.clock import Budget, budget_for
 from connectx.exact import promising
 from connectx.geometry import STANDARD, Geometry
@@ -73,11 +74,17 @@ def scores_within(budget: Budget, solver: Solver | None) -> Replies:
     return scores_of
 
 
+def drawn(columns: list[int], budget: Budget) -> int:
+    """One of equally good columns, so that no two games need be alike; the first where a move must be repeatable."""
+    return columns[0] if budget.nodes is not None else random.choice(columns)
+
+
 def chosen(position: Position, scores: Scores, budget: Budget, solver: Solver | None) -> int:
     """The move among those of the best result."""
     if not SWINDLE:
         return choose(position, scores)
-    return choose(position, scores, Gifts(opponent.model, opponent.belief, scores_within(budget, solver)))
+    gifts = Gifts(opponent.model, opponent.belief, scores_within(budget, solver))
+    return drawn(choices(position, scores, gifts), budget)
 
 
 def exact_move(position: Position, budget: Budget) -> int:
@@ -100,10 +107,10 @@ def exact_move(position: Position, budget: Budget) -> int:
 
 def move(position: Position, budget: Budget) -> int:
     column = book.column(position)
-    if column is None and SWINDLE:
-        column = second_book.column(position)
     if column is not None:
         return column
+    if SWINDLE and (columns := second_book.columns(position)):
+        return drawn(columns, budget)
     if compiles() and position.geometry.fits_word:
         return exact_move(position, budget)
     scores = openings().scores(position)

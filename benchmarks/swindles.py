@@ -1,39 +1,59 @@
-"""The value of choosing among equal moves: points of the exact agent from lost positions, with and without the choice.
+"""The value of choosing among equal moves: points of the exact agent against fallible players, with and without it.
 
-python -m benchmarks.swindles [--games 200] [--seconds 0.3] [--concurrency 1] [--seed 1] [--opponents NAME ...]
+python -m benchmarks.swindles [--starts empty] [--against AGENT] [--half held-out] [--opponents NAME ...] [--games 100]
 
-The exact agent has the second seat, in openings of 10 to 13 plies that it loses, but only when the board is nearly
-full. The same openings are played with ``SWINDLE`` on and off, against imperfect opponents. Each side has --seconds per
-move, and a bank for the load only. Intervals are 95%; differences are those of paired games.
+The same games are played twice against each player of ``training.games.zoo``: by the exact agent, and by --against,
+which is the exact agent without the choice (slowest loss, most central draw), or any other, such as a built file of
+another version. The starts:
+
+- "empty": the empty board, the exact agent in the second seat.
+- "choices": the same, but our first two moves are given: those of the largest expected gifts, each game others. For
+  players that always play alike, such as the agent policy.
+- "lost": openings of 10 to 13 plies by careful random play that the second seat loses, but only late.
+- "drawn": drawn openings of 4 to 8 plies, the exact agent in either seat.
+
+Each side has --seconds per move, and a bank for the load only. Intervals are 95%; differences are those of paired
+games. With --log, the results of a player are appended to a file, and an interrupted run goes on from there.
 """
 
 import argparse
-import random
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from itertools import islice
 from math import sqrt
 from pathlib import Path
 from statistics import mean, pstdev
+from typing import NamedTuple
 
 from tqdm import tqdm
 
 from agents import perfect
 from arena.game.rules import Rules
-from arena.players.loading import resolve
+from arena.players.loading import load, resolve
 from arena.players.spec import AgentSpec
 from arena.results.match import derived_seed
 from arena.runs.open import play_all
 from arena.runs.slot import Setup, Task
 from benchmarks.machine import describe
 from benchmarks.positions import careful_choice, may_end_within, random_samples
+from connectx.choice import Gifts, candidates, expected_gifts
 from connectx.clock import RESERVE
 from connectx.geometry import STANDARD
+from connectx.openings import openings
+from connectx.position import Position
 from connectx.solver import Solver
+from training.games.zoo import DEVELOPMENT, HELD_OUT, agent_of
 
-MCTS = str(Path(__file__).with_name("mcts.py"))
-OPPONENTS = ["negamax", "n_step", *(f"minimax@{depth}" for depth in (4, 6, 8, 10)), "minimax@6~10", MCTS]
-PLIES = range(10, 14)  # of the openings
+HALVES = {"held-out": HELD_OUT, "development": DEVELOPMENT}
+LOST_PLIES, DRAWN_PLIES = range(10, 14), range(4, 8)  # of the openings
 LONGEST = 34  # openings from which perfect play ends at this ply or earlier are left out
+
+
+class Start(NamedTuple):
+    """The first moves of a game, and the seat of the exact agent."""
+
+    moves: tuple[int, ...] = ()
+    seat: int = 1
 
 
 def with_choice(obs, config):
@@ -46,25 +66,68 @@ def without_choice(obs, config):
     return perfect.agent(obs, config)
 
 
-def lost_openings(count: int, seed: int) -> Iterator[tuple[int, ...]]:
-    """Openings by careful random play from which perfect play ends with a late loss of the second seat."""
+def lost_openings(seed: int) -> Iterator[Start]:
+    """By careful random play; perfect play ends with a late loss of the second seat."""
     solver = Solver(STANDARD)
-    samples = random_samples(seed, PLIES, choose=careful_choice)
+    samples = random_samples(seed, LOST_PLIES, choose=careful_choice)
     long = (sample for sample in samples if not may_end_within(solver, sample.position, LONGEST - sample.ply))
-    for sample in islice((s for s in long if solver.solve(s.position, weak=True).result == (-1) ** s.ply), count):
-        yield sample.moves
+    for sample in (s for s in long if solver.solve(s.position, weak=True).result == (-1) ** s.ply):
+        yield Start(sample.moves)
 
 
-def points(agent: AgentSpec, opponent: AgentSpec, openings: list[tuple[int, ...]], options) -> tuple[list[float], int]:
+def drawn_openings(seed: int) -> Iterator[Start]:
+    samples = random_samples(seed, DRAWN_PLIES, choose=careful_choice)
+    for number, sample in enumerate(s for s in samples if openings().score(s.position) == 0):
+        yield Start(sample.moves, number % 2)
+
+
+def expected(position: Position) -> dict[int, float]:
+    """What the model expects after each move that keeps the result, by the table of the openings."""
+    scores, model = openings().scores(position), perfect.opponent.model
+    assert scores is not None
+    gifts = Gifts(model, model.prior, openings().scores)
+    return expected_gifts(position, candidates(position, scores), gifts, most_replies=2)
+
+
+def choices(opponent: Callable, config: dict) -> list[Start]:
+    """Our first two moves against a player that always plays alike, the most promising first."""
+
+    def reply(position: Position) -> int:
+        return opponent({"board": position.to_board(), "mark": 1, "remainingOverageTime": RESERVE, "step": 0}, config)
+
+    found: dict[Start, float] = {}
+    empty = Position.empty(STANDARD)
+    first = reply(empty)
+    for one in expected(empty.play(first)):
+        second = reply(empty.play(first).play(one))
+        position = empty.play(first).play(one).play(second)
+        found |= {Start((first, one, second, two)): gift for two, gift in expected(position).items()}
+    return sorted(found, key=found.__getitem__, reverse=True)
+
+
+def starts_for(options: argparse.Namespace, opponent: AgentSpec) -> list[Start]:
+    if options.starts == "choices":
+        board = {"rows": STANDARD.rows, "columns": STANDARD.columns, "inarow": STANDARD.inarow}
+        return choices(load(opponent), board | {"actTimeout": options.seconds})[: options.games]
+    if options.starts == "empty":
+        return [Start()] * options.games
+    made = {"lost": lost_openings, "drawn": drawn_openings}[options.starts](options.seed)
+    return list(tqdm(islice(made, options.games), "openings", options.games, leave=False))
+
+
+def points(
+    agent: AgentSpec, opponent: AgentSpec, starts: list[Start], options: argparse.Namespace
+) -> tuple[list[float], int]:
     """The agent's points in each game, and the number of faults of both sides: if there are any, ignore the points."""
     rules = Rules({"actTimeout": options.seconds}, bank=RESERVE)
-    tasks = [
-        Task(number, (opponent, agent), opening, (derived_seed(options.seed, number, 0), 1))
-        for number, opening in enumerate(openings)
-    ]
+    tasks = []
+    for number, start in enumerate(starts):
+        players = (agent, opponent) if start.seat == 0 else (opponent, agent)
+        tasks.append(Task(number, players, start.moves, (derived_seed(options.seed, number, 0), 1)))
     scores, faults = [0.0] * len(tasks), 0
-    for task, game in play_all(tasks, Setup(rules, "fast", fresh=False), options.concurrency):
-        scores[task.number] = 1 - game.score
+    games = play_all(tasks, Setup(rules, "fast", fresh=False), options.concurrency)
+    for task, game in tqdm(games, opponent.label, len(tasks), leave=False):
+        scores[task.number] = game.score if starts[task.number].seat == 0 else 1 - game.score
         faults += len(game.faults)
     return scores, faults
 
@@ -74,28 +137,50 @@ def interval(values: list[float]) -> str:
     return f"{mean(values):7.1%} +-{1.96 * pstdev(values) / sqrt(len(values)):5.1%}"
 
 
+def resolved(name: str, players: dict[str, Callable]) -> AgentSpec:
+    return resolve(players.get(name, name))
+
+
+def compare(options: argparse.Namespace) -> None:
+    """Plays against each player and prints its row, then that of all."""
+    zoo = {player.name: agent_of(player) for player in HALVES[options.half]}
+    against = resolve(options.against or without_choice)
+    known = {}
+    if options.log and options.log.exists():
+        known = {row["opponent"]: row for row in map(json.loads, options.log.read_text().splitlines())}
+    print(f"{'opponent':<22}{'games':>6}{'points with':>18}{against.label[:14]:>18}{'difference':>18}{'faults':>8}")
+    gains: list[float] = []
+    for name in options.opponents or list(zoo):
+        if name not in known:
+            opponent = resolved(name, zoo)
+            starts = starts_for(options, opponent)
+            (on, faults), (off, more) = (points(a, opponent, starts, options) for a in (resolve(with_choice), against))
+            known[name] = {"opponent": name, "with": on, "against": off, "faults": faults + more}
+            if options.log:
+                with options.log.open("a") as file:
+                    file.write(json.dumps(known[name]) + "\n")
+        row = known[name]
+        gain = [a - b for a, b in zip(row["with"], row["against"], strict=True)]
+        gains += gain
+        cells = "".join(f"{interval(values):>18}" for values in (row["with"], row["against"], gain))
+        print(f"{Path(name).stem:<22}{len(gain):>6}{cells}{row['faults']:>8}", flush=True)
+    print(f"{'all':<22}{len(gains):>6}{'':36}{interval(gains):>18}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--games", type=int, default=200, help="openings; each is played twice against each opponent")
+    parser.add_argument("--starts", choices=("empty", "choices", "lost", "drawn"), default="empty")
+    parser.add_argument("--against", metavar="AGENT", help="what the choice is compared with")
+    parser.add_argument("--half", choices=HALVES, default="held-out", help="of the zoo")
+    parser.add_argument("--opponents", nargs="+", metavar="NAME", help="players of this half, or any agents")
+    parser.add_argument("--games", type=int, default=100, help="each is played twice against each opponent")
     parser.add_argument("--seconds", type=float, default=0.3, help="time per move")
     parser.add_argument("--concurrency", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--opponents", nargs="+", default=OPPONENTS, metavar="NAME")
+    parser.add_argument("--log", type=Path, help="file of results, from which a run goes on")
     options = parser.parse_args()
-    print(f"{describe()}; seed {options.seed}")
-    openings = list(tqdm(lost_openings(options.games, options.seed), "openings", options.games, leave=False))
-    random.Random(options.seed).shuffle(openings)
-    print(f"{'opponent':<16}{'games':>6}{'points with':>18}{'without':>18}{'difference':>18}{'faults':>8}")
-    gains: list[float] = []
-    for name in options.opponents:
-        (on, faults), (off, more) = (
-            points(resolve(agent), resolve(name), openings, options) for agent in (with_choice, without_choice)
-        )
-        gain = [a - b for a, b in zip(on, off, strict=True)]
-        gains += gain
-        cells = "".join(f"{interval(values):>18}" for values in (on, off, gain))
-        print(f"{Path(name).stem:<16}{len(openings):>6}{cells}{faults + more:>8}", flush=True)
-    print(f"{'all':<16}{len(gains):>6}{'':36}{interval(gains):>18}")
+    print(f"{describe()}; seed {options.seed}; {options.starts}, {options.seconds} s a move")
+    compare(options)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ of the opponent. Up to ply ``full_plies`` the book also holds all other position
 position and its mirror image are one entry, under the smaller key. Finished games are left out.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -152,45 +152,45 @@ class Book:
 
     def column(self, position: Position) -> int | None:
         """Our move in a position; None if the position is not in the book."""
-        return None if position.geometry != self.geometry else found_column(position, self._keys, self._columns)
+        place = place_of(position, self._keys) if position.geometry == self.geometry else None
+        return None if place is None else as_it_stands(position, int(self._columns[place]))
 
 
-def found_column(position: Position, keys: np.ndarray, columns: np.ndarray) -> int | None:
-    """The column beside the key of a position or of its mirror image, then mirrored; None if it is not there.
-
-    Args:
-        keys, columns: (n,) integers, sorted by key; keys of canonical positions.
-    """
-    key = min(position.key, position.mirror().key)
+def place_of(position: Position, keys: np.ndarray) -> int | None:
+    """Where the key of a position or of its mirror image is among those of canonical positions, sorted; or None."""
+    key = position.canonical().key
     place = int(np.searchsorted(keys, key))
-    if place == len(keys) or keys[place] != key:
-        return None
-    column = int(columns[place])
-    return column if key == position.key else position.geometry.columns - 1 - column
+    return place if place < len(keys) and keys[place] == key else None
+
+
+def as_it_stands(position: Position, column: int) -> int:
+    """The column of a canonical position, in the position itself: mirrored if that is its mirror image."""
+    return column if position == position.canonical() else position.geometry.columns - 1 - column
 
 
 class SparseBook:
-    """Our column in some positions of one board, by key.
+    """Our columns, equally good, in some positions of one board, by key.
 
     Args:
         keys: of canonical positions, sorted: int64 (n,).
-        columns: (n,) integers.
+        choices: (n,) integers with a bit for each column.
     """
 
-    def __init__(self, geometry: Geometry, keys: np.ndarray, columns: np.ndarray):
-        self.geometry, self.keys, self.columns = geometry, keys, columns
+    def __init__(self, geometry: Geometry, keys: np.ndarray, choices: np.ndarray):
+        self.geometry, self.keys, self.choices = geometry, keys, choices
 
     @classmethod
-    def of(cls, chosen: dict[Position, int]) -> "SparseBook":
-        """The book of these moves in canonical positions, at least one, all of one board."""
+    def of(cls, chosen: Mapping[Position, Iterable[int]]) -> "SparseBook":
+        """The book of these columns in canonical positions, at least one, all of one board."""
         positions = sorted(chosen, key=lambda position: position.key)
         keys = np.array([position.key for position in positions], np.int64)
-        return cls(positions[0].geometry, keys, np.array([chosen[position] for position in positions], np.uint8))
+        choices = np.array([sum(1 << column for column in chosen[position]) for position in positions], np.uint16)
+        return cls(positions[0].geometry, keys, choices)
 
     def to_bytes(self) -> bytes:
         """The book as a weight container."""
         meta = {"kind": SPARSE_KIND, "geometry": list(self.geometry[:3])}
-        return pack({"keys": self.keys, "columns": self.columns}, meta)
+        return pack({"keys": self.keys, "choices": self.choices}, meta)
 
     @classmethod
     def from_bytes(cls, content: bytes) -> "SparseBook":
@@ -200,13 +200,17 @@ class SparseBook:
             ValueError: the content is damaged or not such a book.
         """
         arrays, meta = unpack(content)
-        if not isinstance(meta, dict) or meta.get("kind") != SPARSE_KIND or set(arrays) != {"keys", "columns"}:
+        if not isinstance(meta, dict) or meta.get("kind") != SPARSE_KIND or set(arrays) != {"keys", "choices"}:
             raise ValueError(f"expected a book of kind {SPARSE_KIND!r}, got arrays {sorted(arrays)}, {meta!r:.200}")
-        return cls(geometry_of(*meta["geometry"]), arrays["keys"], arrays["columns"])
+        return cls(geometry_of(*meta["geometry"]), arrays["keys"], arrays["choices"])
 
     def __len__(self) -> int:
-        return len(self.columns)
+        return len(self.keys)
 
-    def column(self, position: Position) -> int | None:
-        """Our move in a position; None if the position is not in the book."""
-        return None if position.geometry != self.geometry else found_column(position, self.keys, self.columns)
+    def columns(self, position: Position) -> list[int]:
+        """Our columns in a position; none if it is not in the book."""
+        place = place_of(position, self.keys) if position.geometry == self.geometry else None
+        if place is None:
+            return []
+        chosen = [column for column in range(self.geometry.columns) if int(self.choices[place]) >> column & 1]
+        return [as_it_stands(position, column) for column in chosen]

@@ -20,6 +20,7 @@ MOST_REPLIES = 8  # of the opponent that the choice looks ahead
 LEAST_SHARE = 0.02  # of a reply: what follows rarer ones is estimated
 BEAM = 3  # moves that are tried at our later turns: those of the largest estimates
 BATCH = 64  # positions whose estimates are made at once
+EQUAL = 0.02  # points: smaller differences of what is expected count as none
 
 Replies = Callable[[Position], Scores | None]  # the exact scores of a position's moves; None if there is no time
 
@@ -200,18 +201,24 @@ def expected_gifts(
     return {column: node.value() for column, node in nodes.items()}
 
 
-def choose(position: Position, scores: Scores, gifts: Gifts | None = None) -> int:
-    """The column to play, given the exact score of every legal move.
+def choices(position: Position, scores: Scores, gifts: Gifts | None = None) -> list[int]:
+    """The columns to choose from, the best first, given the exact score of every legal move.
 
     A won position is won as quickly as possible. In a drawn or lost one, the candidates are the moves that keep the
-    result; the one after which the opponent is expected to give most away is chosen. Ties, and all choices without
-    ``gifts``, go to the longest game, then to the centre.
+    result; those are returned after which the opponent is expected to give most away, or less than ``EQUAL`` less.
+    Ties, and all choices without ``gifts``, go to the longest game, then to the centre.
     """
     legal = {column: score for column, score in enumerate(scores) if score is not None}
     if max(legal.values()) > 0:
-        return max((c for c in position.geometry.column_order if c in legal), key=legal.__getitem__)
+        return [max((c for c in position.geometry.column_order if c in legal), key=legal.__getitem__)]
     columns = candidates(position, scores)
     if gifts is None or len(columns) == 1 or position.play(columns[0]).is_full():
-        return columns[0]
+        return columns[:1]
     expected = expected_gifts(position, columns, gifts)
-    return max(columns, key=lambda column: round(expected[column], 6))
+    most = max(expected.values())
+    return sorted((c for c in columns if expected[c] > most - EQUAL), key=lambda c: -round(expected[c], 6))
+
+
+def choose(position: Position, scores: Scores, gifts: Gifts | None = None) -> int:
+    """The best of ``choices``."""
+    return choices(position, scores, gifts)[0]

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from connectx.book import Book, Layer, SparseBook, walk
-from connectx.choice import Gifts, candidates, choose, expected_gifts
+from connectx.choice import Gifts, choices, choose
 from connectx.clock import Budget
 from connectx.exact import move_values
 from connectx.geometry import STANDARD
@@ -118,11 +118,8 @@ class Ahead(NamedTuple):
     belief: np.ndarray  # (types,)
 
 
-class Entry(NamedTuple):
-    """What the second seat plays in a position: nothing is lost by it, and ``gift`` points are expected."""
-
-    column: int
-    gift: float
+# The second seat's columns in a position: equally good, nothing is lost by them.
+Entry = tuple[int, ...]
 
 
 @cache
@@ -130,22 +127,19 @@ def model() -> ReplyModel:
     return ReplyModel.from_bytes(REPLIES.read_bytes(), PlainNetwork.from_bytes(TASTE.read_bytes()))
 
 
-def entry_of(ahead: Ahead, nodes: int) -> Entry | None:
-    """The best move by a search of so many nodes; None where there is nothing to gain by choosing. In a worker."""
+def entry_of(ahead: Ahead, nodes: int) -> Entry:
+    """The best columns by a search of so many nodes; none where the position is won. In a worker."""
     solver = process_solver()
     scores = solve(ahead.position)
-    columns = candidates(ahead.position, scores)
     if max(score for score in scores if score is not None) > 0:
-        return None
+        return ()
     start = solver.nodes
 
     def replies(position: Position) -> Scores | None:
         left = nodes - (solver.nodes - start)
         return exact_scores(position, Budget(nodes=left)) if left > 0 else None
 
-    expected = expected_gifts(ahead.position, columns, Gifts(model(), ahead.belief, replies))
-    best = max(columns, key=lambda column: round(expected[column], 6))
-    return Entry(best, expected[best])
+    return tuple(choices(ahead.position, scores, Gifts(model(), ahead.belief, replies)))
 
 
 def answers(ahead: Ahead, scores: Scores) -> list[Ahead]:
@@ -162,17 +156,17 @@ def answers(ahead: Ahead, scores: Scores) -> list[Ahead]:
     return found
 
 
-def visit(ahead: Ahead, nodes: int, known: Entry | None) -> tuple[Entry | None, list[Ahead]]:
+def visit(ahead: Ahead, nodes: int, known: Entry | None) -> tuple[Entry, list[Ahead]]:
     """The entry of a position and the positions that follow it, in a worker."""
-    entry = known or entry_of(ahead, nodes)
-    if entry is None:
-        return None, []
-    reply = ahead.position.play(entry.column)
-    return entry, answers(ahead._replace(position=reply), solve(reply))
+    entry, later = known or entry_of(ahead, nodes), list[Ahead]()
+    for column in entry:
+        reply = ahead.position.play(column)
+        later += answers(Ahead(reply, ahead.reach / len(entry), ahead.belief), solve(reply))
+    return entry, later
 
 
 class EntryFile:
-    """Entries in memory and in a file: a line "position mask column gift" each. An unfinished last line is dropped."""
+    """Entries in memory and in a file: a line "position mask columns" each. An unfinished last line is dropped."""
 
     def __init__(self, path: Path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -181,18 +175,16 @@ class EntryFile:
         whole = text[: text.rfind("\n") + 1]
         for number, line in enumerate(whole.splitlines(), 1):
             try:
-                position, mask, column, gift = line.split()
-                self.known[Position(int(position), int(mask), STANDARD)] = Entry(int(column), float(gift))
+                position, mask, columns = line.split()
+                self.known[Position(int(position), int(mask), STANDARD)] = tuple(map(int, columns))
             except ValueError:
-                raise ValueError(
-                    f"{path}, line {number}: expected position, mask, column, gift, not {line!r:.60}"
-                ) from None
+                raise ValueError(f"{path}, line {number}: expected position, mask, columns, not {line!r:.60}") from None
         self._file = path.open("a", encoding="ascii")
         self._file.truncate(len(whole))
 
     def add(self, position: Position, entry: Entry) -> None:
         self.known[position] = entry
-        self._file.write(f"{position.position} {position.mask} {entry.column} {entry.gift:.4f}\n")
+        self._file.write(f"{position.position} {position.mask} {''.join(map(str, entry))}\n")
         self._file.flush()
 
     def close(self) -> None:
@@ -222,16 +214,15 @@ def second_book(config: Config) -> SparseBook:
                 running[pool.submit(visit, ahead, config.nodes, entries.known.get(ahead.position))] = ahead
             for task in wait(running, return_when=FIRST_COMPLETED).done:
                 ahead, (entry, later) = running.pop(task), task.result()
-                if entry is None:
-                    continue
-                if ahead.position not in entries.known:
+                if entry and ahead.position not in entries.known:
                     entries.add(ahead.position, entry)
-                chosen[ahead.position] = entry
+                if entry:
+                    chosen[ahead.position] = entry
                 expect(later)
                 bar.total = len(met)
                 bar.update()
     entries.close()
-    return SparseBook.of({position: entry.column for position, entry in chosen.items()})
+    return SparseBook.of(chosen)
 
 
 def train(config: Config) -> Book | SparseBook:
