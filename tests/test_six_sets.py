@@ -38,7 +38,7 @@ def test_half_of_the_positions_from_each_band(folder):
         assert sample.score == solver.solve(sample.position).low and sample.nodes == solver.nodes
         assert 17 <= sample.ply <= 19 and left(sample) >= 20
         bands.append(KIND.band(solver.nodes))
-    assert sorted(bands) == [0, 0, 0, 1, 1, 1]
+    assert bands.count(0) == bands.count(1) == 3
 
 
 def test_a_set_goes_on_where_it_ended(folder):
