@@ -111,6 +111,16 @@ def test_packed_labels_are_read_as_shards_are(made):
     assert (made / "labels" / "shards.labels").stat().st_size < 0.6 * sum(map(len, contents(made / "shards").values()))
 
 
+def test_shards_of_another_recipe_do_not_replace_any(made, tmp_path, capsys):
+    """Neither do they count as packed because they have the same numbers."""
+    shutil.copytree(made / "scores", tmp_path / "scores")
+    options = ["--shard", SIZE, "--workers", 1, "--table-bits", 18, "--packed", "none", "--output", tmp_path / "other"]
+    assert run("labels", "--mix", "varied", "--positions", SIZE, "--seed", 6, *options) == 0
+    assert run("pack", "--labels", tmp_path / "other", "--output", tmp_path / "scores") == 2
+    assert "give another --output" in capsys.readouterr().err
+    assert contents(tmp_path / "scores") == contents(made / "scores")
+
+
 @pytest.mark.parametrize(
     ("name", "words", "told"),
     [

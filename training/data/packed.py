@@ -1,14 +1,14 @@
 """Labels in a few bytes a position, so that a repository can hold hundreds of thousands of them.
 
 A score that a look at the board gives is left out: full columns, moves that win at once, and moves after which the
-other side does. The rest, in the order of the positions, goes through LZMA: 2.3 bytes a position with 9 to 20 stones
+other side does. The rest, in the order of the positions, goes through LZMA: 2.4 bytes a position with 9 to 20 stones
 (with all scores it is 3.4). There are two forms, both containers of connectx.weights:
 
 - ``.scores`` holds a block of shards without their positions, which follow from the recipe: whoever plays the games
   again gets the shards without a solver. Each shard has a checksum of its positions. It differs where other code (of
   the games, of numpy, of numba) plays other games, whose positions these scores are not for.
-- ``.labels`` holds positions, too, each or its mirror image once: 2.8 bytes more, and nothing has to be played again.
-  Sorted by their keys, neighbours differ little.
+- ``.labels`` holds positions, too, each or its mirror image once: 2.9 bytes more, and nothing has to be played again.
+  Sorted by their keys, neighbours differ little: the more there are, the less.
 """
 
 import hashlib
@@ -107,20 +107,22 @@ def unpack_scores(content: bytes) -> tuple[dict[int, ShardScores], dict[str, Any
     return {number: ShardScores(digest, part) for (number, digest, _), part in zip(rows, parts, strict=True)}, recipe
 
 
-def read_scores_for(folder: Path, recipe: dict[str, Any]) -> dict[int, ShardScores]:
-    """The packed scores of a recipe in a folder and its subfolders, by the number of the shard.
+def read_packed(path: Path) -> tuple[dict[int, ShardScores], dict[str, Any]]:
+    """The scores in a file, by the number of the shard, and the recipe of the shards.
 
     Raises:
-        ValueError: a file is damaged.
+        ValueError: the file is damaged or contains something else.
     """
-    found: dict[int, ShardScores] = {}
-    for path in sorted(folder.rglob("*.scores")):
-        try:
-            shards, made_by = unpack_scores(path.read_bytes())
-        except ValueError as fault:
-            raise ValueError(f"{path} holds no packed scores: {fault}") from None
-        found |= shards if made_by == recipe else {}
-    return found
+    try:
+        return unpack_scores(path.read_bytes())
+    except ValueError as fault:
+        raise ValueError(f"{path} holds no packed scores: {fault}") from None
+
+
+def read_scores_for(folder: Path, recipe: dict[str, Any]) -> dict[int, ShardScores]:
+    """The packed scores of a recipe in a folder and its subfolders. Raises as ``read_packed``."""
+    files = [read_packed(path) for path in sorted(folder.rglob("*.scores"))]
+    return {number: shard for shards, made_by in files if made_by == recipe for number, shard in shards.items()}
 
 
 def pack_labels(arrays: dict[str, np.ndarray], recipe: Any) -> bytes:

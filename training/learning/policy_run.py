@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from connectx.torch_nets import Network
-from console.progress import progress
+from console.progress import progress, tell_rate
 from training.learning import torch_state
 from training.support import checkpoint
 from training.support.device import device_named
@@ -110,8 +110,7 @@ class PolicyRun(ABC):
 
 def train_to_end(run: PolicyRun) -> None:
     """Trains until the running reward reaches ``stop`` or all games are played, then publishes."""
-    config, started, before = run.config, time.monotonic(), run.games
-    saved = started
+    config, saved, started, before = run.config, time.monotonic(), time.perf_counter(), run.games
     with progress(config.games, "game", done=run.games, delay=0) as bar:
         while not run.finished:
             run.step()
@@ -120,9 +119,8 @@ def train_to_end(run: PolicyRun) -> None:
                 saved = time.monotonic()
             bar.set_postfix(reward=f"{run.running_reward:.4f}", illegal=f"{run.illegal:.1%}", refresh=False)
             bar.update(config.batch)
+    tell_rate(run.games - before, "games", started, run.device.type)
     run.save()
     run.publish()
     reached = "reached" if run.running_reward >= config.stop else "not reached"
-    rate = (run.games - before) / (time.monotonic() - started)
-    print(f"running reward {run.running_reward:.4f} after {run.games} games, {config.stop} {reached}; {config.output}; "
-          f"{rate:.0f} games a second on {run.device.type}")  # fmt: skip
+    print(f"running reward {run.running_reward:.4f} after {run.games} games, {config.stop} {reached}; {config.output}")

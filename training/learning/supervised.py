@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from connectx.torch_nets import Network
-from console.progress import progress
+from console.progress import progress, tell_rate
 from training.learning import torch_state
 from training.learning.networks import device_of, planes_of_boards
 from training.support import checkpoint
@@ -68,7 +68,7 @@ class Fit:
         self.network, self.training, self.test = network, training, test
         self.schedule, self.folder, self.settings = schedule, folder, settings
         self._head, self._mirrored, self._device = network.architecture.heads[0][0], mirrored, device_of(network)
-        self._planes = kept_planes(network, training.boards)
+        self._planes, self._test_planes = (kept_planes(network, part.boards) for part in (training, test))
         self._rng = np.random.default_rng(settings["seed"])
         self._optimizer = torch.optim.Adam(network.parameters(), schedule.learning_rate)
         self.steps, self.seconds = 0, 0.0  # of processor time; there is only one thread
@@ -113,7 +113,7 @@ class Fit:
     def accuracy(self) -> float:
         """The share of held-out examples for which the most likely answer is right."""
         with torch.inference_mode():
-            answers = self._outputs(kept_planes(self.network, self.test.boards).float()).argmax(1)
+            answers = self._outputs(self._test_planes.float()).argmax(1)
         return float((answers.cpu().numpy() == self.test.answers).mean())
 
     def save(self) -> None:
@@ -125,15 +125,14 @@ class Fit:
 
     def run(self, label: str) -> None:
         """Makes all remaining updates and plots the accuracy in ``curve.png``; ``label`` is the name of its axis."""
-        started, before = time.monotonic(), self.steps
+        started, before = time.perf_counter(), self.steps
         with progress(self.schedule.steps, "update", done=self.steps) as bar:
             while self.steps < self.schedule.steps:
                 self.step()
                 bar.update()
                 if self.steps % CHECKPOINT_STEPS == 0 or self.steps == self.schedule.steps:
                     self.save()
-        rate = (self.steps - before) * self.schedule.batch / (time.monotonic() - started)
-        print(f"{rate:.0f} positions a second on {self._device.type}")
+        tell_rate((self.steps - before) * self.schedule.batch, "positions", started, self._device.type)
         steps, accuracies = np.array(self.accuracies).T
         save_curve(self.folder / "curve.png", "updates", label, {"": (steps, accuracies)})
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from console.files import write_whole
 from console.progress import progress
-from training.data.packed import ShardScores, digest_of, pack_labels, pack_scores, searched_scores, unpack_scores
+from training.data.packed import ShardScores, digest_of, pack_labels, pack_scores, read_packed, searched_scores
 from training.data.shards import read_labels, read_shard
 from training.support.options import Options, option
 
@@ -69,8 +69,17 @@ def scores_in(shards: dict[int, Path]) -> tuple[dict[int, ShardScores], dict[str
 
 
 def is_packed(path: Path, shards: dict[int, Path]) -> bool:
-    """Whether a file has the scores of these shards already; they never change."""
-    return path.exists() and set(shards) <= set(unpack_scores(path.read_bytes())[0])
+    """Whether a file has the scores of these shards already; they never change.
+
+    Raises:
+        ValueError: it has those of other shards.
+    """
+    if not path.exists():
+        return False
+    (packed, before), now = read_packed(path), read_shard(next(iter(shards.values())))[1]
+    if before != now:
+        raise ValueError(f"{path} has the scores of shards made by {before}, not by {now}: give another --output")
+    return set(shards) <= set(packed)
 
 
 def pack_scores_of(config: Config) -> int:

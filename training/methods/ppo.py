@@ -35,7 +35,7 @@ from connectx.encoding import planes_of
 from connectx.geometry import Geometry, geometry_of
 from connectx.nets import Architecture, PlainNetwork, to_bytes
 from console.files import write_whole
-from console.progress import progress
+from console.progress import progress, tell_rate
 from training.environments.duels import ENDINGS, rewards_named
 from training.environments.observations import observation_named
 from training.environments.setting import ITSELF, Weighted, parts
@@ -273,7 +273,7 @@ def train(config: Config) -> Trainer:
     check_output(config.output)
     trainer = Trainer(config)
     trainer.resume()
-    started, before = time.monotonic(), trainer.steps
+    started, before = time.perf_counter(), trainer.steps
     with progress(config.steps, "step", done=trainer.steps, delay=0) as bar:
         while trainer.steps < config.steps:
             trainer.advance()
@@ -284,6 +284,7 @@ def train(config: Config) -> Trainer:
             so_far = f"{last['won']:.0%} won, {last['test']:.0%} of points v {config.test_opponent}"
             bar.set_postfix_str(so_far, refresh=False)
             bar.update(trainer.steps - bar.n)
+    tell_rate(trainer.steps - before, "steps", started, trainer.model.device.type)
     facts: dict[str, Any] = {
         "steps": trainer.steps,
         "cpu_seconds": round(trainer.seconds),
@@ -292,6 +293,4 @@ def train(config: Config) -> Trainer:
     facts[f"points against {config.test_opponent}"] = trainer.curve[-1]["test"]
     command = command_of("ppo", config, ("device",))
     publish(config.output, to_bytes(config.architecture, trainer.pool[-1]), command, facts)
-    rate = (trainer.steps - before) / (time.monotonic() - started)
-    print(f"{config.output}; {rate:.0f} steps a second on {trainer.model.device.type}")
     return trainer

@@ -26,7 +26,7 @@ from connectx.torch_nets import Network
 from connectx.weights import unpack
 from training.games.connectx import ConnectX, bitboards
 from training.games.players import NO_MOVE, Player, alternating, erring, play_games, replay, sampling_player
-from training.learning.networks import DRAW, device_of, logits_of, small_network, value_player
+from training.learning.networks import DRAW, logits_of, small_network, value_player
 from training.learning.policy_games import BLOCK
 from training.learning.supervised import Examples, Fit, Schedule, split
 from training.support import checkpoint
@@ -48,7 +48,9 @@ class Config(Options):
     channels: int = option(16, "channels of the convolution", least=1)
     hidden: int = option(128, "width of the first dense layer", least=1)
     seed: int = option(1, "seed of weights, batches, further games and the match")
-    device: str = option("auto", "of torch; on cuda in mixed precision, with all positions kept there", among=NAMES)
+    device: str = option(
+        "auto", "of torch, for the updates; on cuda in mixed precision, with all positions kept there", among=NAMES
+    )
     match_games: int = option(100, "games against the strong policy agent at the end", least=1)
     further: int = option(
         40_000, "games of the trained policy against the strong one, with a random move in each", least=0
@@ -121,7 +123,7 @@ def games_of(config: Config, opponent: Network) -> Recorded:
     moves = read_games(config.games)
     parts = [Recorded(moves, alternating(len(moves), BLOCK), np.zeros(len(moves), np.int64))]
     if config.further:
-        policy = Network.from_bytes(config.policy.read_bytes()).to(device_of(opponent))
+        policy = Network.from_bytes(config.policy.read_bytes())
         parts.append(further_games(config.further, policy, opponent, np.random.default_rng(config.seed)))
     return Recorded(*map(np.concatenate, zip(*parts, strict=True)))
 
@@ -156,8 +158,7 @@ def train(config: Config) -> Trained:
     """Trains the network, writes it, and plays the match; resumes from a checkpoint."""
     check_output(config.output)
     torch.set_num_threads(1)
-    device = device_named(config.device)
-    opponent = Network.from_bytes(config.opponent.read_bytes()).to(device)
+    device, opponent = device_named(config.device), Network.from_bytes(config.opponent.read_bytes())
     started = time.process_time()
     recorded = games_of(config, opponent)
     seconds = time.process_time() - started
