@@ -7,6 +7,7 @@ again gets them from there.
 """
 
 import argparse
+import math
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -41,21 +42,28 @@ class Sample(NamedTuple):
         return len(self.moves)
 
 
-class Kind(NamedTuple):
-    """A set of positions: inclusive bounds of the number of stones and of the moves left in perfect play.
+class Band(NamedTuple):
+    """Positions for which the solver, with an empty table, enters at least and fewer than so many nodes."""
 
-    ``bands``, (least, below): the solver's nodes with an empty table; as many positions from each. None: any.
-    """
+    least: int
+    below: int
+    share: float  # of a set
+
+
+ANY_NODES = Band(0, NO_LIMIT, 1.0)
+
+
+class Kind(NamedTuple):
+    """A set of positions: inclusive bounds of the number of stones and of the moves left in perfect play."""
 
     name: str
     stones: tuple[int, int]
     left: tuple[int, int]
-    bands: tuple[tuple[int, int], ...] = ()
+    bands: tuple[Band, ...] = (ANY_NODES,)
 
-    def band(self, nodes: int) -> int | None:
-        """The number of the band that so many nodes are in; None if they are in none."""
-        bands = self.bands or ((0, NO_LIMIT),)
-        return next((number for number, (least, below) in enumerate(bands) if least <= nodes < below), None)
+    def band(self, nodes: int | None) -> Band | None:
+        """The band that so many nodes are in; None if they are in none."""
+        return next((band for band in self.bands if nodes is not None and band.least <= nodes < band.below), None)
 
     def admits(self, sample: Sample, score: int) -> bool:
         left = plies_to_end(score, sample.ply, sample.position.geometry.cells)
@@ -69,7 +77,8 @@ class Kind(NamedTuple):
 #
 # Begin-Easy and Begin-Medium have no positions with fewer than 7 stones: there are few. A set as hard as his Begin-Hard
 # cannot do without them, for with 7 stones a position takes 2 million nodes on average, with 5 stones 4, with 4 stones
-# 15, with 3 stones 30. So it has 3 to 13 stones, and a third each of 1 to 4, 4 to 16 and 16 to 128 million nodes.
+# 15, with 3 stones 30. So it has 3 to 13 stones; of ten positions three take 1 to 4 million nodes, three 4 to 16, four
+# 16 to 128.
 MILLION = 1_000_000
 SIX_SETS = (
     Kind("End-Easy", (29, 41), (0, 13)),
@@ -81,7 +90,11 @@ SIX_SETS = (
         "Begin-Hard",
         (3, 13),
         (29, 42),
-        ((1 * MILLION, 4 * MILLION), (4 * MILLION, 16 * MILLION), (16 * MILLION, 128 * MILLION)),
+        (
+            Band(1 * MILLION, 4 * MILLION, 0.3),
+            Band(4 * MILLION, 16 * MILLION, 0.3),
+            Band(16 * MILLION, 128 * MILLION, 0.4),
+        ),
     ),
 )
 
@@ -150,10 +163,10 @@ def scored(kind: Kind, sample: Sample, solver: Solver) -> Sample | None:
         return None
     if not may_end_within(solver, sample.position, kind.left[1]):
         return None
-    if kind.bands:
+    if kind.bands != (ANY_NODES,):
         solver = Solver(solver.geometry, TABLE_BITS)  # its table is empty
-    before, most = solver.nodes, kind.bands[-1][1] if kind.bands else NO_LIMIT
-    value = solver.solve(sample.position, Budget(nodes=most))
+    before = solver.nodes
+    value = solver.solve(sample.position, Budget(nodes=kind.bands[-1].below))
     if not value.exact or not kind.admits(sample, value.low):
         return None
     return sample._replace(score=value.low, nodes=solver.nodes - before)
@@ -166,15 +179,15 @@ def labelled(kind: Kind, size: int, seed: int, solver: Solver, known: Sequence[S
         known: the first of them, which an earlier call has yielded and this one does not.
     """
     earlier = {sample.moves for sample in known}
-    counts, share = Counter(kind.band(sample.nodes or 0) for sample in known), -(-size // max(1, len(kind.bands)))
+    counts = Counter(kind.band(sample.nodes) for sample in known)
     for drawn in random_samples(seed, range(kind.stones[0], kind.stones[1] + 1), solver.geometry, careful_choice):
         if counts.total() == size:
             return
         if earlier:  # nothing new before the last of them
             earlier.discard(drawn.moves)
         elif sample := scored(kind, drawn, solver):
-            band = kind.band(sample.nodes or 0)
-            if band is not None and counts[band] < share:
+            band = kind.band(sample.nodes)
+            if band is not None and counts[band] < math.ceil(size * band.share):
                 counts[band] += 1
                 yield sample
 

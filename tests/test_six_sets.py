@@ -3,12 +3,12 @@
 import pytest
 
 from benchmarks import positions
-from benchmarks.positions import SIX_SETS, Kind, Sample, six_set
+from benchmarks.positions import SIX_SETS, Band, Kind, Sample, six_set
 from connectx.choice import plies_to_end
 from connectx.geometry import STANDARD
 from connectx.solver import Solver
 
-KIND = Kind("Late-Hard", (17, 19), (20, 42), ((50, 1000), (1000, 20_000)))
+KIND = Kind("Late-Hard", (17, 19), (20, 42), (Band(50, 1000, 0.5), Band(1000, 20_000, 0.5)))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -38,7 +38,7 @@ def test_half_of_the_positions_from_each_band(folder):
         assert sample.score == solver.solve(sample.position).low and sample.nodes == solver.nodes
         assert 17 <= sample.ply <= 19 and left(sample) >= 20
         bands.append(KIND.band(solver.nodes))
-    assert bands.count(0) == bands.count(1) == 3
+    assert bands.count(KIND.bands[0]) == bands.count(KIND.bands[1]) == 3
 
 
 def test_a_set_goes_on_where_it_ended(folder):
