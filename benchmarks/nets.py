@@ -20,19 +20,21 @@ from tqdm import tqdm
 
 from agents import value_search
 from benchmarks.machine import describe
-from benchmarks.positions import SIX_SETS, Kind, labelled
+from benchmarks.positions import SIX_SETS, Kind, six_set
 from connectx.clock import Budget
+from connectx.exact import move_values
 from connectx.geometry import STANDARD
 from connectx.nets import PlainNetwork, masked_argmax
 from connectx.position import Position
 from connectx.puct import Prove, Search
 from connectx.solver import Solver
-from training.data.sampling import score_moves
+from training.data.sampling import FULL
 from training.data.shards import (
     AGENTS_PLAY,
     BOOK,
     CAREFUL_PLAY,
     HALF_RANDOM_PLAY,
+    HARD_PLAY,
     NEAR_PERFECT_PLAY,
     OPENING,
     RANDOM_PLAY,
@@ -52,6 +54,7 @@ ORIGINS = {
     "half-random play": HALF_RANDOM_PLAY,
     "careful play": CAREFUL_PLAY,
     "agents' games": AGENTS_PLAY,
+    "hard positions": HARD_PLAY,
     "opening book": BOOK,
     "plies 0 to 8": OPENING,
 }
@@ -121,9 +124,10 @@ def played(player: Player, labels: Labels, label: str) -> np.ndarray:
 
 def labelled_set(kind: Kind, size: int, seed: int, solver: Solver) -> Labels:
     """One of the six sets of the published kinds, with the score of every move."""
-    states = [sample.position for sample in labelled(kind, size, seed, solver)]
+    states = [sample.position for sample in six_set(kind, size, seed)]
+    scores = [[FULL if value is None else value.low for value in move_values(state, solver)] for state in states]
     positions, masks = (np.array([state[part] for state in states], np.int64) for part in (0, 1))
-    return Labels(positions, masks, score_moves(positions, masks, solver), np.full(size, RANDOM_PLAY, np.uint8))
+    return Labels(positions, masks, np.array(scores, np.int8), np.full(len(states), RANDOM_PLAY, np.uint8))
 
 
 def print_sets(size: int, seed: int, players: dict[str, Player]) -> None:

@@ -1,13 +1,32 @@
-"""Samples of positions, reproducible from a seed: from random play, and sets like the six of Pons."""
+"""Samples of positions, reproducible from a seed: from random play, and sets like the six of Pons.
 
+python -m benchmarks.positions [--size 100] [--seed 1]    makes the six sets, or goes on, and prints how hard they are
+
+The sets are kept in runs/six-sets, a line "moves score nodes" for each position, columns from 1. Whoever asks for them
+again gets them from there.
+"""
+
+import argparse
+import math
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
+from connectx.clock import Budget
 from connectx.geometry import STANDARD, Geometry
+from connectx.openings import openings
 from connectx.position import Position
 from connectx.score import plies_to_end
-from connectx.solver import Solver, job_of, read_queue
+from connectx.solver import NO_LIMIT, Solver, job_of, read_queue
+from console.files import write_whole
+from console.progress import progress
+
+FOLDER = Path("runs/six-sets")
+TABLE_BITS = 24  # 128 MB: with a smaller table, the hardest positions take more nodes
 
 
 class Sample(NamedTuple):
@@ -16,10 +35,22 @@ class Sample(NamedTuple):
     moves: tuple[int, ...]
     position: Position
     score: int | None = None
+    nodes: int | None = None  # that the solver entered to find it
 
     @property
     def ply(self) -> int:
         return len(self.moves)
+
+
+class Band(NamedTuple):
+    """Positions for which the solver, with an empty table, enters at least and fewer than so many nodes."""
+
+    least: int
+    below: int
+    share: float  # of a set
+
+
+ANY_NODES = Band(0, NO_LIMIT, 1.0)
 
 
 class Kind(NamedTuple):
@@ -28,19 +59,43 @@ class Kind(NamedTuple):
     name: str
     stones: tuple[int, int]
     left: tuple[int, int]
+    bands: tuple[Band, ...] = (ANY_NODES,)
+
+    def band(self, nodes: int | None) -> Band | None:
+        """The band that so many nodes are in; None if they are in none."""
+        return next((band for band in self.bands if nodes is not None and band.least <= nodes < band.below), None)
+
+    def admits(self, sample: Sample, score: int) -> bool:
+        left = plies_to_end(score, sample.ply, sample.position.geometry.cells)
+        return self.left[0] <= left <= self.left[1]
 
 
-# The six sets of Pons' tutorial (blog.gamesolver.org, part 2). His recipe is not published. Ours is random play up to a
+# The six sets of Pons' tutorial (blog.gamesolver.org, part 2). How he made them is not published, but what they cost:
+# 65.9 million nodes of his solver for a position of Begin-Hard, some 16 million of ours. Ours is random play up to a
 # number of stones drawn uniformly from the range, without moves that make a line or, if avoidable, let the opponent
-# make one at once. Begin has no positions with fewer than 7 stones: there are few, and one takes as long as all others
-# together.
+# make one at once.
+#
+# Begin-Easy and Begin-Medium have no positions with fewer than 7 stones: there are few. A set as hard as his Begin-Hard
+# cannot do without them, for with 7 stones a position takes 2 million nodes on average, with 5 stones 4, with 4 stones
+# 15, with 3 stones 30. So it has 3 to 13 stones; of ten positions three take 1 to 4 million nodes, three 4 to 16, four
+# 16 to 128.
+MILLION = 1_000_000
 SIX_SETS = (
     Kind("End-Easy", (29, 41), (0, 13)),
     Kind("Middle-Easy", (14, 28), (0, 13)),
     Kind("Middle-Medium", (14, 28), (14, 28)),
     Kind("Begin-Easy", (7, 13), (0, 13)),
     Kind("Begin-Medium", (7, 13), (14, 28)),
-    Kind("Begin-Hard", (7, 13), (29, 42)),
+    Kind(
+        "Begin-Hard",
+        (3, 13),
+        (29, 42),
+        (
+            Band(1 * MILLION, 4 * MILLION, 0.3),
+            Band(4 * MILLION, 16 * MILLION, 0.3),
+            Band(16 * MILLION, 128 * MILLION, 0.4),
+        ),
+    ),
 )
 
 
@@ -101,15 +156,77 @@ def may_end_within(solver: Solver, position: Position, moves: int) -> bool:
     return value.low >= quick - 1 or value.high <= 1 - quick
 
 
-def labelled(kind: Kind, size: int, seed: int, solver: Solver) -> list[Sample]:
-    """``size`` samples of one kind with their scores, from careful random play; other positions are dropped."""
-    geometry, samples = solver.geometry, []
-    for sample in random_samples(seed, range(kind.stones[0], kind.stones[1] + 1), geometry, careful_choice):
-        if not may_end_within(solver, sample.position, kind.left[1]):
-            continue
-        score = solver.solve(sample.position).low
-        if kind.left[0] <= plies_to_end(score, sample.ply, geometry.cells) <= kind.left[1]:
-            samples.append(sample._replace(score=score))
-            if len(samples) == size:
-                break
+def scored(kind: Kind, sample: Sample, solver: Solver) -> Sample | None:
+    """The sample with its score and the nodes that finding it took; None if it is not of this kind."""
+    known = openings().score(sample.position)
+    if known is not None and not kind.admits(sample, known):
+        return None
+    if not may_end_within(solver, sample.position, kind.left[1]):
+        return None
+    if kind.bands != (ANY_NODES,):
+        solver = Solver(solver.geometry, TABLE_BITS)  # its table is empty
+    before = solver.nodes
+    value = solver.solve(sample.position, Budget(nodes=kind.bands[-1].below))
+    if not value.exact or not kind.admits(sample, value.low):
+        return None
+    return sample._replace(score=value.low, nodes=solver.nodes - before)
+
+
+def labelled(kind: Kind, size: int, seed: int, solver: Solver, known: Sequence[Sample] = ()) -> Iterator[Sample]:
+    """``size`` samples of one kind with their scores and nodes, from careful random play; others are dropped.
+
+    Args:
+        known: the first of them, which an earlier call has yielded and this one does not.
+    """
+    earlier = {sample.moves for sample in known}
+    counts = Counter(kind.band(sample.nodes) for sample in known)
+    for drawn in random_samples(seed, range(kind.stones[0], kind.stones[1] + 1), solver.geometry, careful_choice):
+        if counts.total() == size:
+            return
+        if earlier:  # nothing new before the last of them
+            earlier.discard(drawn.moves)
+        elif sample := scored(kind, drawn, solver):
+            band = kind.band(sample.nodes)
+            if band is not None and counts[band] < math.ceil(size * band.share):
+                counts[band] += 1
+                yield sample
+
+
+def line_of(sample: Sample) -> str:
+    return f"{''.join(str(column + 1) for column in sample.moves)} {sample.score} {sample.nodes}"
+
+
+def sample_of(line: str) -> Sample:
+    """The sample in a line of a file of a set. Raises ValueError if it is none."""
+    moves, score, nodes = line.split()
+    columns = tuple(int(digit) - 1 for digit in moves)
+    return Sample(columns, Position.from_moves(columns, STANDARD), int(score), int(nodes))
+
+
+def six_set(kind: Kind, size: int, seed: int, folder: Path = FOLDER) -> list[Sample]:
+    """The ``size`` samples of a set: those that the folder has, and then, kept there one by one, the others."""
+    path = folder / f"{kind.name}-{size}-{seed}.txt"
+    samples = [sample_of(line) for line in path.read_text().splitlines()] if path.exists() else []
+    with progress(size, kind.name, done=len(samples)) as bar:
+        for sample in labelled(kind, size, seed, Solver(STANDARD, TABLE_BITS), tuple(samples)):
+            samples.append(sample)
+            write_whole(path, "".join(f"{line_of(each)}\n" for each in samples).encode())
+            bar.update()
     return samples
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--size", type=int, default=100, help="positions in each set")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    print(f"{'set':<16}{'positions':>10}{'stones':>8}{'nodes: mean':>14}{'median':>12}{'most':>14}")
+    for kind in SIX_SETS:
+        samples = six_set(kind, options.size, options.seed)
+        nodes, stones = (np.array(numbers) for numbers in zip(*((s.nodes, s.ply) for s in samples), strict=True))
+        numbers = f"{nodes.mean():>14,.0f}{np.median(nodes):>12,.0f}{nodes.max():>14,}"
+        print(f"{kind.name:<16}{len(samples):>10}{stones.mean():>8.1f}{numbers}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.machine import describe
-from benchmarks.positions import SIX_SETS, Sample, labelled, random_samples
+from benchmarks.positions import SIX_SETS, Sample, random_samples, six_set
 from connectx.geometry import STANDARD
 from connectx.position import Position
 from connectx.solver import Solver, job_of, read_queue
@@ -138,9 +138,8 @@ def run_sets(named: dict[str, list[Sample]]) -> int:
 
 
 def six_sets(size: int, hard: int, seed: int) -> dict[str, list[Sample]]:
-    solver = Solver(STANDARD)
     counts = {kind: hard if kind.name == "Begin-Hard" else size for kind in SIX_SETS}
-    return {kind.name: labelled(kind, count, seed, solver) for kind, count in counts.items()}
+    return {kind.name: six_set(kind, count, seed) for kind, count in counts.items()}
 
 
 def read_file(path: Path) -> list[Sample]:

@@ -1,6 +1,7 @@
 """Progress of long runs: a bar on a terminal or in a notebook, a line now and then in a log."""
 
 import sys
+import time
 from functools import partial
 
 from tqdm import tqdm
@@ -37,3 +38,9 @@ def progress(total: int, unit: str, title: str | None = None, *, done: int = 0, 
     if sys.stderr.isatty() or _in_notebook():
         return bar(delay=delay)
     return bar(delay=LINE_EVERY if delay else 0, mininterval=LINE_EVERY, miniters=1, file=_Lines(), ncols=80)
+
+
+def tell_rate(count: int, units: str, started: float, where: str) -> None:
+    """Says on standard error how many units a second were done since ``started``, a ``time.perf_counter()``."""
+    if count:
+        print(f"{count / (time.perf_counter() - started):.0f} {units} a second on {where}", file=sys.stderr)

@@ -141,6 +141,16 @@ CASES = [
     Case("train distill --labels missing --layers dense", "layers should look like"),
     Case("train distill --labels missing --encoding facts-9", "facts-9"),
     Case("train labels --positions 0", "at least 1"),
+    Case("train labels --mix random", "mix should be one of late, early, varied, hard, openings"),
+    Case("train pack --labels missing", "no shards in missing"),
+    Case("train pack --labels missing --form labels", "no labels in missing"),
+    Case("train pack --labels labels", "no shard of labels"),
+    Case("train pack --limit 0", "limit should be above 0"),
+    Case("train pack --form all", "form should be one of scores, labels"),
+    *(
+        Case(f"train {method} --device tpu", "device should be one of auto, cpu, cuda, mps")
+        for method in ("distill", "ppo", "actor-critic", "policy-gradient", "value")
+    ),
     Case("train value --opponent missing.bin", "missing.bin"),
     Case("train value --opponent corrupt.bin", "checksum differs"),
     Case("train policy-gradient --start random", "start should be"),

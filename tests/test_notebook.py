@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import os
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -9,8 +10,12 @@ from types import SimpleNamespace
 
 import nbformat
 import pytest
+import torch
 from nbclient import NotebookClient
 from packaging.requirements import Requirement
+
+import train
+from training.support.options import config_from
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOK = ROOT / "notebooks" / "connectx.ipynb"
@@ -51,6 +56,16 @@ def test_it_is_stored_without_outputs():
     assert not any(cell.get("outputs") or cell.get("execution_count") for cell in cells)
 
 
+def test_the_command_for_a_gpu():
+    """As it is typed: options that are there, values that they allow, labels that the toolkit has."""
+    cells = nbformat.read(NOTEBOOK, as_version=4).cells
+    (line,) = (line for cell in cells for line in cell.source.splitlines() if "$TRAIN distill" in line)
+    words = shlex.split(line.replace("$SAMPLES", "1000").replace("$MILLION", str(ROOT / "data" / "labels")))
+    given = train.parse(words[1:])
+    config = config_from(train.module_of("distill").Config, given)
+    assert config.device == "cuda" and any(config.labels.rglob("*.shard")) and config.output.name == "my_net.bin"
+
+
 def test_every_cell_does_what_it_says(executed, work):
     """Shell commands that fail do not stop a notebook: what they print is looked at."""
     printed = "".join(text_of(cell) for cell in executed.cells if cell.cell_type == "code")
@@ -63,6 +78,7 @@ def test_every_cell_does_what_it_says(executed, work):
     assert "for training" in output_of(executed, "$TRAIN labels")
     assert "keeps the result" in output_of(executed, "Trainer(config)")
     assert "my_net_agent.py v my_agent.py" in output_of(executed, "$EVALUATE match")
+    assert ("kept" if torch.cuda.is_available() else "no GPU here") in output_of(executed, "$TRAIN distill")
     assert "ACCEPT submission.py" in output_of(executed, "$BUILD my_net_agent.py")
     assert (work / "submission.py").stat().st_size > 100_000  # the network is in it
     assert "same moves as the model" in output_of(executed, "$TRAIN adopt")

@@ -13,8 +13,9 @@ from connectx.position import Position, has_line, open_cells, winning_spots
 from connectx.solver import Solver
 from connectx.weights import pack
 from tests.training.in_place import pool_in_place
+from training.data import sampling
 from training.data import shards as kept
-from training.data.sampling import FULL
+from training.data.sampling import FULL, careful_games, hard_games
 from training.data.shards import Labels, canonical_keys, read_labels, read_shard, splits_of
 from training.methods import labels
 from training.methods.labels import Config
@@ -76,7 +77,7 @@ def test_a_run_goes_on_where_it_ended(folder, tmp_path, monkeypatch):
     config = Config(240, shard=120, workers=1, table_bits=18, book_scores=tmp_path / "none.txt", output=again)
     assert labels.missing_shards(config) == [1]
     pool.make_solver(18)
-    made = labels.maker_of(config)(1)
+    made = labels.make_shard(labels.positions_maker(config), None, 1)
     assert pack(made._asdict(), labels.recipe_of(config)) == content
     monkeypatch.setitem(labels.MIXES, labels.LATE, {30: 1})
     with pytest.raises(ValueError, match="holds shards made by"):
@@ -155,6 +156,20 @@ def test_kinds_of_play():
         gifts[origin] = (winning_spots(positions, masks, STANDARD) & open_cells(masks, STANDARD) != 0).mean()
     assert gifts[kept.CAREFUL_PLAY] < gifts[kept.AGENTS_PLAY] < gifts[kept.HALF_RANDOM_PLAY]
     assert gifts[kept.HALF_RANDOM_PLAY] < gifts[kept.RANDOM_PLAY] > 0.3 > 10 * gifts[kept.CAREFUL_PLAY]
+
+
+def test_hard_positions_are_hard():
+    """Each asked for alone, so that the solver is the same: what it needs fewer nodes for is left out."""
+    solver, kept = Solver(STANDARD, 10), 0
+    for seed in range(12):
+        (stones,), (mask,) = careful_games(np.array([11]), np.random.default_rng(seed), solver)
+        hard = hard_games(np.array([11]), np.random.default_rng(seed), solver)
+        fresh = Solver(STANDARD, sampling.HARD_TABLE)
+        if mask >= 0:
+            fresh.solve(_position(stones, mask))
+        assert (hard[1][0] >= 0) == (fresh.nodes >= sampling.HARD_NODES)
+        kept += hard[1][0] >= 0
+    assert 2 < kept < 10
 
 
 def test_bad_folders(tmp_path, capsys):

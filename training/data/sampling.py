@@ -2,8 +2,8 @@
 
 Near-perfect play looks ahead some plies (near the end: to the end) and plays any move instead with a probability drawn
 for each game. Half-random play does so for half of its moves; agents' play is that of two players who look ahead to
-depths of their own; careful play is random, but lets nobody win at once. Games that end before the ply that is wanted
-count as failed.
+depths of their own; careful play is random, but lets nobody win at once. Hard positions are those of careful play that
+the solver takes many nodes for. Games that end before the ply that is wanted count as failed.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from connectx.heuristic import evaluate
 from connectx.jit import njit, popcount
 from connectx.position import column_cells, has_line, open_cells, winning_spots
 from connectx.search import safe_moves
-from connectx.solver import JOB, JOB_LOW, SPAN, Solver
+from connectx.solver import JOB, JOB_LOW, SPAN, Limit, Solver
 
 FULL = -128  # the score of a column that takes no stone
 LARGEST_ERROR_SHARE = 0.4  # of the moves of a near-perfect game; the least is none
@@ -24,6 +24,8 @@ CAREFUL, DEEPEST = 0, 6  # depths: without looking ahead, any safe move; the mos
 AGENTS_ERROR_SHARE = 0.15  # the largest of agents' play
 EXACT_FROM = 22  # from this ply on its moves are the solver's
 WON = 30_000
+HARD_NODES = 100_000  # of the solver, from which on a position is hard: half of the careful ones with 11 stones are
+HARD_TABLE = 22  # log2 of the entries of its table
 
 # For the wanted plies, (n,), positions and masks after games of them; mask -1 where the game has ended before.
 Play = Callable[[np.ndarray, np.random.Generator, Solver], tuple[np.ndarray, np.ndarray]]
@@ -231,3 +233,17 @@ def agents_games(plies: np.ndarray, rng: np.random.Generator, solver: Solver) ->
     depths = rng.integers(CAREFUL, DEEPEST + 1, (len(plies), 2))
     error_shares = AGENTS_ERROR_SHARE * rng.random(len(plies))
     return play_games(int(rng.integers(1 << 32)), plies, error_shares, depths, solver.geometry)
+
+
+def hard_games(plies: np.ndarray, rng: np.random.Generator, solver: Solver) -> tuple[np.ndarray, np.ndarray]:
+    """The same after careful games, with mask -1 where the position is not hard, too.
+
+    What is hard is asked of a solver whose table is empty at first, so that it depends on the games alone.
+    """
+    positions, masks = careful_games(plies, rng, solver)
+    fresh = Solver(solver.geometry, HARD_TABLE)
+    for row in np.flatnonzero(masks >= 0):
+        job = np.array([positions[row], masks[row], -SPAN, SPAN, -SPAN, SPAN])
+        if fresh.work(job, Limit(None, fresh.nodes + HARD_NODES)):
+            masks[row] = -1
+    return positions, masks

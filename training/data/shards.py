@@ -1,7 +1,7 @@
 """Labels: positions of 7x6 with the exact score of every move, as training data; how they are stored and split.
 
-Labels are stored in shards: containers of connectx.weights that also hold the recipe that made them. Mirror images
-count as equal; duplicates are dropped when labels are read.
+Labels are stored in shards: containers of connectx.weights that also hold the recipe that made them; or packed, see
+``training.data.packed``. Mirror images count as equal; duplicates are dropped when labels are read.
 """
 
 from pathlib import Path
@@ -15,10 +15,11 @@ from connectx.position import key_of, mirror_bits
 from connectx.weights import pack, unpack
 from console.files import write_whole
 from training.data.book_scores import read_scores
+from training.data.packed import unpack_labels
 from training.data.sampling import FULL
 
 # Origins: how the game was played, or where else a position comes from.
-RANDOM_PLAY, NEAR_PERFECT_PLAY, BOOK, OPENING, HALF_RANDOM_PLAY, CAREFUL_PLAY, AGENTS_PLAY = range(7)
+RANDOM_PLAY, NEAR_PERFECT_PLAY, BOOK, OPENING, HALF_RANDOM_PLAY, CAREFUL_PLAY, AGENTS_PLAY, HARD_PLAY = range(8)
 TRAINING, VALIDATION, TEST = range(3)  # splits
 HELD_OUT = {False: 64, True: 20}  # one in so many positions is for validation and one for test; True: below FEW stones
 FEW = 18  # stones; there are fewer labels with fewer stones, so that a larger share is held out
@@ -122,13 +123,13 @@ def write_shard(path: Path, labels: Labels, recipe: dict[str, Any]) -> None:
 
 
 def read_shard(path: Path) -> tuple[Labels, dict[str, Any]]:
-    """The labels in one file, and its recipe.
+    """The labels in one file, a shard or packed ones, and its recipe.
 
     Raises:
         ValueError: the file is damaged or contains something else.
     """
     try:
-        arrays, recipe = unpack(path.read_bytes())
+        arrays, recipe = (unpack_labels if path.suffix == ".labels" else unpack)(path.read_bytes())
         return Labels(**arrays), recipe
     except (ValueError, TypeError) as fault:
         raise ValueError(f"{path} is no shard of labels: {fault}") from None
@@ -137,10 +138,12 @@ def read_shard(path: Path) -> tuple[Labels, dict[str, Any]]:
 def read_labels(folder: Path) -> Labels:
     """All labels in a folder and its subfolders, each position or its mirror image once, in the order of the keys.
 
+    Of packed ones only those that hold positions are read: scores alone have to become shards first.
+
     Raises:
         ValueError: there are none, or a file is damaged.
     """
-    shards = [read_shard(path)[0] for path in sorted(folder.rglob("*.shard"))]
+    shards = [read_shard(path)[0] for form in ("shard", "labels") for path in sorted(folder.rglob(f"*.{form}"))]
     if not shards:
         raise ValueError(f"no labels in {folder}: python train.py labels makes them")
     labels = Labels(*(np.concatenate(arrays) for arrays in zip(*shards, strict=True)))

@@ -135,6 +135,6 @@ def arrays_of(policy: Any) -> dict[str, np.ndarray]:
     named |= {"policy": policy.action_net, "value": policy.value_net}
     arrays = {}
     for name, layer in named.items():
-        arrays[f"{name}.weight"] = layer.weight.detach().numpy().copy()
-        arrays[f"{name}.bias"] = layer.bias.detach().numpy().copy()
+        arrays[f"{name}.weight"] = layer.weight.detach().cpu().numpy().copy()
+        arrays[f"{name}.bias"] = layer.bias.detach().cpu().numpy().copy()
     return arrays

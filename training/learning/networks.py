@@ -28,10 +28,15 @@ def planes_of_boards(boards: np.ndarray, geometry: Geometry = STANDARD, encoding
     return torch.from_numpy(encode_many(*bitboards(boards, geometry), geometry, encoding)).float()
 
 
+def device_of(network: Network) -> torch.device:
+    """Where a network's parameters lie."""
+    return next(network.parameters()).device
+
+
 def outputs_of(network: Network, boards: np.ndarray) -> dict[str, Tensor]:
     """The outputs of each head, (n, size), for boards (n, rows, columns) int8 seen by the side to move."""
     kind = network.architecture
-    return network(planes_of_boards(boards, kind.geometry, kind.encoding))
+    return network(planes_of_boards(boards, kind.geometry, kind.encoding).to(device_of(network)))
 
 
 def logits_of(network: Network, head: str = "policy") -> Logits:
@@ -39,7 +44,7 @@ def logits_of(network: Network, head: str = "policy") -> Logits:
 
     def logits(boards: np.ndarray) -> np.ndarray:
         with torch.inference_mode():
-            return outputs_of(network, boards)[head].numpy()
+            return outputs_of(network, boards)[head].cpu().numpy()
 
     return logits
 

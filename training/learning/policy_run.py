@@ -9,9 +9,10 @@ import torch
 from torch import Tensor
 
 from connectx.torch_nets import Network
-from console.progress import progress
+from console.progress import progress, tell_rate
 from training.learning import torch_state
 from training.support import checkpoint
+from training.support.device import device_named
 
 CHECKPOINT_SECONDS = 20.0
 
@@ -20,7 +21,9 @@ class PolicyRun(ABC):
     """A training run that can be resumed from its checkpoint. A method defines how it plays and learns.
 
     Args:
-        config: of the method, with ``games``, ``batch``, ``stop``, ``learning_rate``, ``seed``, ``folder``, ``output``.
+        config: of the method, with ``games``, ``batch``, ``stop``, ``learning_rate``, ``seed``, ``device``, ``folder``
+            and ``output``.
+        network: it is moved to the device.
         settings: the options that a checkpoint must share with this run.
         window: the number of results over which the running reward is the mean.
 
@@ -32,7 +35,9 @@ class PolicyRun(ABC):
     """
 
     def __init__(self, config: Any, network: Network, settings: dict[str, Any], window: int):
-        self.config, self.network, self.settings, self.window = config, network, settings, window
+        self.config, self.settings, self.window = config, settings, window
+        self.device = device_named(config.device)
+        self.network = network.to(self.device)
         self.rng = np.random.default_rng(config.seed)
         self.optimizer = torch.optim.Adam(network.parameters(), config.learning_rate)
         self.games, self.illegal, self.seconds = 0, 0.0, 0.0
@@ -105,7 +110,7 @@ class PolicyRun(ABC):
 
 def train_to_end(run: PolicyRun) -> None:
     """Trains until the running reward reaches ``stop`` or all games are played, then publishes."""
-    config, saved = run.config, time.monotonic()
+    config, saved, started, before = run.config, time.monotonic(), time.perf_counter(), run.games
     with progress(config.games, "game", done=run.games, delay=0) as bar:
         while not run.finished:
             run.step()
@@ -114,6 +119,7 @@ def train_to_end(run: PolicyRun) -> None:
                 saved = time.monotonic()
             bar.set_postfix(reward=f"{run.running_reward:.4f}", illegal=f"{run.illegal:.1%}", refresh=False)
             bar.update(config.batch)
+    tell_rate(run.games - before, "games", started, run.device.type)
     run.save()
     run.publish()
     reached = "reached" if run.running_reward >= config.stop else "not reached"

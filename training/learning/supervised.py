@@ -7,17 +7,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from torch import Tensor
 from torch.nn import functional
 
 from connectx.torch_nets import Network
-from console.progress import progress
+from console.progress import progress, tell_rate
 from training.learning import torch_state
-from training.learning.networks import logits_of, outputs_of
+from training.learning.networks import device_of, planes_of_boards
 from training.support import checkpoint
 from training.support.plots import save_curve
 
 HELD_OUT = 20  # one game in so many is not used for training
 CHECKPOINT_STEPS = 500
+PART = 100_000  # boards encoded at once
 
 
 class Examples(NamedTuple):
@@ -25,6 +27,13 @@ class Examples(NamedTuple):
 
     boards: np.ndarray  # (n, rows, columns) int8, seen by the side to move
     answers: np.ndarray  # (n,) int64, indices of the head's outputs
+
+
+def kept_planes(network: Network, boards: np.ndarray) -> Tensor:
+    """The planes of boards on the network's device: (n, planes, rows, columns) uint8, a quarter of their float32."""
+    kind, device = network.architecture, device_of(network)
+    parts = np.array_split(boards, 1 + len(boards) // PART)
+    return torch.cat([planes_of_boards(part, kind.geometry, kind.encoding).to(device, torch.uint8) for part in parts])
 
 
 class Schedule(NamedTuple):
@@ -58,7 +67,8 @@ class Fit:
     ):
         self.network, self.training, self.test = network, training, test
         self.schedule, self.folder, self.settings = schedule, folder, settings
-        self._head, self._mirrored = network.architecture.heads[0][0], mirrored
+        self._head, self._mirrored, self._device = network.architecture.heads[0][0], mirrored, device_of(network)
+        self._planes, self._test_planes = (kept_planes(network, part.boards) for part in (training, test))
         self._rng = np.random.default_rng(settings["seed"])
         self._optimizer = torch.optim.Adam(network.parameters(), schedule.learning_rate)
         self.steps, self.seconds = 0, 0.0  # of processor time; there is only one thread
@@ -78,13 +88,12 @@ class Fit:
         """One update on random examples, half of them mirrored. Returns the loss before the update."""
         started = time.process_time()
         rows = self._rng.integers(len(self.training.boards), size=self.schedule.batch)
-        boards, answers = self.training.boards[rows], self.training.answers[rows]
-        mirror = self._rng.random(len(rows)) < 0.5
-        boards = np.where(mirror[:, None, None], boards[:, :, ::-1], boards)
-        answers = np.where(mirror, self._mirrored(answers), answers)
+        answers, mirror = self.training.answers[rows], self._rng.random(len(rows)) < 0.5
+        wanted = self._there(np.where(mirror, self._mirrored(answers), answers))
         self._optimizer.param_groups[0]["lr"] = self.schedule.learning_rate * (1 - self.steps / self.schedule.steps)
-        outputs = outputs_of(self.network, boards)[self._head]
-        loss = functional.cross_entropy(outputs, torch.from_numpy(answers))
+        planes, turned = self._planes[self._there(rows)].float(), self._there(mirror)[:, None, None, None]
+        outputs = self._outputs(torch.where(turned, planes.flip(3), planes))
+        loss = functional.cross_entropy(outputs, wanted)
         self._optimizer.zero_grad()
         loss.backward()
         self._optimizer.step()
@@ -92,10 +101,20 @@ class Fit:
         self.seconds += time.process_time() - started
         return float(loss.detach())
 
+    def _there(self, array: np.ndarray) -> Tensor:
+        """An array on the network's device."""
+        return torch.from_numpy(array).to(self._device)
+
+    def _outputs(self, planes: Tensor) -> Tensor:
+        """The head's outputs, float32; on CUDA, matrix products take bfloat16."""
+        with torch.autocast("cuda", torch.bfloat16, enabled=self._device.type == "cuda"):
+            return self.network(planes)[self._head].float()
+
     def accuracy(self) -> float:
         """The share of held-out examples for which the most likely answer is right."""
-        outputs = logits_of(self.network, self._head)(self.test.boards)
-        return float((outputs.argmax(1) == self.test.answers).mean())
+        with torch.inference_mode():
+            answers = self._outputs(self._test_planes.float()).argmax(1)
+        return float((answers.cpu().numpy() == self.test.answers).mean())
 
     def save(self) -> None:
         """Measures the accuracy and writes a checkpoint."""
@@ -106,12 +125,14 @@ class Fit:
 
     def run(self, label: str) -> None:
         """Makes all remaining updates and plots the accuracy in ``curve.png``; ``label`` is the name of its axis."""
+        started, before = time.perf_counter(), self.steps
         with progress(self.schedule.steps, "update", done=self.steps) as bar:
             while self.steps < self.schedule.steps:
                 self.step()
                 bar.update()
                 if self.steps % CHECKPOINT_STEPS == 0 or self.steps == self.schedule.steps:
                     self.save()
+        tell_rate((self.steps - before) * self.schedule.batch, "positions", started, self._device.type)
         steps, accuracies = np.array(self.accuracies).T
         save_curve(self.folder / "curve.png", "updates", label, {"": (steps, accuracies)})
 

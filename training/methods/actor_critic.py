@@ -36,10 +36,12 @@ from training.games.players import (
     random_player,
     sampling_player,
 )
+from training.learning.networks import device_of
 from training.learning.policy_games import BLOCK, ILLEGAL, Choices, Learner, policy_loss, returns_of
 from training.learning.policy_run import PolicyRun, train_to_end
 from training.learning.torch_state import tensors
 from training.support import checkpoint
+from training.support.device import NAMES as DEVICES
 from training.support.manifest import check_output, publish
 from training.support.options import Options, command_of, option
 from training.support.plots import save_curve
@@ -76,6 +78,7 @@ class Config(Options):
     channels: int = option(32, "channels of the convolution", least=1)
     hidden: int = option(128, "width of the first dense layer; the second has half of it", least=2)
     seed: int = option(1, "of weights and games")
+    device: str = option("cpu", "of torch; the games themselves are always played on the processor", among=DEVICES)
     folder: Path = option(Path("runs/actor-critic"), "checkpoint and curves")
     output: Path = option(Path("runs/actor-critic/network.bin"), "the network")
 
@@ -107,8 +110,9 @@ def outputs_of(network: Network, boards: np.ndarray) -> dict[str, Tensor]:
     flat = np.ascontiguousarray(boards).reshape(len(boards), -1)
     rows = flat.view(np.dtype((np.void, flat.shape[1])))[:, 0]
     _, first, index = np.unique(rows, return_index=True, return_inverse=True)
-    outputs = network(planes_of_boards(boards[first]))
-    return {name: output[torch.from_numpy(index)] for name, output in outputs.items()}
+    device = device_of(network)
+    outputs, places = network(planes_of_boards(boards[first]).to(device)), torch.from_numpy(index).to(device)
+    return {name: output[places] for name, output in outputs.items()}
 
 
 def policy_of(network: Network) -> Logits:
@@ -116,7 +120,7 @@ def policy_of(network: Network) -> Logits:
 
     def logits(boards: np.ndarray) -> np.ndarray:
         with torch.inference_mode():
-            return outputs_of(network, boards)["policy"].numpy()
+            return outputs_of(network, boards)["policy"].cpu().numpy()
 
     return logits
 
@@ -172,7 +176,7 @@ class SelfPlay:
     def __init__(self, network: Network, rng: np.random.Generator):
         self._network, self._rng = network, rng
         self.versions: list[dict[str, Tensor]] = []
-        self._past = Network(network.architecture)
+        self._past = Network(network.architecture).to(device_of(network))
         self._player = sampling_player(policy_of(self._past), rng)
         self.add()
 
@@ -221,7 +225,7 @@ class Run(PolicyRun):
         kind = games_named(config.game)
         inarow = kind.geometry.inarow if isinstance(kind, ConnectX) else min(kind.rows, kind.columns)
         network = fresh_network(kind, inarow, config.channels, config.hidden, config.seed)
-        super().__init__(config, network, checkpoint.settings_of(config), config.window)
+        super().__init__(config, network, checkpoint.settings_of(config, may_change=("device",)), config.window)
         self.opponent = opponent_of(config, network, self.rng)
         self.learner = Learner(policy_of(network), self.rng)
         # A row per batch: games; mean result v the error-free and the erring opponent; illegal share; value's error.
@@ -250,16 +254,17 @@ class Run(PolicyRun):
     def learn(self, choices: Choices, results: np.ndarray) -> float:
         """One update; returns the critic's mean absolute error before it."""
         left = max(0.0, 1 - self.games / (self.config.games * (1 - self.config.settle)))
-        returns = torch.from_numpy(returns_of(choices, results, self.config.discount))
+        returns = torch.from_numpy(returns_of(choices, results, self.config.discount)).to(self.device)
+        actions = torch.from_numpy(choices.actions).to(self.device)
         outputs = outputs_of(self.network, choices.boards)
-        loss = loss_of(outputs, torch.from_numpy(choices.actions), returns, self.config.entropy * left)
+        loss = loss_of(outputs, actions, returns, self.config.entropy * left)
         self.optimizer.param_groups[0]["lr"] = self.config.learning_rate * (0.1 + 0.9 * left)
         self.update(loss)
         return float((returns - outputs["value"].detach()[:, 0]).abs().mean())
 
     def own_arrays(self) -> dict[str, np.ndarray]:
         versions = self.opponent.versions if isinstance(self.opponent, SelfPlay) else []
-        past = {f"past:{i}:{name}": value.numpy() for i, v in enumerate(versions) for name, value in v.items()}
+        past = {f"past:{i}:{name}": value.cpu().numpy() for i, v in enumerate(versions) for name, value in v.items()}
         return {"curve": np.array(self.curve), **past}
 
     def take_back(self, arrays: dict[str, np.ndarray]) -> None:
@@ -271,7 +276,7 @@ class Run(PolicyRun):
         """Writes the network with its entry in the manifest beside it, and the curves."""
         config = self.config
         facts = {"games": self.games, "opponent": config.opponent, "running_reward": round(self.running_reward, 4)}
-        command = f"{command_of('actor-critic', config)} --output {config.output.as_posix()}"
+        command = f"{command_of('actor-critic', config, ('device',))} --output {config.output.as_posix()}"
         publish(config.output, self.network.to_bytes(), command, facts)
         x, *lines = np.array(self.curve).T
         names = ("result v the opponent", "result v the erring opponent", "illegal tries", "error of the value")

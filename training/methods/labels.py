@@ -5,13 +5,15 @@ Recipe. Every position comes from a game of its own: half from uniform random pl
 ply fewer, so that the mix "late" has few positions below ply 16, and the mix "early", of those plies alone, is worth
 about as much time for each. Random games do not make lines; near-perfect ones may, and are then played again. The
 positions of the opening book's score file are added to the late ones. The mix "varied" has 9 to 20 stones from games of
-other kinds, a quarter of each: random, half-random, careful, and of agents of many strengths.
+other kinds, a quarter of each: random, half-random, careful, and of agents of many strengths. The mix "hard" has 8 to
+16 stones, only positions that the solver itself takes long for, and costs many times as much.
 
 The mix "openings" comes from no games: it is all of plies 0 to 8. The table of the openings knows plies 0 to 7 with the
 scores of all their moves at once. It knows the scores of ply 8, too, but not those of its moves, which the solver finds
 in 0.5 s for each position; the seed shuffles them, so that a part of them is a fair sample.
 
-A shard depends on the seed and its number alone. An interrupted run goes on with the shards that are missing.
+A shard depends on the seed and its number alone. An interrupted run goes on with the shards that are missing. Where
+``train.py pack`` has kept the scores of a shard, only its games are played again, which takes a tenth of the time.
 """
 
 import os
@@ -20,18 +22,20 @@ from concurrent.futures import as_completed
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from connectx.geometry import STANDARD
 from connectx.openings import openings
 from console.progress import progress
+from training.data.packed import ShardScores, completed, digest_of, read_scores_for
 from training.data.sampling import (
     Play,
     agents_games,
     careful_games,
     half_random_games,
+    hard_games,
     near_perfect_games,
     random_games,
     score_moves,
@@ -40,6 +44,7 @@ from training.data.shards import (
     AGENTS_PLAY,
     CAREFUL_PLAY,
     HALF_RANDOM_PLAY,
+    HARD_PLAY,
     NEAR_PERFECT_PLAY,
     OPENING,
     RANDOM_PLAY,
@@ -55,7 +60,7 @@ from training.support.options import Options, option
 from training.support.pool import LARGEST_TABLE, process_solver, solver_pool
 
 RECIPE = 1  # changes whenever the positions of a seed do
-LATE, EARLY, VARIED, OPENINGS = "late", "early", "varied", "openings"
+LATE, EARLY, VARIED, HARD, OPENINGS = "late", "early", "varied", "hard", "openings"
 # Shares of the plies, as what they cost allows: with 8 stones a second for each position, with 17 it is 3 ms.
 MIXES = {
     LATE: dict(enumerate([60, 90, 150, 250, 500, 1000, 2000, 4000, 8000, 16_000], 8))
@@ -63,6 +68,7 @@ MIXES = {
     | dict.fromkeys(range(34, 41), 20_000),
     EARLY: dict(enumerate([300, 900, 2200, 4400, 9000, 18_000, 32_000, 50_000, 60_000, 60_000], 8)),
     VARIED: dict(enumerate([4, 8, 14, 24, 38, 54, 68, 80, 92, 100, 100, 100], 9)),
+    HARD: dict(enumerate([2, 5, 10, 16, 20, 20, 16, 8, 4], 8)),
 }
 TWO_KINDS = ((RANDOM_PLAY, random_games), (NEAR_PERFECT_PLAY, near_perfect_games))
 PLAY = {  # the kinds of games of each mix, which take turns
@@ -74,6 +80,7 @@ PLAY = {  # the kinds of games of each mix, which take turns
         (CAREFUL_PLAY, careful_games),
         (AGENTS_PLAY, agents_games),
     ),
+    HARD: ((HARD_PLAY, hard_games),),
 }
 
 
@@ -85,8 +92,8 @@ class Config(Options):
     mix: str = option(
         LATE,
         "'late': mostly 18 and more stones, and the opening book; 'early': 8 to 17 stones; 'varied': 9 to 20 stones, "
-        "of other kinds of play; 'openings': all of 0 to 8",
-        among=(LATE, EARLY, VARIED, OPENINGS),
+        "of other kinds of play; 'hard': 8 to 16 stones, hard to solve; 'openings': all of 0 to 8",
+        among=(LATE, EARLY, VARIED, HARD, OPENINGS),
     )
     seed: int = option(1, "seed of the games")
     workers: int = option(os.cpu_count() or 1, "number of processes", least=1)
@@ -95,6 +102,7 @@ class Config(Options):
     )
     shard: int = option(4000, "positions per file", least=1)
     book_scores: Path = option(Path("training/book-scores.txt"), "scores of the opening book, added to the mix 'late'")
+    packed: Path = option(Path("data/packed"), "folder with packed scores, which need no solving again")
     output: Path = option(Path("data/labels"), "folder for the shards")
 
 
@@ -105,8 +113,19 @@ def plies_of_shard(number: int, size: int, mix: dict[int, int]) -> np.ndarray:
     return np.array(list(mix))[np.searchsorted(shares, place, "right")]
 
 
-def make_shard(seed: int, size: int, mix: dict[int, int], kinds: tuple[tuple[int, Play], ...], number: int) -> Labels:
-    """The labels of one shard, in a worker."""
+class Unlabelled(NamedTuple):
+    """The positions of a shard."""
+
+    positions: np.ndarray  # (n,) int64
+    masks: np.ndarray  # (n,) int64
+    origins: np.ndarray  # (n,) uint8
+    values: np.ndarray | None = None  # (n,) their exact scores, if they are known
+
+
+def play_shard(
+    seed: int, size: int, mix: dict[int, int], kinds: tuple[tuple[int, Play], ...], number: int
+) -> Unlabelled:
+    """The positions of a shard from play, in a worker."""
     solver = process_solver()
     rng = np.random.default_rng((seed, number))
     plies, turns = plies_of_shard(number, size, mix), (np.arange(size) + number) % len(kinds)
@@ -114,24 +133,42 @@ def make_shard(seed: int, size: int, mix: dict[int, int], kinds: tuple[tuple[int
     for turn, (_, play) in enumerate(kinds):
         while (missing := np.flatnonzero((masks < 0) & (turns == turn))).size:
             positions[missing], masks[missing] = play(plies[missing], rng, solver)
-    origins = np.array([origin for origin, _ in kinds], np.uint8)[turns]
-    return Labels(positions, masks, score_moves(positions, masks, solver), origins)
+    return Unlabelled(positions, masks, np.array([origin for origin, _ in kinds], np.uint8)[turns])
 
 
-def make_opening_shard(seed: int, size: int, number: int) -> Labels:
-    """The labels of some positions of ply 8, in a worker."""
+def choose_openings(seed: int, size: int, number: int) -> Unlabelled:
+    """The positions of a shard of ply 8."""
     (positions, masks), scores = openings().last_layer()
     rows = np.random.default_rng(seed).permutation(len(masks))[number * size : (number + 1) * size]
     rows.sort()  # neighbours share subtrees
-    found = score_moves(positions[rows], masks[rows], process_solver(), scores[rows])
-    return Labels(positions[rows], masks[rows], found, np.full(len(rows), OPENING, np.uint8))
+    return Unlabelled(positions[rows], masks[rows], np.full(len(rows), OPENING, np.uint8), scores[rows])
 
 
-def maker_of(config: Config) -> Callable[[int], Labels]:
-    """Makes the shard of a number, in a worker."""
+def positions_maker(config: Config) -> Callable[[int], Unlabelled]:
+    """Makes the positions of the shard of a number, in a worker."""
     if config.mix == OPENINGS:
-        return partial(make_opening_shard, config.seed, config.shard)
-    return partial(make_shard, config.seed, config.shard, MIXES[config.mix], PLAY[config.mix])
+        return partial(choose_openings, config.seed, config.shard)
+    return partial(play_shard, config.seed, config.shard, MIXES[config.mix], PLAY[config.mix])
+
+
+def make_shard(positions_of: Callable[[int], Unlabelled], kept: ShardScores | None, number: int) -> Labels:
+    """The labels of a shard, in a worker.
+
+    Args:
+        kept: its scores, if they are known.
+
+    Raises:
+        ValueError: they are those of other positions.
+    """
+    positions, masks, origins, values = positions_of(number)
+    if kept is None:
+        return Labels(positions, masks, score_moves(positions, masks, process_solver(), values), origins)
+    if digest_of(positions, masks) != kept.digest:
+        raise ValueError(
+            f"the packed scores of shard {number} are of other games than are played here (code, numpy or numba "
+            "differ): --packed none solves them anew"
+        )
+    return Labels(positions, masks, completed(positions, masks, kept.scores), origins)
 
 
 def recipe_of(config: Config) -> dict[str, Any]:
@@ -167,9 +204,10 @@ def write_ready_shard(config: Config) -> None:
 def train(config: Config) -> None:
     """Makes the shards that are missing."""
     recipe, missing = recipe_of(config), missing_shards(config)
+    kept, positions_of = read_scores_for(config.packed, recipe), positions_maker(config)
     write_ready_shard(config)
     with solver_pool(config.workers, config.table_bits) as pool:
-        tasks = {pool.submit(maker_of(config), number): number for number in missing}
+        tasks = {pool.submit(make_shard, positions_of, kept.get(number), number): number for number in missing}
         with progress(len(tasks), "shard", delay=0) as bar:
             for task in as_completed(tasks):
                 write_shard(config.output / f"{tasks[task]:05}.shard", task.result(), recipe)

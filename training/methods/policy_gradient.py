@@ -30,6 +30,7 @@ from training.learning.networks import logits_of, outputs_of, small_network
 from training.learning.policy_games import BLOCK, ILLEGAL, Choices, Learner, policy_loss, returns_of
 from training.learning.policy_run import PolicyRun, train_to_end
 from training.support import checkpoint
+from training.support.device import NAMES
 from training.support.manifest import check_output, publish
 from training.support.options import Options, command_of, option
 from training.support.plots import save_curve
@@ -53,6 +54,7 @@ class Config(Options):
     channels: int = option(16, "channels of the convolution, with --start nothing", least=1)
     hidden: int = option(128, "width of the first dense layer, with --start nothing", least=1)
     seed: int = option(1, "seed of weights and games")
+    device: str = option("cpu", "of torch; the games themselves are always played on the processor", among=NAMES)
     start: str = option(
         OPPONENT, "initial weights: 'opponent' copies the opponent's, 'nothing': random", among=(OPPONENT, NOTHING)
     )
@@ -96,11 +98,12 @@ class Run(PolicyRun):
 
     def __init__(self, config: Config):
         opponent = config.opponent.read_bytes()
-        settings = checkpoint.settings_of(config, may_change=("games",))
+        settings = checkpoint.settings_of(config, may_change=("games", "device"))
         settings["opponent"] = hashlib.sha256(opponent).hexdigest()
         super().__init__(config, first_network(config, opponent), settings, WINDOW)
         self.learner = Learner(logits_of(self.network), self.rng)
-        self.players = (self.learner, sampling_player(logits_of(Network.from_bytes(opponent)), self.rng))
+        strong = Network.from_bytes(opponent).to(self.device)
+        self.players = (self.learner, sampling_player(logits_of(strong), self.rng))
         self.moves: list[np.ndarray] = []  # (batch, cells) int8 of each batch
         self.baseline = Baseline(config.memory)
         self.resume()
@@ -117,9 +120,10 @@ class Run(PolicyRun):
         returns = returns_of(choices, results, self.config.discount)
         self.illegal = float((choices.turns == ILLEGAL).mean())
         logits = outputs_of(self.network, choices.boards)["policy"]
-        advantages = torch.from_numpy(self.baseline.advantages(choices, returns))
+        advantages = torch.from_numpy(self.baseline.advantages(choices, returns)).to(self.device)
         self.baseline.move(choices, returns)
-        loss = policy_loss(logits, torch.from_numpy(choices.actions), advantages, self.config.entropy)
+        actions = torch.from_numpy(choices.actions).to(self.device)
+        loss = policy_loss(logits, actions, advantages, self.config.entropy)
         self.update(loss, self.config.clip)
 
     def own_arrays(self) -> dict[str, np.ndarray]:
@@ -141,7 +145,7 @@ class Run(PolicyRun):
         meta: dict[str, Any] = {"settings": self.settings, "block": BLOCK}
         write_whole(config.folder / "games.bin", pack(arrays, meta))
         save_curve(config.folder / "curve.png", "games", "mean result v the strong policy agent", {"": self.curve()})
-        publish(config.output, self.network.to_bytes(), command_of("policy-gradient", config), facts)
+        publish(config.output, self.network.to_bytes(), command_of("policy-gradient", config, ("device",)), facts)
 
 
 def train(config: Config) -> Run:

@@ -35,7 +35,7 @@ from connectx.encoding import planes_of
 from connectx.geometry import Geometry, geometry_of
 from connectx.nets import Architecture, PlainNetwork, to_bytes
 from console.files import write_whole
-from console.progress import progress
+from console.progress import progress, tell_rate
 from training.environments.duels import ENDINGS, rewards_named
 from training.environments.observations import observation_named
 from training.environments.setting import ITSELF, Weighted, parts
@@ -45,6 +45,7 @@ from training.games.opponents import opponent_named
 from training.games.players import Player, alternating, play_games, random_player, sample
 from training.learning import torch_state
 from training.support import checkpoint
+from training.support.device import NAMES, device_named
 from training.support.manifest import check_output, publish
 from training.support.options import Options, command_of, option
 from training.support.plots import save_figure
@@ -79,6 +80,7 @@ class Config(Options):
     test_opponent: str = option("negamax", "whom the curve shows games against")
     test_games: int = option(200, "games of each point of the curve", least=1)
     seed: int = option(0, "of everything")
+    device: str = option("cpu", "of torch; the games themselves are always played on the processor", among=NAMES)
     folder: Path = option(Path("runs/ppo"), "of the saved state and the curve, for resuming")
     output: Path = option(Path("agents/weights/ppo.bin"), "the policy's weights")
 
@@ -172,7 +174,7 @@ class Trainer:
             gamma=config.discount,
             gae_lambda=config.gae,
             ent_coef=config.entropy,
-            device="cpu",
+            device=device_named(config.device),
             policy_kwargs={
                 "features_extractor_class": self._sb3.Trunk,
                 "features_extractor_kwargs": {"architecture": config.architecture},
@@ -227,16 +229,21 @@ class Trainer:
         point = {"steps": self.steps, "seconds": self.seconds, "test": test}
         self.curve.append(point | dict(zip(ENDINGS, shares, strict=True)))
 
+    @property
+    def _settings(self) -> dict[str, Any]:
+        """What a run must share with the one that it goes on with."""
+        return checkpoint.settings_of(self.config, may_change=("device",))
+
     def save(self) -> None:
         policy = self.model.policy
         arrays = torch_state.arrays_of(policy.optimizer, policy=policy)
         arrays |= {f"pool:{i}:{name}": value for i, past in enumerate(self.pool) for name, value in past.items()}
         facts = {"steps": self.steps, "seconds": self.seconds, "curve": self.curve}
-        checkpoint.save(self.path, checkpoint.settings_of(self.config), facts, arrays)
+        checkpoint.save(self.path, self._settings, facts, arrays)
 
     def resume(self) -> None:
         """Goes back to the checkpoint, if there is one. Raises ValueError if it is damaged or of another run."""
-        found = checkpoint.load(self.path, checkpoint.settings_of(self.config))
+        found = checkpoint.load(self.path, self._settings)
         if found is None:
             return
         with checkpoint.restoring(self.path):
@@ -266,6 +273,7 @@ def train(config: Config) -> Trainer:
     check_output(config.output)
     trainer = Trainer(config)
     trainer.resume()
+    started, before = time.perf_counter(), trainer.steps
     with progress(config.steps, "step", done=trainer.steps, delay=0) as bar:
         while trainer.steps < config.steps:
             trainer.advance()
@@ -276,11 +284,13 @@ def train(config: Config) -> Trainer:
             so_far = f"{last['won']:.0%} won, {last['test']:.0%} of points v {config.test_opponent}"
             bar.set_postfix_str(so_far, refresh=False)
             bar.update(trainer.steps - bar.n)
+    tell_rate(trainer.steps - before, "steps", started, trainer.model.device.type)
     facts: dict[str, Any] = {
         "steps": trainer.steps,
         "cpu_seconds": round(trainer.seconds),
         "parameters": config.architecture.size,
     }
     facts[f"points against {config.test_opponent}"] = trainer.curve[-1]["test"]
-    publish(config.output, to_bytes(config.architecture, trainer.pool[-1]), command_of("ppo", config), facts)
+    command = command_of("ppo", config, ("device",))
+    publish(config.output, to_bytes(config.architecture, trainer.pool[-1]), command, facts)
     return trainer

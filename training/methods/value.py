@@ -30,6 +30,7 @@ from training.learning.networks import DRAW, logits_of, small_network, value_pla
 from training.learning.policy_games import BLOCK
 from training.learning.supervised import Examples, Fit, Schedule, split
 from training.support import checkpoint
+from training.support.device import NAMES, device_named
 from training.support.manifest import check_output, publish
 from training.support.options import Options, command_of, option
 
@@ -47,6 +48,9 @@ class Config(Options):
     channels: int = option(16, "channels of the convolution", least=1)
     hidden: int = option(128, "width of the first dense layer", least=1)
     seed: int = option(1, "seed of weights, batches, further games and the match")
+    device: str = option(
+        "auto", "of torch, for the updates; on cuda in mixed precision, with all positions kept there", among=NAMES
+    )
     match_games: int = option(100, "games against the strong policy agent at the end", least=1)
     further: int = option(
         40_000, "games of the trained policy against the strong one, with a random move in each", least=0
@@ -154,20 +158,20 @@ def train(config: Config) -> Trained:
     """Trains the network, writes it, and plays the match; resumes from a checkpoint."""
     check_output(config.output)
     torch.set_num_threads(1)
-    opponent = Network.from_bytes(config.opponent.read_bytes())
+    device, opponent = device_named(config.device), Network.from_bytes(config.opponent.read_bytes())
     started = time.process_time()
     recorded = games_of(config, opponent)
     seconds = time.process_time() - started
     training, test = (examples(recorded.take(part)) for part in split(len(recorded.moves)))
-    network = small_network("value", 3, config.channels, config.hidden, config.seed, ENCODING)
+    network = small_network("value", 3, config.channels, config.hidden, config.seed, ENCODING).to(device)
     schedule = Schedule(config.steps, config.batch, config.learning_rate)
-    settings = checkpoint.settings_of(config, may_change=("match_games",))
+    settings = checkpoint.settings_of(config, may_change=("match_games", "device"))
     settings["games"] = hashlib.sha256(recorded.moves.tobytes()).hexdigest()
     fit = Fit(network, training, test, schedule, lambda classes: classes, config.folder, settings)
     fit.run("share of results foreseen")
     result = match(network, opponent, config.match_games, np.random.default_rng(config.seed))
     facts = {"accuracy": round(fit.accuracies[-1][1], 3), "v_strong_policy": list(result), "seed": config.seed}
-    publish(config.output, network.to_bytes(), command_of("value", config), facts)
+    publish(config.output, network.to_bytes(), command_of("value", config, ("device",)), facts)
     print(f"foresees {fit.accuracies[-1][1]:.1%} of results; v the strong policy agent {result[0]} wins, "
           f"{result[1]} draws, {result[2]} losses; {config.output}")  # fmt: skip
     return Trained(network, result, seconds + fit.seconds)
