@@ -4,7 +4,7 @@ import pytest
 
 from benchmarks import positions
 from benchmarks.positions import SIX_SETS, Band, Kind, Sample, six_set
-from connectx.choice import plies_to_end
+from connectx.score import plies_to_end
 from connectx.geometry import STANDARD
 from connectx.solver import Solver
 
