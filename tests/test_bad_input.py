@@ -87,8 +87,8 @@ CASES = [
     Case("build leftmost --memory-limit nan -o new.py", "--memory-limit"),
     Case("build leftmost --memory-limit 1e305 -o new.py", "--memory-limit"),
     Case("train book --workers 0", "at least 1"),
-    Case("train book --table-bits -1 --first-ply 1 --second-ply 1", "table"),
-    Case("train book --table-bits 60 --first-ply 1 --second-ply 1", "table"),
+    Case("train book --table-bits -1 --first-ply 1", "table"),
+    Case("train book --table-bits 60 --first-ply 1", "table"),
     Case("train openings --table-bits 60", "table"),
     Case("train openings --workers 0", "workers"),
     # Options
@@ -136,6 +136,10 @@ CASES = [
     Case("train book --scores notes.txt", "notes.txt"),
     Case("train book --scores noise", "noise"),
     Case("train book --scores one_line", "one_line"),
+    Case("train book --second --entries noise --output new.bin", "noise"),
+    Case("train book --second --least 0", "above 0"),
+    Case("train replies --taste noise --output new.bin", "weight container"),
+    Case("train replies --games 0", "at least 1"),
     Case("train distill --labels missing", "no labels in missing"),
     Case("train distill --labels labels", "no shard of labels"),
     Case("train distill --labels missing --layers dense", "layers should look like"),
@@ -403,7 +407,7 @@ def disk(request, made, tmp_path) -> Iterator[Path]:
         "evaluate match leftmost random --pairs 1 --seed 2 --store DISK/games",
         "evaluate report --store games --html DISK/new.html",
         "evaluate report --store games --ladder DISK/new",
-        "train book --first-ply 1 --second-ply 1 --full-plies 1 --scores scores --output DISK/new.bin",
+        "train book --first-ply 1 --scores scores --output DISK/new.bin",
     ],
 )
 def test_a_disk_that_is_full_or_read_only(command, disk, made, capsys, monkeypatch, tmp_path):
