@@ -27,7 +27,7 @@ FLOORS: dict[
     "board": [{"server", "widget"}, {"session"}, {"analyst", "seat", "positions"}],
     "bundler": [{"building"}, {"preflight", "source"}, {"embedded", "judge"}],
     "kaggle_link": [{"episodes", "submit"}, {"client"}],
-    "training": [{"methods"}, {"adoption"}, {"learning", "data", "environments"}, {"games"}, {"support"}],
+    "training": [{"methods"}, {"adoption"}, {"learning", "environments"}, {"data"}, {"games"}, {"support"}],
 }
 PROJECT = {*ALLOWED, "benchmarks", "tests", "evaluate", "build_submission", "train"}
 SOURCES = sorted(p for package in ALLOWED for p in (ROOT / package).rglob("*.py"))

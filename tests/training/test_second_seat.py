@@ -1,0 +1,176 @@
+"""What the second seat plays from: the zoo, the fit of types, the gifts, the model as a whole, its book."""
+
+import json
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from agents import perfect
+from connectx.book import SparseBook
+from connectx.geometry import STANDARD
+from connectx.openings import openings
+from connectx.position import Position
+from connectx.replies import KINDS, NO_MOVE, ReplyModel, columns_of_scores
+from connectx.score import sign
+from connectx.weights import unpack
+from tests.training.in_place import pool_in_place
+from training.data.shards import opening_labels
+from training.games import zoo
+from training.games.mcts import most_visited, tree_search
+from training.games.zoo import DEVELOPMENT, HELD_OUT, Player, column_of
+from training.learning.gifts import Learner, problems_of
+from training.learning.reply_types import fit, log_likelihoods
+from training.methods import book, replies
+from training.support import pool
+
+MODEL = perfect.opponent.model
+
+
+@pytest.mark.parametrize("player", DEVELOPMENT + HELD_OUT, ids=lambda player: player.name)
+def test_players_of_the_zoo(player, monkeypatch):
+    """Legal moves from the empty board, a win that is there, and not always the same game."""
+    if player.kind in ("minimax", "leaf", "puct", "mcts"):
+        player = player._replace(strength=min(player.strength, 60 if player.kind in ("puct", "mcts") else 4))
+    column = column_of(player)
+    random.seed(1)
+    assert column(Position.empty(STANDARD)) in range(7)
+    full = Position.from_moves([3, 3, 3, 3, 3, 3, 0], STANDARD)
+    assert all(column(full) != 3 for _ in range(5))
+    if player.kind != "policy":
+        threat = Position.from_moves([0, 6, 1, 6, 2, 6], STANDARD)
+        assert sum(column(threat) == 3 for _ in range(5)) >= 3
+
+
+def test_halves_are_apart():
+    """No player is in both, and their networks are other ones, but for the leaf network."""
+    assert not set(DEVELOPMENT) & set(HELD_OUT)
+    networks = [{player.network for player in half if player.network} for half in (DEVELOPMENT, HELD_OUT)]
+    assert not networks[0] & networks[1]
+    manifest = json.loads((zoo.NETWORKS / "manifest.json").read_text())
+    assert {path.name for path in zoo.NETWORKS.glob("*.bin")} == set(manifest)
+
+
+def test_tree_search_counts_and_finds():
+    """Every playout visits a child of the root but the first; more of them find the only move that does not lose."""
+    block = Position.from_moves([0, 6, 1, 6, 2], STANDARD)
+    visits = tree_search(block.position, block.mask, 500, 7, STANDARD)
+    assert visits.sum() == 500 and visits.argmax() == 3
+    full = Position.from_moves([3, 3, 3, 3, 3, 3], STANDARD)
+    assert tree_search(full.position, full.mask, 300, 1, STANDARD)[3] == 0
+    random.seed(3)
+    assert most_visited(block, 500) == 3
+
+
+def test_types_are_recovered():
+    """Two types of three kinds; each game's moves are drawn from one."""
+    rng = np.random.default_rng(4)
+    truth = np.array([[0.8, 0.2, 0.0], [0.0, 0.1, 0.9]])
+    likelihoods, games = [], []
+    for game in range(200):
+        for kind in rng.choice(3, 20, p=truth[game % 2]):
+            row = np.full(3, 0.1)
+            row[kind] = 0.7
+            likelihoods.append(row)
+            games.append(game)
+    moves, numbers = np.array(likelihoods), np.array(games)
+    prior, types = fit(moves, numbers, 2, seed=1)
+    order = types[:, 2].argsort()
+    assert np.allclose(types[order], truth, atol=0.07) and np.allclose(prior, 0.5, atol=0.05)
+    assert (log_likelihoods(moves, numbers, types[order]).argmax(1) == np.arange(200) % 2).mean() > 0.95
+
+
+def test_gifts_are_learnt():
+    """On a few openings: chances are probabilities, what cannot be given away is not, and the loss falls."""
+    labels = opening_labels()
+    labels = labels.take(np.arange(0, len(labels), 40))
+    problems = problems_of(labels, MODEL.taste, MODEL.types)
+    assert np.allclose(problems.chances.sum(2), 1, atol=1e-5)
+    scores = np.where(labels.legal, labels.scores.astype(int), NO_MOVE)
+    row = int(np.flatnonzero(labels.plies == 4)[0])
+    position = Position(int(labels.positions[row]), int(labels.masks[row]), STANDARD)
+    assert np.allclose(problems.chances[row], MODEL.chances([position], scores[row : row + 1])[0], atol=1e-6)
+    assert (problems.gifts[~labels.legal] == 0).all() and problems.gifts.max() == 1
+    learner = Learner(problems, replies.Config(types=len(MODEL.prior), layers="dense:16").architecture(), 60, seed=1)
+    before = np.mean([learner.learn() for _ in range(5)])
+    learner.run()
+    after = np.mean([learner.learn() for _ in range(5)])
+    assert after < before - 0.05
+    lost = np.flatnonzero(problems.results < 0)
+    assert not problems.ours[problems.results > 0].all() and (problems.theirs[lost].sum() == 0)
+
+
+@pytest.fixture
+def quick_zoo(monkeypatch):
+    monkeypatch.setattr(replies, "DEVELOPMENT", (Player("mcts", 200), Player("minimax", 2)))
+    monkeypatch.setattr(replies, "CLOCK", replies.CLOCK | {"actTimeout": 0.02})
+
+
+def test_model_from_games(tmp_path, quick_zoo):
+    """Games are kept and not played again; the published file is a model."""
+    (tmp_path / "labels").mkdir()
+    source = Path("data/labels/openings/table.shard")
+    (tmp_path / "labels" / "table.shard").write_bytes(source.read_bytes())
+    config = replies.Config(
+        games=2, rematches=1, types=2, samples=4096, layers="dense:16",
+        labels=tmp_path / "labels", run=tmp_path / "run", output=tmp_path / "replies.bin",
+    )  # fmt: skip
+    facts = replies.train(config)
+    assert facts["moves"] > 20 and sum(facts["prior"]) == pytest.approx(1, abs=0.01)
+    stamps = {path: path.stat().st_mtime_ns for path in (tmp_path / "run").iterdir()}
+    assert replies.train(config) == facts and len(stamps) == 2
+    assert stamps == {path: path.stat().st_mtime_ns for path in stamps}
+    model = ReplyModel.from_bytes((tmp_path / "replies.bin").read_bytes(), MODEL.taste)
+    assert model.types.shape == (2, len(KINDS))
+    arrays, _ = unpack(next(iter(stamps)).read_bytes())
+    assert (arrays["scores"][np.arange(len(arrays["columns"])), arrays["columns"]] != NO_MOVE).all()
+
+
+def test_second_book(tmp_path, monkeypatch):
+    """Columns keep the result, equally good ones are all there; a second run asks for nothing again."""
+    monkeypatch.setattr(pool, "worker_pool", pool_in_place)
+    config = book.Config(
+        second=True, second_ply=3, least=0.01, nodes=20_000, table_bits=18, workers=1,
+        entries=tmp_path / "entries.txt", output=tmp_path / "second.bin",
+    )  # fmt: skip
+    made = book.train(config)
+    assert isinstance(made, SparseBook) and len(made) > 8
+    again = SparseBook.from_bytes((tmp_path / "second.bin").read_bytes())
+    first = Position.empty(STANDARD).play(3)
+    assert again.columns(first) == made.columns(first) != []
+    for line in (tmp_path / "entries.txt").read_text().splitlines():
+        position, mask, columns = line.split()
+        state = Position(int(position), int(mask), STANDARD)
+        scores = openings().scores(state)
+        assert scores is not None and again.columns(state) == [int(column) for column in sorted(columns)]
+        assert again.columns(state.mirror()) == [6 - column for column in again.columns(state)]
+        best = max(score for score in scores if score is not None)
+        assert all(sign(scores[int(column)] or 0) == sign(best) <= 0 for column in columns)
+    monkeypatch.setattr(book, "entry_of", None)
+    assert (book.train(config).to_bytes()) == again.to_bytes()
+    assert again.columns(Position.empty(STANDARD)) == []
+
+
+def test_shipped_book_keeps_results():
+    """Every entry, where the table knows the scores."""
+    known = 0
+    for key, choices in zip(perfect.second_book.keys.tolist(), perfect.second_book.choices.tolist(), strict=True):
+        assert 0 < choices < 128 and key > 0
+    queue, seen = [Position.empty(STANDARD).play(column) for column in range(7)], set[Position]()
+    while queue:
+        position = queue.pop()
+        columns = perfect.second_book.columns(position)
+        if not columns or position in seen:
+            continue
+        seen.add(position)
+        scores = openings().scores(position)
+        if scores is None:
+            continue
+        known += 1
+        best = columns_of_scores([scores])[0].max()
+        assert all(np.sign(scores[column]) == np.sign(best) for column in columns)
+        for column in columns:
+            after = position.play(column)
+            queue += [after.play(reply) for reply in after.legal_columns() if reply not in after.winning_columns()]
+    assert known > 30
