@@ -9,7 +9,7 @@ import random
 from functools import lru_cache
 
 from connectx.book import Book, SparseBook
-from connectx.choice import Gifts, Replies, choices, choose
+from connectx.choice import SLOW_LOSS, Gifts, Replies, choices, choose
 from connectx.clock import Budget, budget_for
 from connectx.exact import promising
 from connectx.geometry import STANDARD, Geometry
@@ -83,7 +83,7 @@ def chosen(position: Position, scores: Scores, budget: Budget, solver: Solver | 
     """The move among those of the best result."""
     if not SWINDLE:
         return choose(position, scores)
-    gifts = Gifts(opponent.model, opponent.belief, scores_within(budget, solver))
+    gifts = Gifts(opponent.model, opponent.belief, scores_within(budget, solver), openings().scores)
     return drawn(choices(position, scores, gifts), budget)
 
 
@@ -102,7 +102,11 @@ def exact_move(position: Position, budget: Budget) -> int:
         values = solver.best_moves(position, time_limit.part(SOLVER_SHARE[STANDARD]), proven)
     if best_of(values).result is None:
         return searcher_for(position.geometry).search(position, time_limit, columns=promising(values)).column
-    return chosen(position, [None if value is None else value.low for value in values], budget, solver)
+    scores = [None if value is None else value.low for value in values]
+    if SWINDLE and SLOW_LOSS <= best_of(values).high < 0:  # the choice is among all losses that are late
+        late = solver.scores(position, budget, least=SLOW_LOSS)
+        scores = [max(one.low, two.low) if one and two else None for one, two in zip(values, late, strict=True)]
+    return chosen(position, scores, budget, solver)
 
 
 def move(position: Position, budget: Budget) -> int:

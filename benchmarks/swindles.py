@@ -132,6 +132,20 @@ def points(
     return scores, faults
 
 
+def played(agent: AgentSpec, opponent: AgentSpec, options: argparse.Namespace) -> tuple[list[float], int]:
+    """``points``, from the log if they are there."""
+    key = [agent.label, opponent.label, options.starts, options.games, options.seconds, options.seed]
+    lines = options.log.read_text().splitlines() if options.log and options.log.exists() else []
+    for row in map(json.loads, lines):
+        if row["key"] == key:
+            return row["points"], row["faults"]
+    scores, faults = points(agent, opponent, starts_for(options, opponent), options)
+    if options.log:
+        with options.log.open("a") as file:
+            file.write(json.dumps({"key": key, "points": scores, "faults": faults}) + "\n")
+    return scores, faults
+
+
 def interval(values: list[float]) -> str:
     """Mean with its 95% interval, in percent."""
     return f"{mean(values):7.1%} +-{1.96 * pstdev(values) / sqrt(len(values)):5.1%}"
@@ -144,26 +158,16 @@ def resolved(name: str, players: dict[str, Callable]) -> AgentSpec:
 def compare(options: argparse.Namespace) -> None:
     """Plays against each player and prints its row, then that of all."""
     zoo = {player.name: agent_of(player) for player in HALVES[options.half]}
-    against = resolve(options.against or without_choice)
-    known = {}
-    if options.log and options.log.exists():
-        known = {row["opponent"]: row for row in map(json.loads, options.log.read_text().splitlines())}
-    print(f"{'opponent':<22}{'games':>6}{'points with':>18}{against.label[:14]:>18}{'difference':>18}{'faults':>8}")
+    sides = resolve(with_choice), resolve(options.against or without_choice)
+    print(f"{'opponent':<22}{'games':>6}{'points with':>18}{sides[1].label[:14]:>18}{'difference':>18}{'faults':>8}")
     gains: list[float] = []
     for name in options.opponents or list(zoo):
-        if name not in known:
-            opponent = resolved(name, zoo)
-            starts = starts_for(options, opponent)
-            (on, faults), (off, more) = (points(a, opponent, starts, options) for a in (resolve(with_choice), against))
-            known[name] = {"opponent": name, "with": on, "against": off, "faults": faults + more}
-            if options.log:
-                with options.log.open("a") as file:
-                    file.write(json.dumps(known[name]) + "\n")
-        row = known[name]
-        gain = [a - b for a, b in zip(row["with"], row["against"], strict=True)]
+        opponent = resolved(name, zoo)
+        (on, faults), (off, more) = (played(side, opponent, options) for side in sides)
+        gain = [a - b for a, b in zip(on, off, strict=True)]
         gains += gain
-        cells = "".join(f"{interval(values):>18}" for values in (row["with"], row["against"], gain))
-        print(f"{Path(name).stem:<22}{len(gain):>6}{cells}{row['faults']:>8}", flush=True)
+        cells = "".join(f"{interval(values):>18}" for values in (on, off, gain))
+        print(f"{Path(name).stem:<22}{len(gain):>6}{cells}{faults + more:>8}", flush=True)
     print(f"{'all':<22}{len(gains):>6}{'':36}{interval(gains):>18}")
 
 

@@ -20,6 +20,9 @@ MOST_REPLIES = 8  # of the opponent that the choice looks ahead
 LEAST_SHARE = 0.02  # of a reply: what follows rarer ones is estimated
 BEAM = 3  # moves that are tried at our later turns: those of the largest estimates
 BATCH = 64  # positions whose estimates are made at once
+# Losses of this score come in the last six plies, from ply 37 on with 42 cells. Earlier ones are not risked while one
+# so late can be had: whoever makes no error shall at least have to play on to the end.
+SLOW_LOSS = -3
 EQUAL = 0.02  # points: smaller differences of what is expected count as none
 
 Replies = Callable[[Position], Scores | None]  # the exact scores of a position's moves; None if there is no time
@@ -87,10 +90,11 @@ class Gifts:
     Args:
         belief: the probability of each of the model's types.
         replies: asked once for each position of the tree.
+        table: exact scores that cost nothing; None where there are none.
     """
 
-    def __init__(self, model: ReplyModel, belief: np.ndarray, replies: Replies):
-        self.model, self.belief, self.replies = model, belief, replies
+    def __init__(self, model: ReplyModel, belief: np.ndarray, replies: Replies, table: Replies = lambda position: None):
+        self.model, self.belief, self.replies, self.table = model, belief, replies, table
         self.known: dict[Position, Reply] = {}
 
     def after(self, positions: list[Position]) -> list[Reply]:
@@ -168,12 +172,18 @@ class Gifts:
         return later
 
     def moves(self, turn: Turn) -> list[Position]:
-        """The positions after our moves that keep the result; none where it is not known in time which do."""
-        columns: Iterable[int] = turn.position.legal_columns()
-        if turn.result == 0:
+        """The positions after our moves that keep the result; none where it is not known in time which do.
+
+        Where all lose, and the table does not tell how late, any move counts.
+        """
+        scores = self.table(turn.position)
+        if scores is None and turn.result == 0:
             scores = self.replies(turn.position)
-            columns = [] if scores is None else [column for column, score in enumerate(scores) if score == 0]
-        children = [turn.position.play(column) for column in unhurried(turn.position, list(columns))]
+        if scores is not None:
+            columns = candidates(turn.position, scores)
+        else:
+            columns = [] if turn.result == 0 else unhurried(turn.position, turn.position.legal_columns())
+        children = [turn.position.play(column) for column in columns]
         return [child for child in children if not child.is_full()]
 
 
@@ -185,10 +195,14 @@ def unhurried(position: Position, columns: list[int]) -> list[int]:
 
 
 def candidates(position: Position, scores: Scores) -> list[int]:
-    """The columns that keep the result and do not shorten the game; longest game first, then most central."""
+    """The columns that keep the result and do not lose too early; longest game first, then most central."""
     legal = {column: score for column, score in enumerate(scores) if score is not None}
-    result = sign(max(legal.values()))
-    kept = [column for column in position.geometry.column_order if column in legal and sign(legal[column]) == result]
+    best = max(legal.values())
+    kept = [
+        column for column in position.geometry.column_order if column in legal and sign(legal[column]) == sign(best)
+    ]
+    if SLOW_LOSS <= best < 0:
+        kept = [column for column in kept if legal[column] >= SLOW_LOSS]
     return sorted(unhurried(position, kept), key=lambda column: -legal[column])
 
 

@@ -139,7 +139,7 @@ def entry_of(ahead: Ahead, nodes: int) -> Entry:
         left = nodes - (solver.nodes - start)
         return exact_scores(position, Budget(nodes=left)) if left > 0 else None
 
-    return tuple(choices(ahead.position, scores, Gifts(model(), ahead.belief, replies)))
+    return tuple(choices(ahead.position, scores, Gifts(model(), ahead.belief, replies, openings().scores)))
 
 
 def answers(ahead: Ahead, scores: Scores) -> list[Ahead]:
