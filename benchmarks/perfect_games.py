@@ -3,9 +3,10 @@
 python -m benchmarks.perfect_games FILE [--games 100] [--seed 1] [--share 1.0]
 
 FILE is a built submission of the agent perfect. It plays in Kaggle's own environment, with Kaggle's clock, and is
-loaded again for each game: --games games as first player, and as many as second player. As second player its choice
-among equal moves is switched off, so that it plays the slowest loss; perfect play ends at ply 41. Afterwards, each of
-its moves is compared with bitbully's scores. --share restricts both players and the referee to that part of one core.
+loaded again for each game: --games games as first player, as many as second player ("choosing"), and again as many as
+second player with its choice among equal moves switched off, so that it plays the slowest loss ("slowest"); perfect
+play ends at ply 41, and with the choice not before ply 37. Afterwards, each of its moves is compared with bitbully's
+scores. --share restricts both players and the referee to that part of one core.
 """
 
 import argparse
@@ -62,7 +63,7 @@ def results_lost(game: Game, seat: int) -> int:
     return lost
 
 
-def play(players: tuple[AgentSpec, AgentSpec], seat: int, options: argparse.Namespace) -> None:
+def play(name: str, players: tuple[AgentSpec, AgentSpec], seat: int, options: argparse.Namespace) -> None:
     """Plays the games of one seat and prints its row."""
     tasks = [
         Task(number, players, (), (derived_seed(options.seed, number, 0), derived_seed(options.seed, number, 1)))
@@ -77,7 +78,7 @@ def play(players: tuple[AgentSpec, AgentSpec], seat: int, options: argparse.Name
     shortest = min(len(game.moves) for game in games)
     first, later, _, used = (max(figures) for figures in zip(*(clock_of(game, seat) for game in games), strict=True))
     print(
-        f"{('first', 'second')[seat]:<8}{len(games):>6}{won:>6}{drawn:>6}{faults:>8}{theirs:>8}{shortest:>10}"
+        f"{name:<10}{len(games):>6}{won:>6}{drawn:>6}{faults:>8}{theirs:>8}{shortest:>10}"
         f"{len({game.moves for game in games}):>10}{sum(results_lost(game, seat) for game in games):>8}"
         f"{first:>8.2f} s{later:>8.2f} s{used:>8.2f} s",
         flush=True,
@@ -110,12 +111,13 @@ def main() -> None:
         sys.exit(restricted(options))
     print(f"{describe()}; seed {options.seed}; clock: the worst of all games, bank {BANK:.0f} s")
     print(
-        f"{'seat':<8}{'games':>6}{'won':>6}{'drawn':>6}{'faults':>8}{'theirs':>8}{'shortest':>10}{'different':>10}"
+        f"{'seat':<10}{'games':>6}{'won':>6}{'drawn':>6}{'faults':>8}{'theirs':>8}{'shortest':>10}{'different':>10}"
         f"{'errors':>8}{'first move':>10}{'later':>10}{'bank used':>10}"
     )
     with without_choice(options.file) as plain:
-        play((resolve(str(options.file)), resolve(OPPONENT)), 0, options)
-        play((resolve(OPPONENT), resolve(str(plain))), 1, options)
+        play("first", (resolve(str(options.file)), resolve(OPPONENT)), 0, options)
+        play("choosing", (resolve(OPPONENT), resolve(str(options.file))), 1, options)
+        play("slowest", (resolve(OPPONENT), resolve(str(plain))), 1, options)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,8 @@ from agents import perfect
 from connectx import choice
 from connectx import replies as replies_module
 from connectx.choice import MOST_REPLIES, Gifts, candidates, choose, expected_gifts, unhurried
-from connectx.geometry import Geometry, geometry_of
+from connectx.geometry import STANDARD, Geometry, geometry_of
+from connectx.openings import openings
 from connectx.position import Position
 from connectx.replies import ReplyModel, columns_of_scores
 from connectx.score import plies_to_end, plies_to_end_table, sign
@@ -145,6 +146,16 @@ def test_traps_are_preferred(model, monkeypatch):
         assert gifts[choose(position, scores, gifts_of(model, exact))] == pytest.approx(max(gifts.values()))
         better += max(gifts.values()) > min(gifts.values())
     assert better > 5
+
+
+def test_late_losses_only():
+    """Where a loss can be put off to the last six plies, no earlier one is a candidate; elsewhere all are."""
+    after_first = Position.from_moves([3], STANDARD)
+    scores = openings().scores(after_first)
+    assert scores == [-4, -2, -2, -1, -2, -2, -4]
+    assert sorted(candidates(after_first, scores)) == [1, 2, 3, 4, 5]
+    assert sorted(candidates(after_first, [-4, -5, -6, -7, -4, -5, -9])) == list(range(7))
+    assert sorted(candidates(after_first, [-1, 0, -3, 0, None, -9, 0])) == [1, 3, 6]
 
 
 def test_without_time_the_estimates_decide(model):

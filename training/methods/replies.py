@@ -117,22 +117,19 @@ def games_of(player: Player, config: Config) -> Moves:
     return Moves(*arrays_of(list(positions)), columns_of_scores(scores), np.array(columns), np.array(games))
 
 
-def moves_of_players(config: Config) -> list[Moves]:
-    """The moves of each development player, from the run's folder or played now.
+def moves_of(player: Player, config: Config) -> Moves:
+    """The moves of a player, from the run's folder or played now.
 
     Raises:
-        ValueError: a file there is damaged.
+        ValueError: its file there is damaged.
     """
-    recipe = [config.games, config.rematches, config.seed]
-    found = []
-    for player in progress_over(DEVELOPMENT):
-        path = config.run / f"{player.name.replace(' ', '-')}.bin"
-        arrays, made_with = unpack(path.read_bytes()) if path.exists() else ({}, None)
-        if made_with != recipe:
-            arrays = games_of(player, config)._asdict()
-            write_whole(path, pack(arrays, recipe))
-        found.append(Moves(**arrays))
-    return found
+    recipe, path = [config.games, config.rematches, config.seed], config.run / f"{player.name.replace(' ', '-')}.bin"
+    arrays, made_with = unpack(path.read_bytes()) if path.exists() else ({}, None)
+    if made_with != recipe:
+        arrays = games_of(player, config)._asdict()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, pack(arrays, recipe))
+    return Moves(**arrays)
 
 
 def progress_over(players: tuple[Player, ...]) -> Iterator[Player]:
@@ -176,7 +173,7 @@ def train(config: Config) -> dict[str, Any]:
     check_output(config.output)
     torch.set_num_threads(1)
     taste, labels = PlainNetwork.from_bytes(config.taste.read_bytes()), read_labels(config.labels)
-    players = moves_of_players(config)
+    players = [moves_of(player, config) for player in progress_over(DEVELOPMENT)]
     prior, types, loss = fitted(players, taste, config)
     problems = problems_of(thinned(labels_of(labels, TRAINING), config.seed), taste, types)
     learner = Learner(problems, config.architecture(), config.samples // BATCH, config.seed)
