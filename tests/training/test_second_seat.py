@@ -172,7 +172,7 @@ def test_shipped_book_keeps_results():
             continue
         known += 1
         best = columns_of_scores([scores])[0].max()
-        assert all(np.sign(scores[column]) == np.sign(best) for column in columns)
+        assert all(sign(scores[column] or 0) == np.sign(best) for column in columns)
         for column in columns:
             after = position.play(column)
             queue += [after.play(reply) for reply in after.legal_columns() if reply not in after.winning_columns()]
