@@ -16,9 +16,9 @@ from connectx.nets import MOVES, POSITION, PlainNetwork
 from connectx.position import Position, mirror_bits
 from connectx.torch_nets import Network
 from connectx.weights import unpack
+from training.data.examples import MULTIPLE, Examples, Targets
 from training.data.sampling import FULL
 from training.data.shards import TEST, Labels, book_labels, labels_of, write_shard
-from training.learning.exact_examples import MULTIPLE, Examples, Targets
 from training.methods import distill, labels
 from training.methods.distill import Config, batches, losses, measure, parse_layers
 from training.support.device import device_named, mixed_precision

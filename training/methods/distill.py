@@ -1,7 +1,7 @@
 """Trains the policy and value network on exact labels: the strongest teacher. Checkpoints, resumable, on any device.
 
 The network judges a position by what its moves lead to, or, with ``--judges position``, by itself; see
-``training.learning.exact_examples``. Targets of a position with the exact score of every move:
+``training.data.examples``. Targets of a position with the exact score of every move:
 
 - policy: the probability given to all moves that keep the result, and that given to all perfect ones (quickest win,
   slowest loss), each by its logarithm. No move among equals is preferred.
@@ -35,9 +35,9 @@ from connectx.torch_nets import Network
 from connectx.weights import REDUCED
 from console.files import write_whole
 from console.progress import progress
+from training.data.examples import CLASSES, Examples, Targets, classes
 from training.data.shards import TEST, TRAINING, VALIDATION, Labels, canonical_keys, labels_of, read_labels, read_shard
 from training.learning import torch_state
-from training.learning.exact_examples import CLASSES, Examples, Targets, classes
 from training.support import checkpoint
 from training.support.device import NAMES, device_named, mixed_precision
 from training.support.manifest import check_output, publish
