@@ -180,7 +180,7 @@ class PlainNetwork:
         return {name: np.concatenate([part[name] for part in parts]) for name, _ in self.architecture.heads}
 
     def _forward(self, planes: np.ndarray) -> dict[str, np.ndarray]:
-        x = planes.reshape(*planes.shape[:2], -1).transpose(0, 2, 1).astype(np.float32)
+        x = planes.reshape(*planes.shape[:2], prod(planes.shape[2:])).transpose(0, 2, 1).astype(np.float32)
         for index, (kind, _) in enumerate(self.architecture.layers):
             x = self._layer(index, kind, x)
         x = flatten(x)
@@ -236,7 +236,7 @@ def mean_of_views(outputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 def flatten(x: np.ndarray) -> np.ndarray:
     """Flattens (n, cells, channels) as torch does, channel by channel: (n, channels * cells)."""
-    return x if x.ndim == 2 else x.transpose(0, 2, 1).reshape(len(x), -1)
+    return x if x.ndim == 2 else x.transpose(0, 2, 1).reshape(len(x), prod(x.shape[1:]))
 
 
 def masked_argmax(logits: Sequence[float] | np.ndarray, position: Position) -> int:

@@ -153,6 +153,8 @@ def test_a_network_that_judges_moves_keeps_the_rules():
         else:
             assert value.argmax() == {"win": 2, "loss": 0}[kind]
     assert min(seen.values()) > 3
+    won = next(position for position in positions if position.winning_columns())
+    assert masked_argmax(plain.judge(won)["policy"], won) in won.winning_columns()  # the network is asked for nothing
     one = plain.judge(positions[5])
     assert np.allclose(one["policy"], outputs["policy"][5], rtol=1e-4, atol=1e-4)
 
