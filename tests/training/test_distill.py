@@ -111,10 +111,13 @@ def test_a_full_column_and_a_choice_among_equals_cost_nothing():
 
 def test_every_position_once_an_epoch():
     config = Config(batch=10, samples=1000)
-    rows = [batch.tolist() for (batch, _), _ in zip(batches(config, 105, 0), range(20), strict=False)]
+    rows = [batch.tolist() for (batch, _), _ in zip(batches(config, np.arange(105), 0), range(20), strict=False)]
     assert len({row for batch in rows[:10] for row in batch}) == 100 and rows[:10] != rows[10:]
-    later = [batch.tolist() for (batch, _), _ in zip(batches(config, 105, 13), range(7), strict=False)]
+    later = [batch.tolist() for (batch, _), _ in zip(batches(config, np.arange(105), 13), range(7), strict=False)]
     assert later == rows[13:]
+    known = book_labels(SCORES)
+    epoch = distill.epoch_of(known, 3)
+    assert (np.bincount(epoch) == np.where(known.plies < distill.FEW_STONES, 3, 1)).all()
 
 
 @pytest.mark.parametrize("judges", ARCHITECTURES)

@@ -50,6 +50,7 @@ HEADS = {
 }
 PUBLISHED = ("policy", "move", "value")
 WARM_UP = 0.03  # share of the steps
+FEW_STONES = 12  # such positions are hard, and a tenth of those with a choice
 AVERAGED = 1000  # steps over which the weights are averaged
 SHARES = {"kept": 1.0, "perfect": 0.5, "value": 0.5, "distance": 0.5, "results": 0.5}  # weights of the losses
 CHECKPOINT = "checkpoint.bin"
@@ -70,6 +71,7 @@ class Config(Options):
     batch: int = option(512, "positions in a step", least=1)
     learning_rate: float = option(0.002, "its largest value", above=0)
     weight_decay: float = option(0.1, "of AdamW", least=0)
+    early: int = option(3, f"times that positions of fewer than {FEW_STONES} stones are in an epoch", least=1)
     seed: int = option(1, "of the first weights and of the order of the positions")
     threads: int = option(1, "of torch", least=1)
     dtype: str = option("int8", "of the network's file", among=REDUCED)
@@ -199,13 +201,18 @@ class Trainer:
             self.step, self.log = found.facts["step"], found.facts["log"]
 
 
-def batches(config: Config, count: int, step: int) -> Iterator[tuple[np.ndarray, bool]]:
+def epoch_of(labels: Labels, early: int) -> np.ndarray:
+    """The rows of an epoch: each once, those with fewer than ``FEW_STONES`` stones ``early`` times."""
+    return np.repeat(np.arange(len(labels)), np.where(labels.plies < FEW_STONES, early, 1))
+
+
+def batches(config: Config, epoch: np.ndarray, step: int) -> Iterator[tuple[np.ndarray, bool]]:
     """(rows, whether mirrored) of each batch from ``step`` on; the permutation of an epoch depends on its number."""
-    size = min(config.batch, count)
-    in_epoch = count // size
+    size = min(config.batch, len(epoch))
+    in_epoch = len(epoch) // size
     while True:
         rng = np.random.default_rng((config.seed, step // in_epoch))
-        order, mirrored = rng.permutation(count), rng.random(in_epoch) < 0.5
+        order, mirrored = rng.permutation(epoch), rng.random(in_epoch) < 0.5
         for index in range(step % in_epoch, in_epoch):
             yield order[index * size : (index + 1) * size], bool(mirrored[index])
             step += 1
@@ -236,7 +243,7 @@ def run(trainer: Trainer, training: Examples, validation: Examples) -> None:
     """Trains to the end, with a measurement, a checkpoint and the curves now and then."""
     config, recent, started = trainer.config, [], time.perf_counter()
     every = max(1, config.report_every // config.batch)
-    order = batches(config, len(training), trainer.step)
+    order = batches(config, epoch_of(training.labels, config.early), trainer.step)
     with progress(config.steps, "step", done=trainer.step, delay=0) as bar:
         while trainer.step < config.steps:
             recent.append(trainer.learn(*training.batch(*next(order))))
