@@ -60,7 +60,7 @@ def value_of(policy: np.ndarray, values: np.ndarray, states: Afterstates) -> np.
     results, whole = np.zeros((len(policy), 3), np.float32), np.zeros(len(policy), np.float32)
     np.add.at(results, states.rows, weights[:, None] * chances)
     np.add.at(whole, states.rows, weights)
-    known = np.where(states.wins.any(1)[:, None], [-SURE, -SURE, SURE], [SURE, -SURE, -SURE])
+    known = np.where(states.wins.any(1, keepdims=True), [-SURE, -SURE, SURE], [SURE, -SURE, -SURE])
     asked = whole > 0
     logits = np.log(np.maximum(results, 1e-6) / np.where(asked, whole, 1)[:, None])
     return np.where(asked[:, None], logits, known).astype(np.float32)

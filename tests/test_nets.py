@@ -133,8 +133,9 @@ def test_a_network_that_judges_moves_keeps_the_rules():
     torch.manual_seed(3)
     network = Network(Architecture("lines-1", (("dense", 20),), (("move", 1), ("value", 3)), judges=MOVES))
     with torch.no_grad():
-        network.move_weight.mul_(30)  # sure of one move
-        network.value_weight.mul_(10)
+        parameters = dict(network.named_parameters())
+        parameters["move_weight"].mul_(30)  # sure of one move
+        parameters["value_weight"].mul_(10)
     plain, positions = PlainNetwork.from_bytes(network.to_bytes()), sample()
     outputs = plain.judge_many(*stones_of(positions))
     mirrored = plain.judge_many(*stones_of([p.mirror() for p in positions]))

@@ -87,6 +87,8 @@ class Examples:
         self.starts = self.columns = None
         if architecture.judges == MOVES:
             labels = choices_of(labels)
+            if not len(labels):
+                raise ValueError("too few labels: none of them leaves a choice")
             states = afterstates(labels.positions, labels.masks, STANDARD)
             seen_positions, seen_masks, legal = states.positions, states.masks, np.zeros_like(labels.legal)
             legal[states.rows, states.columns] = True
@@ -95,9 +97,14 @@ class Examples:
             self.starts, self.columns = (torch.from_numpy(part).to(device) for part in (starts, states.columns))
         self.labels, self.device = labels, device
         self.seen = Encoded(seen_positions, seen_masks, architecture.encoding, device)
-        parts = (labels.kept, labels.perfect, legal, classes(scores))
-        parts += (distances(scores, np.bitwise_count(seen_masks)), classes(labels.scores))
-        self.targets = Targets(*(torch.from_numpy(part).to(device) for part in parts))
+        self.targets = Targets(
+            kept=torch.from_numpy(labels.kept).to(device),
+            perfect=torch.from_numpy(labels.perfect).to(device),
+            legal=torch.from_numpy(legal).to(device),
+            value=torch.from_numpy(classes(scores)).to(device),
+            distance=torch.from_numpy(distances(scores, np.bitwise_count(seen_masks))).to(device),
+            results=torch.from_numpy(classes(labels.scores)).to(device),
+        )
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -109,11 +116,13 @@ class Examples:
         """
         taken = torch.from_numpy(rows).to(self.device)
         seen, places = (taken, None) if self.starts is None else self._moves(taken, mirrored)
-        targets = [part[taken].flip(1) if mirrored else part[taken] for part in self.targets[:3]]
-        targets += [self.targets.value[seen], self.targets.distance[seen]]
-        results = self.targets.results[taken]
-        targets.append(results.flip(1) if mirrored else results)
-        return self.seen.planes(functional.pad(seen, (0, -len(seen) % MULTIPLE)), mirrored), Targets(*targets, places)
+        by_column = ("kept", "perfect", "legal", "results")
+        parts = {name: getattr(self.targets, name)[taken] for name in by_column}
+        if mirrored:
+            parts = {name: part.flip(1) for name, part in parts.items()}
+        of_seen = {name: getattr(self.targets, name)[seen] for name in ("value", "distance")}
+        planes = self.seen.planes(functional.pad(seen, (0, -len(seen) % MULTIPLE)), mirrored)
+        return planes, Targets(**parts, **of_seen, places=places)
 
     def _moves(self, rows: Tensor, mirrored: bool) -> tuple[Tensor, Tensor]:
         """Which of the positions after moves belong to these examples, and the place of each move among them."""

@@ -206,13 +206,13 @@ def epoch_of(labels: Labels, early: int) -> np.ndarray:
     return np.repeat(np.arange(len(labels)), np.where(labels.plies < FEW_STONES, early, 1))
 
 
-def batches(config: Config, epoch: np.ndarray, step: int) -> Iterator[tuple[np.ndarray, bool]]:
+def batches(config: Config, count: int, step: int) -> Iterator[tuple[np.ndarray, bool]]:
     """(rows, whether mirrored) of each batch from ``step`` on; the permutation of an epoch depends on its number."""
-    size = min(config.batch, len(epoch))
-    in_epoch = len(epoch) // size
+    size = min(config.batch, count)
+    in_epoch = count // size
     while True:
         rng = np.random.default_rng((config.seed, step // in_epoch))
-        order, mirrored = rng.permutation(epoch), rng.random(in_epoch) < 0.5
+        order, mirrored = rng.permutation(count), rng.random(in_epoch) < 0.5
         for index in range(step % in_epoch, in_epoch):
             yield order[index * size : (index + 1) * size], bool(mirrored[index])
             step += 1
@@ -243,10 +243,12 @@ def run(trainer: Trainer, training: Examples, validation: Examples) -> None:
     """Trains to the end, with a measurement, a checkpoint and the curves now and then."""
     config, recent, started = trainer.config, [], time.perf_counter()
     every = max(1, config.report_every // config.batch)
-    order = batches(config, epoch_of(training.labels, config.early), trainer.step)
+    epoch = epoch_of(training.labels, config.early)
+    order = batches(config, len(epoch), trainer.step)
     with progress(config.steps, "step", done=trainer.step, delay=0) as bar:
         while trainer.step < config.steps:
-            recent.append(trainer.learn(*training.batch(*next(order))))
+            rows, mirrored = next(order)
+            recent.append(trainer.learn(*training.batch(epoch[rows], mirrored)))
             bar.update()
             if trainer.step % every == 0 or trainer.step == config.steps:
                 loss = float(torch.stack(recent).mean())

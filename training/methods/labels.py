@@ -77,7 +77,7 @@ QUICK_KINDS = (  # half-random games that come to a choice take ten times as lon
     (AGENTS_PLAY, agents_games),
     (RANDOM_PLAY, random_games),
 )
-PLAY = {  # the kinds of games of each mix, which take turns
+PLAY: dict[str, tuple[tuple[int, Play], ...]] = {  # the kinds of games of each mix, which take turns
     LATE: TWO_KINDS,
     EARLY: TWO_KINDS,
     VARIED: (
