@@ -1,9 +1,9 @@
 """A policy from positions after moves: a network judges what each move leads to, and rules judge the rest.
 
 Rules: a stone that completes a line wins; a move that lets the other side complete one at once loses. Where somebody
-can win at once, or only one move does not lose, the rules alone choose a best move: of moves that lose at once none is
-worse than another. The network is asked for the positions after all other moves, from the view of the side that is to
-move there.
+can win at once, or only one move does not lose, the rules alone choose a best move. Of moves that all lose at once none
+is worse than another; one that blocks a line asks more of the other side. The network is asked for the positions after
+all other moves, from the view of the side that is to move there.
 """
 
 from typing import NamedTuple
@@ -26,22 +26,24 @@ class Afterstates(NamedTuple):
     positions: np.ndarray  # (m,) int64, after the move, stones of the side then to move
     masks: np.ndarray  # (m,) int64
     wins: np.ndarray  # (n, columns) bool: the moves that win at once
+    blocks: np.ndarray  # (n, columns) bool: those that keep the other side from a line there
 
 
 def afterstates(positions: np.ndarray, masks: np.ndarray, geometry: Geometry) -> Afterstates:
     """The positions after the moves that do not lose at once, of those of n positions where no move wins at once."""
     columns = np.array([geometry.column_mask(column) for column in range(geometry.columns)])
     moves = open_cells(masks, geometry)
-    wins = moves & winning_spots(positions, masks, geometry)
+    wins, blocks = (moves & winning_spots(side, masks, geometry) for side in (positions, positions ^ masks))
     asked = np.where(wins == 0, safe_cells(positions, masks, geometry), 0)
     rows, places = np.nonzero(asked[:, None] & columns)
     after = masks[rows] | (asked[rows] & columns[places])
-    return Afterstates(rows, places, (positions ^ masks)[rows], after, (wins[:, None] & columns) != 0)
+    by_column = ((cells[:, None] & columns) != 0 for cells in (wins, blocks))
+    return Afterstates(rows, places, (positions ^ masks)[rows], after, *by_column)
 
 
 def policy_of(moves: np.ndarray, states: Afterstates) -> np.ndarray:
     """Logits of all columns, (n, columns) float32, from those of the moves that were asked for, (m,)."""
-    policy = np.where(states.wins, np.float32(0), np.float32(NEVER))
+    policy = np.where(states.wins, 0, np.where(states.blocks, NEVER / 2, NEVER)).astype(np.float32)
     policy[states.rows, states.columns] = moves
     return policy
 

@@ -11,7 +11,8 @@ The network judges a position by what its moves lead to, or, with ``--judges pos
 
 Half of the batches are mirrored. The learning rate warms up and falls as a cosine (Loshchilov and Hutter 2017), the
 optimizer is AdamW (2019), and what is measured and published is the exponential average of the weights.
-It is published as whole numbers of 8 bits, which costs nothing (97.8% kept where float32 has 97.8, see docs).
+It is published in whole numbers of 8 bits, which costs nothing: 98.42% kept and 93.35% perfect where float32 had 98.42
+and 93.36, on validation positions.
 """
 
 import json
@@ -65,9 +66,9 @@ class Config(Options):
     judges: str = option(
         MOVES, "what the network sees: the position, or what its moves lead to", among=(POSITION, MOVES)
     )
-    encoding: str = option("lines-1", "of the positions, by name and version")
-    layers: str = option("dense:640,dense:288,dense:64", "kind:width of each layer")
-    samples: int = option(40_000_000, "positions to train on, counting repetitions", least=1)
+    encoding: str = option("fours-1", "of the positions, by name and version")
+    layers: str = option("dense:672,dense:384,dense:64", "kind:width of each layer")
+    samples: int = option(30_000_000, "positions to train on, counting repetitions", least=1)
     batch: int = option(512, "positions in a step", least=1)
     learning_rate: float = option(0.002, "its largest value", above=0)
     weight_decay: float = option(0.1, "of AdamW", least=0)
