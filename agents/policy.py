@@ -1,4 +1,4 @@
-"""The most likely legal move of the policy network trained by ``train.py distill``, without any search.
+"""The favourite move of the network trained by ``train.py distill``, which sees what each move leads to; no search.
 
 The network is for the standard board; on others the course's one-step look-ahead plays.
 """

@@ -5,8 +5,7 @@ import torch
 
 from agents.n_step import choose
 from connectx.clock import budget_for
-from connectx.encoding import encode
-from connectx.nets import both_views, masked_argmax, mean_of_views
+from connectx.nets import judged, masked_argmax
 from connectx.position import Position
 from connectx.torch_nets import Network
 from connectx.weights import read_data
@@ -16,11 +15,15 @@ network = Network.from_bytes(read_data("weights/net.bin")).eval()
 
 
 @torch.inference_mode()
+def forward(planes: np.ndarray) -> dict[str, np.ndarray]:
+    """The network's outputs by head for (n, planes, rows, columns)."""
+    return {name: output.numpy() for name, output in network(torch.from_numpy(planes).float()).items()}
+
+
 def policy(position: Position) -> np.ndarray:
     """The network's logit of each column, averaged over the position and its mirror image: (columns,) float32."""
-    planes = torch.from_numpy(both_views(encode(position, network.architecture.encoding)))
-    outputs = network(planes.float())
-    return mean_of_views({"policy": outputs["policy"].numpy()})["policy"][0]
+    position_and_mask = np.array([position.position], np.int64), np.array([position.mask], np.int64)
+    return judged(forward, network.architecture, *position_and_mask)["policy"][0]
 
 
 def agent(obs, config):

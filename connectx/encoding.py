@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from connectx.geometry import Geometry
+from connectx.geometry import STANDARD, Geometry
 from connectx.heuristic import gap_planes
 from connectx.position import Position, field, line_step, open_cells, winning_spots
 
@@ -69,12 +69,59 @@ def lines(position: np.ndarray, mask: np.ndarray, geometry: Geometry) -> list[np
     return [*facts(position, mask, geometry), safe_cells(position, mask, geometry), *pairs]
 
 
+def line_places() -> tuple[np.ndarray, np.ndarray]:
+    """The lines of four of 7x6, as bits, and for each a place of its own among the cells of two planes: (69,), (69, 2).
+
+    Which place has no meaning, but a line's mirror image has the mirrored place, so that planes are mirrored as ever.
+    Horizontal lines that start in column s are at column 2s of the first plane; rising ones on the left of the second,
+    falling ones on its right, vertical ones on what is left of both.
+    """
+    cells, places = [], []
+    for row, start in np.ndindex(6, 4):
+        cells.append([(row, start + step) for step in range(4)])
+        places.append((0, row, 2 * start))
+    for row, start in np.ndindex(3, 4):
+        number = 4 * row + start
+        rising = [(row + step, start + step) for step in range(4)]
+        cells += [rising, [(r, 6 - column) for r, column in rising]]
+        places += [(1, number // 3, number % 3), (1, number // 3, 6 - number % 3)]
+    for row, column in np.ndindex(3, 7):
+        cells.append([(row + step, column) for step in range(4)])
+        beside = (0, column if column < 3 else 6 - column, 3 if column == 3 else 1 if column < 3 else 5)
+        places.append((1, 4 + row, column) if row < 2 else beside)
+    bits = np.array([[1 << column * STANDARD.stride + row for row, column in line] for line in cells], np.int64)
+    at = np.zeros((len(places), 2), np.int64)
+    for number, (plane, row, column) in enumerate(places):
+        at[number, plane] = 1 << column * STANDARD.stride + row
+    return bits.sum(1), at
+
+
+FOURS, FOUR_PLACES = line_places()
+
+
+def fours(position: np.ndarray, mask: np.ndarray, geometry: Geometry) -> list[np.ndarray]:
+    """The planes of ``lines``, and those of the 69 lines of 7x6 in which one side has 1, 2 or 3 stones, the other none.
+
+    The last twelve are two for each side and number, see ``line_places``. Stones that no longer matter are not in them.
+    """
+    if geometry != STANDARD:
+        raise ValueError(f"the encoding 'fours-1' is for the standard board, not for one of {geometry[:3]}")
+    planes = lines(position, mask, geometry)
+    mine, theirs = (np.bitwise_count(side[:, None] & FOURS) for side in (position, position ^ mask))
+    for stones, others in ((mine, theirs), (theirs, mine)):
+        for count in (1, 2, 3):
+            open_fours = (stones == count) & (others == 0)
+            planes += [np.where(open_fours, places, 0).sum(1) for places in FOUR_PLACES.T]
+    return planes
+
+
 Bits = Callable[[np.ndarray, np.ndarray, Geometry], list[np.ndarray]]
 ENCODINGS: dict[str, tuple[int, Bits]] = {  # number of planes, and the function that computes their bits
     "stones-1": (2, stones),
     "facts-1": (6, facts),
     "tactics-1": (8, tactics),
     "lines-1": (9, lines),
+    "fours-1": (21, fours),
 }
 
 

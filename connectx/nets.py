@@ -1,8 +1,9 @@
 """Networks as plain arrays: their architecture, their files, and the forward pass in numpy.
 
-A network is a trunk of layers and some linear heads, each of which reads the trunk's flattened output. Training uses
-the torch form, ``connectx.torch_nets.Network``. The numpy form here needs no torch, starts in milliseconds, and gives
-the same outputs within 1e-5.
+A network is a trunk of layers and some linear heads, each of which reads the trunk's flattened output. It judges a
+position either by itself or by what each move leads to (``connectx.afterstates``). Training uses the torch form,
+``connectx.torch_nets.Network``. The numpy form here needs no torch, starts in milliseconds, and gives the same outputs
+within 1e-5.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,14 +13,16 @@ from typing import Any
 
 import numpy as np
 
+from connectx.afterstates import afterstates, policy_of, value_of
 from connectx.encoding import encode_many, planes_of
 from connectx.geometry import Geometry, geometry_of
 from connectx.position import Position
-from connectx.weights import pack, unpack
+from connectx.weights import pack, reduce, restored, unpack
 
 # Kinds of layers; all end in a ReLU. "conv": 3x3 convolution, zero-padded. "residual": two of these; the layer's input
 # is added before the second ReLU. "point": 1x1 convolution. "dense": fully connected; only "dense" may follow it.
 KINDS = ("conv", "residual", "point", "dense")
+POSITION, MOVES = "position", "moves"  # what a network judges
 BATCH = 256  # positions that the numpy forward pass takes at once, to stay in the cache
 
 
@@ -31,6 +34,8 @@ class Architecture:
         layers: (kind, width) of each layer of the trunk; the width is its number of channels, or units for "dense".
         heads: (name, size) of each output.
         shape: rows, columns, inarow of the board.
+        judges: POSITION, with a head "policy" of one logit for each column; or MOVES, the positions after each move,
+            with a head "move" of one logit and a head "value" of three for the side that is to move there.
 
     Raises:
         ValueError: an unknown kind or encoding, or an impossible order or width.
@@ -40,8 +45,11 @@ class Architecture:
     layers: tuple[tuple[str, int], ...]
     heads: tuple[tuple[str, int], ...] = (("policy", 7), ("value", 3))
     shape: tuple[int, int, int] = (6, 7, 4)
+    judges: str = POSITION
 
     def __post_init__(self) -> None:
+        if self.judges not in (POSITION, MOVES):
+            raise ValueError(f"a network judges {POSITION!r} or {MOVES!r}, not {self.judges!r}")
         planes_of(self.encoding)
         width, flat = planes_of(self.encoding), False
         for kind, size in self.layers:
@@ -63,8 +71,9 @@ class Architecture:
         try:
             pairs = {key: tuple((str(k), int(n)) for k, n in fields[key]) for key in ("layers", "heads")}
             rows, columns, inarow = fields["shape"]
-            return cls(encoding=fields["encoding"], shape=(rows, columns, inarow), **pairs)
-        except (KeyError, TypeError) as fault:
+            judges = fields.get("judges", POSITION)  # older files do not say
+            return cls(encoding=fields["encoding"], shape=(rows, columns, inarow), judges=judges, **pairs)
+        except (KeyError, TypeError, AttributeError) as fault:
             raise ValueError(f"not an architecture: {fields!r:.200} ({fault!r})") from None
 
     def parameters(self) -> dict[str, tuple[int, ...]]:
@@ -88,9 +97,14 @@ class Architecture:
         return sum(prod(shape) for shape in self.parameters().values())
 
 
-def to_bytes(architecture: Architecture, arrays: dict[str, np.ndarray]) -> bytes:
-    """The network's file, float16."""
-    return pack({name: array.astype(np.float16) for name, array in arrays.items()}, architecture.to_json())
+def to_bytes(architecture: Architecture, arrays: dict[str, np.ndarray], dtype: str = "float16") -> bytes:
+    """The network's file; dtype "float16", or "int8": whole numbers, and a scale for each row of a weight."""
+    if dtype == "float16":
+        return pack({name: array.astype(np.float16) for name, array in arrays.items()}, architecture.to_json())
+    floats = {name: array.astype(np.float32) for name, array in arrays.items()}
+    smaller = reduce(pack(floats, architecture.to_json()), dtype)
+    assert smaller is not None  # a network has floats
+    return smaller
 
 
 def from_bytes(content: bytes, expected: Architecture | None = None) -> tuple[Architecture, dict[str, np.ndarray]]:
@@ -101,6 +115,8 @@ def from_bytes(content: bytes, expected: Architecture | None = None) -> tuple[Ar
             do not fit its architecture.
     """
     arrays, meta = unpack(content)
+    if isinstance(meta, dict) and "dtypes" in meta:
+        arrays, meta = unpack(restored(content))
     architecture = Architecture.from_json(meta)
     if expected is not None and architecture != expected:
         raise ValueError(f"a network of {architecture!r}, expected {expected!r}")
@@ -160,25 +176,48 @@ class PlainNetwork:
 
     def forward(self, planes: np.ndarray) -> dict[str, np.ndarray]:
         """The outputs of each head, (n, size) float32, for (n, planes, rows, columns) of any number type."""
-        parts = [self._forward(planes[start : start + BATCH]) for start in range(0, len(planes), BATCH)]
+        parts = [self._forward(planes[start : start + BATCH]) for start in range(0, max(1, len(planes)), BATCH)]
         return {name: np.concatenate([part[name] for part in parts]) for name, _ in self.architecture.heads}
 
     def _forward(self, planes: np.ndarray) -> dict[str, np.ndarray]:
-        x = planes.reshape(*planes.shape[:2], -1).transpose(0, 2, 1).astype(np.float32)
+        x = planes.reshape(*planes.shape[:2], prod(planes.shape[2:])).transpose(0, 2, 1).astype(np.float32)
         for index, (kind, _) in enumerate(self.architecture.layers):
             x = self._layer(index, kind, x)
         x = flatten(x)
         return {name: self._linear(name, x) for name, _ in self.architecture.heads}
 
     def judge(self, position: Position) -> dict[str, np.ndarray]:
-        """The outputs of each head for one position, averaged over it and its mirror image: (size,) float32."""
+        """``judge_many`` for one position: (size,) float32."""
         outputs = self.judge_many(np.array([position.position], np.int64), np.array([position.mask], np.int64))
         return {name: output[0] for name, output in outputs.items()}
 
     def judge_many(self, positions: np.ndarray, masks: np.ndarray) -> dict[str, np.ndarray]:
-        """As ``judge``, (n, size) float32 for each head, for n positions given as two (n,) int64."""
-        planes = encode_many(positions, masks, self.architecture.geometry, self.architecture.encoding)
-        return mean_of_views(self.forward(both_views(planes)))
+        """``judged`` by this network."""
+        return judged(self.forward, self.architecture, positions, masks)
+
+
+def judged(
+    forward: Callable[[np.ndarray], dict[str, np.ndarray]],
+    architecture: Architecture,
+    positions: np.ndarray,
+    masks: np.ndarray,
+) -> dict[str, np.ndarray]:
+    """What a network says of n positions, averaged over each and its mirror image.
+
+    Args:
+        forward: the network in any form: its outputs by head for (n, planes, rows, columns) of any number type.
+        positions, masks: two (n,) int64.
+
+    Returns:
+        (n, size) float32 for each head; "policy" and "value" for a network that judges moves.
+    """
+    geometry, encoding = architecture.geometry, architecture.encoding
+    if architecture.judges == POSITION:
+        return mean_of_views(forward(both_views(encode_many(positions, masks, geometry, encoding))))
+    states = afterstates(positions, masks, geometry)
+    outputs = mean_of_views(forward(both_views(encode_many(states.positions, states.masks, geometry, encoding))))
+    policy = policy_of(outputs["move"][:, 0], states)
+    return {"policy": policy, "value": value_of(policy, outputs["value"], states)}
 
 
 def both_views(planes: np.ndarray) -> np.ndarray:
@@ -197,7 +236,7 @@ def mean_of_views(outputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 def flatten(x: np.ndarray) -> np.ndarray:
     """Flattens (n, cells, channels) as torch does, channel by channel: (n, channels * cells)."""
-    return x if x.ndim == 2 else x.transpose(0, 2, 1).reshape(len(x), -1)
+    return x if x.ndim == 2 else x.transpose(0, 2, 1).reshape(len(x), prod(x.shape[1:]))
 
 
 def masked_argmax(logits: Sequence[float] | np.ndarray, position: Position) -> int:

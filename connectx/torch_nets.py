@@ -35,9 +35,9 @@ class Network(nn.Module):
         network.load_state_dict({name.replace(".", "_"): torch.from_numpy(a) for name, a in arrays.items()})
         return network
 
-    def to_bytes(self) -> bytes:
-        """The network's file, float16: ``connectx.nets.PlainNetwork`` and ``from_bytes`` read it."""
-        return to_bytes(self.architecture, self.arrays())
+    def to_bytes(self, dtype: str = "float16") -> bytes:
+        """As ``connectx.nets.to_bytes``: ``connectx.nets.PlainNetwork`` and ``from_bytes`` read it."""
+        return to_bytes(self.architecture, self.arrays(), dtype)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The parameters by name, float32."""

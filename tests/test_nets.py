@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 import torch
 
-from connectx.encoding import ENCODINGS, bits_of, encode, encode_many
+from connectx.afterstates import afterstates
+from connectx.encoding import ENCODINGS, FOUR_PLACES, FOURS, bits_of, encode, encode_many
 from connectx.geometry import STANDARD, geometry_of
-from connectx.nets import Architecture, PlainNetwork, from_bytes, masked_argmax
+from connectx.nets import MOVES, Architecture, PlainNetwork, both_views, from_bytes, masked_argmax, softmax
 from connectx.position import Position
 from connectx.torch_nets import Network
 from connectx.weights import pack, unpack
@@ -107,6 +108,86 @@ def test_both_views_count_alike():
     assert np.allclose(outputs["policy"], (one_way + other_way) / 2, atol=1e-6) and (one_way != other_way).any()
 
 
+def answers_of(position: Position) -> list[int]:
+    """The columns after which the other side cannot win at once, by trying."""
+    return [column for column in position.legal_columns() if not position.play(column).winning_columns()]
+
+
+def test_what_is_judged_and_what_the_rules_know():
+    """Of each position what its moves lead to that do not lose at once, unless somebody wins; by trying every move."""
+    positions = sample()
+    states = afterstates(*stones_of(positions), STANDARD)
+    assert (np.diff(states.rows) >= 0).all()
+    for row, position in enumerate(positions):
+        wins, found = position.winning_columns(), np.flatnonzero(states.rows == row)
+        assert np.flatnonzero(states.wins[row]).tolist() == wins
+        assert states.columns[found].tolist() == ([] if wins else answers_of(position))
+        after = [position.play(column) for column in states.columns[found].tolist()]
+        assert [(p.position, p.mask) for p in after] == [
+            (int(states.positions[i]), int(states.masks[i])) for i in found
+        ]
+
+
+def test_a_network_that_judges_moves_keeps_the_rules():
+    """It wins where it can, loses at once only where it must, and its value is that of where its policy goes."""
+    torch.manual_seed(3)
+    network = Network(Architecture("lines-1", (("dense", 20),), (("move", 1), ("value", 3)), judges=MOVES))
+    with torch.no_grad():
+        parameters = dict(network.named_parameters())
+        parameters["move_weight"].mul_(30)  # sure of one move
+        parameters["value_weight"].mul_(10)
+    plain, positions = PlainNetwork.from_bytes(network.to_bytes()), sample()
+    outputs = plain.judge_many(*stones_of(positions))
+    mirrored = plain.judge_many(*stones_of([p.mirror() for p in positions]))
+    assert np.allclose(outputs["policy"], mirrored["policy"][:, ::-1], rtol=1e-4, atol=1e-4)
+    assert outputs["policy"].shape == (len(positions), 7) and outputs["value"].shape == (len(positions), 3)
+    seen = {"win": 0, "loss": 0, "else": 0}
+    for position, policy, value in zip(positions, outputs["policy"], outputs["value"], strict=True):
+        column, wins, answers = masked_argmax(policy, position), position.winning_columns(), answers_of(position)
+        kind = "win" if wins else "else" if answers else "loss"
+        seen[kind] += 1
+        assert column in (wins or answers or position.pass_turn().winning_columns())
+        if kind == "else":
+            after = plain.forward(both_views(encode(position.play(column), "lines-1")))["value"].mean(0)
+            if policy[column] - np.sort(policy)[-2] > 20 or len(answers) == 1:
+                assert np.allclose(softmax(after[None])[0, ::-1], softmax(value[None])[0], atol=1e-4)
+        else:
+            assert value.argmax() == {"win": 2, "loss": 0}[kind]
+    assert min(seen.values()) > 3
+    won = next(position for position in positions if position.winning_columns())
+    assert masked_argmax(plain.judge(won)["policy"], won) in won.winning_columns()  # the network is asked for nothing
+    one = plain.judge(positions[5])
+    assert np.allclose(one["policy"], outputs["policy"][5], rtol=1e-4, atol=1e-4)
+
+
+def test_int8_files_are_half_as_large_and_nearly_the_same():
+    torch.manual_seed(4)
+    network = Network(Architecture("fours-1", (("dense", 96), ("dense", 32))))
+    contents = {dtype: network.to_bytes(dtype) for dtype in ("float16", "int8")}
+    assert len(contents["int8"]) < 0.53 * len(contents["float16"])
+    planes = encode_many(*stones_of(sample(games=2)), STANDARD, "fours-1")
+    exact, rounded = (PlainNetwork.from_bytes(content).forward(planes)["value"] for content in contents.values())
+    assert 0 < np.abs(exact - rounded).max() < 0.05 * np.abs(exact).max()
+    again = Network.from_bytes(contents["int8"])
+    assert again.architecture == network.architecture
+    assert np.allclose(PlainNetwork(again.architecture, again.arrays()).forward(planes)["value"], rounded, atol=1e-6)
+
+
+def test_lines_have_places_of_their_own():
+    """A line of one colour of each length shows in its plane at its place and nowhere else, and only on 7x6."""
+    assert len({tuple(places) for places in FOUR_PLACES.tolist()}) == 69 == len(set(FOURS.tolist()))
+    assert (np.bitwise_count(FOURS) == 4).all() and (np.bitwise_count(FOUR_PLACES).sum(1) == 1).all()
+    for position in sample(games=2):
+        theirs, planes = position.position ^ position.mask, encode(position, "fours-1")[0]
+        for (side, other), first in (((position.position, theirs), 9), ((theirs, position.position), 15)):
+            counts = [(side & four).bit_count() for four in FOURS.tolist() if not other & four]
+            for length in (1, 2, 3):
+                shown = planes[first + 2 * (length - 1) : first + 2 * length]
+                assert shown.sum() == counts.count(length)
+    with pytest.raises(ValueError, match="'fours-1' is for the standard board"):
+        encode(Position.empty(geometry_of(4, 5, 3)), "fours-1")
+
+
 def test_overfits_one_batch():
     torch.manual_seed(1)
     positions = sample(games=2)[:32]
@@ -138,6 +219,7 @@ def test_files_are_refused():
         (newer, None, "encoding 'stones-2' is unknown"),
         (fewer, None, "do not make a network"),
         (pack(arrays, {"layers": 3}), None, "not an architecture"),
+        (pack(arrays, meta | {"judges": "games"}), None, "judges 'position' or 'moves', not 'games'"),
         (content, other, "expected Architecture"),
         (b"PK not a container", None, "not a weight container"),
     ]:

@@ -9,26 +9,31 @@ import pytest
 import torch
 
 import train
-from connectx.encoding import encode_many
+from connectx.afterstates import NEVER
+from connectx.encoding import encode, encode_many
 from connectx.geometry import STANDARD
-from connectx.nets import PlainNetwork
+from connectx.nets import MOVES, POSITION, PlainNetwork
+from connectx.position import Position, mirror_bits
 from connectx.torch_nets import Network
 from connectx.weights import unpack
+from training.data.examples import MULTIPLE, Examples, Targets
 from training.data.sampling import FULL
 from training.data.shards import TEST, Labels, book_labels, labels_of, write_shard
 from training.methods import distill, labels
-from training.methods.distill import Config, Examples, batches, losses, measure, parse_layers, targets_of
-from training.support.device import device_named
+from training.methods.distill import Config, batches, losses, measure, parse_layers
+from training.support.device import device_named, mixed_precision
 from training.support.manifest import NAME
 
 SCORES = Path(__file__).parents[2] / "training" / "book-scores.txt"
 SMALL: dict[str, Any] = {
+    "encoding": "lines-1",
     "layers": "dense:48",
     "batch": 128,
     "samples": 38_400,
     "report_every": 12_800,
     "learning_rate": 0.01,
 }
+ARCHITECTURES = {judges: Config(judges=judges, encoding="lines-1").architecture() for judges in (POSITION, MOVES)}
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +50,10 @@ def one(scores: list[int], ply: int = 20) -> Labels:
     return Labels(mask & 0, mask, np.array([scores], np.int8), np.zeros(1, np.uint8))
 
 
+def targets_of(labels: Labels, mirrored: bool = False) -> Targets:
+    return Examples(labels, ARCHITECTURES[POSITION]).batch(np.arange(len(labels)), mirrored)[1]
+
+
 def test_targets():
     targets = targets_of(one([-3, 4, FULL, 0, 6, -1, 6]))
     assert targets.value.tolist() == [2] and targets.results.tolist()[0][:2] == [0, 2]
@@ -52,7 +61,41 @@ def test_targets():
     assert targets.perfect.int().tolist() == [[0, 0, 0, 0, 1, 0, 1]]
     # A win of score 6 is the stone of ply 30: eleven plies from ply 20 on, the last one included.
     assert targets.distance.tolist() == pytest.approx([11 / 42])
-    assert targets.take(torch.tensor([0]), True).kept.int().tolist() == [[1, 0, 1, 0, 0, 1, 0]]
+    assert targets_of(one([-3, 4, FULL, 0, 6, -1, 6]), True).kept.int().tolist() == [[1, 0, 1, 0, 0, 1, 0]]
+
+
+@pytest.mark.parametrize("mirrored", [False, True])
+def test_moves_are_seen_after_they_are_played(mirrored):
+    """Each position seen is that after the move at its place, with that move's value; positions without a choice go."""
+    labels = book_labels(SCORES).take(np.arange(0, 3000, 20))
+    examples = Examples(labels, ARCHITECTURES[MOVES])
+    assert 20 < len(examples) < len(labels)
+    planes, targets = examples.batch(np.arange(len(examples)), mirrored)
+    assert len(planes) % MULTIPLE == 0 and len(planes) - len(targets.value) < MULTIPLE
+    assert targets.places is not None and (np.diff(targets.places.numpy() // 7) >= 0).all()
+    for seen, place, value in zip(planes.numpy(), targets.places.tolist(), targets.value.tolist(), strict=False):
+        row, column = place // 7, 6 - place % 7 if mirrored else place % 7
+        position = Position(int(examples.labels.positions[row]), int(examples.labels.masks[row]), STANDARD)
+        assert (encode(position.play(column), "lines-1")[0][..., :: -1 if mirrored else 1] == seen).all()
+        assert value == 1 - np.sign(examples.labels.scores[row, column])
+        assert not position.winning_columns() and not position.play(column).winning_columns()
+    assert (targets.legal.sum(1) >= 2).all() and int(targets.legal.sum()) == len(targets.value)
+    logits = torch.arange(len(targets.value)).float()[:, None]
+    policy = targets.policy({"move": logits})
+    assert (policy.flatten()[targets.places] == logits[:, 0]).all() and (policy[~targets.legal] == NEVER).all()
+
+
+def test_positions_that_judge_it_are_not_trained_on(tmp_path):
+    """Nor are their mirror images, save those of plies 0 to 7."""
+    known = book_labels(SCORES)
+    asked = known.take(np.arange(0, len(known), 3))
+    mirror_images = [mirror_bits(stones, STANDARD) for stones in (asked.positions, asked.masks)]
+    scores = np.ascontiguousarray(asked.scores[:, ::-1])
+    write_shard(tmp_path / "asked.shard", Labels(mirror_images[0], mirror_images[1], scores, asked.origins), {})
+    left = distill.without(known, tmp_path)
+    late = np.setdiff1d(np.flatnonzero(known.plies >= 8), np.arange(0, len(known), 3))
+    assert 0 < len(late) == (left.plies >= 8).sum() and (left.plies < 8).sum() == (known.plies < 8).sum() > 0
+    assert len(distill.without(known, tmp_path / "nothing")) == len(known)
 
 
 def test_a_full_column_and_a_choice_among_equals_cost_nothing():
@@ -73,17 +116,22 @@ def test_every_position_once_an_epoch():
     assert len({row for batch in rows[:10] for row in batch}) == 100 and rows[:10] != rows[10:]
     later = [batch.tolist() for (batch, _), _ in zip(batches(config, 105, 13), range(7), strict=False)]
     assert later == rows[13:]
+    known = book_labels(SCORES)
+    epoch = distill.epoch_of(known, 3)
+    assert (np.bincount(epoch) == np.where(known.plies < distill.FEW_STONES, 3, 1)).all()
 
 
-def test_it_learns_and_goes_on(folder, tmp_path, monkeypatch):
+@pytest.mark.parametrize("judges", ARCHITECTURES)
+def test_it_learns_and_goes_on(judges, folder, tmp_path, monkeypatch):
     """From nothing: the loss falls and moves get better. Stopped in the middle, the same network comes out."""
-    first = Config(labels=folder, run=tmp_path / "a", output=tmp_path / "a.bin", **SMALL)
+    options = SMALL | {"judges": judges}
+    first = Config(labels=folder, run=tmp_path / "a", output=tmp_path / "a.bin", **options)
     facts = distill.train(first)
     log = json.loads((tmp_path / "a" / "log.json").read_text())
     assert [entry["samples"] for entry in log] == [12_800, 25_600, 38_400]
     assert log[-1]["training_loss"] < 0.8 * log[0]["training_loss"] and facts["kept_decisive"] > 0.6
     assert (tmp_path / "a" / "curves.png").read_bytes()[:4] == b"\x89PNG"
-    second = Config(labels=folder, run=tmp_path / "b", output=tmp_path / "b.bin", **SMALL)
+    second = Config(labels=folder, run=tmp_path / "b", output=tmp_path / "b.bin", **options)
     plain_save, saved = distill.Trainer.save, []
 
     def save_once(self, path):
@@ -98,7 +146,7 @@ def test_it_learns_and_goes_on(folder, tmp_path, monkeypatch):
     assert not (tmp_path / "b.bin").exists()
     distill.train(second)
     assert (tmp_path / "b.bin").read_bytes() == (tmp_path / "a.bin").read_bytes()
-    other = Config(labels=folder, run=tmp_path / "b", output=tmp_path / "b.bin", **SMALL | {"layers": "dense:47"})
+    other = Config(labels=folder, run=tmp_path / "b", output=tmp_path / "b.bin", **options | {"layers": "dense:47"})
     with pytest.raises(ValueError, match=r"checkpoint.bin is of a run with layers 'dense:\d+', not 'dense:47'"):
         distill.train(other)
 
@@ -135,7 +183,8 @@ def test_what_is_published_is_what_was_measured(folder, tmp_path):
     labels = labels_of(labels, TEST)
     assert len(labels) == facts["test_positions"] > 300
     network = PlainNetwork.from_bytes(output.read_bytes())
-    assert [name for name, _ in network.architecture.heads] == ["policy", "value"]
+    assert [name for name, _ in network.architecture.heads] == ["move", "value"]
+    assert {array.dtype.name for array in unpack(output.read_bytes())[0].values()} == {"int8", "float16", "float32"}
     policy = np.where(labels.legal, network.judge_many(labels.positions, labels.masks)["policy"], -np.inf)
     kept = labels.kept[np.arange(len(labels)), policy.argmax(1)].mean()
     assert kept == pytest.approx(facts["kept"], abs=1e-4)  # rounded
@@ -143,10 +192,18 @@ def test_what_is_published_is_what_was_measured(folder, tmp_path):
 
 def test_planes_on_a_device_are_those_of_the_encoding():
     labels = book_labels(SCORES).take(np.arange(0, 2000, 40))
-    examples = Examples.of(labels, "lines-1")
+    examples = Examples(labels, ARCHITECTURES[POSITION])
     planes = encode_many(labels.positions, labels.masks, STANDARD, "lines-1")
-    assert (examples.batch(np.arange(len(labels)))[0].numpy() == planes).all()
-    assert (examples.batch(np.arange(len(labels)), mirrored=True)[0].numpy() == planes[..., ::-1]).all()
+    rows = np.arange(len(labels))
+    assert (examples.batch(rows)[0][: len(rows)].numpy() == planes).all()
+    assert (examples.batch(rows, mirrored=True)[0][: len(rows)].numpy() == planes[..., ::-1]).all()
+
+
+def test_bfloat16_where_the_processor_multiplies_it(monkeypatch):
+    for name, expected in (("avx512_bf16", torch.bfloat16), ("avx512_f", torch.float32)):
+        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda name=name: {name: True, "amx_bf16": False})
+        with mixed_precision(torch.device("cpu")):
+            assert torch.nn.functional.linear(torch.ones(2, 3), torch.ones(4, 3)).dtype == expected
 
 
 def test_devices(monkeypatch):
@@ -160,12 +217,14 @@ def test_devices(monkeypatch):
     assert device_named("auto").type == "cuda"
 
 
-def test_overfits_one_batch(folder):
+@pytest.mark.parametrize("judges", ARCHITECTURES)
+def test_overfits_one_batch(judges, folder):
     labels = book_labels(SCORES)
-    examples = Examples.of(labels.take(np.arange(1000, 1064)), "lines-1")
-    trainer = distill.Trainer(Config(layers="dense:64,dense:64", samples=64 * 300, batch=64, learning_rate=0.01))
+    config = Config(layers="dense:64,dense:64", samples=64 * 300, batch=64, learning_rate=0.01, judges=judges)
+    examples = Examples(labels.take(np.arange(1000, 1064)), config.architecture())
+    trainer = distill.Trainer(config)
     for _ in range(300):
-        trainer.learn(*examples.batch(np.arange(64)))
+        trainer.learn(*examples.batch(np.arange(len(examples))))
     assert measure(trainer.network, examples)["perfect"] == 1.0 and measure(trainer.network, examples)["value"] == 1.0
 
 
@@ -176,6 +235,8 @@ def test_overfits_one_batch(folder):
         (["--layers", "conf:3"], "cannot follow"),
         (["--encoding", "lines-7"], "encoding 'lines-7' is unknown"),
         (["--samples", "0"], "at least 1"),
+        (["--judges", "games"], "judges should be one of position, moves"),
+        (["--dtype", "int4"], "dtype should be one of float16, int8"),
     ],
 )
 def test_bad_options(arguments, message, capsys):
@@ -186,7 +247,7 @@ def test_bad_options(arguments, message, capsys):
 
 def test_layers_and_published_heads():
     assert parse_layers("conv:3,dense:4") == (("conv", 3), ("dense", 4))
-    whole = Network(Config(layers="dense:8").architecture())
+    whole = Network(Config(layers="dense:8", judges=POSITION).architecture())
     arrays, _ = unpack(distill.published(whole).to_bytes())
     assert set(arrays) == {"0a.weight", "0a.bias", "policy.weight", "policy.bias", "value.weight", "value.bias"}
     assert (arrays["0a.weight"] == whole.arrays()["0a.weight"].astype(np.float16)).all()

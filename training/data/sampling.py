@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from connectx.afterstates import afterstates
 from connectx.geometry import Geometry
 from connectx.heuristic import evaluate
 from connectx.jit import njit, popcount
@@ -246,4 +247,15 @@ def hard_games(plies: np.ndarray, rng: np.random.Generator, solver: Solver) -> t
         job = np.array([positions[row], masks[row], -SPAN, SPAN, -SPAN, SPAN])
         if fresh.work(job, Limit(None, fresh.nodes + HARD_NODES)):
             masks[row] = -1
+    return positions, masks
+
+
+def with_a_choice(
+    play: Play, plies: np.ndarray, rng: np.random.Generator, solver: Solver
+) -> tuple[np.ndarray, np.ndarray]:
+    """The same after games of a kind; mask -1, too, where a move wins or fewer than two do not lose at once."""
+    positions, masks = play(plies, rng, solver)
+    going = np.flatnonzero(masks >= 0)
+    states = afterstates(positions[going], masks[going], solver.geometry)
+    masks[going[np.bincount(states.rows, minlength=len(going)) < 2]] = -1
     return positions, masks

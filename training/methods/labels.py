@@ -6,7 +6,11 @@ ply fewer, so that the mix "late" has few positions below ply 16, and the mix "e
 about as much time for each. Random games do not make lines; near-perfect ones may, and are then played again. The
 positions of the opening book's score file are added to the late ones. The mix "varied" has 9 to 20 stones from games of
 other kinds, a quarter of each: random, half-random, careful, and of agents of many strengths. The mix "hard" has 8 to
-16 stones, only positions that the solver itself takes long for, and costs many times as much.
+16 stones, only positions that the solver itself takes long for, and costs many times as much. The mix "choices" has 10
+to 30 stones from games of all kinds but half-random ones, and only positions in which the rules of
+``connectx.afterstates`` leave a choice: nobody wins at once, and two or more moves do not lose at once. In others a
+network that judges moves has nothing to learn; they are a half of the varied positions, and nearly three quarters of
+the late ones.
 
 The mix "openings" comes from no games: it is all of plies 0 to 8. The table of the openings knows plies 0 to 7 with the
 scores of all their moves at once. It knows the scores of ply 8, too, but not those of its moves, which the solver finds
@@ -39,6 +43,7 @@ from training.data.sampling import (
     near_perfect_games,
     random_games,
     score_moves,
+    with_a_choice,
 )
 from training.data.shards import (
     AGENTS_PLAY,
@@ -60,7 +65,7 @@ from training.support.options import Options, option
 from training.support.pool import LARGEST_TABLE, process_solver, solver_pool
 
 RECIPE = 1  # changes whenever the positions of a seed do
-LATE, EARLY, VARIED, HARD, OPENINGS = "late", "early", "varied", "hard", "openings"
+LATE, EARLY, VARIED, CHOICES, HARD, OPENINGS = "late", "early", "varied", "choices", "hard", "openings"
 # Shares of the plies, as what they cost allows: with 8 stones a second for each position, with 17 it is 3 ms.
 MIXES = {
     LATE: dict(enumerate([60, 90, 150, 250, 500, 1000, 2000, 4000, 8000, 16_000], 8))
@@ -69,9 +74,16 @@ MIXES = {
     EARLY: dict(enumerate([300, 900, 2200, 4400, 9000, 18_000, 32_000, 50_000, 60_000, 60_000], 8)),
     VARIED: dict(enumerate([4, 8, 14, 24, 38, 54, 68, 80, 92, 100, 100, 100], 9)),
     HARD: dict(enumerate([2, 5, 10, 16, 20, 20, 16, 8, 4], 8)),
+    CHOICES: dict(enumerate([3, 6, 12, 25, 50, 80], 10)) | dict.fromkeys(range(16, 28), 100) | {28: 60, 29: 40, 30: 20},
 }
 TWO_KINDS = ((RANDOM_PLAY, random_games), (NEAR_PERFECT_PLAY, near_perfect_games))
-PLAY = {  # the kinds of games of each mix, which take turns
+QUICK_KINDS = (  # half-random games that come to a choice take ten times as long as the solver
+    (CAREFUL_PLAY, careful_games),
+    (NEAR_PERFECT_PLAY, near_perfect_games),
+    (AGENTS_PLAY, agents_games),
+    (RANDOM_PLAY, random_games),
+)
+PLAY: dict[str, tuple[tuple[int, Play], ...]] = {  # the kinds of games of each mix, which take turns
     LATE: TWO_KINDS,
     EARLY: TWO_KINDS,
     VARIED: (
@@ -81,6 +93,7 @@ PLAY = {  # the kinds of games of each mix, which take turns
         (AGENTS_PLAY, agents_games),
     ),
     HARD: ((HARD_PLAY, hard_games),),
+    CHOICES: tuple((origin, partial(with_a_choice, play)) for origin, play in QUICK_KINDS),
 }
 
 
@@ -92,8 +105,9 @@ class Config(Options):
     mix: str = option(
         LATE,
         "'late': mostly 18 and more stones, and the opening book; 'early': 8 to 17 stones; 'varied': 9 to 20 stones, "
-        "of other kinds of play; 'hard': 8 to 16 stones, hard to solve; 'openings': all of 0 to 8",
-        among=(LATE, EARLY, VARIED, HARD, OPENINGS),
+        "of other kinds of play; 'choices': 10 to 30 stones, where rules leave a choice; 'hard': 8 to 16 stones, hard "
+        "to solve; 'openings': all of 0 to 8",
+        among=(LATE, EARLY, VARIED, CHOICES, HARD, OPENINGS),
     )
     seed: int = option(1, "seed of the games")
     workers: int = option(os.cpu_count() or 1, "number of processes", least=1)
