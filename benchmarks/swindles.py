@@ -167,7 +167,7 @@ def compare(options: argparse.Namespace) -> None:
         gain = [a - b for a, b in zip(on, off, strict=True)]
         gains += gain
         cells = "".join(f"{interval(values):>18}" for values in (on, off, gain))
-        print(f"{Path(name).stem:<22}{len(gain):>6}{cells}{faults + more:>8}", flush=True)
+        print(f"{name if name in zoo else Path(name).stem:<22}{len(gain):>6}{cells}{faults + more:>8}", flush=True)
     print(f"{'all':<22}{len(gains):>6}{'':36}{interval(gains):>18}")
 
 
