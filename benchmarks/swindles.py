@@ -123,7 +123,8 @@ def points(
     tasks = []
     for number, start in enumerate(starts):
         players = (agent, opponent) if start.seat == 0 else (opponent, agent)
-        tasks.append(Task(number, players, start.moves, (derived_seed(options.seed, number, 0), 1)))
+        seeds = derived_seed(options.seed, number, 0), derived_seed(options.seed, number, 1)
+        tasks.append(Task(number, players, start.moves, seeds))
     scores, faults = [0.0] * len(tasks), 0
     games = play_all(tasks, Setup(rules, "fast", fresh=False), options.concurrency)
     for task, game in tqdm(games, opponent.label, len(tasks), leave=False):
