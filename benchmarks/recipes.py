@@ -1,6 +1,7 @@
 """The policy network alone on positions that its training did not choose: several recipes, each reported apart.
 
 python -m benchmarks.recipes [--weights FILE] [--count 1000] [--seed 1] [--only NAME ...] [--folder runs/recipes]
+                             [--timed 0]
 
 The recipes, written down before anything was measured:
 
@@ -14,7 +15,8 @@ The recipes, written down before anything was measured:
 - "searchers": two heuristic alpha-beta searchers of 1 to 8 plies after six random moves, 8 to 36 stones.
 
 Perfect moves are those of the table of the openings and of the exact solver; of equal ones any. Positions and the
-scores of all moves are kept in the folder, so that another network meets the same ones at once.
+scores of all moves are kept in the folder, so that another network meets the same ones at once. With --timed, the agent
+value_search is asked so many positions of 4 to 16 stones of each recipe, too, with the clock of a game.
 """
 
 import argparse
@@ -24,8 +26,9 @@ from pathlib import Path
 
 import numpy as np
 
+from agents import value_search
 from benchmarks.machine import describe
-from benchmarks.nets import AGENTS, policy_alone, print_shares
+from benchmarks.nets import AGENTS, MOVE_SECONDS, played, policy_alone, print_shares
 from benchmarks.positions import Choice, careful_choice, play_out, uniform_choice
 from connectx.clock import Budget
 from connectx.exact import move_values
@@ -39,6 +42,7 @@ from training.data.sampling import FULL
 from training.data.shards import RANDOM_PLAY, Labels, read_shard, write_shard
 
 TABLE_BITS = 24
+TIMED_STONES = range(4, 17)
 RANDOM_PLIES = 6  # of a game of searchers
 
 
@@ -129,6 +133,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=1000, help="positions of each recipe")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", nargs="+", choices=RECIPES, default=list(RECIPES), metavar="NAME")
+    parser.add_argument("--timed", type=int, default=0, help="positions of each recipe for value_search at the clock")
     parser.add_argument("--folder", type=Path, default=Path("runs/recipes"), help="where positions are kept")
     options = parser.parse_args()
     print(f"{describe()}; seed {options.seed}; {options.weights}")
@@ -137,6 +142,17 @@ def main() -> None:
     for name in options.only:
         labels = labels_for(name, options)
         print_shares(name, labels, policy_alone(network, labels))
+    if options.timed:
+        print(f"value_search at {MOVE_SECONDS} s, {TIMED_STONES[0]} to {TIMED_STONES[-1]} stones")
+        for name in options.only:
+            labels = labels_for(name, options)
+            labels = labels.take(np.flatnonzero(np.isin(labels.plies, TIMED_STONES))[: options.timed])
+            print_shares(name, labels, played(at_the_clock, labels, "seconds"))
+
+
+def at_the_clock(position: Position) -> int:
+    """The agent value_search's column."""
+    return value_search.best_column(position, Budget.seconds(MOVE_SECONDS))
 
 
 if __name__ == "__main__":
