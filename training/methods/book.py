@@ -171,7 +171,7 @@ class EntryFile:
     def __init__(self, path: Path):
         path.parent.mkdir(parents=True, exist_ok=True)
         self.known: dict[Position, Entry] = {}
-        text = path.read_text(encoding="ascii") if path.exists() else ""
+        text = path.read_text(encoding="ascii", errors="replace") if path.exists() else ""
         whole = text[: text.rfind("\n") + 1]
         for number, line in enumerate(whole.splitlines(), 1):
             try:
