@@ -10,6 +10,7 @@ to expect, and what each tells of the opponent. Every entry is appended to a fil
 resumes.
 """
 
+import hashlib
 import heapq
 import os
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, as_completed, wait
@@ -166,14 +167,24 @@ def visit(ahead: Ahead, nodes: int, known: Entry | None) -> tuple[Entry, list[Ah
 
 
 class EntryFile:
-    """Entries in memory and in a file: a line "position mask columns" each. An unfinished last line is dropped."""
+    """Entries in memory and in a file: a line "position mask columns" each. An unfinished last line is dropped.
 
-    def __init__(self, path: Path):
+    Args:
+        recipe: what the entries depend on; the file's first line.
+
+    Raises:
+        ValueError: the file holds something else, or entries of another recipe.
+    """
+
+    def __init__(self, path: Path, recipe: str):
         path.parent.mkdir(parents=True, exist_ok=True)
         self.known: dict[Position, Entry] = {}
         text = path.read_text(encoding="ascii", errors="replace") if path.exists() else ""
         whole = text[: text.rfind("\n") + 1]
-        for number, line in enumerate(whole.splitlines(), 1):
+        first, *lines = whole.splitlines() or [recipe]
+        if first != recipe:
+            raise ValueError(f"{path} begins with {first!r:.60}, expected {recipe!r}: remove it, or name another file")
+        for number, line in enumerate(lines, 2):
             try:
                 position, mask, columns = line.split()
                 self.known[Position(int(position), int(mask), STANDARD)] = tuple(map(int, columns))
@@ -181,6 +192,8 @@ class EntryFile:
                 raise ValueError(f"{path}, line {number}: expected position, mask, columns, not {line!r:.60}") from None
         self._file = path.open("a", encoding="ascii")
         self._file.truncate(len(whole))
+        if not whole:
+            self._file.write(recipe + "\n")
 
     def add(self, position: Position, entry: Entry) -> None:
         self.known[position] = entry
@@ -193,7 +206,8 @@ class EntryFile:
 
 def second_book(config: Config) -> SparseBook:
     """The second seat's book: visits the most probable positions first, ``config.workers`` at a time."""
-    entries = EntryFile(config.entries)
+    made_by = hashlib.sha256(TASTE.read_bytes() + REPLIES.read_bytes()).hexdigest()[:16]
+    entries = EntryFile(config.entries, f"model {made_by}, {config.nodes} nodes")
     number, met, chosen = count(), set[Position](), dict[Position, Entry]()
     queue: list[tuple[float, int, Ahead]] = []
 
