@@ -6,9 +6,8 @@ The same games are played twice against each player of ``training.games.zoo``: b
 which is the exact agent without the choice (slowest loss, most central draw), or any other, such as a built file of
 another version. The starts:
 
-- "empty": the empty board, the exact agent in the second seat.
-- "choices": the same, but our first two moves are given: those of the largest expected gifts, each game others. For
-  players that always play alike, such as the agent policy.
+- "empty": the empty board, the exact agent in the second seat. Its draws among equal choices make games differ, against
+  players that always play alike, too.
 - "lost": openings of 10 to 13 plies by careful random play that the second seat loses, but only late.
 - "drawn": drawn openings of 4 to 8 plies, the exact agent in either seat.
 
@@ -29,18 +28,16 @@ from tqdm import tqdm
 
 from agents import perfect
 from arena.game.rules import Rules
-from arena.players.loading import load, resolve
+from arena.players.loading import resolve
 from arena.players.spec import AgentSpec
 from arena.results.match import derived_seed
 from arena.runs.open import play_all
 from arena.runs.slot import Setup, Task
 from benchmarks.machine import describe
 from benchmarks.positions import careful_choice, may_end_within, random_samples
-from connectx.choice import Gifts, candidates, expected_gifts
 from connectx.clock import RESERVE
 from connectx.geometry import STANDARD
 from connectx.openings import openings
-from connectx.position import Position
 from connectx.solver import Solver
 from training.games.zoo import DEVELOPMENT, HELD_OUT, agent_of
 
@@ -81,34 +78,7 @@ def drawn_openings(seed: int) -> Iterator[Start]:
         yield Start(sample.moves, number % 2)
 
 
-def expected(position: Position) -> dict[int, float]:
-    """What the model expects after each move that keeps the result, by the table of the openings."""
-    scores, model = openings().scores(position), perfect.opponent.model
-    assert scores is not None
-    gifts = Gifts(model, model.prior, openings().scores)
-    return expected_gifts(position, candidates(position, scores), gifts, most_replies=2)
-
-
-def choices(opponent: Callable, config: dict) -> list[Start]:
-    """Our first two moves against a player that always plays alike, the most promising first."""
-
-    def reply(position: Position) -> int:
-        return opponent({"board": position.to_board(), "mark": 1, "remainingOverageTime": RESERVE, "step": 0}, config)
-
-    found: dict[Start, float] = {}
-    empty = Position.empty(STANDARD)
-    first = reply(empty)
-    for one in expected(empty.play(first)):
-        second = reply(empty.play(first).play(one))
-        position = empty.play(first).play(one).play(second)
-        found |= {Start((first, one, second, two)): gift for two, gift in expected(position).items()}
-    return sorted(found, key=found.__getitem__, reverse=True)
-
-
-def starts_for(options: argparse.Namespace, opponent: AgentSpec) -> list[Start]:
-    if options.starts == "choices":
-        board = {"rows": STANDARD.rows, "columns": STANDARD.columns, "inarow": STANDARD.inarow}
-        return choices(load(opponent), board | {"actTimeout": options.seconds})[: options.games]
+def starts_for(options: argparse.Namespace) -> list[Start]:
     if options.starts == "empty":
         return [Start()] * options.games
     made = {"lost": lost_openings, "drawn": drawn_openings}[options.starts](options.seed)
@@ -140,7 +110,7 @@ def played(agent: AgentSpec, opponent: AgentSpec, options: argparse.Namespace) -
     for row in map(json.loads, lines):
         if row["key"] == key:
             return row["points"], row["faults"]
-    scores, faults = points(agent, opponent, starts_for(options, opponent), options)
+    scores, faults = points(agent, opponent, starts_for(options), options)
     if options.log:
         with options.log.open("a") as file:
             file.write(json.dumps({"key": key, "points": scores, "faults": faults}) + "\n")
@@ -174,7 +144,7 @@ def compare(options: argparse.Namespace) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--starts", choices=("empty", "choices", "lost", "drawn"), default="empty")
+    parser.add_argument("--starts", choices=("empty", "lost", "drawn"), default="empty")
     parser.add_argument("--against", metavar="AGENT", help="what the choice is compared with")
     parser.add_argument("--half", choices=HALVES, default="held-out", help="of the zoo")
     parser.add_argument("--opponents", nargs="+", metavar="NAME", help="players of this half, or any agents")
