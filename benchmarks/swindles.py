@@ -9,7 +9,7 @@ another version. The starts:
 - "empty": the empty board, the exact agent in the second seat. Its draws among equal choices make games differ, against
   players that always play alike, too.
 - "lost": openings of 10 to 13 plies by careful random play that the second seat loses, but only late.
-- "drawn": drawn openings of 4 to 8 plies, the exact agent in either seat.
+- "drawn": drawn openings of 4 to 7 plies, the exact agent in either seat.
 
 Each side has --seconds per move, and a bank for the load only. Intervals are 95%; differences are those of paired
 games. With --log, the results of a player are appended to a file, and an interrupted run goes on from there.
