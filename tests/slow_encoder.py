@@ -57,6 +57,34 @@ def safe_moves(board, me, inarow):
     return found
 
 
+def lines_of_four():
+    """Each line of 7x6: its cells, the plane (0 or 1) that shows it, and the cell that it has there."""
+    for up in range(6):
+        for start in range(4):
+            yield [(5 - up, start + i) for i in range(4)], 0, (5 - up, 2 * start)
+    for number in range(12):
+        up, start = divmod(number, 4)
+        rising, place = [(5 - up - i, start + i) for i in range(4)], (5 - number // 3, number % 3)
+        yield rising, 1, place
+        yield [(row, 6 - column) for row, column in rising], 1, (place[0], 6 - place[1])
+    for column in range(7):
+        for up in (0, 1):
+            yield [(5 - up - i, column) for i in range(4)], 1, (1 - up, column)
+        beside = {3: 3}.get(column, 1 if column < 3 else 5)
+        yield [(3 - i, column) for i in range(4)], 0, (5 - min(column, 6 - column), beside)
+
+
+def fours(board, me):
+    """For each side, and 1, 2, 3 of its stones: two planes with the lines in which it alone has so many."""
+    for mark in (me, 3 - me):
+        for count in (1, 2, 3):
+            planes: list[set] = [set(), set()]
+            for cells, plane, place in lines_of_four():
+                if sorted(board[r][c] for r, c in cells) == sorted([mark] * count + [0] * (4 - count)):
+                    planes[plane].add(place)
+            yield from planes
+
+
 def observation(board, me, inarow, name):
     """What the player ``me`` sees: nested lists, (planes, rows, columns)."""
     if name == "course":
@@ -77,7 +105,9 @@ def observation(board, me, inarow, name):
         "facts-1": facts,
         "tactics-1": [*stones, *wins, landing & wins[0], landing & wins[1], *ahead],
         "lines-1": [*facts, safe_moves(board, me, inarow), *pairs],
-    }[name]
+    }
+    sets["fours-1"] = [*sets["lines-1"], *(fours(board, me) if (rows, columns) == (6, 7) else [])]
     return [
-        [[int((row, column) in plane) for column in range(columns)] for row in reversed(range(rows))] for plane in sets
+        [[int((row, column) in plane) for column in range(columns)] for row in reversed(range(rows))]
+        for plane in sets[name]
     ]

@@ -27,8 +27,11 @@ def test_every_agent_says_what_it_is():
     for name in our_agents():
         entry = entry_of(name)
         assert len(entry.summary) > 10 and entry.size == (ROOT / "agents" / f"{name}.py").stat().st_size
-    book = ROOT / "agents" / "weights" / "book.bin"
-    assert entry_of("perfect").data == {"weights/book.bin": book.stat().st_size} and entry_of("n_step").data == {}
+    data = {
+        f"weights/{name}.bin": (ROOT / "agents" / "weights" / f"{name}.bin").stat().st_size
+        for name in ("book", "second", "replies", "taste")
+    }
+    assert entry_of("perfect").data == data and entry_of("n_step").data == {}
     assert kilobytes(1234) == "1.2 kB"
 
 

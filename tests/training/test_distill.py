@@ -178,7 +178,9 @@ def test_what_is_published_is_what_was_measured(folder, tmp_path):
     config = Config(labels=folder, run=tmp_path / "run", output=output, **SMALL | {"samples": 2560})
     facts = distill.train(config)
     entry = json.loads((tmp_path / NAME).read_text())["net.bin"]
-    assert entry["kept"] == facts["kept"] and entry["command"].startswith("python train.py distill --layers dense:48")
+    assert entry["kept"] == facts["kept"] and entry["command"].startswith(
+        "python train.py distill --encoding lines-1 --layers dense:48"
+    )
     labels = book_labels(SCORES)
     labels = labels_of(labels, TEST)
     assert len(labels) == facts["test_positions"] > 300
