@@ -39,7 +39,8 @@ from training.support.options import Options, option
 from training.support.pool import LARGEST_TABLE, process_solver, solver_pool
 
 FIRST_BOOK, SECOND_BOOK = Path("agents/weights/book.bin"), Path("agents/weights/second.bin")
-TASTE, REPLIES = Path("agents/weights/taste.bin"), Path("agents/weights/replies.bin")
+MODEL = Path(__file__).parents[2] / "agents" / "weights"  # of replies
+TASTE, REPLIES = MODEL / "taste.bin", MODEL / "replies.bin"
 
 
 @dataclass
