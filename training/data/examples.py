@@ -16,7 +16,7 @@ from connectx.afterstates import NEVER, afterstates
 from connectx.encoding import bits_of, planes_of, unpack_planes
 from connectx.geometry import STANDARD
 from connectx.nets import MOVES, Architecture
-from connectx.score import plies_to_end
+from connectx.score import plies_to_end_table
 from training.data.shards import Labels
 
 CPU = torch.device("cpu")
@@ -52,8 +52,7 @@ def classes(scores: np.ndarray) -> np.ndarray:
 def distances(scores: np.ndarray, plies: np.ndarray) -> np.ndarray:
     """Plies to the end of perfect play as a share of the cells, (n,) float32, from scores and stones, (n,) each."""
     cells = STANDARD.cells
-    table = np.array([[plies_to_end(s, ply, cells) for s in range(-cells, cells + 1)] for ply in range(cells + 1)])
-    return (table[plies, scores.astype(int) + cells] / cells).astype(np.float32)
+    return (plies_to_end_table(cells)[plies, scores.astype(int) + cells] / cells).astype(np.float32)
 
 
 class Encoded:

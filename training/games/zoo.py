@@ -1,8 +1,8 @@
 """First players that are good but fallible, none deterministic: whom the second seat learns from, and is tried on.
 
 Two halves, written down before anything was measured. The model of replies (``train.py replies``) learns from games of
-``DEVELOPMENT`` alone; ``HELD_OUT`` is for final figures. Their networks come from training runs of their own, a minute
-or two of ``train.py distill`` (see ``networks/manifest.json``), apart from the shipped ones; "large.bin" is held out.
+``DEVELOPMENT`` alone; ``HELD_OUT`` is for final figures. Their small networks come from training runs of a minute or
+two (see ``networks/manifest.json``); "large.bin" is the one that agents had before, "ppo.bin" that of an agent.
 
 - "policy": a network's move, drawn with a temperature.
 - "puct": a tree search with a network, so many evaluations, its move drawn by visits.

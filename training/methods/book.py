@@ -50,8 +50,8 @@ class Config(Options):
     second: bool = option(False, "make the second seat's book instead of the first's")
     first_ply: int = option(10, "last ply of the first seat's book", least=1)
     second_ply: int = option(11, "last ply of the second seat's book", least=1)
-    least: float = option(0.001, "smallest probability of a position of the second seat's book", above=0)
-    nodes: int = option(30_000_000, "of the solver, for each position of the second seat's book", least=1)
+    least: float = option(0.0002, "smallest probability of a position of the second seat's book", above=0)
+    nodes: int = option(10_000_000, "of the solver, for each position of the second seat's book", least=1)
     table_bits: int = option(
         25, "log2 of the number of entries (8 bytes each) in each process's table", least=2, most=LARGEST_TABLE
     )
