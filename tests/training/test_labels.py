@@ -1,6 +1,7 @@
 """Exact labels: true to an independent minimax, resumable, in proportion, mirrored and split without leaks."""
 
 import shutil
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -125,6 +126,26 @@ def test_a_folder_within_is_read_too(folder, tmp_path):
     assert [path.name for path in config.output.iterdir()] == ["00000.shard"]
     early = read_labels(config.output)
     assert set(early.plies) == {17} and len(read_labels(both)) == len(read_labels(folder)) + len(early)
+
+
+def test_walks(tmp_path, monkeypatch):
+    """Positions with a choice, several of each game, in order, and every kind of game; made again they are the same."""
+    monkeypatch.setitem(labels.MIXES, labels.WALKS, {13: 1, 14: 2})
+    monkeypatch.setattr(pool, "worker_pool", pool_in_place)
+    labels.train(Config(60, labels.WALKS, seed=4, shard=60, workers=1, table_bits=18, output=tmp_path))
+    found = read_shard(tmp_path / "00000.shard")[0]
+    assert 15 < len(found) < 60 and set(found.plies.tolist()) <= {13, 14, 15, 16}
+    assert set(found.origins.tolist()) == set(labels.WALKING)
+    steps = 0
+    for earlier, later in pairwise(map(_position, found.positions, found.masks)):
+        moves = earlier.ply < later.ply and earlier.mask & ~later.mask == 0
+        steps += moves and later.ply == earlier.ply + 1
+    assert steps > 5
+    for position in map(_position, found.positions, found.masks):
+        assert not position.winning_columns()
+        assert sum(not position.play(column).winning_columns() for column in position.legal_columns()) >= 2
+    again = labels.walk_shard(4, 60, 0)
+    assert (again.positions == found.positions).all() and (again.origins == found.origins).all()
 
 
 def test_all_openings(tmp_path, monkeypatch):

@@ -6,11 +6,12 @@ depths of their own; careful play is random, but lets nobody win at once. Hard p
 the solver takes many nodes for. Games that end before the ply that is wanted count as failed.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
-from connectx.afterstates import afterstates
+from connectx.encoding import safe_cells
 from connectx.geometry import Geometry
 from connectx.heuristic import evaluate
 from connectx.jit import njit, popcount
@@ -113,28 +114,41 @@ def weigh_best(position, mask, depth, weights, geometry):
 
 
 @njit
-def play_out(plies, error_share, depths, geometry):
-    """(position, mask) after a game of so many plies, (0, -1) if it ends before. ``error_share`` 1 is random play.
+def play_ply(position, mask, error_share, depth, weights, geometry):
+    """(position, mask) after one more ply, (0, -1) if it ends the game. ``error_share`` 1 is random play.
 
     Args:
-        depths: plies that the first and the second player look ahead, or CAREFUL: (2,) int64.
+        depth: plies that the player looks ahead, or CAREFUL.
+        weights: (columns,) float64 to work on.
+    """
+    if np.random.random() < error_share:
+        weigh_random(position, mask, weights, geometry)
+    elif depth == CAREFUL:
+        weigh_careful(position, mask, weights, geometry)
+    else:
+        weigh_best(position, mask, depth, weights, geometry)
+    column = column_of_choice(weights)
+    if column < 0:
+        return 0, -1
+    move = open_cells(mask, geometry) & column_cells(column, geometry)
+    if has_line(position | move, geometry):
+        return 0, -1
+    return position ^ mask, mask | move
+
+
+@njit
+def play_out(plies, error_share, depths, geometry):
+    """(position, mask) after a game of so many plies, (0, -1) if it ends before; see ``play_ply``.
+
+    Args:
+        depths: of the first and the second player: (2,) int64.
     """
     position = mask = 0
     weights = np.zeros(geometry.columns)
     for ply in range(plies):
-        if np.random.random() < error_share:
-            weigh_random(position, mask, weights, geometry)
-        elif depths[ply % 2] == CAREFUL:
-            weigh_careful(position, mask, weights, geometry)
-        else:
-            weigh_best(position, mask, depths[ply % 2], weights, geometry)
-        column = column_of_choice(weights)
-        if column < 0:
-            return 0, -1
-        move = open_cells(mask, geometry) & column_cells(column, geometry)
-        if has_line(position | move, geometry):
-            return 0, -1
-        position, mask = position ^ mask, mask | move
+        position, mask = play_ply(position, mask, error_share, depths[ply % 2], weights, geometry)
+        if mask < 0:
+            break
     return position, mask
 
 
@@ -149,6 +163,23 @@ def play_games(seed, plies, error_shares, depths, geometry):
     positions, masks = np.zeros(len(plies), np.int64), np.zeros(len(plies), np.int64)
     for game in range(len(plies)):
         positions[game], masks[game] = play_out(plies[game], error_shares[game], depths[game], geometry)
+    return positions, masks
+
+
+@njit
+def record_games(seed, plies, error_shares, depths, geometry):
+    """The positions and masks of games after each of the plies 0 to ``plies``: two (n, plies + 1) int64, as above."""
+    np.random.seed(seed)
+    games = len(error_shares)
+    positions, masks = np.zeros((games, plies + 1), np.int64), np.full((games, plies + 1), -1)
+    weights = np.zeros(geometry.columns)
+    for game in range(games):
+        position = mask = 0
+        for ply in range(plies + 1):
+            positions[game, ply], masks[game, ply] = position, mask
+            position, mask = play_ply(position, mask, error_shares[game], depths[game, ply % 2], weights, geometry)
+            if mask < 0:
+                break
     return positions, masks
 
 
@@ -198,42 +229,57 @@ def play_on(
     return positions ^ masks, np.where(move != 0, masks | move, -1)
 
 
+# How a game is played: of n of them the shares of errors, (n,) float64, and the players' depths, (n, 2) int64.
+Style = Callable[[int, np.random.Generator], tuple[np.ndarray, np.ndarray]]
+
+
+def near_perfect_style(count: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    return LARGEST_ERROR_SHARE * rng.random(count), np.full((count, 2), DEPTH)
+
+
+def random_style(count: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    return np.ones(count), np.full((count, 2), CAREFUL)
+
+
+def careful_style(count: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    return np.zeros(count), np.full((count, 2), CAREFUL)
+
+
+def half_random_style(count: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Every other move, by chance, is random, and the others look ahead."""
+    return np.full(count, 0.5), np.full((count, 2), DEEPEST)
+
+
+def agents_style(count: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Two players whose depths are drawn, from careful to ``DEEPEST``, with a few errors."""
+    depths = rng.integers(CAREFUL, DEEPEST + 1, (count, 2))
+    return AGENTS_ERROR_SHARE * rng.random(count), depths
+
+
+def games_of(
+    style: Style, plies: np.ndarray, rng: np.random.Generator, solver: Solver
+) -> tuple[np.ndarray, np.ndarray]:
+    """Positions and masks after games of a style of the given plies; mask -1 where the game has ended before."""
+    error_shares, depths = style(len(plies), rng)
+    return play_games(int(rng.integers(1 << 32)), plies, error_shares, depths, solver.geometry)
+
+
+random_games = partial(games_of, random_style)
+careful_games = partial(games_of, careful_style)
+half_random_games = partial(games_of, half_random_style)
+agents_games = partial(games_of, agents_style)
+
+
 def near_perfect_games(plies: np.ndarray, rng: np.random.Generator, solver: Solver) -> tuple[np.ndarray, np.ndarray]:
-    """Positions and masks after so many plies of near-perfect games; mask -1 if the game ended earlier."""
-    error_shares = LARGEST_ERROR_SHARE * rng.random(len(plies))
+    """The same after near-perfect games, which are exact from ply ``EXACT_FROM`` on, but for errors."""
+    error_shares, depths = near_perfect_style(len(plies), rng)
     seed = int(rng.integers(1 << 32))
-    depths = np.full((len(plies), 2), DEPTH)
     positions, masks = play_games(seed, np.minimum(plies, EXACT_FROM), error_shares, depths, solver.geometry)
     for ply in range(EXACT_FROM, int(plies.max(initial=0))):
         going = np.flatnonzero((plies > ply) & (masks >= 0))
         played = play_on(positions[going], masks[going], error_shares[going], rng, solver)
         positions[going], masks[going] = played
     return positions, masks
-
-
-def random_games(plies: np.ndarray, rng: np.random.Generator, solver: Solver) -> tuple[np.ndarray, np.ndarray]:
-    """Positions and masks after random games of the given plies; mask -1 where the game has ended before."""
-    depths = np.full((len(plies), 2), CAREFUL)
-    return play_games(int(rng.integers(1 << 32)), plies, np.ones(len(plies)), depths, solver.geometry)
-
-
-def careful_games(plies: np.ndarray, rng: np.random.Generator, solver: Solver) -> tuple[np.ndarray, np.ndarray]:
-    """The same after careful games."""
-    depths = np.full((len(plies), 2), CAREFUL)
-    return play_games(int(rng.integers(1 << 32)), plies, np.zeros(len(plies)), depths, solver.geometry)
-
-
-def half_random_games(plies: np.ndarray, rng: np.random.Generator, solver: Solver) -> tuple[np.ndarray, np.ndarray]:
-    """The same after games in which every other move, by chance, is random, and the others look ahead."""
-    depths = np.full((len(plies), 2), DEEPEST)
-    return play_games(int(rng.integers(1 << 32)), plies, np.full(len(plies), 0.5), depths, solver.geometry)
-
-
-def agents_games(plies: np.ndarray, rng: np.random.Generator, solver: Solver) -> tuple[np.ndarray, np.ndarray]:
-    """The same after games of two players whose depths are drawn, from careful to ``DEEPEST``, with a few errors."""
-    depths = rng.integers(CAREFUL, DEEPEST + 1, (len(plies), 2))
-    error_shares = AGENTS_ERROR_SHARE * rng.random(len(plies))
-    return play_games(int(rng.integers(1 << 32)), plies, error_shares, depths, solver.geometry)
 
 
 def hard_games(plies: np.ndarray, rng: np.random.Generator, solver: Solver) -> tuple[np.ndarray, np.ndarray]:
@@ -250,12 +296,39 @@ def hard_games(plies: np.ndarray, rng: np.random.Generator, solver: Solver) -> t
     return positions, masks
 
 
+def has_choice(positions: np.ndarray, masks: np.ndarray, geometry: Geometry) -> np.ndarray:
+    """(n,) bool: whether no move wins at once and two or more do not lose at once."""
+    wins = winning_spots(positions, masks, geometry) & open_cells(masks, geometry)
+    return (wins == 0) & (np.bitwise_count(safe_cells(positions, masks, geometry)) >= 2)
+
+
 def with_a_choice(
     play: Play, plies: np.ndarray, rng: np.random.Generator, solver: Solver
 ) -> tuple[np.ndarray, np.ndarray]:
     """The same after games of a kind; mask -1, too, where a move wins or fewer than two do not lose at once."""
     positions, masks = play(plies, rng, solver)
     going = np.flatnonzero(masks >= 0)
-    states = afterstates(positions[going], masks[going], solver.geometry)
-    masks[going[np.bincount(states.rows, minlength=len(going)) < 2]] = -1
+    masks[going[~has_choice(positions[going], masks[going], solver.geometry)]] = -1
     return positions, masks
+
+
+def walks(
+    styles: Sequence[Style], first: np.ndarray, last: int, rng: np.random.Generator, geometry: Geometry
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The positions with a choice of games of styles that take turns, from ply ``first``, (n,), to ``last``, in order.
+
+    They take a solver half as long as positions of as many stones from games of their own: its table knows much of
+    each from the one before.
+
+    Returns:
+        positions and masks, two (m,) int64, and the number of the style of each one's game, (m,) int64.
+    """
+    turns = np.arange(len(first)) % len(styles)
+    error_shares, depths = np.empty(len(first)), np.empty((len(first), 2), np.int64)
+    for turn, style in enumerate(styles):
+        error_shares[turns == turn], depths[turns == turn] = style(int((turns == turn).sum()), rng)
+    positions, masks = record_games(int(rng.integers(1 << 32)), last, error_shares, depths, geometry)
+    rows, plies = np.nonzero((masks >= 0) & (np.arange(last + 1) >= first[:, None]))
+    positions, masks = positions[rows, plies], masks[rows, plies]
+    chosen = has_choice(positions, masks, geometry)
+    return positions[chosen], masks[chosen], turns[rows[chosen]]

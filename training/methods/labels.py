@@ -10,7 +10,8 @@ other kinds, a quarter of each: random, half-random, careful, and of agents of m
 to 30 stones from games of all kinds but half-random ones, and only positions in which the rules of
 ``connectx.afterstates`` leave a choice: nobody wins at once, and two or more moves do not lose at once. In others a
 network that judges moves has nothing to learn; they are a half of the varied positions, and nearly three quarters of
-the late ones.
+the late ones. The mix "walks" has such positions of 8 to 16 stones, where networks err most, and several of each game
+of all kinds, in their order: the solver's table knows much of each from the one before, which halves its work.
 
 The mix "openings" comes from no games: it is all of plies 0 to 8. The table of the openings knows plies 0 to 7 with the
 scores of all their moves at once. It knows the scores of ply 8, too, but not those of its moves, which the solver finds
@@ -37,12 +38,18 @@ from training.data.packed import ShardScores, completed, digest_of, read_scores_
 from training.data.sampling import (
     Play,
     agents_games,
+    agents_style,
     careful_games,
+    careful_style,
     half_random_games,
+    half_random_style,
     hard_games,
     near_perfect_games,
+    near_perfect_style,
     random_games,
+    random_style,
     score_moves,
+    walks,
     with_a_choice,
 )
 from training.data.shards import (
@@ -65,7 +72,8 @@ from training.support.options import Options, option
 from training.support.pool import LARGEST_TABLE, process_solver, solver_pool
 
 RECIPE = 1  # changes whenever the positions of a seed do
-LATE, EARLY, VARIED, CHOICES, HARD, OPENINGS = "late", "early", "varied", "choices", "hard", "openings"
+LATE, EARLY, VARIED, CHOICES, WALKS = "late", "early", "varied", "choices", "walks"
+HARD, OPENINGS = "hard", "openings"
 # Shares of the plies, as what they cost allows: with 8 stones a second for each position, with 17 it is 3 ms.
 MIXES = {
     LATE: dict(enumerate([60, 90, 150, 250, 500, 1000, 2000, 4000, 8000, 16_000], 8))
@@ -75,7 +83,10 @@ MIXES = {
     VARIED: dict(enumerate([4, 8, 14, 24, 38, 54, 68, 80, 92, 100, 100, 100], 9)),
     HARD: dict(enumerate([2, 5, 10, 16, 20, 20, 16, 8, 4], 8)),
     CHOICES: dict(enumerate([3, 6, 12, 25, 50, 80], 10)) | dict.fromkeys(range(16, 28), 100) | {28: 60, 29: 40, 30: 20},
+    WALKS: {8: 6, 9: 24, 10: 70},  # the first of each game
 }
+WALKS_END = 16  # the last ply of each game, if it comes to it
+WALKS_LENGTH = 5  # positions of a game, about
 TWO_KINDS = ((RANDOM_PLAY, random_games), (NEAR_PERFECT_PLAY, near_perfect_games))
 QUICK_KINDS = (  # half-random games that come to a choice take ten times as long as the solver
     (CAREFUL_PLAY, careful_games),
@@ -95,6 +106,13 @@ PLAY: dict[str, tuple[tuple[int, Play], ...]] = {  # the kinds of games of each 
     HARD: ((HARD_PLAY, hard_games),),
     CHOICES: tuple((origin, partial(with_a_choice, play)) for origin, play in QUICK_KINDS),
 }
+WALKING = {  # the styles of the games of the mix walks, which take turns
+    CAREFUL_PLAY: careful_style,
+    NEAR_PERFECT_PLAY: near_perfect_style,
+    AGENTS_PLAY: agents_style,
+    RANDOM_PLAY: random_style,
+    HALF_RANDOM_PLAY: half_random_style,
+}
 
 
 @dataclass
@@ -105,9 +123,9 @@ class Config(Options):
     mix: str = option(
         LATE,
         "'late': mostly 18 and more stones, and the opening book; 'early': 8 to 17 stones; 'varied': 9 to 20 stones, "
-        "of other kinds of play; 'choices': 10 to 30 stones, where rules leave a choice; 'hard': 8 to 16 stones, hard "
-        "to solve; 'openings': all of 0 to 8",
-        among=(LATE, EARLY, VARIED, CHOICES, HARD, OPENINGS),
+        "of other kinds of play; 'choices': 10 to 30 stones, where rules leave a choice; 'walks': such of 8 to 16 "
+        "stones, some of each game; 'hard': 8 to 16 stones, hard to solve; 'openings': all of 0 to 8",
+        among=(LATE, EARLY, VARIED, CHOICES, WALKS, HARD, OPENINGS),
     )
     seed: int = option(1, "seed of the games")
     workers: int = option(os.cpu_count() or 1, "number of processes", least=1)
@@ -150,6 +168,14 @@ def play_shard(
     return Unlabelled(positions, masks, np.array([origin for origin, _ in kinds], np.uint8)[turns])
 
 
+def walk_shard(seed: int, size: int, number: int) -> Unlabelled:
+    """The positions of a shard of walks, some ``size`` of them, in a worker."""
+    rng = np.random.default_rng((seed, number))
+    first = plies_of_shard(number, size // WALKS_LENGTH, MIXES[WALKS])
+    positions, masks, turns = walks(tuple(WALKING.values()), rng.permutation(first), WALKS_END, rng, STANDARD)
+    return Unlabelled(positions, masks, np.array(list(WALKING), np.uint8)[turns])
+
+
 def choose_openings(seed: int, size: int, number: int) -> Unlabelled:
     """The positions of a shard of ply 8."""
     (positions, masks), scores = openings().last_layer()
@@ -162,6 +188,8 @@ def positions_maker(config: Config) -> Callable[[int], Unlabelled]:
     """Makes the positions of the shard of a number, in a worker."""
     if config.mix == OPENINGS:
         return partial(choose_openings, config.seed, config.shard)
+    if config.mix == WALKS:
+        return partial(walk_shard, config.seed, config.shard)
     return partial(play_shard, config.seed, config.shard, MIXES[config.mix], PLAY[config.mix])
 
 
