@@ -27,8 +27,8 @@ from connectx.geometry import STANDARD
 from connectx.nets import PlainNetwork, masked_argmax
 from connectx.position import Position
 from connectx.puct import Prove, Search
+from connectx.score import NO_MOVE
 from connectx.solver import Solver
-from training.data.sampling import FULL
 from training.data.shards import (
     AGENTS_PLAY,
     BOOK,
@@ -125,7 +125,7 @@ def played(player: Player, labels: Labels, label: str) -> np.ndarray:
 def labelled_set(kind: Kind, size: int, seed: int, solver: Solver) -> Labels:
     """One of the six sets of the published kinds, with the score of every move."""
     states = [sample.position for sample in six_set(kind, size, seed)]
-    scores = [[FULL if value is None else value.low for value in move_values(state, solver)] for state in states]
+    scores = [[NO_MOVE if value is None else value.low for value in move_values(state, solver)] for state in states]
     positions, masks = (np.array([state[part] for state in states], np.int64) for part in (0, 1))
     return Labels(positions, masks, np.array(scores, np.int8), np.full(len(states), RANDOM_PLAY, np.uint8))
 

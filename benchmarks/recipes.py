@@ -35,10 +35,10 @@ from connectx.exact import move_values
 from connectx.geometry import STANDARD
 from connectx.nets import PlainNetwork
 from connectx.position import Position
+from connectx.score import NO_MOVE
 from connectx.search import Searcher
 from connectx.solver import Solver
 from console.progress import progress
-from training.data.sampling import FULL
 from training.data.shards import RANDOM_PLAY, Labels, read_shard, write_shard
 
 TABLE_BITS = 24
@@ -103,7 +103,7 @@ RECIPES: dict[str, Recipe] = {
 def drawn(name: str, count: int, seed: int) -> Labels:
     """``count`` different positions of a recipe, mirror images counting as equal, with the score of every move."""
     rng, solver, found = random.Random(f"{name} {seed}"), Solver(STANDARD, TABLE_BITS), dict[int, Position]()
-    scores = np.full((count, STANDARD.columns), FULL, np.int8)
+    scores = np.full((count, STANDARD.columns), NO_MOVE, np.int8)
     with progress(count, name) as bar:
         while len(found) < count:
             position = RECIPES[name](rng, solver)

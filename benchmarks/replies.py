@@ -17,7 +17,8 @@ from agents import perfect
 from benchmarks.machine import describe
 from benchmarks.swindles import HALVES
 from connectx.geometry import STANDARD
-from connectx.replies import FORGETTING, NO_MOVE, ReplyModel, kinds_chances, lengths_of
+from connectx.replies import FORGETTING, ReplyModel, kinds_chances, lengths_of
+from connectx.score import NO_MOVE
 from training.methods.replies import Config, Moves, moves_of
 
 

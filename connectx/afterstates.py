@@ -1,9 +1,10 @@
-"""A policy from positions after moves: a network judges what each move leads to, and rules judge the rest.
+"""A policy from what moves lead to: rules follow forced replies, and a network judges the positions where they end.
 
-Rules: a stone that completes a line wins; a move that lets the other side complete one at once loses. Where somebody
-can win at once, or only one move does not lose, the rules alone choose a best move. Of moves that all lose at once none
-is worse than another; one that blocks a line asks more of the other side. The network is asked for the positions after
-all other moves, from the view of the side that is to move there.
+A reply is forced if it is the only one that does not lose at once: where a stone that completes a line can be kept off
+by one stone, or every other stone would let one be completed. Replies are followed as long as they are forced, so that
+what the network sees is quiet: nobody completes a line with the next stone, and the side to move has a choice. Where
+they end with a line, the result and its ply are known. This is the quiescence search of chess programs for a game in
+which what is not quiet has a single answer.
 """
 
 from typing import NamedTuple
@@ -16,6 +17,19 @@ from connectx.position import open_cells, winning_spots
 
 NEVER = -1e4  # the logit of a move that the rules rule out, or that does not exist
 SURE = 10.0  # the logit of a result that the rules know
+UNKNOWN = 127  # instead of the score of a move, where the rules do not know it
+# What the expected score adds to a move's logit, for a sure win instead of a draw, and for a win a stone earlier: with
+# them the policy keeps 98.3% and plays 91.5% perfectly, without 98.1 and 91.1%, on 12,000 validation positions.
+RESULT_WORTH, STONE_WORTH = 4.0, 0.4
+
+
+class Replies(NamedTuple):
+    """Where forced replies from n positions end."""
+
+    positions: np.ndarray  # (n,) int64, stones of the side then to move
+    masks: np.ndarray  # (n,) int64
+    turned: np.ndarray  # (n,) bool: whether another side is to move there
+    scores: np.ndarray  # (n,) int8, of the first position for the side to move in it, or UNKNOWN
 
 
 class Afterstates(NamedTuple):
@@ -23,46 +37,105 @@ class Afterstates(NamedTuple):
 
     rows: np.ndarray  # (m,) int64, which of the n positions
     columns: np.ndarray  # (m,) int64, of the move
-    positions: np.ndarray  # (m,) int64, after the move, stones of the side then to move
+    positions: np.ndarray  # (m,) int64, after the move and forced replies, stones of the side then to move
     masks: np.ndarray  # (m,) int64
-    wins: np.ndarray  # (n, columns) bool: the moves that win at once
-    blocks: np.ndarray  # (n, columns) bool: those that keep the other side from a line there
+    is_own: np.ndarray  # (m,) bool: whether that is the side that made the move
+    scores: np.ndarray  # (n, columns) int8: of moves that win or lose by force, for the mover; else UNKNOWN
+    blocks: np.ndarray  # (n, columns) bool: the moves that keep the other side from a line there
+
+
+def follow(positions: np.ndarray, masks: np.ndarray, geometry: Geometry) -> Replies:
+    """Plays the only replies that do not lose at once. Nobody may have a line."""
+    replies = Replies(positions.copy(), masks.copy(), np.zeros(len(masks), bool), np.full(len(masks), UNKNOWN, np.int8))
+    going = np.arange(len(masks))
+    while going.size:
+        position, mask, turned = (part[going] for part in replies[:3])
+        left = geometry.cells - np.bitwise_count(mask).astype(np.int8)  # empty cells
+        answers = safe_cells(position, mask, geometry)
+        wins = open_cells(mask, geometry) & winning_spots(position, mask, geometry) != 0
+        loses = ~wins & (answers == 0) & (left > 0)
+        score = np.select([wins, loses], [(left + 1) // 2, -(left // 2)], UNKNOWN)
+        replies.scores[going] = np.where(turned & (wins | loses), -score, score)
+        forced = ~wins & (answers != 0) & (answers & (answers - 1) == 0)
+        going = going[forced]
+        replies.positions[going], replies.masks[going] = (position ^ mask)[forced], (mask | answers)[forced]
+        replies.turned[going] = ~turned[forced]
+    return replies
 
 
 def afterstates(positions: np.ndarray, masks: np.ndarray, geometry: Geometry) -> Afterstates:
-    """The positions after the moves that do not lose at once, of those of n positions where no move wins at once."""
+    """What the moves lead to whose results the rules do not know, of those of n positions where none wins by force."""
     columns = np.array([geometry.column_mask(column) for column in range(geometry.columns)])
     moves = open_cells(masks, geometry)
     wins, blocks = (moves & winning_spots(side, masks, geometry) for side in (positions, positions ^ masks))
-    asked = np.where(wins == 0, safe_cells(positions, masks, geometry), 0)
-    rows, places = np.nonzero(asked[:, None] & columns)
-    after = masks[rows] | (asked[rows] & columns[places])
-    by_column = ((cells[:, None] & columns) != 0 for cells in (wins, blocks))
-    return Afterstates(rows, places, (positions ^ masks)[rows], after, *by_column)
+    answers = np.where(wins == 0, safe_cells(positions, masks, geometry), moves & ~wins)
+    is_move, is_win, is_answer, is_block = ((cells[:, None] & columns) != 0 for cells in (moves, wins, answers, blocks))
+    left = (geometry.cells - np.bitwise_count(masks).astype(np.int8))[:, None]
+    scores = np.select([is_win, is_move & ~is_answer], [(left + 1) // 2, -(left // 2)], UNKNOWN).astype(np.int8)
+    rows, places = np.nonzero(is_answer & ~is_win.any(1, keepdims=True))
+    replies = follow((positions ^ masks)[rows], masks[rows] | (moves[rows] & columns[places]), geometry)
+    known = replies.scores != UNKNOWN
+    scores[rows[known], places[known]] = -replies.scores[known]
+    asked = ~known & ~won(scores)[rows]
+    positions, masks, is_own = (part[asked] for part in (replies.positions, replies.masks, replies.turned))
+    return Afterstates(rows[asked], places[asked], positions, masks, is_own, scores, is_block)
+
+
+def won(scores: np.ndarray) -> np.ndarray:
+    """(n,) bool: whether some of the known scores of moves, (n, columns), is a win."""
+    return ((scores > 0) & (scores != UNKNOWN)).any(1)
+
+
+def scores_of(geometry: Geometry) -> np.ndarray:
+    """The scores that a distribution is over, -most to most, of a line at once: (2 * most + 1,) int64."""
+    most = (geometry.cells + 1) // 2
+    return np.arange(-most, most + 1)
+
+
+def move_logits(logits: np.ndarray, chances: np.ndarray, geometry: Geometry) -> np.ndarray:
+    """The logits of moves, (m,), from those of the network and from what it expects.
+
+    Args:
+        logits: (m,): how good the position is for the side that is not to move in it.
+        chances: of the scores of the side that is to move, (m, 2 * most + 1).
+    """
+    scores = scores_of(geometry)
+    return logits - chances @ (RESULT_WORTH * np.sign(scores) + STONE_WORTH * scores).astype(np.float32)
 
 
 def policy_of(moves: np.ndarray, states: Afterstates) -> np.ndarray:
-    """Logits of all columns, (n, columns) float32, from those of the moves that were asked for, (m,)."""
-    policy = np.where(states.wins, 0, np.where(states.blocks, NEVER / 2, NEVER)).astype(np.float32)
-    policy[states.rows, states.columns] = moves
+    """Logits of all columns, (n, columns) float32.
+
+    Of moves that win by force the quickest are played. Those that lose by force are played only where there are no
+    others: the slowest, and of these one that blocks a line, because it asks more of the other side.
+
+    Args:
+        moves: the logit of each move that the network was asked for, (m,), for the side that is not to move after it.
+    """
+    scores = np.where(states.scores == UNKNOWN, 0, states.scores)
+    best = scores.max(1, keepdims=True)
+    loses = NEVER / 2 + 10.0 * scores + 5.0 * states.blocks
+    policy = np.select([(scores > 0) & (scores == best), scores < 0], [0, loses], NEVER).astype(np.float32)
+    policy[states.rows, states.columns] = np.where(states.is_own, -moves, moves)
     return policy
 
 
-def value_of(policy: np.ndarray, values: np.ndarray, states: Afterstates) -> np.ndarray:
+def value_of(policy: np.ndarray, chances: np.ndarray, states: Afterstates) -> np.ndarray:
     """Logits of loss, draw and win, (n, 3) float32: the mean over the positions asked for, weighted by the policy.
 
     Args:
         policy: as ``policy_of`` gives it.
-        values: the logits of loss, draw and win for the side to move after each move, (m, 3).
+        chances: of the scores of the side to move in each position that was asked for, (m, 2 * most + 1).
     """
-    chances = np.exp(values - values.max(1, keepdims=True))
-    chances = (chances / chances.sum(1, keepdims=True))[:, ::-1]
+    most = chances.shape[1] // 2
+    results = np.stack([chances[:, :most].sum(1), chances[:, most], chances[:, most + 1 :].sum(1)], 1)
+    results = np.where(states.is_own[:, None], results, results[:, ::-1])
     best = policy.max(1)
     weights = np.exp(policy[states.rows, states.columns] - best[states.rows])
-    results, whole = np.zeros((len(policy), 3), np.float32), np.zeros(len(policy), np.float32)
-    np.add.at(results, states.rows, weights[:, None] * chances)
+    means, whole = np.zeros((len(policy), 3), np.float32), np.zeros(len(policy), np.float32)
+    np.add.at(means, states.rows, weights[:, None] * results)
     np.add.at(whole, states.rows, weights)
-    known = np.where(states.wins.any(1, keepdims=True), [-SURE, -SURE, SURE], [SURE, -SURE, -SURE])
+    known = np.where(won(states.scores)[:, None], [-SURE, -SURE, SURE], [SURE, -SURE, -SURE])
     asked = whole > 0
-    logits = np.log(np.maximum(results, 1e-6) / np.where(asked, whole, 1)[:, None])
+    logits = np.log(np.maximum(means, 1e-6) / np.where(asked, whole, 1)[:, None])
     return np.where(asked[:, None], logits, known).astype(np.float32)

@@ -1,9 +1,9 @@
 """Networks as plain arrays: their architecture, their files, and the forward pass in numpy.
 
 A network is a trunk of layers and some linear heads, each of which reads the trunk's flattened output. It judges a
-position either by itself or by what each move leads to (``connectx.afterstates``). Training uses the torch form,
-``connectx.torch_nets.Network``. The numpy form here needs no torch, starts in milliseconds, and gives the same outputs
-within 1e-5.
+position either by itself or by what each move and forced replies lead to (``connectx.afterstates``). Training uses the
+torch form, ``connectx.torch_nets.Network``. The numpy form here needs no torch, starts in milliseconds, and gives the
+same outputs within 1e-5.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from connectx.afterstates import afterstates, policy_of, value_of
+from connectx.afterstates import afterstates, move_logits, policy_of, value_of
 from connectx.encoding import encode_many, planes_of
 from connectx.geometry import Geometry, geometry_of
 from connectx.position import Position
@@ -22,7 +22,7 @@ from connectx.weights import pack, reduce, restored, unpack
 # Kinds of layers; all end in a ReLU. "conv": 3x3 convolution, zero-padded. "residual": two of these; the layer's input
 # is added before the second ReLU. "point": 1x1 convolution. "dense": fully connected; only "dense" may follow it.
 KINDS = ("conv", "residual", "point", "dense")
-POSITION, MOVES = "position", "moves"  # what a network judges
+POSITION, REPLIES = "position", "replies"  # what a network judges
 BATCH = 256  # positions that the numpy forward pass takes at once, to stay in the cache
 
 
@@ -34,8 +34,9 @@ class Architecture:
         layers: (kind, width) of each layer of the trunk; the width is its number of channels, or units for "dense".
         heads: (name, size) of each output.
         shape: rows, columns, inarow of the board.
-        judges: POSITION, with a head "policy" of one logit for each column; or MOVES, the positions after each move,
-            with a head "move" of one logit and a head "value" of three for the side that is to move there.
+        judges: POSITION, with a head "policy" of one logit for each column; or REPLIES, the positions after each move
+            and forced replies, with a head "move" of one logit, how good the move was of the side that is not to move
+            there, and a head "score" of one for each score of the side that is (``connectx.afterstates.scores_of``).
 
     Raises:
         ValueError: an unknown kind or encoding, or an impossible order or width.
@@ -48,8 +49,8 @@ class Architecture:
     judges: str = POSITION
 
     def __post_init__(self) -> None:
-        if self.judges not in (POSITION, MOVES):
-            raise ValueError(f"a network judges {POSITION!r} or {MOVES!r}, not {self.judges!r}")
+        if self.judges not in (POSITION, REPLIES):
+            raise ValueError(f"a network judges {POSITION!r} or {REPLIES!r}, not {self.judges!r}")
         planes_of(self.encoding)
         width, flat = planes_of(self.encoding), False
         for kind, size in self.layers:
@@ -209,15 +210,16 @@ def judged(
         positions, masks: two (n,) int64.
 
     Returns:
-        (n, size) float32 for each head; "policy" and "value" for a network that judges moves.
+        (n, size) float32 for each head; "policy" and "value" for a network that judges replies.
     """
     geometry, encoding = architecture.geometry, architecture.encoding
     if architecture.judges == POSITION:
         return mean_of_views(forward(both_views(encode_many(positions, masks, geometry, encoding))))
     states = afterstates(positions, masks, geometry)
     outputs = mean_of_views(forward(both_views(encode_many(states.positions, states.masks, geometry, encoding))))
-    policy = policy_of(outputs["move"][:, 0], states)
-    return {"policy": policy, "value": value_of(policy, outputs["value"], states)}
+    chances = softmax(outputs["score"])
+    policy = policy_of(move_logits(outputs["move"][:, 0], chances, geometry), states)
+    return {"policy": policy, "value": value_of(policy, chances, states)}
 
 
 def both_views(planes: np.ndarray) -> np.ndarray:

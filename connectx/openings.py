@@ -15,12 +15,12 @@ import numpy as np
 from connectx.book import Layer, after_any
 from connectx.geometry import Geometry, geometry_of
 from connectx.position import Position, column_cells, key_of, mirror_bits, open_cells, winning_spots
+from connectx.score import NO_MOVE
 from connectx.solver import SPAN
 from connectx.weights import pack, read_data, unpack
 
 KIND = "openings"
 LAST_PLY = 8  # of the toolkit's own file
-NO_MOVE = -SPAN  # below every score
 
 
 def layers(geometry: Geometry, last_ply: int) -> Iterator[Layer]:

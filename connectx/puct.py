@@ -2,10 +2,11 @@
 
 A simulation descends from the root, in each node to the child with the largest ``value + exploration``, and expands a
 leaf with the network's policy and value. Leaves near the end need no network. The bitboards show a win with the next
-stone, a position without a safe reply, and a full board; an exact solver, if given, proves what it can within a few
-nodes. Proven results are backed up towards the root. Moves that lose at once are not children, and transpositions share
-one node. Simulations run in small batches, because a network evaluates several positions almost as fast as one. A path
-that waits for its evaluation counts as lost meanwhile (virtual loss), so that a batch explores different paths.
+stone, a position without a safe reply, a full board, and what replies lead to that are forced; an exact solver, if
+given, proves what it can within a few nodes. Proven results are backed up towards the root. Moves that lose at once are
+not children, and transpositions share one node. Simulations run in small batches, because a network evaluates several
+positions almost as fast as one. A path that waits for its evaluation counts as lost meanwhile (virtual loss), so that a
+batch explores different paths.
 """
 
 import math
@@ -68,13 +69,22 @@ class Choice(NamedTuple):
 
 
 def known_score(position: int, mask: int, geometry: Geometry) -> int | None:
-    """The exact score if the bitboards show it at once: a win in one, a loss in two, a draw on a full board."""
-    cells, ply = geometry.cells, mask.bit_count()
-    if winning_spots(position, mask, geometry) & open_cells(mask, geometry):
-        return (cells + 1 - ply) // 2
-    if ply < cells and not safe_moves(position, mask, geometry):
-        return -((cells - ply) // 2)
-    return 0 if cells - ply <= 2 else None
+    """The exact score if the bitboards show it: a win in one, a loss in two, a draw on a full board, or what replies
+    lead to that are the only ones not to lose at once.
+    """
+    sign = 1
+    while True:
+        left = geometry.cells - mask.bit_count()
+        if winning_spots(position, mask, geometry) & open_cells(mask, geometry):
+            return sign * ((left + 1) // 2)
+        moves = safe_moves(position, mask, geometry)
+        if left and not moves:
+            return -sign * (left // 2)
+        if left <= 2:
+            return 0
+        if moves & (moves - 1):
+            return None
+        position, mask, sign = position ^ mask, mask | moves, -sign
 
 
 class Search:

@@ -19,10 +19,9 @@ from connectx.geometry import Geometry
 from connectx.heuristic import evaluate
 from connectx.nets import PlainNetwork
 from connectx.position import Position, open_cells, winning_spots
-from connectx.score import Scores, plies_to_end_table
+from connectx.score import NO_MOVE, Scores, plies_to_end_table
 from connectx.weights import pack, unpack
 
-NO_MOVE = -128  # in place of the score of a full column
 EVERYTHING = 99  # plies: to the end of any game
 HEURISTIC_SCALE = 8.0  # points of the static evaluation for one logit, on boards without a network
 BLUNDER = 0.02  # share of the moves in which a kind plays any move

@@ -5,6 +5,7 @@ from functools import lru_cache
 
 import numpy as np
 
+NO_MOVE = -128  # in arrays, in place of the score of a column that takes no stone: int8 has nothing below it
 Scores = Sequence[int | None]  # the exact score of each column's move for the side to move; None if it is full
 
 

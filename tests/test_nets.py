@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import torch
 
-from connectx.afterstates import afterstates
+from connectx.afterstates import RESULT_WORTH, STONE_WORTH, UNKNOWN, afterstates, move_logits, scores_of
 from connectx.encoding import ENCODINGS, FOUR_PLACES, FOURS, bits_of, encode, encode_many
 from connectx.geometry import STANDARD, geometry_of
-from connectx.nets import MOVES, Architecture, PlainNetwork, both_views, from_bytes, masked_argmax, softmax
+from connectx.nets import REPLIES, Architecture, PlainNetwork, both_views, from_bytes, masked_argmax, softmax
 from connectx.position import Position
 from connectx.torch_nets import Network
 from connectx.weights import pack, unpack
@@ -113,51 +113,94 @@ def answers_of(position: Position) -> list[int]:
     return [column for column in position.legal_columns() if not position.play(column).winning_columns()]
 
 
+def followed(position: Position) -> tuple[Position, int | None]:
+    """Where replies that are the only ones not to lose at once end, and the score there, by trying every move."""
+    if position.winning_columns():
+        return position, (position.geometry.cells + 1 - position.ply) // 2
+    answers = answers_of(position)
+    if not answers and not position.is_full():
+        return position, -((position.geometry.cells - position.ply) // 2)
+    return followed(position.play(answers[0])) if len(answers) == 1 else (position, None)
+
+
 def test_what_is_judged_and_what_the_rules_know():
-    """Of each position what its moves lead to that do not lose at once, unless somebody wins; by trying every move."""
+    """Of each position what its moves and forced replies lead to, unless somebody wins so; by trying every move."""
     positions = sample()
     states = afterstates(*stones_of(positions), STANDARD)
-    assert (np.diff(states.rows) >= 0).all()
+    assert (np.diff(states.rows) >= 0).all() and states.is_own.any() and (np.abs(states.scores) < 15).any()
+    longest = 0
     for row, position in enumerate(positions):
-        wins, found = position.winning_columns(), np.flatnonzero(states.rows == row)
-        assert np.flatnonzero(states.wins[row]).tolist() == wins
-        assert states.columns[found].tolist() == ([] if wins else answers_of(position))
-        after = [position.play(column) for column in states.columns[found].tolist()]
-        assert [(p.position, p.mask) for p in after] == [
-            (int(states.positions[i]), int(states.masks[i])) for i in found
-        ]
+        known, judged = {}, {}
+        for column in position.legal_columns():
+            if column in position.winning_columns():
+                known[column] = (STANDARD.cells + 1 - position.ply) // 2
+            elif position.winning_columns():
+                continue
+            else:
+                end, score = followed(position.play(column))
+                is_own = (end.ply - position.ply) % 2 == 0
+                longest = max(longest, end.ply - position.ply - 1)
+                if score is None:
+                    judged[column] = (end.position, end.mask, is_own)
+                else:
+                    known[column] = score if is_own else -score
+        assert {c: s for c, s in enumerate(states.scores[row].tolist()) if s != UNKNOWN} == known
+        if any(score > 0 for score in known.values()):
+            judged = {}
+        found = np.flatnonzero(states.rows == row)
+        seen = zip(*(part[found].tolist() for part in (states.positions, states.masks, states.is_own)), strict=True)
+        assert dict(zip(states.columns[found].tolist(), seen, strict=True)) == judged
+    assert longest > 2
 
 
-def test_a_network_that_judges_moves_keeps_the_rules():
-    """It wins where it can, loses at once only where it must, and its value is that of where its policy goes."""
+def test_a_network_that_judges_replies_keeps_the_rules():
+    """It wins where that is forced, loses by force only where it must, and as late as it can, and its value is that of
+    where its policy goes."""
     torch.manual_seed(3)
-    network = Network(Architecture("lines-1", (("dense", 20),), (("move", 1), ("value", 3)), judges=MOVES))
+    heads = (("move", 1), ("score", len(scores_of(STANDARD))))
+    network = Network(Architecture("lines-1", (("dense", 20),), heads, judges=REPLIES))
     with torch.no_grad():
         parameters = dict(network.named_parameters())
         parameters["move_weight"].mul_(30)  # sure of one move
-        parameters["value_weight"].mul_(10)
+        parameters["score_weight"].mul_(10)
     plain, positions = PlainNetwork.from_bytes(network.to_bytes()), sample()
     outputs = plain.judge_many(*stones_of(positions))
     mirrored = plain.judge_many(*stones_of([p.mirror() for p in positions]))
     assert np.allclose(outputs["policy"], mirrored["policy"][:, ::-1], rtol=1e-4, atol=1e-4)
     assert outputs["policy"].shape == (len(positions), 7) and outputs["value"].shape == (len(positions), 3)
-    seen = {"win": 0, "loss": 0, "else": 0}
-    for position, policy, value in zip(positions, outputs["policy"], outputs["value"], strict=True):
-        column, wins, answers = masked_argmax(policy, position), position.winning_columns(), answers_of(position)
-        kind = "win" if wins else "else" if answers else "loss"
+    states, seen = afterstates(*stones_of(positions), STANDARD), {"win": 0, "loss": 0, "else": 0}
+    for row, position in enumerate(positions):
+        policy, value, known = outputs["policy"][row], outputs["value"][row], states.scores[row].astype(int)
+        column, judged = masked_argmax(policy, position), np.flatnonzero(states.rows == row)
+        best = max((score for score in known if score != UNKNOWN), default=0)
+        kind = "else" if judged.size else "win" if best > 0 else "loss"
         seen[kind] += 1
-        assert column in (wins or answers or position.pass_turn().winning_columns())
         if kind == "else":
-            after = plain.forward(both_views(encode(position.play(column), "lines-1")))["value"].mean(0)
-            if policy[column] - np.sort(policy)[-2] > 20 or len(answers) == 1:
-                assert np.allclose(softmax(after[None])[0, ::-1], softmax(value[None])[0], atol=1e-4)
+            state = judged[states.columns[judged] == column]
+            assert state.size == 1
+            if policy[column] - np.sort(policy)[-2] > 20 or len(judged) == 1:
+                end = Position(int(states.positions[state[0]]), int(states.masks[state[0]]), STANDARD)
+                scores = softmax(plain.forward(both_views(encode(end, "lines-1")))["score"].mean(0)[None])[0]
+                after = [part.sum() for part in np.split(scores, [len(scores) // 2, len(scores) // 2 + 1])]
+                mine = after if states.is_own[state[0]] else after[::-1]
+                assert np.allclose(mine, softmax(value[None])[0], atol=1e-4)
         else:
-            assert value.argmax() == {"win": 2, "loss": 0}[kind]
+            assert known[column] == best and value.argmax() == {"win": 2, "loss": 0}[kind]
+            equals = np.flatnonzero((known == best) & states.blocks[row])
+            assert kind == "win" or column in equals or not equals.size
     assert min(seen.values()) > 3
     won = next(position for position in positions if position.winning_columns())
     assert masked_argmax(plain.judge(won)["policy"], won) in won.winning_columns()  # the network is asked for nothing
     one = plain.judge(positions[5])
     assert np.allclose(one["policy"], outputs["policy"][5], rtol=1e-4, atol=1e-4)
+
+
+def test_expected_scores_are_worth_something():
+    """A sure win of score 3 for the side that is to move takes so much from the move that led there; a draw nothing."""
+    scores = scores_of(STANDARD)
+    chances = np.stack([scores == 3, scores == 0, (scores == -1) / 2 + (scores == 1) / 2]).astype(np.float32)
+    moves = move_logits(np.array([1.0, 2.0, 3.0], np.float32), chances, STANDARD)
+    assert moves.tolist() == pytest.approx([1 - RESULT_WORTH - 3 * STONE_WORTH, 2, 3])
 
 
 def test_int8_files_are_half_as_large_and_nearly_the_same():
@@ -219,7 +262,7 @@ def test_files_are_refused():
         (newer, None, "encoding 'stones-2' is unknown"),
         (fewer, None, "do not make a network"),
         (pack(arrays, {"layers": 3}), None, "not an architecture"),
-        (pack(arrays, meta | {"judges": "games"}), None, "judges 'position' or 'moves', not 'games'"),
+        (pack(arrays, meta | {"judges": "games"}), None, "judges 'position' or 'replies', not 'games'"),
         (content, other, "expected Architecture"),
         (b"PK not a container", None, "not a weight container"),
     ]:

@@ -9,22 +9,22 @@ import pytest
 import torch
 
 import train
-from connectx.afterstates import NEVER
+from connectx.afterstates import NEVER, follow
 from connectx.encoding import encode, encode_many
 from connectx.geometry import STANDARD
-from connectx.nets import MOVES, POSITION, PlainNetwork
+from connectx.nets import POSITION, REPLIES, PlainNetwork
 from connectx.position import Position, mirror_bits
+from connectx.score import NO_MOVE
 from connectx.torch_nets import Network
 from connectx.weights import unpack
-from training.data.examples import MULTIPLE, Examples, Targets
-from training.data.sampling import FULL
+from training.data.examples import LARGEST, MULTIPLE, SCORES, Examples, Targets
 from training.data.shards import TEST, Labels, book_labels, labels_of, write_shard
 from training.methods import distill, labels
-from training.methods.distill import Config, batches, losses, measure, parse_layers
+from training.methods.distill import Config, batches, losses, measure, parse_layers, total
 from training.support.device import device_named, mixed_precision
 from training.support.manifest import NAME
 
-SCORES = Path(__file__).parents[2] / "training" / "book-scores.txt"
+BOOK_SCORES = Path(__file__).parents[2] / "training" / "book-scores.txt"
 SMALL: dict[str, Any] = {
     "encoding": "lines-1",
     "layers": "dense:48",
@@ -33,14 +33,14 @@ SMALL: dict[str, Any] = {
     "report_every": 12_800,
     "learning_rate": 0.01,
 }
-ARCHITECTURES = {judges: Config(judges=judges, encoding="lines-1").architecture() for judges in (POSITION, MOVES)}
+ARCHITECTURES = {judges: Config(judges=judges, encoding="lines-1").architecture() for judges in (POSITION, REPLIES)}
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
     """The labels of the opening book's positions, which need no solving."""
     path = tmp_path_factory.mktemp("labels")
-    write_shard(path / "book.shard", book_labels(SCORES), labels.recipe_of(labels.Config()))
+    write_shard(path / "book.shard", book_labels(BOOK_SCORES), labels.recipe_of(labels.Config()))
     return path
 
 
@@ -55,39 +55,44 @@ def targets_of(labels: Labels, mirrored: bool = False) -> Targets:
 
 
 def test_targets():
-    targets = targets_of(one([-3, 4, FULL, 0, 6, -1, 6]))
+    targets = targets_of(one([-3, 4, NO_MOVE, 0, 6, -1, 6]))
     assert targets.value.tolist() == [2] and targets.results.tolist()[0][:2] == [0, 2]
     assert targets.kept.int().tolist() == [[0, 1, 0, 0, 1, 0, 1]]
     assert targets.perfect.int().tolist() == [[0, 0, 0, 0, 1, 0, 1]]
-    # A win of score 6 is the stone of ply 30: eleven plies from ply 20 on, the last one included.
-    assert targets.distance.tolist() == pytest.approx([11 / 42])
-    assert targets_of(one([-3, 4, FULL, 0, 6, -1, 6]), True).kept.int().tolist() == [[1, 0, 1, 0, 0, 1, 0]]
+    assert targets.score.tolist() == [LARGEST + 6]
+    assert targets_of(one([-3, 4, NO_MOVE, 0, 6, -1, 6]), True).kept.int().tolist() == [[1, 0, 1, 0, 0, 1, 0]]
 
 
 @pytest.mark.parametrize("mirrored", [False, True])
-def test_moves_are_seen_after_they_are_played(mirrored):
-    """Each position seen is that after the move at its place, with that move's value; positions without a choice go."""
-    labels = book_labels(SCORES).take(np.arange(0, 3000, 20))
-    examples = Examples(labels, ARCHITECTURES[MOVES])
+def test_moves_are_seen_after_forced_replies(mirrored):
+    """Each position seen is that after the move at its place and forced replies, with that move's score; positions
+    without a choice go."""
+    labels = book_labels(BOOK_SCORES).take(np.arange(0, 3000, 20))
+    examples = Examples(labels, ARCHITECTURES[REPLIES])
     assert 20 < len(examples) < len(labels)
     planes, targets = examples.batch(np.arange(len(examples)), mirrored)
-    assert len(planes) % MULTIPLE == 0 and len(planes) - len(targets.value) < MULTIPLE
-    assert targets.places is not None and (np.diff(targets.places.numpy() // 7) >= 0).all()
-    for seen, place, value in zip(planes.numpy(), targets.places.tolist(), targets.value.tolist(), strict=False):
+    assert len(planes) % MULTIPLE == 0 and len(planes) - len(targets.score) < MULTIPLE
+    assert targets.places is not None and targets.is_own is not None and targets.is_own.any()
+    assert (np.diff(targets.places.numpy() // 7) >= 0).all()
+    of_seen = (targets.places, targets.score, targets.is_own)
+    for seen, place, score, is_own in zip(planes.numpy(), *(part.tolist() for part in of_seen), strict=False):
         row, column = place // 7, 6 - place % 7 if mirrored else place % 7
         position = Position(int(examples.labels.positions[row]), int(examples.labels.masks[row]), STANDARD)
-        assert (encode(position.play(column), "lines-1")[0][..., :: -1 if mirrored else 1] == seen).all()
-        assert value == 1 - np.sign(examples.labels.scores[row, column])
-        assert not position.winning_columns() and not position.play(column).winning_columns()
-    assert (targets.legal.sum(1) >= 2).all() and int(targets.legal.sum()) == len(targets.value)
-    logits = torch.arange(len(targets.value)).float()[:, None]
+        after = position.play(column)
+        ends = [int(part[0]) for part in follow(np.array([after.position]), np.array([after.mask]), STANDARD)[:3]]
+        assert ends[2] == is_own and not position.winning_columns() and not after.winning_columns()
+        assert (encode(Position(ends[0], ends[1], STANDARD), "lines-1")[0][..., :: -1 if mirrored else 1] == seen).all()
+        assert score - LARGEST == examples.labels.scores[row, column] * (1 if is_own else -1)
+    assert (targets.legal.sum(1) >= 2).all() and int(targets.legal.sum()) == len(targets.score)
+    logits = torch.arange(len(targets.score)).float()[:, None]
     policy = targets.policy({"move": logits})
-    assert (policy.flatten()[targets.places] == logits[:, 0]).all() and (policy[~targets.legal] == NEVER).all()
+    signs = torch.where(targets.is_own, -1, 1)
+    assert (policy.flatten()[targets.places] == signs * logits[:, 0]).all() and (policy[~targets.legal] == NEVER).all()
 
 
 def test_positions_that_judge_it_are_not_trained_on(tmp_path):
     """Nor are their mirror images, save those of plies 0 to 7."""
-    known = book_labels(SCORES)
+    known = book_labels(BOOK_SCORES)
     asked = known.take(np.arange(0, len(known), 3))
     mirror_images = [mirror_bits(stones, STANDARD) for stones in (asked.positions, asked.masks)]
     scores = np.ascontiguousarray(asked.scores[:, ::-1])
@@ -100,14 +105,26 @@ def test_positions_that_judge_it_are_not_trained_on(tmp_path):
 
 def test_a_full_column_and_a_choice_among_equals_cost_nothing():
     """The loss is nil for any policy on perfect moves, however it divides itself among them."""
-    targets = targets_of(one([-3, 4, FULL, 0, 6, -1, 6]))
+    targets = targets_of(one([-3, 4, NO_MOVE, 0, 6, -1, 6]))
     for split in ((20.0, 20.0), (20.0, 12.0)):
         logits = torch.zeros(1, 7)
         logits[0, 2], logits[0, 4], logits[0, 6] = 99.0, *split
-        outputs = {"policy": logits, "value": torch.zeros(1, 3), "distance": torch.zeros(1, 1)}
+        outputs = {"policy": logits, "value": torch.zeros(1, 3), "score": torch.zeros(1, SCORES)}
         parts = losses(outputs | {"results": torch.zeros(1, 21)}, targets)
         assert parts["kept"] < 1e-4 and parts["perfect"] < 1e-4
         assert parts["results"] == pytest.approx(np.log(3)) and parts["value"] == pytest.approx(np.log(3))
+        assert parts["score"] == pytest.approx(np.log(SCORES))
+        assert total(parts) == pytest.approx(0.5 * (2 * np.log(3) + np.log(SCORES)), abs=1e-3)
+
+
+def test_what_the_rules_know_better_costs_nothing():
+    """Where no move that the network is asked for is right, there is no loss that it could not help."""
+    targets = targets_of(one([-3, -4, NO_MOVE, -5, -6, -5, -6]))._replace(
+        legal=torch.tensor([[False, True] + [False] * 5])
+    )
+    outputs = {"policy": torch.zeros(1, 7), "value": torch.zeros(1, 3), "score": torch.zeros(1, SCORES)}
+    parts = losses(outputs, targets)
+    assert float(parts["perfect"]) == 0 and float(parts["kept"]) == pytest.approx(0, abs=1e-4)
 
 
 def test_every_position_once_an_epoch():
@@ -116,9 +133,8 @@ def test_every_position_once_an_epoch():
     assert len({row for batch in rows[:10] for row in batch}) == 100 and rows[:10] != rows[10:]
     later = [batch.tolist() for (batch, _), _ in zip(batches(config, 105, 13), range(7), strict=False)]
     assert later == rows[13:]
-    known = book_labels(SCORES)
-    epoch = distill.epoch_of(known, 3)
-    assert (np.bincount(epoch) == np.where(known.plies < distill.FEW_STONES, 3, 1)).all()
+    known = book_labels(BOOK_SCORES)
+    assert (np.bincount(distill.epoch_of(known, 3)) == np.where(known.plies < 8, 3, 1)).all()
 
 
 @pytest.mark.parametrize("judges", ARCHITECTURES)
@@ -181,11 +197,11 @@ def test_what_is_published_is_what_was_measured(folder, tmp_path):
     assert entry["kept"] == facts["kept"] and entry["command"].startswith(
         "python train.py distill --encoding lines-1 --layers dense:48"
     )
-    labels = book_labels(SCORES)
+    labels = book_labels(BOOK_SCORES)
     labels = labels_of(labels, TEST)
     assert len(labels) == facts["test_positions"] > 300
     network = PlainNetwork.from_bytes(output.read_bytes())
-    assert [name for name, _ in network.architecture.heads] == ["move", "value"]
+    assert [name for name, _ in network.architecture.heads] == ["move", "score"]
     assert {array.dtype.name for array in unpack(output.read_bytes())[0].values()} == {"int8", "float16", "float32"}
     policy = np.where(labels.legal, network.judge_many(labels.positions, labels.masks)["policy"], -np.inf)
     kept = labels.kept[np.arange(len(labels)), policy.argmax(1)].mean()
@@ -193,7 +209,7 @@ def test_what_is_published_is_what_was_measured(folder, tmp_path):
 
 
 def test_planes_on_a_device_are_those_of_the_encoding():
-    labels = book_labels(SCORES).take(np.arange(0, 2000, 40))
+    labels = book_labels(BOOK_SCORES).take(np.arange(0, 2000, 40))
     examples = Examples(labels, ARCHITECTURES[POSITION])
     planes = encode_many(labels.positions, labels.masks, STANDARD, "lines-1")
     rows = np.arange(len(labels))
@@ -219,9 +235,23 @@ def test_devices(monkeypatch):
     assert device_named("auto").type == "cuda"
 
 
+def test_what_learns_by_which_optimizer(monkeypatch):
+    """Each parameter by one: heads, biases and convolutions by AdamW, and all where torch has no Muon."""
+    network = Network(Config(layers="conv:4,dense:8,dense:4", judges=POSITION).architecture())
+    rates, optimizers = distill.optimizers_of(network, Config(learning_rate=0.1))
+    named = {id(parameter): name for name, parameter in network.named_parameters()}
+    muon, adam = ({named[id(p)] for group in one.param_groups for p in group["params"]} for one in optimizers)
+    assert muon == {"1a_weight", "2a_weight"} and adam == set(named.values()) - muon
+    assert rates == [0.1, 0.1 * distill.ADAM_SHARE]
+    monkeypatch.delattr(torch.optim, "Muon")
+    rates, optimizers = distill.optimizers_of(network, Config(learning_rate=0.1))
+    assert [type(one) for one in optimizers] == [torch.optim.AdamW] and rates == [0.1 * distill.ADAM_SHARE]
+    assert sum(len(group["params"]) for group in optimizers[0].param_groups) == len(named)
+
+
 @pytest.mark.parametrize("judges", ARCHITECTURES)
 def test_overfits_one_batch(judges, folder):
-    labels = book_labels(SCORES)
+    labels = book_labels(BOOK_SCORES)
     config = Config(layers="dense:64,dense:64", samples=64 * 300, batch=64, learning_rate=0.01, judges=judges)
     examples = Examples(labels.take(np.arange(1000, 1064)), config.architecture())
     trainer = distill.Trainer(config)
@@ -237,7 +267,7 @@ def test_overfits_one_batch(judges, folder):
         (["--layers", "conf:3"], "cannot follow"),
         (["--encoding", "lines-7"], "encoding 'lines-7' is unknown"),
         (["--samples", "0"], "at least 1"),
-        (["--judges", "games"], "judges should be one of position, moves"),
+        (["--judges", "games"], "judges should be one of position, replies"),
         (["--dtype", "int4"], "dtype should be one of float16, int8"),
     ],
 )

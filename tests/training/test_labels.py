@@ -11,12 +11,13 @@ import train
 from connectx.geometry import STANDARD
 from connectx.openings import openings
 from connectx.position import Position, has_line, open_cells, winning_spots
+from connectx.score import NO_MOVE
 from connectx.solver import Solver
 from connectx.weights import pack
 from tests.training.in_place import pool_in_place
 from training.data import sampling
 from training.data import shards as kept
-from training.data.sampling import FULL, careful_games, hard_games
+from training.data.sampling import careful_games, hard_games
 from training.data.shards import Labels, canonical_keys, read_labels, read_shard, splits_of
 from training.methods import labels
 from training.methods.labels import Config
@@ -44,7 +45,7 @@ def test_scores_are_exact(folder):
     assert len(found) == 120 and {0, 1} == set(found.origins.tolist())
     for position, mask, scores in zip(found.positions.tolist(), found.masks.tolist(), found.scores, strict=True):
         values = solver.scores(Position(position, mask, STANDARD))
-        assert scores.tolist() == [FULL if value is None else value.low for value in values]
+        assert scores.tolist() == [NO_MOVE if value is None else value.low for value in values]
 
 
 def test_no_game_is_over_and_plies_are_as_planned(folder):
@@ -59,7 +60,7 @@ def test_what_labels_say_of_moves():
     found = Labels(
         np.zeros(3, np.int64),
         np.zeros(3, np.int64),
-        np.array([[-3, 2, 5, 5, FULL, 0, -1], [-2, -2, -9, -2, -2, -2, -2], [0, 0, 0, 0, 0, 0, -1]], np.int8),
+        np.array([[-3, 2, 5, 5, NO_MOVE, 0, -1], [-2, -2, -9, -2, -2, -2, -2], [0, 0, 0, 0, 0, 0, -1]], np.int8),
         np.zeros(3, np.uint8),
     )
     assert found.values.tolist() == [5, -2, 0]
@@ -160,7 +161,7 @@ def test_all_openings(tmp_path, monkeypatch):
             position = _position(stones, mask)
             assert max(scores) == known.score(position)
             if position.ply < 8:
-                assert known.scores(position) == [None if score == FULL else score for score in scores.tolist()]
+                assert known.scores(position) == [None if score == NO_MOVE else score for score in scores.tolist()]
     assert eighth.plies.tolist() == [8, 8] and len(set(canonical_keys(eighth.positions, eighth.masks, STANDARD))) == 2
 
 

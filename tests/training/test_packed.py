@@ -9,10 +9,11 @@ import pytest
 import train
 from connectx.geometry import STANDARD
 from connectx.position import Position
+from connectx.score import NO_MOVE
 from connectx.solver import Solver
 from tests.training.in_place import pool_in_place
 from training.data import packed
-from training.data.sampling import FULL, moves_of, random_games
+from training.data.sampling import moves_of, random_games
 from training.data.shards import read_labels, read_shard
 from training.methods import labels
 from training.support import pool
@@ -60,7 +61,7 @@ def test_what_the_board_shows_is_true():
     assert (searched <= (moves_of(masks, STANDARD) != 0)).all() and 0.1 < searched.mean() < 0.5
     solver = Solver(STANDARD, 18)
     for row, state in enumerate(zip(positions.tolist(), masks.tolist(), strict=True)):
-        true = [FULL if value is None else value.low for value in solver.scores(Position(*state, STANDARD))]
+        true = [NO_MOVE if value is None else value.low for value in solver.scores(Position(*state, STANDARD))]
         assert np.array(true)[~searched[row]].tolist() == scores[row][~searched[row]].tolist()
 
 

@@ -1,8 +1,9 @@
 """Exact labels as examples for a network: what it sees, and its targets, kept on the device that trains it.
 
-A network that judges positions sees each labelled one. A network that judges moves sees what the moves lead to that do
-not lose at once (``connectx.afterstates``): some five positions for each label, whose exact values are known, too.
-Where the rules alone choose the move there is nothing to learn, so that such labels are left out.
+A network that judges positions sees each labelled one. A network that judges replies sees what the moves and forced
+replies lead to whose results the rules do not know (``connectx.afterstates``): some five positions for each label,
+whose exact scores are known, too. Where the rules alone choose the move there is nothing to learn, so that such labels
+are left out.
 """
 
 from typing import NamedTuple
@@ -12,17 +13,18 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from connectx.afterstates import NEVER, afterstates
+from connectx.afterstates import NEVER, afterstates, scores_of
 from connectx.encoding import bits_of, planes_of, unpack_planes
 from connectx.geometry import STANDARD
-from connectx.nets import MOVES, Architecture
-from connectx.score import plies_to_end_table
+from connectx.nets import REPLIES, Architecture
 from training.data.shards import Labels
 
 CPU = torch.device("cpu")
 ENCODED_AT_ONCE = 100_000  # positions; unpacked they take 400 bytes each
 MULTIPLE = 128  # of what a network sees at once: for each size that comes up torch makes kernels, in up to 10 ms
 CLASSES = 3  # loss, draw, win
+SCORES = len(scores_of(STANDARD))
+LARGEST = SCORES // 2  # of the scores
 
 
 class Targets(NamedTuple):
@@ -31,28 +33,28 @@ class Targets(NamedTuple):
     kept: Tensor  # (n, columns) bool
     perfect: Tensor  # (n, columns) bool
     legal: Tensor  # (n, columns) bool: the moves that the network chooses among
-    value: Tensor  # (m,) int64: 0 loss, 1 draw, 2 win
-    distance: Tensor  # (m,) float32: plies to the end of perfect play, as a share of the board's cells
-    results: Tensor  # (n, columns) int64, of each move, coded as in value
+    score: Tensor  # (m,) int64: the exact score, plus LARGEST
+    results: Tensor  # (n, columns) int64, of each move: 0 loss, 1 draw, 2 win
     places: Tensor | None = None  # (m,) int64: n * columns places, that of each move; None where positions are judged
+    is_own: Tensor | None = None  # (m,) bool, as in connectx.afterstates
+
+    @property
+    def value(self) -> Tensor:
+        """(m,) int64: 0 loss, 1 draw, 2 win."""
+        return torch.sign(self.score - LARGEST) + 1
 
     def policy(self, outputs: dict[str, Tensor]) -> Tensor:
         """The logits of all columns, (n, columns); of moves that are not among the legal ones a very small number."""
-        if self.places is None:
+        if self.places is None or self.is_own is None:
             return outputs["policy"].masked_fill(~self.legal, NEVER)
+        moves = torch.where(self.is_own, -outputs["move"][:, 0], outputs["move"][:, 0])
         nothing = torch.full((self.legal.numel(),), NEVER, device=self.legal.device)
-        return nothing.scatter(0, self.places, outputs["move"][:, 0]).view_as(self.legal)
+        return nothing.scatter(0, self.places, moves).view_as(self.legal)
 
 
 def classes(scores: np.ndarray) -> np.ndarray:
     """The class of each score: 0 loss, 1 draw, 2 win, int64."""
     return np.sign(scores).astype(np.int64) + 1
-
-
-def distances(scores: np.ndarray, plies: np.ndarray) -> np.ndarray:
-    """Plies to the end of perfect play as a share of the cells, (n,) float32, from scores and stones, (n,) each."""
-    cells = STANDARD.cells
-    return (plies_to_end_table(cells)[plies, scores.astype(int) + cells] / cells).astype(np.float32)
 
 
 class Encoded:
@@ -83,25 +85,27 @@ class Examples:
 
     def __init__(self, labels: Labels, architecture: Architecture, device: torch.device = CPU):
         seen_positions, seen_masks, legal, scores = labels.positions, labels.masks, labels.legal, labels.values
-        self.starts = self.columns = None
-        if architecture.judges == MOVES:
+        self.starts = self.columns = self.is_own = None
+        if architecture.judges == REPLIES:
             labels = choices_of(labels)
             if not len(labels):
                 raise ValueError("too few labels: none of them leaves a choice")
             states = afterstates(labels.positions, labels.masks, STANDARD)
             seen_positions, seen_masks, legal = states.positions, states.masks, np.zeros_like(labels.legal)
             legal[states.rows, states.columns] = True
-            scores = -labels.scores[states.rows, states.columns]
+            scores = labels.scores[states.rows, states.columns]
+            scores = np.where(states.is_own, scores, -scores)
             starts = np.searchsorted(states.rows, np.arange(len(labels) + 1))
-            self.starts, self.columns = (torch.from_numpy(part).to(device) for part in (starts, states.columns))
+            self.starts, self.columns, self.is_own = (
+                torch.from_numpy(part).to(device) for part in (starts, states.columns, states.is_own)
+            )
         self.labels, self.device = labels, device
         self.seen = Encoded(seen_positions, seen_masks, architecture.encoding, device)
         self.targets = Targets(
             kept=torch.from_numpy(labels.kept).to(device),
             perfect=torch.from_numpy(labels.perfect).to(device),
             legal=torch.from_numpy(legal).to(device),
-            value=torch.from_numpy(classes(scores)).to(device),
-            distance=torch.from_numpy(distances(scores, np.bitwise_count(seen_masks))).to(device),
+            score=torch.from_numpy(scores.astype(np.int64) + LARGEST).to(device),
             results=torch.from_numpy(classes(labels.scores)).to(device),
         )
 
@@ -119,9 +123,9 @@ class Examples:
         parts = {name: getattr(self.targets, name)[taken] for name in by_column}
         if mirrored:
             parts = {name: part.flip(1) for name, part in parts.items()}
-        of_seen = {name: getattr(self.targets, name)[seen] for name in ("value", "distance")}
+        is_own = None if self.is_own is None else self.is_own[seen]
         planes = self.seen.planes(functional.pad(seen, (0, -len(seen) % MULTIPLE)), mirrored)
-        return planes, Targets(**parts, **of_seen, places=places)
+        return planes, Targets(**parts, score=self.targets.score[seen], places=places, is_own=is_own)
 
     def _moves(self, rows: Tensor, mirrored: bool) -> tuple[Tensor, Tensor]:
         """Which of the positions after moves belong to these examples, and the place of each move among them."""
@@ -136,6 +140,6 @@ class Examples:
 
 
 def choices_of(labels: Labels) -> Labels:
-    """The labels of positions where nobody wins with this move and two or more moves do not lose at once."""
+    """The labels of positions with two or more moves whose results the rules do not know, and no known win."""
     states = afterstates(labels.positions, labels.masks, STANDARD)
     return labels.take(np.flatnonzero(np.bincount(states.rows, minlength=len(labels)) >= 2))

@@ -20,8 +20,9 @@ import numpy as np
 
 from connectx.geometry import STANDARD, Geometry
 from connectx.position import key_of, open_cells, winning_spots
+from connectx.score import NO_MOVE
 from connectx.weights import pack, unpack
-from training.data.sampling import FULL, moves_of
+from training.data.sampling import moves_of
 
 DIGEST = 16  # hexadecimal digits of a checksum
 COLUMN = (1 << STANDARD.stride) - 1  # a column's bits
@@ -46,7 +47,7 @@ def scores_at_sight(positions: np.ndarray, masks: np.ndarray, geometry: Geometry
     after = masks[:, None] | moves
     replies = winning_spots((positions ^ masks)[:, None], after, geometry) & open_cells(after, geometry) != 0
     empty = geometry.cells - np.bitwise_count(masks).astype(np.int64)[:, None]
-    scores = np.select([moves == 0, wins, replies], [FULL, (empty + 1) // 2, -(empty // 2)], 0).astype(np.int8)
+    scores = np.select([moves == 0, wins, replies], [NO_MOVE, (empty + 1) // 2, -(empty // 2)], 0).astype(np.int8)
     return scores, (moves != 0) & ~wins & ~replies
 
 

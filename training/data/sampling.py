@@ -16,10 +16,10 @@ from connectx.geometry import Geometry
 from connectx.heuristic import evaluate
 from connectx.jit import njit, popcount
 from connectx.position import column_cells, has_line, open_cells, winning_spots
+from connectx.score import NO_MOVE
 from connectx.search import safe_moves
 from connectx.solver import JOB, JOB_LOW, SPAN, Limit, Solver
 
-FULL = -128  # the score of a column that takes no stone
 LARGEST_ERROR_SHARE = 0.4  # of the moves of a near-perfect game; the least is none
 DEPTH = 3  # plies that near-perfect play looks ahead
 CAREFUL, DEEPEST = 0, 6  # depths: without looking ahead, any safe move; the most that half-random and agents' play see
@@ -192,7 +192,7 @@ def moves_of(masks: np.ndarray, geometry: Geometry) -> np.ndarray:
 def score_moves(
     positions: np.ndarray, masks: np.ndarray, solver: Solver, known: np.ndarray | None = None
 ) -> np.ndarray:
-    """The exact score of every move: (n, columns) int8, FULL where there is none. Nobody may have a line.
+    """The exact score of every move: (n, columns) int8, NO_MOVE where there is none. Nobody may have a line.
 
     Args:
         known: the positions' own scores, (n,), if they are: no move's score is above.
@@ -201,7 +201,7 @@ def score_moves(
     moves = moves_of(masks, geometry)
     wins = winning_spots(positions, masks, geometry)[:, None] & moves
     quickest = (geometry.cells + 1 - np.bitwise_count(masks).astype(np.int64)) // 2
-    scores = np.where(wins != 0, quickest[:, None], FULL).astype(np.int8)
+    scores = np.where(wins != 0, quickest[:, None], NO_MOVE).astype(np.int8)
     rows, columns = np.nonzero((moves != 0) & (wins == 0))
     jobs = np.empty((len(rows), JOB), np.int64)
     jobs[:, 0], jobs[:, 1] = (positions ^ masks)[rows], masks[rows] | moves[rows, columns]
@@ -317,7 +317,7 @@ def walks(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The positions with a choice of games of styles that take turns, from ply ``first``, (n,), to ``last``, in order.
 
-    They take a solver half as long as positions of as many stones from games of their own: its table knows much of
+    They take a solver less time than positions of as many stones from games of their own: its table knows something of
     each from the one before.
 
     Returns:

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from connectx.geometry import STANDARD, Geometry
-from connectx.openings import NO_MOVE, openings
+from connectx.openings import openings
 from connectx.position import key_of, mirror_bits
+from connectx.score import NO_MOVE
 from connectx.weights import pack, unpack
 from console.files import write_whole
 from training.data.book_scores import read_scores
 from training.data.packed import unpack_labels
-from training.data.sampling import FULL
 
 # Origins: how the game was played, or where else a position comes from.
 RANDOM_PLAY, NEAR_PERFECT_PLAY, BOOK, OPENING, HALF_RANDOM_PLAY, CAREFUL_PLAY, AGENTS_PLAY, HARD_PLAY = range(8)
@@ -31,7 +31,7 @@ class Labels(NamedTuple):
 
     positions: np.ndarray  # (n,) int64, stones of the side to move
     masks: np.ndarray  # (n,) int64, stones of both
-    scores: np.ndarray  # (n, columns) int8, FULL where the column is full
+    scores: np.ndarray  # (n, columns) int8, NO_MOVE where the column is full
     origins: np.ndarray  # (n,) uint8: RANDOM_PLAY and so on
 
     def __len__(self) -> int:
@@ -53,7 +53,7 @@ class Labels(NamedTuple):
     @property
     def legal(self) -> np.ndarray:
         """(n, columns) bool."""
-        return self.scores != FULL
+        return self.scores != NO_MOVE
 
     @property
     def kept(self) -> np.ndarray:
@@ -104,7 +104,7 @@ def book_labels(path: Path) -> Labels:
     if not known:
         raise ValueError(f"no scores in {path}: python train.py book makes them, --book-scores names another file")
     states = [position for position, _ in known]
-    scores = [[FULL if score is None else score for score in of_moves] for _, of_moves in known]
+    scores = [[NO_MOVE if score is None else score for score in of_moves] for _, of_moves in known]
     positions, masks = (np.array([state[part] for state in states], np.int64) for part in (0, 1))
     return Labels(positions, masks, np.array(scores, np.int8), np.full(len(states), BOOK, np.uint8))
 
@@ -114,7 +114,6 @@ def opening_labels() -> Labels:
     plies = list(openings().scores_by_ply())
     positions, masks = (np.concatenate(parts) for parts in zip(*(layer for layer, _ in plies), strict=True))
     scores = np.concatenate([scores for _, scores in plies])
-    scores[scores == NO_MOVE] = FULL
     return Labels(positions, masks, scores, np.full(len(masks), OPENING, np.uint8))
 
 

@@ -16,7 +16,8 @@ from connectx.encoding import encode_many
 from connectx.geometry import STANDARD
 from connectx.nets import Architecture, PlainNetwork
 from connectx.position import winning_spots
-from connectx.replies import NO_MOVE, kinds_chances, lengths_of
+from connectx.replies import kinds_chances, lengths_of
+from connectx.score import NO_MOVE
 from connectx.torch_nets import Network
 from console.progress import progress
 from training.data.sampling import moves_of

@@ -1,16 +1,17 @@
 """Trains the policy and value network on exact labels: the strongest teacher. Checkpoints, resumable, on any device.
 
-The network judges a position by what its moves lead to, or, with ``--judges position``, by itself; see
-``training.data.examples``. Targets of a position with the exact score of every move:
+The network judges a position by what its moves and forced replies lead to, or, with ``--judges position``, by itself;
+see ``training.data.examples``. Targets of a position with the exact score of every move:
 
 - policy: the probability given to all moves that keep the result, and that given to all perfect ones (quickest win,
   slowest loss), each by its logarithm. No move among equals is preferred.
-- value: win, draw or loss of what the network sees, three classes. distance: plies to the end of perfect play, as a
-  share of the board's cells. It only helps to train and is not published.
+- value: win, draw or loss of what the network sees, three classes. score: its exact score, 43 classes. A network that
+  judges replies publishes the score, others the value.
 - results: win, draw or loss of each move, where the network sees the position. It is not published, either.
 
-Half of the batches are mirrored. The learning rate warms up and falls as a cosine (Loshchilov and Hutter 2017), the
-optimizer is AdamW (2019), and what is measured and published is the exponential average of the weights.
+The matrices of the trunk learn by Muon (Jordan et al. 2024), the rest by AdamW (Loshchilov and Hutter 2019). The
+learning rates warm up and fall as a cosine (the same, 2017), half of the batches are mirrored, and what is measured and
+published is the exponential average of the weights.
 It is published in whole numbers of 8 bits, which costs nothing: 98.42% kept and 93.35% perfect where float32 had 98.42
 and 93.36, on validation positions.
 """
@@ -31,12 +32,12 @@ from torch.nn import functional
 
 from connectx.afterstates import NEVER
 from connectx.geometry import STANDARD
-from connectx.nets import MOVES, POSITION, Architecture, PlainNetwork
+from connectx.nets import POSITION, REPLIES, Architecture, PlainNetwork
 from connectx.torch_nets import Network
 from connectx.weights import REDUCED
 from console.files import write_whole
 from console.progress import progress
-from training.data.examples import CLASSES, Examples, Targets, classes
+from training.data.examples import CLASSES, SCORES, Examples, Targets, classes
 from training.data.shards import TEST, TRAINING, VALIDATION, Labels, canonical_keys, labels_of, read_labels, read_shard
 from training.learning import torch_state
 from training.support import checkpoint
@@ -46,14 +47,15 @@ from training.support.options import Options, command_of, option
 from training.support.plots import save_figure
 
 HEADS = {
-    POSITION: (("policy", 7), ("value", CLASSES), ("distance", 1), ("results", 7 * CLASSES)),
-    MOVES: (("move", 1), ("value", CLASSES), ("distance", 1)),
+    POSITION: (("policy", 7), ("value", CLASSES), ("score", SCORES), ("results", 7 * CLASSES)),
+    REPLIES: (("move", 1), ("value", CLASSES), ("score", SCORES)),
 }
-PUBLISHED = ("policy", "move", "value")
+PUBLISHED = {POSITION: ("policy", "value"), REPLIES: ("move", "score")}
 WARM_UP = 0.03  # share of the steps
-FEW_STONES = 12  # such positions are hard, and a tenth of those with a choice
+ALL_KNOWN = 8  # the first ply of which not every position is labelled
 AVERAGED = 1000  # steps over which the weights are averaged
-SHARES = {"kept": 1.0, "perfect": 0.5, "value": 0.5, "distance": 0.5, "results": 0.5}  # weights of the losses
+SHARES = {"kept": 1.0, "perfect": 0.5, "value": 0.5, "score": 0.5, "results": 0.5}  # weights of the losses
+ADAM_SHARE = 0.25  # of Muon's learning rate, for what AdamW learns
 CHECKPOINT = "checkpoint.bin"
 
 
@@ -64,15 +66,19 @@ class Config(Options):
     labels: Path = option(Path("data/labels"), "folder that train.py labels has made")
     leave_out: Path = option(Path("runs/recipes"), "folder of shards whose positions of plies 8 on are for judging it")
     judges: str = option(
-        MOVES, "what the network sees: the position, or what its moves lead to", among=(POSITION, MOVES)
+        REPLIES,
+        "what the network sees: the position, or what its moves and forced replies lead to",
+        among=(POSITION, REPLIES),
     )
     encoding: str = option("fours-1", "of the positions, by name and version")
     layers: str = option("dense:672,dense:384,dense:64", "kind:width of each layer")
-    samples: int = option(30_000_000, "positions to train on, counting repetitions", least=1)
-    batch: int = option(512, "positions in a step", least=1)
-    learning_rate: float = option(0.002, "its largest value", above=0)
-    weight_decay: float = option(0.1, "of AdamW", least=0)
-    early: int = option(3, f"times that positions of fewer than {FEW_STONES} stones are in an epoch", least=1)
+    samples: int = option(40_000_000, "positions to train on, counting repetitions", least=1)
+    batch: int = option(1024, "positions in a step", least=1)
+    learning_rate: float = option(0.02, "of Muon, its largest value", above=0)
+    weight_decay: float = option(0.01, "of both optimizers", least=0)
+    openings: int = option(
+        8, "times that positions of plies 0 to 7, of which every one is known, are in an epoch", least=1
+    )
     seed: int = option(1, "of the first weights and of the order of the positions")
     threads: int = option(1, "of torch", least=1)
     dtype: str = option("int8", "of the network's file", among=REDUCED)
@@ -107,14 +113,16 @@ def parse_layers(text: str) -> tuple[tuple[str, int], ...]:
 
 
 def losses(outputs: dict[str, Tensor], targets: Targets) -> dict[str, Tensor]:
-    """The mean loss of each part, by name."""
-    policy = torch.log_softmax(targets.policy(outputs), 1)
-    parts = {
-        "kept": -torch.logsumexp(policy.masked_fill(~(targets.kept & targets.legal), NEVER), 1).mean(),
-        "perfect": -torch.logsumexp(policy.masked_fill(~(targets.perfect & targets.legal), NEVER), 1).mean(),
-        "value": functional.cross_entropy(outputs["value"], targets.value),
-        "distance": functional.mse_loss(outputs["distance"][:, 0], targets.distance),
-    }
+    """The mean loss of each part, by name.
+
+    Positions where the rules know a move that is better than all that the network is asked for teach it no policy.
+    """
+    policy, parts = torch.log_softmax(targets.policy(outputs), 1), {}
+    for name, right in (("kept", targets.kept & targets.legal), ("perfect", targets.perfect & targets.legal)):
+        chance = torch.logsumexp(policy.masked_fill(~right, NEVER), 1)
+        parts[name] = torch.where(right.any(1), -chance, 0).mean()
+    parts["value"] = functional.cross_entropy(outputs["value"], targets.value)
+    parts["score"] = functional.cross_entropy(outputs["score"], targets.score)
     if "results" in outputs:
         results = outputs["results"].unflatten(1, (-1, CLASSES))[targets.legal]
         parts["results"] = functional.cross_entropy(results, targets.results[targets.legal])
@@ -132,7 +140,7 @@ def measure(network: torch.nn.Module, examples: Examples, size: int = 1000) -> d
     for start in range(0, len(examples), size):
         rows = np.arange(start, min(start + size, len(examples)))
         planes, targets = examples.batch(rows)
-        outputs = outputs_of(network, planes, len(targets.value))
+        outputs = outputs_of(network, planes, len(targets.score))
         losing += float(total(losses(outputs, targets))) * len(rows)
         columns.append(targets.policy(outputs).argmax(1).cpu().numpy())
         values.append((outputs["value"].argmax(1) == targets.value).cpu().numpy())
@@ -162,21 +170,24 @@ class Trainer:
         self.config, self.step = config, 0
         self.network, self.average = (Network(config.architecture()).to(config.where) for _ in range(2))
         self.average.load_state_dict(self.network.state_dict())
-        self.optimizer = torch.optim.AdamW(self.network.parameters(), weight_decay=config.weight_decay, fused=True)
+        self.rates, self.optimizers = optimizers_of(self.network, config)
         self.log: list[dict[str, float]] = []
 
-    def learning_rate(self) -> float:
+    def speed(self) -> float:
+        """The share of the learning rates."""
         done = self.step / self.config.steps
-        return self.config.learning_rate * min(1.0, (done + 1e-4) / WARM_UP) * (1 + math.cos(math.pi * done)) / 2
+        return min(1.0, (done + 1e-4) / WARM_UP) * (1 + math.cos(math.pi * done)) / 2
 
     def learn(self, planes: Tensor, targets: Targets) -> Tensor:
         """One step; its loss, a number that stays on the device."""
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.learning_rate()
-        loss = total(losses(outputs_of(self.network, planes, len(targets.value)), targets))
-        self.optimizer.zero_grad()
+        speed = self.speed()
+        loss = total(losses(outputs_of(self.network, planes, len(targets.score)), targets))
+        self.network.zero_grad()
         loss.backward()
-        self.optimizer.step()
+        for rate, optimizer in zip(self.rates, self.optimizers, strict=True):
+            for group in optimizer.param_groups:
+                group["lr"] = rate * speed
+            optimizer.step()
         self.step += 1
         weight = 1 / min(AVERAGED, self.step + 1)
         with torch.no_grad():
@@ -189,7 +200,7 @@ class Trainer:
         return checkpoint.settings_of(self.config, may_change=("samples", "report_every", "threads", "device", "dtype"))
 
     def save(self, path: Path) -> None:
-        arrays = torch_state.arrays_of(self.optimizer, network=self.network, average=self.average)
+        arrays = torch_state.arrays_of(*self.optimizers, network=self.network, average=self.average)
         checkpoint.save(path, self.settings, {"step": self.step, "log": self.log}, arrays)
 
     def load(self, path: Path) -> None:
@@ -198,13 +209,31 @@ class Trainer:
         if found is None:
             return
         with checkpoint.restoring(path):
-            torch_state.restore(found.arrays, self.optimizer, network=self.network, average=self.average)
+            torch_state.restore(found.arrays, *self.optimizers, network=self.network, average=self.average)
             self.step, self.log = found.facts["step"], found.facts["log"]
 
 
-def epoch_of(labels: Labels, early: int) -> np.ndarray:
-    """The rows of an epoch: each once, those with fewer than ``FEW_STONES`` stones ``early`` times."""
-    return np.repeat(np.arange(len(labels)), np.where(labels.plies < FEW_STONES, early, 1))
+def optimizers_of(network: Network, config: Config) -> tuple[list[float], list[torch.optim.Optimizer]]:
+    """Muon for the matrices of the trunk, AdamW for biases, heads and convolutions, and the learning rates of both.
+
+    Before 2.9, torch has no Muon: AdamW learns everything there.
+    """
+    heads = {name for name, _ in network.architecture.heads}
+    matrices: list[Tensor] = []
+    others: list[Tensor] = []
+    for name, parameter in network.named_parameters():
+        is_matrix = parameter.ndim == 2 and name.removesuffix("_weight") not in heads and hasattr(torch.optim, "Muon")
+        (matrices if is_matrix else others).append(parameter)
+    rates, decay = [config.learning_rate, ADAM_SHARE * config.learning_rate], config.weight_decay
+    adam = torch.optim.AdamW(others, rates[1], weight_decay=decay, fused=True)
+    if not matrices:
+        return rates[1:], [adam]
+    return rates, [torch.optim.Muon(matrices, rates[0], decay, adjust_lr_fn="match_rms_adamw"), adam]
+
+
+def epoch_of(labels: Labels, openings: int) -> np.ndarray:
+    """The rows of an epoch: each once, those of plies 0 to 7 ``openings`` times."""
+    return np.repeat(np.arange(len(labels)), np.where(labels.plies < ALL_KNOWN, openings, 1))
 
 
 def batches(config: Config, count: int, step: int) -> Iterator[tuple[np.ndarray, bool]]:
@@ -244,7 +273,7 @@ def run(trainer: Trainer, training: Examples, validation: Examples) -> None:
     """Trains to the end, with a measurement, a checkpoint and the curves now and then."""
     config, recent, started = trainer.config, [], time.perf_counter()
     every = max(1, config.report_every // config.batch)
-    epoch = epoch_of(training.labels, config.early)
+    epoch = epoch_of(training.labels, config.openings)
     order = batches(config, len(epoch), trainer.step)
     with progress(config.steps, "step", done=trainer.step, delay=0) as bar:
         while trainer.step < config.steps:
@@ -270,13 +299,13 @@ def without(labels: Labels, folder: Path) -> Labels:
         asked = read_shard(path)[0]
         keys.append(canonical_keys(asked.positions, asked.masks, STANDARD))
     is_asked = np.isin(canonical_keys(labels.positions, labels.masks, STANDARD), np.concatenate(keys))
-    return labels.take(np.flatnonzero(~is_asked | (labels.plies < 8)))
+    return labels.take(np.flatnonzero(~is_asked | (labels.plies < ALL_KNOWN)))
 
 
 def published(network: Network) -> Network:
     """The network with only the heads that agents use."""
     whole = network.architecture
-    heads = tuple(head for head in whole.heads if head[0] in PUBLISHED)
+    heads = tuple(head for head in whole.heads if head[0] in PUBLISHED[whole.judges])
     small = Network(replace(whole, heads=heads))
     small.load_state_dict({name: network.state_dict()[name] for name in small.state_dict()})
     return small

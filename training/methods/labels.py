@@ -7,11 +7,11 @@ about as much time for each. Random games do not make lines; near-perfect ones m
 positions of the opening book's score file are added to the late ones. The mix "varied" has 9 to 20 stones from games of
 other kinds, a quarter of each: random, half-random, careful, and of agents of many strengths. The mix "hard" has 8 to
 16 stones, only positions that the solver itself takes long for, and costs many times as much. The mix "choices" has 10
-to 30 stones from games of all kinds but half-random ones, and only positions in which the rules of
-``connectx.afterstates`` leave a choice: nobody wins at once, and two or more moves do not lose at once. In others a
-network that judges moves has nothing to learn; they are a half of the varied positions, and nearly three quarters of
-the late ones. The mix "walks" has such positions of 8 to 16 stones, where networks err most, and several of each game
-of all kinds, in their order: the solver's table knows much of each from the one before, which halves its work.
+to 30 stones from games of all kinds but half-random ones, and only positions with a choice: nobody wins at once, and
+two or more moves do not lose at once. In others a network that judges replies has nothing to learn; they are a half of
+the varied positions, and nearly three quarters of the late ones. The mix "walks" has such positions of 8 to 16 stones,
+where networks err most, and several of each game of all kinds, in their order, because the solver's table then knows
+something of each from the one before.
 
 The mix "openings" comes from no games: it is all of plies 0 to 8. The table of the openings knows plies 0 to 7 with the
 scores of all their moves at once. It knows the scores of ply 8, too, but not those of its moves, which the solver finds
@@ -123,7 +123,7 @@ class Config(Options):
     mix: str = option(
         LATE,
         "'late': mostly 18 and more stones, and the opening book; 'early': 8 to 17 stones; 'varied': 9 to 20 stones, "
-        "of other kinds of play; 'choices': 10 to 30 stones, where rules leave a choice; 'walks': such of 8 to 16 "
+        "of other kinds of play; 'choices': 10 to 30 stones, with a choice; 'walks': such of 8 to 16 "
         "stones, some of each game; 'hard': 8 to 16 stones, hard to solve; 'openings': all of 0 to 8",
         among=(LATE, EARLY, VARIED, CHOICES, WALKS, HARD, OPENINGS),
     )

@@ -69,7 +69,7 @@ class Moves(NamedTuple):
 
     positions: np.ndarray  # (n,) int64, stones of the player
     masks: np.ndarray  # (n,) int64
-    scores: np.ndarray  # (n, columns) int64, exact, see connectx.replies.NO_MOVE
+    scores: np.ndarray  # (n, columns) int64, exact, see connectx.score.NO_MOVE
     columns: np.ndarray  # (n,) what it played
     games: np.ndarray  # (n,) number of the game
 
