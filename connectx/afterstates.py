@@ -52,7 +52,7 @@ def follow(positions: np.ndarray, masks: np.ndarray, geometry: Geometry) -> Repl
         position, mask, turned = (part[going] for part in replies[:3])
         left = geometry.cells - np.bitwise_count(mask).astype(np.int8)  # empty cells
         answers = safe_cells(position, mask, geometry)
-        wins = open_cells(mask, geometry) & winning_spots(position, mask, geometry) != 0
+        wins = (open_cells(mask, geometry) & winning_spots(position, mask, geometry)) != 0
         loses = ~wins & (answers == 0) & (left > 0)
         score = np.select([wins, loses], [(left + 1) // 2, -(left // 2)], UNKNOWN)
         replies.scores[going] = np.where(turned & (wins | loses), -score, score)
