@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from connectx.afterstates import NEVER, afterstates, scores_of
+from connectx.afterstates import NEVER, Afterstates, afterstates, scores_of
 from connectx.encoding import bits_of, planes_of, unpack_planes
 from connectx.geometry import STANDARD
 from connectx.nets import REPLIES, Architecture
@@ -87,10 +87,9 @@ class Examples:
         seen_positions, seen_masks, legal, scores = labels.positions, labels.masks, labels.legal, labels.values
         self.starts = self.columns = self.is_own = None
         if architecture.judges == REPLIES:
-            labels = choices_of(labels)
+            labels, states = choices_of(labels)
             if not len(labels):
                 raise ValueError("too few labels: none of them leaves a choice")
-            states = afterstates(labels.positions, labels.masks, STANDARD)
             seen_positions, seen_masks, legal = states.positions, states.masks, np.zeros_like(labels.legal)
             legal[states.rows, states.columns] = True
             scores = labels.scores[states.rows, states.columns]
@@ -139,7 +138,14 @@ class Examples:
         return seen, which * STANDARD.columns + (last - columns if mirrored else columns)
 
 
-def choices_of(labels: Labels) -> Labels:
-    """The labels of positions with two or more moves whose results the rules do not know, and no known win."""
+def choices_of(labels: Labels) -> tuple[Labels, Afterstates]:
+    """The labels of positions with two or more moves whose results the rules do not know, and no known win; and what
+    these moves lead to.
+    """
     states = afterstates(labels.positions, labels.masks, STANDARD)
-    return labels.take(np.flatnonzero(np.bincount(states.rows, minlength=len(labels)) >= 2))
+    chosen = np.bincount(states.rows, minlength=len(labels)) >= 2
+    asked = chosen[states.rows]
+    of_moves = {name: getattr(states, name)[asked] for name in ("columns", "positions", "masks", "is_own")}
+    of_positions = {name: getattr(states, name)[chosen] for name in ("scores", "blocks")}
+    rows = (np.cumsum(chosen) - 1)[states.rows[asked]]
+    return labels.take(np.flatnonzero(chosen)), Afterstates(rows=rows, **of_moves, **of_positions)
