@@ -31,9 +31,9 @@ benchmark: $(VENV)/.installed-dev  ## nodes a second and depth of minimax
 SMOKE := runs/smoke
 train-smoke: $(VENV)/.installed  ## every method of train.py for a minute, from nothing: what it prints gets better
 	rm -rf $(SMOKE)
-	$(BIN)/python train.py labels --positions 400 --shard 400 --output $(SMOKE)/labels
+	$(BIN)/python train.py labels --positions 400 --shard 400 --bounds 50 --output $(SMOKE)/labels
 	$(BIN)/python train.py distill --labels $(SMOKE)/labels --samples 100000 --report-every 20000 --layers dense:128 \
-		--run $(SMOKE)/distill --output $(SMOKE)/net.bin
+		--bounds $(SMOKE)/labels --bounds-batch 1024 --run $(SMOKE)/distill --output $(SMOKE)/net.bin
 	$(BIN)/python train.py leaf --labels $(SMOKE)/labels --samples 1000000 --output $(SMOKE)/leaf.bin
 	$(BIN)/python train.py imitate --games 2000 --steps 500 --folder $(SMOKE)/imitate --output $(SMOKE)/strong_policy.bin
 	$(BIN)/python train.py policy-gradient --start nothing --games 12000 --opponent $(SMOKE)/strong_policy.bin \

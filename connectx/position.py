@@ -42,6 +42,18 @@ def key_of(position, mask):
     return position + mask
 
 
+def stones_of(keys, geometry):
+    """Position and mask of a key, or of an array of keys.
+
+    A column's bits of a key plus its lowest cell are its stones below a guard, the highest bit.
+    """
+    guarded = keys + geometry.bottom_mask
+    mask = 0 * keys
+    for step in range(1, geometry.stride):
+        mask |= guarded >> step & geometry.bottom_mask * ((1 << geometry.stride - step) - 1)
+    return guarded & mask, mask
+
+
 @jitable
 def line_step(direction, geometry):
     """Distance in bits between neighbours in a line. Directions: 0 vertical, 1 falling, 2 horizontal, 3 rising."""

@@ -32,6 +32,7 @@ SMALL: dict[str, Any] = {
     "samples": 38_400,
     "report_every": 12_800,
     "learning_rate": 0.01,
+    "bounds_batch": 0,
 }
 ARCHITECTURES = {judges: Config(judges=judges, encoding="lines-1").architecture() for judges in (POSITION, REPLIES)}
 
@@ -97,10 +98,10 @@ def test_positions_that_judge_it_are_not_trained_on(tmp_path):
     mirror_images = [mirror_bits(stones, STANDARD) for stones in (asked.positions, asked.masks)]
     scores = np.ascontiguousarray(asked.scores[:, ::-1])
     write_shard(tmp_path / "asked.shard", Labels(mirror_images[0], mirror_images[1], scores, asked.origins), {})
-    left = distill.without(known, tmp_path)
+    left = distill.without(known, distill.asked_in(tmp_path))
     late = np.setdiff1d(np.flatnonzero(known.plies >= 8), np.arange(0, len(known), 3))
     assert 0 < len(late) == (left.plies >= 8).sum() and (left.plies < 8).sum() == (known.plies < 8).sum() > 0
-    assert len(distill.without(known, tmp_path / "nothing")) == len(known)
+    assert len(distill.without(known, distill.asked_in(tmp_path / "nothing"))) == len(known)
 
 
 def test_a_full_column_and_a_choice_among_equals_cost_nothing():
@@ -128,10 +129,9 @@ def test_what_the_rules_know_better_costs_nothing():
 
 
 def test_every_position_once_an_epoch():
-    config = Config(batch=10, samples=1000)
-    rows = [batch.tolist() for (batch, _), _ in zip(batches(config, 105, 0), range(20), strict=False)]
+    rows = [batch.tolist() for (batch, _), _ in zip(batches(1, 105, 10, 0), range(20), strict=False)]
     assert len({row for batch in rows[:10] for row in batch}) == 100 and rows[:10] != rows[10:]
-    later = [batch.tolist() for (batch, _), _ in zip(batches(config, 105, 13), range(7), strict=False)]
+    later = [batch.tolist() for (batch, _), _ in zip(batches(1, 105, 10, 13), range(7), strict=False)]
     assert later == rows[13:]
     known = book_labels(BOOK_SCORES)
     assert (np.bincount(distill.epoch_of(known, 3)) == np.where(known.plies < 8, 3, 1)).all()

@@ -79,8 +79,8 @@ def test_a_run_goes_on_where_it_ended(folder, tmp_path, monkeypatch):
     config = Config(240, shard=120, workers=1, table_bits=18, book_scores=tmp_path / "none.txt", output=again)
     assert labels.missing_shards(config) == [1]
     pool.make_solver(18)
-    made = labels.make_shard(labels.positions_maker(config), None, 1)
-    assert pack(made._asdict(), labels.recipe_of(config)) == content
+    made = labels.make_shard(labels.positions_maker(config), None, 0, 1)
+    assert pack(made.labels._asdict(), labels.recipe_of(config)) == content
     monkeypatch.setitem(labels.MIXES, labels.LATE, {30: 1})
     with pytest.raises(ValueError, match="holds shards made by"):
         labels.missing_shards(config)

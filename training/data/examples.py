@@ -6,6 +6,7 @@ whose exact scores are known, too. Where the rules alone choose the move there i
 are left out.
 """
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
@@ -17,10 +18,12 @@ from connectx.afterstates import NEVER, Afterstates, afterstates, scores_of
 from connectx.encoding import bits_of, planes_of, unpack_planes
 from connectx.geometry import STANDARD
 from connectx.nets import REPLIES, Architecture
+from connectx.position import stones_of
+from training.data.bounds import Bounds
 from training.data.shards import Labels
 
 CPU = torch.device("cpu")
-ENCODED_AT_ONCE = 100_000  # positions; unpacked they take 400 bytes each
+ENCODED_AT_ONCE = 5000  # positions, in the cache: 100,000 at once take 2.5 times as long
 MULTIPLE = 128  # of what a network sees at once: for each size that comes up torch makes kernels, in up to 10 ms
 CLASSES = 3  # loss, draw, win
 SCORES = len(scores_of(STANDARD))
@@ -62,22 +65,49 @@ class Encoded:
 
     def __init__(self, positions: np.ndarray, masks: np.ndarray, encoding: str, device: torch.device):
         self.shape = (planes_of(encoding), STANDARD.rows, STANDARD.columns)
-        self.packed = torch.from_numpy(np.concatenate(list(self._packed(positions, masks, encoding)))).to(device)
-        bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")
-        self.table = torch.from_numpy(bits).to(device, torch.float32)
+        packed = np.empty((len(masks), -(-int(np.prod(self.shape)) // 8)), np.uint8)
 
-    @staticmethod
-    def _packed(positions, masks, encoding):
-        for start in range(0, max(1, len(masks)), ENCODED_AT_ONCE):
+        def pack(start: int) -> None:
             part = slice(start, start + ENCODED_AT_ONCE)
             planes = unpack_planes(bits_of(positions[part], masks[part], STANDARD, encoding), STANDARD)
-            yield np.packbits(planes.reshape(len(planes), -1), axis=1, bitorder="little")
+            packed[part] = np.packbits(planes.reshape(len(planes), -1), axis=1, bitorder="little")
+
+        with ThreadPoolExecutor() as pool:  # numpy computes outside the interpreter's lock
+            list(pool.map(pack, range(0, len(masks), ENCODED_AT_ONCE)))
+        self.packed = torch.from_numpy(packed).to(device)
+        bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")
+        self.table = torch.from_numpy(bits).to(device, torch.float32)
 
     def planes(self, rows: Tensor, mirrored: bool) -> Tensor:
         """(rows, planes, rows, columns) float32 of 0 and 1."""
         cells = functional.embedding(self.packed[rows].int(), self.table).flatten(1)
         planes = cells[:, : int(np.prod(self.shape))].unflatten(1, self.shape)
         return planes.flip(3) if mirrored else planes
+
+
+class BoundedScores(NamedTuple):
+    """Intervals that contain the scores of n positions, both ends plus LARGEST."""
+
+    lows: Tensor  # (n,) int64
+    highs: Tensor  # (n,) int64
+
+
+class BoundedExamples:
+    """Positions with proven bounds, ready for a network of an encoding, which sees them themselves."""
+
+    def __init__(self, bounds: Bounds, encoding: str, device: torch.device = CPU):
+        positions, masks = stones_of(bounds.keys, STANDARD)
+        self.seen = Encoded(positions, masks, encoding, device)
+        self.lows, self.highs = (torch.from_numpy(ends).to(device) for ends in bounds[1:])
+
+    def __len__(self) -> int:
+        return len(self.lows)
+
+    def batch(self, rows: np.ndarray, mirrored: bool = False) -> tuple[Tensor, BoundedScores]:
+        """What the network sees of these examples, (n, planes, rows, columns) float32, and the targets."""
+        taken = torch.from_numpy(rows).to(self.lows.device)
+        ends = (ends[taken].long() + LARGEST for ends in (self.lows, self.highs))
+        return self.seen.planes(taken, mirrored), BoundedScores(*ends)
 
 
 class Examples:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from connectx.geometry import STANDARD, Geometry
-from connectx.position import key_of, open_cells, winning_spots
+from connectx.position import key_of, open_cells, stones_of, winning_spots
 from connectx.score import NO_MOVE
 from connectx.weights import pack, unpack
 from training.data.sampling import moves_of
@@ -145,11 +145,8 @@ def unpack_labels(content: bytes) -> tuple[dict[str, np.ndarray], Any]:
     if set(arrays) != {"columns", "scores", "origins"}:
         raise ValueError(f"arrays {sorted(arrays)}, expected columns, scores and origins")
     columns = expanded(arrays["columns"], "uint8").reshape(STANDARD.columns, -1).astype(np.int64)
-    filled = columns | columns >> 1
-    filled |= filled >> 2
-    filled = (filled | filled >> 4) >> 1  # all below the guard, the highest bit
-    masks = (filled << SHIFTS[:, None]).sum(0)
-    positions = ((columns & filled) << SHIFTS[:, None]).sum(0)
+    keys = (columns << SHIFTS[:, None]).sum(0) - STANDARD.bottom_mask
+    positions, masks = stones_of(keys, STANDARD)
     scores = completed(positions, masks, expanded(arrays["scores"], "int8"))
     origins = expanded(arrays["origins"], "uint8")
     return {"positions": positions, "masks": masks, "scores": scores, "origins": origins}, recipe

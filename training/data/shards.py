@@ -4,6 +4,7 @@ Labels are stored in shards: containers of connectx.weights that also hold the r
 ``training.data.packed``. Mirror images count as equal; duplicates are dropped when labels are read.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -69,6 +70,12 @@ class Labels(NamedTuple):
     def decisive(self) -> np.ndarray:
         """(n,) bool: whether some legal move does not keep the result."""
         return (self.legal & ~self.kept).any(1)
+
+
+def concatenated(parts: Sequence[Labels]) -> Labels:
+    """The labels of all parts, of which there may be none."""
+    nothing = Labels(np.empty(0, np.int64), np.empty(0, np.int64), np.empty((0, 7), np.int8), np.empty(0, np.uint8))
+    return Labels(*(np.concatenate(arrays) for arrays in zip(nothing, *parts, strict=True)))
 
 
 def canonical_keys(positions: np.ndarray, masks: np.ndarray, geometry: Geometry) -> np.ndarray:
@@ -145,6 +152,6 @@ def read_labels(folder: Path) -> Labels:
     shards = [read_shard(path)[0] for form in ("shard", "labels") for path in sorted(folder.rglob(f"*.{form}"))]
     if not shards:
         raise ValueError(f"no labels in {folder}: python train.py labels makes them")
-    labels = Labels(*(np.concatenate(arrays) for arrays in zip(*shards, strict=True)))
+    labels = concatenated(shards)
     _, first = np.unique(canonical_keys(labels.positions, labels.masks, STANDARD), return_index=True)
     return labels.take(first)

@@ -9,6 +9,9 @@ see ``training.data.examples``. Targets of a position with the exact score of ev
   judges replies publishes the score, others the value.
 - results: win, draw or loss of each move, where the network sees the position. It is not published, either.
 
+Of positions with proven bounds (``train.py labels --bounds``), which come besides in every step, the target is the
+probability of the interval that contains the score.
+
 The matrices of the trunk learn by Muon (Jordan et al. 2024), the rest by AdamW (Loshchilov and Hutter 2019). The
 learning rates warm up and fall as a cosine (the same, 2017), half of the batches are mirrored, and what is measured and
 published is the exponential average of the weights.
@@ -30,15 +33,34 @@ from matplotlib.figure import Figure
 from torch import Tensor
 from torch.nn import functional
 
-from connectx.afterstates import NEVER
+from connectx.afterstates import NEVER, afterstates
 from connectx.geometry import STANDARD
 from connectx.nets import POSITION, REPLIES, Architecture, PlainNetwork
 from connectx.torch_nets import Network
 from connectx.weights import REDUCED
 from console.files import write_whole
 from console.progress import progress
-from training.data.examples import CLASSES, SCORES, Examples, Targets, classes
-from training.data.shards import TEST, TRAINING, VALIDATION, Labels, canonical_keys, labels_of, read_labels, read_shard
+from training.data.bounds import Bounds, read_bounds
+from training.data.examples import (
+    CLASSES,
+    SCORES,
+    BoundedExamples,
+    BoundedScores,
+    Examples,
+    Targets,
+    classes,
+)
+from training.data.shards import (
+    TEST,
+    TRAINING,
+    VALIDATION,
+    Labels,
+    canonical_keys,
+    concatenated,
+    labels_of,
+    read_labels,
+    read_shard,
+)
 from training.learning import torch_state
 from training.support import checkpoint
 from training.support.device import NAMES, device_named, mixed_precision
@@ -55,6 +77,7 @@ WARM_UP = 0.03  # share of the steps
 ALL_KNOWN = 8  # the first ply of which not every position is labelled
 AVERAGED = 1000  # steps over which the weights are averaged
 SHARES = {"kept": 1.0, "perfect": 0.5, "value": 0.5, "score": 0.5, "results": 0.5}  # weights of the losses
+BOUNDS_SHARE = 2.0  # weight of the loss on bounds
 ADAM_SHARE = 0.25  # of Muon's learning rate, for what AdamW learns
 CHECKPOINT = "checkpoint.bin"
 
@@ -71,9 +94,13 @@ class Config(Options):
         among=(POSITION, REPLIES),
     )
     encoding: str = option("fours-1", "of the positions, by name and version")
-    layers: str = option("dense:672,dense:384,dense:64", "kind:width of each layer")
+    layers: str = option("dense:896,dense:384,dense:64", "kind:width of each layer")
     samples: int = option(40_000_000, "positions to train on, counting repetitions", least=1)
     batch: int = option(1024, "positions in a step", least=1)
+    bounds: Path = option(
+        Path("runs/labels"), "folder of bounds that train.py labels --bounds has kept, if there are any"
+    )
+    bounds_batch: int = option(8192, "positions with proven bounds in a step, besides; 0: none", least=0)
     learning_rate: float = option(0.02, "of Muon, its largest value", above=0)
     weight_decay: float = option(0.01, "of both optimizers", least=0)
     openings: int = option(
@@ -129,6 +156,14 @@ def losses(outputs: dict[str, Tensor], targets: Targets) -> dict[str, Tensor]:
     return parts
 
 
+def bounds_loss(scores: Tensor, targets: BoundedScores) -> Tensor:
+    """The mean of minus the logarithm of the probability of the intervals, from the logits of n positions' scores."""
+    scale = torch.arange(SCORES, device=scores.device)
+    inside = (scale >= targets.lows[:, None]) & (scale <= targets.highs[:, None])
+    chances = torch.log_softmax(scores, 1)
+    return -torch.logsumexp(chances.masked_fill(~inside, NEVER), 1).mean()
+
+
 def total(parts: dict[str, Tensor]) -> Tensor:
     return torch.stack([SHARES[name] * part for name, part in parts.items()]).sum()
 
@@ -178,10 +213,14 @@ class Trainer:
         done = self.step / self.config.steps
         return min(1.0, (done + 1e-4) / WARM_UP) * (1 + math.cos(math.pi * done)) / 2
 
-    def learn(self, planes: Tensor, targets: Targets) -> Tensor:
-        """One step; its loss, a number that stays on the device."""
+    def learn(self, planes: Tensor, targets: Targets, bounded: tuple[Tensor, BoundedScores] | None = None) -> Tensor:
+        """One step; its loss on the labels, a number that stays on the device."""
         speed = self.speed()
         loss = total(losses(outputs_of(self.network, planes, len(targets.score)), targets))
+        shown = loss.detach()
+        if bounded:
+            planes, ends = bounded
+            loss = loss + BOUNDS_SHARE * bounds_loss(outputs_of(self.network, planes, len(planes))["score"], ends)
         self.network.zero_grad()
         loss.backward()
         for rate, optimizer in zip(self.rates, self.optimizers, strict=True):
@@ -192,7 +231,7 @@ class Trainer:
         weight = 1 / min(AVERAGED, self.step + 1)
         with torch.no_grad():
             torch._foreach_lerp_(list(self.average.parameters()), list(self.network.parameters()), weight)
-        return loss.detach()
+        return shown
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -236,12 +275,12 @@ def epoch_of(labels: Labels, openings: int) -> np.ndarray:
     return np.repeat(np.arange(len(labels)), np.where(labels.plies < ALL_KNOWN, openings, 1))
 
 
-def batches(config: Config, count: int, step: int) -> Iterator[tuple[np.ndarray, bool]]:
+def batches(seed: int, count: int, batch: int, step: int) -> Iterator[tuple[np.ndarray, bool]]:
     """(rows, whether mirrored) of each batch from ``step`` on; the permutation of an epoch depends on its number."""
-    size = min(config.batch, count)
+    size = min(batch, count)
     in_epoch = count // size
     while True:
-        rng = np.random.default_rng((config.seed, step // in_epoch))
+        rng = np.random.default_rng((seed, step // in_epoch))
         order, mirrored = rng.permutation(count), rng.random(in_epoch) < 0.5
         for index in range(step % in_epoch, in_epoch):
             yield order[index * size : (index + 1) * size], bool(mirrored[index])
@@ -269,16 +308,24 @@ def examples_of(labels: Labels, split: int, config: Config) -> Examples:
     return Examples(labels_of(labels, split), config.architecture(), config.where)
 
 
-def run(trainer: Trainer, training: Examples, validation: Examples) -> None:
+def bounded_examples(held_out: Labels, config: Config) -> BoundedExamples | None:
+    """Those of the bounds of the folder that tell nothing of positions that are held out; None if there are none."""
+    bounds = unseen(read_bounds(config.bounds), held_out)
+    return BoundedExamples(bounds, config.encoding, config.where) if len(bounds) else None
+
+
+def run(trainer: Trainer, training: Examples, validation: Examples, bounded: BoundedExamples | None = None) -> None:
     """Trains to the end, with a measurement, a checkpoint and the curves now and then."""
     config, recent, started = trainer.config, [], time.perf_counter()
     every = max(1, config.report_every // config.batch)
     epoch = epoch_of(training.labels, config.openings)
-    order = batches(config, len(epoch), trainer.step)
+    order = batches(config.seed, len(epoch), config.batch, trainer.step)
+    order_bounded = batches(config.seed, len(bounded), config.bounds_batch, trainer.step) if bounded else None
     with progress(config.steps, "step", done=trainer.step, delay=0) as bar:
         while trainer.step < config.steps:
             rows, mirrored = next(order)
-            recent.append(trainer.learn(*training.batch(epoch[rows], mirrored)))
+            more = bounded.batch(*next(order_bounded)) if bounded and order_bounded else None
+            recent.append(trainer.learn(*training.batch(epoch[rows], mirrored), more))
             bar.update()
             if trainer.step % every == 0 or trainer.step == config.steps:
                 loss = float(torch.stack(recent).mean())
@@ -292,14 +339,25 @@ def run(trainer: Trainer, training: Examples, validation: Examples) -> None:
                 plot(trainer.log, config.run / "curves.png")
 
 
-def without(labels: Labels, folder: Path) -> Labels:
-    """The labels whose positions are in no shard of a folder, or of plies 0 to 7: of these every position is known."""
-    keys = [np.empty(0, np.int64)]
-    for path in sorted(folder.glob("*.shard")):
-        asked = read_shard(path)[0]
-        keys.append(canonical_keys(asked.positions, asked.masks, STANDARD))
-    is_asked = np.isin(canonical_keys(labels.positions, labels.masks, STANDARD), np.concatenate(keys))
-    return labels.take(np.flatnonzero(~is_asked | (labels.plies < ALL_KNOWN)))
+def asked_in(folder: Path) -> Labels:
+    """The labels of the shards of a folder."""
+    shards = [read_shard(path)[0] for path in sorted(folder.glob("*.shard"))]
+    return concatenated(shards)
+
+
+def without(labels: Labels, asked: Labels) -> Labels:
+    """The labels whose positions are not asked, or of plies 0 to 7: of these every position is known."""
+    keys, asked_keys = (canonical_keys(part.positions, part.masks, STANDARD) for part in (labels, asked))
+    return labels.take(np.flatnonzero(~np.isin(keys, asked_keys) | (labels.plies < ALL_KNOWN)))
+
+
+def unseen(bounds: Bounds, asked: Labels) -> Bounds:
+    """The bounds of positions that are not asked, and that a network that judges replies does not see when they are."""
+    states = afterstates(asked.positions, asked.masks, STANDARD)
+    positions, masks = (
+        np.concatenate([getattr(part, name) for part in (asked, states)]) for name in ("positions", "masks")
+    )
+    return bounds.take(np.flatnonzero(~np.isin(bounds.keys, canonical_keys(positions, masks, STANDARD))))
 
 
 def published(network: Network) -> Network:
@@ -324,11 +382,14 @@ def train(config: Config) -> dict[str, Any]:
     check_output(config.output)
     torch.set_num_threads(config.threads)
     torch.set_flush_denormal(True)  # many gradients are next to nothing, and the processor slow with such numbers
-    labels = without(read_labels(config.labels), config.leave_out)
+    asked = asked_in(config.leave_out)
+    labels = without(read_labels(config.labels), asked)
     trainer = Trainer(config)
     trainer.load(config.run / CHECKPOINT)
     training, validation = (examples_of(labels, split, config) for split in (TRAINING, VALIDATION))
-    run(trainer, training, validation)
+    held_out = concatenated([asked, *(labels_of(labels, split) for split in (VALIDATION, TEST))])
+    bounded = bounded_examples(held_out, config) if config.bounds_batch else None
+    run(trainer, training, validation, bounded)
     content, test = published(trainer.average.cpu()).to_bytes(config.dtype), labels_of(labels, TEST)
     network = PlainNetwork.from_bytes(content)
     facts: dict[str, Any] = {"parameters": network.architecture.size}

@@ -17,6 +17,10 @@ The mix "openings" comes from no games: it is all of plies 0 to 8. The table of 
 scores of all their moves at once. It knows the scores of ply 8, too, but not those of its moves, which the solver finds
 in 0.5 s for each position; the seed shuffles them, so that a part of them is a fair sample.
 
+With ``--bounds``, what the solver's table says of other positions is kept, too, in a file beside each shard
+(``training.data.bounds``): for every label hundreds of positions of 9 to 21 stones, and of each an interval that
+contains its score. It costs next to nothing, but needs the solver: packed scores are not used then.
+
 A shard depends on the seed and its number alone. An interrupted run goes on with the shards that are missing. Where
 ``train.py pack`` has kept the scores of a shard, only its games are played again, which takes a tenth of the time.
 """
@@ -34,6 +38,7 @@ import numpy as np
 from connectx.geometry import STANDARD
 from connectx.openings import openings
 from console.progress import progress
+from training.data.bounds import SUFFIX, Bounds, gleaned, write_bounds
 from training.data.packed import ShardScores, completed, digest_of, read_scores_for
 from training.data.sampling import (
     Play,
@@ -86,6 +91,7 @@ MIXES = {
     WALKS: {8: 6, 9: 24, 10: 70},  # the first of each game
 }
 WALKS_END = 16  # the last ply of each game, if it comes to it
+GLEANED_AT_ONCE = 500  # positions of a shard
 WALKS_LENGTH = 5  # positions of a game, about
 TWO_KINDS = ((RANDOM_PLAY, random_games), (NEAR_PERFECT_PLAY, near_perfect_games))
 QUICK_KINDS = (  # half-random games that come to a choice take ten times as long as the solver
@@ -133,6 +139,7 @@ class Config(Options):
         22, "log2 of the number of entries (8 bytes each) in each process's table", least=2, most=LARGEST_TABLE
     )
     shard: int = option(4000, "positions per file", least=1)
+    bounds: int = option(0, "bounds to keep from the solver's table for each position that it labels", least=0)
     book_scores: Path = option(Path("training/book-scores.txt"), "scores of the opening book, added to the mix 'late'")
     packed: Path = option(Path("data/packed"), "folder with packed scores, which need no solving again")
     output: Path = option(Path("data/labels"), "folder for the shards")
@@ -193,24 +200,51 @@ def positions_maker(config: Config) -> Callable[[int], Unlabelled]:
     return partial(play_shard, config.seed, config.shard, MIXES[config.mix], PLAY[config.mix])
 
 
-def make_shard(positions_of: Callable[[int], Unlabelled], kept: ShardScores | None, number: int) -> Labels:
-    """The labels of a shard, in a worker.
+class Made(NamedTuple):
+    """A shard."""
+
+    labels: Labels
+    bounds: Bounds | None = None
+
+
+def make_shard(positions_of: Callable[[int], Unlabelled], kept: ShardScores | None, bounds: int, number: int) -> Made:
+    """A shard, in a worker.
 
     Args:
         kept: its scores, if they are known.
+        bounds: how many to keep for each position; more than 0 needs the solver.
 
     Raises:
         ValueError: they are those of other positions.
     """
-    positions, masks, origins, values = positions_of(number)
+    unlabelled = positions_of(number)
+    positions, masks, origins, values = unlabelled
+    if bounds:
+        return solve_and_glean(unlabelled, bounds, np.random.default_rng(number))
     if kept is None:
-        return Labels(positions, masks, score_moves(positions, masks, process_solver(), values), origins)
+        return Made(Labels(positions, masks, score_moves(positions, masks, process_solver(), values), origins))
     if digest_of(positions, masks) != kept.digest:
         raise ValueError(
             f"the packed scores of shard {number} are of other games than are played here (code, numpy or numba "
             "differ): --packed none solves them anew"
         )
-    return Labels(positions, masks, completed(positions, masks, kept.scores), origins)
+    return Made(Labels(positions, masks, completed(positions, masks, kept.scores), origins))
+
+
+def solve_and_glean(unlabelled: Unlabelled, share: int, rng: np.random.Generator) -> Made:
+    """The shard and ``share`` bounds for each of its positions, part by part, each with a table that is empty at first.
+
+    In a part of ``GLEANED_AT_ONCE`` the solver proves more than the table of 2 ** 22 entries holds by a half.
+    """
+    solver, scores, found = process_solver(), [], []
+    positions, masks, origins, values = unlabelled
+    for start in range(0, len(masks), GLEANED_AT_ONCE):
+        part = slice(start, start + GLEANED_AT_ONCE)
+        solver.clear()
+        scores.append(score_moves(positions[part], masks[part], solver, None if values is None else values[part]))
+        found.append(gleaned(solver, share * len(masks[part]), rng))
+    bounds = Bounds(*(np.concatenate(arrays) for arrays in zip(*found, strict=True)))
+    return Made(Labels(positions, masks, np.concatenate(scores), origins), bounds)
 
 
 def recipe_of(config: Config) -> dict[str, Any]:
@@ -228,11 +262,12 @@ def missing_shards(config: Config) -> list[int]:
     available = len(openings().last_layer()[1]) if config.mix == OPENINGS else config.positions
     recipe, numbers = recipe_of(config), range(-(-min(config.positions, available) // config.shard))
     present = {path.stem for path in config.output.glob("*.shard")}
+    whole = present & {path.stem for path in config.output.glob(f"*{SUFFIX}")} if config.bounds else present
     for stem in sorted(present)[:1]:
         found = read_shard(config.output / f"{stem}.shard")[1]
         if found != recipe:
             raise ValueError(f"{config.output} holds shards made by {found}, expected {recipe}")
-    return [number for number in numbers if f"{number:05}" not in present]
+    return [number for number in numbers if f"{number:05}" not in whole]
 
 
 def write_ready_shard(config: Config) -> None:
@@ -249,10 +284,15 @@ def train(config: Config) -> None:
     kept, positions_of = read_scores_for(config.packed, recipe), positions_maker(config)
     write_ready_shard(config)
     with solver_pool(config.workers, config.table_bits) as pool:
-        tasks = {pool.submit(make_shard, positions_of, kept.get(number), number): number for number in missing}
+        tasks = {
+            pool.submit(make_shard, positions_of, kept.get(number), config.bounds, number): number for number in missing
+        }
         with progress(len(tasks), "shard", delay=0) as bar:
             for task in as_completed(tasks):
-                write_shard(config.output / f"{tasks[task]:05}.shard", task.result(), recipe)
+                path, made = config.output / f"{tasks[task]:05}.shard", task.result()
+                write_shard(path, made.labels, recipe)
+                if made.bounds is not None:
+                    write_bounds(path.with_suffix(SUFFIX), made.bounds, recipe | {"bounds": config.bounds})
                 bar.update()
     labels = read_labels(config.output)
     counts = np.bincount(splits_of(labels.positions, labels.masks), minlength=3)
