@@ -17,7 +17,7 @@ from connectx.afterstates import afterstates, move_logits, policy_of, value_of
 from connectx.encoding import encode_many, planes_of
 from connectx.geometry import Geometry, geometry_of
 from connectx.position import Position
-from connectx.weights import pack, reduce, restored, unpack
+from connectx.weights import compressed, pack, reduce, restored, unpack
 
 # Kinds of layers; all end in a ReLU. "conv": 3x3 convolution, zero-padded. "residual": two of these; the layer's input
 # is added before the second ReLU. "point": 1x1 convolution. "dense": fully connected; only "dense" may follow it.
@@ -99,13 +99,13 @@ class Architecture:
 
 
 def to_bytes(architecture: Architecture, arrays: dict[str, np.ndarray], dtype: str = "float16") -> bytes:
-    """The network's file; dtype "float16", or "int8": whole numbers, and a scale for each row of a weight."""
+    """The network's file; dtype "float16", or "int8": whole numbers, a scale for each row of a weight, compressed."""
     if dtype == "float16":
         return pack({name: array.astype(np.float16) for name, array in arrays.items()}, architecture.to_json())
     floats = {name: array.astype(np.float32) for name, array in arrays.items()}
     smaller = reduce(pack(floats, architecture.to_json()), dtype)
     assert smaller is not None  # a network has floats
-    return smaller
+    return compressed(smaller)
 
 
 def from_bytes(content: bytes, expected: Architecture | None = None) -> tuple[Architecture, dict[str, np.ndarray]]:

@@ -4,6 +4,8 @@ The container is ``MAGIC``, the sha256 of everything after it (32 bytes), the he
 a JSON header, and the arrays one after another as little-endian bytes in C order. The header holds ``meta`` (any JSON)
 and the name, dtype and shape of each array; reading checks all of them.
 
+A container may be compressed: ``COMPRESSED``, then the zlib stream of one. Whole numbers of 8 bits shrink by a quarter.
+
 Containers of the first version can be read, too. There the length follows the magic directly, and the header holds the
 sha256 of the arrays alone, so that damage to a name or to ``meta`` goes unnoticed.
 """
@@ -15,6 +17,7 @@ import math
 import struct
 import sys
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
@@ -23,6 +26,8 @@ import numpy as np
 
 MAGIC = b"CXW2"
 FIRST_MAGIC = b"CXW1"
+COMPRESSED = b"CXWZ"
+LARGEST = 1 << 28  # bytes of a container that was compressed
 DIGEST = 32  # bytes
 DTYPES = frozenset({"bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"}) | frozenset(
     {"float16", "float32", "float64"}
@@ -67,6 +72,25 @@ def pack(arrays: Mapping[str, np.ndarray], meta: Any = None) -> bytes:
     return MAGIC + hashlib.sha256(checked).digest() + checked
 
 
+def compressed(content: bytes) -> bytes:
+    """A container that ``unpack`` reads as it reads this one, in fewer bytes."""
+    return COMPRESSED + zlib.compress(content, 9)
+
+
+def _expanded(content: bytes) -> bytes:
+    """The container that was given to ``compressed``; another one as it is."""
+    if content[:4] != COMPRESSED:
+        return content
+    stream = zlib.decompressobj()
+    try:
+        whole = stream.decompress(content[4:], LARGEST)
+    except zlib.error as fault:
+        _broken(f"its compressed bytes are damaged ({fault})")
+    if not stream.eof or stream.unused_data:
+        _broken(f"its compressed bytes end too soon, go on too long, or hold more than {LARGEST}")
+    return whole
+
+
 def _broken(reason: str) -> NoReturn:
     raise ValueError(f"not a weight container: {reason}")
 
@@ -102,6 +126,7 @@ def unpack(content: bytes) -> tuple[dict[str, np.ndarray], Any]:
     Raises:
         ValueError: the container is damaged: its magic, header, dtypes, sizes or checksum are wrong.
     """
+    content = _expanded(content)
     try:
         header, start = _checked_header(content)
         entries = [(str(e["name"]), str(e["dtype"]), [int(n) for n in e["shape"]]) for e in header["arrays"]]
@@ -125,7 +150,7 @@ def unpack(content: bytes) -> tuple[dict[str, np.ndarray], Any]:
 
 def _read_any(content: bytes) -> tuple[str, dict[str, np.ndarray], Any]:
     """("npz" or "container", arrays, meta) for these two kinds of files; ("", {}, None) for anything else."""
-    if content[:4] in (MAGIC, FIRST_MAGIC):
+    if content[:4] in (MAGIC, FIRST_MAGIC, COMPRESSED):
         return ("container", *unpack(content))
     if content[:2] == b"PK" and zipfile.is_zipfile(io.BytesIO(content)):
         with zipfile.ZipFile(io.BytesIO(content)) as file:

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from connectx.weights import MAGIC, pack, read_data, reduce, reduction_error, restored, unpack
+from connectx.weights import COMPRESSED, MAGIC, compressed, pack, read_data, reduce, reduction_error, restored, unpack
 
 ARRAYS: dict[str, np.ndarray] = {
     "matrix": np.random.default_rng(1).normal(0, 0.2, (8, 5)).astype(np.float32),
@@ -63,6 +63,41 @@ def test_every_flipped_bit_is_noticed():
         broken[place // 8] ^= 1 << place % 8
         with pytest.raises(ValueError, match="not a weight container"):
             unpack(bytes(broken))
+
+
+def test_a_compressed_container_is_the_same_in_fewer_bytes():
+    content = pack({"x": np.zeros(500, np.int8)} | ARRAYS, {"note": "n"})
+    smaller = compressed(content)
+    assert len(smaller) < 0.8 * len(content) and smaller[:4] == COMPRESSED
+    (arrays, meta), (found, noted) = unpack(content), unpack(smaller)
+    assert meta == noted and all(np.array_equal(found[name], array) for name, array in arrays.items())
+    assert unpack(restored(compressed(reduced(content, "int8"))))[1] == {"note": "n"}
+
+
+def test_no_flipped_bit_changes_what_a_compressed_container_holds():
+    """Most are noticed; a few bits of a zlib stream mean nothing."""
+    smaller, noticed = compressed(pack({"x": np.arange(40)})), 0
+    for place in range(8 * len(smaller)):
+        broken = bytearray(smaller)
+        broken[place // 8] ^= 1 << place % 8
+        try:
+            assert unpack(bytes(broken))[0]["x"].tolist() == list(range(40))
+        except ValueError as fault:
+            assert "not a weight container" in str(fault)
+            noticed += 1
+    assert noticed > 8 * len(smaller) - 16
+
+
+@pytest.mark.parametrize("damage", [lambda c: c[:-9], lambda c: c + b"x", lambda c: c[:4] + b"no zlib"])
+def test_damage_to_a_compressed_container_is_said(damage):
+    with pytest.raises(ValueError, match="not a weight container: its compressed bytes"):
+        unpack(damage(compressed(pack(ARRAYS))))
+
+
+def test_a_compressed_container_cannot_fill_the_memory(monkeypatch):
+    monkeypatch.setattr("connectx.weights.LARGEST", 1000)
+    with pytest.raises(ValueError, match="hold more than 1000"):
+        unpack(compressed(pack({"x": np.zeros(2000, np.int8)})))
 
 
 def of_first_version(arrays: dict[str, np.ndarray], meta: object) -> bytes:
