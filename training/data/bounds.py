@@ -19,10 +19,7 @@ from connectx.weights import pack, unpack
 from console.files import write_whole
 from training.data.sampling import has_choice
 
-FIRST, LAST = (
-    9,
-    21,
-)  # plies of the positions that are kept, about the same number of each: those that cost most to label
+FIRST, LAST = 9, 21  # plies that are kept, about as many positions of each; they are those that cost most to label
 SUFFIX = ".bounds"
 
 

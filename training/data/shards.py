@@ -74,7 +74,8 @@ class Labels(NamedTuple):
 
 def concatenated(parts: Sequence[Labels]) -> Labels:
     """The labels of all parts, of which there may be none."""
-    nothing = Labels(np.empty(0, np.int64), np.empty(0, np.int64), np.empty((0, 7), np.int8), np.empty(0, np.uint8))
+    stones, scores = np.empty(0, np.int64), np.empty((0, STANDARD.columns), np.int8)
+    nothing = Labels(stones, stones, scores, np.empty(0, np.uint8))
     return Labels(*(np.concatenate(arrays) for arrays in zip(nothing, *parts, strict=True)))
 
 

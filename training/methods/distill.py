@@ -77,7 +77,7 @@ WARM_UP = 0.03  # share of the steps
 ALL_KNOWN = 8  # the first ply of which not every position is labelled
 AVERAGED = 1000  # steps over which the weights are averaged
 SHARES = {"kept": 1.0, "perfect": 0.5, "value": 0.5, "score": 0.5, "results": 0.5}  # weights of the losses
-BOUNDS_SHARE = 2.0  # weight of the loss on bounds
+BOUNDS_SHARE = 2.0  # weight of the loss on bounds; with 5 a network learns less from the same labels and bounds
 ADAM_SHARE = 0.25  # of Muon's learning rate, for what AdamW learns
 CHECKPOINT = "checkpoint.bin"
 
@@ -95,7 +95,7 @@ class Config(Options):
     )
     encoding: str = option("fours-1", "of the positions, by name and version")
     layers: str = option("dense:896,dense:384,dense:64", "kind:width of each layer")
-    samples: int = option(40_000_000, "positions to train on, counting repetitions", least=1)
+    samples: int = option(26_000_000, "positions to train on, counting repetitions", least=1)
     batch: int = option(1024, "positions in a step", least=1)
     bounds: Path = option(
         Path("runs/labels"), "folder of bounds that train.py labels --bounds has kept, if there are any"
