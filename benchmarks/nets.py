@@ -1,6 +1,7 @@
 """The network against exact values: alone, in a search with a number of evaluations, and at the real clock.
 
-python -m benchmarks.nets [--labels data/labels] [--evaluations 600] [--searched 400] [--set-size 100] [--timed 50]
+python -m benchmarks.nets [--labels data/labels] [--evaluations 600] [--searched 400] [--timed 50]
+                          [--set-size 100] [--sets NAME ...] [--players alone network solver]
 
 "kept": the move keeps the result (win, draw or loss); "perfect": quickest win or slowest loss; "decisive" positions are
 those in which some legal move does not keep the result. The positions are those that ``train.py labels`` holds out for
@@ -12,7 +13,7 @@ of the published kinds (benchmarks/positions.py); errors are moves that do not k
 import argparse
 import base64
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -47,6 +48,7 @@ from training.methods.labels import LATE, MIXES
 
 AGENTS = Path(value_search.__file__).parent
 Player = Callable[[Position], int]
+PLAYERS = ("alone", "network", "solver")  # the policy, a search with the network only, one with the solver at leaves
 PLIES = ((0, 7), (8, 11), (12, 15), (16, 19), (20, 23), (24, 27), (28, 31), (32, 35), (36, 41))
 ORIGINS = {
     "random play": RANDOM_PLAY,
@@ -130,13 +132,13 @@ def labelled_set(kind: Kind, size: int, seed: int, solver: Solver) -> Labels:
     return Labels(positions, masks, np.array(scores, np.int8), np.full(len(states), RANDOM_PLAY, np.uint8))
 
 
-def print_sets(size: int, seed: int, players: dict[str, Player]) -> None:
+def print_sets(kinds: Sequence[Kind], size: int, seed: int, players: dict[str, Player]) -> None:
     """Prints the errors in % on each set, beside the published ones."""
     solver = Solver(STANDARD, table_bits=24)
     print(
         f"\n{'errors, %':<16}{'positions':>10}" + "".join(f"{name:>18}" for name in players) + f"{'AlphaZero.jl':>15}"
     )
-    for kind in SIX_SETS:
+    for kind in kinds:
         labels = labelled_set(kind, size, seed, solver)
         row = f"{kind.name:<16}{len(labels):>10}"
         for who, player in players.items():
@@ -178,6 +180,9 @@ def main() -> None:
     parser.add_argument("--evaluations", type=int, default=600, help="evaluations per move")
     parser.add_argument("--searched", type=int, default=400, help="test positions to search with so many evaluations")
     parser.add_argument("--set-size", type=int, default=100, help="positions in each of the six sets")
+    names = [kind.name for kind in SIX_SETS]
+    parser.add_argument("--sets", nargs="+", choices=names, default=names, metavar="NAME", help="which of them")
+    parser.add_argument("--players", nargs="+", choices=PLAYERS, default=PLAYERS, help="who plays them")
     parser.add_argument("--timed", type=int, default=50, help="test positions to search for 1.7 s each")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
@@ -200,9 +205,10 @@ def main() -> None:
         print_table(timed, at_the_clock)
     if options.set_size:
         network_only = searching(lambda: Budget(nodes=options.evaluations), prove=lambda position, mask: None)
-        count = f"{options.evaluations} evaluations"
-        players = {"policy alone": choose_alone, count: network_only, "with solver": search}
-        print_sets(options.set_size, options.seed, players)
+        titles = ("policy alone", f"{options.evaluations} evaluations", "with solver")
+        players = dict(zip(PLAYERS, zip(titles, (choose_alone, network_only, search), strict=True), strict=True))
+        kinds = [kind for kind in SIX_SETS if kind.name in options.sets]
+        print_sets(kinds, options.set_size, options.seed, dict(players[name] for name in options.players))
 
 
 if __name__ == "__main__":
