@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from connectx.afterstates import RESULT_WORTH, STONE_WORTH, UNKNOWN, afterstates, move_logits, scores_of
+from connectx.afterstates import MOVE_WORTH, RESULT_WORTH, STONE_WORTH, UNKNOWN, afterstates, move_logits, scores_of
 from connectx.encoding import ENCODINGS, FOUR_PLACES, FOURS, bits_of, encode, encode_many
 from connectx.geometry import STANDARD, geometry_of
 from connectx.nets import REPLIES, Architecture, PlainNetwork, both_views, from_bytes, masked_argmax, softmax
@@ -200,7 +200,9 @@ def test_expected_scores_are_worth_something():
     scores = scores_of(STANDARD)
     chances = np.stack([scores == 3, scores == 0, (scores == -1) / 2 + (scores == 1) / 2]).astype(np.float32)
     moves = move_logits(np.array([1.0, 2.0, 3.0], np.float32), chances, STANDARD)
-    assert moves.tolist() == pytest.approx([1 - RESULT_WORTH - 3 * STONE_WORTH, 2, 3])
+    assert moves.tolist() == pytest.approx(
+        [MOVE_WORTH - RESULT_WORTH - 3 * STONE_WORTH, 2 * MOVE_WORTH, 3 * MOVE_WORTH]
+    )
 
 
 def test_int8_files_are_half_as_large_and_nearly_the_same():
