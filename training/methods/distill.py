@@ -320,11 +320,11 @@ def run(trainer: Trainer, training: Examples, validation: Examples, bounded: Bou
     every = max(1, config.report_every // config.batch)
     epoch = epoch_of(training.labels, config.openings)
     order = batches(config.seed, len(epoch), config.batch, trainer.step)
-    order_bounded = batches(config.seed, len(bounded), config.bounds_batch, trainer.step) if bounded else None
+    order_bounded = batches(config.seed, len(bounded) if bounded else 0, config.bounds_batch, trainer.step)
     with progress(config.steps, "step", done=trainer.step, delay=0) as bar:
         while trainer.step < config.steps:
             rows, mirrored = next(order)
-            more = bounded.batch(*next(order_bounded)) if bounded and order_bounded else None
+            more = bounded.batch(*next(order_bounded)) if bounded else None
             recent.append(trainer.learn(*training.batch(epoch[rows], mirrored), more))
             bar.update()
             if trainer.step % every == 0 or trainer.step == config.steps:
