@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from connectx.afterstates import NEVER, Afterstates, afterstates, scores_of
-from connectx.encoding import bits_of, planes_of, unpack_planes
+from connectx.encoding import bits_of, encode_many, planes_of, unpack_planes
 from connectx.geometry import STANDARD
 from connectx.nets import REPLIES, Architecture
 from connectx.position import stones_of
@@ -93,21 +93,29 @@ class BoundedScores(NamedTuple):
 
 
 class BoundedExamples:
-    """Positions with proven bounds, ready for a network of an encoding, which sees them themselves."""
+    """Positions with proven bounds, for a network of an encoding, which sees them themselves.
+
+    They are encoded when a batch takes them: kept encoded, a hundred million would fill 11 GB.
+    """
 
     def __init__(self, bounds: Bounds, encoding: str, device: torch.device = CPU):
-        positions, masks = stones_of(bounds.keys, STANDARD)
-        self.seen = Encoded(positions, masks, encoding, device)
-        self.lows, self.highs = (torch.from_numpy(ends).to(device) for ends in bounds[1:])
+        self.bounds, self.encoding, self.device = bounds, encoding, device
+        self.pool = ThreadPoolExecutor()  # numpy computes outside the interpreter's lock
 
     def __len__(self) -> int:
-        return len(self.lows)
+        return len(self.bounds)
 
     def batch(self, rows: np.ndarray, mirrored: bool = False) -> tuple[Tensor, BoundedScores]:
         """What the network sees of these examples, (n, planes, rows, columns) float32, and the targets."""
-        taken = torch.from_numpy(rows).to(self.lows.device)
-        ends = (ends[taken].long() + LARGEST for ends in (self.lows, self.highs))
-        return self.seen.planes(taken, mirrored), BoundedScores(*ends)
+        taken = self.bounds.take(rows)
+        parts = [taken.keys[start : start + ENCODED_AT_ONCE] for start in range(0, len(rows), ENCODED_AT_ONCE)]
+        planes = torch.from_numpy(np.concatenate(list(self.pool.map(self._encode, parts)))).to(self.device)
+        ends = (torch.from_numpy(ends.astype(np.int64) + LARGEST).to(self.device) for ends in taken[1:])
+        return (planes.flip(3) if mirrored else planes).float(), BoundedScores(*ends)
+
+    def _encode(self, keys: np.ndarray) -> np.ndarray:
+        positions, masks = stones_of(keys, STANDARD)
+        return encode_many(positions, masks, STANDARD, self.encoding)
 
 
 class Examples:

@@ -33,7 +33,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 from torch.nn import functional
 
-from connectx.afterstates import NEVER, afterstates
+from connectx.afterstates import NEVER, afterstates, move_logits
 from connectx.geometry import STANDARD
 from connectx.nets import POSITION, REPLIES, Architecture, PlainNetwork
 from connectx.torch_nets import Network
@@ -76,9 +76,13 @@ PUBLISHED = {POSITION: ("policy", "value"), REPLIES: ("move", "score")}
 WARM_UP = 0.03  # share of the steps
 ALL_KNOWN = 8  # the first ply of which not every position is labelled
 AVERAGED = 1000  # steps over which the weights are averaged
-SHARES = {"kept": 1.0, "perfect": 0.5, "value": 0.5, "score": 0.5, "results": 0.5}  # weights of the losses
+SHARES = {  # weights of the losses; scores of what replies lead to teach moves, too, and more with bounds besides
+    POSITION: {"kept": 1.0, "perfect": 0.5, "value": 0.5, "score": 0.5, "results": 0.5},
+    REPLIES: {"kept": 0.1, "perfect": 0.05, "value": 0.5, "score": 0.5},
+}
 BOUNDS_SHARE = 2.0  # weight of the loss on bounds; with 5 a network learns less from the same labels and bounds
 ADAM_SHARE = 0.25  # of Muon's learning rate, for what AdamW learns
+NO_KEY = -1  # the key of no position
 CHECKPOINT = "checkpoint.bin"
 
 
@@ -164,23 +168,31 @@ def bounds_loss(scores: Tensor, targets: BoundedScores) -> Tensor:
     return -torch.logsumexp(chances.masked_fill(~inside, NEVER), 1).mean()
 
 
-def total(parts: dict[str, Tensor]) -> Tensor:
-    return torch.stack([SHARES[name] * part for name, part in parts.items()]).sum()
+def total(parts: dict[str, Tensor], judges: str) -> Tensor:
+    return torch.stack([SHARES[judges][name] * part for name, part in parts.items()]).sum()
 
 
 @torch.inference_mode()
-def measure(network: torch.nn.Module, examples: Examples, size: int = 1000) -> dict[str, float]:
-    """The loss, and the shares of right moves and values, without mirror images."""
-    losing, columns, values = 0.0, [], []
+def measure(network: Network, examples: Examples, size: int = 1000) -> dict[str, float]:
+    """The loss, and the shares of right moves, as agents choose them, and values, without mirror images."""
+    judges, losing, columns, values = network.architecture.judges, 0.0, [], []
     for start in range(0, len(examples), size):
         rows = np.arange(start, min(start + size, len(examples)))
         planes, targets = examples.batch(rows)
         outputs = outputs_of(network, planes, len(targets.score))
-        losing += float(total(losses(outputs, targets))) * len(rows)
+        losing += float(total(losses(outputs, targets), judges)) * len(rows)
+        if judges == REPLIES:
+            outputs["move"] = agents_logits(outputs)
         columns.append(targets.policy(outputs).argmax(1).cpu().numpy())
         values.append((outputs["value"].argmax(1) == targets.value).cpu().numpy())
     shares = shares_right(np.concatenate(columns), examples.labels)
     return {"loss": losing / len(examples), **shares, "value": float(np.concatenate(values).mean())}
+
+
+def agents_logits(outputs: dict[str, Tensor]) -> Tensor:
+    """(m, 1): the logits by which agents choose among m moves, from those of the network and its expected scores."""
+    logits, chances = (part.cpu().numpy() for part in (outputs["move"], torch.softmax(outputs["score"], 1)))
+    return torch.from_numpy(move_logits(logits[:, 0], chances, STANDARD))[:, None].to(outputs["move"].device)
 
 
 def outputs_of(network: torch.nn.Module, planes: Tensor, count: int) -> dict[str, Tensor]:
@@ -216,7 +228,7 @@ class Trainer:
     def learn(self, planes: Tensor, targets: Targets, bounded: tuple[Tensor, BoundedScores] | None = None) -> Tensor:
         """One step; its loss on the labels, a number that stays on the device."""
         speed = self.speed()
-        loss = total(losses(outputs_of(self.network, planes, len(targets.score)), targets))
+        loss = total(losses(outputs_of(self.network, planes, len(targets.score)), targets), self.config.judges)
         shown = loss.detach()
         if bounded:
             planes, ends = bounded
@@ -357,7 +369,8 @@ def unseen(bounds: Bounds, asked: Labels) -> Bounds:
     positions, masks = (
         np.concatenate([getattr(part, name) for part in (asked, states)]) for name in ("positions", "masks")
     )
-    return bounds.take(np.flatnonzero(~np.isin(bounds.keys, canonical_keys(positions, masks, STANDARD))))
+    keys = np.append(np.unique(canonical_keys(positions, masks, STANDARD)), NO_KEY)  # np.isin sorts all bounds, too
+    return bounds.take(np.flatnonzero(keys[np.searchsorted(keys[:-1], bounds.keys)] != bounds.keys))
 
 
 def published(network: Network) -> Network:
