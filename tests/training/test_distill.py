@@ -115,7 +115,7 @@ def test_a_full_column_and_a_choice_among_equals_cost_nothing():
         assert parts["kept"] < 1e-4 and parts["perfect"] < 1e-4
         assert parts["results"] == pytest.approx(np.log(3)) and parts["value"] == pytest.approx(np.log(3))
         assert parts["score"] == pytest.approx(np.log(SCORES))
-        assert total(parts, POSITION) == pytest.approx(0.5 * (2 * np.log(3) + np.log(SCORES)), abs=1e-3)
+        assert total(parts) == pytest.approx(0.5 * (2 * np.log(3) + np.log(SCORES)), abs=1e-3)
 
 
 def test_what_the_rules_know_better_costs_nothing():

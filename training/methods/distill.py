@@ -76,10 +76,7 @@ PUBLISHED = {POSITION: ("policy", "value"), REPLIES: ("move", "score")}
 WARM_UP = 0.03  # share of the steps
 ALL_KNOWN = 8  # the first ply of which not every position is labelled
 AVERAGED = 1000  # steps over which the weights are averaged
-SHARES = {  # weights of the losses; scores of what replies lead to teach moves, too, and more with bounds besides
-    POSITION: {"kept": 1.0, "perfect": 0.5, "value": 0.5, "score": 0.5, "results": 0.5},
-    REPLIES: {"kept": 0.1, "perfect": 0.05, "value": 0.5, "score": 0.5},
-}
+SHARES = {"kept": 1.0, "perfect": 0.5, "value": 0.5, "score": 0.5, "results": 0.5}  # weights of the losses
 BOUNDS_SHARE = 2.0  # weight of the loss on bounds; with 5 a network learns less from the same labels and bounds
 ADAM_SHARE = 0.25  # of Muon's learning rate, for what AdamW learns
 NO_KEY = -1  # the key of no position
@@ -168,20 +165,20 @@ def bounds_loss(scores: Tensor, targets: BoundedScores) -> Tensor:
     return -torch.logsumexp(chances.masked_fill(~inside, NEVER), 1).mean()
 
 
-def total(parts: dict[str, Tensor], judges: str) -> Tensor:
-    return torch.stack([SHARES[judges][name] * part for name, part in parts.items()]).sum()
+def total(parts: dict[str, Tensor]) -> Tensor:
+    return torch.stack([SHARES[name] * part for name, part in parts.items()]).sum()
 
 
 @torch.inference_mode()
 def measure(network: Network, examples: Examples, size: int = 1000) -> dict[str, float]:
     """The loss, and the shares of right moves, as agents choose them, and values, without mirror images."""
-    judges, losing, columns, values = network.architecture.judges, 0.0, [], []
+    losing, columns, values = 0.0, [], []
     for start in range(0, len(examples), size):
         rows = np.arange(start, min(start + size, len(examples)))
         planes, targets = examples.batch(rows)
         outputs = outputs_of(network, planes, len(targets.score))
-        losing += float(total(losses(outputs, targets), judges)) * len(rows)
-        if judges == REPLIES:
+        losing += float(total(losses(outputs, targets))) * len(rows)
+        if network.architecture.judges == REPLIES:
             outputs["move"] = agents_logits(outputs)
         columns.append(targets.policy(outputs).argmax(1).cpu().numpy())
         values.append((outputs["value"].argmax(1) == targets.value).cpu().numpy())
@@ -228,7 +225,7 @@ class Trainer:
     def learn(self, planes: Tensor, targets: Targets, bounded: tuple[Tensor, BoundedScores] | None = None) -> Tensor:
         """One step; its loss on the labels, a number that stays on the device."""
         speed = self.speed()
-        loss = total(losses(outputs_of(self.network, planes, len(targets.score)), targets), self.config.judges)
+        loss = total(losses(outputs_of(self.network, planes, len(targets.score)), targets))
         shown = loss.detach()
         if bounded:
             planes, ends = bounded
