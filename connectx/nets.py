@@ -98,12 +98,21 @@ class Architecture:
         return sum(prod(shape) for shape in self.parameters().values())
 
 
-def to_bytes(architecture: Architecture, arrays: dict[str, np.ndarray], dtype: str = "float16") -> bytes:
-    """The network's file; dtype "float16", or "int8": whole numbers, a scale for each row of a weight, compressed."""
+def to_bytes(
+    architecture: Architecture,
+    arrays: dict[str, np.ndarray],
+    dtype: str = "float16",
+    scales: dict[str, np.ndarray] | None = None,
+) -> bytes:
+    """The network's file; dtype "float16", or "int8": whole numbers, a scale for each row of a weight, compressed.
+
+    Args:
+        scales: of the rows of weights, by name, for "int8"; the least possible ones where none are given.
+    """
     if dtype == "float16":
         return pack({name: array.astype(np.float16) for name, array in arrays.items()}, architecture.to_json())
     floats = {name: array.astype(np.float32) for name, array in arrays.items()}
-    smaller = reduce(pack(floats, architecture.to_json()), dtype)
+    smaller = reduce(pack(floats, architecture.to_json()), dtype, scales)
     assert smaller is not None  # a network has floats
     return compressed(smaller)
 
@@ -181,11 +190,15 @@ class PlainNetwork:
         return {name: np.concatenate([part[name] for part in parts]) for name, _ in self.architecture.heads}
 
     def _forward(self, planes: np.ndarray) -> dict[str, np.ndarray]:
-        x = planes.reshape(*planes.shape[:2], prod(planes.shape[2:])).transpose(0, 2, 1).astype(np.float32)
-        for index, (kind, _) in enumerate(self.architecture.layers):
-            x = self._layer(index, kind, x)
-        x = flatten(x)
+        x = self.trunk(planes, len(self.architecture.layers))
         return {name: self._linear(name, x) for name, _ in self.architecture.heads}
+
+    def trunk(self, planes: np.ndarray, layers: int) -> np.ndarray:
+        """What the first ``layers`` layers make of n positions, flattened: (n, inputs of what follows) float32."""
+        x = planes.reshape(*planes.shape[:2], prod(planes.shape[2:])).transpose(0, 2, 1).astype(np.float32)
+        for index, (kind, _) in enumerate(self.architecture.layers[:layers]):
+            x = self._layer(index, kind, x)
+        return flatten(x)
 
     def judge(self, position: Position) -> dict[str, np.ndarray]:
         """``judge_many`` for one position: (size,) float32."""

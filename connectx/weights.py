@@ -1,10 +1,11 @@
 """Data files: reading a file that lies beside the source, and a container of named arrays without pickle.
 
 The container is ``MAGIC``, the sha256 of everything after it (32 bytes), the header's length (4 bytes, little-endian),
-a JSON header, and the arrays one after another as little-endian bytes in C order. The header holds ``meta`` (any JSON)
-and the name, dtype and shape of each array; reading checks all of them.
+a JSON header, and the arrays one after another as little-endian bytes. The header holds ``meta`` (any JSON) and the
+name, dtype and shape of each array, and which are in Fortran order, not in C order; reading checks all of them.
 
-A container may be compressed: ``COMPRESSED``, then the zlib stream of one. Whole numbers of 8 bits shrink by a quarter.
+A container may be compressed: ``COMPRESSED``, then the zlib stream of one. Matrices of whole numbers of 8 bits are in
+Fortran order there: a network's weights for one input are alike in size, so that they shrink by a tenth more.
 
 Containers of the first version can be read, too. There the length follows the magic directly, and the header holds the
 sha256 of the arrays alone, so that damage to a name or to ``meta`` goes unnoticed.
@@ -20,7 +21,7 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 
@@ -56,7 +57,7 @@ def read_data(name: str) -> bytes:
 
 
 def pack(arrays: Mapping[str, np.ndarray], meta: Any = None) -> bytes:
-    """The container's bytes; the same arrays and meta give the same bytes.
+    """The container's bytes; the same arrays, in the same order of memory, and meta give the same bytes.
 
     Raises:
         ValueError: an array's dtype is neither a plain number nor bool.
@@ -65,8 +66,11 @@ def pack(arrays: Mapping[str, np.ndarray], meta: Any = None) -> bytes:
     for name, array in arrays.items():
         if array.dtype.name not in DTYPES:
             raise ValueError(f"array {name!r} has dtype {array.dtype}, expected one of {sorted(DTYPES)}")
-        entries.append({"name": name, "dtype": array.dtype.name, "shape": list(array.shape)})
-        blobs.append(np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes())
+        entry: dict[str, Any] = {"name": name, "dtype": array.dtype.name, "shape": list(array.shape)}
+        in_fortran_order = array.flags.f_contiguous and not array.flags.c_contiguous
+        entries.append(entry | ({"order": "F"} if in_fortran_order else {}))
+        order: Literal["F", "C"] = "F" if in_fortran_order else "C"
+        blobs.append(array.astype(array.dtype.newbyteorder("<")).tobytes(order))
     text = json.dumps({"meta": meta, "arrays": entries}, sort_keys=True, separators=(",", ":")).encode()
     checked = b"".join([struct.pack("<I", len(text)), text, *blobs])
     return MAGIC + hashlib.sha256(checked).digest() + checked
@@ -129,19 +133,24 @@ def unpack(content: bytes) -> tuple[dict[str, np.ndarray], Any]:
     content = _expanded(content)
     try:
         header, start = _checked_header(content)
-        entries = [(str(e["name"]), str(e["dtype"]), [int(n) for n in e["shape"]]) for e in header["arrays"]]
+        entries = [
+            (str(e["name"]), str(e["dtype"]), [int(n) for n in e["shape"]], e.get("order", "C"))
+            for e in header["arrays"]
+        ]
         meta = header["meta"]
-    except (KeyError, TypeError) as fault:
+    except (AttributeError, KeyError, TypeError) as fault:
         _broken(f"unreadable header: {fault!r}")
     arrays, offset = {}, start
-    for name, dtype, shape in entries:
-        if dtype not in DTYPES or any(n < 0 for n in shape) or name in arrays:
-            _broken(f"array {name!r} with dtype {dtype!r} and shape {shape!r}")
+    for name, dtype, shape, order in entries:
+        if dtype not in DTYPES or order not in ("C", "F") or any(n < 0 for n in shape) or name in arrays:
+            _broken(f"array {name!r} with dtype {dtype!r}, shape {shape!r} and order {order!r}")
         count = math.prod(shape)
         little = np.dtype(dtype).newbyteorder("<")
         if offset + count * little.itemsize > len(content):
             _broken(f"array {name!r} ends beyond the file")
-        arrays[name] = np.frombuffer(content, little, count, offset).reshape(shape).astype(dtype)
+        arrays[name] = (
+            np.frombuffer(content, little, count, offset).reshape(shape, order=order).astype(dtype, order="C")
+        )
         offset += count * little.itemsize
     if offset != len(content):
         _broken(f"{len(content) - offset} bytes too many")
@@ -161,21 +170,26 @@ def _read_any(content: bytes) -> tuple[str, dict[str, np.ndarray], Any]:
     return "", {}, None
 
 
-def _narrow(name: str, array: np.ndarray, dtype: str) -> tuple[np.ndarray, np.ndarray | None]:
+def row_scales(array: np.ndarray) -> np.ndarray:
+    """(rows,) float32: the least scale of each row with which whole numbers of 8 bits stand for all of its values."""
+    largest = np.abs(array).max(axis=tuple(range(1, array.ndim)), initial=0.0)
+    return np.where(largest > 0, largest / 127, 1).astype(np.float32)
+
+
+def _narrow(name: str, array: np.ndarray, dtype: str, scale: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
     """The array in lower precision, and for int8 the scale of each row (vectors become float16, without a scale)."""
     if not np.isfinite(array).all():
         raise ValueError(f"array {name!r} holds infinities or NaN, which {dtype} weights cannot stand for")
     if dtype == "int8" and array.ndim >= 2:
-        largest = np.abs(array).max(axis=tuple(range(1, array.ndim)), initial=0.0)
-        scale = np.where(largest > 0, largest / 127, 1).astype(np.float32)
+        scale = row_scales(array) if scale is None else scale
         rows = array / scale.reshape(-1, *[1] * (array.ndim - 1))
-        return np.clip(np.rint(rows), -127, 127).astype(np.int8), scale
+        return np.asfortranarray(np.clip(np.rint(rows), -127, 127).astype(np.int8)), scale
     if np.abs(array).max(initial=0.0) > np.finfo(np.float16).max:
         raise ValueError(f"array {name!r} holds values beyond float16's {np.finfo(np.float16).max}")
     return array.astype(np.float16), None
 
 
-def reduce(content: bytes, dtype: str) -> bytes | None:
+def reduce(content: bytes, dtype: str, scales: Mapping[str, np.ndarray] | None = None) -> bytes | None:
     """An .npz file or a container, as a container with its float32 and float64 arrays in lower precision.
 
     ``restored`` turns it back into the same kind of file with the original dtypes. None if ``content`` is neither kind
@@ -183,6 +197,7 @@ def reduce(content: bytes, dtype: str) -> bytes | None:
 
     Args:
         dtype: "float16", or "int8": symmetric, one float32 scale for each index of the first axis.
+        scales: those of int8, by the array's name; ``row_scales`` where none are given.
 
     Raises:
         ValueError: the dtype is unknown, or cannot represent a value.
@@ -197,7 +212,7 @@ def reduce(content: bytes, dtype: str) -> bytes | None:
             stored["values:" + name] = array
             continue
         dtypes[name] = array.dtype.name
-        stored["values:" + name], scale = _narrow(name, array, dtype)
+        stored["values:" + name], scale = _narrow(name, array, dtype, (scales or {}).get(name))
         if scale is not None:
             stored["scales:" + name] = scale
     return pack(stored, {"form": form, "meta": meta, "dtypes": dtypes}) if dtypes else None

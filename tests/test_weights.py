@@ -50,6 +50,20 @@ def test_big_endian_arrays_come_back_equal():
     assert np.array_equal(arrays["x"], [1.5, -2])
 
 
+def test_the_order_of_memory_is_kept_in_the_file_alone():
+    matrix = np.arange(6, dtype=np.int8).reshape(2, 3)
+    plain, turned = pack({"x": matrix}), pack({"x": np.asfortranarray(matrix)})
+    assert plain.endswith(bytes([0, 1, 2, 3, 4, 5])) and turned.endswith(bytes([0, 3, 1, 4, 2, 5]))
+    found = unpack(turned)[0]["x"]
+    assert (found == matrix).all() and found.flags.c_contiguous
+
+
+def test_given_scales_of_rows_are_taken():
+    content = pack({"x": np.array([[0.5, 1.0, -1.4], [0.0, 2.0, 300.0]], np.float32)})
+    smaller = reduce(content, "int8", {"x": np.array([0.5, 2.0], np.float32)})
+    assert smaller is not None and unpack(restored(smaller))[0]["x"].tolist() == [[0.5, 1.0, -1.5], [0, 2, 254]]
+
+
 def test_objects_are_refused():
     with pytest.raises(ValueError, match="dtype object"):
         pack({"x": np.array([{}])})
@@ -139,6 +153,7 @@ def sealed(checked: bytes) -> bytes:
         (lambda c: c[:-1], "checksum"),
         (lambda c: c + b"x", "checksum"),
         (lambda c: sealed(c[36:].replace(b"float32", b"float99")), "dtype"),
+        (lambda c: sealed(c[36:].replace(b'"name":"x"', b'"order":"A"')), "unreadable header"),
         (lambda c: sealed(c[36:].replace(b'"shape":[4]', b'"shape":[3]')), "too many"),
         (lambda c: sealed(c[36:].replace(b'"shape":[4]', b'"shape":[5]')), "beyond"),
     ],

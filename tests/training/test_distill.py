@@ -268,7 +268,7 @@ def test_overfits_one_batch(judges, folder):
         (["--encoding", "lines-7"], "encoding 'lines-7' is unknown"),
         (["--samples", "0"], "at least 1"),
         (["--judges", "games"], "judges should be one of position, replies"),
-        (["--dtype", "int4"], "dtype should be one of float16, int8"),
+        (["--file-bytes", "0"], "file_bytes should be at least 1"),
     ],
 )
 def test_bad_options(arguments, message, capsys):

@@ -1,0 +1,86 @@
+"""Weights rounded to few whole numbers: less is lost than by rounding each to the nearest, and files keep their limit."""
+
+import random
+
+import numpy as np
+import pytest
+
+from connectx.afterstates import afterstates
+from connectx.encoding import encode_many
+from connectx.geometry import STANDARD
+from connectx.nets import Architecture, PlainNetwork, to_bytes
+from connectx.torch_nets import Network
+from connectx.weights import row_scales
+from tests.conftest import random_game
+from training.learning import quantization
+from training.learning.quantization import STEPS, rounded, spread, to_limit
+
+ARCHITECTURE = Architecture("fours-1", (("dense", 160), ("dense", 24)), (("move", 1), ("score", 43)), judges="replies")
+
+
+@pytest.fixture(scope="module")
+def planes() -> np.ndarray:
+    """What a network that judges replies sees of random games."""
+    rng = random.Random(3)
+    positions = [position for _ in range(30) for position in random_game(STANDARD, rng) if position.ply > 3]
+    stones, masks = (np.array([getattr(p, name) for p in positions], np.int64) for name in ("position", "mask"))
+    states = afterstates(stones, masks, STANDARD)
+    return encode_many(states.positions, states.masks, STANDARD, "fours-1")
+
+
+@pytest.fixture(scope="module")
+def arrays() -> dict[str, np.ndarray]:
+    return Network(ARCHITECTURE).arrays()
+
+
+def test_outputs_change_less_than_by_rounding_to_the_nearest():
+    rng = np.random.default_rng(1)
+    inputs = rng.normal(size=(2000, 30)) @ rng.normal(size=(30, 40))  # 40 inputs that 30 numbers decide
+    weight = rng.normal(size=(20, 40)).astype(np.float32)
+    scales = np.full(20, 0.5, np.float32)
+    nearest = np.rint(weight / scales[:, None]) * scales[:, None]
+    better = spread(weight, scales, inputs.T @ inputs + 60 * np.eye(40))
+    errors = [np.square(inputs @ (found - weight).T).mean() for found in (better, nearest)]
+    assert errors[0] < 0.5 * errors[1]
+    assert (better / scales[:, None] == np.rint(better / scales[:, None])).all()
+
+
+def test_inputs_that_tell_nothing_of_each_other_are_rounded_to_the_nearest():
+    weight = np.random.default_rng(1).normal(size=(5, 12)).astype(np.float32)
+    assert np.allclose(spread(weight, row_scales(weight), np.eye(12)), weight, atol=row_scales(weight).max() / 2)
+    assert (spread(weight, np.full(5, 0.25), np.eye(12)) == np.rint(weight / 0.25) * 0.25).all()
+
+
+def test_a_network_changes_less(arrays, planes):
+    """On positions that did not say how to round, too."""
+    before = PlainNetwork(ARCHITECTURE, arrays).forward(planes)
+    coarse = rounded(ARCHITECTURE, arrays, planes[: len(planes) // 2], 0.8)[0]
+    scales = np.maximum(row_scales(arrays["0a.weight"]), 0.8 * arrays["0a.weight"].std())[:, None]
+    nearest = arrays | {"0a.weight": np.rint(arrays["0a.weight"] / scales) * scales}
+    for part in (slice(0, len(planes) // 2), slice(len(planes) // 2, None)):
+        errors = [
+            np.square(PlainNetwork(ARCHITECTURE, kind).forward(planes[part])["score"] - before["score"][part]).mean()
+            for kind in (coarse, nearest)
+        ]
+        assert errors[0] < 0.7 * errors[1]
+
+
+def test_the_file_holds_the_rounded_weights(arrays, planes):
+    chosen, dtype, scales = rounded(ARCHITECTURE, arrays, planes, 0.3)
+    assert list(scales) == ["0a.weight"]  # the others are small
+    network = PlainNetwork.from_bytes(to_bytes(ARCHITECTURE, chosen, dtype, scales))
+    assert (chosen["0a.weight"] == network._maps["0a"].T).all()
+    assert np.allclose(network._maps["1a"].T, arrays["1a.weight"], atol=row_scales(arrays["1a.weight"]).max() / 2)
+
+
+def test_the_finest_step_that_the_file_allows(arrays, planes):
+    sizes = [len(to_bytes(ARCHITECTURE, *rounded(ARCHITECTURE, arrays, planes, step))) for step in STEPS[[10, 11]]]
+    assert sizes[1] < sizes[0]
+    assert len(to_limit(ARCHITECTURE, arrays, planes, sizes[1])) == sizes[1]
+    assert len(to_limit(ARCHITECTURE, arrays, planes, sizes[0] - 1)) == sizes[1]
+
+
+def test_a_limit_that_cannot_be_kept(arrays, planes, monkeypatch):
+    monkeypatch.setattr(quantization, "STEPS", STEPS[-2:])
+    with pytest.raises(ValueError, match=r"a network of 146,?\d+ parameters takes [\d,]+ bytes at least, not 20,000"):
+        to_limit(ARCHITECTURE, arrays, planes, 20_000)

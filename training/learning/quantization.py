@@ -1,0 +1,83 @@
+"""A network's weights as few whole numbers, chosen so that what each layer computes changes least.
+
+Weights are rounded to multiples of a step. The inputs of a layer are correlated, so that weights that are still to be
+rounded can make up for the error of one that was: inputs are taken one after another, and the error of each is spread
+over those after it, by the inverse of their second moments (Frantar et al. 2022, "GPTQ"; for pruning Hassibi and Stork
+1993, "Optimal Brain Surgeon"). A layer's inputs are those that the rounded layers before it give.
+
+A coarser step makes the numbers smaller, and a file that is compressed shorter. On 8,000 validation positions a network
+of 1,163,000 parameters kept 97.65% and played 90.26% perfectly with the finest step of 8 bits, 0.75 bytes for each
+parameter; 97.64 and 90.15% with a quarter of a layer's standard deviation, 0.49 bytes; 97.58 and 90.18% with 0.4 of it,
+0.41 bytes. Without the correction 31 steps a row keep 97.45 and 89.72%, with it 97.67 and 90.12%.
+"""
+
+from bisect import bisect_left
+
+import numpy as np
+
+from connectx.nets import BATCH, Architecture, PlainNetwork, to_bytes
+from connectx.weights import row_scales
+
+DAMPING = 0.01  # of the mean second moment, added to each, as in GPTQ: some inputs are always 0
+LEAST_WEIGHTS = 100_000  # of a layer: what smaller ones would save is nothing beside the larger ones
+STEPS = np.geomspace(1 / 32, 1, 41)  # shares of a layer's standard deviation, from the finest to the coarsest
+
+
+def to_limit(architecture: Architecture, arrays: dict[str, np.ndarray], planes: np.ndarray, limit: int) -> bytes:
+    """The network's file with the finest of ``STEPS`` with which it has at most ``limit`` bytes.
+
+    Args:
+        arrays: float32, as ``Network.arrays`` gives them.
+        planes: of positions as the network sees them, (n, planes, rows, columns) of any number type.
+
+    Raises:
+        ValueError: it is longer with each of them.
+    """
+
+    def content(step: float) -> bytes:
+        return to_bytes(architecture, *rounded(architecture, arrays, planes, step))
+
+    found = bisect_left(STEPS, True, key=lambda step: len(content(step)) <= limit)
+    if found == len(STEPS):
+        least = len(content(STEPS[-1]))
+        raise ValueError(f"a network of {architecture.size:,} parameters takes {least:,} bytes at least, not {limit:,}")
+    return content(STEPS[found])
+
+
+def rounded(
+    architecture: Architecture, arrays: dict[str, np.ndarray], planes: np.ndarray, step: float
+) -> tuple[dict[str, np.ndarray], str, dict[str, np.ndarray]]:
+    """The weights with those of large fully connected layers rounded, "int8", and the scales of these layers' rows.
+
+    Args:
+        step: the share of a layer's standard deviation; more where 8 bits would not do.
+    """
+    arrays, scales = dict(arrays), {}
+    for index, (kind, _) in enumerate(architecture.layers):
+        name = f"{index}a.weight"
+        if kind == "dense" and arrays[name].size >= LEAST_WEIGHTS:
+            weight = arrays[name]
+            scales[name] = np.maximum(row_scales(weight), np.float32(step * weight.std()))
+            moments = second_moments(PlainNetwork(architecture, arrays), planes, index)
+            arrays[name] = spread(weight, scales[name], moments)
+    return arrays, "int8", scales
+
+
+def second_moments(network: PlainNetwork, planes: np.ndarray, layers: int) -> np.ndarray:
+    """(inputs, inputs) float64: sums of products of what the first ``layers`` layers give, damped."""
+    parts = (network.trunk(planes[start : start + BATCH], layers) for start in range(0, len(planes), BATCH))
+    moments = sum(part.T @ part for part in parts).astype(np.float64)
+    mean = moments.diagonal().mean() or 1.0  # of a layer that gives 0 always
+    return moments + DAMPING * mean * np.eye(len(moments))
+
+
+def spread(weight: np.ndarray, scales: np.ndarray, moments: np.ndarray) -> np.ndarray:
+    """(out, in) float32: multiples of the scales of rows, the error of each input spread over the inputs after it."""
+    left = weight.astype(np.float64)
+    factors = np.linalg.cholesky(np.linalg.inv(moments)).T
+    for at in range(left.shape[1]):
+        multiples = np.clip(np.rint(left[:, at] / scales), -127, 127) * scales
+        error = (left[:, at] - multiples) / factors[at, at]
+        left[:, at + 1 :] -= error[:, None] * factors[at, at + 1 :]
+        left[:, at] = multiples
+    return left.astype(np.float32)
