@@ -148,9 +148,8 @@ def unpack(content: bytes) -> tuple[dict[str, np.ndarray], Any]:
         little = np.dtype(dtype).newbyteorder("<")
         if offset + count * little.itemsize > len(content):
             _broken(f"array {name!r} ends beyond the file")
-        arrays[name] = (
-            np.frombuffer(content, little, count, offset).reshape(shape, order=order).astype(dtype, order="C")
-        )
+        array = np.frombuffer(content, little, count, offset).reshape(shape, order=order)
+        arrays[name] = array.astype(dtype, order="C")
         offset += count * little.itemsize
     if offset != len(content):
         _broken(f"{len(content) - offset} bytes too many")

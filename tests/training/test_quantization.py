@@ -1,4 +1,4 @@
-"""Weights rounded to few whole numbers: less is lost than by rounding each to the nearest, and files keep their limit."""
+"""Weights rounded to few whole numbers: less is lost than by rounding to the nearest, and files keep their limit."""
 
 import random
 
