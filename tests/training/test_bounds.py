@@ -13,10 +13,12 @@ from tests.training.in_place import pool_in_place
 from training.data import bounds as kept
 from training.data.bounds import SUFFIX, Bounds, even_shares, gleaned, read_bounds, write_bounds
 from training.data.examples import LARGEST, SCORES, BoundedExamples, BoundedScores, Encoded
+from training.data.held_out import unseen
 from training.data.sampling import careful_games, has_choice
 from training.data.shards import canonical_keys, read_shard
+from training.learning.label_losses import bounds_loss
 from training.methods import distill, labels
-from training.methods.distill import Config, Trainer, bounds_loss
+from training.methods.distill import Config, Trainer
 from training.support import pool
 
 
@@ -123,7 +125,7 @@ def test_what_judges_a_network_is_not_in_its_bounds(solver):
     found = gleaned(solver, 3000, np.random.default_rng(1))
     positions, masks = stones_of(found.keys[:40], STANDARD)
     asked = labels.Labels(positions, masks, np.zeros((40, 7), np.int8), np.zeros(40, np.uint8))
-    left = distill.unseen(found, asked)
+    left = unseen(found, asked)
     assert len(left) <= len(found) - 40 and not np.isin(found.keys[:40], left.keys).any()
 
 

@@ -18,9 +18,11 @@ from connectx.score import NO_MOVE
 from connectx.torch_nets import Network
 from connectx.weights import unpack
 from training.data.examples import LARGEST, MULTIPLE, SCORES, Examples, Targets
+from training.data.held_out import asked_in, without
 from training.data.shards import TEST, Labels, book_labels, labels_of, write_shard
+from training.learning.label_losses import losses, total
 from training.methods import distill, labels
-from training.methods.distill import Config, batches, losses, measure, parse_layers, total
+from training.methods.distill import Config, batches, measure, parse_layers
 from training.support.device import device_named, mixed_precision
 from training.support.manifest import NAME
 
@@ -98,10 +100,10 @@ def test_positions_that_judge_it_are_not_trained_on(tmp_path):
     mirror_images = [mirror_bits(stones, STANDARD) for stones in (asked.positions, asked.masks)]
     scores = np.ascontiguousarray(asked.scores[:, ::-1])
     write_shard(tmp_path / "asked.shard", Labels(mirror_images[0], mirror_images[1], scores, asked.origins), {})
-    left = distill.without(known, distill.asked_in(tmp_path))
+    left = without(known, asked_in(tmp_path))
     late = np.setdiff1d(np.flatnonzero(known.plies >= 8), np.arange(0, len(known), 3))
     assert 0 < len(late) == (left.plies >= 8).sum() and (left.plies < 8).sum() == (known.plies < 8).sum() > 0
-    assert len(distill.without(known, distill.asked_in(tmp_path / "nothing"))) == len(known)
+    assert len(without(known, asked_in(tmp_path / "nothing"))) == len(known)
 
 
 def test_a_full_column_and_a_choice_among_equals_cost_nothing():

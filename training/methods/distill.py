@@ -30,36 +30,19 @@ import numpy as np
 import torch
 from matplotlib.figure import Figure
 from torch import Tensor
-from torch.nn import functional
 
-from connectx.afterstates import NEVER, afterstates, move_logits
+from connectx.afterstates import move_logits
 from connectx.geometry import STANDARD
 from connectx.nets import POSITION, REPLIES, Architecture, PlainNetwork
 from connectx.torch_nets import Network
 from console.files import write_whole
 from console.progress import progress
-from training.data.bounds import Bounds, read_bounds
-from training.data.examples import (
-    CLASSES,
-    SCORES,
-    BoundedExamples,
-    BoundedScores,
-    Examples,
-    Targets,
-    classes,
-)
-from training.data.shards import (
-    TEST,
-    TRAINING,
-    VALIDATION,
-    Labels,
-    canonical_keys,
-    concatenated,
-    labels_of,
-    read_labels,
-    read_shard,
-)
+from training.data.bounds import read_bounds
+from training.data.examples import CLASSES, SCORES, BoundedExamples, BoundedScores, Examples, Targets, classes
+from training.data.held_out import ALL_KNOWN, asked_in, unseen, without
+from training.data.shards import TEST, TRAINING, VALIDATION, Labels, concatenated, labels_of, read_labels
 from training.learning import quantization, torch_state
+from training.learning.label_losses import bounds_loss, losses, total
 from training.support import checkpoint
 from training.support.device import NAMES, device_named, mixed_precision
 from training.support.manifest import check_output, publish
@@ -72,12 +55,9 @@ HEADS = {
 }
 PUBLISHED = {POSITION: ("policy", "value"), REPLIES: ("move", "score")}
 WARM_UP = 0.03  # share of the steps
-ALL_KNOWN = 8  # the first ply of which not every position is labelled
 AVERAGED = 1000  # steps over which the weights are averaged
-SHARES = {"kept": 1.0, "perfect": 0.5, "value": 0.5, "score": 0.5, "results": 0.5}  # weights of the losses
 BOUNDS_SHARE = 2.0  # weight of the loss on bounds; with 5 a network learns less from the same labels and bounds
 ADAM_SHARE = 0.25  # of Muon's learning rate, for what AdamW learns
-NO_KEY = -1  # the key of no position
 ROUNDED_BY = 12_000  # examples whose positions, some five each, say how weights are rounded
 CHECKPOINT = "checkpoint.bin"
 
@@ -139,35 +119,6 @@ def parse_layers(text: str) -> tuple[tuple[str, int], ...]:
         return tuple((kind, int(width)) for kind, width in pairs)
     except ValueError:
         raise ValueError(f"layers should look like conv:32,dense:64, not {text!r}") from None
-
-
-def losses(outputs: dict[str, Tensor], targets: Targets) -> dict[str, Tensor]:
-    """The mean loss of each part, by name.
-
-    Positions where the rules know a move that is better than all that the network is asked for teach it no policy.
-    """
-    policy, parts = torch.log_softmax(targets.policy(outputs), 1), {}
-    for name, right in (("kept", targets.kept & targets.legal), ("perfect", targets.perfect & targets.legal)):
-        chance = torch.logsumexp(policy.masked_fill(~right, NEVER), 1)
-        parts[name] = torch.where(right.any(1), -chance, 0).mean()
-    parts["value"] = functional.cross_entropy(outputs["value"], targets.value)
-    parts["score"] = functional.cross_entropy(outputs["score"], targets.score)
-    if "results" in outputs:
-        results = outputs["results"].unflatten(1, (-1, CLASSES))[targets.legal]
-        parts["results"] = functional.cross_entropy(results, targets.results[targets.legal])
-    return parts
-
-
-def bounds_loss(scores: Tensor, targets: BoundedScores) -> Tensor:
-    """The mean of minus the logarithm of the probability of the intervals, from the logits of n positions' scores."""
-    scale = torch.arange(SCORES, device=scores.device)
-    inside = (scale >= targets.lows[:, None]) & (scale <= targets.highs[:, None])
-    chances = torch.log_softmax(scores, 1)
-    return -torch.logsumexp(chances.masked_fill(~inside, NEVER), 1).mean()
-
-
-def total(parts: dict[str, Tensor]) -> Tensor:
-    return torch.stack([SHARES[name] * part for name, part in parts.items()]).sum()
 
 
 @torch.inference_mode()
@@ -348,28 +299,6 @@ def run(trainer: Trainer, training: Examples, validation: Examples, bounded: Bou
                 trainer.save(config.run / CHECKPOINT)
                 write_whole(config.run / "log.json", json.dumps(trainer.log, indent=1).encode())
                 plot(trainer.log, config.run / "curves.png")
-
-
-def asked_in(folder: Path) -> Labels:
-    """The labels of the shards of a folder."""
-    shards = [read_shard(path)[0] for path in sorted(folder.glob("*.shard"))]
-    return concatenated(shards)
-
-
-def without(labels: Labels, asked: Labels) -> Labels:
-    """The labels whose positions are not asked, or of plies 0 to 7: of these every position is known."""
-    keys, asked_keys = (canonical_keys(part.positions, part.masks, STANDARD) for part in (labels, asked))
-    return labels.take(np.flatnonzero(~np.isin(keys, asked_keys) | (labels.plies < ALL_KNOWN)))
-
-
-def unseen(bounds: Bounds, asked: Labels) -> Bounds:
-    """The bounds of positions that are not asked, and that a network that judges replies does not see when they are."""
-    states = afterstates(asked.positions, asked.masks, STANDARD)
-    positions, masks = (
-        np.concatenate([getattr(part, name) for part in (asked, states)]) for name in ("positions", "masks")
-    )
-    keys = np.append(np.unique(canonical_keys(positions, masks, STANDARD)), NO_KEY)  # np.isin sorts all bounds, too
-    return bounds.take(np.flatnonzero(keys[np.searchsorted(keys[:-1], bounds.keys)] != bounds.keys))
 
 
 def published(network: Network) -> Network:

@@ -1,0 +1,35 @@
+"""Keeps what judges a network out of what it learns from."""
+
+from pathlib import Path
+
+import numpy as np
+
+from connectx.afterstates import afterstates
+from connectx.geometry import STANDARD
+from training.data.bounds import Bounds
+from training.data.shards import Labels, canonical_keys, concatenated, read_shard
+
+ALL_KNOWN = 8  # the first ply of which not every position is labelled
+NO_KEY = -1  # the key of no position
+
+
+def asked_in(folder: Path) -> Labels:
+    """The labels of the shards of a folder."""
+    shards = [read_shard(path)[0] for path in sorted(folder.glob("*.shard"))]
+    return concatenated(shards)
+
+
+def without(labels: Labels, asked: Labels) -> Labels:
+    """The labels whose positions are not asked, or of plies 0 to 7: of these every position is known."""
+    keys, asked_keys = (canonical_keys(part.positions, part.masks, STANDARD) for part in (labels, asked))
+    return labels.take(np.flatnonzero(~np.isin(keys, asked_keys) | (labels.plies < ALL_KNOWN)))
+
+
+def unseen(bounds: Bounds, asked: Labels) -> Bounds:
+    """The bounds of positions that are not asked, and that a network that judges replies does not see when they are."""
+    states = afterstates(asked.positions, asked.masks, STANDARD)
+    positions, masks = (
+        np.concatenate([getattr(part, name) for part in (asked, states)]) for name in ("positions", "masks")
+    )
+    keys = np.append(np.unique(canonical_keys(positions, masks, STANDARD)), NO_KEY)  # np.isin sorts all bounds, too
+    return bounds.take(np.flatnonzero(keys[np.searchsorted(keys[:-1], bounds.keys)] != bounds.keys))
