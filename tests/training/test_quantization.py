@@ -66,15 +66,16 @@ def test_a_network_changes_less(arrays, planes):
 
 
 def test_the_file_holds_the_rounded_weights(arrays, planes):
-    chosen, dtype, scales = rounded(ARCHITECTURE, arrays, planes, 0.3)
+    chosen, scales = rounded(ARCHITECTURE, arrays, planes, 0.3)
     assert list(scales) == ["0a.weight"]  # the others are small
-    network = PlainNetwork.from_bytes(to_bytes(ARCHITECTURE, chosen, dtype, scales))
+    network = PlainNetwork.from_bytes(to_bytes(ARCHITECTURE, chosen, "int8", scales))
     assert (chosen["0a.weight"] == network._maps["0a"].T).all()
     assert np.allclose(network._maps["1a"].T, arrays["1a.weight"], atol=row_scales(arrays["1a.weight"]).max() / 2)
 
 
 def test_the_finest_step_that_the_file_allows(arrays, planes):
-    sizes = [len(to_bytes(ARCHITECTURE, *rounded(ARCHITECTURE, arrays, planes, step))) for step in STEPS[[10, 11]]]
+    chosen = [rounded(ARCHITECTURE, arrays, planes, step) for step in STEPS[[10, 11]]]
+    sizes = [len(to_bytes(ARCHITECTURE, rows, "int8", scales)) for rows, scales in chosen]
     assert sizes[1] < sizes[0]
     assert len(to_limit(ARCHITECTURE, arrays, planes, sizes[1])) == sizes[1]
     assert len(to_limit(ARCHITECTURE, arrays, planes, sizes[0] - 1)) == sizes[1]
