@@ -4,6 +4,7 @@ import random
 
 import numpy as np
 import pytest
+import torch
 
 from connectx.afterstates import afterstates
 from connectx.encoding import encode_many
@@ -30,6 +31,7 @@ def planes() -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def arrays() -> dict[str, np.ndarray]:
+    torch.manual_seed(1)
     return Network(ARCHITECTURE).arrays()
 
 

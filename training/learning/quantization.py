@@ -12,6 +12,7 @@ for each parameter; 97.66 and 90.10% with a quarter of a layer's standard deviat
 """
 
 from bisect import bisect_left
+from functools import cache
 
 import numpy as np
 
@@ -34,6 +35,7 @@ def to_limit(architecture: Architecture, arrays: dict[str, np.ndarray], planes: 
         ValueError: it is longer with each of them.
     """
 
+    @cache
     def content(step: float) -> bytes:
         chosen, scales = rounded(architecture, arrays, planes, step)
         return to_bytes(architecture, chosen, "int8", scales)
