@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from connectx.afterstates import afterstates, move_logits, policy_of, value_of
+from connectx.afterstates import Afterstates, afterstates, move_logits, policy_of, value_of
 from connectx.encoding import encode_many, planes_of
 from connectx.geometry import Geometry, geometry_of
 from connectx.position import Position
@@ -209,6 +209,10 @@ class PlainNetwork:
         """``judged`` by this network."""
         return judged(self.forward, self.architecture, positions, masks)
 
+    def judge_replies(self, positions: np.ndarray, masks: np.ndarray) -> tuple[Afterstates, dict[str, np.ndarray]]:
+        """``judged_replies`` by this network."""
+        return judged_replies(self.forward, self.architecture, positions, masks)
+
 
 def judged(
     forward: Callable[[np.ndarray], dict[str, np.ndarray]],
@@ -225,14 +229,25 @@ def judged(
     Returns:
         (n, size) float32 for each head; "policy" and "value" for a network that judges replies.
     """
-    geometry, encoding = architecture.geometry, architecture.encoding
+    geometry = architecture.geometry
     if architecture.judges == POSITION:
-        return mean_of_views(forward(both_views(encode_many(positions, masks, geometry, encoding))))
-    states = afterstates(positions, masks, geometry)
-    outputs = mean_of_views(forward(both_views(encode_many(states.positions, states.masks, geometry, encoding))))
+        return mean_of_views(forward(both_views(encode_many(positions, masks, geometry, architecture.encoding))))
+    states, outputs = judged_replies(forward, architecture, positions, masks)
     chances = softmax(outputs["score"])
     policy = policy_of(move_logits(outputs["move"][:, 0], chances, geometry), states)
     return {"policy": policy, "value": value_of(policy, chances, states)}
+
+
+def judged_replies(
+    forward: Callable[[np.ndarray], dict[str, np.ndarray]],
+    architecture: Architecture,
+    positions: np.ndarray,
+    masks: np.ndarray,
+) -> tuple[Afterstates, dict[str, np.ndarray]]:
+    """What the moves of n positions lead to, and what a network that judges replies says of it: (m, size) a head."""
+    states = afterstates(positions, masks, architecture.geometry)
+    seen = encode_many(states.positions, states.masks, architecture.geometry, architecture.encoding)
+    return states, mean_of_views(forward(both_views(seen)))
 
 
 def both_views(planes: np.ndarray) -> np.ndarray:

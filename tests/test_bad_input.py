@@ -145,6 +145,8 @@ CASES = [
     Case("train distill --labels missing --layers dense", "layers should look like"),
     Case("train distill --labels missing --encoding facts-9", "facts-9"),
     Case("train labels --positions 0", "at least 1"),
+    Case("train labels --judge net.bin", "judge is for the mix walks, not late"),
+    Case("train labels --mix walks --judge missing.bin --output new", "missing.bin"),
     Case("train labels --mix random", "mix should be one of late, early, varied, choices, walks, hard, openings"),
     Case("train pack --labels missing", "no shards in missing"),
     Case("train pack --labels missing --form labels", "no labels in missing"),

@@ -114,6 +114,22 @@ def test_a_damaged_file_is_named(tmp_path):
         read_bounds(tmp_path)
 
 
+def test_what_several_searches_have_proven_holds_together(tmp_path):
+    """Of keys up to the largest, in any order, over files and within one."""
+    largest = (1 << 49) - 1
+    for number, (keys, lows, highs) in enumerate(
+        [([largest, 5, 9], [-20, -21, 3], [21, 4, 3]), ([5, 5], [-1, -2], [21, 2]), ([largest], [-21], [0])]
+    ):
+        ends = (np.array(values, np.int8) for values in (lows, highs))
+        write_bounds(tmp_path / f"{number}{SUFFIX}", Bounds(np.array(keys), *ends), {})
+    found = read_bounds(tmp_path)
+    assert [part.tolist() for part in found] == [[5, 9, largest], [-1, 3, -20], [2, 3, 0]]
+    assert [part.dtype for part in found] == [np.int64, np.int8, np.int8]
+    write_bounds(tmp_path / f"3{SUFFIX}", Bounds(np.array([7]), np.array([3], np.int8), np.array([2], np.int8)), {})
+    with pytest.raises(ValueError, match=r"3\.bounds holds no bounds: ends of intervals that are no scores"):
+        read_bounds(tmp_path)
+
+
 def test_the_loss_is_that_of_the_interval():
     logits = torch.zeros(2, SCORES)
     ends = BoundedScores(torch.tensor([0, LARGEST]), torch.tensor([SCORES - 1, LARGEST]))

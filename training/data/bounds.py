@@ -21,6 +21,7 @@ from training.data.sampling import has_choice
 
 FIRST, LAST = 9, 21  # plies that are kept, about as many positions of each; they are those that cost most to label
 SUFFIX = ".bounds"
+END_BITS, MIDDLE = 6, 32  # an end of an interval as a number of so many bits, in which a draw is MIDDLE
 
 
 class Bounds(NamedTuple):
@@ -64,16 +65,35 @@ def write_bounds(path: Path, bounds: Bounds, recipe: dict[str, Any]) -> None:
 
 
 def read_bounds(folder: Path) -> Bounds:
-    """All bounds in a folder and its subfolders, each position once; none if there are none.
+    """All bounds in a folder and its subfolders, each position once, ordered by key; none if there are none.
+
+    What several searches have proven of a position holds together. Key and ends are sorted as one number: for 400
+    million that takes a third of the memory of sorting rows.
 
     Raises:
         ValueError: a file is damaged.
     """
-    found = [Bounds(*(np.empty(0, dtype) for dtype in ("int64", "int8", "int8")))]
+    found = [np.empty(0, np.int64)]
     for path in sorted(folder.rglob(f"*{SUFFIX}")):
         try:
-            found.append(Bounds(**unpack(path.read_bytes())[0]))
+            found.append(_whole(Bounds(**unpack(path.read_bytes())[0])))
         except (ValueError, TypeError) as fault:
             raise ValueError(f"{path} holds no bounds: {fault}") from None
-    bounds = Bounds(*(np.concatenate(arrays) for arrays in zip(*found, strict=True)))
-    return bounds.take(np.unique(bounds.keys, return_index=True)[1])
+    whole = np.concatenate(found)
+    found.clear()
+    whole.sort()
+    keys = whole >> 2 * END_BITS
+    starts = np.flatnonzero(np.diff(keys, prepend=-1))
+    keys = keys[starts]
+    if not len(keys):
+        return Bounds(keys, *(np.empty(0, np.int8) for _ in range(2)))
+    lows, highs = (((whole >> bits & (1 << END_BITS) - 1) - MIDDLE).astype(np.int8) for bits in (END_BITS, 0))
+    return Bounds(keys, np.maximum.reduceat(lows, starts), np.minimum.reduceat(highs, starts))
+
+
+def _whole(bounds: Bounds) -> np.ndarray:
+    """Key and ends of each in one number, (n,) int64, in the order of keys. Raises ValueError if they do not fit."""
+    lows, highs = (ends.astype(np.int64) + MIDDLE for ends in bounds[1:])
+    if len(bounds) and not (lows.min() >= 0 and (lows <= highs).all() and highs.max() < 1 << END_BITS):
+        raise ValueError("ends of intervals that are no scores")
+    return (bounds.keys << END_BITS | lows) << END_BITS | highs

@@ -13,6 +13,10 @@ the varied positions, and nearly three quarters of the late ones. The mix "walks
 where networks err most, and several of each game of all kinds, in their order, because the solver's table then knows
 something of each from the one before.
 
+With ``--judge``, the file of a network that judges replies, the mix "walks" has only positions where that network
+doubts its own move (``training.data.doubts``): those that it has most to learn from. Of the others it plays 97%
+perfectly.
+
 The mix "openings" comes from no games: it is all of plies 0 to 8. The table of the openings knows plies 0 to 7 with the
 scores of all their moves at once. It knows the scores of ply 8, too, but not those of its moves, which the solver finds
 in 0.5 s for each position; the seed shuffles them, so that a part of them is a fair sample.
@@ -30,15 +34,18 @@ from collections.abc import Callable
 from concurrent.futures import as_completed
 from dataclasses import dataclass
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from connectx.geometry import STANDARD
+from connectx.nets import REPLIES, PlainNetwork
 from connectx.openings import openings
 from console.progress import progress
 from training.data.bounds import SUFFIX, Bounds, gleaned, write_bounds
+from training.data.doubts import DOUBTFUL, doubts
 from training.data.packed import ShardScores, completed, digest_of, read_scores_for
 from training.data.sampling import (
     Play,
@@ -93,6 +100,7 @@ MIXES = {
 WALKS_END = 16  # the last ply of each game, if it comes to it
 GLEANED_AT_ONCE = 500  # positions of a shard
 WALKS_LENGTH = 5  # positions of a game, about
+WALKS_A_DOUBT = 4  # positions for each that a network doubts, about
 TWO_KINDS = ((RANDOM_PLAY, random_games), (NEAR_PERFECT_PLAY, near_perfect_games))
 QUICK_KINDS = (  # half-random games that come to a choice take ten times as long as the solver
     (CAREFUL_PLAY, careful_games),
@@ -139,10 +147,16 @@ class Config(Options):
         22, "log2 of the number of entries (8 bytes each) in each process's table", least=2, most=LARGEST_TABLE
     )
     shard: int = option(4000, "positions per file", least=1)
+    judge: str = option("", "file of a network: of the mix 'walks' only positions where it doubts its own move")
     bounds: int = option(0, "bounds to keep from the solver's table for each position that it labels", least=0)
     book_scores: Path = option(Path("training/book-scores.txt"), "scores of the opening book, added to the mix 'late'")
     packed: Path = option(Path("data/packed"), "folder with packed scores, which need no solving again")
     output: Path = option(Path("data/labels"), "folder for the shards")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.judge and self.mix != WALKS:
+            raise ValueError(f"judge is for the mix {WALKS}, not {self.mix}")
 
 
 def plies_of_shard(number: int, size: int, mix: dict[int, int]) -> np.ndarray:
@@ -175,12 +189,14 @@ def play_shard(
     return Unlabelled(positions, masks, np.array([origin for origin, _ in kinds], np.uint8)[turns])
 
 
-def walk_shard(seed: int, size: int, number: int) -> Unlabelled:
-    """The positions of a shard of walks, some ``size`` of them, in a worker."""
+def walk_shard(seed: int, size: int, judge: PlainNetwork | None, number: int) -> Unlabelled:
+    """The positions of a shard of walks, some ``size`` of them, in a worker; of a judge only those that it doubts."""
     rng = np.random.default_rng((seed, number))
-    first = plies_of_shard(number, size // WALKS_LENGTH, MIXES[WALKS])
+    games = size // WALKS_LENGTH * (1 if judge is None else WALKS_A_DOUBT)
+    first = plies_of_shard(number, games, MIXES[WALKS])
     positions, masks, turns = walks(tuple(WALKING.values()), rng.permutation(first), WALKS_END, rng, STANDARD)
-    return Unlabelled(positions, masks, np.array(list(WALKING), np.uint8)[turns])
+    rows = slice(None) if judge is None else np.flatnonzero(doubts(judge, positions, masks) >= DOUBTFUL)
+    return Unlabelled(positions[rows], masks[rows], np.array(list(WALKING), np.uint8)[turns[rows]])
 
 
 def choose_openings(seed: int, size: int, number: int) -> Unlabelled:
@@ -191,12 +207,27 @@ def choose_openings(seed: int, size: int, number: int) -> Unlabelled:
     return Unlabelled(positions[rows], masks[rows], np.full(len(rows), OPENING, np.uint8), scores[rows])
 
 
+def judge_of(config: Config) -> PlainNetwork | None:
+    """The network whose doubts choose the positions; None where there is none.
+
+    Raises:
+        ValueError: its file is damaged, or it judges positions themselves.
+        OSError: its file cannot be read.
+    """
+    if not config.judge:
+        return None
+    network = PlainNetwork.from_bytes(Path(config.judge).read_bytes())
+    if network.architecture.judges != REPLIES or network.architecture.geometry != STANDARD:
+        raise ValueError(f"{config.judge} should be a network of 7x6 that judges replies")
+    return network
+
+
 def positions_maker(config: Config) -> Callable[[int], Unlabelled]:
     """Makes the positions of the shard of a number, in a worker."""
     if config.mix == OPENINGS:
         return partial(choose_openings, config.seed, config.shard)
     if config.mix == WALKS:
-        return partial(walk_shard, config.seed, config.shard)
+        return partial(walk_shard, config.seed, config.shard, judge_of(config))
     return partial(play_shard, config.seed, config.shard, MIXES[config.mix], PLAY[config.mix])
 
 
@@ -250,7 +281,10 @@ def solve_and_glean(unlabelled: Unlabelled, share: int, rng: np.random.Generator
 def recipe_of(config: Config) -> dict[str, Any]:
     """What a shard's content depends on besides its number."""
     mix = {str(ply): count for ply, count in MIXES.get(config.mix, {}).items()} or OPENINGS
-    return {"recipe": RECIPE, "seed": config.seed, "shard": config.shard, "geometry": list(STANDARD[:3]), "mix": mix}
+    recipe = {"recipe": RECIPE, "seed": config.seed, "shard": config.shard, "geometry": list(STANDARD[:3]), "mix": mix}
+    if not config.judge:
+        return recipe
+    return recipe | {"judge": sha256(Path(config.judge).read_bytes()).hexdigest(), "doubtful": DOUBTFUL}
 
 
 def missing_shards(config: Config) -> list[int]:
