@@ -75,7 +75,7 @@ class Config(Options):
     )
     encoding: str = option("fours-1", "of the positions, by name and version")
     layers: str = option("dense:1280,dense:448,dense:64", "kind:width of each layer")
-    samples: int = option(31_000_000, "positions to train on, counting repetitions", least=1)
+    samples: int = option(43_000_000, "positions to train on, counting repetitions", least=1)
     batch: int = option(1024, "positions in a step", least=1)
     bounds: Path = option(
         Path("runs/labels"), "folder of bounds that train.py labels --bounds has kept, if there are any"
