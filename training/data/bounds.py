@@ -67,8 +67,8 @@ def write_bounds(path: Path, bounds: Bounds, recipe: dict[str, Any]) -> None:
 def read_bounds(folder: Path) -> Bounds:
     """All bounds in a folder and its subfolders, each position once, ordered by key; none if there are none.
 
-    What several searches have proven of a position holds together. Key and ends are sorted as one number: for 400
-    million that takes a third of the memory of sorting rows.
+    What several searches have proven of a position holds together. Key and ends are sorted as one number, to save
+    memory: 439 million bounds take 10 GB at the peak.
 
     Raises:
         ValueError: a file is damaged.
@@ -83,10 +83,10 @@ def read_bounds(folder: Path) -> Bounds:
     found.clear()
     whole.sort()
     keys = whole >> 2 * END_BITS
-    starts = np.flatnonzero(np.diff(keys, prepend=-1))
-    keys = keys[starts]
     if not len(keys):
         return Bounds(keys, *(np.empty(0, np.int8) for _ in range(2)))
+    starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
+    keys = keys[starts]
     lows, highs = (((whole >> bits & (1 << END_BITS) - 1) - MIDDLE).astype(np.int8) for bits in (END_BITS, 0))
     return Bounds(keys, np.maximum.reduceat(lows, starts), np.minimum.reduceat(highs, starts))
 

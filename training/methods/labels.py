@@ -14,8 +14,8 @@ where networks err most, and several of each game of all kinds, in their order, 
 something of each from the one before.
 
 With ``--judge``, the file of a network that judges replies, the mix "walks" has only positions where that network
-doubts its own move (``training.data.doubts``): those that it has most to learn from. Of the others it plays 97%
-perfectly.
+doubts its own move (``training.data.doubts``): those that it has most to learn from. A network of 1.7 million
+parameters plays 97% of the others perfectly.
 
 The mix "openings" comes from no games: it is all of plies 0 to 8. The table of the openings knows plies 0 to 7 with the
 scores of all their moves at once. It knows the scores of ply 8, too, but not those of its moves, which the solver finds
