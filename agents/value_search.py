@@ -16,7 +16,7 @@ from connectx.geometry import STANDARD, Geometry
 from connectx.jit import compiles
 from connectx.nets import PlainNetwork, expected_result, softmax
 from connectx.position import Position
-from connectx.puct import Search
+from connectx.puct import Judgement, Search
 from connectx.score import sign
 from connectx.search import Searcher
 from connectx.solver import Solver
@@ -35,10 +35,10 @@ network = PlainNetwork.from_bytes(read_data("weights/net.bin"))
 solver = Solver(STANDARD) if compiles() else None
 
 
-def judge(positions: np.ndarray, masks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The network's policy, (n, columns), and its expected results, (n,): probability to win minus that to lose."""
+def judge(positions: np.ndarray, masks: np.ndarray) -> Judgement:
+    """The network's policy and what it expects of positions and moves: probability to win minus that to lose."""
     outputs = network.judge_many(positions, masks)
-    return softmax(outputs["policy"], TEMPERATURE), expected_result(outputs["value"])
+    return Judgement(softmax(outputs["policy"], TEMPERATURE), expected_result(outputs["value"]), outputs["hopes"])
 
 
 def prove(position: int, mask: int) -> int | None:

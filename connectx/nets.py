@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from connectx.afterstates import Afterstates, afterstates, move_logits, policy_of, value_of
+from connectx.afterstates import Afterstates, afterstates, hopes_of, move_logits, policy_of, value_of
 from connectx.encoding import encode_many, planes_of
 from connectx.geometry import Geometry, geometry_of
 from connectx.position import Position
@@ -227,7 +227,8 @@ def judged(
         positions, masks: two (n,) int64.
 
     Returns:
-        (n, size) float32 for each head; "policy" and "value" for a network that judges replies.
+        (n, size) float32 for each head; for a network that judges replies "policy", "value", and "hopes", the expected
+        result of each move for the side to move, -1 to 1.
     """
     geometry = architecture.geometry
     if architecture.judges == POSITION:
@@ -235,7 +236,7 @@ def judged(
     states, outputs = judged_replies(forward, architecture, positions, masks)
     chances = softmax(outputs["score"])
     policy = policy_of(move_logits(outputs["move"][:, 0], chances, geometry), states)
-    return {"policy": policy, "value": value_of(policy, chances, states)}
+    return {"policy": policy, "value": value_of(policy, chances, states), "hopes": hopes_of(chances, states)}
 
 
 def judged_replies(

@@ -1,12 +1,12 @@
 """Monte Carlo tree search with a network: PUCT (Silver et al. 2018) with proven results (Winands et al. 2008).
 
 A simulation descends from the root, in each node to the child with the largest ``value + exploration``, and expands a
-leaf with the network's policy and value. Leaves near the end need no network. The bitboards show a win with the next
-stone, a position without a safe reply, a full board, and what replies lead to that are forced; an exact solver, if
-given, proves what it can within a few nodes. Proven results are backed up towards the root. Moves that lose at once are
-not children, and transpositions share one node. Simulations run in small batches, because a network evaluates several
-positions almost as fast as one. A path that waits for its evaluation counts as lost meanwhile (virtual loss), so that a
-batch explores different paths.
+leaf with the network's policy and value. A move that was not tried yet counts as what the network expects of it. Leaves
+near the end need no network. The bitboards show a win with the next stone, a position without a safe reply, a full
+board, and what replies lead to that are forced; an exact solver, if given, proves what it can within a few nodes.
+Proven results are backed up towards the root. Moves that lose at once are not children, and transpositions share one
+node. Simulations run in small batches, because a network evaluates several positions almost as fast as one. A path that
+waits for its evaluation counts as lost meanwhile (virtual loss), so that a batch explores different paths.
 """
 
 import math
@@ -22,12 +22,20 @@ from connectx.position import Position, column_cells, key_of, open_cells, winnin
 from connectx.search import safe_moves
 
 EXPLORATION = 1.5  # weight of the exploration term
-FIRST_PLAY = 0.2  # first-play urgency: an untried move counts as its parent's value minus this
+FIRST_PLAY = 0.2  # first-play urgency: an untried move that was not judged counts as its parent's value minus this
+SPREAD = 0.5  # how far the mean of simulations may be off, times the root of their number
 IN_VAIN = 1000  # the search stops after so many batches in a row without a network evaluation
 
-# judge(positions, masks), (n,) int64 each -> probabilities of the columns, (n, columns), and expected results for the
-# side to move, -1 to 1, (n,).
-Judge = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+
+class Judgement(NamedTuple):
+    """What a network says of n positions; expected results are those of the side to move, -1 to 1."""
+
+    chances: np.ndarray  # (n, columns): the probabilities of the moves
+    values: np.ndarray  # (n,): the expected results
+    hopes: np.ndarray | None = None  # (n, columns): those of each move, from a network that judges what moves lead to
+
+
+Judge = Callable[[np.ndarray, np.ndarray], Judgement]  # of positions and masks, (n,) int64 each
 # prove(position, mask) -> a score whose sign is exact, or None.
 Prove = Callable[[int, int], int | None]
 
@@ -36,17 +44,19 @@ class Node:
     """A position, seen by the side to move.
 
     Attributes:
-        columns, priors, children, tries: parallel lists over the moves to search; empty until the node is expanded.
+        columns, priors, hopes, children, tries: parallel lists over the moves to search; empty until the node is
+            expanded. The hopes are None where moves are not judged.
         visits, total: the number of simulations through this node, from any parent, and the sum of their results.
         score: the proven result as a solver's score, or None. Only the sign is exact.
     """
 
-    __slots__ = ("children", "columns", "mask", "position", "priors", "score", "total", "tries", "visits")
+    __slots__ = ("children", "columns", "hopes", "mask", "position", "priors", "score", "total", "tries", "visits")
 
     def __init__(self, position: int, mask: int):
         self.position, self.mask = position, mask
         self.columns: list[int] = []
         self.priors: list[float] = []
+        self.hopes: list[float] | None = None
         self.children: list[Node | None] = []
         self.tries: list[int] = []
         self.visits, self.total = 0, 0.0
@@ -181,7 +191,7 @@ class Search:
         best, chosen = -math.inf, 0
         for index, child in enumerate(node.children):
             if child is None:
-                value = untried + scale * node.priors[index]
+                value = (untried if node.hopes is None else node.hopes[index]) + scale * node.priors[index]
             elif child.score is not None:
                 value = 4.0 * (child.score < 0) - 4.0 * (child.score > 0)
             else:
@@ -196,8 +206,10 @@ class Search:
             return
         leaves = [path[-1] for path in paths]
         positions, masks = np.array([leaf.position for leaf in leaves]), np.array([leaf.mask for leaf in leaves])
-        chances, values = (part.tolist() for part in self.judge(positions, masks))
-        for path, leaf, priors, value in zip(paths, leaves, chances, values, strict=True):
+        judgement = self.judge(positions, masks)
+        chances, values = judgement.chances.tolist(), judgement.values.tolist()
+        hopes = [None] * len(paths) if judgement.hopes is None else judgement.hopes.tolist()
+        for path, leaf, priors, value, of_moves in zip(paths, leaves, chances, values, hopes, strict=True):
             moves = safe_moves(leaf.position, leaf.mask, self.geometry)
             order = self.geometry.column_order
             leaf.columns = [column for column in order if moves & column_cells(column, self.geometry)]
@@ -205,6 +217,7 @@ class Search:
                 leaf.columns = [column for column in leaf.columns if column in self._columns]
             whole = sum(priors[column] for column in leaf.columns) or 1.0
             leaf.priors = [priors[column] / whole for column in leaf.columns]
+            leaf.hopes = of_moves and [of_moves[column] for column in leaf.columns]
             leaf.children, leaf.tries = [None] * len(leaf.columns), [0] * len(leaf.columns)
             self._back_up(path, value)
         self.evaluations += len(paths)
@@ -233,7 +246,7 @@ class Search:
             node.score = max(known)
 
     def _best_column(self) -> int:
-        """The move proven best; without a proof, the most tried move that is not proven to lose."""
+        """The move proven best; without a proof, the one of the largest bound."""
         root = self.root
         if not root.columns:
             wins, threats = self.start.winning_columns(), self.start.pass_turn().winning_columns()
@@ -243,9 +256,21 @@ class Search:
             return (wins or safe_columns or threats or legal)[0]
         rank = {}
         for column, child, tries in zip(root.columns, root.children, root.tries, strict=True):
-            score = None if child is None else child.score
             if root.score is not None:
+                score = None if child is None else child.score
                 rank[column] = (-math.inf if score is None else -score, tries)
             else:
-                rank[column] = (0 if score is None or score <= 0 else -1, tries)
+                rank[column] = (self._bound(child), tries)
         return max(rank, key=rank.__getitem__)
+
+    @staticmethod
+    def _bound(child: Node | None) -> float:
+        """What a move is worth at least, more or less: the mean of its simulations, less where these are few.
+
+        The most tried move, the usual choice, is often one that looked best for most of the search and no longer does.
+        """
+        if child is None:
+            return -2.0
+        if child.score is not None:
+            return -math.inf if child.score > 0 else -child.worth()
+        return -child.worth() - SPREAD / math.sqrt(child.visits)

@@ -10,7 +10,7 @@ from connectx.clock import Budget
 from connectx.exact import move_values
 from connectx.geometry import STANDARD, geometry_of
 from connectx.position import Position
-from connectx.puct import Judge, Node, Search, known_score
+from connectx.puct import Judge, Judgement, Node, Search, known_score
 from connectx.solver import Solver
 from tests import oracle
 from tests.conftest import REAL_CLOCK, observe, random_game
@@ -19,17 +19,18 @@ SHAPE = (4, 5, 3)
 known_to_oracle: dict[str, int] = {}
 
 
-def knows_nothing(positions: np.ndarray, masks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def knows_nothing(positions: np.ndarray, masks: np.ndarray) -> Judgement:
     """A network of no opinion, for boards of up to seven columns."""
-    return np.full((len(masks), 7), 1 / 7), np.zeros(len(masks))
+    return Judgement(np.full((len(masks), 7), 1 / 7), np.zeros(len(masks)))
 
 
 def opinionated(seed: int) -> Judge:
-    """A network that is sure of nonsense."""
+    """A network that is sure of nonsense, of moves as well."""
     rng = np.random.default_rng(seed)
 
-    def judge(positions: np.ndarray, masks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return rng.dirichlet(np.full(7, 0.1), len(masks)), rng.uniform(-1, 1, len(masks))
+    def judge(positions: np.ndarray, masks: np.ndarray) -> Judgement:
+        hopes = rng.uniform(-1, 1, (len(masks), 7))
+        return Judgement(rng.dirichlet(np.full(7, 0.1), len(masks)), rng.uniform(-1, 1, len(masks)), hopes)
 
     return judge
 
@@ -131,7 +132,7 @@ def test_visits_add_up():
 
 
 def test_what_it_tells_of_its_thoughts():
-    """As many visits as the root had, by column; the chosen one has most."""
+    """As many visits as the root had, by column; the chosen one has most where nothing else speaks for it."""
     search = Search(Position.empty(STANDARD), knows_nothing, batch=4)
     choice = search.run(Budget(nodes=60))
     told = search.thoughts(choice)
@@ -143,6 +144,22 @@ def test_what_it_tells_of_its_thoughts():
 def test_budget_of_time_ends_it():
     choice = Search(Position.empty(STANDARD), knows_nothing).run(Budget.seconds(0.05))
     assert choice.column in range(7) and 0 < choice.evaluations < 20_000
+
+
+def test_the_chosen_move_looks_best_at_the_end():
+    """Not the most tried one, if another has come to look better in enough simulations; never one proven to lose."""
+    search = Search(Position.empty(STANDARD), knows_nothing)
+    root = search.root
+    root.columns, root.tries = [0, 1, 2, 3, 4], [300, 100, 2, 50, 0]
+    tried = [Node(mask, mask) for mask in range(4)]
+    root.children = [*tried, None]
+    for child, tries, worth in zip(tried, root.tries, (0.1, 0.3, 0.5, 0.9), strict=False):
+        child.visits, child.total = tries, -worth * tries
+    tried[3].score = 5
+    assert search._best_column() == 1
+    for child in tried:
+        child.score = 5
+    assert search._best_column() == 4
 
 
 def test_more_evaluations_find_a_win():

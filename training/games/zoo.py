@@ -25,7 +25,7 @@ from connectx.geometry import STANDARD
 from connectx.leaf import from_bytes
 from connectx.nets import PlainNetwork, expected_result, softmax
 from connectx.position import Position
-from connectx.puct import Search
+from connectx.puct import Judgement, Search
 from connectx.search import Searcher
 from connectx.solver import Solver
 from training.games.mcts import most_visited
@@ -107,9 +107,9 @@ def by_policy(position: Position, network: PlainNetwork, temperature: float) -> 
 
 
 def by_puct(position: Position, network: PlainNetwork, evaluations: int) -> int:
-    def judge(positions: np.ndarray, masks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def judge(positions: np.ndarray, masks: np.ndarray) -> Judgement:
         outputs = network.judge_many(positions, masks)
-        return softmax(outputs["policy"], PRIOR_TEMPERATURE), expected_result(outputs["value"])
+        return Judgement(softmax(outputs["policy"], PRIOR_TEMPERATURE), expected_result(outputs["value"]))
 
     search = Search(position, judge)
     choice = search.run(Budget(nodes=evaluations))
