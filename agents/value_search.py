@@ -22,8 +22,8 @@ from connectx.search import Searcher
 from connectx.solver import Solver
 from connectx.weights import read_data
 
-# Of the policy: above 1, the search trusts it less. With 5 it erred in 4 of 600 positions of the kinds Middle-Medium and
-# Begin-Medium at 600 evaluations, with 10 and with 20 in 1; with 20 and with 40 in 31 and 36 of 1,874 harder ones.
+# Of the policy: above 1, the search trusts it less. With 5 it erred in 4 of 600 positions of the kinds Middle-Medium
+# and Begin-Medium at 600 evaluations, with 10 and with 20 in 1; with 20 and with 40 in 31 and 36 of 1,874 harder ones.
 TEMPERATURE = 20.0
 BATCH = 8
 # The solver's nodes at a leaf. Errors on 400 positions like Begin-Hard at 600 evaluations: without the solver 5.2%,
