@@ -210,6 +210,21 @@ def test_what_is_published_is_what_was_measured(folder, tmp_path):
     assert kept == pytest.approx(facts["kept"], abs=1e-4)  # rounded
 
 
+def test_it_begins_with_a_network(tmp_path):
+    """With all that its file holds, and so with its average; of another kind it is refused."""
+    config = Config(encoding="lines-1", layers="dense:8", seed=5)
+    known = distill.published(Network(config.architecture()))
+    (tmp_path / "net.bin").write_bytes(known.to_bytes("float16"))
+    whole = Config(encoding="lines-1", layers="dense:8", start=str(tmp_path / "net.bin"))
+    trainer = distill.Trainer(whole)
+    for name, array in known.arrays().items():
+        for network in (trainer.network, trainer.average):
+            assert (network.arrays()[name] == array.astype(np.float16)).all()
+    assert "value.weight" in trainer.network.arrays()
+    with pytest.raises(ValueError, match="expected Architecture"):
+        distill.Trainer(Config(encoding="lines-1", layers="dense:9", start=whole.start))
+
+
 def test_planes_on_a_device_are_those_of_the_encoding():
     labels = book_labels(BOOK_SCORES).take(np.arange(0, 2000, 40))
     examples = Examples(labels, ARCHITECTURES[POSITION])
@@ -271,6 +286,7 @@ def test_overfits_one_batch(judges, folder):
         (["--samples", "0"], "at least 1"),
         (["--judges", "games"], "judges should be one of position, replies"),
         (["--file-bytes", "0"], "file_bytes should be at least 1"),
+        (["--start", "agents/weights/nothing.bin"], "nothing.bin"),
     ],
 )
 def test_bad_options(arguments, message, capsys):

@@ -86,6 +86,7 @@ class Config(Options):
     openings: int = option(
         8, "times that positions of plies 0 to 7, of which every one is known, are in an epoch", least=1
     )
+    start: str = option("", "file of a network whose weights it begins with, of the same layers; without: random ones")
     seed: int = option(1, "of the first weights and of the order of the positions")
     threads: int = option(1, "of torch", least=1)
     file_bytes: int = option(
@@ -165,6 +166,8 @@ class Trainer:
         torch.manual_seed(config.seed)
         self.config, self.step = config, 0
         self.network, self.average = (Network(config.architecture()).to(config.where) for _ in range(2))
+        if config.start:
+            begin_with(self.network, Path(config.start))
         self.average.load_state_dict(self.network.state_dict())
         self.rates, self.optimizers = optimizers_of(self.network, config)
         self.log: list[dict[str, float]] = []
@@ -212,6 +215,17 @@ class Trainer:
         with checkpoint.restoring(path):
             torch_state.restore(found.arrays, *self.optimizers, network=self.network, average=self.average)
             self.step, self.log = found.facts["step"], found.facts["log"]
+
+
+def begin_with(network: Network, path: Path) -> None:
+    """Gives a network the weights of a published one; heads that are not published keep their own.
+
+    Raises:
+        ValueError: the file is damaged, or of a network of another kind.
+        OSError: it cannot be read.
+    """
+    state = Network.from_bytes(path.read_bytes(), published_architecture(network.architecture)).state_dict()
+    network.load_state_dict(state, strict=False)
 
 
 def optimizers_of(network: Network, config: Config) -> tuple[list[float], list[torch.optim.Optimizer]]:
@@ -301,11 +315,14 @@ def run(trainer: Trainer, training: Examples, validation: Examples, bounded: Bou
                 plot(trainer.log, config.run / "curves.png")
 
 
+def published_architecture(whole: Architecture) -> Architecture:
+    """With only the heads that agents use."""
+    return replace(whole, heads=tuple(head for head in whole.heads if head[0] in PUBLISHED[whole.judges]))
+
+
 def published(network: Network) -> Network:
     """The network with only the heads that agents use, on the processor."""
-    whole = network.architecture
-    heads = tuple(head for head in whole.heads if head[0] in PUBLISHED[whole.judges])
-    small = Network(replace(whole, heads=heads))
+    small = Network(published_architecture(network.architecture))
     small.load_state_dict({name: network.state_dict()[name] for name in small.state_dict()})
     return small
 
