@@ -246,7 +246,7 @@ class Search:
             node.score = max(known)
 
     def _best_column(self) -> int:
-        """The move proven best; without a proof, the one of the largest bound."""
+        """The move proven best; without a proof the one of the largest bound; without a simulation the likeliest."""
         root = self.root
         if not root.columns:
             wins, threats = self.start.winning_columns(), self.start.pass_turn().winning_columns()
@@ -255,12 +255,12 @@ class Search:
             safe_columns = [column for column in legal if safe & column_cells(column, self.geometry)]
             return (wins or safe_columns or threats or legal)[0]
         rank = {}
-        for column, child, tries in zip(root.columns, root.children, root.tries, strict=True):
+        for column, child, tries, prior in zip(root.columns, root.children, root.tries, root.priors, strict=True):
             if root.score is not None:
                 score = None if child is None else child.score
                 rank[column] = (-math.inf if score is None else -score, tries)
             else:
-                rank[column] = (self._bound(child), tries)
+                rank[column] = (self._bound(child), prior)
         return max(rank, key=rank.__getitem__)
 
     @staticmethod

@@ -171,6 +171,9 @@ def test_a_network_that_judges_replies_keeps_the_rules():
     states, seen = afterstates(*stones_of(positions), STANDARD), {"win": 0, "loss": 0, "else": 0}
     for row, position in enumerate(positions):
         policy, value, known = outputs["policy"][row], outputs["value"][row], states.scores[row].astype(int)
+        hopes, asked = outputs["hopes"][row], states.columns[states.rows == row]
+        assert (hopes[known != UNKNOWN] == np.sign(known[known != UNKNOWN])).all() and (abs(hopes) <= 1 + 1e-6).all()
+        assert (np.delete(hopes, np.union1d(asked, np.flatnonzero(known != UNKNOWN))) == -1).all()
         column, judged = masked_argmax(policy, position), np.flatnonzero(states.rows == row)
         best = max((score for score in known if score != UNKNOWN), default=0)
         kind = "else" if judged.size else "win" if best > 0 else "loss"
@@ -184,6 +187,7 @@ def test_a_network_that_judges_replies_keeps_the_rules():
                 after = [part.sum() for part in np.split(scores, [len(scores) // 2, len(scores) // 2 + 1])]
                 mine = after if states.is_own[state[0]] else after[::-1]
                 assert np.allclose(mine, softmax(value[None])[0], atol=1e-4)
+                assert np.isclose(hopes[column], mine[2] - mine[0], atol=1e-4)
         else:
             assert known[column] == best and value.argmax() == {"win": 2, "loss": 0}[kind]
             equals = np.flatnonzero((known == best) & states.blocks[row])

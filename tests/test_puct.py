@@ -150,7 +150,7 @@ def test_the_chosen_move_looks_best_at_the_end():
     """Not the most tried one, if another has come to look better in enough simulations; never one proven to lose."""
     search = Search(Position.empty(STANDARD), knows_nothing)
     root = search.root
-    root.columns, root.tries = [0, 1, 2, 3, 4], [300, 100, 2, 50, 0]
+    root.columns, root.tries, root.priors = [0, 1, 2, 3, 4], [300, 100, 2, 50, 0], [0.2] * 5
     tried = [Node(mask, mask) for mask in range(4)]
     root.children = [*tried, None]
     for child, tries, worth in zip(tried, root.tries, (0.1, 0.3, 0.5, 0.9), strict=False):
@@ -160,6 +160,16 @@ def test_the_chosen_move_looks_best_at_the_end():
     for child in tried:
         child.score = 5
     assert search._best_column() == 4
+
+
+def test_without_a_simulation_the_network_decides():
+    """Where there is time for a single evaluation: by its policy, not by the order of the columns."""
+    position = Position.from_moves([3, 3, 2, 0], STANDARD)
+
+    def likes_the_last(positions: np.ndarray, masks: np.ndarray) -> Judgement:
+        return Judgement(np.array([[0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.4]]), np.zeros(1))
+
+    assert Search(position, likes_the_last).run(Budget(nodes=1)).column == 6
 
 
 def test_more_evaluations_find_a_win():
