@@ -254,7 +254,7 @@ class Search:
             legal = [column for column in self.geometry.column_order if column in self.start.legal_columns()]
             safe_columns = [column for column in legal if safe & column_cells(column, self.geometry)]
             return (wins or safe_columns or threats or legal)[0]
-        rank = {}
+        rank: dict[int, tuple[float, float]] = {}
         for column, child, tries, prior in zip(root.columns, root.children, root.tries, root.priors, strict=True):
             if root.score is not None:
                 score = None if child is None else child.score
