@@ -22,7 +22,7 @@ from training.data.held_out import asked_in, without
 from training.data.shards import TEST, Labels, book_labels, labels_of, write_shard
 from training.learning.label_losses import losses, total
 from training.methods import distill, labels
-from training.methods.distill import Config, batches, measure, parse_layers
+from training.methods.distill import Config, batches, measure, parse_pairs
 from training.support.device import device_named, mixed_precision
 from training.support.manifest import NAME
 
@@ -135,8 +135,21 @@ def test_every_position_once_an_epoch():
     assert len({row for batch in rows[:10] for row in batch}) == 100 and rows[:10] != rows[10:]
     later = [batch.tolist() for (batch, _), _ in zip(batches(1, 105, 10, 13), range(7), strict=False)]
     assert later == rows[13:]
+
+
+def test_some_positions_more_often(tmp_path):
+    """Those of plies 0 to 7, and, mirror images or not, those of some folders."""
     known = book_labels(BOOK_SCORES)
-    assert (np.bincount(distill.epoch_of(known, 3)) == np.where(known.plies < 8, 3, 1)).all()
+    plainly = np.where(known.plies < 8, 3, 1)
+    assert (np.bincount(distill.epoch_of(known, Config(openings=3))) == plainly).all()
+    chosen = known.take(np.arange(0, len(known), 5))
+    mirror_images = [mirror_bits(stones, STANDARD) for stones in (chosen.positions, chosen.masks)]
+    scores = np.ascontiguousarray(chosen.scores[:, ::-1])
+    write_shard(tmp_path / "some" / "0.shard", Labels(mirror_images[0], mirror_images[1], scores, chosen.origins), {})
+    times = np.bincount(distill.epoch_of(known, Config(labels=tmp_path, openings=3, often="some:4")))
+    assert (times == np.where(np.arange(len(known)) % 5 == 0, 4, plainly)).all()
+    with pytest.raises(ValueError, match=r"no labels in .*others"):
+        distill.epoch_of(known, Config(labels=tmp_path, often="some:4,others:2"))
 
 
 @pytest.mark.parametrize("judges", ARCHITECTURES)
@@ -282,6 +295,8 @@ def test_overfits_one_batch(judges, folder):
     [
         (["--layers", "dense"], "layers should look like"),
         (["--layers", "conf:3"], "cannot follow"),
+        (["--often", "walks11"], "often should look like walks11:4,walks13:4, not 'walks11'"),
+        (["--often", "walks11:0"], "often should look like"),
         (["--encoding", "lines-7"], "encoding 'lines-7' is unknown"),
         (["--samples", "0"], "at least 1"),
         (["--judges", "games"], "judges should be one of position, replies"),
@@ -296,7 +311,7 @@ def test_bad_options(arguments, message, capsys):
 
 
 def test_layers_and_published_heads():
-    assert parse_layers("conv:3,dense:4") == (("conv", 3), ("dense", 4))
+    assert parse_pairs("conv:3,dense:4", "layers") == (("conv", 3), ("dense", 4))
     whole = Network(Config(layers="dense:8", judges=POSITION).architecture())
     arrays, _ = unpack(distill.published(whole).to_bytes())
     assert set(arrays) == {"0a.weight", "0a.bias", "policy.weight", "policy.bias", "value.weight", "value.bias"}

@@ -76,7 +76,7 @@ def test_walks_with_doubts(tmp_path, monkeypatch):
     labels.train(config)
     found, recipe = read_shard(tmp_path / "00000.shard")
     assert len(found) > 5 and (doubts(NETWORK, found.positions, found.masks) >= DOUBTFUL).all()
-    everything = labels.walk_shard(4, 40 * labels.WALKS_A_DOUBT, None, 0)
+    everything = labels.walk_shard(4, 40 * labels.WALKS_A_DOUBT, labels.WALKS, None, 0)
     doubted = doubts(NETWORK, everything.positions, everything.masks) >= DOUBTFUL
     assert sorted(found.masks.tolist()) == sorted(everything.masks[doubted].tolist())
     other = tmp_path / "other.bin"

@@ -145,7 +145,7 @@ def test_walks(tmp_path, monkeypatch):
     for position in map(_position, found.positions, found.masks):
         assert not position.winning_columns()
         assert sum(not position.play(column).winning_columns() for column in position.legal_columns()) >= 2
-    again = labels.walk_shard(4, 60, None, 0)
+    again = labels.walk_shard(4, 60, labels.WALKS, None, 0)
     assert (again.positions == found.positions).all() and (again.origins == found.origins).all()
 
 

@@ -40,7 +40,16 @@ from console.progress import progress
 from training.data.bounds import read_bounds
 from training.data.examples import CLASSES, SCORES, BoundedExamples, BoundedScores, Examples, Targets, classes
 from training.data.held_out import ALL_KNOWN, asked_in, unseen, without
-from training.data.shards import TEST, TRAINING, VALIDATION, Labels, concatenated, labels_of, read_labels
+from training.data.shards import (
+    TEST,
+    TRAINING,
+    VALIDATION,
+    Labels,
+    canonical_keys,
+    concatenated,
+    labels_of,
+    read_labels,
+)
 from training.learning import quantization, torch_state
 from training.learning.label_losses import bounds_loss, losses, total
 from training.support import checkpoint
@@ -86,6 +95,9 @@ class Config(Options):
     openings: int = option(
         8, "times that positions of plies 0 to 7, of which every one is known, are in an epoch", least=1
     )
+    often: str = option(
+        "", "folders of the labels and how many times their positions are in an epoch, such as walks11:4,walks13:4"
+    )
     start: str = option("", "file of a network whose weights it begins with, of the same layers; without: random ones")
     seed: int = option(1, "of the first weights and of the order of the positions")
     threads: int = option(1, "of torch", least=1)
@@ -100,9 +112,11 @@ class Config(Options):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.architecture()
+        parse_pairs(self.often, "often")
 
     def architecture(self) -> Architecture:
-        return Architecture(self.encoding, parse_layers(self.layers), HEADS[self.judges], STANDARD[:3], self.judges)
+        layers = parse_pairs(self.layers, "layers")
+        return Architecture(self.encoding, layers, HEADS[self.judges], STANDARD[:3], self.judges)
 
     @property
     def steps(self) -> int:
@@ -113,13 +127,17 @@ class Config(Options):
         return device_named(self.device)
 
 
-def parse_layers(text: str) -> tuple[tuple[str, int], ...]:
-    """Layers from a text such as "conv:32,dense:64". Raises ValueError if it has another form."""
+def parse_pairs(text: str, option_name: str) -> tuple[tuple[str, int], ...]:
+    """Names and numbers from 1 on from a text such as "conv:32,dense:64". Raises ValueError if it has another form."""
     try:
         pairs = [part.split(":") for part in text.split(",") if part]
-        return tuple((kind, int(width)) for kind, width in pairs)
+        found = tuple((name, int(number)) for name, number in pairs)
+        if any(number < 1 for _, number in found):
+            raise ValueError
+        return found
     except ValueError:
-        raise ValueError(f"layers should look like conv:32,dense:64, not {text!r}") from None
+        example = {"layers": "conv:32,dense:64", "often": "walks11:4,walks13:4"}[option_name]
+        raise ValueError(f"{option_name} should look like {example}, not {text!r}") from None
 
 
 @torch.inference_mode()
@@ -246,9 +264,18 @@ def optimizers_of(network: Network, config: Config) -> tuple[list[float], list[t
     return rates, [torch.optim.Muon(matrices, rates[0], decay, adjust_lr_fn="match_rms_adamw"), adam]
 
 
-def epoch_of(labels: Labels, openings: int) -> np.ndarray:
-    """The rows of an epoch: each once, those of plies 0 to 7 ``openings`` times."""
-    return np.repeat(np.arange(len(labels)), np.where(labels.plies < ALL_KNOWN, openings, 1))
+def epoch_of(labels: Labels, config: Config) -> np.ndarray:
+    """The rows of an epoch: each once, those of plies 0 to 7 and of some folders as often as is wanted.
+
+    Raises:
+        ValueError: a folder has no labels, or a damaged file.
+    """
+    times = np.where(labels.plies < ALL_KNOWN, config.openings, 1)
+    keys = canonical_keys(labels.positions, labels.masks, STANDARD)
+    for folder, wanted in parse_pairs(config.often, "often"):
+        found = read_labels(config.labels / folder)
+        times[np.isin(keys, canonical_keys(found.positions, found.masks, STANDARD))] = wanted
+    return np.repeat(np.arange(len(labels)), times)
 
 
 def batches(seed: int, count: int, batch: int, step: int) -> Iterator[tuple[np.ndarray, bool]]:
@@ -294,7 +321,7 @@ def run(trainer: Trainer, training: Examples, validation: Examples, bounded: Bou
     """Trains to the end, with a measurement, a checkpoint and the curves now and then."""
     config, recent, started = trainer.config, [], time.perf_counter()
     every = max(1, config.report_every // config.batch)
-    epoch = epoch_of(training.labels, config.openings)
+    epoch = epoch_of(training.labels, config)
     order = batches(config.seed, len(epoch), config.batch, trainer.step)
     order_bounded = batches(config.seed, len(bounded) if bounded else 0, config.bounds_batch, trainer.step)
     with progress(config.steps, "step", done=trainer.step, delay=0) as bar:

@@ -11,9 +11,9 @@ to 30 stones from games of all kinds but half-random ones, and only positions wi
 two or more moves do not lose at once. In others a network that judges replies has nothing to learn; they are a half of
 the varied positions, and nearly three quarters of the late ones. The mix "walks" has such positions of 8 to 16 stones,
 where networks err most, and several of each game of all kinds, in their order, because the solver's table then knows
-something of each from the one before.
+something of each from the one before. The mix "late-walks" is the same of 11 to 20 stones, at a fifth of the cost.
 
-With ``--judge``, the file of a network that judges replies, the mix "walks" has only positions where that network
+With ``--judge``, the file of a network that judges replies, walks have only positions where that network
 doubts its own move (``training.data.doubts``): those that it has most to learn from. A network of 1.7 million
 parameters plays 97% of the others perfectly.
 
@@ -84,8 +84,8 @@ from training.support.options import Options, option
 from training.support.pool import LARGEST_TABLE, process_solver, solver_pool
 
 RECIPE = 1  # changes whenever the positions of a seed do
-LATE, EARLY, VARIED, CHOICES, WALKS = "late", "early", "varied", "choices", "walks"
-HARD, OPENINGS = "hard", "openings"
+LATE, EARLY, VARIED, CHOICES = "late", "early", "varied", "choices"
+WALKS, LATE_WALKS, HARD, OPENINGS = "walks", "late-walks", "hard", "openings"
 # Shares of the plies, as what they cost allows: with 8 stones a second for each position, with 17 it is 3 ms.
 MIXES = {
     LATE: dict(enumerate([60, 90, 150, 250, 500, 1000, 2000, 4000, 8000, 16_000], 8))
@@ -96,8 +96,9 @@ MIXES = {
     HARD: dict(enumerate([2, 5, 10, 16, 20, 20, 16, 8, 4], 8)),
     CHOICES: dict(enumerate([3, 6, 12, 25, 50, 80], 10)) | dict.fromkeys(range(16, 28), 100) | {28: 60, 29: 40, 30: 20},
     WALKS: {8: 6, 9: 24, 10: 70},  # the first of each game
+    LATE_WALKS: {11: 25, 12: 75},  # the same
 }
-WALKS_END = 16  # the last ply of each game, if it comes to it
+WALKS_END = {WALKS: 16, LATE_WALKS: 20}  # the last ply of each game, if it comes to it
 GLEANED_AT_ONCE = 500  # positions of a shard
 WALKS_LENGTH = 5  # positions of a game, about
 WALKS_A_DOUBT = 4  # positions for each that a network doubts, about
@@ -120,7 +121,7 @@ PLAY: dict[str, tuple[tuple[int, Play], ...]] = {  # the kinds of games of each 
     HARD: ((HARD_PLAY, hard_games),),
     CHOICES: tuple((origin, partial(with_a_choice, play)) for origin, play in QUICK_KINDS),
 }
-WALKING = {  # the styles of the games of the mix walks, which take turns
+WALKING = {  # the styles of the games of walks, which take turns
     CAREFUL_PLAY: careful_style,
     NEAR_PERFECT_PLAY: near_perfect_style,
     AGENTS_PLAY: agents_style,
@@ -138,8 +139,9 @@ class Config(Options):
         LATE,
         "'late': mostly 18 and more stones, and the opening book; 'early': 8 to 17 stones; 'varied': 9 to 20 stones, "
         "of other kinds of play; 'choices': 10 to 30 stones, with a choice; 'walks': such of 8 to 16 "
-        "stones, some of each game; 'hard': 8 to 16 stones, hard to solve; 'openings': all of 0 to 8",
-        among=(LATE, EARLY, VARIED, CHOICES, WALKS, HARD, OPENINGS),
+        "stones, some of each game; 'late-walks': of 11 to 20; 'hard': 8 to 16 stones, hard to solve; "
+        "'openings': all of 0 to 8",
+        among=(LATE, EARLY, VARIED, CHOICES, WALKS, LATE_WALKS, HARD, OPENINGS),
     )
     seed: int = option(1, "seed of the games")
     workers: int = option(os.cpu_count() or 1, "number of processes", least=1)
@@ -147,7 +149,7 @@ class Config(Options):
         22, "log2 of the number of entries (8 bytes each) in each process's table", least=2, most=LARGEST_TABLE
     )
     shard: int = option(4000, "positions per file", least=1)
-    judge: str = option("", "file of a network: of the mix 'walks' only positions where it doubts its own move")
+    judge: str = option("", "file of a network: of walks only positions where it doubts its own move")
     bounds: int = option(0, "bounds to keep from the solver's table for each position that it labels", least=0)
     book_scores: Path = option(Path("training/book-scores.txt"), "scores of the opening book, added to the mix 'late'")
     packed: Path = option(Path("data/packed"), "folder with packed scores, which need no solving again")
@@ -155,8 +157,8 @@ class Config(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.judge and self.mix != WALKS:
-            raise ValueError(f"judge is for the mix {WALKS}, not {self.mix}")
+        if self.judge and self.mix not in WALKS_END:
+            raise ValueError(f"judge is for the mixes {WALKS} and {LATE_WALKS}, not {self.mix}")
 
 
 def plies_of_shard(number: int, size: int, mix: dict[int, int]) -> np.ndarray:
@@ -189,12 +191,12 @@ def play_shard(
     return Unlabelled(positions, masks, np.array([origin for origin, _ in kinds], np.uint8)[turns])
 
 
-def walk_shard(seed: int, size: int, judge: PlainNetwork | None, number: int) -> Unlabelled:
+def walk_shard(seed: int, size: int, mix: str, judge: PlainNetwork | None, number: int) -> Unlabelled:
     """The positions of a shard of walks, some ``size`` of them, in a worker; of a judge only those that it doubts."""
     rng = np.random.default_rng((seed, number))
     games = size // WALKS_LENGTH * (1 if judge is None else WALKS_A_DOUBT)
-    first = plies_of_shard(number, games, MIXES[WALKS])
-    positions, masks, turns = walks(tuple(WALKING.values()), rng.permutation(first), WALKS_END, rng, STANDARD)
+    first = rng.permutation(plies_of_shard(number, games, MIXES[mix]))
+    positions, masks, turns = walks(tuple(WALKING.values()), first, WALKS_END[mix], rng, STANDARD)
     rows = slice(None) if judge is None else np.flatnonzero(doubts(judge, positions, masks) >= DOUBTFUL)
     return Unlabelled(positions[rows], masks[rows], np.array(list(WALKING), np.uint8)[turns[rows]])
 
@@ -226,8 +228,8 @@ def positions_maker(config: Config) -> Callable[[int], Unlabelled]:
     """Makes the positions of the shard of a number, in a worker."""
     if config.mix == OPENINGS:
         return partial(choose_openings, config.seed, config.shard)
-    if config.mix == WALKS:
-        return partial(walk_shard, config.seed, config.shard, judge_of(config))
+    if config.mix in WALKS_END:
+        return partial(walk_shard, config.seed, config.shard, config.mix, judge_of(config))
     return partial(play_shard, config.seed, config.shard, MIXES[config.mix], PLAY[config.mix])
 
 
