@@ -118,6 +118,10 @@ def test_a_full_column_and_a_choice_among_equals_cost_nothing():
         assert parts["results"] == pytest.approx(np.log(3)) and parts["value"] == pytest.approx(np.log(3))
         assert parts["score"] == pytest.approx(np.log(SCORES))
         assert total(parts) == pytest.approx(0.5 * (2 * np.log(3) + np.log(SCORES)), abs=1e-3)
+    outputs["policy"] = torch.zeros(1, 7)
+    parts = losses(outputs | {"results": torch.zeros(1, 21)}, targets)
+    assert parts["kept"] == pytest.approx(np.log(2)) and parts["perfect"] == pytest.approx(np.log(3))
+    assert total(parts) - total(parts, 0.2) == pytest.approx(0.8 * (np.log(2) + 0.5 * np.log(3)))
 
 
 def test_what_the_rules_know_better_costs_nothing():

@@ -8,6 +8,7 @@ from connectx.afterstates import NEVER
 from training.data.examples import CLASSES, SCORES, BoundedScores, Targets
 
 SHARES = {"kept": 1.0, "perfect": 0.5, "value": 0.5, "score": 0.5, "results": 0.5}  # weights of the losses
+MOVES = ("kept", "perfect")  # those of choosing among moves
 
 
 def losses(outputs: dict[str, Tensor], targets: Targets) -> dict[str, Tensor]:
@@ -35,5 +36,7 @@ def bounds_loss(scores: Tensor, targets: BoundedScores) -> Tensor:
     return -torch.logsumexp(chances.masked_fill(~inside, NEVER), 1).mean()
 
 
-def total(parts: dict[str, Tensor]) -> Tensor:
-    return torch.stack([SHARES[name] * part for name, part in parts.items()]).sum()
+def total(parts: dict[str, Tensor], of_moves: float = 1.0) -> Tensor:
+    """The weighted sum; the losses of ``MOVES`` weigh ``of_moves`` times as much as usual."""
+    weighed = [SHARES[name] * (of_moves if name in MOVES else 1) * part for name, part in parts.items()]
+    return torch.stack(weighed).sum()

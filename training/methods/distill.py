@@ -90,6 +90,7 @@ class Config(Options):
         Path("runs/labels"), "folder of bounds that train.py labels --bounds has kept, if there are any"
     )
     bounds_batch: int = option(8192, "positions with proven bounds in a step, besides; 0: none", least=0)
+    moves_share: float = option(1.0, "weight of the losses of moves; what is reported has 1", least=0)
     learning_rate: float = option(0.02, "of Muon, its largest value", above=0)
     weight_decay: float = option(0.01, "of both optimizers", least=0)
     openings: int = option(
@@ -198,8 +199,8 @@ class Trainer:
     def learn(self, planes: Tensor, targets: Targets, bounded: tuple[Tensor, BoundedScores] | None = None) -> Tensor:
         """One step; its loss on the labels, a number that stays on the device."""
         speed = self.speed()
-        loss = total(losses(outputs_of(self.network, planes, len(targets.score)), targets))
-        shown = loss.detach()
+        parts = losses(outputs_of(self.network, planes, len(targets.score)), targets)
+        loss, shown = total(parts, self.config.moves_share), total(parts).detach()
         if bounded:
             planes, ends = bounded
             loss = loss + BOUNDS_SHARE * bounds_loss(outputs_of(self.network, planes, len(planes))["score"], ends)
