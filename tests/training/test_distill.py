@@ -12,7 +12,7 @@ import train
 from connectx.afterstates import NEVER, follow
 from connectx.encoding import encode, encode_many
 from connectx.geometry import STANDARD
-from connectx.nets import POSITION, REPLIES, PlainNetwork
+from connectx.nets import POSITION, REPLIES, PlainNetwork, from_bytes
 from connectx.position import Position, mirror_bits
 from connectx.score import NO_MOVE
 from connectx.torch_nets import Network
@@ -242,6 +242,22 @@ def test_it_begins_with_a_network(tmp_path):
         distill.Trainer(Config(encoding="lines-1", layers="dense:9", start=whole.start))
 
 
+def test_it_is_blended_with_what_it_began_with(folder, tmp_path):
+    """A quarter of its first weights, if a quarter is wanted; with all of them it is that network again."""
+    options = SMALL | {"labels": folder, "samples": 1280, "file_bytes": 900_000, "output": tmp_path / "net.bin"}
+    known = distill.published(Network(Config(encoding="lines-1", layers="dense:48", seed=5).architecture()))
+    (tmp_path / "known.bin").write_bytes(known.to_bytes())
+    arrays = {}
+    for share in (0.0, 0.25, 1.0):
+        start = Config(run=tmp_path / "run", start=str(tmp_path / "known.bin"), start_share=share, **options)
+        distill.train(start)
+        arrays[share] = from_bytes((tmp_path / "net.bin").read_bytes())[1]
+    assert (abs(arrays[0.0]["0a.weight"] - known.arrays()["0a.weight"]) > 0.02).any()
+    for name, array in known.arrays().items():
+        assert arrays[1.0][name] == pytest.approx(array, abs=0.01)
+        assert arrays[0.25][name] == pytest.approx(0.75 * arrays[0.0][name] + 0.25 * array, abs=0.01)
+
+
 def test_planes_on_a_device_are_those_of_the_encoding():
     labels = book_labels(BOOK_SCORES).take(np.arange(0, 2000, 40))
     examples = Examples(labels, ARCHITECTURES[POSITION])
@@ -306,6 +322,7 @@ def test_overfits_one_batch(judges, folder):
         (["--judges", "games"], "judges should be one of position, replies"),
         (["--file-bytes", "0"], "file_bytes should be at least 1"),
         (["--start", "agents/weights/nothing.bin"], "nothing.bin"),
+        (["--start-share", "0.5"], "start_share needs a network to begin with, --start"),
     ],
 )
 def test_bad_options(arguments, message, capsys):

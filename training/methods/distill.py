@@ -100,6 +100,12 @@ class Config(Options):
         "", "folders of the labels and how many times their positions are in an epoch, such as walks11:4,walks13:4"
     )
     start: str = option("", "file of a network whose weights it begins with, of the same layers; without: random ones")
+    start_share: float = option(
+        0.0,
+        "of the weights that it begins with in those that it publishes: what is new costs less of what was known",
+        least=0,
+        most=1,
+    )
     seed: int = option(1, "of the first weights and of the order of the positions")
     threads: int = option(1, "of torch", least=1)
     file_bytes: int = option(
@@ -114,6 +120,8 @@ class Config(Options):
         super().__post_init__()
         self.architecture()
         parse_pairs(self.often, "often")
+        if self.start_share and not self.start:
+            raise ValueError("start_share needs a network to begin with, --start")
 
     def architecture(self) -> Architecture:
         layers = parse_pairs(self.layers, "layers")
@@ -219,7 +227,7 @@ class Trainer:
     @property
     def settings(self) -> dict[str, Any]:
         """What a run must share with the one that it goes on with: a run can be made longer or shorter."""
-        may_change = ("samples", "report_every", "threads", "device", "file_bytes")
+        may_change = ("samples", "report_every", "threads", "device", "file_bytes", "start", "start_share")
         return checkpoint.settings_of(self.config, may_change)
 
     def save(self, path: Path) -> None:
@@ -355,6 +363,20 @@ def published(network: Network) -> Network:
     return small
 
 
+def blended(network: Network, config: Config) -> Network:
+    """A published network with some of the weights that its run began with (Wortsman et al. 2022, WiSE-FT).
+
+    Raises:
+        ValueError, OSError: as ``begin_with``.
+    """
+    if config.start_share:
+        known = Network(network.architecture)
+        begin_with(known, Path(config.start))
+        with torch.no_grad():
+            torch._foreach_lerp_(list(network.parameters()), list(known.parameters()), config.start_share)
+    return network
+
+
 def file_of(network: Network, examples: Examples, config: Config) -> bytes:
     """The file of the network, rounded by what it sees of some examples and of the mirror images of others."""
     rows = np.random.default_rng(config.seed).permutation(len(examples))[:ROUNDED_BY]
@@ -383,7 +405,8 @@ def train(config: Config) -> dict[str, Any]:
     held_out = concatenated([asked, *(labels_of(labels, split) for split in (VALIDATION, TEST))])
     bounded = bounded_examples(held_out, config) if config.bounds_batch else None
     run(trainer, training, validation, bounded)
-    content, test = file_of(published(trainer.average), training, config), labels_of(labels, TEST)
+    whole = blended(published(trainer.average), config)
+    content, test = file_of(whole, training, config), labels_of(labels, TEST)
     network = PlainNetwork.from_bytes(content)
     facts: dict[str, Any] = {"parameters": network.architecture.size}
     facts |= {"training_positions": len(training), "test_positions": len(test)}
