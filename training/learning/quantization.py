@@ -21,7 +21,7 @@ from connectx.weights import row_scales
 
 DAMPING = 0.01  # of the mean second moment, added to each, as in GPTQ: some inputs are always 0
 LEAST_WEIGHTS = 100_000  # of a layer: what smaller ones would save is nothing beside the larger ones
-STEPS = np.geomspace(1 / 32, 1, 41)  # shares of a layer's standard deviation, from the finest to the coarsest
+STEPS = np.geomspace(1 / 32, 1, 321)  # shares of a layer's standard deviation, from the finest to the coarsest
 
 
 def to_limit(architecture: Architecture, arrays: dict[str, np.ndarray], planes: np.ndarray, limit: int) -> bytes:
@@ -75,12 +75,16 @@ def second_moments(network: PlainNetwork, planes: np.ndarray, layers: int) -> np
 
 
 def spread(weight: np.ndarray, scales: np.ndarray, moments: np.ndarray) -> np.ndarray:
-    """(out, in) float32: multiples of the scales of rows, the error of each input spread over the inputs after it."""
-    left = weight.astype(np.float64)
+    """(out, in) float32: multiples of the scales of rows, the error of each input spread over the inputs after it.
+
+    The inputs with the largest moments come first, while there are many others to make up for their errors.
+    """
+    order = np.argsort(-moments.diagonal(), kind="stable")
+    left, moments = weight[:, order].astype(np.float64), moments[np.ix_(order, order)]
     factors = np.linalg.cholesky(np.linalg.inv(moments)).T
     for at in range(left.shape[1]):
         multiples = np.clip(np.rint(left[:, at] / scales), -127, 127) * scales
         error = (left[:, at] - multiples) / factors[at, at]
         left[:, at + 1 :] -= error[:, None] * factors[at, at + 1 :]
         left[:, at] = multiples
-    return left.astype(np.float32)
+    return left[:, np.argsort(order)].astype(np.float32)

@@ -67,7 +67,7 @@ WARM_UP = 0.03  # share of the steps
 AVERAGED = 1000  # steps over which the weights are averaged
 BOUNDS_SHARE = 2.0  # weight of the loss on bounds; with 5 a network learns less from the same labels and bounds
 ADAM_SHARE = 0.25  # of Muon's learning rate, for what AdamW learns
-ROUNDED_BY = 12_000  # examples whose positions, some five each, say how weights are rounded
+ROUNDED_BY = 24_000  # examples whose positions, some five each, say how weights are rounded
 CHECKPOINT = "checkpoint.bin"
 
 
