@@ -11,7 +11,7 @@ to 30 stones from games of all kinds but half-random ones, and only positions wi
 two or more moves do not lose at once. In others a network that judges replies has nothing to learn; they are a half of
 the varied positions, and nearly three quarters of the late ones. The mix "walks" has such positions of 8 to 16 stones,
 where networks err most, and several of each game of all kinds, in their order, because the solver's table then knows
-something of each from the one before. The mix "late-walks" is the same of 11 to 20 stones, at a fifth of the cost.
+something of each from the one before. The mix "late-walks" is the same of 11 to 20 stones, at a third of the cost.
 
 With ``--judge``, the file of a network that judges replies, walks have only positions where that network
 doubts its own move (``training.data.doubts``): those that it has most to learn from. A network of 1.7 million
