@@ -149,6 +149,12 @@ def test_walks(tmp_path, monkeypatch):
     assert (again.positions == found.positions).all() and (again.origins == found.origins).all()
 
 
+def test_late_walks():
+    """Games begin to count with 11 or 12 stones and end with 20."""
+    plies = np.bitwise_count(labels.walk_shard(4, 200, labels.LATE_WALKS, None, 0).masks)
+    assert plies.min() == 11 and 16 < plies.max() <= 20 and (plies == 12).sum() > 2 * (plies == 11).sum()
+
+
 def test_all_openings(tmp_path, monkeypatch):
     """Plies 0 to 7 from the table, ply 8 by the solver, each position's best move as the table has it."""
     monkeypatch.setattr(pool, "worker_pool", pool_in_place)
