@@ -210,7 +210,8 @@ def test_a_checkpoint_is_never_unpickled(folder, tmp_path):
 def test_what_is_published_is_what_was_measured(folder, tmp_path):
     """The file's network in numpy chooses as often right as the manifest says, on the same test positions."""
     output = tmp_path / "net.bin"
-    config = Config(labels=folder, run=tmp_path / "run", output=output, **SMALL | {"samples": 2560})
+    options = SMALL | {"samples": 2560, "leave_out": tmp_path}
+    config = Config(labels=folder, run=tmp_path / "run", output=output, **options)
     facts = distill.train(config)
     entry = json.loads((tmp_path / NAME).read_text())["net.bin"]
     assert entry["kept"] == facts["kept"] and entry["command"].startswith(
