@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from connectx.afterstates import Afterstates, afterstates, hopes_of, move_logits, policy_of, value_of
+from connectx.afterstates import Afterstates, afterstates, chances_of_moves, hopes_of, policy_of, value_of
 from connectx.encoding import encode_many, planes_of
 from connectx.geometry import Geometry, geometry_of
 from connectx.position import Position
@@ -230,13 +230,13 @@ def judged(
         (n, size) float32 for each head; for a network that judges replies "policy", "value", and "hopes", the expected
         result of each move for the side to move, -1 to 1.
     """
-    geometry = architecture.geometry
     if architecture.judges == POSITION:
-        return mean_of_views(forward(both_views(encode_many(positions, masks, geometry, architecture.encoding))))
+        seen = encode_many(positions, masks, architecture.geometry, architecture.encoding)
+        return mean_of_views(forward(both_views(seen)))
     states, outputs = judged_replies(forward, architecture, positions, masks)
-    chances = softmax(outputs["score"])
-    policy = policy_of(move_logits(outputs["move"][:, 0], chances, geometry), states)
-    return {"policy": policy, "value": value_of(policy, chances, states), "hopes": hopes_of(chances, states)}
+    moves = chances_of_moves(softmax(outputs["score"]), states)
+    policy = policy_of(outputs["move"][:, 0], moves, states)
+    return {"policy": policy, "value": value_of(policy, moves), "hopes": hopes_of(moves)}
 
 
 def judged_replies(

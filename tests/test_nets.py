@@ -10,7 +10,16 @@ import numpy as np
 import pytest
 import torch
 
-from connectx.afterstates import MOVE_WORTH, RESULT_WORTH, STONE_WORTH, UNKNOWN, afterstates, move_logits, scores_of
+from connectx.afterstates import (
+    BEST_WORTH,
+    RESULT_WORTH,
+    UNKNOWN,
+    afterstates,
+    chances_of_best,
+    chances_of_moves,
+    policy_of,
+    scores_of,
+)
 from connectx.encoding import ENCODINGS, FOUR_PLACES, FOURS, bits_of, encode, encode_many
 from connectx.geometry import STANDARD, geometry_of
 from connectx.nets import REPLIES, Architecture, PlainNetwork, both_views, from_bytes, masked_argmax, softmax
@@ -199,14 +208,17 @@ def test_a_network_that_judges_replies_keeps_the_rules():
     assert np.allclose(one["policy"], outputs["policy"][5], rtol=1e-4, atol=1e-4)
 
 
-def test_expected_scores_are_worth_something():
-    """A sure win of score 3 for the side that is to move takes so much from the move that led there; a draw nothing."""
+def test_results_and_being_best_are_worth_something():
+    """On the empty board: a move that wins for sure, one that draws for sure, and others that lose or win by chance."""
+    states = afterstates(np.zeros(1, np.int64), np.zeros(1, np.int64), STANDARD)
     scores = scores_of(STANDARD)
-    chances = np.stack([scores == 3, scores == 0, (scores == -1) / 2 + (scores == 1) / 2]).astype(np.float32)
-    moves = move_logits(np.array([1.0, 2.0, 3.0], np.float32), chances, STANDARD)
-    assert moves.tolist() == pytest.approx(
-        [MOVE_WORTH - RESULT_WORTH - 3 * STONE_WORTH, 2 * MOVE_WORTH, 3 * MOVE_WORTH]
-    )
+    theirs = np.stack([scores == -3, scores == 0, *[(scores == 9) / 2 + (scores == -9) / 2] * 5]).astype(np.float32)
+    moves = chances_of_moves(theirs, states)
+    assert moves.shape == (1, 7, len(scores)) and moves.sum(2) == pytest.approx(np.ones((1, 7)))
+    assert chances_of_best(moves)[0] == pytest.approx([1 / 32, 0, *[1 / 2] * 5], abs=1e-6)  # a tie counts for both
+    policy = policy_of(np.ones(7, np.float32), moves, states)[0]
+    assert policy[:2] == pytest.approx([1 + RESULT_WORTH + BEST_WORTH / 32, 1], abs=1e-4)
+    assert policy[2:] == pytest.approx(np.full(5, 1 + BEST_WORTH / 2), abs=1e-4)
 
 
 def test_int8_files_are_half_as_large_and_nearly_the_same():

@@ -3,11 +3,23 @@
 import hashlib
 import io
 import json
+import zlib
 
 import numpy as np
 import pytest
 
-from connectx.weights import COMPRESSED, MAGIC, compressed, pack, read_data, reduce, reduction_error, restored, unpack
+from connectx.weights import (
+    COMPRESSED,
+    FIRST_COMPRESSED,
+    MAGIC,
+    compressed,
+    pack,
+    read_data,
+    reduce,
+    reduction_error,
+    restored,
+    unpack,
+)
 
 ARRAYS: dict[str, np.ndarray] = {
     "matrix": np.random.default_rng(1).normal(0, 0.2, (8, 5)).astype(np.float32),
@@ -91,7 +103,7 @@ def test_a_compressed_container_is_the_same_in_fewer_bytes():
 
 
 def test_no_flipped_bit_changes_what_a_compressed_container_holds():
-    """Most are noticed; a few bits of a zlib stream mean nothing."""
+    """Most are noticed; a few bits of the stream mean nothing."""
     smaller, noticed = compressed(pack({"x": np.arange(40)})), 0
     for place in range(8 * len(smaller)):
         broken = bytearray(smaller)
@@ -104,7 +116,7 @@ def test_no_flipped_bit_changes_what_a_compressed_container_holds():
     assert noticed > 8 * len(smaller) - 16
 
 
-@pytest.mark.parametrize("damage", [lambda c: c[:-9], lambda c: c + b"x", lambda c: c[:4] + b"no zlib"])
+@pytest.mark.parametrize("damage", [lambda c: c[:-9], lambda c: c + b"x", lambda c: c[:4] + b"no xz"])
 def test_damage_to_a_compressed_container_is_said(damage):
     with pytest.raises(ValueError, match="not a weight container: its compressed bytes"):
         unpack(damage(compressed(pack(ARRAYS))))
@@ -114,6 +126,14 @@ def test_a_compressed_container_cannot_fill_the_memory(monkeypatch):
     monkeypatch.setattr("connectx.weights.LARGEST", 1000)
     with pytest.raises(ValueError, match="hold more than 1000"):
         unpack(compressed(pack({"x": np.zeros(2000, np.int8)})))
+
+
+def test_a_container_that_was_compressed_before_can_be_read():
+    content = FIRST_COMPRESSED + zlib.compress(pack(ARRAYS))
+    found, _ = unpack(content)
+    assert all(np.array_equal(found[name], array) for name, array in ARRAYS.items())
+    with pytest.raises(ValueError, match="not a weight container: its compressed bytes"):
+        unpack(content[:-9])
 
 
 def of_first_version(arrays: dict[str, np.ndarray], meta: object) -> bytes:

@@ -1,6 +1,7 @@
 """What a network doubts: chances against a count by hand, and that its mistakes are among its doubts."""
 
 from dataclasses import replace
+from math import prod
 from pathlib import Path
 
 import numpy as np
@@ -45,16 +46,12 @@ def test_chances():
         moves = chances_by_hand(position, mask)
         expected = 0.0
         for kind in (int, np.sign):
-            none = 1.0
-            for other, scores in enumerate(moves):
-                better = sum(
-                    p * q
-                    for score, p in scores.items()
-                    for mine, q in moves[column].items()
-                    if kind(score) > kind(mine)
-                )
-                none *= 1.0 if other == column else 1 - better
-            expected += 1 - none
+            others = [scores for other, scores in enumerate(moves) if scores and other != column]
+            none_better = sum(
+                p * prod(sum(q for theirs, q in scores.items() if kind(theirs) <= kind(score)) for scores in others)
+                for score, p in moves[column].items()
+            )
+            expected += 1 - none_better
         assert abs(doubt - expected) < 1e-4
 
 

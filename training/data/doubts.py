@@ -6,7 +6,7 @@ expects of its moves, never by their scores, so that what is learnt of a chosen 
 
 import numpy as np
 
-from connectx.afterstates import UNKNOWN, move_logits, policy_of
+from connectx.afterstates import chances_of_best, chances_of_moves, policy_of, results_of
 from connectx.nets import PlainNetwork, softmax
 
 # A position is doubtful from here on. Of 12,000 validation positions of the mix "walks" that is 29%, which hold 87% of
@@ -24,19 +24,6 @@ def doubts(network: PlainNetwork, positions: np.ndarray, masks: np.ndarray) -> n
         positions, masks: two (n,) int64; nobody may have a line.
     """
     states, outputs = network.judge_replies(positions, masks)
-    chances, rows = softmax(outputs["score"]), np.arange(len(masks))
-    logits = move_logits(outputs["move"][:, 0], chances, network.architecture.geometry)
-    chosen = policy_of(logits, states).argmax(1)
-    scores = np.zeros((*states.scores.shape, chances.shape[1]), np.float32)  # (n, columns, scores): the mover's chances
-    scores[states.rows, states.columns] = np.where(states.is_own[:, None], chances, chances[:, ::-1])
-    most = chances.shape[1] // 2
-    known_rows, columns = np.nonzero(states.scores != UNKNOWN)
-    scores[known_rows, columns, states.scores[known_rows, columns].astype(np.int64) + most] = 1
-    results = np.stack([scores[..., :most].sum(2), scores[..., most], scores[..., most + 1 :].sum(2)], 2)
-    doubt = np.zeros(len(masks))
-    for parts in (scores, results):
-        mine = parts[rows, chosen]
-        better = np.einsum("ncs,ns->nc", parts, mine.cumsum(1) - mine)
-        better[rows, chosen] = 0
-        doubt += 1 - (1 - better).prod(1)
-    return doubt
+    moves = chances_of_moves(softmax(outputs["score"]), states)
+    chosen = np.arange(len(masks)), policy_of(outputs["move"][:, 0], moves, states).argmax(1)
+    return 2 - sum(chances_of_best(parts)[chosen] for parts in (moves, results_of(moves)))

@@ -54,6 +54,18 @@ class Targets(NamedTuple):
         nothing = torch.full((self.legal.numel(),), NEVER, device=self.legal.device)
         return nothing.scatter(0, self.places, moves).view_as(self.legal)
 
+    def chances_of_moves(self, chances: Tensor) -> Tensor:
+        """(n, columns, SCORES): as ``connectx.afterstates.chances_of_moves``; of moves not asked for the least score.
+
+        Args:
+            chances: of the scores of the side to move in the m positions, (m, SCORES).
+        """
+        assert self.places is not None and self.is_own is not None
+        moves = torch.zeros(self.legal.numel(), SCORES, device=chances.device)
+        moves[:, 0] = 1
+        moves[self.places] = torch.where(self.is_own[:, None], chances, chances.flip(1))
+        return moves.view(*self.legal.shape, SCORES)
+
 
 def classes(scores: np.ndarray) -> np.ndarray:
     """The class of each score: 0 loss, 1 draw, 2 win, int64."""

@@ -31,7 +31,7 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from connectx.afterstates import move_logits
+from connectx.afterstates import worth_of
 from connectx.geometry import STANDARD
 from connectx.nets import POSITION, REPLIES, Architecture, PlainNetwork
 from connectx.torch_nets import Network
@@ -158,18 +158,13 @@ def measure(network: Network, examples: Examples, size: int = 1000) -> dict[str,
         planes, targets = examples.batch(rows)
         outputs = outputs_of(network, planes, len(targets.score))
         losing += float(total(losses(outputs, targets))) * len(rows)
+        policy = targets.policy(outputs).cpu().numpy()
         if network.architecture.judges == REPLIES:
-            outputs["move"] = agents_logits(outputs)
-        columns.append(targets.policy(outputs).argmax(1).cpu().numpy())
+            policy += worth_of(targets.chances_of_moves(torch.softmax(outputs["score"], 1)).cpu().numpy())
+        columns.append(policy.argmax(1))
         values.append((outputs["value"].argmax(1) == targets.value).cpu().numpy())
     shares = shares_right(np.concatenate(columns), examples.labels)
     return {"loss": losing / len(examples), **shares, "value": float(np.concatenate(values).mean())}
-
-
-def agents_logits(outputs: dict[str, Tensor]) -> Tensor:
-    """(m, 1): the logits by which agents choose among m moves, from those of the network and its expected scores."""
-    logits, chances = (part.cpu().numpy() for part in (outputs["move"], torch.softmax(outputs["score"], 1)))
-    return torch.from_numpy(move_logits(logits[:, 0], chances, STANDARD))[:, None].to(outputs["move"].device)
 
 
 def outputs_of(network: torch.nn.Module, planes: Tensor, count: int) -> dict[str, Tensor]:
