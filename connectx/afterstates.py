@@ -20,7 +20,7 @@ LEAST_CHANCE = 1e-9  # of a result, even where the rules know another
 UNKNOWN = 127  # instead of the score of a move, where the rules do not know it
 # What counts in a move's logit besides the network's own: a sure win instead of a draw, and being sure that no other
 # move has a better score.
-RESULT_WORTH, BEST_WORTH = 16.0, 4.0
+RESULT_WORTH, BEST_WORTH = 16.0, 6.0
 
 
 class Replies(NamedTuple):
