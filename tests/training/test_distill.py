@@ -1,6 +1,7 @@
 """The supervised teacher: its targets, that it learns, goes on where it ended, and publishes what it measured."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import torch
 
 import train
 from connectx.afterstates import NEVER, follow
-from connectx.encoding import encode, encode_many
+from connectx.encoding import encode, encode_many, planes_of
 from connectx.geometry import STANDARD
 from connectx.nets import POSITION, REPLIES, PlainNetwork, from_bytes
 from connectx.position import Position, mirror_bits
@@ -240,7 +241,29 @@ def test_it_begins_with_a_network(tmp_path):
             assert (network.arrays()[name] == array.astype(np.float16)).all()
     assert "value.weight" in trainer.network.arrays()
     with pytest.raises(ValueError, match="expected Architecture"):
-        distill.Trainer(Config(encoding="lines-1", layers="dense:9", start=whole.start))
+        distill.Trainer(Config(encoding="lines-1", layers="dense:7", start=whole.start))
+
+
+def test_wider_layers_begin_with_what_a_network_computes(tmp_path):
+    """Their new units have inputs, and learn: what was known does not look at them yet."""
+    narrow, wide = (Config(encoding="lines-1", layers=f"dense:{n},dense:{n - 2}", seed=5) for n in (8, 13))
+    known = distill.published(Network(narrow.architecture()))
+    (tmp_path / "net.bin").write_bytes(known.to_bytes("float16"))
+    known = Network.from_bytes((tmp_path / "net.bin").read_bytes())
+    network = distill.Trainer(replace(wide, start=str(tmp_path / "net.bin"))).network
+    planes = (torch.rand(20, planes_of("lines-1"), 6, 7) < 0.3).float()
+    with torch.inference_mode():
+        for name, expected in known(planes).items():
+            assert network(planes)[name] == pytest.approx(expected, abs=1e-6)
+    arrays = network.arrays()
+    assert arrays["0a.weight"][8:].all() and arrays["1a.weight"][6:].all()
+    assert not arrays["1a.weight"][:6, 8:].any()
+    again = distill.published(Network(wide.architecture()))
+    distill.begin_with(again, tmp_path / "net.bin")
+    assert not (again.arrays()["0a.weight"] == arrays["0a.weight"]).all()  # the seed says which
+    again = distill.blended(distill.published(network), replace(wide, start=str(tmp_path / "net.bin"), start_share=0.5))
+    for name, array in again.arrays().items():
+        assert array == pytest.approx(arrays[name], abs=1e-6)
 
 
 def test_it_is_blended_with_what_it_began_with(folder, tmp_path):

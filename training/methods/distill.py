@@ -99,7 +99,9 @@ class Config(Options):
     often: str = option(
         "", "folders of the labels and how many times their positions are in an epoch, such as walks11:4,walks13:4"
     )
-    start: str = option("", "file of a network whose weights it begins with, of the same layers; without: random ones")
+    start: str = option(
+        "", "file of a network whose weights it begins with, of the same layers or narrower ones; without: random ones"
+    )
     start_share: float = option(
         0.0,
         "of the weights that it begins with in those that it publishes: what is new costs less of what was known",
@@ -185,9 +187,10 @@ class Trainer:
     """A network in training: everything that is in a checkpoint."""
 
     def __init__(self, config: Config):
-        torch.manual_seed(config.seed)
         self.config, self.step = config, 0
-        self.network, self.average = (Network(config.architecture()).to(config.where) for _ in range(2))
+        self.network, self.average = (
+            fresh_network(config.architecture(), config.seed).to(config.where) for _ in range(2)
+        )
         if config.start:
             begin_with(self.network, Path(config.start))
         self.average.load_state_dict(self.network.state_dict())
@@ -239,15 +242,32 @@ class Trainer:
             self.step, self.log = found.facts["step"], found.facts["log"]
 
 
+def fresh_network(architecture: Architecture, seed: int) -> Network:
+    """Random weights; those of the trunk depend on its layers and the seed alone."""
+    torch.manual_seed(seed)
+    return Network(architecture)
+
+
 def begin_with(network: Network, path: Path) -> None:
     """Gives a network the weights of a published one; heads that are not published keep their own.
+
+    Where its dense layers are wider, it computes the same: the new units keep their random inputs, and what was known
+    does not yet look at them (Chen et al. 2016, "Net2Net").
 
     Raises:
         ValueError: the file is damaged, or of a network of another kind.
         OSError: it cannot be read.
     """
-    state = Network.from_bytes(path.read_bytes(), published_architecture(network.architecture)).state_dict()
-    network.load_state_dict(state, strict=False)
+    known = Network.from_bytes(path.read_bytes())
+    expected, found = published_architecture(network.architecture), known.architecture
+    alike = replace(found, layers=()) == replace(expected, layers=()) and len(found.layers) == len(expected.layers)
+    layers = zip(found.layers, expected.layers, strict=True) if alike else ()
+    if not alike or not all(a == b or (a[0] == b[0] == "dense" and a[1] < b[1]) for a, b in layers):
+        raise ValueError(f"{path} is a network of {found!r}, expected {expected!r} or narrower dense layers")
+    own = network.state_dict()  # shares its memory with the parameters
+    for name, value in known.state_dict().items():
+        own[name][: len(value)] = 0
+        own[name][tuple(slice(size) for size in value.shape)] = value
 
 
 def optimizers_of(network: Network, config: Config) -> tuple[list[float], list[torch.optim.Optimizer]]:
@@ -365,7 +385,7 @@ def blended(network: Network, config: Config) -> Network:
         ValueError, OSError: as ``begin_with``.
     """
     if config.start_share:
-        known = Network(network.architecture)
+        known = fresh_network(network.architecture, config.seed)
         begin_with(known, Path(config.start))
         with torch.no_grad():
             torch._foreach_lerp_(list(network.parameters()), list(known.parameters()), config.start_share)
