@@ -17,7 +17,7 @@ from connectx.afterstates import Afterstates, afterstates, chances_of_moves, hop
 from connectx.encoding import encode_many, planes_of
 from connectx.geometry import Geometry, geometry_of
 from connectx.position import Position
-from connectx.weights import compressed, pack, reduce, restored, unpack
+from connectx.weights import Scales, compressed, pack, reduce, restored, unpack
 
 # Kinds of layers; all end in a ReLU. "conv": 3x3 convolution, zero-padded. "residual": two of these; the layer's input
 # is added before the second ReLU. "point": 1x1 convolution. "dense": fully connected; only "dense" may follow it.
@@ -102,12 +102,12 @@ def to_bytes(
     architecture: Architecture,
     arrays: dict[str, np.ndarray],
     dtype: str = "float16",
-    scales: dict[str, np.ndarray] | None = None,
+    scales: dict[str, Scales] | None = None,
 ) -> bytes:
     """The network's file; dtype "float16", or "int8": whole numbers, a scale for each row of a weight, compressed.
 
     Args:
-        scales: of the rows of weights, by name, for "int8"; the least possible ones where none are given.
+        scales: of weights, by name, for "int8"; of rows alone, the least possible ones, where none are given.
     """
     if dtype == "float16":
         return pack({name: array.astype(np.float16) for name, array in arrays.items()}, architecture.to_json())

@@ -23,7 +23,7 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -173,33 +173,45 @@ def _read_any(content: bytes) -> tuple[str, dict[str, np.ndarray], Any]:
     return "", {}, None
 
 
+class Scales(NamedTuple):
+    """What the whole numbers of an array stand for multiples of."""
+
+    rows: np.ndarray  # (rows,) float32, for each index of the first axis
+    columns: np.ndarray | None = None  # (columns,) float16, besides, for those of the second axis of a matrix
+
+    def each(self, dimensions: int) -> np.ndarray:
+        """float64 that broadcasts to the array."""
+        rows = self.rows.astype(np.float64).reshape(-1, *[1] * (dimensions - 1))
+        return rows if self.columns is None else rows * self.columns
+
+
 def row_scales(array: np.ndarray) -> np.ndarray:
     """(rows,) float32: the least scale of each row with which whole numbers of 8 bits stand for all of its values."""
     largest = np.abs(array).max(axis=tuple(range(1, array.ndim)), initial=0.0)
     return np.where(largest > 0, largest / 127, 1).astype(np.float32)
 
 
-def _narrow(name: str, array: np.ndarray, dtype: str, scale: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
-    """The array in lower precision, and for int8 the scale of each row (vectors become float16, without a scale)."""
+def _narrow(name: str, array: np.ndarray, dtype: str, scales: Scales | None) -> tuple[np.ndarray, Scales | None]:
+    """The array in lower precision, and for int8 its scales (vectors become float16, without scales)."""
     if not np.isfinite(array).all():
         raise ValueError(f"array {name!r} holds infinities or NaN, which {dtype} weights cannot stand for")
     if dtype == "int8" and array.ndim >= 2:
-        scale = row_scales(array) if scale is None else scale
-        rows = array / scale.reshape(-1, *[1] * (array.ndim - 1))
-        return np.asfortranarray(np.clip(np.rint(rows), -127, 127).astype(np.int8)), scale
+        scales = Scales(row_scales(array)) if scales is None else scales
+        multiples = np.clip(np.rint(array / scales.each(array.ndim)), -127, 127)
+        return np.asfortranarray(multiples.astype(np.int8)), scales
     if np.abs(array).max(initial=0.0) > np.finfo(np.float16).max:
         raise ValueError(f"array {name!r} holds values beyond float16's {np.finfo(np.float16).max}")
     return array.astype(np.float16), None
 
 
-def reduce(content: bytes, dtype: str, scales: Mapping[str, np.ndarray] | None = None) -> bytes | None:
+def reduce(content: bytes, dtype: str, scales: Mapping[str, Scales] | None = None) -> bytes | None:
     """An .npz file or a container, as a container with its float32 and float64 arrays in lower precision.
 
     ``restored`` turns it back into the same kind of file with the original dtypes. None if ``content`` is neither kind
     or has no such array.
 
     Args:
-        dtype: "float16", or "int8": symmetric, one float32 scale for each index of the first axis.
+        dtype: "float16", or "int8": symmetric, a scale for each index of the first axis, and of the second if given.
         scales: those of int8, by the array's name; ``row_scales`` where none are given.
 
     Raises:
@@ -215,9 +227,10 @@ def reduce(content: bytes, dtype: str, scales: Mapping[str, np.ndarray] | None =
             stored["values:" + name] = array
             continue
         dtypes[name] = array.dtype.name
-        stored["values:" + name], scale = _narrow(name, array, dtype, (scales or {}).get(name))
-        if scale is not None:
-            stored["scales:" + name] = scale
+        stored["values:" + name], found = _narrow(name, array, dtype, (scales or {}).get(name))
+        if found is not None:
+            stored["scales:" + name] = found.rows
+            stored |= {"columns:" + name: found.columns} if found.columns is not None else {}
     return pack(stored, {"form": form, "meta": meta, "dtypes": dtypes}) if dtypes else None
 
 
@@ -235,9 +248,9 @@ def restored(content: bytes) -> bytes:
         kind, _, name = key.partition(":")
         if kind != "values":
             continue
-        scale = stored.get("scales:" + name)
-        if scale is not None:
-            array = array.astype(np.float64) * scale.reshape(-1, *[1] * (array.ndim - 1))
+        rows = stored.get("scales:" + name)
+        if rows is not None:
+            array = array * Scales(rows, stored.get("columns:" + name)).each(array.ndim)
         arrays[name] = array.astype(notes["dtypes"].get(name, array.dtype.name))
     if notes["form"] == "container":
         return pack(arrays, notes["meta"])

@@ -12,6 +12,7 @@ from connectx.weights import (
     COMPRESSED,
     FIRST_COMPRESSED,
     MAGIC,
+    Scales,
     compressed,
     pack,
     read_data,
@@ -74,8 +75,11 @@ def test_the_order_of_memory_is_kept_in_the_file_alone():
 
 def test_given_scales_of_rows_are_taken():
     content = pack({"x": np.array([[0.5, 1.0, -1.4], [0.0, 2.0, 300.0]], np.float32)})
-    smaller = reduce(content, "int8", {"x": np.array([0.5, 2.0], np.float32)})
+    smaller = reduce(content, "int8", {"x": Scales(np.array([0.5, 2.0], np.float32))})
     assert smaller is not None and unpack(restored(smaller))[0]["x"].tolist() == [[0.5, 1.0, -1.5], [0, 2, 254]]
+    scales = Scales(np.array([0.5, 2.0], np.float32), np.array([1, 2, 0.5], np.float16))
+    smaller = reduce(content, "int8", {"x": scales})
+    assert smaller is not None and unpack(restored(smaller))[0]["x"].tolist() == [[0.5, 1.0, -1.5], [0, 0, 127]]
 
 
 def test_objects_are_refused():
