@@ -341,6 +341,7 @@ def test_overfits_one_batch(judges, folder):
         (["--layers", "conf:3"], "cannot follow"),
         (["--often", "walks11"], "often should look like walks11:4,walks13:4, not 'walks11'"),
         (["--often", "walks11:0"], "often should look like"),
+        (["--often", "walks99:2"], "often should name folders of data/labels, not 'walks99'"),
         (["--encoding", "lines-7"], "encoding 'lines-7' is unknown"),
         (["--samples", "0"], "at least 1"),
         (["--judges", "games"], "judges should be one of position, replies"),

@@ -410,6 +410,9 @@ def judged_right(network: PlainNetwork, labels: Labels) -> dict[str, float]:
 def train(config: Config) -> dict[str, Any]:
     """Trains, or resumes training, then writes the network and its accuracy on test positions, as agents use it."""
     check_output(config.output)
+    for folder, _ in parse_pairs(config.often, "often"):
+        if not (config.labels / folder).is_dir():
+            raise ValueError(f"often should name folders of {config.labels}, not {folder!r}")
     torch.set_num_threads(config.threads)
     torch.set_flush_denormal(True)  # many gradients are next to nothing, and the processor slow with such numbers
     asked = asked_in(config.leave_out)
