@@ -9,8 +9,9 @@ import numpy as np
 from connectx.afterstates import chances_of_best, chances_of_moves, policy_of, results_of
 from connectx.nets import PlainNetwork, softmax
 
-# A position is doubtful from here on. Of 12,000 validation positions of the mix "walks" that is 29%, which hold 87% of
-# the moves by which the network that shipped on 2026-11-22 gives up the result, and 74% of those that are not perfect.
+# A position is doubtful from here on. Of 12,000 validation positions of the mix "walks" that is 19%, which hold 70% of
+# the moves by which the network of commit 5f1fcb1 gives up the result, and 62% of those that are not perfect (29, 87
+# and 74% of the network of 2026-11-22, which chose its moves by expected scores).
 DOUBTFUL = 0.3
 
 
