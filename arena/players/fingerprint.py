@@ -19,6 +19,7 @@ from console.agent_names import parse_agent_name
 
 LONGEST_NAME = 255  # characters of a string that may name a file
 LIVE_FOLDERS = ("/proc/", "/sys/", "/dev/")  # files there change by themselves
+PARSE_TRIES = 10
 
 
 class _Mentions(NamedTuple):
@@ -28,11 +29,28 @@ class _Mentions(NamedTuple):
     names: tuple[str, ...]  # strings that may be names of files or folders
 
 
+def _parsed(source: bytes) -> ast.Module:
+    """The source's tree, tried again where Python mistakes another thread's parsing for an error of this one's.
+
+    It checks the depth of the tree by a count that all threads share (cpython issue 106905, seen with 3.11.7). In a
+    worker of a cluster the thread of its messages parses, too, when it prints a traceback.
+
+    Raises:
+        SyntaxError, ValueError: it is not Python.
+    """
+    for _ in range(PARSE_TRIES - 1):
+        try:
+            return ast.parse(source)
+        except SystemError:
+            continue
+    return ast.parse(source)
+
+
 @lru_cache(maxsize=512)
 def _mentions(source: bytes) -> _Mentions:
     """The imports of a source, also inside functions, and its strings; nothing if it is not Python."""
     try:
-        tree = ast.parse(source)
+        tree = _parsed(source)
     except (SyntaxError, ValueError):
         return _Mentions((), ())
     modules: dict[tuple[int, str], None] = {}
