@@ -13,7 +13,7 @@ from connectx.nets import Architecture, PlainNetwork, softmax
 from connectx.solver import Solver
 from connectx.torch_nets import Network
 from tests.training.in_place import pool_in_place
-from training.data.doubts import DOUBTFUL, doubts
+from training.data.doubts import DOUBTFUL, RESULTS, SCORES, doubts
 from training.data.sampling import random_games
 from training.data.shards import read_labels, read_shard
 from training.methods import labels
@@ -36,19 +36,20 @@ def chances_by_hand(position: int, mask: int) -> list[dict[int, float]]:
     return found
 
 
-def test_chances():
+@pytest.mark.parametrize("kind", DOUBTFUL)
+def test_chances(kind):
     positions, masks = random_games(np.tile([9, 14, 22, 30], 8), np.random.default_rng(1), Solver(STANDARD, 16))
     played = masks >= 0
     positions, masks = positions[played], masks[played]
-    found = doubts(NETWORK, positions, masks)
+    found = doubts(NETWORK, positions, masks, kind)
     chosen = NETWORK.judge_many(positions, masks)["policy"].argmax(1)
     for position, mask, column, doubt in zip(positions.tolist(), masks.tolist(), chosen, found, strict=True):
         moves = chances_by_hand(position, mask)
         expected = 0.0
-        for kind in (int, np.sign):
+        for sign in (np.sign,) if kind == RESULTS else (int, np.sign):
             others = [scores for other, scores in enumerate(moves) if scores and other != column]
             none_better = sum(
-                p * prod(sum(q for theirs, q in scores.items() if kind(theirs) <= kind(score)) for scores in others)
+                p * prod(sum(q for theirs, q in scores.items() if sign(theirs) <= sign(score)) for scores in others)
                 for score, p in moves[column].items()
             )
             expected += 1 - none_better
@@ -56,25 +57,29 @@ def test_chances():
 
 
 def test_mistakes_are_among_the_doubts():
-    """Less than a half of the walks' positions are doubtful, and most of the moves that are not perfect in these."""
+    """Few positions of walks are doubtful, and most of the mistakes of each kind are made there."""
     shards = read_labels(Path("data/labels/walks8"))
-    some = shards.take(np.arange(0, len(shards), 60))
+    some = shards.take(np.arange(0, len(shards), 20))
     logits = np.where(some.legal, NETWORK.judge_many(some.positions, some.masks)["policy"], -np.inf)
-    imperfect = ~some.perfect[np.arange(len(some)), logits.argmax(1)]
-    doubtful = doubts(NETWORK, some.positions, some.masks) >= DOUBTFUL
-    assert doubtful.mean() < 0.45 and imperfect[doubtful].sum() > 0.6 * imperfect.sum() > 30
+    rows, chosen = np.arange(len(some)), logits.argmax(1)
+    for kind, right, most, held in ((SCORES, some.perfect, 0.45, 0.6), (RESULTS, some.kept, 0.2, 0.5)):
+        wrong = ~right[rows, chosen]
+        doubtful = doubts(NETWORK, some.positions, some.masks, kind) >= DOUBTFUL[kind]
+        assert doubtful.mean() < most and doubtful[wrong].mean() > held and wrong.sum() > 30
 
 
-def test_walks_with_doubts(tmp_path, monkeypatch):
+@pytest.mark.parametrize("doubt", DOUBTFUL)
+def test_walks_with_doubts(doubt, tmp_path, monkeypatch):
     """Only doubtful positions, all of those of the same walks; another network's shards are not gone on with."""
     monkeypatch.setitem(labels.MIXES, labels.WALKS, {14: 1})
     monkeypatch.setattr(pool, "worker_pool", pool_in_place)
-    config = Config(40, labels.WALKS, seed=4, shard=40, workers=1, table_bits=18, judge=str(FILE), output=tmp_path)
+    config = Config(40, labels.WALKS, seed=4, shard=40, workers=1, table_bits=18, output=tmp_path)
+    config = replace(config, judge=str(FILE), doubt=doubt)
     labels.train(config)
     found, recipe = read_shard(tmp_path / "00000.shard")
-    assert len(found) > 5 and (doubts(NETWORK, found.positions, found.masks) >= DOUBTFUL).all()
-    everything = labels.walk_shard(4, 40 * labels.WALKS_A_DOUBT, labels.WALKS, None, 0)
-    doubted = doubts(NETWORK, everything.positions, everything.masks) >= DOUBTFUL
+    assert len(found) >= 5 and (doubts(NETWORK, found.positions, found.masks, doubt) >= DOUBTFUL[doubt]).all()
+    everything = labels.walk_shard(4, 40 * labels.WALKS_A_DOUBT[doubt], labels.WALKS, 0)
+    doubted = doubts(NETWORK, everything.positions, everything.masks, doubt) >= DOUBTFUL[doubt]
     assert sorted(found.masks.tolist()) == sorted(everything.masks[doubted].tolist())
     other = tmp_path / "other.bin"
     other.write_bytes(Network(Architecture("stones-1", (("dense", 4),))).to_bytes())

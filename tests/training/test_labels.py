@@ -145,13 +145,13 @@ def test_walks(tmp_path, monkeypatch):
     for position in map(_position, found.positions, found.masks):
         assert not position.winning_columns()
         assert sum(not position.play(column).winning_columns() for column in position.legal_columns()) >= 2
-    again = labels.walk_shard(4, 60, labels.WALKS, None, 0)
+    again = labels.walk_shard(4, 60, labels.WALKS, 0)
     assert (again.positions == found.positions).all() and (again.origins == found.origins).all()
 
 
 def test_late_walks():
     """Games begin to count with 11 or 12 stones and end with 20."""
-    plies = np.bitwise_count(labels.walk_shard(4, 200, labels.LATE_WALKS, None, 0).masks)
+    plies = np.bitwise_count(labels.walk_shard(4, 200, labels.LATE_WALKS, 0).masks)
     assert plies.min() == 11 and 16 < plies.max() <= 20 and (plies == 12).sum() > 2 * (plies == 11).sum()
 
 

@@ -9,14 +9,18 @@ import numpy as np
 from connectx.afterstates import chances_of_best, chances_of_moves, policy_of, results_of
 from connectx.nets import PlainNetwork, softmax
 
-# A position is doubtful from here on. Of 12,000 validation positions of the mix "walks" that is 19%, which hold 70% of
-# the moves by which the network of commit 5f1fcb1 gives up the result, and 62% of those that are not perfect (29, 87
-# and 74% of the network of 2026-11-22, which chose its moves by expected scores).
-DOUBTFUL = 0.3
+SCORES, RESULTS = "scores", "results"
+# A position is doubtful from here on. Of 12,000 validation positions of the mix "walks", "scores" are 19%, which hold
+# 70% of the moves by which the network of commit 5f1fcb1 gives up the result, and 62% of those that are not perfect
+# (29, 87 and 74% of the network of 2026-11-22, which chose its moves by expected scores). Of 15,000 of 8 to 13 stones,
+# "results" are 10%, which hold 69 and 23%: half as many for as many lost results.
+DOUBTFUL = {SCORES: 0.3, RESULTS: 0.1}
 
 
-def doubts(network: PlainNetwork, positions: np.ndarray, masks: np.ndarray) -> np.ndarray:
-    """The chance that some move has a better score than the network's, plus that one has a better result: (n,), 0 to 2.
+def doubts(network: PlainNetwork, positions: np.ndarray, masks: np.ndarray, kind: str = SCORES) -> np.ndarray:
+    """The chance that some move has a better result than the network's: (n,), 0 to 1.
+
+    With the kind "scores", plus that some move has a better score: 0 to 2.
 
     Scores of moves are taken to be independent of each other.
 
@@ -27,4 +31,5 @@ def doubts(network: PlainNetwork, positions: np.ndarray, masks: np.ndarray) -> n
     states, outputs = network.judge_replies(positions, masks)
     moves = chances_of_moves(softmax(outputs["score"]), states)
     chosen = np.arange(len(masks)), policy_of(outputs["move"][:, 0], moves, states).argmax(1)
-    return 2 - sum(chances_of_best(parts)[chosen] for parts in (moves, results_of(moves)))
+    doubt = 1 - chances_of_best(results_of(moves))[chosen]
+    return doubt if kind == RESULTS else doubt + 1 - chances_of_best(moves)[chosen]

@@ -15,7 +15,8 @@ something of each from the one before. The mix "late-walks" is the same of 11 to
 
 With ``--judge``, the file of a network that judges replies, walks have only positions where that network
 doubts its own move (``training.data.doubts``): those that it has most to learn from. A network of 1.7 million
-parameters plays 97% of the others perfectly.
+parameters plays 97% of the others perfectly. With ``--doubt results``, only those where another move may have a better
+result.
 
 The mix "openings" comes from no games: it is all of plies 0 to 8. The table of the openings knows plies 0 to 7 with the
 scores of all their moves at once. It knows the scores of ply 8, too, but not those of its moves, which the solver finds
@@ -45,7 +46,7 @@ from connectx.nets import REPLIES, PlainNetwork
 from connectx.openings import openings
 from console.progress import progress
 from training.data.bounds import SUFFIX, Bounds, gleaned, write_bounds
-from training.data.doubts import DOUBTFUL, doubts
+from training.data.doubts import DOUBTFUL, RESULTS, SCORES, doubts
 from training.data.packed import ShardScores, completed, digest_of, read_scores_for
 from training.data.sampling import (
     Play,
@@ -101,7 +102,7 @@ MIXES = {
 WALKS_END = {WALKS: 16, LATE_WALKS: 20}  # the last ply of each game, if it comes to it
 GLEANED_AT_ONCE = 500  # positions of a shard
 WALKS_LENGTH = 5  # positions of a game, about
-WALKS_A_DOUBT = 4  # positions for each that a network doubts, about
+WALKS_A_DOUBT = {SCORES: 4, RESULTS: 14}  # positions for each that a network doubts, about
 TWO_KINDS = ((RANDOM_PLAY, random_games), (NEAR_PERFECT_PLAY, near_perfect_games))
 QUICK_KINDS = (  # half-random games that come to a choice take ten times as long as the solver
     (CAREFUL_PLAY, careful_games),
@@ -150,6 +151,11 @@ class Config(Options):
     )
     shard: int = option(4000, "positions per file", least=1)
     judge: str = option("", "file of a network: of walks only positions where it doubts its own move")
+    doubt: str = option(
+        SCORES,
+        "what it doubts, 'scores': that no move has a better score; 'results': a better result, in half as many",
+        among=(SCORES, RESULTS),
+    )
     bounds: int = option(0, "bounds to keep from the solver's table for each position that it labels", least=0)
     book_scores: Path = option(Path("training/book-scores.txt"), "scores of the opening book, added to the mix 'late'")
     packed: Path = option(Path("data/packed"), "folder with packed scores, which need no solving again")
@@ -157,6 +163,8 @@ class Config(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.doubt != SCORES and not self.judge:
+            raise ValueError("doubt needs a network that doubts, --judge")
         if self.judge and self.mix not in WALKS_END:
             raise ValueError(f"judge is for the mixes {WALKS} and {LATE_WALKS}, not {self.mix}")
 
@@ -191,13 +199,15 @@ def play_shard(
     return Unlabelled(positions, masks, np.array([origin for origin, _ in kinds], np.uint8)[turns])
 
 
-def walk_shard(seed: int, size: int, mix: str, judge: PlainNetwork | None, number: int) -> Unlabelled:
+def walk_shard(
+    seed: int, size: int, mix: str, number: int, judge: PlainNetwork | None = None, doubt: str = SCORES
+) -> Unlabelled:
     """The positions of a shard of walks, some ``size`` of them, in a worker; of a judge only those that it doubts."""
     rng = np.random.default_rng((seed, number))
-    games = size // WALKS_LENGTH * (1 if judge is None else WALKS_A_DOUBT)
+    games = size // WALKS_LENGTH * (1 if judge is None else WALKS_A_DOUBT[doubt])
     first = rng.permutation(plies_of_shard(number, games, MIXES[mix]))
     positions, masks, turns = walks(tuple(WALKING.values()), first, WALKS_END[mix], rng, STANDARD)
-    rows = slice(None) if judge is None else np.flatnonzero(doubts(judge, positions, masks) >= DOUBTFUL)
+    rows = slice(None) if judge is None else np.flatnonzero(doubts(judge, positions, masks, doubt) >= DOUBTFUL[doubt])
     return Unlabelled(positions[rows], masks[rows], np.array(list(WALKING), np.uint8)[turns[rows]])
 
 
@@ -229,7 +239,7 @@ def positions_maker(config: Config) -> Callable[[int], Unlabelled]:
     if config.mix == OPENINGS:
         return partial(choose_openings, config.seed, config.shard)
     if config.mix in WALKS_END:
-        return partial(walk_shard, config.seed, config.shard, config.mix, judge_of(config))
+        return partial(walk_shard, config.seed, config.shard, config.mix, judge=judge_of(config), doubt=config.doubt)
     return partial(play_shard, config.seed, config.shard, MIXES[config.mix], PLAY[config.mix])
 
 
@@ -286,7 +296,8 @@ def recipe_of(config: Config) -> dict[str, Any]:
     recipe = {"recipe": RECIPE, "seed": config.seed, "shard": config.shard, "geometry": list(STANDARD[:3]), "mix": mix}
     if not config.judge:
         return recipe
-    return recipe | {"judge": sha256(Path(config.judge).read_bytes()).hexdigest(), "doubtful": DOUBTFUL}
+    judged = {"judge": sha256(Path(config.judge).read_bytes()).hexdigest(), "doubtful": DOUBTFUL[config.doubt]}
+    return recipe | judged | ({"doubt": config.doubt} if config.doubt != SCORES else {})
 
 
 def missing_shards(config: Config) -> list[int]:
