@@ -16,7 +16,7 @@ from training.data.examples import LARGEST, SCORES, BoundedExamples, BoundedScor
 from training.data.held_out import unseen
 from training.data.sampling import careful_games, has_choice
 from training.data.shards import canonical_keys, read_shard
-from training.learning.label_losses import bounds_loss, taught_loss
+from training.learning.label_losses import bounds_loss
 from training.methods import distill, labels
 from training.methods.distill import Config, Trainer
 from training.support import pool
@@ -134,52 +134,6 @@ def test_the_loss_is_that_of_the_interval():
     logits = torch.zeros(2, SCORES)
     ends = BoundedScores(torch.tensor([0, LARGEST]), torch.tensor([SCORES - 1, LARGEST]))
     assert float(bounds_loss(logits, ends)) == pytest.approx(np.log(SCORES) / 2, abs=1e-5)
-
-
-def test_teachers_say_how_likely_scores_in_the_interval_are():
-    """Least is lost by their chances there, made one in sum, and none elsewhere; and by their logits of moves."""
-    torch.manual_seed(1)
-    taught = {"score": torch.randn(1, SCORES), "move": torch.tensor([[2.0]])}
-    ends = BoundedScores(torch.tensor([20]), torch.tensor([22]))
-    outputs = {"score": torch.zeros(1, SCORES, requires_grad=True), "move": torch.zeros(1, 1, requires_grad=True)}
-    optimizer = torch.optim.Adam(outputs.values(), 0.2)
-    for _ in range(300):
-        optimizer.zero_grad()
-        taught_loss(outputs, ends, taught).backward()
-        optimizer.step()
-    expected = torch.zeros(SCORES)
-    expected[20:23] = torch.softmax(taught["score"][0, 20:23], 0)
-    assert torch.softmax(outputs["score"].detach()[0], 0) == pytest.approx(expected, abs=0.01)
-    assert float(outputs["move"].detach()) == pytest.approx(2, abs=0.01)
-
-
-def test_a_network_becomes_like_the_mean_of_its_teachers(solver, tmp_path):
-    """On positions that none of them saw, and more than by bounds alone."""
-    found = gleaned(solver, 4000, np.random.default_rng(1))
-    options: dict[str, Any] = {"encoding": "lines-1", "layers": "dense:64", "bounds_batch": 256, "samples": 12_800}
-    for seed in (5, 6):
-        teacher = distill.published(distill.fresh_network(Config(**options).architecture(), seed))
-        with torch.no_grad():
-            for name in ("score_weight", "move_weight"):
-                teacher.get_parameter(name).mul_(20)  # a fresh one says next to nothing
-        (tmp_path / f"{seed}.bin").write_bytes(teacher.to_bytes())
-    teachers = ",".join(str(tmp_path / f"{seed}.bin") for seed in (5, 6))
-    known = labels.book_labels(labels.Config().book_scores).take(np.arange(1000, 1128))
-    apart = {}
-    for config in (Config(**options), Config(teachers=teachers, **options)):
-        trainer = Trainer(config)
-        examples = distill.Examples(known, config.architecture())
-        training, others = (
-            BoundedExamples(found.take(rows), "lines-1") for rows in (np.arange(300, len(found)), np.arange(300))
-        )
-        batches = distill.batches(1, len(training), 256, 0)
-        for _ in range(100):
-            trainer.learn(*examples.batch(np.arange(len(examples))), training.batch(*next(batches)))
-        planes, ends = others.batch(np.arange(len(others)))
-        with torch.no_grad():
-            taught = distill.mean_outputs(distill.teachers_of(Config(teachers=teachers, **options)), planes)
-            apart[config.teachers] = float(taught_loss(trainer.network(planes), ends, taught))
-    assert apart[teachers] < 0.8 * apart[""]
 
 
 def test_what_judges_a_network_is_not_in_its_bounds(solver):

@@ -347,9 +347,6 @@ def test_overfits_one_batch(judges, folder):
         (["--judges", "games"], "judges should be one of position, replies"),
         (["--file-bytes", "0"], "file_bytes should be at least 1"),
         (["--start", "agents/weights/nothing.bin"], "nothing.bin"),
-        (["--teachers", "nothing.bin"], "nothing.bin"),
-        (["--teachers", "agents/weights/net.bin", "--encoding", "lines-1"], "expected one like Architecture"),
-        (["--teachers", "agents/weights/net.bin", "--bounds-batch", "0"], "teachers are for networks that judge"),
         (["--start-share", "0.5"], "start_share needs a network to begin with, --start"),
     ],
 )

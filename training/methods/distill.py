@@ -10,8 +10,7 @@ see ``training.data.examples``. Targets of a position with the exact score of ev
 - results: win, draw or loss of each move, where the network sees the position. It is not published, either.
 
 Of positions with proven bounds (``train.py labels --bounds``), which come besides in every step, the target is the
-probability of the interval that contains the score; or, with ``--teachers``, what the mean of these networks' outputs
-says of the scores in it, and of the move that led there (an ensemble as the teacher: Hinton et al. 2015).
+probability of the interval that contains the score.
 
 The matrices of the trunk learn by Muon (Jordan et al. 2024), the rest by AdamW (Loshchilov and Hutter 2019). The
 learning rates warm up and fall as a cosine (the same, 2017), half of the batches are mirrored, and what is measured and
@@ -52,7 +51,7 @@ from training.data.shards import (
     read_labels,
 )
 from training.learning import quantization, torch_state
-from training.learning.label_losses import bounds_loss, losses, taught_loss, total
+from training.learning.label_losses import bounds_loss, losses, total
 from training.support import checkpoint
 from training.support.device import NAMES, device_named, mixed_precision
 from training.support.manifest import check_output, publish
@@ -109,7 +108,6 @@ class Config(Options):
         least=0,
         most=1,
     )
-    teachers: str = option("", "files of networks whose mean says more of positions with bounds, separated by commas")
     seed: int = option(1, "of the first weights and of the order of the positions")
     threads: int = option(1, "of torch", least=1)
     file_bytes: int = option(
@@ -126,8 +124,6 @@ class Config(Options):
         parse_pairs(self.often, "often")
         if self.start_share and not self.start:
             raise ValueError("start_share needs a network to begin with, --start")
-        if self.teachers and (self.judges != REPLIES or not self.bounds_batch):
-            raise ValueError("teachers are for networks that judge replies, and positions with bounds, --bounds-batch")
 
     def architecture(self) -> Architecture:
         layers = parse_pairs(self.layers, "layers")
@@ -198,7 +194,6 @@ class Trainer:
         if config.start:
             begin_with(self.network, Path(config.start))
         self.average.load_state_dict(self.network.state_dict())
-        self.teachers = teachers_of(config)
         self.rates, self.optimizers = optimizers_of(self.network, config)
         self.log: list[dict[str, float]] = []
 
@@ -214,11 +209,7 @@ class Trainer:
         loss, shown = total(parts, self.config.moves_share), total(parts).detach()
         if bounded:
             planes, ends = bounded
-            outputs = outputs_of(self.network, planes, len(planes))
-            if self.teachers:
-                loss = loss + BOUNDS_SHARE * taught_loss(outputs, ends, mean_outputs(self.teachers, planes))
-            else:
-                loss = loss + BOUNDS_SHARE * bounds_loss(outputs["score"], ends)
+            loss = loss + BOUNDS_SHARE * bounds_loss(outputs_of(self.network, planes, len(planes))["score"], ends)
         self.network.zero_grad()
         loss.backward()
         for rate, optimizer in zip(self.rates, self.optimizers, strict=True):
@@ -277,28 +268,6 @@ def begin_with(network: Network, path: Path) -> None:
     for name, value in known.state_dict().items():
         own[name][: len(value)] = 0
         own[name][tuple(slice(size) for size in value.shape)] = value
-
-
-def teachers_of(config: Config) -> list[Network]:
-    """The networks of the files that are named as teachers.
-
-    Raises:
-        ValueError: a file is damaged, or of a network that sees or says something else.
-        OSError: it cannot be read.
-    """
-    teachers, expected = [], published_architecture(config.architecture())
-    for path in filter(None, config.teachers.split(",")):
-        teacher = Network.from_bytes(Path(path).read_bytes())
-        if replace(teacher.architecture, layers=()) != replace(expected, layers=()):
-            raise ValueError(f"{path} is a network of {teacher.architecture!r}, expected one like {expected!r}")
-        teachers.append(teacher.to(config.where).requires_grad_(False))
-    return teachers
-
-
-def mean_outputs(networks: list[Network], planes: Tensor) -> dict[str, Tensor]:
-    """The mean of the outputs of networks that judge alike, by head, float32."""
-    outputs = [outputs_of(network, planes, len(planes)) for network in networks]
-    return {name: torch.stack([each[name] for each in outputs]).mean(0) for name in outputs[0]}
 
 
 def optimizers_of(network: Network, config: Config) -> tuple[list[float], list[torch.optim.Optimizer]]:
@@ -453,8 +422,6 @@ def train(config: Config) -> dict[str, Any]:
     training, validation = (examples_of(labels, split, config) for split in (TRAINING, VALIDATION))
     held_out = concatenated([asked, *(labels_of(labels, split) for split in (VALIDATION, TEST))])
     bounded = bounded_examples(held_out, config) if config.bounds_batch else None
-    if trainer.teachers and bounded is None:
-        raise ValueError(f"teachers need positions with bounds, and there are none in {config.bounds}")
     run(trainer, training, validation, bounded)
     whole = blended(published(trainer.average), config)
     content, test = file_of(whole, training, config), labels_of(labels, TEST)
