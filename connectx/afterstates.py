@@ -18,9 +18,9 @@ from connectx.position import open_cells, winning_spots
 NEVER = -1e4  # the logit of a move that the rules rule out, or that does not exist
 LEAST_CHANCE = 1e-9  # of a result, even where the rules know another
 UNKNOWN = 127  # instead of the score of a move, where the rules do not know it
-# What counts in a move's logit besides the network's own: a sure win instead of a draw, and being sure that no other
-# move has a better score.
-RESULT_WORTH, BEST_WORTH = 16.0, 6.0
+# What counts in a move's logit besides the network's own: being sure that no other move has a better result, and that
+# none has a better score.
+RESULT_WORTH, BEST_WORTH = 24.0, 6.0
 
 
 class Replies(NamedTuple):
@@ -42,6 +42,7 @@ class Afterstates(NamedTuple):
     is_own: np.ndarray  # (m,) bool: whether that is the side that made the move
     scores: np.ndarray  # (n, columns) int8: of moves that win or lose by force, for the mover; else UNKNOWN
     blocks: np.ndarray  # (n, columns) bool: the moves that keep the other side from a line there
+    results: np.ndarray  # (m,) int8: of the move for the side that made it, 1 or -1 where threats decide it, else 0
 
 
 def follow(positions: np.ndarray, masks: np.ndarray, geometry: Geometry) -> Replies:
@@ -78,7 +79,8 @@ def afterstates(positions: np.ndarray, masks: np.ndarray, geometry: Geometry) ->
     scores[rows[known], places[known]] = -replies.scores[known]
     asked = ~known & ~won(scores)[rows]
     positions, masks, is_own = (part[asked] for part in (replies.positions, replies.masks, replies.turned))
-    return Afterstates(rows[asked], places[asked], positions, masks, is_own, scores, is_block)
+    results = np.zeros(len(masks), np.int8)
+    return Afterstates(rows[asked], places[asked], positions, masks, is_own, scores, is_block, results)
 
 
 def won(scores: np.ndarray) -> np.ndarray:
@@ -95,7 +97,7 @@ def scores_of(geometry: Geometry) -> np.ndarray:
 def chances_of_moves(chances: np.ndarray, states: Afterstates) -> np.ndarray:
     """The chances of the scores of all moves, for the mover: (n, columns, scores) float32.
 
-    Where there is no move the least score is sure.
+    Where there is no move the least score is sure; where the result is known, only its scores are possible.
 
     Args:
         chances: of the scores of the side to move in each position that was asked for, (m, scores).
@@ -103,7 +105,11 @@ def chances_of_moves(chances: np.ndarray, states: Afterstates) -> np.ndarray:
     most = chances.shape[1] // 2
     known = np.where(states.scores == UNKNOWN, -most, states.scores) + most
     moves = (known[..., None] == np.arange(chances.shape[1])).astype(np.float32)
-    moves[states.rows, states.columns] = np.where(states.is_own[:, None], chances, chances[:, ::-1])
+    chances = np.where(states.is_own[:, None], chances, chances[:, ::-1])
+    signs = np.sign(np.arange(-most, most + 1))
+    possible = (states.results[:, None] == 0) | (states.results[:, None] == signs)
+    chances = np.where(possible, np.maximum(chances, LEAST_CHANCE), 0)
+    moves[states.rows, states.columns] = chances / chances.sum(1, keepdims=True)
     return moves
 
 
@@ -131,7 +137,7 @@ def hopes_of(moves: np.ndarray) -> np.ndarray:
 
 def worth_of(moves: np.ndarray) -> np.ndarray:
     """(n, columns): what the chances of a move's scores add to its logit."""
-    return RESULT_WORTH * hopes_of(moves) + BEST_WORTH * chances_of_best(moves)
+    return RESULT_WORTH * chances_of_best(results_of(moves)) + BEST_WORTH * chances_of_best(moves)
 
 
 def policy_of(logits: np.ndarray, moves: np.ndarray, states: Afterstates) -> np.ndarray:

@@ -17,6 +17,7 @@ from connectx.afterstates import Afterstates, afterstates, chances_of_moves, hop
 from connectx.encoding import encode_many, planes_of
 from connectx.geometry import Geometry, geometry_of
 from connectx.position import Position
+from connectx.threats import settled
 from connectx.weights import Scales, compressed, pack, reduce, restored, unpack
 
 # Kinds of layers; all end in a ReLU. "conv": 3x3 convolution, zero-padded. "residual": two of these; the layer's input
@@ -246,7 +247,7 @@ def judged_replies(
     masks: np.ndarray,
 ) -> tuple[Afterstates, dict[str, np.ndarray]]:
     """What the moves of n positions lead to, and what a network that judges replies says of it: (m, size) a head."""
-    states = afterstates(positions, masks, architecture.geometry)
+    states = settled(afterstates(positions, masks, architecture.geometry), architecture.geometry)
     seen = encode_many(states.positions, states.masks, architecture.geometry, architecture.encoding)
     return states, mean_of_views(forward(both_views(seen)))
 

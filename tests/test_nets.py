@@ -24,6 +24,7 @@ from connectx.encoding import ENCODINGS, FOUR_PLACES, FOURS, bits_of, encode, en
 from connectx.geometry import STANDARD, geometry_of
 from connectx.nets import REPLIES, Architecture, PlainNetwork, both_views, from_bytes, masked_argmax, softmax
 from connectx.position import Position
+from connectx.threats import settled
 from connectx.torch_nets import Network
 from connectx.weights import pack, unpack
 from tests.conftest import random_game
@@ -177,7 +178,7 @@ def test_a_network_that_judges_replies_keeps_the_rules():
     mirrored = plain.judge_many(*stones_of([p.mirror() for p in positions]))
     assert np.allclose(outputs["policy"], mirrored["policy"][:, ::-1], rtol=1e-4, atol=1e-4)
     assert outputs["policy"].shape == (len(positions), 7) and outputs["value"].shape == (len(positions), 3)
-    states, seen = afterstates(*stones_of(positions), STANDARD), {"win": 0, "loss": 0, "else": 0}
+    states, seen = settled(afterstates(*stones_of(positions), STANDARD), STANDARD), {"win": 0, "loss": 0, "else": 0}
     for row, position in enumerate(positions):
         policy, value, known = outputs["policy"][row], outputs["value"][row], states.scores[row].astype(int)
         hopes, asked = outputs["hopes"][row], states.columns[states.rows == row]
@@ -195,6 +196,8 @@ def test_a_network_that_judges_replies_keeps_the_rules():
                 scores = softmax(plain.forward(both_views(encode(end, "lines-1")))["score"].mean(0)[None])[0]
                 after = [part.sum() for part in np.split(scores, [len(scores) // 2, len(scores) // 2 + 1])]
                 mine = after if states.is_own[state[0]] else after[::-1]
+                if result := states.results[state[0]]:
+                    mine = [int(result == -1), 0, int(result == 1)]
                 assert np.allclose(mine, softmax(value[None])[0], atol=1e-4)
                 assert np.isclose(hopes[column], mine[2] - mine[0], atol=1e-4)
         else:
@@ -218,7 +221,7 @@ def test_results_and_being_best_are_worth_something():
     assert chances_of_best(moves)[0] == pytest.approx([1 / 32, 0, *[1 / 2] * 5], abs=1e-6)  # a tie counts for both
     policy = policy_of(np.ones(7, np.float32), moves, states)[0]
     assert policy[:2] == pytest.approx([1 + RESULT_WORTH + BEST_WORTH / 32, 1], abs=1e-4)
-    assert policy[2:] == pytest.approx(np.full(5, 1 + BEST_WORTH / 2), abs=1e-4)
+    assert policy[2:] == pytest.approx(np.full(5, 1 + RESULT_WORTH / 2 + BEST_WORTH / 2), abs=1e-4)
 
 
 def test_int8_files_are_half_as_large_and_nearly_the_same():

@@ -6,6 +6,7 @@ import numpy as np
 
 from connectx.afterstates import afterstates
 from connectx.geometry import STANDARD
+from connectx.threats import settled
 from training.data.bounds import Bounds
 from training.data.shards import Labels, canonical_keys, concatenated, read_shard
 
@@ -28,8 +29,7 @@ def without(labels: Labels, asked: Labels) -> Labels:
 def unseen(bounds: Bounds, asked: Labels) -> Bounds:
     """The bounds of positions that are not asked, and that a network that judges replies does not see when they are."""
     states = afterstates(asked.positions, asked.masks, STANDARD)
-    positions, masks = (
-        np.concatenate([getattr(part, name) for part in (asked, states)]) for name in ("positions", "masks")
-    )
+    seen = (asked, states, settled(states, STANDARD))
+    positions, masks = (np.concatenate([getattr(part, name) for part in seen]) for name in ("positions", "masks"))
     keys = np.append(np.unique(canonical_keys(positions, masks, STANDARD)), NO_KEY)  # np.isin sorts all bounds, too
     return bounds.take(np.flatnonzero(keys[np.searchsorted(keys[:-1], bounds.keys)] != bounds.keys))
