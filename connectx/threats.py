@@ -13,7 +13,7 @@ from connectx.encoding import safe_cells
 from connectx.geometry import Geometry
 from connectx.position import open_cells, winning_spots
 
-LONGEST = 6  # threats in a row: of 12,000 positions of 9 to 17 stones none has a win that needs more
+LONGEST = 6  # threats in a row: of 13,051 positions after moves they decide 2,046, longer sequences one more
 
 
 def settled(states: Afterstates, geometry: Geometry) -> Afterstates:
@@ -24,7 +24,8 @@ def settled(states: Afterstates, geometry: Geometry) -> Afterstates:
     Args:
         states: as ``connectx.afterstates.afterstates`` gives them, quiet.
     """
-    positions, masks, is_own, results = (part.copy() for part in (*states[2:5], states.results))
+    parts = states.positions, states.masks, states.is_own, states.results
+    positions, masks, is_own, results = (part.copy() for part in parts)
     going = np.arange(len(masks))
     while going.size:
         position, mask = positions[going], masks[going]
