@@ -1,4 +1,4 @@
-"""The favourite move of the network trained by ``train.py distill``, which sees what each move leads to; no search.
+"""The favourite move of the network of ``train.py distill``, which sees what moves lead to; no search but of threats.
 
 The network is for the standard board; on others the course's one-step look-ahead plays.
 """

@@ -1,9 +1,9 @@
-"""Wins by threats alone, and the replies that they leave: what can be known of a quiet position without a search.
+"""Wins by threats alone, and the replies that they leave: a quiescence search before a network judges.
 
-A threat is a stone after which its side could complete a line with the next one. It has one answer at most, so that a
-sequence of threats is a single line of play, and there are few of them: they can be followed to the end (the
-threat-space search of Allis, van den Herik and Huntjens 1993). A reply after which the other side so wins is no reply;
-where one is left, it is forced. In lambda search (Thomsen 2000) that would be the orders 1 and 2.
+Here a threat is a stone after which its side could complete a line with the next one. It has one answer at most, so
+that its side alone chooses, and among few: sequences of threats can be followed to the end (the threat-space search of
+Allis, van den Herik and Huntjens 1993). A reply after which the other side so wins is no reply; where one is left, it
+is forced. In lambda search (Thomsen 2000) these would be the orders 1 and 2.
 """
 
 import numpy as np
@@ -17,15 +17,15 @@ LONGEST = 6  # threats in a row: of 13,051 positions after moves they decide 2,0
 
 
 def settled(states: Afterstates, geometry: Geometry) -> Afterstates:
-    """Follows replies where every other one loses to threats, and says who wins by them. The scores stay as they are.
+    """Follows replies where every other one loses to threats, and says who wins by them. ``scores`` stay as they are.
 
     That keeps the result of the move, but not always its score: a reply that is ruled out may lose later.
 
     Args:
         states: as ``connectx.afterstates.afterstates`` gives them, quiet.
     """
-    parts = states.positions, states.masks, states.is_own, states.results
-    positions, masks, is_own, results = (part.copy() for part in parts)
+    parts = states.positions, states.masks, states.is_own, states.proven
+    positions, masks, is_own, proven = (part.copy() for part in parts)
     going = np.arange(len(masks))
     while going.size:
         position, mask = positions[going], masks[going]
@@ -35,16 +35,16 @@ def settled(states: Afterstates, geometry: Geometry) -> Afterstates:
         is_won, loses = np.split(wins, [len(going)])
         replies, left = (np.bincount(rows, weights, len(going)) for weights in (None, ~loses))
         result = np.select([is_won, (left == 0) & (replies > 0)], [1, -1], 0)
-        results[going] = np.where(is_own[going], result, -result)
+        proven[going] = np.where(is_own[going], result, -result)
         forced = np.flatnonzero(~loses & (~is_won & (left == 1))[rows])
         ends = follow(others[forced], after[forced], geometry)
         going, known = going[rows[forced]], ends.scores != UNKNOWN
         over, result = going[known], np.sign(ends.scores[known])
-        results[over] = np.where(is_own[over], -result, result)
+        proven[over] = np.where(is_own[over], -result, result)
         going = going[~known]
         positions[going], masks[going] = ends.positions[~known], ends.masks[~known]
         is_own[going] ^= ~ends.turned[~known]
-    return states._replace(positions=positions, masks=masks, is_own=is_own, results=results)
+    return states._replace(positions=positions, masks=masks, is_own=is_own, proven=proven)
 
 
 def wins_by_threats(positions: np.ndarray, masks: np.ndarray, geometry: Geometry) -> np.ndarray:

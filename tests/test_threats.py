@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from connectx.afterstates import Afterstates, afterstates, chances_of_moves, hopes_of
+from connectx.afterstates import Afterstates, afterstates, chances_of_moves, hopes_of, policy_of
 from connectx.geometry import STANDARD
 from connectx.position import Position
 from connectx.solver import Solver
@@ -63,17 +63,15 @@ def test_results_are_those_of_perfect_play(states):
     quiet, after = states
     solver, followed = Solver(STANDARD, 20), 0
     before, ends = at(quiet.positions, quiet.masks), at(after.positions, after.masks)
-    for result, was_own, is_own, start, end in zip(
-        after.results, quiet.is_own, after.is_own, before, ends, strict=True
-    ):
+    for result, was_own, is_own, start, end in zip(after.proven, quiet.is_own, after.is_own, before, ends, strict=True):
         truth = np.sign(solver.solve(start).low) * (1 if was_own else -1)
         assert result in (0, truth)
         if start != end:
             followed += 1
             assert truth == np.sign(solver.solve(end).low) * (1 if is_own else -1)
             assert (end.ply - start.ply) % 2 == (was_own != is_own)
-    assert followed > 10 and (after.results == 1).sum() > 20 and (after.results == -1).sum() > 20
-    assert (after.scores == quiet.scores).all() and not quiet.results.any()
+    assert followed > 10 and (after.proven == 1).sum() > 20 and (after.proven == -1).sum() > 20
+    assert (after.scores == quiet.scores).all() and not quiet.proven.any()
 
 
 def test_chances_of_known_results(states):
@@ -83,12 +81,26 @@ def test_chances_of_known_results(states):
     moves = chances_of_moves(chances, after)
     assert np.allclose(moves.sum(2), 1, atol=1e-5)
     asked = moves[after.rows, after.columns]
-    known, hopes = after.results != 0, hopes_of(moves)[after.rows, after.columns]
-    assert np.allclose(hopes[known], after.results[known], atol=1e-5)
+    known, hopes = after.proven != 0, hopes_of(moves)[after.rows, after.columns]
+    assert np.allclose(hopes[known], after.proven[known], atol=1e-5)
     own = np.where(after.is_own[:, None], chances, chances[:, ::-1])
-    won = after.results == 1
+    won = after.proven == 1
     assert np.allclose(asked[~known], own[~known], atol=1e-6)
     assert np.allclose(asked[won, 22:], own[won, 22:] / own[won, 22:].sum(1, keepdims=True), atol=1e-6)
+
+
+def test_what_threats_prove_is_played(positions, states):
+    """However much a network likes another move."""
+    _, after = states
+    rng, rows, none = np.random.default_rng(2), np.arange(len(positions)), np.iinfo(np.int8).min
+    moves = chances_of_moves(rng.dirichlet(np.full(43, 0.1), len(after.masks)).astype(np.float32), after)
+    chosen = policy_of(rng.normal(0, 8, len(after.masks)).astype(np.float32), moves, after).argmax(1)
+    proven = np.full((len(positions), 7), none, np.int8)
+    proven[after.rows, after.columns] = after.proven
+    asked = proven.max(1) > none
+    assert (proven[rows, chosen] == proven.max(1))[asked & (proven.max(1) != 0)].all()
+    assert (proven[rows, chosen] == 0)[proven.max(1) == 0].all()
+    assert ((proven == -1).any(1) & (proven.max(1) == 0)).sum() > 20 and (proven == 1).any(1).sum() > 20
 
 
 def test_nothing_is_claimed_of_a_full_board():
@@ -102,7 +114,7 @@ def test_nothing_is_claimed_of_a_full_board():
     quiet, nobody = afterstates(*stones, STANDARD), np.zeros(len(full), np.int8)
     assert not quiet.masks.size
     reached = quiet._replace(
-        rows=rows, columns=rows, positions=stones[0], masks=stones[1], is_own=nobody != 0, results=nobody
+        rows=rows, columns=rows, positions=stones[0], masks=stones[1], is_own=nobody != 0, proven=nobody
     )
     after = settled(reached, STANDARD)
-    assert not after.results.any() and (after.masks == stones[1]).all()
+    assert not after.proven.any() and (after.masks == stones[1]).all()

@@ -31,7 +31,7 @@ def chances_by_hand(position: int, mask: int) -> list[dict[int, float]]:
     for column, known in enumerate(states.scores[0].tolist()):
         if known != UNKNOWN:
             found[column] = {known: 1.0}
-    judged = zip(states.columns, states.is_own, states.results, softmax(outputs["score"]), strict=True)
+    judged = zip(states.columns, states.is_own, states.proven, softmax(outputs["score"]), strict=True)
     for column, is_own, result, row in judged:
         chances = {(score if is_own else -score): float(p) for score, p in enumerate(row, -(len(row) // 2))}
         possible = {score: p for score, p in chances.items() if result in (0, np.sign(score))}

@@ -9,6 +9,7 @@ import numpy as np
 from connectx.afterstates import chances_of_best, chances_of_moves, policy_of, results_of
 from connectx.nets import PlainNetwork, softmax
 
+DOUBTS = 2  # changes whenever the doubts of a network do
 SCORES, RESULTS = "scores", "results"
 # A position is doubtful from here on. Of 12,000 validation positions of the mix "walks", "scores" are 19%, which hold
 # 70% of the moves by which the network of commit 5f1fcb1 gives up the result, and 62% of those that are not perfect
@@ -20,9 +21,8 @@ DOUBTFUL = {SCORES: 0.3, RESULTS: 0.1}
 def doubts(network: PlainNetwork, positions: np.ndarray, masks: np.ndarray, kind: str = SCORES) -> np.ndarray:
     """The chance that some move has a better result than the network's: (n,), 0 to 1.
 
-    With the kind "scores", plus that some move has a better score: 0 to 2.
-
-    Scores of moves are taken to be independent of each other.
+    Of the kind "scores", plus the chance that some move has a better score: 0 to 2. Scores of moves are taken to be
+    independent of each other.
 
     Args:
         network: one that judges replies.

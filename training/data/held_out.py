@@ -12,6 +12,7 @@ from training.data.shards import Labels, canonical_keys, concatenated, read_shar
 
 ALL_KNOWN = 8  # the first ply of which not every position is labelled
 NO_KEY = -1  # the key of no position
+SETTLED_AT_ONCE = 10_000  # positions: what their threats lead to fills some 100 MB
 
 
 def asked_in(folder: Path) -> Labels:
@@ -28,8 +29,11 @@ def without(labels: Labels, asked: Labels) -> Labels:
 
 def unseen(bounds: Bounds, asked: Labels) -> Bounds:
     """The bounds of positions that are not asked, and that a network that judges replies does not see when they are."""
-    states = afterstates(asked.positions, asked.masks, STANDARD)
-    seen = (asked, states, settled(states, STANDARD))
-    positions, masks = (np.concatenate([getattr(part, name) for part in seen]) for name in ("positions", "masks"))
+    seen = [(asked.positions, asked.masks)]
+    for start in range(0, len(asked), SETTLED_AT_ONCE):
+        part = slice(start, start + SETTLED_AT_ONCE)
+        quiet = afterstates(asked.positions[part], asked.masks[part], STANDARD)
+        seen += [(states.positions, states.masks) for states in (quiet, settled(quiet, STANDARD))]
+    positions, masks = (np.concatenate(parts) for parts in zip(*seen, strict=True))
     keys = np.append(np.unique(canonical_keys(positions, masks, STANDARD)), NO_KEY)  # np.isin sorts all bounds, too
     return bounds.take(np.flatnonzero(keys[np.searchsorted(keys[:-1], bounds.keys)] != bounds.keys))

@@ -153,7 +153,7 @@ def parse_pairs(text: str, option_name: str) -> tuple[tuple[str, int], ...]:
 
 @torch.inference_mode()
 def measure(network: Network, examples: Examples, size: int = 1000) -> dict[str, float]:
-    """The loss, and the shares of right moves, as agents choose them, and values, without mirror images."""
+    """The loss, and the shares of right moves, as agents choose them but for threats and mirror images, and values."""
     losing, columns, values = 0.0, [], []
     for start in range(0, len(examples), size):
         rows = np.arange(start, min(start + size, len(examples)))

@@ -46,7 +46,7 @@ from connectx.nets import REPLIES, PlainNetwork
 from connectx.openings import openings
 from console.progress import progress
 from training.data.bounds import SUFFIX, Bounds, gleaned, write_bounds
-from training.data.doubts import DOUBTFUL, RESULTS, SCORES, doubts
+from training.data.doubts import DOUBTFUL, DOUBTS, RESULTS, SCORES, doubts
 from training.data.packed import ShardScores, completed, digest_of, read_scores_for
 from training.data.sampling import (
     Play,
@@ -153,7 +153,7 @@ class Config(Options):
     judge: str = option("", "file of a network: of walks only positions where it doubts its own move")
     doubt: str = option(
         SCORES,
-        "what it doubts, 'scores': that no move has a better score; 'results': a better result, in half as many",
+        "what it doubts, 'scores': that no move has a better result or score; 'results': a result, in half as many",
         among=(SCORES, RESULTS),
     )
     bounds: int = option(0, "bounds to keep from the solver's table for each position that it labels", least=0)
@@ -296,8 +296,8 @@ def recipe_of(config: Config) -> dict[str, Any]:
     recipe = {"recipe": RECIPE, "seed": config.seed, "shard": config.shard, "geometry": list(STANDARD[:3]), "mix": mix}
     if not config.judge:
         return recipe
-    judged = {"judge": sha256(Path(config.judge).read_bytes()).hexdigest(), "doubtful": DOUBTFUL[config.doubt]}
-    return recipe | judged | ({"doubt": config.doubt} if config.doubt != SCORES else {})
+    judge = sha256(Path(config.judge).read_bytes()).hexdigest()
+    return recipe | {"judge": judge, "doubtful": DOUBTFUL[config.doubt], "doubts": DOUBTS, "doubt": config.doubt}
 
 
 def missing_shards(config: Config) -> list[int]:
