@@ -20,7 +20,7 @@ LEAST_CHANCE = 1e-9  # of a result, even where the rules know another
 UNKNOWN = 127  # instead of the score of a move, where the rules do not know it
 # What counts in a move's logit besides the network's own: being sure that no other move has a better result, and that
 # none has a better score.
-RESULT_WORTH, BEST_WORTH = 24.0, 6.0
+RESULT_WORTH, BEST_WORTH = 48.0, 8.0
 PROVEN_WORTH = 100.0  # what a win or a loss counts that threats prove: more than all else together
 
 
