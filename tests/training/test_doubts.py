@@ -76,12 +76,12 @@ def test_walks_with_doubts(doubt, tmp_path, monkeypatch):
     """Only doubtful positions, all of those of the same walks; another network's shards are not gone on with."""
     monkeypatch.setitem(labels.MIXES, labels.WALKS, {14: 1})
     monkeypatch.setattr(pool, "worker_pool", pool_in_place)
-    config = Config(40, labels.WALKS, seed=4, shard=40, workers=1, table_bits=18, output=tmp_path)
+    config = Config(120, labels.WALKS, seed=4, shard=120, workers=1, table_bits=18, output=tmp_path)
     config = replace(config, judge=str(FILE), doubt=doubt)
     labels.train(config)
     found, recipe = read_shard(tmp_path / "00000.shard")
-    assert len(found) >= 5 and (doubts(NETWORK, found.positions, found.masks, doubt) >= DOUBTFUL[doubt]).all()
-    everything = labels.walk_shard(4, 40 * labels.WALKS_A_DOUBT[doubt], labels.WALKS, 0)
+    assert len(found) > 5 and (doubts(NETWORK, found.positions, found.masks, doubt) >= DOUBTFUL[doubt]).all()
+    everything = labels.walk_shard(4, 120 * labels.WALKS_A_DOUBT[doubt], labels.WALKS, 0)
     doubted = doubts(NETWORK, everything.positions, everything.masks, doubt) >= DOUBTFUL[doubt]
     assert sorted(found.masks.tolist()) == sorted(everything.masks[doubted].tolist())
     other = tmp_path / "other.bin"
