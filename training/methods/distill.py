@@ -52,6 +52,7 @@ from training.data.shards import (
 )
 from training.learning import quantization, torch_state
 from training.learning.label_losses import bounds_loss, losses, total
+from training.learning.muon import Muon
 from training.support import checkpoint
 from training.support.device import NAMES, device_named, mixed_precision
 from training.support.manifest import check_output, publish
@@ -271,21 +272,18 @@ def begin_with(network: Network, path: Path) -> None:
 
 
 def optimizers_of(network: Network, config: Config) -> tuple[list[float], list[torch.optim.Optimizer]]:
-    """Muon for the matrices of the trunk, AdamW for biases, heads and convolutions, and the learning rates of both.
-
-    Before 2.9, torch has no Muon: AdamW learns everything there.
-    """
+    """Muon for the matrices of the trunk, AdamW for biases, heads and convolutions, and the learning rates of both."""
     heads = {name for name, _ in network.architecture.heads}
     matrices: list[Tensor] = []
     others: list[Tensor] = []
     for name, parameter in network.named_parameters():
-        is_matrix = parameter.ndim == 2 and name.removesuffix("_weight") not in heads and hasattr(torch.optim, "Muon")
+        is_matrix = parameter.ndim == 2 and name.removesuffix("_weight") not in heads
         (matrices if is_matrix else others).append(parameter)
     rates, decay = [config.learning_rate, ADAM_SHARE * config.learning_rate], config.weight_decay
     adam = torch.optim.AdamW(others, rates[1], weight_decay=decay, fused=True)
     if not matrices:
         return rates[1:], [adam]
-    return rates, [torch.optim.Muon(matrices, rates[0], decay, adjust_lr_fn="match_rms_adamw"), adam]
+    return rates, [Muon(matrices, rates[0], decay), adam]
 
 
 def epoch_of(labels: Labels, config: Config) -> np.ndarray:

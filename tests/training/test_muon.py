@@ -1,0 +1,43 @@
+"""Muon: its updates are nearly orthogonal, torch's but for rounding, and quick without bfloat16."""
+
+import pytest
+import torch
+
+from training.learning import muon
+from training.learning.muon import Muon, orthogonal
+
+
+@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize("shape", [(40, 90), (90, 40), (64, 64)])
+def test_updates_are_nearly_orthogonal(shape, native, monkeypatch):
+    """Whatever the singular values are: here they fall from 1 to a thousandth."""
+    monkeypatch.setattr(muon, "multiplies_bfloat16", lambda device: native)
+    torch.manual_seed(1)
+    left, _, right = torch.linalg.svd(torch.randn(shape), full_matrices=False)
+    matrix = left * torch.logspace(0, -3, min(shape)) @ right
+    values = torch.linalg.svdvals(orthogonal(matrix))
+    assert values[: min(shape) // 2].min() > 0.6 and values.max() < 1.3
+    assert orthogonal(torch.zeros(shape)).abs().max() == 0
+
+
+@pytest.mark.skipif(not hasattr(torch.optim, "Muon"), reason="torch before 2.9 has no Muon")
+@pytest.mark.parametrize("shape", [(40, 90), (90, 40)])
+def test_it_is_muon_of_torch(shape, monkeypatch):
+    """The same weights after five steps, exactly where both multiply bfloat16."""
+    torch.manual_seed(1)
+    first, gradients = torch.randn(shape), [torch.randn(shape) for _ in range(5)]
+    results = {}
+    for name, native in (("torch", True), ("bfloat16", True), ("float32", False)):
+        monkeypatch.setattr(muon, "multiplies_bfloat16", lambda device, native=native: native)
+        matrix = torch.nn.Parameter(first.clone())
+        theirs = name == "torch"
+        optimizer = (
+            torch.optim.Muon([matrix], 0.1, 0.5, adjust_lr_fn="match_rms_adamw") if theirs else Muon([matrix], 0.1, 0.5)
+        )
+        for gradient in gradients:
+            matrix.grad = gradient.clone()
+            optimizer.step()
+        results[name] = matrix.detach() - first
+    scale = results["torch"].square().mean().sqrt()
+    assert (results["bfloat16"] - results["torch"]).abs().max() < 0.03 * scale
+    assert (results["float32"] - results["torch"]).abs().max() < 0.1 * scale
