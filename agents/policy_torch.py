@@ -5,8 +5,9 @@ import torch
 
 from agents.n_step import choose
 from connectx.clock import budget_for
-from connectx.nets import judged, masked_argmax
+from connectx.nets import masked_argmax
 from connectx.position import Position
+from connectx.second_look import second_look
 from connectx.torch_nets import Network
 from connectx.weights import read_data
 
@@ -21,9 +22,9 @@ def forward(planes: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def policy(position: Position) -> np.ndarray:
-    """The network's logit of each column, averaged over the position and its mirror image: (columns,) float32."""
-    position_and_mask = np.array([position.position], np.int64), np.array([position.mask], np.int64)
-    return judged(forward, network.architecture, *position_and_mask)["policy"][0]
+    """The logit of each column, after a second look where the network doubts its move: (columns,) float32."""
+    stones = np.array([position.position], np.int64), np.array([position.mask], np.int64)
+    return second_look(forward, network.architecture, *stones)[0]
 
 
 def agent(obs, config):

@@ -1,7 +1,7 @@
 """The network against exact values: alone, in a search with a number of evaluations, and at the real clock.
 
 python -m benchmarks.nets [--labels data/labels] [--evaluations 600] [--searched 400] [--timed 50]
-                          [--set-size 100] [--sets NAME ...] [--players alone network solver]
+                          [--set-size 100] [--sets NAME ...] [--players alone policy network solver]
 
 "kept": the move keeps the result (win, draw or loss); "perfect": quickest win or slowest loss; "decisive" positions are
 those in which some legal move does not keep the result. The positions are those that ``train.py labels`` holds out for
@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from agents import value_search
+from agents import policy, value_search
 from benchmarks.machine import describe
 from benchmarks.positions import SIX_SETS, Kind, six_set
 from connectx.clock import Budget
@@ -29,6 +29,7 @@ from connectx.nets import PlainNetwork, masked_argmax
 from connectx.position import Position
 from connectx.puct import Prove, Search
 from connectx.score import NO_MOVE
+from connectx.second_look import second_look
 from connectx.solver import Solver
 from training.data.shards import (
     AGENTS_PLAY,
@@ -48,7 +49,8 @@ from training.methods.labels import LATE, MIXES
 
 AGENTS = Path(value_search.__file__).parent
 Player = Callable[[Position], int]
-PLAYERS = ("alone", "network", "solver")  # the policy, a search with the network only, one with the solver at leaves
+# The network's policy, the agent of that name, a search with the network only, one with the solver at leaves.
+PLAYERS = ("alone", "policy", "network", "solver")
 PLIES = ((0, 7), (8, 11), (12, 15), (16, 19), (20, 23), (24, 27), (28, 31), (32, 35), (36, 41))
 ORIGINS = {
     "random play": RANDOM_PLAY,
@@ -113,6 +115,17 @@ def policy_alone(network: PlainNetwork, labels: Labels) -> np.ndarray:
     """The policy's most likely legal column for each position."""
     logits = network.judge_many(labels.positions, labels.masks)["policy"]
     return np.where(labels.legal, logits, -np.inf).argmax(1)
+
+
+def policy_looking_twice(network: PlainNetwork, labels: Labels) -> np.ndarray:
+    """The column of the agent ``policy`` for each position."""
+    logits = second_look(network.forward, network.architecture, labels.positions, labels.masks)
+    return np.where(labels.legal, logits, -np.inf).argmax(1)
+
+
+def choose_looking_twice(position: Position) -> int:
+    """The agent ``policy``'s column."""
+    return policy.best_column(position)
 
 
 def searching(budget: Callable[[], Budget], prove: Prove = value_search.prove) -> Player:
@@ -194,6 +207,7 @@ def main() -> None:
     print("\nThe policy alone. Published: 95.8% kept on random positions that are not lost (about 3M parameters),")
     print("93.5% perfect (6M) and 84% (70k) on sets half random, without trivial ones")
     print_table(labels, policy_alone(network, labels))
+    print_shares("a second look", labels, policy_looking_twice(network, labels))
     searched, timed = sample(labels, options.searched, options.seed), sample(labels, options.timed, options.seed + 1)
     search = searching(lambda: Budget(nodes=options.evaluations))
     if options.searched:
@@ -205,8 +219,9 @@ def main() -> None:
         print_table(timed, at_the_clock)
     if options.set_size:
         network_only = searching(lambda: Budget(nodes=options.evaluations), prove=lambda position, mask: None)
-        titles = ("policy alone", f"{options.evaluations} evaluations", "with solver")
-        players = dict(zip(PLAYERS, zip(titles, (choose_alone, network_only, search), strict=True), strict=True))
+        titles = ("network alone", "second look", f"{options.evaluations} evaluations", "with solver")
+        choices = (choose_alone, choose_looking_twice, network_only, search)
+        players = dict(zip(PLAYERS, zip(titles, choices, strict=True), strict=True))
         kinds = [kind for kind in SIX_SETS if kind.name in options.sets]
         print_sets(kinds, options.set_size, options.seed, dict(players[name] for name in options.players))
 

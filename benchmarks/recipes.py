@@ -1,9 +1,9 @@
-"""The policy network alone on positions that its training did not choose: several recipes, each reported apart.
+"""The network alone, and the agent ``policy`` with its second look, on positions that training did not choose.
 
 python -m benchmarks.recipes [--weights FILE] [--count 1000] [--seed 1] [--only NAME ...] [--folder runs/recipes]
                              [--timed 0]
 
-The recipes, written down before anything was measured:
+The recipes, each reported apart, written down before anything was measured:
 
 - "random": uniform random play without lines, 9 to 20 stones, each number alike.
 - "half-random": each move by chance random or perfect, 4 to 27 stones, without positions in which somebody could win
@@ -28,7 +28,7 @@ import numpy as np
 
 from agents import value_search
 from benchmarks.machine import describe
-from benchmarks.nets import AGENTS, MOVE_SECONDS, played, policy_alone, print_shares
+from benchmarks.nets import AGENTS, MOVE_SECONDS, played, policy_alone, policy_looking_twice, print_shares
 from benchmarks.positions import Choice, careful_choice, play_out, uniform_choice
 from connectx.clock import Budget
 from connectx.exact import move_values
@@ -142,6 +142,7 @@ def main() -> None:
     for name in options.only:
         labels = labels_for(name, options)
         print_shares(name, labels, policy_alone(network, labels))
+        print_shares("  second look", labels, policy_looking_twice(network, labels))
     if options.timed:
         print(f"value_search at {MOVE_SECONDS} s, {TIMED_STONES[0]} to {TIMED_STONES[-1]} stones")
         for name in options.only:

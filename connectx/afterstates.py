@@ -162,6 +162,15 @@ def policy_of(logits: np.ndarray, moves: np.ndarray, states: Afterstates) -> np.
     return policy
 
 
+def doubt_of(policy: np.ndarray, moves: np.ndarray) -> np.ndarray:
+    """(n,): the chance that another move than the policy's favourite has a better result.
+
+    Args:
+        policy, moves: as ``policy_of`` and ``chances_of_moves`` give them.
+    """
+    return 1 - chances_of_best(results_of(moves))[np.arange(len(policy)), policy.argmax(1)]
+
+
 def value_of(policy: np.ndarray, moves: np.ndarray) -> np.ndarray:
     """Logits of loss, draw and win, (n, 3) float32: the mean over the moves, weighted by the policy.
 

@@ -6,7 +6,7 @@ expects of its moves, never by their scores, so that what is learnt of a chosen 
 
 import numpy as np
 
-from connectx.afterstates import chances_of_best, chances_of_moves, policy_of, results_of
+from connectx.afterstates import chances_of_best, chances_of_moves, doubt_of, policy_of
 from connectx.nets import PlainNetwork, softmax
 
 DOUBTS = 2  # changes whenever the doubts of a network do
@@ -30,6 +30,6 @@ def doubts(network: PlainNetwork, positions: np.ndarray, masks: np.ndarray, kind
     """
     states, outputs = network.judge_replies(positions, masks)
     moves = chances_of_moves(softmax(outputs["score"]), states)
-    chosen = np.arange(len(masks)), policy_of(outputs["move"][:, 0], moves, states).argmax(1)
-    doubt = 1 - chances_of_best(results_of(moves))[chosen]
-    return doubt if kind == RESULTS else doubt + 1 - chances_of_best(moves)[chosen]
+    policy = policy_of(outputs["move"][:, 0], moves, states)
+    doubt = doubt_of(policy, moves)
+    return doubt if kind == RESULTS else doubt + 1 - chances_of_best(moves)[np.arange(len(masks)), policy.argmax(1)]
