@@ -115,7 +115,7 @@ def test_replies_tell_what_the_first_look_does_not():
             assert results[column] >= max(results[c] for c in looked) or column not in looked
             assert max(results[c] for c in looked) < 1 or results[column] == 1
             compared += 1
-    assert compared > 20
+    assert compared > 10
 
 
 def test_a_network_of_positions_looks_once(labels):
