@@ -123,11 +123,6 @@ def policy_looking_twice(network: PlainNetwork, labels: Labels) -> np.ndarray:
     return np.where(labels.legal, logits, -np.inf).argmax(1)
 
 
-def choose_looking_twice(position: Position) -> int:
-    """The agent ``policy``'s column."""
-    return policy.best_column(position)
-
-
 def searching(budget: Callable[[], Budget], prove: Prove = value_search.prove) -> Player:
     """A player that starts a new search in each position; ``prove``: the solver at its leaves."""
     return lambda position: Search(position, value_search.judge, value_search.BATCH, prove).run(budget()).column
@@ -220,7 +215,7 @@ def main() -> None:
     if options.set_size:
         network_only = searching(lambda: Budget(nodes=options.evaluations), prove=lambda position, mask: None)
         titles = ("network alone", "second look", f"{options.evaluations} evaluations", "with solver")
-        choices = (choose_alone, choose_looking_twice, network_only, search)
+        choices = (choose_alone, policy.best_column, network_only, search)
         players = dict(zip(PLAYERS, zip(titles, choices, strict=True), strict=True))
         kinds = [kind for kind in SIX_SETS if kind.name in options.sets]
         print_sets(kinds, options.set_size, options.seed, dict(players[name] for name in options.players))
