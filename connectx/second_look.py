@@ -12,7 +12,7 @@ import numpy as np
 from connectx.afterstates import LEAST_CHANCE, Afterstates, chances_of_moves, doubt_of, policy_of
 from connectx.nets import REPLIES, Architecture, judged, judged_replies, softmax
 
-# Of 30,000 validation positions of 9 to 17 stones with a choice, see docs/training.md.
+# Of 30,000 validation positions of 9 to 17 stones with a choice, see docs/network.md.
 DOUBT = 0.02  # the chance that another move has a better result, from which on a move is doubted
 MOVES = 3  # that are looked at, the likeliest
 SHARE = 0.7  # of what is expected after the best reply, in the mean of both
