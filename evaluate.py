@@ -79,22 +79,22 @@ def get_win_percentages(
 def analyse(
     games: "GameRecord | Sequence[GameRecord] | str | PathLike", from_ply: int | None = None, seconds: float = 60.0
 ) -> None:
-    """Judges the moves of games by their exact values and prints where each game turned; of one game, every move.
+    """Judges the moves of games by their exact scores and prints where each game turned; of one game, every move.
 
     Args:
-        games: of ``get_win_percentages(...).lost(agent)``, or the columns of a game on 7x6, or the path of a replay of
-            Kaggle's or of a store.
-        from_ply: moves before it are not judged. None: all are; without the table of openings, on 7x6 from ply 10 on.
-        seconds: for each game; what is not solved by then is said.
+        games: from ``get_win_percentages(...).lost(agent)``; or the columns of a game on 7x6; or the path of a Kaggle
+            replay, or of a store, of which the latest games are taken.
+        from_ply: the first ply to judge. None: ply 0; on 7x6 without the opening table, ply 10.
+        seconds: time limit per game; moves left unsolved are marked.
 
     Raises:
-        ValueError: there are no such games, or the solver cannot hold their board.
+        ValueError: there are no such games, or their board is too large for the solver.
     """
     from arena.cli.review import records_of, show_games
     from arena.results.records import GameRecord
 
     if isinstance(games, str | PathLike):
-        games = records_of(fspath(games), Rules().geometry)
+        games = records_of(fspath(games))
     show_games([games] if isinstance(games, GameRecord) else games, from_ply, seconds)
 
 

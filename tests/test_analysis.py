@@ -2,6 +2,7 @@
 
 import json
 import random
+import shlex
 from itertools import pairwise
 
 import numpy as np
@@ -155,12 +156,37 @@ def test_kaggle_replays(tmp_path, agents, moves):
     assert moves is None or record.moves == moves
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"name": "halite"}', '{"name": "connectx"}'])
-def test_other_files_are_refused(tmp_path, text):
+REPLAY = {
+    "name": "connectx",
+    "configuration": {"rows": 6, "columns": 7, "inarow": 4},
+    "statuses": ["DONE", "DONE"],
+    "steps": [],
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "it is not JSON"),
+        ("[]", "'name' is missing"),
+        ("{}", "'name' is missing"),
+        ('{"name": "halite"}', "it is of 'halite'"),
+        ('{"name": "connectx"}', "'configuration' is missing"),
+        ({"configuration": {"rows": 6, "columns": 7}}, "'inarow' is missing"),
+        ({"configuration": [6, 7, 4]}, "'configuration' has an unexpected form"),
+        ({"statuses": ["DONE"]}, "'statuses' has an unexpected form"),
+        ({"steps": {"0": []}}, "'steps' has an unexpected form"),
+        ({"steps": [[{}, {}], [{}, {}]]}, "'action' is missing"),
+        ({"info": {"TeamNames": ["me"]}}, "'info' has an unexpected form"),
+    ],
+)
+def test_other_files_are_refused(tmp_path, text, words):
+    """They say which field is not as it should be."""
     path = tmp_path / "replay.json"
-    path.write_text(text)
-    with pytest.raises(ValueError, match="no replay"):
+    path.write_text(text if isinstance(text, str) else json.dumps(REPLAY | text))
+    with pytest.raises(ValueError) as problem:
         read_replay(path)
+    assert str(problem.value) == f"{path} is not a ConnectX replay: {words}"
 
 
 def test_games_on_wide_boards():
@@ -168,6 +194,35 @@ def test_games_on_wide_boards():
     assert parse_game("10,1", geometry_of(4, 12, 4)).moves == (10, 1)
 
 
-def test_games_that_cannot_be_played():
-    with pytest.raises(ValueError, match="column 0"):
-        parse_game("0000000", STANDARD)
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ("0000000", "column 0 cannot be played on ply 6: the column is full"),
+        ("01010104", "column 4 cannot be played on ply 7: the game was over after ply 6"),
+        ("338", "there is no column 8: columns are counted from 0, here to 6 (ply 2)"),
+    ],
+)
+def test_games_that_cannot_be_played(columns, words):
+    with pytest.raises(ValueError) as problem:
+        parse_game(columns, STANDARD)
+    assert str(problem.value) == words
+
+
+def test_a_full_board_ends_a_game():
+    tiny = geometry_of(1, 2, 3)
+    with pytest.raises(ValueError, match="column 0 cannot be played on ply 2: the game was over after ply 1"):
+        parse_game("010", tiny)
+
+
+def test_openings_are_no_longer_than_their_games():
+    assert parse_game("3321", STANDARD, opening=4).opening == 4
+    with pytest.raises(ValueError, match="the game has only 4 plies: its opening cannot have 10"):
+        parse_game("3321", STANDARD, opening=10)
+
+
+def test_the_command_of_a_game():
+    """Names that the shell would read otherwise come back whole; those that nobody gave are left out."""
+    assert GameRecord(STANDARD, ("first", "second"), (3, 3)).command == "python evaluate.py analyse 33"
+    names = ("my agent [b].py", "it's")
+    *_, option, first, second = shlex.split(GameRecord(FIVE, names, (3, 3), opening=1).command)
+    assert (option, first, second) == ("--names", *names)

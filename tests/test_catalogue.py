@@ -42,7 +42,7 @@ def test_ladders_are_written_and_read(ladder, tmp_path):
     assert lines[0].startswith("|  | agent | Elo |") and lines[1].count("--:") == 10
     assert lines[2].startswith("| 1 | leftmost | ")
     assert re.match(r"\| 3 \| random \| 0 \| -\d+ to \d+ \|  \| 38 \|", lines[4])
-    assert re.search(r"\| 9\d\.\d% \| 40 \|", lines[3]) and lines[5:] == ["", f"I{LADDER_NOTE[1:]}."]
+    assert "| too early to tell | 40 |" in lines[3] and lines[5:] == ["", f"I{LADDER_NOTE[1:]}."]
     assert (tmp_path / "ladder.md").read_text() == ladder_markdown(ladder)
     picture = imread(tmp_path / "ladder.png")
     assert picture.shape[1] == 1500 and picture[:, :, :3].min() < 0.3 and picture[:, :, :3].mean() > 0.5

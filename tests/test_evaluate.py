@@ -44,9 +44,10 @@ def test_the_course_s_four_lines(capsys):
         "Number of Invalid Plays by Agent 1: 0\n"
         "Number of Invalid Plays by Agent 2: 0\n"
         "wins_down_the_left v plays_column_6: 2 won, 0 drawn, 3 lost (moving first 2 won, 0 drawn, 0 lost; "
-        "moving second 0 won, 0 drawn, 3 lost). Only 2 different games among 5, too few for a verdict: "
-        "python evaluate.py match begins from many openings\n"
-        "a game that wins_down_the_left lost: python evaluate.py analyse 6060606\n"
+        "moving second 0 won, 0 drawn, 3 lost). No verdict: 1 different pair of games among 2; the others are "
+        "copies. python evaluate.py match begins from many openings\n"
+        "a game that wins_down_the_left lost: python evaluate.py analyse 6060606 --names plays_column_6 "
+        "wins_down_the_left\n"
     )
     assert rounds.wins == (2, 3) and rounds.draws == 0 and len(rounds.games) == 5
 
@@ -75,15 +76,16 @@ def test_the_games_in_the_course_s_order():
 
 def test_what_the_rounds_prove(capsys):
     """The interval and the verdict are those of the pairs; counts by seat add up."""
-    rounds = get_win_percentages("one_step", "random", 40, seed=1, referee="fast")
+    rounds = get_win_percentages("one_step", "random", 50, seed=1, referee="fast")
     line = capsys.readouterr().out.splitlines()[4]
     (won, drawn, lost), *seats = re.findall(r"(\d+) won, (\d+) drawn, (\d+) lost", line)
     assert (int(won), int(lost)) == rounds.wins and int(drawn) == rounds.draws
     assert [sum(map(int, part)) for part in zip(*seats, strict=True)] == [int(won), int(drawn), int(lost)]
-    assert [sum(map(int, seat)) for seat in seats] == [20, 20]
-    found = estimate(rounds.match.counts)
-    assert sum(rounds.match.counts) == 20 and 100 < found.low < found.elo
-    assert line.endswith(f" Elo {found.elo:+.0f} [{found.low:+.0f}, {found.high:+.0f}] (95%); one_step is stronger")
+    assert [sum(map(int, seat)) for seat in seats] == [25, 25]
+    found = estimate(rounds.match.evidence.counts)
+    assert rounds.match.evidence.distinct == 25 and 100 < found.low < found.elo
+    assert f" Elo {found.elo:+.0f}, between {found.low:+.0f} and " in line or f" Elo above {found.low:+.0f}" in line
+    assert line.endswith(" (95%, for a number of games fixed beforehand); one_step is stronger")
 
 
 def test_rounds_in_a_notebook(capsys):
@@ -152,7 +154,7 @@ def test_ctrl_c_keeps_what_was_played(stop_after, capsys):
     rounds = get_win_percentages("random", "leftmost", 20, seed=3, referee="fast")
     played = [game.moves for game in rounds.games]
     assert played == [game.moves for game in (*whole.games[:3], *whole.games[10:13])]  # as many of either seating
-    assert sum(rounds.wins) + rounds.draws == 6 and sum(rounds.match.counts) == 3
+    assert sum(rounds.wins) + rounds.draws == 6 and rounds.match.evidence.pairs == 3
     assert "stopped after 6 of 20 games. random v leftmost: " in capsys.readouterr().out
 
 
@@ -349,7 +351,7 @@ def test_match_command(tmp_path, capsys):
     arguments = f"match random leftmost --pairs 30 --openings {tmp_path / 'openings'} --sprt 0 50 --seed 2"
     main([*arguments.split(), "--store", str(tmp_path / "store")])
     out = capsys.readouterr().out
-    assert "random v leftmost: " in out and "H0 accepted" in out and "leftmost is stronger" in out
+    assert "random v leftmost: " in out and "accepts +0" in out and "leftmost is stronger" in out
 
 
 SLOW = """
@@ -424,7 +426,7 @@ def test_exceptions_come_with_their_place(tmp_path, monkeypatch, capsys):
 def test_few_games_have_no_elo(tmp_path, capsys):
     main(f"match one_step leftmost --pairs 2 --store {tmp_path / 'store'}".split())
     out = capsys.readouterr().out
-    assert "too few games for Elo, likelihood" in out and "inf" not in out
+    assert "no verdict: 2 distinct pairs of games, 20 are needed" in out and "inf" not in out
 
 
 def test_help_names_the_configuration(capsys):
@@ -443,9 +445,9 @@ def test_tournament_command(tmp_path, capsys):
         main([*arguments.split(), "--store", str(tmp_path / "store")])
         outputs.append(capsys.readouterr().out)
     assert re.search(r"^one_step v leftmost: won \d+ drawn \d+ lost \d+$", outputs[0], re.MULTILINE)
-    assert "Elo, random = 0" in outputs[0] and "1 one_step" in outputs[0] and "above next" in outputs[0]
+    assert "Elo, random = 0" in outputs[0] and "1 one_step" in outputs[0] and "too early" in outputs[0]
     known, _, rest = outputs[1].partition("\n")
-    assert rest == outputs[0] and known.startswith("48 of 48 games were known (") and "--store FILE" in known
+    assert rest == outputs[0] and known.startswith("reused 48 of 48 games from ") and "--seed N" in known
 
 
 def test_more_pairs_on_another_board(tmp_path, capsys):
@@ -453,7 +455,7 @@ def test_more_pairs_on_another_board(tmp_path, capsys):
     match = f"match random leftmost --config rows=4,columns=5 --store {tmp_path / 'store'}"
     main(f"{match} --pairs 2".split())
     main(f"{match} --pairs 3".split())
-    assert "4 of 6 games were known" in capsys.readouterr().out
+    assert "reused 4 of 6 games" in capsys.readouterr().out
 
 
 def test_parse_config():

@@ -140,5 +140,5 @@ def test_a_changed_helper_replays_its_games(folder, monkeypatch, capsys):
         (folder / "more.py").write_text(text)
         main(match)
         outputs.append(capsys.readouterr().out)
-    assert ["2 of 2 games were known (games)" in out for out in outputs] == [False, True, False]
+    assert ["reused 2 of 2 games from games" in out for out in outputs] == [False, True, False]
     assert "2 no such column (first on ply" in outputs[2] and "no such column" not in outputs[1]

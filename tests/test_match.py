@@ -5,6 +5,7 @@ import random
 import shutil
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from arena.results.words import lost_game_line, match_lines
 from arena.runs.cores import reserve_core, usable_cores
 from arena.runs.open import play_all
 from arena.runs.slot import Setup, Slot, Task
-from connectx.geometry import STANDARD, geometry_of
+from connectx.geometry import geometry_of
 
 FAST = Setup(Rules(), "fast")
 OPENINGS = [(3, 3), (3, 3, 2, 4), (0, 1, 2, 3)]
@@ -60,7 +61,7 @@ def test_scores_are_those_of_the_first_agent():
     """Wins in both seats are 2 points; an incomplete pair does not count."""
     games = {0: scripted(0, 1), 1: scripted(1, 0), 2: scripted(2, 1), 3: scripted(3, 1), 4: scripted(4, 0.5)}
     match = Match(LEFT, RANDOM, 60.0, games)
-    assert match.pair_scores() == [2, 1] and match.counts == [0, 0, 1, 0, 1]
+    assert [pair.points for pair in match.pairs()] == [2, 1] and match.evidence.results == [0, 0, 1, 0, 1]
     assert match.side(0).tally == (3, 1, 1) and match.side(1).tally == (1, 1, 3)
     assert match.side(0, seat=0).tally == (2, 1, 0) and match.side(0, seat=1).tally == (1, 0, 1)
     assert match.side(1, seat=0).tally == (1, 0, 1)
@@ -93,7 +94,7 @@ def test_faults_by_kind_and_seat():
     both, first, second = (match.side(0, seat) for seat in (None, 0, 1))
     assert both.faults == {"float": 6} and first.faults == second.faults == Counter({"float": 3})
     assert both.tally == (0, 0, 6) and both.forfeits == 6 and match.side(1).faults == {}
-    assert match.counts == [3, 0, 0, 0, 0]
+    assert match.evidence.results == [3, 0, 0, 0, 0] and match.evidence.distinct == 1
 
 
 def test_a_fault_that_plays_on_is_counted_but_does_not_forfeit():
@@ -117,9 +118,12 @@ def test_known_games_are_not_played_again():
     whole = play_match(RANDOM, LEFT, FAST, OPENINGS, 6, seed=3)
     known = {number: whole.games[number] for number in (0, 1, 2, 7)}
     played: list[int] = []
-    rest = play_match(
-        RANDOM, LEFT, FAST, OPENINGS, 6, 3, known=known, on_game=lambda task, game: played.append(task.number)
-    )
+
+    def on_game(task: Task, game: Game) -> Game:
+        played.append(task.number)
+        return game
+
+    rest = play_match(RANDOM, LEFT, FAST, OPENINGS, 6, 3, known=known, on_game=on_game)
     assert played == [3, 4, 5, 6, 8, 9, 10, 11]
     assert {n: g.moves for n, g in rest.games.items()} == {n: g.moves for n, g in whole.games.items()}
 
@@ -128,11 +132,14 @@ def test_sprt_stops_at_the_same_pair():
     """random is weaker than leftmost: H0 is accepted long before 400 pairs, and at the same pair with 2 at a time."""
     test, cores = Sprt(0, 50), min(2, len(usable_cores()))
     runs = [play_match(RANDOM, LEFT, FAST, OPENINGS, 400, 1, concurrency, test) for concurrency in (1, cores)]
-    counts = [run.counts for run in runs]
+    counts = [run.evidence.counts for run in runs]
     assert counts[0] == counts[1] and sum(counts[0]) < 200 and test.accepted(counts[0]) == "H0"
     before = dict(runs[0].games)
     last = max(before) // 2
-    assert test.accepted(Match(RANDOM, LEFT, 60.0, {n: g for n, g in before.items() if n // 2 < last}).counts) is None
+    assert (
+        test.accepted(Match(RANDOM, LEFT, 60.0, {n: g for n, g in before.items() if n // 2 < last}).evidence.counts)
+        is None
+    )
     again = play_match(RANDOM, LEFT, FAST, OPENINGS, 400, 1, 1, test, known=before)
     assert again.games == before
 
@@ -222,23 +229,45 @@ def test_too_many_at_a_time():
 def test_report_says_what_is_proven():
     match = play_match(RANDOM, LEFT, FAST, OPENINGS, 60, seed=1)
     lines = match_lines(match, Sprt(0, 20))
-    assert lines[0].startswith("Elo -") and "57 of 60 pairs repeat an opening" in lines[1]
-    assert "H0 accepted" in lines[2] and lines[-1] == "leftmost is stronger"
+    assert lines[0].startswith("Elo -") and lines[0].endswith("(95%, valid at every look)")
+    assert lines[1].startswith("pair results 0, 1/2, 1, 1 1/2, 2: ")
+    assert "accepts +0: LLR -" in lines[2] and lines[-1] == "leftmost is stronger from these 3 openings"
     assert match_table(match).row_count == 6
-    assert match_lines(Match(LEFT, RANDOM, 60.0, {})) == ["no complete pair of games: nothing can be said"]
+    assert match_lines(Match(LEFT, RANDOM, 60.0, {})) == ["no complete pair of games yet: no result"]
+
+
+def test_a_match_of_deterministic_agents_stops_when_openings_are_used_up():
+    """Two openings, 200 pairs asked for: two new pairs and ten copies are played; the reason is printed."""
+    runs = [play_match(resolve("middle"), LEFT, FAST, OPENINGS[:2], 200, 1, cores) for cores in (1, 2)]
+    for match in runs:
+        assert match.ending == "copies" and len(match.games) == 24 and match.evidence.distinct == 2
+    lines = match_lines(runs[0])
+    assert any("the openings are used up" in line for line in lines) and lines[-1].startswith("no verdict: 2 distinct")
+    assert play_match(RANDOM, LEFT, FAST, OPENINGS[:2], 30, 1).ending == ""
+
+
+def test_ctrl_c_keeps_the_pairs_played_so_far():
+    def on_game(task: Task, game: Game) -> Game:
+        if task.number == 5:
+            raise KeyboardInterrupt
+        return game
+
+    match = play_match(RANDOM, LEFT, FAST, OPENINGS, 20, seed=1, on_game=on_game)
+    assert match.ending == "interrupted" and sorted(match.games) == [0, 1, 2, 3, 4] and match.evidence.pairs == 2
 
 
 def test_a_lost_game_to_look_at():
     """Of the first agent, whichever seat it had, and not one that it lost by a fault."""
     lost = [scripted(number, score, moves=(3, 3, number)) for number, score in enumerate((1, 0, 0.5, 1))]
-    assert lost_game_line(Match(LEFT, RANDOM, 60.0, dict(enumerate(lost[:3]))), STANDARD) == []
+    assert lost_game_line(Match(LEFT, RANDOM, 60.0, dict(enumerate(lost[:3])))) == []
     match = Match(LEFT, RANDOM, 60.0, dict(enumerate(lost)))
-    line = "a game that leftmost lost: python evaluate.py analyse 333 --opening 2"
-    assert lost_game_line(match, STANDARD) == [line]
-    assert lost_game_line(match, geometry_of(4, 5, 3)) == [f"{line} --config rows=4,columns=5,inarow=3"]
-    assert lost_game_line(match, geometry_of(12, 12, 5)) == []
+    line = "a game that leftmost lost: python evaluate.py analyse 333 --opening 2 --names random leftmost"
+    assert lost_game_line(match) == [line]
+    small, large = (replace(match, geometry=geometry_of(*sizes)) for sizes in ((4, 5, 3), (12, 12, 5)))
+    assert "--opening 2 --config rows=4,columns=5,inarow=3 --names" in lost_game_line(small)[0]
+    assert lost_game_line(large) == []
     longer = scripted(4, 0, moves=(3, 3, 4, 4))
-    longest = lost_game_line(Match(LEFT, RANDOM, 60.0, {**match.games, 4: longer}), STANDARD)
-    assert longest == ["a game that leftmost lost: python evaluate.py analyse 3344 --opening 2"]
+    longest = lost_game_line(Match(LEFT, RANDOM, 60.0, {**match.games, 4: longer}))
+    assert longest == ["a game that leftmost lost: python evaluate.py analyse 3344 --opening 2 --names leftmost random"]
     forfeit = scripted(0, 0, faults=(Fault(0, 2, "exception", "no idea", True),))
-    assert lost_game_line(Match(LEFT, RANDOM, 60.0, {0: forfeit}), STANDARD) == []
+    assert lost_game_line(Match(LEFT, RANDOM, 60.0, {0: forfeit})) == []

@@ -1,22 +1,27 @@
 """Replays in bulk: rows held to how the games were made, the summary, the page, and the rematch."""
 
+import contextlib
 import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
-from arena.game.rules import Rules
+from arena.game.openings import write_opening
+from arena.game.rules import Fault, Game, Rules
 from arena.players.loading import resolve
 from arena.players.process import Inline
 from arena.replays.record import Replay, logs_path, read_replay, replay_of, replay_paths
 from arena.replays.rematch import add_mistakes, ask
 from arena.replays.review import Review, team_of
+from arena.replays.stored import stored_replay
 from arena.replays.summary import Section, headline, oversights, summary
 from arena.results.exact_analysis import JudgedMove, judge_in_time
-from arena.results.records import parse_game
+from arena.results.records import GameRecord, parse_game
+from arena.results.store import Store, group_records, groups
 from benchmarks.replay_games import FAULTS, TEAM, Made, make_games
 from benchmarks.replays import wrong_rows
 from connectx.geometry import STANDARD
@@ -112,7 +117,7 @@ def test_what_is_no_replay_is_left_out(games, tmp_path, capsys):
     (tmp_path / "notes.json").write_text('{"name": "halite"}')
     found = printed_json([str(tmp_path), *JUDGED_LATE], capsys)
     assert len(found["games"]) == 2 and found["left_out"] == [
-        f"{tmp_path / 'notes.json'} is no replay of ConnectX: it is of 'halite'"
+        f"{tmp_path / 'notes.json'} is not a ConnectX replay: it is of 'halite'"
     ]
     main(["analyse", str(tmp_path), *JUDGED_LATE])
     assert "left out: " in capsys.readouterr().out
@@ -133,11 +138,11 @@ def test_whose_games_they_are(games):
     assert team_of(replays) == TEAM and team_of(replays, "middle") == "middle"
     with pytest.raises(ValueError, match=r"did you mean my_team\? Names and games: my_team \(10\)"):
         team_of(replays, "my_teem")
-    with pytest.raises(ValueError, match="more than one name is in all of the 2 replays: --me NAME"):
+    with pytest.raises(ValueError, match="more than one name is in all 2 games: pass --me NAME"):
         team_of(replays[:2])
     with pytest.raises(ValueError, match="no name is in all"):
         team_of([*replays, _renamed(replays[0], ("a", "b"))])
-    with pytest.raises(ValueError, match="--me first or --me second"):
+    with pytest.raises(ValueError, match="do not name their players: pass --me first or --me second"):
         team_of([_renamed(replays[0], ("first", "second"))])
 
 
@@ -190,10 +195,16 @@ def test_what_was_thrown_away(games):
     assert ply < 8 and headline(TEAM, [review])[-1].startswith(words)
 
 
+def played(record: GameRecord) -> Replay:
+    """A game without a fault or a slow move, named by its columns."""
+    overage = (60.0,) * len(record.moves)
+    return Replay(Path("1.json"), write_opening(record.moves), record, ("DONE", "DONE"), 2.0, (60.0, 60.0), overage)
+
+
 def test_what_was_overlooked():
     """By hand: each has three in a column of its own, and neither makes the fourth nor stops the other's."""
     record = parse_game("01010152", STANDARD)
-    replay = Replay(Path("1.json"), record, ("DONE", "DONE"), 2.0, (60.0, 60.0), (60.0,) * 8)
+    replay = played(record)
     judged = judge_in_time(record, 6)  # by the table of the openings
     assert oversights(Review(replay, 0, judged)) == ([6], [6])
     assert oversights(Review(replay, 1, judged)) == ([7], [7])
@@ -204,8 +215,7 @@ def test_mistakes_that_come_again():
 
     def review(columns: str) -> Review:
         record = parse_game(columns, STANDARD)
-        replay = Replay(Path(f"{columns}.json"), record, ("DONE", "DONE"), 2.0, (60.0, 60.0), (60.0,) * len(columns))
-        return Review(replay, 0, judge_in_time(record, 0))
+        return Review(played(record), 0, judge_in_time(record, 0))
 
     reviews = [review(columns) for columns in ("332", "3340", "0")]
     section = next(one for one in summary(reviews) if one.title == "Mistakes that come again")
@@ -261,6 +271,198 @@ def test_the_page_filters_and_jumps(games, folder, tmp_path):
     expected = [len(lost), "of", 10, "games", len(lost), *third, *(n for ply in jumps for n in (many, ply))]
     assert f"<title>{' '.join(map(str, expected))}</title>" in text
     assert len(re.findall(r'class="cx-stone cx-p', text)) == jumps[-1]
+
+
+# Games of our own stores
+
+MINE = """
+calls = []
+
+def agent(obs, config):
+    calls.append(obs.step)
+    if len(calls) == 2 and obs.mark == 1:
+        raise ValueError("no idea")
+    return 3 if len(calls) == 1 else 99
+"""
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory) -> Path:
+    """Three matches of leftmost, 14 games: one against a file that fails, one on another board with less time."""
+    folder = tmp_path_factory.mktemp("own")
+    (folder / "mine.py").write_text(MINE)
+    with contextlib.chdir(folder):
+        for players in (
+            "leftmost random --pairs 3",
+            "leftmost mine.py --pairs 2",
+            "leftmost random --pairs 2 --bank 30 --config rows=5,columns=5,actTimeout=0",
+        ):
+            main(f"match {players} --referee fast --store games.sqlite".split())
+    return folder / "games.sqlite"
+
+
+class Stored(NamedTuple):
+    """A game as the store's matches have it."""
+
+    record: GameRecord
+    game: Game
+    bank: float
+
+
+@pytest.fixture(scope="module")
+def stored(store) -> dict[str, Stored]:
+    """The games by name."""
+    with Store(store, create=False) as opened:
+        matches = [found.match for found in opened.matches()]
+    return {
+        f"{number}-{index + 1}": Stored(match.record(index), game, match.bank)
+        for number, match in enumerate(matches, 1)
+        for index, game in sorted(match.games.items())
+    }
+
+
+def test_stored_games_are_reviewed_as_replays_are(store, stored, capsys):
+    """Rows held to the store. Nobody has to say whose games they are where one name is in all of them."""
+    found = printed_json([str(store), *JUDGED_LATE], capsys)
+    assert found["me"] == "leftmost" and found["left_out"] == [] and len(stored) == 14
+    assert [row["game"] for row in found["games"]] == list(stored)
+    for row in found["games"]:
+        record, game, bank = stored[row["game"]]
+        seat = record.names.index("leftmost")
+        score = game.score if seat == 0 else 1 - game.score
+        assert (row["opponent"], row["seat"]) == (record.names[1 - seat], ("first", "second")[seat])
+        assert row["result"] == {1: "won", 0.5: "drawn", 0: "lost"}[score] and row["file"] == str(store)
+        assert row["moves"] == list(game.moves) and row["opening"] == game.opening > 0
+        assert row["overage"] == pytest.approx(bank - game.banks[seat], abs=1e-3)
+        own = {ply: s for ply, s in enumerate(game.seconds, game.opening) if ply % 2 == seat}
+        assert own[row["slowest"]["ply"]] == max(own.values())
+    assert [row["game"] for row in found["games"] if row["overage"]] == ["3-1", "3-2", "3-3", "3-4"]
+
+
+def test_faults_of_stored_games(store, capsys):
+    rows = printed_json([str(store), "--me", "mine", *JUDGED_LATE], capsys)["games"]
+    assert [row["game"] for row in rows] == ["2-1", "2-2", "2-3", "2-4"]  # only one's own
+    assert [row["status"] for row in rows] == ["illegal move", "error"] * 2 == [row["cause"] for row in rows]
+    illegal, error = (re.escape(f"of mine.py on ply {row['plies']}: ") for row in rows[:2])
+    assert re.fullmatch(rf"illegal move {illegal}no such column, 99 after \d+.\d+ s", rows[0]["ending"])
+    assert re.fullmatch(rf"error {error}exception, ValueError: no idea \(mine.py, line 7\)", rows[1]["ending"])
+    main(["analyse", str(store), "--me", "leftmost", *JUDGED_LATE])
+    out = capsys.readouterr().out
+    assert "their error, ply" in out and "leftmost: 14 games, won " in out
+    assert "Stored games are numbered by match and game: 3-12 is game 12 of match 3." in out
+
+
+def test_clocks_of_a_stored_game():
+    """Calls above actTimeout draw on the overage time, loads included; what is left at the end the referee says."""
+    record = GameRecord(STANDARD, ("a", "b"), (3, 3, 4, 4), 2, (0, "timeout"))
+    fault = Fault(0, 4, "timeout", "3 after 7.500 s", True)
+    game = Game(
+        (3, 3, 4, 4),
+        2,
+        (None, 0),
+        ("TIMEOUT", "DONE"),
+        (3.0, 0.5, 7.5),
+        (-4.25, 10.0),
+        (fault,),
+        "timeout",
+        (2.5, 0.25),
+    )
+    replay = stored_replay(Path("store"), "1-1", record, game, 10.0, 2.0)
+    assert replay.overage == (10, 10, 9, 10, -4.25) and replay.overage_used(0) == 14.25
+    assert replay.slowest(0) == (4, 7.5) and replay.slowest(1) == (3, 0.5)
+    assert replay.ending == "timeout of a on ply 4: 7.5 s" and (replay.score(0), replay.score(1)) == (0, 1)
+    early = replace(game, moves=(3, 3), seconds=(15.0,), faults=(fault._replace(ply=2),))
+    replay = stored_replay(Path("store"), "1-1", replace(record, moves=(3, 3)), early, 10.0, 2.0)
+    assert replay.ending == "timeout of a on ply 2: 15.0 s, 2.5 s of it to load"
+
+
+def test_moves_of_an_opening_are_nobodys(store, capsys):
+    """They are not among the mistakes, nor among the moves that were not judged; a game may be lost by them."""
+    rows = printed_json([str(store), "--me", "random"], capsys)["games"]
+    assert len(rows) == 10 and any(row["mistakes"] for row in rows)
+    assert all(mistake["ply"] >= row["opening"] for row in rows for mistake in row["mistakes"])
+    main(["analyse", str(store), "--me", "random"])
+    assert "not judged" not in capsys.readouterr().out
+    lost = Review(played(parse_game("0101010", STANDARD, opening=4)), 1, [JudgedMove(5, 1, (-2,) * 7)])
+    assert lost.cause == "lost by the opening"
+    assert row_of(summary([lost]), "Openings that cost most", "0101")[1:4] == ("second", 1, 1.0)
+
+
+def test_the_latest_games_of_each_group(store, stored, capsys):
+    """With --me, the latest ones of one's own."""
+    rows = printed_json([str(store), "--games", "3", *JUDGED_LATE], capsys)["games"]
+    assert [row["game"] for row in rows] == ["2-2", "2-3", "2-4", "3-2", "3-3", "3-4"]
+    rows = printed_json([str(store), "--games", "1", "--me", "random", *JUDGED_LATE], capsys)["games"]
+    assert [row["game"] for row in rows] == ["1-6", "3-4"]
+    main(["analyse", str(store), "--games", "2", *JUDGED_LATE])
+    lines = [line for line in capsys.readouterr().out.splitlines() if " v " in line]
+    assert [line.partition(",")[0] for line in lines] == [
+        " v ".join(stored[name].record.names) for name in ("2-3", "2-4", "3-3", "3-4")
+    ]
+
+
+def test_stores_beside_replays(store, games, tmp_path, capsys):
+    """In any number; the names of their games tell stores apart."""
+    copy = tmp_path / "second.sqlite"
+    copy.write_bytes(store.read_bytes())
+    found = printed_json([str(store), str(copy), str(games[0].path), "--me", "mine.py", *JUDGED_LATE], capsys)
+    assert [row["game"] for row in found["games"]] == [f"{s} 2-{n}" for s in ("games", "second") for n in range(1, 5)]
+    assert found["left_out"] == [f"{games[0].path}: mine.py is not in it"]
+
+
+def test_the_page_of_stored_games(store, stored, tmp_path, capsys):
+    target = tmp_path / "page.html"
+    main(["analyse", str(store), "--html", str(target), *JUDGED_LATE])
+    text = target.read_text(encoding="utf-8")
+    data, rows = map(json.loads, re.findall(r'type="application/json" id="\w+">(.*?)</script>', text, re.S))
+    assert [row["game"] for row in rows] == list(stored) and "Games of leftmost" in text
+    assert [tuple(game["names"]) for game in data] == [one.record.names for one in stored.values()]
+
+
+def test_one_stored_game_names_its_players(store, tmp_path, monkeypatch, capsys):
+    """As a store of one game is shown: every move from the opening on, the line, the accuracy, the clocks."""
+    monkeypatch.chdir(tmp_path)
+    main(["match", "one_step", "leftmost", "--pairs", "1", "--store", "one"])
+    capsys.readouterr()
+    main(["analyse", "one", "--games", "1"])
+    out = capsys.readouterr().out
+    with Store(Path("one"), create=False) as opened:
+        (group,) = groups(opened)
+    record, ending = group_records(group)[-1]
+    assert ending == "line" and record.names == ("leftmost", "one_step")
+    movers = re.findall(r"│ +(\d+) │ (leftmost|one_step) +│", out)
+    assert movers == [(str(ply), record.names[ply % 2]) for ply in range(record.opening, len(record.moves))]
+    assert f"leftmost v one_step, {write_opening(record.moves)}: " in out and re.search(r"│ one_step +│ all ", out)
+    assert "leftmost: 0.0 s of 60 s overage time used, slowest move" in out
+
+
+@pytest.mark.parametrize("me", ["mine.py", "mine", "agents/mine.py", "./agents/mine.py"])
+def test_an_agent_is_called_by_its_file(me):
+    """By its path, its name or its stem."""
+    record = GameRecord(STANDARD, ("agents/mine.py", "minimax@4"), (3,))
+    assert team_of([played(record)], me) == "agents/mine.py"
+
+
+def test_versions_of_a_file(tmp_path, monkeypatch, capsys):
+    """After an edit it is two agents, of which one is to be chosen."""
+    monkeypatch.chdir(tmp_path)
+    for column in (1, 2):
+        Path("mine.py").write_text(f"def agent(obs, config):\n    return {column}\n")
+        main(["match", "mine.py", "leftmost", "--pairs", "1", "--store", "two", "--referee", "fast"])
+    capsys.readouterr()
+    with pytest.raises(SystemExit):
+        main(["analyse", "two", "--me", "mine.py"])
+    words = r"--me 'mine.py' fits 2 names: did you mean '(mine.py [0-9a-f]{6})' or 'mine.py [0-9a-f]{6}'\?"
+    (version,) = re.findall(words, capsys.readouterr().err)
+    assert [row["game"] for row in printed_json(["two", "--me", version], capsys)["games"]] == ["1-1", "1-2"]
+
+
+def test_stores_without_games(tmp_path, capsys):
+    with Store(tmp_path / "empty"):
+        pass
+    with pytest.raises(SystemExit):
+        main(["analyse", str(tmp_path / "empty")])
+    assert f"{tmp_path / 'empty'} holds no games" in capsys.readouterr().err
 
 
 def test_both_seats_may_fail(tmp_path):

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -56,8 +57,8 @@ def play_into(store: Store, first: str, second: str, setup: Setup, pairs: int) -
     specs = resolve(first), resolve(second)
     match = store.match_id(*specs, setup, [()], 1)
 
-    def add(task: Task, game: Game) -> None:
-        store.add(match, task, game)
+    def add(task: Task, game: Game) -> Game:
+        return store.add(match, task, game)
 
     play_match(*specs, setup, [()], pairs, 1, on_game=add)
 
@@ -77,8 +78,8 @@ def test_groups(path):
     with Store(path, create=False) as store:
         found = groups(store)
     assert [group.title for group in found] == [
-        "4x3, 3 in a row, bank 60 s",
-        "6x7, 4 in a row, bank 60 s",
+        "4x3, 3 in a row, 60 s overage time",
+        "6x7, 4 in a row, 60 s overage time",
     ]
     assert found[0].tournament.names == [("one_step", "leftmost"), ("leftmost", "random")]
     records = group_records(found[0])
@@ -203,14 +204,53 @@ def test_openings_turn_no_games(capsys):
 
 
 def test_the_command_of_a_lost_game_finds_the_mistake(tmp_path, monkeypatch, capsys):
-    """As match prints it: typed again, it names the turning point, and whose it was."""
+    """As match prints it: typed again, it names the turning point, and whose it was, in text and tables."""
     monkeypatch.chdir(tmp_path)
     Path("openings").write_text("22\n1411\n")
     main(f"match leftmost one_step --pairs 4 --store store --openings openings {' '.join(FIVE)}".split())
     (command,) = re.findall(r"a game that leftmost lost: python evaluate.py (.*)", capsys.readouterr().out)
     assert "--opening" in command and "rows=5" in command
-    main(command.split())
-    assert re.search(r"turning point of (first|second): (won|drawn) position given away", capsys.readouterr().out)
+    main(shlex.split(command))
+    out = capsys.readouterr().out
+    assert re.search(r"turning point of (leftmost|one_step): (won|drawn) position given away", out)
+    assert {row[1] for row in rows_of(out)} == {"leftmost", "one_step"} and re.search(r"│ leftmost +│ all ", out)
+
+
+def test_players_are_named_as_they_were_typed(capsys):
+    """Also where a name looks like rich's markup."""
+    main(["analyse", GAME, *FIVE, "--names", "my agent", "[bold]it"])
+    out = capsys.readouterr().out
+    assert {row[1] for row in rows_of(out)} == {"my agent", "[bold]it"}
+    assert f"my agent v [bold]it, {GAME}: turning point of my agent: " in out
+    assert "in which my agent (X) played" in out and re.search(r"│ \[bold\]it +│ all ", out)
+
+
+def test_an_opening_without_a_game(capsys):
+    main(["analyse", "33", "--opening", "2"])
+    assert capsys.readouterr().out == "first v second, 33: no move to judge after the opening\n"
+
+
+EXPECTED = "expected columns from 0 (3342 or 3,10,3), a replay (.json), a folder of replays or a store (.sqlite)"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("nosuch", f"nosuch is neither a game's columns nor a file: {EXPECTED}"),
+        ("3,3,2,x", f"3,3,2,x is neither a game's columns nor a file: {EXPECTED}"),
+        ("3321 --opening 10", "the game has only 4 plies: its opening cannot have 10 (--opening)"),
+        ("01010104", "column 4 cannot be played on ply 7: the game was over after ply 6"),
+        ("33 --me first", "33: a game's columns are analysed alone, without --me, --html and --json"),
+        ("33 44", "33: a game's columns are analysed alone, without --me, --html and --json"),
+        ("{path} --names a b", "--names is for a game given as columns: replays and stores name their players"),
+        ("{path} --me onestep", "--me 'onestep' is in none of the games: did you mean one_step? Names and games: "),
+        (__file__, f"{__file__} is not a ConnectX replay: it is not JSON"),
+    ],
+)
+def test_what_analyse_expected(arguments, words, path, capsys):
+    with pytest.raises(SystemExit):
+        main(["analyse", *(argument.format(path=path) for argument in arguments.split())])
+    assert words in capsys.readouterr().err
 
 
 def test_all_that_was_given_away_is_named(capsys):

@@ -1,12 +1,14 @@
 """The store: games come back as they went in, and a killed run ends as if it had not been killed."""
 
+import contextlib
+import platform
 import random
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,8 +16,12 @@ import pytest
 from arena.game.rules import Fault, Game, Rules
 from arena.players.fingerprint import fingerprint
 from arena.players.loading import resolve
+from arena.results import conditions as conditions_module
+from arena.results import store_file
+from arena.results.conditions import UNKNOWN_MACHINE, Conditions, conditions_here
 from arena.results.match import play_match
-from arena.results.store import SCHEMA_VERSION, Store
+from arena.results.store import Store, groups
+from arena.results.store_file import SCHEMA_VERSION
 from arena.runs.cores import usable_cores
 from arena.runs.slot import Setup, Task
 
@@ -34,44 +40,41 @@ FAULTY = Game(
     "timeout",
     (7.25, 0.0),
 )
+SHORT = Game((1,), 0, (0, 0), ("DONE", "DONE"), (0.1,), (60.0, 60.0), (), "line")
+HERE = Conditions("Ours, 2 cores", (("python", "3.12"), ("numba", "0.68.1")), 2)
+
+
+def add_games(store: Store, numbers: range, conditions: Conditions = HERE, setup: Setup = FAST) -> int:
+    """Stores games of a match, and returns its id."""
+    match = store.match_id(LEFT, RANDOM, setup, OPENINGS, 1, conditions)
+    for number in numbers:
+        store.add(match, Task(number, (LEFT, RANDOM), (), (1, 2)), FAULTY)
+    return match
 
 
 def test_games_come_back(tmp_path):
     with Store(tmp_path / "new" / "store.sqlite") as store:
         match = store.match_id(LEFT, RANDOM, FAST, OPENINGS, 1)
-        played = play_match(LEFT, RANDOM, FAST, OPENINGS, 3, 1, on_game=lambda t, g: store.add(match, t, g))
+        played = play_match(LEFT, RANDOM, FAST, OPENINGS, 3, 1)
+        for number, game in played.games.items():
+            store.add(match, Task(number, (LEFT, RANDOM), (), (1, 2)), game)
         store.add(match, Task(6, (LEFT, RANDOM), (), (1, 2)), FAULTY)
     with Store(tmp_path / "new" / "store.sqlite", create=False) as store:
         (stored,) = store.matches()
     assert stored.match.games.pop(6) == FAULTY
     assert stored.match.first == LEFT and stored.match.second == RANDOM and stored.match.bank == 60.0
     assert [g.moves for g in stored.match.games.values()] == [g.moves for g in played.games.values()]
-    assert stored.match.counts == played.counts and stored.config == FAST.rules.config
+    assert stored.config == FAST.rules.config and stored.match.geometry == FAST.rules.geometry
     assert (stored.referee, stored.seed, stored.hashes) == ("fast", 1, (fingerprint(LEFT), fingerprint(RANDOM)))
-
-
-def test_stores_of_version_1_stay_readable(tmp_path):
-    """They have no loads; new games in them do."""
-    with Store(tmp_path / "store") as store:
-        match = store.match_id(LEFT, RANDOM, FAST, OPENINGS, 1)
-        store.add(match, Task(0, (LEFT, RANDOM), (), (1, 2)), FAULTY)
-    connection = sqlite3.connect(tmp_path / "store", isolation_level=None)
-    connection.execute("ALTER TABLE games DROP COLUMN loads")
-    connection.execute("PRAGMA user_version = 1")
-    connection.close()
-    with Store(tmp_path / "store") as store:
-        assert store.games(match) == {0: replace(FAULTY, loads=None)}
-        store.add(match, Task(1, (RANDOM, LEFT), (), (1, 2)), FAULTY)
-    with Store(tmp_path / "store", create=False) as store:
-        assert store.games(match) == {0: replace(FAULTY, loads=None), 1: FAULTY}
+    assert (stored.fresh, stored.conditions) == (None, conditions_here(1))
 
 
 def test_a_game_is_stored_once(tmp_path):
+    """The first one stays, and is what whoever adds another one gets."""
     with Store(tmp_path / "store") as store:
         match = store.match_id(LEFT, RANDOM, FAST, OPENINGS, 1)
-        store.add(match, Task(0, (LEFT, RANDOM), (), (1, 2)), FAULTY)
-        other = Game((1,), 0, (0, 0), ("DONE", "DONE"), (0.1,), (60.0, 60.0), (), "line")
-        store.add(match, Task(0, (LEFT, RANDOM), (), (1, 2)), other)
+        assert store.add(match, Task(0, (LEFT, RANDOM), (), (1, 2)), FAULTY) == FAULTY
+        assert store.add(match, Task(0, (LEFT, RANDOM), (), (1, 2)), SHORT) == FAULTY
         assert store.games(match) == {0: FAULTY}
 
 
@@ -80,7 +83,7 @@ def test_what_decides_the_games_decides_the_match(tmp_path):
     path = tmp_path / "agent.py"
     path.write_text("def agent(obs, config):\n    return 0\n")
     with Store(tmp_path / "store") as store:
-        asked = [
+        asked: list[tuple] = [
             (LEFT, RANDOM, FAST, OPENINGS, 1),
             (RANDOM, LEFT, FAST, OPENINGS, 1),
             (LEFT, RANDOM, FAST._replace(referee="kaggle"), OPENINGS, 1),
@@ -88,6 +91,10 @@ def test_what_decides_the_games_decides_the_match(tmp_path):
             (LEFT, RANDOM, FAST._replace(rules=Rules(bank=1.0)), OPENINGS, 1),
             (LEFT, RANDOM, FAST, OPENINGS[:1], 1),
             (LEFT, RANDOM, FAST, OPENINGS, 2),
+            (LEFT, RANDOM, FAST, OPENINGS, 1, HERE),
+            (LEFT, RANDOM, FAST, OPENINGS, 1, HERE._replace(concurrency=1)),
+            (LEFT, RANDOM, FAST, OPENINGS, 1, HERE._replace(machine="Theirs, 2 cores")),
+            (LEFT, RANDOM, FAST, OPENINGS, 1, HERE._replace(versions=(("python", "3.13"), ("numba", "0.68.1")))),
             (LEFT, resolve(str(path)), FAST, OPENINGS, 1),
         ]
         ids = [store.match_id(*match) for match in asked]
@@ -105,18 +112,285 @@ def test_a_game_of_one_move_in_column_10(tmp_path):
         assert store.games(match) == {0: short}
 
 
-def test_other_files_are_refused(tmp_path):
+# Conditions
+
+
+def test_the_conditions_of_this_process():
+    here = conditions_here(2)
+    assert here.concurrency == 2 and here.machine.endswith((" core", " cores"))
+    assert dict(here.versions)["python"] == f"{sys.version_info.major}.{sys.version_info.minor}"
+    assert {"numpy", "numba", "torch", "kaggle-environments"} < dict(here.versions).keys()
+    assert Conditions.from_json(here.to_json()) == here == conditions_here(2)
+    assert conditions_here(2, "tcp://host:8786") == here._replace(
+        machine="dask cluster tcp://host:8786", concurrency=None
+    )
+
+
+def test_a_machine_without_proc(monkeypatch):
+    def missing(*_: object, **__: object) -> str:
+        raise FileNotFoundError
+
+    monkeypatch.setattr(conditions_module.Path, "read_text", missing)
+    monkeypatch.setattr(platform, "processor", lambda: "")
+    monkeypatch.setattr(conditions_module.os, "cpu_count", lambda: 8)
+    assert conditions_here().machine == f"{platform.machine()}, 8 cores"
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({}, []),
+        ({"machine": "Theirs, 8 cores"}, ["another machine (Theirs, 8 cores)"]),
+        ({"machine": UNKNOWN_MACHINE, "concurrency": None}, ["an unknown machine"]),
+        ({"machine": "dask cluster tcp://a:1", "concurrency": None}, ["another machine (dask cluster tcp://a:1)"]),
+        ({"concurrency": 1}, ["1 game at a time instead of 2"]),
+        ({"versions": (("python", "3.12"), ("numba", "0.60.0"))}, ["numba 0.60.0 instead of 0.68.1"]),
+        ({"versions": (("python", "3.11"), ("numba", "0.68.1"))}, ["python 3.11 instead of 3.12"]),
+        ({"versions": (("python", "3.12"), ("numba", "absent"))}, ["no numba instead of 0.68.1"]),
+        ({"versions": ()}, []),
+    ],
+)
+def test_differences_in_words(changed, words):
+    assert HERE._replace(**changed).differences(HERE) == words
+
+
+def test_a_package_that_only_one_of_two_has():
+    without = HERE._replace(versions=(("numba", "absent"),))
+    assert HERE.differences(without) == ["numba 0.68.1 instead of none"]
+
+
+def test_a_store_from_another_machine_is_not_mixed_in(tmp_path):
+    """Its games are there, apart: for the same match elsewhere, and in groups whose titles say what is different."""
+    with Store(tmp_path / "store") as store:
+        there = add_games(store, range(4), conditions_here(2))
+    with contextlib.closing(sqlite3.connect(tmp_path / "store")) as connection, connection:
+        connection.execute("UPDATE matches SET conditions = json_set(conditions, '$.machine', 'Theirs, 8 cores')")
+    with Store(tmp_path / "store") as store:
+        here = add_games(store, range(2), conditions_here(2))
+        assert here != there and set(store.games(here)) == {0, 1}
+        ((conditions, games),) = store.elsewhere(here)
+        assert conditions.differences(conditions_here(2)) == ["another machine (Theirs, 8 cores)"] and len(games) == 4
+        assert [set(games) for _, games in store.elsewhere(there)] == [{0, 1}]
+        size = "6x7, 4 in a row, 60 s overage time"
+        titles = [group.title for group in groups(store)]
+        assert titles == [f"{size}, Theirs, 8 cores", f"{size}, {conditions_here().machine}"]
+        (mixed,) = groups(store, mix=True)
+    assert mixed.title == size and [len(match.games) for match in mixed.tournament.matches] == [4, 2]
+
+
+def test_titles_name_what_differs_only(tmp_path):
+    """Not the machine that all share, and nothing where there is one group of a configuration."""
+    with Store(tmp_path / "store") as store:
+        add_games(store, range(2))
+        add_games(store, range(2), HERE._replace(concurrency=1))
+        add_games(store, range(2), HERE, FAST._replace(fresh=False))
+        add_games(store, range(2), HERE._replace(machine="Theirs, 8 cores"), FAST._replace(rules=Rules({"rows": 5})))
+        add_games(store, range(0), HERE._replace(machine="without games"))
+        first, second, third, other = [group.title for group in groups(store)]
+    size = "6x7, 4 in a row, 60 s overage time"
+    assert first == f"{size}, files reloaded before every game, 2 games at a time"
+    assert second == f"{size}, files reloaded before every game, 1 game at a time"
+    assert third == f"{size}, no agents reloaded, 2 games at a time"
+    assert other == "5x7, 4 in a row, 60 s overage time"
+
+
+# Files of other versions, and files that are something else
+
+
+def downgraded(path: Path) -> dict[str, str]:
+    """Makes a store of schema 2 of one of today; the versions that its matches name."""
+    statements = """
+    ALTER TABLE matches RENAME TO later;
+    CREATE TABLE matches (
+        id INTEGER PRIMARY KEY,
+        key TEXT NOT NULL UNIQUE,
+        first TEXT NOT NULL, second TEXT NOT NULL,
+        config TEXT NOT NULL, bank REAL NOT NULL, referee TEXT NOT NULL, fresh TEXT NOT NULL, seed INTEGER NOT NULL,
+        versions TEXT NOT NULL, started TEXT NOT NULL
+    );
+    INSERT INTO matches SELECT id, key, first, second, config, bank, referee, fresh, seed,
+        '{"kaggle-environments": "1.18", "numpy": "2.1", "numba": "0.60.0", "torch": "absent"}', started FROM later;
+    DROP TABLE later;
+    PRAGMA user_version = 2;
+    """
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.executescript(statements)
+    return {"kaggle-environments": "1.18", "numpy": "2.1", "numba": "0.60.0", "torch": "absent"}
+
+
+def test_a_store_of_schema_2_is_upgraded(tmp_path):
+    """Its games stay, under other conditions than today's: its machine is not known."""
+    with Store(tmp_path / "store") as store:
+        match = add_games(store, range(3))
+    versions = downgraded(tmp_path / "store")
+    with Store(tmp_path / "store") as store:
+        assert set(store.games(match)) == {0, 1, 2}
+        new = add_games(store, range(1))
+        assert new != match
+    with Store(tmp_path / "store", create=False) as store:
+        old, later = store.matches()
+        ((conditions, games),) = store.elsewhere(new)
+    assert old.conditions == conditions == Conditions(UNKNOWN_MACHINE, tuple(versions.items()), None)
+    assert later.conditions == HERE and old.match.games == games == dict.fromkeys(range(3), FAULTY)
+    assert conditions.differences(HERE) == ["an unknown machine", "numba 0.60.0 instead of 0.68.1"]
+
+
+def test_reading_a_store_of_schema_2_does_not_upgrade_it(tmp_path):
+    with Store(tmp_path / "store") as store:
+        add_games(store, range(3))
+    downgraded(tmp_path / "store")
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    with Store(tmp_path / "store", create=False) as store:
+        (stored,) = store.matches()
+        assert stored.conditions.machine == UNKNOWN_MACHINE and len(stored.match.games) == 3
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_what_is_read_only_opened_cannot_be_changed(tmp_path):
+    with Store(tmp_path / "store") as store:
+        add_games(store, range(1))
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(ValueError, match="cannot be read"), Store(tmp_path / "store", create=False) as store:
+        add_games(store, range(2))
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_other_schemas_are_refused(tmp_path):
+    with Store(tmp_path / "store") as store:
+        add_games(store, range(1))
+    for schema, words in ((SCHEMA_VERSION + 1, "a newer version"), (1, "too old a version")):
+        with contextlib.closing(sqlite3.connect(tmp_path / "store", isolation_level=None)) as connection:
+            connection.execute(f"PRAGMA user_version = {schema}")
+        for create in (True, False):
+            with pytest.raises(ValueError) as refused:
+                Store(tmp_path / "store", create)
+            told = f"written by {words} of the toolkit (schema {schema}, this one reads {SCHEMA_VERSION})"
+            assert str(refused.value) == f"{tmp_path / 'store'}: {told}"
+
+
+@pytest.mark.parametrize("create", [True, False])
+def test_other_files_are_refused(tmp_path, create):
     (tmp_path / "text").write_text("not a database, and long enough to be looked at" * 20)
-    with pytest.raises(ValueError, match="not a store"):
-        Store(tmp_path / "text")
+    (tmp_path / "folder").mkdir()
+    with contextlib.closing(sqlite3.connect(tmp_path / "recipes")) as connection:
+        connection.execute("CREATE TABLE t (x)")
+    before = (tmp_path / "text").read_bytes(), (tmp_path / "recipes").read_bytes()
+    for name, words in {
+        "text": "is not a store of results (not an SQLite database)",
+        "recipes": "is not a store of results (a database of something else)",
+        "folder": "is a folder, where a file was expected",
+    }.items():
+        with pytest.raises(ValueError) as refused:
+            Store(tmp_path / name, create)
+        assert str(refused.value) == f"{tmp_path / name} {words}"
+    assert before == ((tmp_path / "text").read_bytes(), (tmp_path / "recipes").read_bytes())
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "recipes", "text"]
+
+
+def test_nothing_to_read(tmp_path):
+    (tmp_path / "empty").touch()
     with pytest.raises(ValueError, match="there is no store"):
         Store(tmp_path / "missing", create=False)
-    connection = sqlite3.connect(tmp_path / "later")
-    connection.execute("CREATE TABLE t (x)")
-    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
-    connection.close()
-    with pytest.raises(ValueError, match=f"version {SCHEMA_VERSION + 1}"):
-        Store(tmp_path / "later")
+    with pytest.raises(ValueError, match=r"empty is not a store of results \(it is empty\)"):
+        Store(tmp_path / "empty", create=False)
+    with pytest.raises(ValueError, match=r"text is not a folder\); choose another file with --store"):
+        (tmp_path / "text").touch()
+        Store(tmp_path / "text" / "new" / "store")
+
+
+def test_locked_for_too_long(tmp_path, monkeypatch):
+    """Whether it is opened or in use."""
+    monkeypatch.setattr(store_file, "BUSY_SECONDS", 0.1)
+    path = tmp_path / "store"
+    words = "store: locked by another process for more than 0.1 s; try again when it has ended"
+    with pytest.raises(ValueError, match=words), Store(path) as store:
+        match = add_games(store, range(1))
+        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(ValueError, match=words):
+                Store(path)
+            store.add(match, Task(1, (LEFT, RANDOM), (), (1, 2)), FAULTY)
+    with Store(path, create=False) as store:
+        assert set(store.games(match)) == {0}
+
+
+# Disks
+
+
+@pytest.fixture
+def disk(tmp_path) -> Iterator[Path]:
+    """A small file system of its own."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    try:
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", folder], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError) as problem:
+        pytest.skip(f"no file system can be mounted here: {problem}")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", folder], check=True)
+
+
+def remount(folder: Path, options: str) -> None:
+    subprocess.run(["mount", "-o", f"remount,{options}", folder], check=True)
+
+
+@pytest.mark.parametrize("schema", [2, SCHEMA_VERSION])
+def test_a_read_only_disk(disk, schema):
+    """What is there can be read; what cannot be written is told before any game is played."""
+    with Store(disk / "store") as store:
+        match = add_games(store, range(3))
+    if schema == 2:
+        downgraded(disk / "store")
+    remount(disk, "ro")
+    with Store(disk / "store", create=False) as store:
+        (stored,) = store.matches()
+        assert set(stored.match.games) == {0, 1, 2} == set(store.games(match)) and len(groups(store)) == 1
+    for name in ("store", "new", "folder/new"):
+        with pytest.raises(ValueError) as refused:
+            Store(disk / name)
+        words = "cannot be written (read-only folder); choose another file with --store"
+        assert str(refused.value) == f"{disk / name}: {words}"
+
+
+def test_games_of_a_killed_run_are_not_left_out_on_a_read_only_disk(disk):
+    """They are in a second file, that SQLite cannot read here if the third one was not copied with them."""
+    with Store(disk / "store") as store:
+        add_games(store, range(3))
+        (disk / "copy").write_bytes((disk / "store").read_bytes())
+        (disk / "copy-wal").write_bytes((disk / "store-wal").read_bytes())
+    remount(disk, "ro")
+    with pytest.raises(ValueError, match="copy-wal holds its latest games; copy both files to another folder"):
+        Store(disk / "copy", create=False)
+    remount(disk, "rw")
+    with Store(disk / "copy", create=False) as store:
+        (stored,) = store.matches()
+    assert set(stored.match.games) == {0, 1, 2}
+
+
+def test_a_disk_that_fills_up(disk):
+    """In the middle of a match: one line, and all games that were stored before are there."""
+    stored = 0
+    with pytest.raises(ValueError) as refused, Store(disk / "store") as store:
+        match = store.match_id(LEFT, RANDOM, FAST, OPENINGS, 1, HERE)
+        with store.turn(match, 100_000):
+            for number in range(100_000):
+                store.add(match, Task(number, (LEFT, RANDOM), (), (1, 2)), FAULTY)
+                stored += 1
+    words = "no space left on the disk; nothing that was stored before is lost"
+    assert str(refused.value) == f"{disk / 'store'}: {words}"
+    with contextlib.suppress(OSError), (disk / "filler").open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(4096))
+    for name in ("store", "new"):
+        with pytest.raises(ValueError) as refused:
+            Store(disk / name)
+        assert str(refused.value) == f"{disk / name}: {words}"
+    assert not (disk / "new").exists()
+    remount(disk, "size=4m")
+    with Store(disk / "store") as store:
+        assert set(store.games(match)) == set(range(stored)) and stored > 20
 
 
 # A killed run
@@ -169,5 +443,5 @@ def test_killed_three_times_and_resumed(tmp_path):
     assert 0 < stages[0] < stages[1] < stages[2]
     known = sum(number < 400 for _, number, *_ in stored(killed))
     done = subprocess.run(command(killed, cores), check=True, capture_output=True, text=True)
-    assert f"{known} of 400 games were known" in done.stdout
+    assert f"reused {known} of 400 games" in done.stdout
     assert len(stored(whole)) == 400 and [row for row in stored(killed) if row[1] < 400] == stored(whole)

@@ -4,31 +4,36 @@ import argparse
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import inf
-from pathlib import Path
 from typing import NamedTuple
 
+from tqdm import tqdm
+
 from arena.cli.list_agents import list_agents
-from arena.cli.options import FRESH
+from arena.cli.options import FRESH, PAIRS, SPRT_PAIRS
 from arena.cli.play import play
 from arena.cli.replays import analyse, rematch
 from arena.cli.review import report, show_ladder
-from arena.game.openings import openings_for
+from arena.game.openings import Opening, openings_for
 from arena.game.rules import Game, Rules
 from arena.players.loading import resolve
 from arena.players.spec import AgentSpec
 from arena.reporting.tables import match_table
+from arena.results.conditions import Conditions, conditions_here
+from arena.results.evidence import Evidence
 from arena.results.match import Match, play_match
 from arena.results.rounds import play_rounds, rounds_lines
 from arena.results.stats import Sprt
 from arena.results.store import Store
 from arena.results.tournament import Tournament, pairings, participants
-from arena.results.words import lost_game_line, match_lines
+from arena.results.words import lost_game_line, match_lines, sprt_progress
 from arena.runs.cores import check_concurrency
-from arena.runs.open import open_slots
+from arena.runs.open import Slots, open_slots
 from arena.runs.slot import Setup, Task
 from console.files import check_folder
 from console.progress import progress
 from console.tables import console_for_tables
+
+STORED = "the games are stored; the same command goes on"
 
 
 def episodes(options: argparse.Namespace) -> None:
@@ -53,7 +58,7 @@ def rounds(options: argparse.Namespace) -> None:
     played = play_rounds(specs, options.rounds, _setup(options, specs), options.concurrency, seed)
     print(*rounds_lines(played), sep="\n")
     if len(played.games) < played.asked:
-        raise KeyboardInterrupt("these games are not stored; those of match are")
+        raise KeyboardInterrupt("games of --rounds are not stored; those of match are")
 
 
 class _Entry(NamedTuple):
@@ -67,54 +72,92 @@ class _Entry(NamedTuple):
 def _play(
     pairs: Sequence[tuple[AgentSpec, AgentSpec]], options: argparse.Namespace, sprt: Sprt | None = None
 ) -> Iterator[Match]:
-    """Plays those games of each two agents that the store has not got; yields the matches as they end."""
+    """Plays those games of each two agents that the store does not have; yields the matches as they end."""
     setup = _setup(options, {spec for pair in pairs for spec in pair})
     openings = openings_for(setup.rules.geometry, options.openings, options.seed)
-    total = 2 * options.pairs
+    here, total = conditions_here(options.concurrency, options.scheduler), 2 * options.pairs
     with Store(options.store) as store, open_slots(setup, options.concurrency, options.scheduler) as slots:
         entries = []
         for pair in pairs:
-            number = store.match_id(*pair, setup, openings, options.seed)
+            number = store.match_id(*pair, setup, openings, options.seed, here)
             known = {index: game for index, game in store.games(number).items() if index < total}
             entries.append(_Entry(pair, number, known))
+        _say_what_is_known(store, entries, total, options, here)
         slots.check(dict.fromkeys(spec for entry in entries if len(entry.known) < total for spec in entry.pair))
-        with _progress([len(entry.known) for entry in entries], total, options.store) as bar:
+        left = sum(total - len(entry.known) for entry in entries)
+        with progress(left, "game", delay=0 if sprt else 2) as bar:
+            run = _Run(store, setup, openings, options, sprt, slots, bar)
             for entry in entries:
-
-                def on_game(task: Task, game: Game, number: int = entry.number) -> None:
-                    store.add(number, task, game)
-                    bar.update()
-
-                yield play_match(
-                    *entry.pair, setup, openings, options.pairs, options.seed, sprt=sprt, known=entry.known,
-                    on_game=on_game, slots=slots,
-                )  # fmt: skip
+                yield _play_entry(run, entry)
 
 
-def _progress(known: Sequence[int], total: int, store: Path):
-    """A bar over the games that are left of matches of ``total`` games; says how many are known."""
-    if any(known):
-        others = "--seed N plays others, --store FILE keeps them elsewhere"
-        print(f"{sum(known)} of {len(known) * total} games were known ({store}): {others}")
-    left = len(known) * total - sum(known)
-    return progress(left, "game")
+class _Run(NamedTuple):
+    """What all matches of a run have in common."""
+
+    store: Store
+    setup: Setup
+    openings: Sequence[Opening]
+    options: argparse.Namespace
+    sprt: Sprt | None
+    slots: Slots
+    bar: tqdm
+
+
+def _play_entry(run: _Run, entry: _Entry) -> Match:
+    """Plays a match when no other process is playing it; what it returns is what the store holds."""
+
+    def on_game(task: Task, game: Game) -> Game:
+        run.bar.update()
+        return run.store.add(entry.number, task, game)
+
+    def on_pair(evidence: Evidence) -> None:
+        if run.sprt:
+            run.bar.set_postfix_str(sprt_progress(run.sprt, evidence), refresh=False)
+
+    pairs, seed = run.options.pairs, run.options.seed
+    with run.store.turn(entry.number, 2 * pairs) as known:
+        run.bar.update(len(known) - len(entry.known))  # another process has played these meanwhile
+        if run.options.mix:
+            for _, games in run.store.elsewhere(entry.number):
+                known = {number: game for number, game in games.items() if number < 2 * pairs} | known
+        return play_match(
+            *entry.pair, run.setup, run.openings, pairs, seed, sprt=run.sprt, known=known,
+            on_game=on_game, on_pair=on_pair, slots=run.slots,
+        )  # fmt: skip
+
+
+def _say_what_is_known(
+    store: Store, entries: Sequence[_Entry], total: int, options: argparse.Namespace, here: Conditions
+) -> None:
+    """How many games the store has already, and how many more it has from elsewhere."""
+    if known := sum(len(entry.known) for entry in entries):
+        print(f"reused {known} of {len(entries) * total} games from {options.store}; --seed N plays new ones")
+    for entry in entries:
+        for conditions, games in store.elsewhere(entry.number):
+            count = sum(number < total for number in games)
+            why, names = ", ".join(conditions.differences(here)), " v ".join(spec.label for spec in entry.pair)
+            does = "are counted (--mix)" if options.mix else "are not counted (--mix counts them)"
+            print(f"{names}: {count} games in {options.store} were played elsewhere and {does}: {why}")
 
 
 def _sprt(elos: Sequence[float] | None) -> Sprt | None:
     if elos is None:
         return None
     if not -inf < elos[0] < elos[1] < inf:
-        raise ValueError(f"--sprt takes two differences, the lower first, not {elos[0]:g} {elos[1]:g}")
+        raise ValueError(f"--sprt takes two Elo differences, the lower one first, not {elos[0]:g} {elos[1]:g}")
     return Sprt(*elos)
 
 
 def match(options: argparse.Namespace) -> None:
     """Two agents, from balanced openings, with a verdict."""
     sprt, console = _sprt(options.sprt), console_for_tables()
+    options.pairs = options.pairs or (SPRT_PAIRS if sprt else PAIRS)
     (played,) = _play([(resolve(options.agent1), resolve(options.agent2))], options, sprt)
     console.print(match_table(played))
-    for line in [*match_lines(played, sprt), *lost_game_line(played, Rules(options.config or {}).geometry)]:
-        console.print(line, highlight=False, soft_wrap=True)
+    for line in [*match_lines(played, sprt), *lost_game_line(played)]:
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+    if played.ending == "interrupted":
+        raise KeyboardInterrupt(STORED)
 
 
 def tournament(options: argparse.Namespace) -> None:
@@ -129,9 +172,14 @@ def tournament(options: argparse.Namespace) -> None:
         matches.append(match)
         tally = match.side(0).tally
         line = f"{match.first.label} v {match.second.label}: won {tally.wins} drawn {tally.draws} lost {tally.losses}"
-        console.print(line, highlight=False)
+        console.print(line, highlight=False, markup=False)
+        if match.ending == "interrupted":
+            break
     names = [(match.first.label, match.second.label) for match in matches]
-    show_ladder(Tournament(matches, names), anchor, console, options.ladder)
+    is_whole = matches[-1].ending != "interrupted"
+    show_ladder(Tournament(matches, names), anchor, console, options.ladder if is_whole else None)
+    if not is_whole:
+        raise KeyboardInterrupt(STORED)
 
 
 # Each has its options in arena.cli.options.OPTIONS, under the same name.

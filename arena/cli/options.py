@@ -12,8 +12,10 @@ from arena.game.rules import BANK, DEFAULTS
 from console.agent_names import our_agents
 
 STORE = Path("runs/arena.sqlite")
+PAIRS, SPRT_PAIRS = 50, 1000  # of a match: to play, and at most with --sprt
 MISTAKES = Path("runs/mistakes.txt")
 EPISODES = Path("runs/episodes")
+LISTED = 10  # games of each group of a store that analyse lists
 FRESH = {"files": None, "always": True, "never": False}  # as Setup.fresh has it
 REFEREES = ("auto", "fast", "kaggle")
 AGENTS = """\
@@ -114,10 +116,17 @@ def _add_store(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--store", type=Path, default=STORE, metavar="FILE", help=f"where results are kept ({STORE})")
 
 
-def _add_pairs(parser: argparse.ArgumentParser, pairs: int) -> None:
-    parser.add_argument("--pairs", type=from_one, default=pairs, metavar="N", help=f"pairs of games a match ({pairs})")
-    parser.add_argument("--openings", type=Path, metavar="FILE", help="one a line, columns from 0, such as 3342")
-    parser.add_argument("--seed", type=any_seed, default=1, metavar="N", help="of openings and agents (1)")
+def _add_pairs(parser: argparse.ArgumentParser, pairs: int | None, help_text: str) -> None:
+    parser.add_argument("--pairs", type=from_one, default=pairs, metavar="N", help=help_text)
+    help_text = "file with one opening per line, as columns counted from 0, for example 3342 (default: our own)"
+    parser.add_argument("--openings", type=Path, metavar="FILE", help=help_text)
+    help_text = "random seed of openings and agents (default 1); another one plays new games"
+    parser.add_argument("--seed", type=any_seed, default=1, metavar="N", help=help_text)
+
+
+def _add_mix(parser: argparse.ArgumentParser) -> None:
+    help_text = "also count stored games from other machines, package versions or numbers of games at a time"
+    parser.add_argument("--mix", action="store_true", help=help_text)
 
 
 def _add_ladder(parser: argparse.ArgumentParser) -> None:
@@ -164,15 +173,18 @@ def add_match(parser: argparse.ArgumentParser) -> None:
     parser.epilog = f"""{AGENTS}
 examples
   python evaluate.py match my_agent.py minimax@4 --pairs 100 --concurrency 2
-  python evaluate.py match my_agent.py perfect~20 --sprt 0 50     stops when the sequential test decides
+  python evaluate.py match my_agent.py perfect~20 --sprt 0 50     the way we recommend: stops when the games decide
 """
     parser.add_argument("agent1", help="see below")
     parser.add_argument("agent2")
     parser.add_argument(
-        "--sprt", type=number, nargs=2, metavar=("ELO0", "ELO1"), help="stop when either difference is accepted"
-    )
-    _add_pairs(parser, 50)
+        "--sprt", type=number, nargs=2, metavar=("ELO0", "ELO1"),
+        help="sequential test: play until one of two Elo differences is accepted, for example 0 50",
+    )  # fmt: skip
+    help_text = f"pairs of games to play (default {PAIRS}); with --sprt, the most to play (default {SPRT_PAIRS})"
+    _add_pairs(parser, None, help_text)
     _add_store(parser)
+    _add_mix(parser)
     _add_setup(parser, referee="auto")
     _add_scheduler(parser)
 
@@ -190,8 +202,9 @@ examples
     parser.add_argument("--gauntlet", action="store_true", help="only the first agent plays, against each other one")
     parser.add_argument("--anchor", metavar="NAME", help="whose Elo is 0 (the last agent)")
     _add_ladder(parser)
-    _add_pairs(parser, 10)
+    _add_pairs(parser, 20, "pairs of games for each two agents (default 20)")
     _add_store(parser)
+    _add_mix(parser)
     _add_setup(parser, referee="auto")
     _add_scheduler(parser)
 
@@ -210,6 +223,7 @@ examples
     parser.add_argument("--judge", action="store_true", help="add exact scores to these games")
     _add_judging(parser)
     _add_store(parser)
+    _add_mix(parser)
 
 
 def _add_judging_time(parser: argparse.ArgumentParser) -> None:
@@ -223,33 +237,40 @@ def _add_me(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_review(parser: argparse.ArgumentParser) -> None:
-    """The options of what shows many replays."""
+    """The options of what shows all of one's own games."""
     _add_me(parser)
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write a page: filters, and every game to replay")
-    parser.add_argument("--json", action="store_true", help="print rows and summary as JSON instead")
+    help_text = "write a page to FILE: your games to filter and to replay with exact scores, and the summary"
+    parser.add_argument("--html", type=Path, metavar="FILE", help=help_text)
+    parser.add_argument("--json", action="store_true", help="print your games and the summary as JSON, not as tables")
 
 
 def add_analyse(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Judges moves by their exact values; of many replays, says where the points were lost."
+    parser.description = """\
+Shows which moves gave a result away. Of one game it lists every move with its exact score. Of your own games it says
+where points were lost: a row for each game, a summary, and a page if you ask for one."""
     parser.epilog = """\
 examples
   python evaluate.py analyse 362133214545441233165554311450066
-                                                     a game by its columns, counted from 0
-  python evaluate.py analyse episode-12345.json      a replay downloaded from Kaggle
-  python evaluate.py analyse runs/arena.sqlite       the latest games of a store
+                                                     one game, as columns counted from 0
+  python evaluate.py analyse episode-12345.json      one game, a replay downloaded from Kaggle
+  python evaluate.py analyse runs/arena.sqlite       the latest games of a store, a line each
+  python evaluate.py analyse runs/arena.sqlite --me my_agent.py --html runs/my_agent.html
+                                                     your agent's games in a store: rows, summary, page
   python evaluate.py analyse my_replays --html runs/replays.html
-                                                     all replays of a folder: a row each, a summary, a page
+                                                     your games on Kaggle: all replays in a folder
 """
-    help_text = "a game as its columns, a store, or replays of Kaggle's: files, folders, patterns"
+    help_text = (
+        "a game as its columns; or replays (.json), folders of them, stores (.sqlite) and patterns, in any number"
+    )
     parser.add_argument("what", nargs="+", help=help_text)
     _add_review(parser)
     _add_config(parser)
-    parser.add_argument(
-        "--games", type=from_one, default=10, metavar="N", help="of a store: the latest of each group (10)"
-    )
-    parser.add_argument(
-        "--opening", type=integer_from(0), default=0, metavar="N", help="plies of a game that its agents did not choose"
-    )
+    help_text = f"take only the latest N games of each group of a store (default: {LISTED} in a list, all with --me, "
+    parser.add_argument("--games", type=from_one, metavar="N", help=f"{help_text}--html or --json)")
+    help_text = "do not judge the first N plies of a game given as columns: its players did not choose them (default 0)"
+    parser.add_argument("--opening", type=integer_from(0), default=0, metavar="N", help=help_text)
+    help_text = "names of the players of a game given as columns, in the order of their moves (default: first second)"
+    parser.add_argument("--names", nargs=2, metavar=("FIRST", "SECOND"), help=help_text)
     _add_judging(parser)
     _add_judging_time(parser)
 

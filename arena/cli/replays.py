@@ -1,26 +1,30 @@
-"""The commands of evaluate.py that look at replays of Kaggle's: analyse, and rematch."""
+"""The commands of evaluate.py that look back at games: analyse, and rematch."""
 
 import argparse
 import json
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from itertools import chain
 from pathlib import Path
 
 from rich.console import Console
 
-from arena.cli.review import records_of, show_games
+from arena.cli.options import LISTED
+from arena.cli.review import judged_from, replays_in, show_games
 from arena.game.openings import read_openings
 from arena.game.rules import Rules
 from arena.players.loading import resolve
 from arena.players.process import Player
-from arena.replays.record import Replay, read_replay, read_replays, replay_paths
+from arena.replays.record import Replay, read_replays, replay_paths
 from arena.replays.rematch import Answer, add_mistakes, ask, lost_games, positions_to_ask
 from arena.replays.review import Review, seat_of, team_of
+from arena.replays.stored import is_store, stored_replays
 from arena.replays.summary import headline, summary
 from arena.reporting.replay_tables import answers_table, answers_words, reviews_table, section_table
 from arena.reporting.replays_page import replays_page
-from arena.results.exact_analysis import JudgedMove, first_judged, judge_in_time, solvers_for
+from arena.results.exact_analysis import JudgedMove, judge_in_time, solvers_for
+from arena.results.records import UNKNOWN_NAMES, is_columns, parse_game
 from arena.runs.open import OwnSlot
 from arena.runs.slot import Setup, Slot
 from connectx.geometry import Geometry
@@ -30,43 +34,71 @@ from console.tables import console_for_tables
 
 
 def analyse(options: argparse.Namespace) -> None:
-    """One game move by move, or all of one's replays."""
+    """One game move by move, a store's latest games in a line each, or all of one's own games with a summary."""
     what = options.what
-    in_bulk = options.me is not None or options.html or options.json
-    if len(what) == 1 and not in_bulk and _is_one_game(what[0]):
-        if what[0].endswith(".json"):
-            _show_replay(read_replay(Path(what[0])), options)
-            return
-        geometry = Rules(options.config or {}).geometry
-        show_games(records_of(what[0], geometry, options.opening, options.games), options.from_ply, options.time)
-        return
-    check_folder(options.html)
-    replays, left_out = read_replays(replay_paths(what))
-    show_reviews(replays, left_out, options)
+    is_review = options.me is not None or options.html or options.json
+    columns = [text for text in what if is_columns(text) and not Path(text).exists()]
+    if options.names and not columns:
+        raise ValueError("--names is for a game given as columns: replays and stores name their players")
+    if columns and (is_review or len(what) > 1):
+        raise ValueError(f"{columns[0]}: a game's columns are analysed alone, without --me, --html and --json")
+    if columns:
+        geometry, names = Rules(options.config or {}).geometry, tuple(options.names or UNKNOWN_NAMES)
+        game = parse_game(columns[0], geometry, options.opening, names)
+        show_games([game], options.from_ply, options.time)
+    elif len(what) == 1 and not is_review and _is_one_file(what[0]):
+        _show_replays(replays_in(Path(what[0]), options.games or LISTED), options)
+    else:
+        check_folder(options.html)
+        show_reviews(*_own_games(options), options)
 
 
-def _show_replay(replay: Replay, options: argparse.Namespace) -> None:
-    """One game, every move; and what the clocks showed."""
-    show_games([replay.record], options.from_ply, options.time)
-    for seat in (0, 1):
-        slowest = replay.slowest(seat)
-        words = f", slowest move {slowest[1]:.1f} s on ply {slowest[0]}" if slowest else ""
-        used = f"{replay.overage_used(seat):.1f} s of {replay.banks[seat]:g} s overage time used"
-        _say(console_for_tables(), [f"{replay.record.player(seat)}: {used}{words}"])
-
-
-def _is_one_game(what: str) -> bool:
-    """Columns, one replay or a store; everything else stands for several replays."""
+def _is_one_file(what: str) -> bool:
+    """Whether it is to be shown game by game: one replay or store, not a folder or a pattern."""
     return not Path(what).is_dir() and (Path(what).exists() or not set("*?[") & set(what))
 
 
+def _show_replays(replays: Sequence[Replay], options: argparse.Namespace) -> None:
+    """A line for each game; of a single one every move, and what the clocks showed."""
+    show_games([replay.record for replay in replays], options.from_ply, options.time)
+    if len(replays) == 1:
+        _say(console_for_tables(), [_clock_words(replays[0], seat) for seat in (0, 1)])
+
+
+def _clock_words(replay: Replay, seat: int) -> str:
+    """ "my_team: 3.1 s of 60 s overage time used, slowest move 4.2 s on ply 8"."""
+    slowest = replay.slowest(seat)
+    words = f", slowest move {slowest[1]:.1f} s on ply {slowest[0]}" if slowest else ""
+    used = f"{replay.overage_used(seat):.1f} s of {replay.banks[seat]:g} s overage time used"
+    return f"{replay.record.player(seat)}: {used}{words}"
+
+
+def _own_games(options: argparse.Namespace) -> tuple[list[Replay], list[str]]:
+    """All games of replays, and one's own of stores, the latest of each group if ``--games`` says so; sets ``--me``.
+
+    Returns:
+        The games, and why files were left out.
+    """
+    paths = replay_paths(options.what)
+    stores = [path for path in paths if is_store(path)]
+    files = [path for path in paths if path not in stores]
+    replays, left_out = read_replays(files) if files else ([], [])
+    prefixes = [f"{path.stem} " if len(stores) > 1 else "" for path in stores]
+    groups = [group for path, prefix in zip(stores, prefixes, strict=True) for group in stored_replays(path, prefix)]
+    options.me = team_of([*replays, *chain.from_iterable(groups)], options.me)
+    for group in groups:
+        own = [replay for replay in group if options.me in replay.record.names]
+        replays += own[-options.games :] if options.games else own
+    return replays, left_out
+
+
 def show_reviews(replays: Sequence[Replay], left_out: Sequence[str], options: argparse.Namespace) -> None:
-    """Judges replays from one's own seat; prints the rows and the summary, as JSON if asked; writes the page."""
+    """Judges games from one's own seat; prints the rows and the summary, as JSON if asked; writes the page."""
     team = team_of(replays, options.me)
     others = [replay for replay in replays if team not in replay.record.names]
     notes = [*left_out, *(f"{replay.path}: {team} is not in it" for replay in others)]
     reviews = judged_reviews(replays, team, options)
-    lines, sections = [*headline(team, reviews), *_not_judged(reviews, options)], summary(reviews)
+    lines, sections = [*headline(team, reviews), *_numbering(replays), *_not_judged(reviews, options)], summary(reviews)
     if options.html:
         write_whole(options.html, replays_page(team, reviews, lines, sections).encode())
     if options.json:
@@ -79,6 +111,12 @@ def show_reviews(replays: Sequence[Replay], left_out: Sequence[str], options: ar
     for section in sections:
         console.print(section_table(section))
     _say(console, [*lines, *_notes(notes), *([f"page: {options.html}"] if options.html else [])])
+
+
+def _numbering(replays: Sequence[Replay]) -> list[str]:
+    """How the names of stored games are to be read."""
+    stored = any(replay.is_stored for replay in replays)
+    return ["Stored games are numbered by match and game: 3-12 is game 12 of match 3."] if stored else []
 
 
 def _notes(notes: Sequence[str]) -> list[str]:
@@ -108,16 +146,14 @@ def _judged(replay: Replay, options: argparse.Namespace) -> list[JudgedMove]:
         solvers_for(geometry)
     except ValueError:
         return []
-    return judge_in_time(replay.record, _start(replay, options), options.time)
-
-
-def _start(replay: Replay, options: argparse.Namespace) -> int:
-    return first_judged(replay.record.geometry) if options.from_ply is None else options.from_ply
+    return judge_in_time(replay.record, judged_from(replay.record, options.from_ply), options.time)
 
 
 def _not_judged(reviews: Sequence[Review], options: argparse.Namespace) -> list[str]:
     """How many moves could not be judged, if any."""
-    missing = [len(one.replay.record.moves[_start(one.replay, options) :]) - len(one.judged) for one in reviews]
+    records = [one.replay.record for one in reviews]
+    asked = [len(record.moves[judged_from(record, options.from_ply) :]) for record in records]
+    missing = [count - len(one.judged) for count, one in zip(asked, reviews, strict=True)]
     games = sum(map(bool, missing))
     if not games:
         return []

@@ -5,10 +5,13 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 
+from arena.cli.options import LISTED
 from arena.game.openings import write_opening
 from arena.game.rules import Rules
-from arena.replays.record import read_replay
+from arena.replays.record import Replay, read_replay
+from arena.replays.stored import is_store, stored_replays
 from arena.reporting.ladder import write_ladder
 from arena.reporting.page import game_entry, group_html, page
 from arena.reporting.tables import accuracy_table, cross_table, ladder_table, moves_table
@@ -22,11 +25,11 @@ from arena.results.exact_analysis import (
     solvers_for,
 )
 from arena.results.exact_words import STONES, drawn
-from arena.results.records import GameRecord, parse_game
+from arena.results.records import GameRecord, is_columns, parse_game
 from arena.results.store import Group, Store, group_records, groups
 from arena.results.tournament import Standing, Tournament
 from connectx.exact import has_openings
-from connectx.geometry import Geometry
+from connectx.geometry import STANDARD
 from connectx.position import Position
 from console.files import check_folder, write_whole
 from console.progress import progress
@@ -67,7 +70,7 @@ def report(options: argparse.Namespace) -> None:
     check_folder(options.ladder)
     console, sections, entries = console_for_tables(), [], []
     with Store(options.store, create=False) as store:
-        found = groups(store)
+        found = groups(store, options.mix)
     if not found:
         raise ValueError(f"{options.store} holds no games")
     if options.ladder and len(found) > 1:
@@ -111,8 +114,8 @@ def show_games(records: Sequence[GameRecord], from_ply: int | None = None, secon
     """Prints where each game turned, and how good the moves were; of a single game every move.
 
     Args:
-        from_ply: moves before it are not judged. None: from ``first_judged`` on.
-        seconds: for each game; what is not solved by then is not judged.
+        from_ply: the first ply to judge; moves of an opening are never judged. None: ``first_judged``.
+        seconds: time limit per game; moves left unsolved are marked.
 
     Raises:
         ValueError: the solver cannot hold a board.
@@ -120,10 +123,10 @@ def show_games(records: Sequence[GameRecord], from_ply: int | None = None, secon
     console = console_for_tables()
     by_agent: dict[str, list[JudgedMove]] = {}
     for record in records:
-        start = max(first_judged(record.geometry) if from_ply is None else from_ply, record.opening)
+        start = judged_from(record, from_ply)
         judged = _judged(record, start, seconds)
         for move in judged:
-            by_agent.setdefault(record.names[move.seat], []).append(move)
+            by_agent.setdefault(escape(record.names[move.seat]), []).append(move)
         if len(records) == 1 and start < len(record.moves):
             console.print(moves_table(record, judged, start))
             for line in _boards(record, mistakes(judged)):
@@ -132,6 +135,11 @@ def show_games(records: Sequence[GameRecord], from_ply: int | None = None, secon
         console.print(line + in_words(record, judged, start), highlight=False, markup=False, soft_wrap=True)
     if by_agent:
         console.print(accuracy_table(by_agent))
+
+
+def judged_from(record: GameRecord, from_ply: int | None) -> int:
+    """The first ply of a game to judge: not before its agents took over."""
+    return max(first_judged(record.geometry) if from_ply is None else from_ply, record.opening)
 
 
 def _judged(record: GameRecord, start: int, seconds: float) -> list[JudgedMove]:
@@ -166,6 +174,8 @@ def in_words(record: GameRecord, judged: Sequence[JudgedMove], from_ply: int) ->
         words += [f"given away before: {', '.join(others)}"] if others else []
     elif after:
         words.append(_unturned(record, after[0], bool(unsolved)))
+    elif not unsolved and record.opening >= plies:
+        words.append("no move to judge after the opening")
     elif not unsolved:
         words.append(f"the game has {plies} plies, judged from ply {from_ply} on: --from-ply N judges earlier ones")
     if unsolved:
@@ -182,22 +192,31 @@ def _unturned(record: GameRecord, start: JudgedMove, unsolved: bool) -> str:
     return words if is_whole else f"{words} (--from-ply N judges earlier ones)"
 
 
-def records_of(what: str, geometry: Geometry, opening: int = 0, games: int = 10) -> list[GameRecord]:
-    """Games by their text: columns, the path of a replay of Kaggle's, or that of a store.
-
-    Args:
-        geometry, opening: of a game that is given by its columns.
-        games: of each group of a store, the latest.
+def records_of(what: str) -> list[GameRecord]:
+    """Games by their text: the columns of a game on 7x6, or a path as ``replays_in`` takes it.
 
     Raises:
-        ValueError: it is none of these.
+        ValueError: it is neither.
     """
-    path = Path(what)
-    if what.replace(",", "").isdecimal() and not path.exists():
-        return [parse_game(what, geometry, opening)]
+    if is_columns(what) and not Path(what).exists():
+        return [parse_game(what, STANDARD)]
+    return [replay.record for replay in replays_in(Path(what))]
+
+
+def replays_in(path: Path, games: int = LISTED) -> list[Replay]:
+    """The game of a replay, or the latest games of a store.
+
+    Args:
+        games: how many of each group of a store.
+
+    Raises:
+        ValueError: the file is neither, or there is none.
+    """
     if path.is_dir():
-        raise ValueError(f"{what} is a folder, where a game's columns, a replay (.json) or a store was expected")
-    if path.suffix == ".json":
-        return [read_replay(path).record]
-    with Store(path, create=False) as store:
-        return [record for group in groups(store) for record, _ in group_records(group)[-games:]]
+        raise ValueError(f"{path} is a folder, where a game's columns, a replay (.json) or a store was expected")
+    if is_store(path):
+        return [replay for group in stored_replays(path) for replay in group[-games:]]
+    if path.exists() or path.suffix == ".json":
+        return [read_replay(path)]
+    expected = "expected columns from 0 (3342 or 3,10,3), a replay (.json), a folder of replays or a store (.sqlite)"
+    raise ValueError(f"{path} is neither a game's columns nor a file: {expected}")

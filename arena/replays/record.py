@@ -1,4 +1,4 @@
-"""Replays of Kaggle's, each read once into one record, from which analysis, page, board and rematch all work.
+"""Games that were played, each in one record, from which analysis, page, board and rematch all work; Kaggle's replays.
 
 A replay is what Kaggle offers for download, or what ``env.toJSON()`` gives: step p + 1 holds, in entry p % 2, the
 action of ply p and the overage time that is left after it. Beside a replay may lie its agents' logs, as Kaggle's own
@@ -8,50 +8,46 @@ and what a crash said, where the replay alone tells only what was taken of the o
 
 import glob
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from arena.game.rules import BANK, DEFAULTS
-from arena.results.records import GameRecord
-from connectx.geometry import geometry_of
-from connectx.position import Position
+from arena.results.records import UNKNOWN_NAMES, GameRecord, check_playable
+from connectx.geometry import Geometry, geometry_of
 
 FORFEITS = {"ERROR": "an error", "INVALID": "an invalid action", "TIMEOUT": "timeout"}  # Kaggle's statuses
 FAULTS = {"ERROR": "error", "INVALID": "illegal move", "TIMEOUT": "timeout"}
-UNKNOWN_NAMES = ("first", "second")  # of a game that Kaggle's environment played here
 REPLAY, LOGS = "-replay.json", "-logs.json"
 
 
 class Call(NamedTuple):
-    """One call of an agent, as its logs tell it."""
+    """One call of an agent, as its logs or the store tell it."""
 
-    seconds: float
-    stderr: str
+    seconds: float  # with the load, which is part of an agent's first call
+    stderr: str = ""
 
 
 @dataclass(frozen=True)
 class Replay:
-    """A game of Kaggle's: its moves, who sat where, how it ended, and what the clocks showed."""
+    """A game that was played: its moves, who sat where, how it ended, and what the clocks showed."""
 
-    path: Path
+    path: Path  # the file that holds it
+    name: str  # what tables call it
     record: GameRecord
     statuses: tuple[str, str]  # Kaggle's, at the end
     act_timeout: float  # seconds that a move may take before it draws on the overage time
     banks: tuple[float, float]  # seconds of overage time at the start, by seat
     overage: tuple[float, ...]  # seconds of it left to the mover after its move, by ply, a fatal call included
-    failed_action: Any = None  # what the agent that forfeited had returned, where Kaggle keeps it
-    calls: dict[int, Call] = field(default_factory=dict)  # by ply, of those seats whose logs are there
-
-    @property
-    def name(self) -> str:
-        """What tables call the game."""
-        return self.path.name.removesuffix(".json").removesuffix("-replay").removeprefix("episode-")
+    calls: Mapping[int, Call] = field(default_factory=dict)  # by ply, as far as their times are known
+    fault_detail: str = ""  # what is known of a forfeit beyond its kind
+    is_stored: bool = False  # in a store of ours; else it is a replay of Kaggle's
 
     @property
     def is_self_play(self) -> bool:
-        """Whether both seats are of one team: the game by which Kaggle validates a submission."""
+        """Whether both seats are of one team, as in the game by which Kaggle validates a submission."""
         return self.record.names[0] == self.record.names[1]
 
     def score(self, seat: int) -> float | None:
@@ -68,16 +64,6 @@ class Replay:
     def fault(self) -> str:
         """ "timeout", "illegal move" or "error", of the agent that forfeited; "" if none did."""
         return FAULTS[self.statuses[self.record.forfeit[0]]] if self.record.forfeit else ""
-
-    @property
-    def fault_detail(self) -> str:
-        """What is known of a forfeit beyond its kind: the column, or the last line that the agent's logs hold."""
-        ply, config = len(self.record.moves), self.record.geometry
-        if self.fault == "illegal move" and isinstance(self.failed_action, int):
-            full = 0 <= self.failed_action < config.columns
-            return f"column {self.failed_action} is full" if full else f"there is no column {self.failed_action}"
-        lines = self.calls[ply].stderr.split("\n") if ply in self.calls and self.fault == "error" else []
-        return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
     @property
     def ending(self) -> str:
@@ -98,7 +84,7 @@ class Replay:
         return self.banks[seat] - left[-1] if left else 0.0
 
     def seconds(self, ply: int) -> float | None:
-        """Seconds of a move: of the logs, or, where it drew on the overage time, of the replay; None if neither."""
+        """Seconds of a move; None where no call tells it and it did not draw on the overage time."""
         if ply in self.calls:
             return self.calls[ply].seconds
         before = self.overage[ply - 2] if ply >= 2 else self.banks[ply % 2]
@@ -123,7 +109,7 @@ def read_replay(path: Path) -> Replay:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as problem:
         reason = "it is not JSON" if isinstance(problem, UnicodeDecodeError) else str(problem)
-        raise ValueError(f"{path} is no replay of ConnectX: {reason}") from None
+        raise ValueError(f"{path} is not a ConnectX replay: {reason}") from None
     return parse_replay(text, path)
 
 
@@ -133,39 +119,63 @@ def parse_replay(text: str, path: Path) -> Replay:
         return replay_of(json.loads(text), path)
     except json.JSONDecodeError:
         reason = "it is not JSON"
-    except KeyError as missing:
-        reason = f"it has no {missing}"
-    except (TypeError, AttributeError, IndexError):
-        reason = "it is built otherwise"
     except ValueError as problem:
         reason = str(problem)
-    raise ValueError(f"{path} is no replay of ConnectX: {reason}")
+    raise ValueError(f"{path} is not a ConnectX replay: {reason}")
 
 
 def replay_of(content: Any, path: Path) -> Replay:
-    """A replay from its JSON. Raises KeyError, TypeError, AttributeError, IndexError or ValueError if it is none."""
-    if content["name"] != "connectx":
-        raise ValueError(f"it is of {content['name']!r}")
-    config, statuses, steps = content["configuration"], content["statuses"], content["steps"]
-    actions = [step[ply % 2]["action"] for ply, step in enumerate(steps[1:])]
-    failed = [seat for seat, status in enumerate(statuses) if status in FORFEITS]
+    """A replay from its JSON. Raises ValueError if it is none; it names the field that is missing or cannot be read."""
+    content = content if isinstance(content, dict) else {}
+    with _reading("name"):
+        if content["name"] != "connectx":
+            raise ValueError(f"it is of {content['name']!r}")
+    with _reading("configuration"):
+        config = content["configuration"]
+        geometry = geometry_of(config["rows"], config["columns"], config["inarow"])
+        act_timeout = float(config.get("actTimeout", DEFAULTS["actTimeout"]))
+    with _reading("statuses"):
+        statuses = (content["statuses"][0], content["statuses"][1])
+        failed = [seat for seat in (0, 1) if statuses[seat] in FORFEITS]
+    with _reading("steps"):
+        steps = list(content["steps"])
+        actions = [step[ply % 2]["action"] for ply, step in enumerate(steps[1:])]
+        banks, overage = _clocks(steps)
+    with _reading("info"):
+        names = (content.get("info") or {}).get("TeamNames") or UNKNOWN_NAMES
+        named = str(names[0]), str(names[1])
     last_mover = 1 - len(actions) % 2
     forfeited = last_mover if last_mover in failed else next(iter(failed), None)
     failed_action = actions.pop() if failed and actions else None
-    geometry = geometry_of(config["rows"], config["columns"], config["inarow"])
-    Position.from_moves(actions, geometry)
-    names = (content.get("info") or {}).get("TeamNames") or UNKNOWN_NAMES
+    check_playable(actions, geometry)
     forfeit = None if forfeited is None else (forfeited, FORFEITS[statuses[forfeited]])
-    record = GameRecord(geometry, (str(names[0]), str(names[1])), tuple(actions), forfeit=forfeit)
-    replay = Replay(
-        path,
-        record,
-        (statuses[0], statuses[1]),
-        float(config.get("actTimeout", DEFAULTS["actTimeout"])),
-        *_clocks(steps),
-        failed_action,
-    )
-    return replace(replay, calls={ply: call for seat in (0, 1) for ply, call in _calls(replay, seat).items()})
+    record = GameRecord(geometry, named, tuple(actions), forfeit=forfeit)
+    calls = _calls(path, 0, len(overage)) | _calls(path, 1, len(overage))
+    fault = "" if forfeited is None else FAULTS[statuses[forfeited]]
+    detail = _fault_detail(fault, failed_action, calls.get(len(actions), Call(0.0)), geometry)
+    return Replay(path, _name(path), record, statuses, act_timeout, banks, overage, calls, detail)
+
+
+@contextmanager
+def _reading(field: str) -> Iterator[None]:
+    """Reads a field of a replay in the block. Raises ValueError where it is missing or has another form."""
+    try:
+        yield
+    except (TypeError, AttributeError, LookupError) as problem:
+        is_missing = isinstance(problem, KeyError) and isinstance(problem.args[0], str)
+        raise ValueError(f"{problem} is missing" if is_missing else f"{field!r} has an unexpected form") from None
+
+
+def _name(path: Path) -> str:
+    return path.name.removesuffix(".json").removesuffix("-replay").removeprefix("episode-")
+
+
+def _fault_detail(fault: str, action: Any, call: Call, geometry: Geometry) -> str:
+    """What is known of a forfeit: the column that was returned, or the last line of the agent's logs; "" if nothing."""
+    if fault == "illegal move" and isinstance(action, int):
+        return f"column {action} is full" if 0 <= action < geometry.columns else f"there is no column {action}"
+    lines = call.stderr.split("\n") if fault == "error" else []
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
 
 def _clocks(steps: Sequence[Any]) -> tuple[tuple[float, float], tuple[float, ...]]:
@@ -186,18 +196,18 @@ def logs_path(replay: Path, seat: int) -> Path:
     return replay.with_name(f"{replay.name.removesuffix(REPLAY).removesuffix('.json')}-agent-{seat}{LOGS}")
 
 
-def _calls(replay: Replay, seat: int) -> dict[int, Call]:
+def _calls(replay: Path, seat: int, plies: int) -> dict[int, Call]:
     """The calls of a seat by ply, as its logs tell them: a list of steps, each the entries of the agents asked in it.
 
-    Logs are an extra: where they are missing, or built otherwise, nothing is known of the times.
+    Logs are an extra: where they are missing, or have another form, nothing is known of the times.
     """
     try:
-        steps = json.loads(logs_path(replay.path, seat).read_text(encoding="utf-8"))
+        steps = json.loads(logs_path(replay, seat).read_text(encoding="utf-8"))
         entries = [entry for step in steps for entry in (step if isinstance(step, list) else [step]) if entry]
         calls = [Call(float(entry["duration"]), str(entry.get("stderr", ""))) for entry in entries]
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return {}
-    return dict(zip(range(seat, len(replay.overage), 2), calls, strict=False))
+    return dict(zip(range(seat, plies, 2), calls, strict=False))
 
 
 def replay_paths(what: Iterable[str]) -> list[Path]:

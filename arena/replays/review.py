@@ -1,16 +1,21 @@
 """A replay seen from one's own seat: how it ended and why, and what was given away in it."""
 
 import difflib
+import re
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from arena.replays.record import UNKNOWN_NAMES, Replay
+from arena.replays.record import Replay
 from arena.results.exact_analysis import JudgedMove, mistakes
+from arena.results.records import UNKNOWN_NAMES
 
 RESULTS = {1.0: "won", 0.5: "drawn", 0.0: "lost", None: "unfinished"}
 SEATS = ("first", "second")
+VERSION = re.compile(" [0-9a-f]{6}$")  # that arena.results.store adds to the name of a file of which it has several
 
 
 @dataclass(frozen=True)
@@ -50,7 +55,7 @@ class Review:
             return f"{given[-1].results[0]} position given away"
         if not self.own:
             return "not judged"
-        return "lost from the start" if self.score == 0 else "drawn from the start"
+        return f"{RESULTS[self.score]} {'by the opening' if record.opening else 'from the start'}"
 
     def row(self) -> dict[str, Any]:
         """The game for machines, and for the page; times in seconds, columns from 0."""
@@ -66,6 +71,7 @@ class Review:
             "ending": replay.ending,
             "cause": self.cause,
             "plies": len(replay.record.moves),
+            "opening": replay.record.opening,
             "overage": round(replay.overage_used(self.seat), 3),
             "slowest": slowest and {"ply": slowest[0], "seconds": round(slowest[1], 3)},
             "mistakes": [_mistake(move) for move in given],
@@ -79,7 +85,9 @@ def _mistake(move: JudgedMove) -> dict[str, Any]:
 
 
 def team_of(replays: Sequence[Replay], wanted: str | None = None) -> str:
-    """Whose games these are: the team that was asked for, or else the one name that is in all of them.
+    """Whose games these are: the player that was asked for, or else the one name that is in all of them.
+
+    An agent's file may be asked for without its folder, and without both folder and suffix.
 
     Raises:
         ValueError: there is no such name, or more than one; in words that say how to choose.
@@ -87,19 +95,27 @@ def team_of(replays: Sequence[Replay], wanted: str | None = None) -> str:
     counts = Counter(name for replay in replays for name in set(replay.record.names))
     known = ", ".join(f"{name} ({count})" for name, count in counts.most_common(5))
     if wanted is not None:
-        if wanted in counts:
-            return wanted
-        close = difflib.get_close_matches(wanted, counts, 1)
-        meant = f"did you mean {close[0]}? " if close else ""
-        raise ValueError(f"--me {wanted!r} is in none of the replays: {meant}Names and games: {known}")
+        called = [wanted] if wanted in counts else [name for name in counts if _is_called(name, wanted)]
+        if len(called) == 1:
+            return called[0]
+        close = called or difflib.get_close_matches(wanted, counts, 1)
+        meant = f"did you mean {' or '.join(map(shlex.quote, close))}? " if close else ""
+        found = f"fits {len(called)} names" if called else "is in none of the games"
+        raise ValueError(f"--me {wanted!r} {found}: {meant}Names and games: {known}")
     everywhere = [name for name, count in counts.items() if count == len(replays)]
     if len(everywhere) == 1:
         return everywhere[0]
     if set(everywhere) == set(UNKNOWN_NAMES):
-        raise ValueError("the replays name no teams: --me first or --me second says which seat is yours")
+        raise ValueError("the games do not name their players: pass --me first or --me second, whichever seat is yours")
     what = "more than one name is" if everywhere else "no name is"
-    which = f"all of the {len(replays)} replays" if len(replays) > 1 else "the replay"
-    raise ValueError(f"{what} in {which}: --me NAME says which is yours. Names and games: {known}")
+    which = f"all {len(replays)} games" if len(replays) > 1 else "the game"
+    raise ValueError(f"{what} in {which}: pass --me NAME. Names and games: {known}")
+
+
+def _is_called(name: str, wanted: str) -> bool:
+    """Whether an agent's name may be meant by a file's path, name or stem; of any version of the file."""
+    path = Path(VERSION.sub("", name))
+    return str(Path(wanted)) in (str(path), path.name, path.stem)
 
 
 def seat_of(replay: Replay, team: str) -> int:

@@ -225,12 +225,13 @@ def _overlooked(reviews: Sequence[Review]) -> Section:
 
 def _openings(reviews: Sequence[Review]) -> Iterator[tuple[str, str, list[Review]]]:
     """Openings by seat, a mirror image being the same: columns, seat, the games."""
-    found: dict[tuple[int, int], tuple[str, str, list[Review]]] = {}
+    found: dict[tuple[Geometry, int, int], tuple[str, str, list[Review]]] = {}
     for review in reviews:
         record = review.replay.record
-        if len(record.moves) > OPENING_PLIES:
-            moves = record.moves[:OPENING_PLIES]
-            key = Position.from_moves(moves, record.geometry).canonical().key, review.seat
+        plies = record.opening or OPENING_PLIES
+        if len(record.moves) > plies:
+            moves = record.moves[:plies]
+            key = record.geometry, Position.from_moves(moves, record.geometry).canonical().key, review.seat
             found.setdefault(key, (write_opening(moves), SEATS[review.seat], []))[2].append(review)
     yield from found.values()
 
@@ -245,7 +246,8 @@ def _by_opening(reviews: Sequence[Review]) -> Section:
             rows.append((columns, seat, len(games), lost, early))
     rows.sort(key=lambda row: (-row[3], row[2]))
     heads = ("columns", "moving", "games", "points lost", "earliest mistake")
-    return Section("Openings that cost most", heads, [*rows[:3]], f"the first {OPENING_PLIES} plies, mirrored or not")
+    note = f"the opening that was set, or the first {OPENING_PLIES} plies; mirrored or not"
+    return Section("Openings that cost most", heads, [*rows[:3]], note)
 
 
 def _again(reviews: Sequence[Review]) -> list[list[tuple[Review, JudgedMove]]]:

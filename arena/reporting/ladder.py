@@ -73,14 +73,14 @@ def write_ladder(stem: Path, ladder: Sequence[Standing], anchor: str) -> None:
 
 @dataclass(frozen=True)
 class Strength:
-    """An agent's measured Elo above the anchor of its ladder; the rest is that of ``arena.results.stats.Rating``."""
+    """An agent's measured Elo above the anchor of its ladder; the rest is that of ``arena.results.ratings.Rating``."""
 
     elo: float
     low: float
     high: float
     games: int
     anchor: str
-    above_next: float | None = None  # not in ladders of old
+    above_next: bool | None = None
 
     def __str__(self) -> str:
         if self.low == self.high:

@@ -29,7 +29,10 @@ STYLES = {"lost": "red", "won": "green"}
 
 def reviews_table(team: str, reviews: Sequence[Review]) -> Table:
     """A row a game, from the team's seat."""
-    caption = "mistakes: your moves that gave a result away; slowest: your slowest move; plies and columns count from 0"
+    caption = (
+        "mistakes: your moves that gave a result away; slowest: your slowest move (the first one includes loading the "
+        "agent); plies and columns are counted from 0"
+    )
     table = Table(title=f"games of {escape(team)}", caption=caption, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for head in HEADS:
         table.add_column(head, justify="right" if head in RIGHT else "left")

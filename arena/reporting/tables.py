@@ -36,28 +36,26 @@ def _side_cells(side: Side) -> list[str]:
     return [*map(str, side.tally), str(side.forfeits), load, *(f"{time:.3f}" for time in times), kinds(side.faults)]
 
 
+PROVEN = {True: "proven", False: "too early to tell", None: ""}
 LADDER_TITLES = (
-    "", "agent", "Elo", "95% interval", "above next", "games", "points", "as first", "as second", "forfeits", "worst s"
+    "", "agent", "Elo", "95% interval", "stronger than next", "games", "points", "as first", "as second", "forfeits",
+    "worst s",
 )  # fmt: skip
-LADDER_NOTE = "intervals: of the difference to the pool's mean; above next: how sure it is that it is stronger"
+LADDER_NOTE = (
+    "intervals: of the difference to the pool's mean; proven: stronger than the next agent, wrong anywhere in 5% of "
+    "ladders at most; both stay true if you play on and look again"
+)
 
 
 def ladder_rows(standings: Sequence[Standing]) -> list[list[str]]:
-    """The ladder's cells: agents by Elo, how surely each stands above the next, its points, also by seat."""
+    """The ladder's cells: agents by Elo, whether each is proven stronger than the next, its points, also by seat."""
     rows = []
     for rank, line in enumerate(standings, 1):
         elo, low, high, games, above = line.rating
         shares = [f"{share:.1%}" for share in (line.score, line.as_first, line.as_second)]
-        rows.append([str(rank), line.name, f"{elo:.0f}", f"{low:.0f} to {high:.0f}", likelihood(above), str(games)])
+        rows.append([str(rank), line.name, f"{elo:.0f}", f"{low:.0f} to {high:.0f}", PROVEN[above], str(games)])
         rows[-1] += [*shares, str(line.forfeits), f"{line.worst_seconds:.2f}"]
     return rows
-
-
-def likelihood(probability: float | None) -> str:
-    """ "97.5%"; never 100%, which no games prove."""
-    if probability is None:
-        return ""
-    return "> 99.9%" if probability > 0.999 else f"{probability:.1%}"
 
 
 def ladder_table(standings: Sequence[Standing], anchor: str) -> Table:

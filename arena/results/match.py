@@ -10,11 +10,14 @@ from typing import NamedTuple
 from arena.game.openings import Opening
 from arena.game.rules import Fault, Game
 from arena.players.spec import AgentSpec
+from arena.results.evidence import Evidence, PairOfGames, pair_of
 from arena.results.records import GameRecord
-from arena.results.stats import Sprt, pentanomial
+from arena.results.stats import Sprt
 from arena.runs.open import Slots, open_slots
 from arena.runs.slot import Setup, Task
-from connectx.geometry import Geometry
+from connectx.geometry import STANDARD, Geometry
+
+COPIES = 10  # pairs in a row that repeat earlier ones, after which a match ends: its agents have no new games to show
 
 
 def derived_seed(*parts: object) -> int:
@@ -53,6 +56,8 @@ class Match:
     second: AgentSpec
     bank: float
     games: dict[int, Game]
+    geometry: Geometry = STANDARD
+    ending: str = ""  # why there are fewer games than asked for: "sprt", "copies" or "interrupted"
 
     @property
     def names(self) -> tuple[str, str]:
@@ -60,15 +65,20 @@ class Match:
         first, second = self.first.label, self.second.label
         return (f"{first} (first named)", f"{second} (second named)") if first == second else (first, second)
 
-    def pair_scores(self) -> list[float]:
-        """Points (0 to 2) of the first agent in each complete pair, in order."""
-        pairs = sorted(number // 2 for number in self.games if number % 2 == 0 and number + 1 in self.games)
-        return [self.games[2 * pair].score + 1 - self.games[2 * pair + 1].score for pair in pairs]
+    def pairs(self) -> Iterator[PairOfGames]:
+        """The complete pairs, in order."""
+        for number in sorted(number for number in self.games if number % 2 == 0 and number + 1 in self.games):
+            yield self.pair(number // 2)
+
+    def pair(self, index: int) -> PairOfGames:
+        """A complete pair, from the side of the first agent."""
+        first, second = self.games[2 * index], self.games[2 * index + 1]
+        return pair_of((first.moves, second.moves), first.opening, first.score + 1 - second.score, self.geometry)
 
     @property
-    def counts(self) -> list[int]:
-        """Pentanomial counts of the complete pairs."""
-        return pentanomial(self.pair_scores())
+    def evidence(self) -> Evidence:
+        """What the complete pairs prove together."""
+        return Evidence(self.pairs())
 
     def side(self, agent: int, seat: int | None = None) -> Side:
         """The results of agent 0 or 1, in seat 0 (moves first), in seat 1, or in both."""
@@ -97,17 +107,17 @@ class Match:
                     found.setdefault(fault.kind, (game, fault))
         return found
 
-    def record(self, number: int, geometry: Geometry, names: tuple[str, str] | None = None) -> GameRecord:
+    def record(self, number: int, names: tuple[str, str] | None = None) -> GameRecord:
         """A game in the form that the analysis takes. ``names``: used instead of the agents' own."""
         game, (first, second) = self.games[number], names or self.names
         forfeit = None if game.forfeit is None else (game.forfeit.seat, game.forfeit.kind)
         seated = (second, first) if number % 2 else (first, second)
-        return GameRecord(geometry, seated, game.moves, game.opening, forfeit)
+        return GameRecord(self.geometry, seated, game.moves, game.opening, forfeit)
 
-    def lost(self, agent: int, geometry: Geometry) -> list[GameRecord]:
+    def lost(self, agent: int) -> list[GameRecord]:
         """The games that agent 0 or 1 lost, in order, including losses by a fault."""
         points = {number: game.score if number % 2 == agent else 1 - game.score for number, game in self.games.items()}
-        return [self.record(number, geometry) for number in sorted(points) if points[number] == 0]
+        return [self.record(number) for number in sorted(points) if points[number] == 0]
 
 
 def pair_tasks(
@@ -136,51 +146,60 @@ def play_match(
     concurrency: int = 1,
     sprt: Sprt | None = None,
     known: Mapping[int, Game] | None = None,
-    on_game: Callable[[Task, Game], None] = lambda task, game: None,
+    on_game: Callable[[Task, Game], Game] = lambda task, game: game,
+    on_pair: Callable[[Evidence], None] = lambda evidence: None,
     slots: Slots | None = None,
 ) -> Match:
-    """Plays up to ``pairs`` pairs, or until the SPRT accepts a hypothesis.
+    """Plays up to ``pairs`` pairs, or until the SPRT accepts a hypothesis, or the agents only repeat themselves.
 
-    The SPRT counts pairs in the order of their numbers, not as they finish, because short games finish first. So it
-    stops at the same pair for any concurrency; later pairs are left out of the match.
+    Pairs are looked at in the order of their numbers, not as they finish, because short games finish first. So a match
+    stops at the same pair for any concurrency; later pairs are left out. Ctrl-C ends it with the pairs played so far.
 
     Args:
         seed: determines the seed of every game and agent.
         known: games of this match that were played earlier; they are not played again.
-        on_game: called with each new game.
+        on_game: called with each new game; gives the one that counts, which is another one in a store that has it.
+        on_pair: called with the evidence so far after each pair, in their order.
         slots: where to play, opened with the same setup; by default ``concurrency`` slots are opened for this match.
     """
-    match = Match(first, second, setup.rules.bank, dict(known or {}))
+    match = Match(first, second, setup.rules.bank, dict(known or {}), setup.rules.geometry)
     tasks = (task for task in pair_tasks(first, second, openings, pairs, seed) if task.number not in match.games)
-    watch = _Watch(match, sprt)
-    if not watch.is_decided():
-        with open_slots(setup, concurrency) if slots is None else nullcontext(slots) as used:
-            for task, game in used.play(tasks):
-                match.games[task.number] = game
-                on_game(task, game)
-                if watch.is_decided():
-                    break
-    last = 2 * (watch.pairs if watch.is_decided() else pairs)
+    watch = _Watch(match, sprt, on_pair)
+    try:
+        if not watch.is_over():
+            with open_slots(setup, concurrency) if slots is None else nullcontext(slots) as used:
+                for task, game in used.play(tasks):
+                    match.games[task.number] = on_game(task, game)
+                    if watch.is_over():
+                        break
+    except KeyboardInterrupt:
+        match.ending = "interrupted"
+    last = 2 * (watch.evidence.pairs if watch.ending else pairs)
     match.games = {number: game for number, game in match.games.items() if number < last}
+    match.ending = watch.ending or match.ending
     return match
 
 
 class _Watch:
-    """Applies a sequential test to a match, to its pairs in order, as far as they are complete."""
+    """Looks at the pairs of a match in order, as far as they are complete, and tells when to stop."""
 
-    def __init__(self, match: Match, sprt: Sprt | None):
+    def __init__(self, match: Match, sprt: Sprt | None, on_pair: Callable[[Evidence], None]):
         self.match = match
         self.sprt = sprt
-        self.counts = [0] * 5
-        self.pairs = 0
-        self.answer: str | None = None
+        self.on_pair = on_pair
+        self.evidence = Evidence()
+        self.copies = 0  # in a row
+        self.ending = ""
 
-    def is_decided(self) -> bool:
-        """Whether the test accepts a hypothesis after ``self.pairs`` pairs."""
+    def is_over(self) -> bool:
+        """Whether the match ends after ``self.evidence.pairs`` pairs."""
         games = self.match.games
-        while self.sprt and not self.answer and 2 * self.pairs in games and 2 * self.pairs + 1 in games:
-            points = games[2 * self.pairs].score + 1 - games[2 * self.pairs + 1].score
-            self.counts[int(2 * points)] += 1
-            self.pairs += 1
-            self.answer = self.sprt.accepted(self.counts)
-        return self.answer is not None
+        while not self.ending and 2 * (index := self.evidence.pairs) in games and 2 * index + 1 in games:
+            is_new = self.evidence.add(self.match.pair(index))
+            self.copies = 0 if is_new else self.copies + 1
+            if self.sprt and self.sprt.accepted(self.evidence.counts):
+                self.ending = "sprt"
+            elif self.copies == COPIES:
+                self.ending = "copies"
+            self.on_pair(self.evidence)
+        return bool(self.ending)

@@ -8,16 +8,23 @@ from pathlib import Path
 from arena.game.rules import Fault, Game
 from arena.players.loading import resolve
 from arena.players.spec import AgentSpec
+from arena.results.evidence import Evidence
 from arena.results.match import Match, derived_seed
 from arena.results.records import SEATS, GameRecord
-from arena.results.stats import estimate
-from arena.results.words import fault_lines, forfeits_line, interval, lost_game_line, verdict
+from arena.results.stats import FEWEST_PAIRS, anytime, estimate
+from arena.results.words import (
+    ANY_TIME,
+    AS_AGREED,
+    fault_lines,
+    forfeits_line,
+    interval,
+    lost_game_line,
+    plural,
+    verdict,
+)
 from arena.runs.open import open_slots
 from arena.runs.slot import Setup, Task
-from connectx.geometry import Geometry
 from console.progress import progress
-
-FEW_DIFFERENT = 0.5  # share of different games at or below which there is no verdict: the agents repeat their games
 
 
 @dataclass(frozen=True, repr=False)
@@ -28,7 +35,6 @@ class Rounds:
     """
 
     match: Match  # a pair is the first game with each agent moving first, then the second game with each, and so on
-    geometry: Geometry
     asked: int  # number of games asked for; there are fewer if Ctrl-C ended the run
     seed: int  # pass it to play the same games again
 
@@ -78,7 +84,7 @@ class Rounds:
         if len(found) != 1:
             labels = f"1 for {specs[0].label!r}, 2 for {specs[1].label!r}"
             raise ValueError(f"expected one agent by its name, or {labels}, not {agent!r}")
-        return self.match.lost(found[0], self.geometry)
+        return self.match.lost(found[0])
 
     def __repr__(self) -> str:
         return summary(self)
@@ -104,7 +110,7 @@ def play_rounds(specs: tuple[AgentSpec, AgentSpec], n_rounds: int, setup: Setup,
     """
     if type(n_rounds) is not int or n_rounds < 1:
         raise ValueError(f"n_rounds should be an integer of at least 1, not {n_rounds!r}")
-    match = Match(*specs, setup.rules.bank, {})
+    match = Match(*specs, setup.rules.bank, {}, setup.rules.geometry)
     try:
         with open_slots(setup, workers) as slots:
             slots.check(dict.fromkeys(specs))
@@ -115,7 +121,7 @@ def play_rounds(specs: tuple[AgentSpec, AgentSpec], n_rounds: int, setup: Setup,
     except KeyboardInterrupt:
         if not match.games:
             raise
-    return Rounds(match, setup.rules.geometry, n_rounds, seed)
+    return Rounds(match, n_rounds, seed)
 
 
 def _tasks(specs: tuple[AgentSpec, AgentSpec], n_rounds: int, seed: int) -> list[Task]:
@@ -142,20 +148,30 @@ def summary(rounds: Rounds) -> str:
     line = f"{match.names[0]} v {match.names[1]}: {counts(*match.side(0).tally)} ({seats}). "
     if played < rounds.asked:
         line = f"stopped after {played} of {rounds.asked} games. {line}"
-    different = len({game.moves for game in match.games.values()})
-    if different <= FEW_DIFFERENT * played:
-        plural = "s" if different > 1 else ""
-        why = f"Only {different} different game{plural} among {played}, too few for a verdict"
-        return f"{line}{why}: python evaluate.py match begins from many openings"
-    if not any(match.counts):
-        return f"{line}There is not a game in either seat: nothing can be said"
-    return f"{line}{interval(estimate(match.counts))}; {verdict(match.counts, *match.names)}"
+    evidence = match.evidence
+    if not evidence.pairs:
+        return f"{line}There is not a game in either seat yet: no result"
+    is_whole = played == rounds.asked
+    result = estimate(evidence.counts) if is_whole else anytime(evidence.counts)
+    if evidence.distinct < FEWEST_PAIRS:
+        return f"{line}{few_words(evidence, played)}"
+    shown = interval(result, AS_AGREED if is_whole else ANY_TIME)
+    return f"{line}{shown}; {verdict(evidence, *match.names, result=result)}"
+
+
+def few_words(evidence: Evidence, games: int) -> str:
+    """Why there is no verdict: too few games, or too few different ones."""
+    needed = f"a verdict needs {2 * FEWEST_PAIRS} different ones, in pairs"
+    if evidence.distinct == evidence.pairs:
+        return f"Too early to tell: {games} games, {needed}"
+    different = f"{evidence.distinct} different {plural('pair', evidence.distinct)} of games among {evidence.pairs}"
+    return f"No verdict: {different}; the others are copies. python evaluate.py match begins from many openings"
 
 
 def notes(rounds: Rounds) -> list[str]:
     """What the percentages do not show: faults, and a lost game to analyse."""
     match = rounds.match
-    return [*fault_lines(match), *forfeits_line(match), *lost_game_line(match, rounds.geometry)]
+    return [*fault_lines(match), *forfeits_line(match), *lost_game_line(match)]
 
 
 def rounds_lines(rounds: Rounds) -> list[str]:

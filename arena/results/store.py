@@ -1,16 +1,17 @@
-"""Stores results in SQLite: every game with moves, times, seeds and versions, so that a killed run can be resumed.
+"""Stores results in SQLite: every game with moves, times and seeds, so that a killed run can be resumed.
 
-A match is identified by its key, a hash of everything that determines its games: the agents with their fingerprints
-(see ``arena.players.fingerprint``), configuration, bank, referee, openings and seed. The same match started again finds
-its games; more pairs or another SPRT add to them. Each game is committed when it ends. Its number is unique within the
-match, so that no game is counted twice.
+A match is identified by its key and its conditions. The key is a hash of what the match asks for: the agents with their
+fingerprints (see ``arena.players.fingerprint``), configuration, overage time, referee, openings and seed. The
+conditions are what it is played under (see ``arena.results.conditions``). The same match under the same conditions
+finds its games; more pairs or another SPRT add to them. Each game is committed when it ends. Its number is unique
+within the match, so that no game is counted twice.
 """
 
 import contextlib
 import json
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,32 +19,17 @@ from typing import Any, NamedTuple
 from arena.game.openings import Opening, parse_columns, write_opening
 from arena.game.rules import DEFAULTS, Fault, Game, Rules
 from arena.players.fingerprint import fingerprint
-from arena.players.loading import version_of
 from arena.players.spec import AgentSpec
+from arena.results.conditions import Conditions, conditions_here
 from arena.results.match import Match
 from arena.results.records import GameRecord
+from arena.results.store_file import in_words, open_to_read, open_to_write
 from arena.results.tournament import Tournament
+from arena.results.turns import Turns
 from arena.runs.slot import Setup, Task
 
-SCHEMA_VERSION = 2
 SIZES = ("rows", "columns", "inarow")
-SCHEMA = """
-CREATE TABLE matches (
-    id INTEGER PRIMARY KEY,
-    key TEXT NOT NULL UNIQUE,
-    first TEXT NOT NULL, second TEXT NOT NULL,  -- JSON: kind, target, label, hash
-    config TEXT NOT NULL, bank REAL NOT NULL, referee TEXT NOT NULL, fresh TEXT NOT NULL, seed INTEGER NOT NULL,
-    versions TEXT NOT NULL, started TEXT NOT NULL
-);
-CREATE TABLE games (
-    match INTEGER NOT NULL REFERENCES matches, number INTEGER NOT NULL,  -- odd: the second agent moves first
-    moves TEXT NOT NULL, opening INTEGER NOT NULL, seeds TEXT NOT NULL,
-    rewards TEXT NOT NULL, statuses TEXT NOT NULL, ending TEXT NOT NULL, faults TEXT NOT NULL,
-    seconds TEXT NOT NULL, banks TEXT NOT NULL, finished TEXT NOT NULL,
-    loads TEXT NOT NULL DEFAULT 'null',  -- since version 2
-    PRIMARY KEY (match, number)
-) WITHOUT ROWID;
-"""
+RELOADED = {None: "files reloaded before every game", True: "all agents reloaded", False: "no agents reloaded"}
 
 
 class StoredMatch(NamedTuple):
@@ -54,72 +40,67 @@ class StoredMatch(NamedTuple):
     config: dict[str, Any]
     referee: str
     seed: int
+    fresh: bool | None  # see Setup
+    conditions: Conditions
 
+    @property
+    def title(self) -> str:
+        """The configuration and the overage time."""
+        config = self.config
+        changed = {key: value for key, value in config.items() if DEFAULTS.get(key) != value}
+        size = f"{config['rows']}x{config['columns']}, {config['inarow']} in a row, {self.match.bank:g} s overage time"
+        return size + "".join(f", {key}={value}" for key, value in changed.items() if key not in SIZES)
 
-def _versions() -> dict[str, str]:
-    return {name: version_of(name) for name in ("kaggle-environments", "numpy", "numba", "torch")}
+    def aspects(self) -> dict[str, str]:
+        """All else that matches with the same title may differ in, in words."""
+        return {"referee": f"{self.referee} referee", "fresh": RELOADED[self.fresh], **self.conditions.aspects()}
 
 
 class Store:
     """An SQLite file of matches. Use it in a ``with`` block.
 
+    Args:
+        create: make the file if there is none, and upgrade that of an older version. False: only read it, which works
+            in a read-only folder too and changes nothing.
+
     Raises:
-        ValueError: the file is not such a store, or of another version; at the end of the block: it is damaged or could
-            not be written.
+        ValueError: the file is not such a store, of a schema that this version cannot read, or cannot be written or
+            read; at the end of the block: it is damaged or could not be written.
     """
 
     def __init__(self, path: Path, create: bool = True):
         self.path = path
-        if not create and not path.exists():
-            raise ValueError(f"there is no store {path}")
-        if create:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        is_new = not path.exists()
-        try:
-            self.connection = sqlite3.connect(path, isolation_level=None, timeout=30)
-        except sqlite3.Error as problem:
-            raise ValueError(f"{path} is not a store of results: {problem}") from None
-        try:
-            self._check_version()
-            self.connection.execute("PRAGMA journal_mode = WAL")  # survives SIGKILL without waiting for the disk
-            self.connection.execute("PRAGMA synchronous = NORMAL")
-        except (sqlite3.Error, ValueError) as problem:
-            self.connection.close()
-            if is_new:
-                path.unlink(missing_ok=True)  # an empty file where the disk was full
-            raise ValueError(f"{path} is not a store of results: {problem}") from None
-
-    def _check_version(self) -> None:
+        self.aim = "written" if create else "read"
+        self.connection = open_to_write(path) if create else open_to_read(path)
         self.connection.row_factory = sqlite3.Row
-        self.connection.execute("BEGIN IMMEDIATE")
-        (found,) = self.connection.execute("PRAGMA user_version").fetchone()
-        (tables,) = self.connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if not tables:
-            for statement in SCHEMA.split(";"):
-                self.connection.execute(statement)
-            self.connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-        elif found == 1:
-            self.connection.execute("ALTER TABLE games ADD COLUMN loads TEXT NOT NULL DEFAULT 'null'")
-            self.connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-        self.connection.execute("COMMIT")
-        if tables and found not in (1, SCHEMA_VERSION):
-            raise ValueError(f"it is of version {found}, not {SCHEMA_VERSION}")
+        self._turns = Turns(path.with_name(f"{path.name}.lock"))
 
     def __enter__(self) -> "Store":
         return self
 
     def __exit__(self, kind: object, problem: object, trace: object) -> None:
+        self._turns.close()
         with contextlib.suppress(sqlite3.Error):  # closing writes, too
             self.connection.close()
         if isinstance(problem, sqlite3.Error):  # damaged, or the disk is full
-            raise ValueError(f"{self.path}: {problem}") from None
+            raise ValueError(in_words(self.path, problem, self.aim)) from None
 
     def match_id(
-        self, first: AgentSpec, second: AgentSpec, setup: Setup, openings: Sequence[Opening], seed: int
+        self,
+        first: AgentSpec,
+        second: AgentSpec,
+        setup: Setup,
+        openings: Sequence[Opening],
+        seed: int,
+        conditions: Conditions | None = None,
     ) -> int:
-        """The id of the match, which is added to the store if it is new."""
+        """The id of the match, which is added to the store if it is new.
+
+        Args:
+            conditions: that its games are played under; by default those of one game at a time here.
+        """
         hashed = [(spec, fingerprint(spec)) for spec in (first, second)]
-        agents = [json.dumps([*spec, content]) for spec, content in hashed]
+        first_agent, second_agent = (json.dumps([*spec, content]) for spec, content in hashed)
         rules = {
             "config": json.dumps(setup.rules.config, sort_keys=True),
             "bank": setup.rules.bank,
@@ -128,10 +109,46 @@ class Store:
         }
         decisive = [[spec.kind, spec.target, content] for spec, content in hashed]
         parts = [decisive, list(rules.values()), seed, list(map(write_opening, openings))]
-        key = sha256(json.dumps(parts).encode()).hexdigest()
-        now = {"versions": json.dumps(_versions()), "started": _now()}
-        self._insert("matches", {"key": key, "first": agents[0], "second": agents[1], **rules, "seed": seed, **now})
-        return self.connection.execute("SELECT id FROM matches WHERE key = ?", [key]).fetchone()["id"]
+        unique = {
+            "key": sha256(json.dumps(parts).encode()).hexdigest(),
+            "conditions": (conditions or conditions_here()).to_json(),
+        }
+        told = {"first": first_agent, "second": second_agent, "seed": seed, "started": _now()}
+        self._insert("matches", unique | rules | told)
+        found = self.connection.execute("SELECT id FROM matches WHERE key = :key AND conditions = :conditions", unique)
+        return found.fetchone()["id"]
+
+    def elsewhere(self, match: int) -> Iterator[tuple[Conditions, dict[int, Game]]]:
+        """The games of the same match under other conditions, with these; oldest first, none without games."""
+        others = "SELECT id, conditions FROM matches WHERE key = (SELECT key FROM matches WHERE id = ?1) AND id != ?1"
+        for row in self.connection.execute(f"{others} ORDER BY id", [match]).fetchall():
+            if games := self.games(row["id"]):
+                yield Conditions.from_json(row["conditions"]), games
+
+    @contextlib.contextmanager
+    def turn(self, match: int, total: int) -> Iterator[dict[int, Game]]:
+        """Keeps other processes from playing the match in the block; waits, and says so, while one of them does.
+
+        Matches that differ can be played at the same time. The turn of a process that dies ends with it. Stores of one
+        process do not exclude each other.
+
+        Args:
+            total: how many games the match is to have.
+
+        Yields:
+            Those of them that are stored when the turn comes, by number.
+
+        Raises:
+            ValueError: the lock file beside the store cannot be made.
+        """
+        with contextlib.ExitStack() as held:
+            try:
+                held.enter_context(self._turns.turn(match))
+            except OSError as problem:
+                raise ValueError(in_words(self._turns.path, problem)) from None
+            known = {number: game for number, game in self.games(match).items() if number < total}
+            self._turns.announce(match, total - len(known))
+            yield known
 
     def _insert(self, table: str, row: dict[str, Any]) -> None:
         """Adds a row, unless one with the same unique fields exists."""
@@ -144,8 +161,8 @@ class Store:
         rows = self.connection.execute("SELECT * FROM games WHERE match = ? ORDER BY number", [match])
         return {row["number"]: _game(row) for row in rows}
 
-    def add(self, match: int, task: Task, game: Game) -> None:
-        """Stores a game at once. An existing one is not replaced: another process may play the same match."""
+    def add(self, match: int, task: Task, game: Game) -> Game:
+        """Stores a game at once, unless one with its number is stored already; returns the one that is stored then."""
         row = {"match": match, "number": task.number, "moves": write_opening(game.moves), "opening": game.opening}
         written = {
             "seeds": task.seeds,
@@ -159,20 +176,23 @@ class Store:
         }
         row |= {name: json.dumps(value) for name, value in written.items()}
         self._insert("games", {**row, "finished": _now()})
+        stored = self.connection.execute("SELECT * FROM games WHERE match = :match AND number = :number", row)
+        return _game(stored.fetchone())
 
     def matches(self) -> Iterator[StoredMatch]:
         """Every match that has games, oldest first."""
         for row in self.connection.execute("SELECT * FROM matches ORDER BY id").fetchall():
-            *first_spec, first_hash = json.loads(row["first"])
-            *second_spec, second_hash = json.loads(row["second"])
+            *first, first_hash = json.loads(row["first"])
+            *second, second_hash = json.loads(row["second"])
+            hashes, config = (first_hash, second_hash), json.loads(row["config"])
+            fresh, conditions = json.loads(row["fresh"]), Conditions.from_json(row["conditions"])
             if games := self.games(row["id"]):
-                match = Match(AgentSpec(*first_spec), AgentSpec(*second_spec), row["bank"], games)
-                hashes, config = (first_hash, second_hash), json.loads(row["config"])
-                yield StoredMatch(match, hashes, config, row["referee"], row["seed"])
+                match = Match(AgentSpec(*first), AgentSpec(*second), row["bank"], games, Rules(config).geometry)
+                yield StoredMatch(match, hashes, config, row["referee"], row["seed"], fresh, conditions)
 
 
 class Group(NamedTuple):
-    """Matches that can be compared, because they have the same configuration and bank."""
+    """Matches that can be compared."""
 
     title: str
     config: dict[str, Any]
@@ -180,38 +200,50 @@ class Group(NamedTuple):
     edited: set[str]  # names of agents that exist in several versions
 
 
-def groups(store: Store) -> list[Group]:
-    """The store's matches in groups. If agents with the same label differ, their names get the start of their hash."""
+def groups(store: Store, mix: bool = False) -> list[Group]:
+    """The store's matches in groups: each of one configuration, referee and reloading, under the same conditions.
+
+    The titles of groups with the same configuration and overage time name what else distinguishes them. If agents with
+    the same label differ, their names get the start of their hash.
+
+    Args:
+        mix: put all matches of one configuration and overage time into one group.
+    """
     stored = list(store.matches())
     content: dict[str, set[str]] = {}
     for item in stored:
         for spec, digest in zip((item.match.first, item.match.second), item.hashes, strict=True):
             content.setdefault(spec.label, set()).add(digest)
+    edited = {f"{label} {digest[:6]}" for label, digests in content.items() if len(digests) > 1 for digest in digests}
 
     def name(spec: AgentSpec, digest: str) -> str:
         return spec.label if len(content[spec.label]) == 1 else f"{spec.label} {digest[:6]}"
 
-    edited = {f"{label} {digest[:6]}" for label, digests in content.items() if len(digests) > 1 for digest in digests}
-
-    found: dict[str, Group] = {}
+    found: dict[tuple, list[StoredMatch]] = {}
     for item in stored:
-        config, match = item.config, item.match
-        changed = {key: value for key, value in config.items() if DEFAULTS.get(key) != value}
-        size = f"{config['rows']}x{config['columns']}, {config['inarow']} in a row, bank {match.bank:g} s"
-        title = size + "".join(f", {key}={value}" for key, value in changed.items() if key not in SIZES)
-        group = found.setdefault(title, Group(title, config, Tournament([], []), edited))
-        group.tournament.matches.append(match)
-        group.tournament.names.append((name(match.first, item.hashes[0]), name(match.second, item.hashes[1])))
-    return list(found.values())
+        apart = () if mix else (item.referee, item.fresh, item.conditions)
+        found.setdefault((item.title, *apart), []).append(item)
+    titles = _titles([items[0] for items in found.values()])
+    made = []
+    for title, items in zip(titles, found.values(), strict=True):
+        names = [(name(i.match.first, i.hashes[0]), name(i.match.second, i.hashes[1])) for i in items]
+        made.append(Group(title, items[0].config, Tournament([i.match for i in items], names), edited))
+    return made
+
+
+def _titles(items: Sequence[StoredMatch]) -> Iterable[str]:
+    """A title for each group, by one of its matches: with what not all groups of the same configuration share."""
+    for item in items:
+        others = [other.aspects() for other in items if other.title == item.title]
+        told = [words for name, words in item.aspects().items() if any(other.get(name) != words for other in others)]
+        yield ", ".join([item.title, *told])
 
 
 def group_records(group: Group) -> list[tuple[GameRecord, str]]:
     """The games of a group, in the form that the analysis takes, each with its ending."""
-    geometry, records = Rules(group.config).geometry, []
+    records = []
     for match, names in zip(group.tournament.matches, group.tournament.names, strict=True):
-        records += [
-            (match.record(number, geometry, names), game.ending) for number, game in sorted(match.games.items())
-        ]
+        records += [(match.record(number, names=names), game.ending) for number, game in sorted(match.games.items())]
     return records
 
 

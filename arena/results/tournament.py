@@ -8,8 +8,10 @@ from typing import NamedTuple
 
 from arena.players.loading import resolve
 from arena.players.spec import AgentSpec, UnknownAgent
+from arena.results.evidence import Evidence
 from arena.results.match import Match
-from arena.results.stats import Rating, connected, mean_and_variance, ratings
+from arena.results.ratings import Rating, connected, ratings
+from arena.results.stats import mean_and_variance
 
 
 def participants(texts: Iterable[str]) -> list[AgentSpec]:
@@ -57,28 +59,27 @@ class Tournament:
     matches: list[Match]
     names: list[tuple[str, str]]
 
-    def pentanomials(self) -> dict[tuple[str, str], list[int]]:
-        """Pentanomial counts for each two agents that met, each two once, from the side of the first in the key."""
-        table: dict[tuple[str, str], list[int]] = {}
+    def evidence(self) -> dict[tuple[str, str], Evidence]:
+        """The evidence on each two agents that met, each two once, from the side of the first in the key."""
+        table: dict[tuple[str, str], Evidence] = {}
         for match, (first, second) in zip(self.matches, self.names, strict=True):
-            counts, key = match.counts, (first, second)
-            if (second, first) in table:
-                counts, key = counts[::-1], (second, first)
-            if any(counts):
-                table[key] = [a + b for a, b in zip(table.get(key, [0] * 5), counts, strict=True)]
-        return table
+            swapped = (second, first) in table
+            evidence = table.setdefault((second, first) if swapped else (first, second), Evidence())
+            for pair in match.pairs():
+                evidence.add(pair.swapped() if swapped else pair)
+        return {key: evidence for key, evidence in table.items() if evidence.pairs}
 
     def crosstable(self) -> dict[tuple[str, str], tuple[float, int]]:
         """(share of the points, games) of each agent against each opponent, over complete pairs."""
         table = {}
-        for (first, second), counts in self.pentanomials().items():
-            share, games = mean_and_variance(counts)[0], 2 * sum(counts)
+        for (first, second), evidence in self.evidence().items():
+            share, games = mean_and_variance(evidence.results)[0], 2 * evidence.pairs
             table[first, second], table[second, first] = (share, games), (1 - share, games)
         return table
 
     def components(self) -> list[set[str]]:
         """The groups of agents that games connect, largest first; equally large ones in the order of their matches."""
-        pairings, found = self.pentanomials(), list[set[str]]()
+        pairings, found = self.evidence(), list[set[str]]()
         for name in dict.fromkeys(name for pair in pairings for name in pair):
             if not any(name in group for group in found):
                 found.append(connected(pairings, name))
@@ -90,8 +91,8 @@ class Tournament:
         return Tournament([self.matches[index] for index in kept], [self.names[index] for index in kept])
 
     def ladder(self, anchor: str, anchor_elo: float = 0.0) -> list[Standing]:
-        """The agents by rating, best first. Raises ValueError as ``stats.ratings`` does."""
-        rated = ratings(self.pentanomials(), anchor, anchor_elo)
+        """The agents by rating, best first. Raises ValueError as ``ratings.ratings`` does."""
+        rated = ratings(self.evidence(), anchor, anchor_elo)
         return [self._standing(name, rating) for name, rating in rated.items()]
 
     def _standing(self, name: str, rating: Rating) -> Standing:

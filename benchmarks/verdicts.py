@@ -1,0 +1,289 @@
+"""Are the verdicts true? Simulated users, in thousands, who look at their games as people do.
+
+python -m benchmarks.verdicts                  all tables, some minutes
+python -m benchmarks.verdicts --users 500      quicker, with larger standard errors
+
+Results of pairs are drawn from pentanomial distributions, so that the truth is known, and judged by the code that
+evaluate.py calls. Three tables: how often a workflow calls one of two equal agents stronger, and how often an interval
+that it shows misses the truth; how many pairs a right verdict takes; and the same workflows for tournaments.
+"""
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from itertools import combinations
+from math import log, sqrt
+from statistics import median
+from typing import NamedTuple
+
+import numpy as np
+
+from arena.results.evidence import Evidence, PairOfGames
+from arena.results.ratings import ratings
+from arena.results.stats import ALPHA, FEWEST_PAIRS, PAIR_SCORES, Sprt, anytime, elo_of, estimate, log_wealth, score_of
+from arena.results.words import verdict
+from benchmarks.machine import describe
+from console.progress import progress
+
+# Shares of the pair results 0, 1/2, 1, 1 1/2, 2 between equals: many draws; few draws; sharp openings that decide.
+DRAWISH, SHARP, DECISIVE = (
+    (0.06, 0.14, 0.60, 0.14, 0.06),
+    (0.20, 0.15, 0.30, 0.15, 0.20),
+    (0.22, 0.02, 0.52, 0.02, 0.22),
+)
+EQUALS = {"drawish": DRAWISH, "sharp": SHARP, "decisive": DECISIVE}
+MOST_PAIRS = 1000  # at which a simulated user gives up
+ELOS = (20, 50, 100)
+RIGHT = 0.5  # share of fixed-sample tests that are right at the number of pairs that is called their median
+POWERED = 0.8  # the same for a user who plans a test, as is usual
+
+
+def shifted(shares: tuple[float, ...], elo: float) -> np.ndarray:
+    """The distribution with the mean score of an Elo difference that is nearest to these shares."""
+    low, high, scores = -60.0, 60.0, np.array(PAIR_SCORES)
+    for _ in range(100):
+        tilt = (low + high) / 2
+        found = np.array(shares) * np.exp(tilt * scores)
+        found /= found.sum()
+        low, high = (tilt, high) if found @ scores < score_of(elo) else (low, tilt)
+    return found
+
+
+class Seen(NamedTuple):
+    """What a user saw in the end."""
+
+    stronger: bool  # that one of the agents is stronger was said at some look
+    missed: bool  # an interval was shown that does not hold the truth
+
+
+def draws(shares: np.ndarray, pairs: int, rng: np.random.Generator) -> np.ndarray:
+    """Counts after each of so many pairs: int (pairs, 5)."""
+    return np.eye(5, dtype=int)[rng.choice(5, size=pairs, p=shares)].cumsum(0)
+
+
+def evidence_of(counts: np.ndarray) -> Evidence:
+    """Different games with these counts, each from an opening of its own."""
+    results = np.repeat(np.arange(5), counts)
+    return Evidence(PairOfGames(n, ((n,), (n,)), result / 2) for n, result in enumerate(results.tolist()))
+
+
+def says_stronger(evidence: Evidence, sprt: Sprt | None = None, **options: object) -> bool:
+    return "is stronger" in verdict(evidence, "A", "B", sprt, **options)  # type: ignore[arg-type]
+
+
+def one_look(shares: np.ndarray, rng: np.random.Generator) -> Seen:
+    """50 pairs, and a look."""
+    counts = draws(shares, 50, rng)[-1]
+    found = anytime(counts)
+    return Seen(says_stronger(evidence_of(counts)), not found.low <= truth(shares) <= found.high)
+
+
+def rounds(shares: np.ndarray, rng: np.random.Generator) -> Seen:
+    """100 games of the course's protocol, a number that was fixed before."""
+    counts = draws(shares, 50, rng)[-1]
+    found = estimate(counts)
+    return Seen(says_stronger(evidence_of(counts), result=found), not found.low <= truth(shares) <= found.high)
+
+
+def every_pair(shares: np.ndarray, rng: np.random.Generator) -> Seen:
+    """A look after every pair, up to 1,000: as ``verdict`` and ``anytime`` do it, for all looks at once."""
+    counts = draws(shares, MOST_PAIRS, rng)
+    limit, mean = log(2 / ALPHA), float(shares @ PAIR_SCORES)
+    richest = [np.maximum(log_wealth(counts, m), log_wealth(counts[:, ::-1], 1 - m)) for m in (0.5, mean)]
+    return Seen(bool((richest[0][FEWEST_PAIRS - 1 :] >= limit).any()), bool((richest[1] >= limit).any()))
+
+
+def advised(shares: np.ndarray, rng: np.random.Generator) -> Seen:
+    """50 pairs, then as many in all as the verdict says a difference would need, until there is another verdict."""
+    counts, played, missed = draws(shares, MOST_PAIRS, rng), 50, False
+    while True:
+        seen = counts[played - 1]
+        found, words = anytime(seen), verdict(evidence_of(seen), "A", "B")
+        missed |= not found.low <= truth(shares) <= found.high
+        if not words.startswith("too early") or played == MOST_PAIRS:
+            return Seen("is stronger" in words, missed)
+        needed = int(words.split()[-2]) if words.endswith("pairs") else 2 * played
+        played = min(MOST_PAIRS, max(played + 1, needed))
+
+
+def sequential(elo0: float, elo1: float) -> Callable[[np.ndarray, np.random.Generator], Seen]:
+    """An SPRT until it stops, and a look at the verdict and its interval."""
+
+    def play(shares: np.ndarray, rng: np.random.Generator) -> Seen:
+        sprt, counts = Sprt(elo0, elo1), draws(shares, MOST_PAIRS, rng)
+        stop = next((n for n in range(FEWEST_PAIRS - 1, MOST_PAIRS) if sprt.accepted(counts[n])), MOST_PAIRS - 1)
+        found = anytime(counts[stop])
+        stronger = says_stronger(evidence_of(counts[stop]), sprt)
+        return Seen(stronger, not found.low <= truth(shares) <= found.high)
+
+    return play
+
+
+def repeated(openings: int, chance: float) -> Callable[[np.ndarray, np.random.Generator], Seen]:
+    """200 pairs from a few openings, a look after every 20. ``chance``: how often a pair is not a copy.
+
+    Openings favour an agent, but all of them together neither: the agents are equal from these openings.
+    """
+
+    def play(shares: np.ndarray, rng: np.random.Generator) -> Seen:
+        half = rng.choice(5, size=openings // 2, p=shares)
+        usual = np.concatenate([half, 4 - half, np.full(openings % 2, 2)])
+        evidence, stronger = Evidence(), False
+        for pair in range(200):
+            opening = pair % openings
+            is_new = rng.random() < chance
+            result = rng.choice(5, p=shares) if is_new else usual[opening]
+            evidence.add(PairOfGames(opening, ((pair if is_new else -1,), ()), result / 2))
+            stronger |= pair % 20 == 19 and says_stronger(evidence)
+        found = anytime(evidence.counts)
+        return Seen(stronger, not found.low <= 0 <= found.high)
+
+    return play
+
+
+def two_seeds(shares: np.ndarray, rng: np.random.Generator) -> Seen:
+    """A report over two runs of deterministic agents, 150 pairs each of the same 300 openings, as they were once."""
+    results, evidence, stronger = rng.choice(5, size=300, p=shares), Evidence(), False
+    for _ in range(2):
+        for opening in rng.permutation(300)[:150].tolist():
+            evidence.add(PairOfGames(opening, ((), ()), results[opening] / 2))
+        stronger |= says_stronger(evidence)
+    found = anytime(evidence.counts)
+    return Seen(stronger, not found.low <= truth(shares) <= found.high)
+
+
+def truth(shares: np.ndarray) -> float:
+    return elo_of(float(shares @ PAIR_SCORES))
+
+
+WORKFLOWS: dict[str, Callable[[np.ndarray, np.random.Generator], Seen]] = {
+    "match, one look at 50 pairs": one_look,
+    "match, a look after every pair up to 1,000": every_pair,
+    "match, as many pairs as the verdict asks for": advised,
+    "match --sprt 0 50, a look at the stop": sequential(0, 50),
+    "match --sprt -20 20, a look at the stop": sequential(-20, 20),
+    "2 openings repeated, deterministic": repeated(2, 0),
+    "5 openings repeated, deterministic": repeated(5, 0),
+    "20 openings repeated, deterministic": repeated(20, 0),
+    "2 openings repeated, half of the pairs new": repeated(2, 0.5),
+    "5 openings repeated, half of the pairs new": repeated(5, 0.5),
+    "20 openings repeated, half of the pairs new": repeated(20, 0.5),
+    "report over two seeds with the same openings": two_seeds,
+    "rounds, 100 games, one look": rounds,
+}
+
+
+def tournament(pairs: int, looks: int, rng: np.random.Generator) -> Seen:
+    """Eight equals, each two playing the same openings, looked at several times; openings favour agents by chance."""
+    names = [f"agent {n}" for n in range(8)]
+    pairings = {two: Evidence() for two in combinations(names, 2)}
+    stronger = missed = False
+    for opening in range(pairs):
+        for evidence in pairings.values():
+            result = rng.choice(5, p=DRAWISH)
+            evidence.add(PairOfGames(opening, ((), ()), result / 2))
+        if (opening + 1) % (pairs // looks) == 0:
+            table = ratings(pairings, names[0])
+            middle = sum(rating.elo for rating in table.values()) / len(table)  # the pool's mean: all are equal
+            stronger |= any(rating.above_next for rating in table.values())
+            missed |= not table[names[1]].low <= middle <= table[names[1]].high
+    return Seen(stronger, missed)
+
+
+def share(hits: int, users: int) -> str:
+    """ "3.2% (0.3)": a share and its standard error."""
+    part = hits / users
+    return f"{part:.1%} ({100 * sqrt(max(part * (1 - part), 1 / users) / users):.1f})"
+
+
+def truth_table(users: int, rng: np.random.Generator) -> Iterator[list[str]]:
+    """A row for each workflow between equals."""
+    for name, play in WORKFLOWS.items():
+        row = [name]
+        for shares in EQUALS.values():
+            seen = [play(np.array(shares), rng) for _ in range(users)]
+            row += [share(sum(one.stronger for one in seen), users)]
+            row += [share(sum(not one.missed for one in seen), users)]
+        yield row
+    few = max(50, users // 8)
+    for pairs, looks in ((20, 1), (50, 5)):
+        seen = [tournament(pairs, looks, rng) for _ in range(few)]
+        told = share(sum(one.stronger for one in seen), few), share(sum(not one.missed for one in seen), few)
+        yield [f"tournament of eight equals, {pairs} pairs each, {looks} look{'s' * (looks > 1)}", *told, *[""] * 4]
+
+
+def fixed_pairs(shares: np.ndarray, wanted: float, rng: np.random.Generator, users: int) -> int:
+    """The smallest number of pairs at which the fixed-sample test is right for a share of the users."""
+    low, high = 2, 4 * MOST_PAIRS
+    while high - low > 1:
+        pairs = (low + high) // 2
+        low, high = (low, pairs) if _power(shares, pairs, rng, users) >= wanted else (pairs, high)
+    return high
+
+
+def _power(shares: np.ndarray, pairs: int, rng: np.random.Generator, users: int) -> float:
+    right = sum(estimate(counts).low > 0 for counts in rng.multinomial(pairs, shares, size=users).tolist())
+    return right / users
+
+
+def anytime_pairs(shares: np.ndarray, rng: np.random.Generator) -> int:
+    """The first pair after which the verdict calls the stronger agent stronger."""
+    counts = draws(shares, 4 * MOST_PAIRS, rng)
+    above = log_wealth(counts, 0.5) >= log(2 / ALPHA)
+    above[: FEWEST_PAIRS - 1] = False
+    return int(above.argmax()) + 1 if above.any() else len(counts)
+
+
+def sprt_pairs(shares: np.ndarray, elo1: float, rng: np.random.Generator) -> int:
+    """The pair after which fastchess's test of 0 against ``elo1`` accepts ``elo1``; a large number if it errs."""
+    counts, low, high = draws(shares, 4 * MOST_PAIRS, rng), *Sprt(0, elo1).bounds
+    for number, seen in enumerate(counts, 1):
+        llr = Sprt(0, elo1).llr(seen)
+        if not low < llr < high:
+            return number if llr > 0 else 10**9
+    return 10**9
+
+
+def speed_table(users: int, rng: np.random.Generator) -> Iterator[list[str]]:
+    """A row for each kind of pairs and each difference: the median number of pairs until a right verdict."""
+    for kind, equals in EQUALS.items():
+        for elo in ELOS:
+            shares = shifted(equals, elo)
+            half, most = (fixed_pairs(shares, wanted, rng, 2 * users) for wanted in (RIGHT, POWERED))
+            ours = median(anytime_pairs(shares, rng) for _ in range(users))
+            theirs = median(sprt_pairs(shares, elo, rng) for _ in range(max(50, users // 10)))
+            numbers = [f"{ours:.0f}", str(half), str(most), f"{theirs:.0f}"]
+            yield [kind, f"+{elo}", *numbers, f"{ours / half:.2f}", f"{ours / most:.2f}"]
+
+
+def show(title: str, heads: list[str], rows: Iterator[list[str]], count: int) -> None:
+    """Prints a table in Markdown, row by row."""
+    print(f"\n{title}\n\n| {' | '.join(heads)} |\n|{' --- |' * len(heads)}")
+    with progress(count, "row", title) as bar:
+        for row in rows:
+            print(f"| {' | '.join(row)} |", flush=True)
+            bar.update()
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "--users", type=int, default=4000, metavar="N", help="simulated users a workflow (default 4000)"
+    )
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="random seed (default 1)")
+    options = parser.parse_args(arguments)
+    print(describe())
+    print(f"{options.users} users, seed {options.seed}; standard errors in brackets, in points of 100")
+    rng = np.random.default_rng(options.seed)
+    heads = ["workflow, equal agents"]
+    for kind in EQUALS:
+        heads += [f'{kind}: false "stronger"', f"{kind}: coverage"]
+    show("How often a verdict is wrong", heads, truth_table(options.users, rng), len(WORKFLOWS) + 2)
+    heads = ["pairs", "true Elo", "ours, any look", "fixed, half right", "fixed, 80% right", "SPRT of the true Elo"]
+    heads += ["ours / half right", "ours / 80% right"]
+    show("Median pairs to a right verdict", heads, speed_table(options.users // 2, rng), len(EQUALS) * len(ELOS))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

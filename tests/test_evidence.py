@@ -1,0 +1,121 @@
+"""What pairs of games prove together: copies, mirror images and transpositions count once; and the verdict in words."""
+
+import pytest
+
+from arena.results.evidence import Evidence, PairOfGames, pair_of
+from arena.results.stats import FEWEST_PAIRS, Sprt, estimate
+from arena.results.words import interval, match_lines, pair_words, sprt_progress, sprt_words, verdict
+from connectx.geometry import STANDARD
+from tests.test_match import LEFT, RANDOM, scripted
+from tests.test_ratings import evidence
+
+OPENING = (3, 2)
+
+
+def pair(first, second, points=1.0, opening=OPENING) -> PairOfGames:
+    return pair_of(((*opening, *first), (*opening, *second)), len(opening), points, STANDARD)
+
+
+def test_copies_count_once():
+    found = Evidence([pair((0,), (1,), 2)] * 10)
+    assert (found.pairs, found.distinct, found.openings) == (10, 1, 1)
+    assert found.results == [0, 0, 0, 0, 10] and found.counts == pytest.approx([0, 0, 0, 0, 1])
+
+
+def test_different_games_from_one_opening_all_count():
+    found = Evidence(pair((column,), (0,), column % 3) for column in range(6))
+    assert found.distinct == 6 and found.openings == 1 and found.counts == pytest.approx(found.results)
+
+
+def test_a_mixture_keeps_its_shares():
+    """Nine copies of a lost pair and one won: two different pairs, which weigh as two, nine parts of ten lost."""
+    found = Evidence([*[pair((0,), (1,), 0)] * 9, pair((2,), (2,), 2)])
+    assert found.distinct == 2 and found.counts == pytest.approx([1.8, 0, 0, 0, 0.2])
+
+
+@pytest.mark.parametrize("other", [(3, 4), (3, 2)])
+def test_mirror_images_are_one_opening(other):
+    """A game and its mirror image are copies, and so are those of an opening that is its own mirror image."""
+    mirrored = other == (3, 4)
+    game = (6, 6, 5) if mirrored else (0, 0, 1)
+    assert pair((0, 0, 1), (0,)) == pair(game, (6,) if mirrored else (0,), opening=other)
+    assert pair((0,), (1,), opening=(3, 3)) == pair((6,), (5,), opening=(3, 3))
+    assert pair((0,), (1,), opening=(3, 3)) != pair((6,), (1,), opening=(3, 3))
+
+
+def test_transpositions_are_one_opening():
+    assert pair((0,), (1,), opening=(0, 1, 2)) == pair((0,), (1,), opening=(2, 1, 0))
+
+
+def test_the_other_side():
+    ours = [pair((0,), (1,), 2), pair((2,), (1,), 0.5)]
+    theirs = Evidence(one.swapped() for one in ours)
+    assert theirs.counts == Evidence(ours).counts[::-1] and ours[0].swapped().swapped() == ours[0]
+
+
+# Words
+
+
+@pytest.mark.parametrize(
+    ("counts", "words"),
+    [
+        ([0, 0, 8, 20, 22], "A is stronger"),
+        ([22, 20, 8, 0, 0], "B is stronger"),
+        ([0, 0, 0, 0, FEWEST_PAIRS], "A is stronger"),
+        ([150, 350, 1500, 350, 150], "no difference of 20 Elo or more"),
+        ([3, 8, 25, 10, 4], "too early to tell: a difference of 50 Elo needs about"),
+        ([0, 0, 0, 0, FEWEST_PAIRS - 1], "no verdict: 19 distinct pairs of games, 20 are needed"),
+        ([0, 0, 30, 0, 0], "too early to tell"),
+        ([0, 0, 300, 0, 0], "no difference of 20 Elo or more"),  # a board on which nobody can win
+    ],
+)
+def test_verdicts(counts, words):
+    assert verdict(evidence(counts), "A", "B").startswith(words)
+
+
+def test_an_sprt_s_verdict():
+    """What is accepted is said in words: only a test against 0 can tell who is stronger."""
+    better = evidence([5, 10, 60, 22, 14])
+    assert verdict(better, "A", "B").startswith("too early") and Sprt(0, 50).accepted(better.counts) == "H1"
+    assert verdict(better, "A", "B", Sprt(0, 50)) == "A is stronger"
+    assert verdict(better, "A", "B", Sprt(-50, 50)) == "A is above -50 Elo"
+    worse = evidence([8, 16, 60, 12, 4])
+    assert verdict(worse, "A", "B", Sprt(0, 50)) == "A is below +50 Elo"
+    assert verdict(evidence([14, 22, 60, 10, 5]), "A", "B", Sprt(-50, 0)) == "B is stronger"
+    assert "accepts +50: LLR" in sprt_words(Sprt(0, 50), better) and "above the upper bound" in sprt_words(
+        Sprt(0, 50), better
+    )
+    assert "is undecided" in sprt_words(Sprt(0, 50), evidence([1, 1, 1, 1, 1]))
+    assert "pairs left" in sprt_progress(Sprt(0, 50), worse) and sprt_progress(Sprt(0, 50), Evidence()).startswith(
+        "LLR 0.00"
+    )
+
+
+def test_intervals_in_words_are_finite():
+    for counts in ([0, 0, 0, 0, 30], [30, 0, 0, 0, 0], [0, 0, 0, 0, 1], [1, 1, 1, 1, 1], [0, 0, 5, 0, 0]):
+        for shown in (interval(estimate(counts)), *match_lines_of(counts)):
+            assert "inf" not in shown and "nan" not in shown
+    assert interval(estimate([0, 0, 0, 0, 30])).startswith("Elo above +")
+
+
+def match_lines_of(counts) -> list[str]:
+    return [pair_words(evidence(counts)), verdict(evidence(counts), "A", "B")]
+
+
+def test_two_openings_of_deterministic_agents_get_no_verdict():
+    """30 pairs from two openings, all the same two pairs: a verdict of 95% before; now a reason."""
+    from arena.results.match import Match
+
+    games = {}
+    for number in range(60):
+        opening = (3, 3) if number // 2 % 2 else (3, 2)
+        games[number] = scripted(number, 1 - number % 2, moves=(*opening, 0), opening=2)
+    lines = match_lines(Match(LEFT, RANDOM, 60.0, games))
+    assert "2 distinct pairs among 30 from 2 openings, the others are copies" in lines[-2]
+    assert lines[-1].startswith("no verdict: 2 distinct pairs of games, 20 are needed")
+
+
+def test_verdicts_from_a_few_openings_name_them():
+    """Players with chance, again and again from three openings: proven for these."""
+    pairs = [PairOfGames(n % 3, ((n,), ()), 2 if n % 5 else 1) for n in range(60)]
+    assert verdict(Evidence(pairs), "A", "B") == "A is stronger from these 3 openings"
