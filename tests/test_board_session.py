@@ -114,7 +114,7 @@ def question(agent: str, number: int = 1) -> dict:
         ({**question("middle"), "position": 1}, "expected rows, columns, inarow, got 1"),
         ({**question("middle"), "config": {"actTimeout": -1}}, "actTimeout should be a number of seconds"),
         ({"type": "read", "text": "9", "rows": 6, "columns": 7, "inarow": 4}, "there is no column 9"),
-        ({"type": "read", "text": "{", "name": "a/b.json"}, "b.json is no replay of ConnectX: it is not JSON"),
+        ({"type": "read", "text": "{", "name": "a/b.json"}, "b.json is not a ConnectX replay: it is not JSON"),
         ({"type": "solve", "positions": [{"rows": 3}]}, "expected rows"),
     ],
     ids=str,

@@ -284,6 +284,7 @@ def agent(obs, config):
         raise ValueError("no idea")
     return 3 if len(calls) == 1 else 99
 """
+OPENINGS = "33\n1411\n204\n"
 
 
 @pytest.fixture(scope="module")
@@ -291,13 +292,14 @@ def store(tmp_path_factory) -> Path:
     """Three matches of leftmost, 14 games: one against a file that fails, one on another board with less time."""
     folder = tmp_path_factory.mktemp("own")
     (folder / "mine.py").write_text(MINE)
+    (folder / "openings").write_text(OPENINGS)
     with contextlib.chdir(folder):
         for players in (
             "leftmost random --pairs 3",
             "leftmost mine.py --pairs 2",
             "leftmost random --pairs 2 --bank 30 --config rows=5,columns=5,actTimeout=0",
         ):
-            main(f"match {players} --referee fast --store games.sqlite".split())
+            main(f"match {players} --referee fast --store games.sqlite --openings openings".split())
     return folder / "games.sqlite"
 
 
@@ -422,7 +424,8 @@ def test_the_page_of_stored_games(store, stored, tmp_path, capsys):
 def test_one_stored_game_names_its_players(store, tmp_path, monkeypatch, capsys):
     """As a store of one game is shown: every move from the opening on, the line, the accuracy, the clocks."""
     monkeypatch.chdir(tmp_path)
-    main(["match", "one_step", "leftmost", "--pairs", "1", "--store", "one"])
+    Path("openings").write_text(OPENINGS)
+    main(["match", "one_step", "leftmost", "--pairs", "1", "--store", "one", "--openings", "openings"])
     capsys.readouterr()
     main(["analyse", "one", "--games", "1"])
     out = capsys.readouterr().out
@@ -446,9 +449,24 @@ def test_an_agent_is_called_by_its_file(me):
 def test_versions_of_a_file(tmp_path, monkeypatch, capsys):
     """After an edit it is two agents, of which one is to be chosen."""
     monkeypatch.chdir(tmp_path)
+    Path("openings").write_text(OPENINGS)
     for column in (1, 2):
         Path("mine.py").write_text(f"def agent(obs, config):\n    return {column}\n")
-        main(["match", "mine.py", "leftmost", "--pairs", "1", "--store", "two", "--referee", "fast"])
+        main(
+            [
+                "match",
+                "mine.py",
+                "leftmost",
+                "--pairs",
+                "1",
+                "--store",
+                "two",
+                "--referee",
+                "fast",
+                "--openings",
+                "openings",
+            ]
+        )
     capsys.readouterr()
     with pytest.raises(SystemExit):
         main(["analyse", "two", "--me", "mine.py"])

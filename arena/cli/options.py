@@ -135,7 +135,7 @@ def _add_ladder(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_judging(parser: argparse.ArgumentParser) -> None:
-    help_text = "judge moves from this ply on (0; without the table of openings, 10 on 7x6)"
+    help_text = "first ply to judge (default 0; on 7x6 without the opening table, 10)"
     parser.add_argument("--from-ply", type=integer_from(0), metavar="N", help=help_text)
 
 
@@ -227,12 +227,12 @@ examples
 
 
 def _add_judging_time(parser: argparse.ArgumentParser) -> None:
-    help_text = "for each game; what is not solved by then is said (60)"
+    help_text = "time limit per game in seconds (default 60); moves left unsolved are marked"
     parser.add_argument("--time", type=seconds, default=60.0, metavar="SECONDS", help=help_text)
 
 
 def _add_me(parser: argparse.ArgumentParser) -> None:
-    help_text = "whose games these are (the one name that is in all of them)"
+    help_text = "your name in the games: a team, or an agent as the store names it (default: the one name in all games)"
     parser.add_argument("--me", metavar="NAME", help=help_text)
 
 
