@@ -21,7 +21,7 @@ from arena.cli.options import OPTIONS, misspelt_command
 from arena.game.rules import BANK, Rules
 from arena.players.loading import resolve
 from arena.players.spec import AgentSpec
-from console.parser import Parser, missing_package
+from console.parser import Parser, in_a_line, missing_package
 
 if TYPE_CHECKING:
     from arena.results.records import GameRecord
@@ -129,9 +129,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     except ModuleNotFoundError as problem:
         parser.error(missing_package(problem))
     except (ValueError, OSError, sqlite3.Error) as problem:
-        parser.error(" ".join(str(problem).split()))
+        parser.error(in_a_line(problem))
     except RuntimeError as problem:  # a process that did not start, or died
-        parser.exit(1, f"{parser.prog}: {' '.join(str(problem).split())}\n")
+        parser.exit(1, f"{parser.prog}: {in_a_line(problem)}\n")
     except KeyboardInterrupt as stop:
         words = str(stop) or (STOPPED if command in ("match", "tournament") else "")
         parser.exit(130, f"{parser.prog}: stopped{words and '; '}{words}\n")

@@ -15,7 +15,7 @@ from concurrent.futures import BrokenExecutor
 from importlib import import_module
 from types import ModuleType
 
-from console.parser import Parser, missing_package
+from console.parser import Parser, in_a_line, missing_package
 from training.support.options import add_options, config_from
 
 METHODS = {  # name: (module of training.methods, summary)
@@ -62,7 +62,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"train.py: {missing_package(problem)}", file=sys.stderr)
         return 2
     except (OSError, ValueError, MemoryError, BrokenExecutor) as fault:
-        print(f"train.py: {str(fault) or type(fault).__name__}", file=sys.stderr)
+        print(f"train.py: {in_a_line(fault)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("train.py: interrupted; the same command resumes the run", file=sys.stderr)

@@ -1,8 +1,11 @@
 """What several test files need: boards to test on, random games, observations as Kaggle sends them."""
 
+import contextlib
 import os
 import random
-from collections.abc import Iterator
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import pytest
 
@@ -72,6 +75,28 @@ def observe(position: Position, act_timeout: float = 2.0, bank: float = 60.0, **
         "runTimeout": 1200,
     }
     return obs, config | extra
+
+
+@contextlib.contextmanager
+def disk_that_is(state: str, folder: Path, files: Mapping[str, bytes]) -> Iterator[Path]:
+    """A small file system of its own at ``folder``, with these files in it, that is "full" or "read-only"."""
+    folder.mkdir()
+    try:
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", folder], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError) as problem:
+        pytest.skip(f"no file system can be mounted here: {problem}")
+    try:
+        for name, content in files.items():
+            (folder / name).write_bytes(content)
+        if state == "full":
+            with contextlib.suppress(OSError), (folder / "filler").open("wb", buffering=0) as file:
+                while True:
+                    file.write(bytes(4096))
+        else:
+            subprocess.run(["mount", "-o", "remount,ro", folder], check=True)
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", folder], check=True)
 
 
 def pytest_terminal_summary(terminalreporter):

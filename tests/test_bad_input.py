@@ -19,6 +19,7 @@ import evaluate
 import train
 from bundler.preflight.stage import Runner
 from connectx.weights import pack
+from tests.conftest import disk_that_is
 
 ROOT = Path(__file__).resolve().parent.parent
 MAINS: dict[str, Callable] = {"build": build_submission.main, "evaluate": evaluate.main, "train": train.main}
@@ -255,9 +256,20 @@ CASES += [
     Case("evaluate episodes mine", "expected an integer of at least 1, not 'mine'"),
     Case("evaluate episodes 7 --pause -1", "--pause: expected a number of seconds of at least 0, not '-1'"),
     Case("build leftmost -o new.py --submit", "--submit: expected one argument"),
-    Case("train book leaf", "unrecognized arguments: leaf"),
+    Case("train book leaf", "unrecognized arguments: leaf\n"),
+    Case("evaluate leftmost random --roundz 3", "unrecognized arguments: --roundz 3; did you mean --rounds?"),
+    Case("evaluate match leftmost random --pair=3 --sed 1", "; did you mean --pairs, --seed?"),
+    Case("evaluate leftmost random --zzzzzz", "unrecognized arguments: --zzzzzz\n"),
+    Case("train distill --sampels 3", "unrecognized arguments: --sampels 3; did you mean --samples?"),
+    Case("build leftmost -o new.py --positoins 5", "; did you mean --positions?"),
+    Case("evaluate match leftmost random --openings nosuch.txt", "openings: nosuch.txt: no such file or folder\n"),
+    Case("evaluate match leftmost random --openings noise", "openings: noise is not text"),
+    Case("evaluate analyse lost.json --html /proc/new.html", "/proc/new.html: cannot be written (read-only folder)"),
+    Case("build leftmost -o /proc/new.py", "/proc/new.py: cannot be written (read-only folder)"),
     Case("train menace --output notes.txt/new.bin", "notes.txt"),
     Case("train", "METHOD"),
+    Case("evaluate", "required: agent1, agent2"),
+    Case("evaluate tournament", "required: agents"),
 ]
 
 AGENT = "def agent(obs, config):\n    return 0\n"
@@ -357,8 +369,16 @@ def test_one_line_code_2_and_nothing_written(case, made, capsys, monkeypatch):
     monkeypatch.chdir(made)
     before = content_of(made)
     code, out, err = outcome(case.command, capsys)
-    (line,) = without_progress(err)
-    assert (code, out) == (2, "") and line.startswith(NAMES[case.command.split()[0]]) and case.words in f"{line}\n"
+    line, *more = without_progress(err)
+    name = NAMES[case.command.split()[0]]
+    assert (code, out) == (2, "") and line.startswith(name) and case.words in f"{line}\n"
+    assert (
+        "[Errno" not in line.partition("cannot be loaded: ")[0] and ".partial" not in line
+    )  # an agent's own words stay
+    if "arguments are required" in line:
+        assert more[0].startswith(f"usage: {name}") and more[-1].endswith("--help explains all options")
+    else:
+        assert more == []
     assert content_of(made) == before
 
 
@@ -384,24 +404,9 @@ def test_help_outside_of_the_virtual_environment(command, tmp_path):
 
 @pytest.fixture(params=["full", "read-only"])
 def disk(request, made, tmp_path) -> Iterator[Path]:
-    """A small file system of its own, with a store of games in it, that is full or read-only."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    try:
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", folder], check=True, capture_output=True)
-    except (OSError, subprocess.CalledProcessError) as problem:
-        pytest.skip(f"no file system can be mounted here: {problem}")
-    try:
-        (folder / "games").write_bytes((made / "games").read_bytes())
-        if request.param == "full":
-            with contextlib.suppress(OSError), (folder / "filler").open("wb", buffering=0) as file:
-                while True:
-                    file.write(bytes(4096))
-        else:
-            subprocess.run(["mount", "-o", "remount,ro", folder], check=True)
+    """With a store of games in it."""
+    with disk_that_is(request.param, tmp_path / "disk", {"games": (made / "games").read_bytes()}) as folder:
         yield folder
-    finally:
-        subprocess.run(["umount", "-l", folder], check=True)
 
 
 @pytest.mark.parametrize(
@@ -422,7 +427,9 @@ def test_a_disk_that_is_full_or_read_only(command, disk, made, capsys, monkeypat
     before = content_of(disk)
     code, _, err = outcome(command.replace("DISK", str(disk)), capsys)
     (line,) = without_progress(err)
-    assert code == 2 and line.startswith(NAMES[command.split()[0]])
+    assert code == 2 and line.startswith(NAMES[command.split()[0]]) and str(disk) in line
+    assert "no space left on the disk" in line or "(read-only folder)" in line
+    assert "[Errno" not in line and ".partial" not in line
     assert content_of(disk) == before
 
 
@@ -442,7 +449,7 @@ SLOW_TO_BUILD = f"import time\n\ntime.sleep(60)\n\n\n{AGENT}"
     ("command", "sign"),
     [
         ("evaluate.py match slow.py leftmost --store store", "playing"),
-        ("build_submission.py slow_to_build.py -o new.py", ".new.py.partial"),
+        ("build_submission.py slow_to_build.py -o new.py", ".new.py.*.partial"),
         ("train.py book --table-bits 10 --scores scores --output new.bin --workers 1", "scores"),
         (
             "train.py openings --table-bits 10 --lasting-bits 10 --scores scores --output new.bin --workers 1 "
@@ -466,7 +473,7 @@ def test_ctrl_c(command, sign, tmp_path):
         start_new_session=True,
     )
     deadline = time.monotonic() + 300
-    while not (tmp_path / sign).exists() and process.poll() is None and time.monotonic() < deadline:
+    while not list(tmp_path.glob(sign)) and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.1)
     time.sleep(0.5)
     os.killpg(process.pid, signal.SIGINT)

@@ -1,12 +1,9 @@
-"""Progress for people and for logs, and files that are whole or not there."""
+"""Progress for people and for logs."""
 
 import sys
 import types
 
-import pytest
-
 from console import progress
-from console.files import replacing, write_whole
 
 
 def test_progress_is_for_people(monkeypatch, capsys):
@@ -39,21 +36,3 @@ def test_a_log_of_many_steps_is_short(capsys):
             bar.update()
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 1 and lines[0].startswith("learning") and "5000/20000" in lines[0]
-
-
-def test_whole_or_the_one_before(tmp_path):
-    """What fails half-way leaves the file that was there, and nothing else."""
-    path = tmp_path / "new" / "folder" / "weights.bin"
-    write_whole(path, b"before")
-
-    def fails():
-        with replacing(path) as partial:
-            partial.write_bytes(b"half")
-            assert path.read_bytes() == b"before"
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        fails()
-    assert [file.name for file in path.parent.iterdir()] == [path.name] and path.read_bytes() == b"before"
-    write_whole(path, b"after")
-    assert [file.name for file in path.parent.iterdir()] == [path.name] and path.read_bytes() == b"after"

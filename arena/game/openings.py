@@ -13,7 +13,7 @@ from pathlib import Path
 
 from connectx.geometry import STANDARD, Geometry
 from connectx.position import Position
-from console.files import write_whole
+from console.files import in_words, write_whole
 
 PLIES = (2, 8)  # shortest and longest
 CLOSE = 2  # largest score of either side: a win with its last stone or the one before
@@ -68,8 +68,10 @@ def read_openings(path: Path, geometry: Geometry) -> list[Opening]:
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as problem:
-        raise ValueError(f"openings: {problem}") from None
+    except OSError as problem:
+        raise ValueError(f"openings: {in_words(problem, path)}") from None
+    except UnicodeDecodeError as problem:
+        raise ValueError(f"openings: {path} is not text ({problem.reason} at byte {problem.start})") from None
     texts = [line.partition("#")[0].strip() for line in lines]
     openings = [parse_opening(text, geometry) for text in texts if text]
     if not openings:

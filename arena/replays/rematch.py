@@ -10,8 +10,9 @@ from arena.game.rules import Rules
 from arena.players.process import Player
 from arena.replays.review import Review
 from arena.results.exact_analysis import JudgedMove
+from connectx.geometry import Geometry
 from connectx.position import Position
-from console.files import write_whole
+from console.files import locked, write_whole
 
 HEAD = "# Positions in which results were given away; python evaluate.py match AGENT1 AGENT2 --openings THIS_FILE"
 
@@ -75,6 +76,11 @@ def add_mistakes(path: Path, reviews: Sequence[Review]) -> tuple[int, int]:
         ValueError: the file holds something else, or games of another board.
     """
     geometry = reviews[0].replay.record.geometry
+    with locked(path):
+        return _add_to(path, reviews, geometry)
+
+
+def _add_to(path: Path, reviews: Sequence[Review], geometry: Geometry) -> tuple[int, int]:
     known = read_openings(path, geometry) if path.exists() else []
     keys = {Position.from_moves(opening, geometry).canonical().key for opening in known}
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else [HEAD]
