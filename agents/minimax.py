@@ -6,6 +6,7 @@ The evaluator is used on the standard board where numba works; elsewhere a heuri
 from functools import lru_cache
 
 from connectx.clock import Budget, budget_for
+from connectx.game_memory import GameMemory
 from connectx.geometry import STANDARD, Geometry
 from connectx.leaf import from_bytes
 from connectx.position import Position
@@ -21,12 +22,17 @@ def searcher_for(geometry: Geometry) -> Searcher:
     return Searcher(geometry, net=network)
 
 
+game = GameMemory(searcher_for.cache_clear)
+
+
 def agent(obs, config):
     budget = budget_for(obs, config)
     position = Position.from_observation(obs, config)
+    game.meet(position)
     searcher = searcher_for(position.geometry)
     result = searcher.search(position, budget)
     agent.thoughts = lambda: searcher.thoughts(position, result)  # type: ignore[attr-defined]  # the board asks for it
+    game.leave(position.play(result.column))
     return result.column
 
 

@@ -12,6 +12,7 @@ from connectx.book import Book, SparseBook
 from connectx.choice import SLOW_LOSS, Gifts, Replies, choices, choose
 from connectx.clock import Budget, budget_for
 from connectx.exact import promising
+from connectx.game_memory import GameMemory
 from connectx.geometry import STANDARD, Geometry
 from connectx.jit import compiles
 from connectx.nets import PlainNetwork
@@ -45,6 +46,9 @@ def solver_for(geometry: Geometry) -> Solver:
 def searcher_for(geometry: Geometry) -> Searcher:
     """On the standard board the search is a rare last resort, and compiling it then would take too long."""
     return Searcher(geometry, compiled=False if geometry == STANDARD else None)
+
+
+game = GameMemory(known.clear, opponent.forget, solver_for.cache_clear, searcher_for.cache_clear)
 
 
 def best_of(values: list[Value | None]) -> Value:
@@ -126,11 +130,11 @@ def move(position: Position, budget: Budget) -> int:
 def agent(obs, config):
     budget = budget_for(obs, config)
     position = Position.from_observation(obs, config)
-    opponent.meet(position, known.get(opponent.before) if opponent.before else None)
-    if position.ply < 2:
-        known.clear()
+    before, reply = game.left, game.meet(position)
+    if before is not None and reply is not None and (scores := known.get(before)) is not None:
+        opponent.learn(before, reply, scores)
     column = move(position, budget)
-    opponent.before = position.play(column)
+    game.leave(position.play(column))
     return column
 
 

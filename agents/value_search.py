@@ -12,6 +12,7 @@ import numpy as np
 
 from connectx.clock import Budget, budget_for
 from connectx.exact import move_values, promising, table
+from connectx.game_memory import GameMemory
 from connectx.geometry import STANDARD, Geometry
 from connectx.jit import compiles
 from connectx.nets import PlainNetwork, expected_result, softmax
@@ -32,7 +33,12 @@ PROOF_NODES = 8000
 SOLVER_SHARE = 0.5  # of a move's time, for the exact scores of its moves
 
 network = PlainNetwork.from_bytes(read_data("weights/net.bin"))
-solver = Solver(STANDARD) if compiles() else None
+
+
+@lru_cache(maxsize=1)
+def solver() -> Solver | None:
+    """None without numba, where it would be too slow."""
+    return Solver(STANDARD) if compiles() else None
 
 
 def judge(positions: np.ndarray, masks: np.ndarray) -> Judgement:
@@ -43,9 +49,9 @@ def judge(positions: np.ndarray, masks: np.ndarray) -> Judgement:
 
 def prove(position: int, mask: int) -> int | None:
     """A score whose sign is exact, if the solver finds one within PROOF_NODES; else None."""
-    if solver is None:
+    if (exact := solver()) is None:
         return None
-    value = solver.solve(Position(position, mask, STANDARD), Budget(nodes=PROOF_NODES), weak=True)
+    value = exact.solve(Position(position, mask, STANDARD), Budget(nodes=PROOF_NODES), weak=True)
     if value.result is None:
         return None
     return value.low if value.result > 0 else value.high
@@ -57,9 +63,12 @@ def searcher_for(geometry: Geometry) -> Searcher:
     return Searcher(geometry, compiled=False)
 
 
+game = GameMemory(solver.cache_clear, searcher_for.cache_clear)
+
+
 def best_column(position: Position, budget: Budget) -> int:
     """The best move that is proven, the network's favourite among equals; where none is, what the search finds."""
-    moves = promising(move_values(position, solver, budget.part(SOLVER_SHARE), best=True))
+    moves = promising(move_values(position, solver(), budget.part(SOLVER_SHARE), best=True))
     if all(value.result is not None for value in moves.values()):
         logits = network.judge(position)["policy"]
         column = max(moves, key=lambda column: (moves[column].low, logits[column]))
@@ -82,11 +91,15 @@ def agent(obs, config):
     tell(None)  # those of the move before are out of date
     budget = budget_for(obs, config)
     position = Position.from_observation(obs, config)
+    game.meet(position)
     if position.geometry == network.architecture.geometry:
-        return best_column(position, budget)
-    return searcher_for(position.geometry).search(position, budget).column
+        column = best_column(position, budget)
+    else:
+        column = searcher_for(position.geometry).search(position, budget).column
+    game.leave(position.play(column))
+    return column
 
 
 table()  # 0.1 s
-if solver is not None:  # compiles while the file loads, where the first move has most time
-    solver.solve(Position.empty(STANDARD), Budget(nodes=1))
+if (first := solver()) is not None:  # compiles while the file loads, where the first move has most time
+    first.solve(Position.empty(STANDARD), Budget(nodes=1))

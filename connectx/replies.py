@@ -174,24 +174,17 @@ class Opponent:
 
     def __init__(self, model: ReplyModel):
         self.model, self.belief = model, model.prior
-        self.before: Position | None = None  # that from which the opponent is to move
 
-    def meet(self, position: Position, scores: Scores | None) -> None:
-        """Learns from the opponent's move to a position, if it follows the one that we left; else a game begins.
+    def forget(self) -> None:
+        """Another opponent may sit down: any type again."""
+        self.belief = self.model.prior
+
+    def learn(self, before: Position, column: int, scores: Scores) -> None:
+        """Learns from a move of the opponent.
 
         Args:
-            scores: the exact scores of the moves that it had; None if they are not known: then it tells nothing.
+            scores: the exact scores of the moves that it had.
         """
-        if (column := self.column_to(position)) is None:
-            self.belief = self.model.prior
-        elif scores is not None and self.before is not None:
-            chances = self.model.chances([self.before], columns_of_scores([scores]))[0, :, column]
-            belief = self.belief * chances
-            self.belief = (1 - FORGETTING) * belief / belief.sum() + FORGETTING * self.model.prior
-
-    def column_to(self, position: Position) -> int | None:
-        """The opponent's move from the position that we left to this one; None if there is none."""
-        before = self.before
-        if before is None or before.geometry != position.geometry:
-            return None
-        return next((column for column in before.legal_columns() if before.play(column) == position), None)
+        chances = self.model.chances([before], columns_of_scores([scores]))[0, :, column]
+        belief = self.belief * chances
+        self.belief = (1 - FORGETTING) * belief / belief.sum() + FORGETTING * self.model.prior

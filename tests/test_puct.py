@@ -195,7 +195,7 @@ def test_columns_that_are_known_to_be_worse_are_not_searched():
 @REAL_CLOCK
 def test_value_search_plays_what_can_be_proven():
     """From the table in the openings, by the solver later: quickest wins and slowest losses, not only kept results."""
-    if value_search.solver is None:
+    if value_search.solver() is None:
         pytest.skip("numba is not usable here")
     rng, oracle_solver = random.Random(8), Solver(STANDARD)
     positions = [p for _ in range(12) for p in random_game(STANDARD, rng) if p.ply in (0, 5, 7, 20, 25, 30)]
@@ -215,7 +215,7 @@ def test_value_search_tells_of_this_move_only():
 
 def test_value_search_without_numba(monkeypatch):
     """The table is enough in the openings; beyond it the tree chooses."""
-    monkeypatch.setattr(value_search, "solver", None)
+    monkeypatch.setattr(value_search, "solver", lambda: None)
     assert value_search.best_column(Position.empty(STANDARD), Budget(nodes=4)) == 3
     beyond = Position.from_moves([3, 3, 3, 3, 3, 2, 2, 2, 2, 2, 0], STANDARD)
     assert value_search.best_column(beyond, Budget(nodes=4)) in beyond.legal_columns()

@@ -68,23 +68,20 @@ def test_lengths_are_those_of_perfect_play():
 
 
 def test_an_opponent_is_known_by_its_moves():
-    """Only-moves that only strong types find raise their share; a new game forgets; unknown moves tell nothing."""
+    """Only-moves that only strong types find raise their share; a new game forgets."""
     opponent = Opponent(MODEL)
     position = Position.from_moves([3, 3], STANDARD)
-    opponent.meet(position.play(0), None)
-    assert opponent.belief is MODEL.prior
-    opponent.before = position
     scores = openings().scores(position)
-    assert scores is not None
+    assert scores is not None and opponent.belief is MODEL.prior
     chances = MODEL.chances([position], columns_of_scores([scores]))[0]
     assert np.allclose(chances.sum(1), 1)
     for column in position.legal_columns():
-        opponent.before, opponent.belief = position, MODEL.prior
-        opponent.meet(position.play(column), scores)
+        opponent.forget()
+        opponent.learn(position, column, scores)
         ratio = opponent.belief / MODEL.prior
         assert opponent.belief.sum() == pytest.approx(1)
         assert ratio.argmax() == chances[:, column].argmax() and ratio.argmin() == chances[:, column].argmin()
-    opponent.meet(Position.from_moves([2], STANDARD), None)
+    opponent.forget()
     assert opponent.belief is MODEL.prior
 
 

@@ -6,30 +6,32 @@ ours or of Kaggle's that plays a random legal move in 10% of its moves; ``minima
 
 import random
 from collections.abc import Callable
+from functools import lru_cache
 
 from connectx.clock import Budget
-from connectx.geometry import STANDARD
+from connectx.game_memory import GameMemory
+from connectx.geometry import STANDARD, Geometry
 from connectx.position import Position
 from connectx.search import Searcher
 
 
 def at_depth(depth: int) -> Callable:
-    """The search of minimax with the heuristic, always to the same depth.
-
-    Each game gets a new table, so that games are reproducible.
-    """
+    """The search of minimax with the heuristic, always to the same depth."""
     Searcher(STANDARD).search(Position.empty(STANDARD), Budget(), max_depth=1)  # compiles at the load, as minimax does
-    last: Position | None = None
-    searcher: Searcher | None = None
+
+    @lru_cache(maxsize=1)
+    def searcher_for(geometry: Geometry) -> Searcher:
+        return Searcher(geometry)
+
+    game = GameMemory(searcher_for.cache_clear)
 
     def agent(obs, config):
-        nonlocal last, searcher
         position = Position.from_observation(obs, config)
-        if searcher is None or last is None or position.geometry != last.geometry or position.ply <= last.ply:
-            searcher = Searcher(position.geometry)
-        last = position
-        asked, result = searcher, searcher.search(position, Budget(), max_depth=depth)
-        agent.thoughts = lambda: asked.thoughts(position, result)  # type: ignore[attr-defined]
+        game.meet(position)
+        searcher = searcher_for(position.geometry)
+        result = searcher.search(position, Budget(), max_depth=depth)
+        agent.thoughts = lambda: searcher.thoughts(position, result)  # type: ignore[attr-defined]
+        game.leave(position.play(result.column))
         return result.column
 
     return agent
