@@ -30,9 +30,9 @@ from console.files import write_whole
 from console.parser import Parser, missing_package
 
 try:
-    from rich.console import Console
-    from rich.markup import escape
     from rich.table import Table
+
+    from console.tables import console_for_tables
 except ModuleNotFoundError as missing:
     print(f"build_submission.py: {missing_package(missing)}", file=sys.stderr)
     sys.exit(2)
@@ -180,16 +180,16 @@ def show(report: Report, as_json: bool, written: Path | None) -> None:
     if as_json:
         print(json.dumps(report.as_json() | {"written": str(written) if written else None}, indent=2))
         return
-    console = Console(highlight=False)
+    console = console_for_tables()
     table = Table("what", "", "found", box=None, pad_edge=False)
     for topic, level, text in report.findings:
-        table.add_row(topic, level, escape(text), style=STYLES.get(level))
+        table.add_row(topic, level, text, style=STYLES.get(level))
     console.print(table)
     warned = "; Kaggle takes it, and the warnings say where it will lose games" if report.warnings else ""
-    verdict = f"{report.verdict} {escape(report.name)}{warned if report.accepted else ''}"
+    verdict = f"{report.verdict} {report.name}{warned if report.accepted else ''}"
     console.print(verdict, style="green" if report.accepted else "bold red", soft_wrap=True)
     if written:
-        console.print(f"wrote {written}")
+        console.print(f"wrote {written}", soft_wrap=True)
 
 
 def tell(line: str) -> None:

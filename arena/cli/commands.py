@@ -155,7 +155,7 @@ def match(options: argparse.Namespace) -> None:
     (played,) = _play([(resolve(options.agent1), resolve(options.agent2))], options, sprt)
     console.print(match_table(played))
     for line in [*match_lines(played, sprt), *lost_game_line(played)]:
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
+        console.print(line, soft_wrap=True)
     if played.ending == "interrupted":
         raise KeyboardInterrupt(STORED)
 
@@ -172,7 +172,7 @@ def tournament(options: argparse.Namespace) -> None:
         matches.append(match)
         tally = match.side(0).tally
         line = f"{match.first.label} v {match.second.label}: won {tally.wins} drawn {tally.draws} lost {tally.losses}"
-        console.print(line, highlight=False, markup=False)
+        console.print(line)
         if match.ending == "interrupted":
             break
     names = [(match.first.label, match.second.label) for match in matches]

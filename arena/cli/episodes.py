@@ -5,7 +5,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.markup import escape
 from rich.table import Table
 
 from arena.cli.replays import show_reviews
@@ -40,7 +39,7 @@ def _submissions_table(kaggle: Kaggle) -> Table:
     for one in submissions(kaggle):
         date = f"{one.date:%Y-%m-%d %H:%M}" if one.date else ""
         cells = (str(one.ref), date, one.status.name.lower(), one.public_score, one.file_name, one.description)
-        table.add_row(*(escape(cell or "") for cell in cells))
+        table.add_row(*(cell or "" for cell in cells))
     return table
 
 

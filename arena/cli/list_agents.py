@@ -58,9 +58,9 @@ def list_agents(options: argparse.Namespace) -> None:
     if ladder:
         (anchor,) = {strength.anchor for strength in ladder.values()}
         others = [f"{name} {strength}" for name, strength in ladder.items() if "@" in name or "~" in name]
-        console.print(f"Elo above {anchor}. " + "; ".join(others), highlight=False)
+        console.print(f"Elo above {anchor}. " + "; ".join(others))
     else:
-        console.print("Nothing is measured yet: python evaluate.py tournament --help", highlight=False)
+        console.print("Nothing is measured yet: python evaluate.py tournament --help")
 
 
 def _strength(ladder: dict[str, Strength], name: str) -> str:

@@ -5,7 +5,6 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from rich.console import Console
-from rich.markup import escape
 
 from arena.cli.options import LISTED
 from arena.game.openings import write_opening
@@ -126,7 +125,7 @@ def show_games(records: Sequence[GameRecord], from_ply: int | None = None, secon
         start = judged_from(record, from_ply)
         judged = _judged(record, start, seconds)
         for move in judged:
-            by_agent.setdefault(escape(record.names[move.seat]), []).append(move)
+            by_agent.setdefault(record.names[move.seat], []).append(move)
         if len(records) == 1 and start < len(record.moves):
             console.print(moves_table(record, judged, start))
             for line in _boards(record, mistakes(judged)):

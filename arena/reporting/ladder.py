@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,20 @@ def new_figure(width: float, height: float, columns: int = 1):
     return pyplot.subplots(1, columns, figsize=(width, height))
 
 
+def label(name: str) -> str:
+    """A name as a label of a plot, whose dollars are no formula."""
+    return name.replace("$", r"\$")
+
+
+def name_lines(axes, lines: Sequence, names: Sequence[str]) -> None:
+    """A legend of all lines: matplotlib leaves out those whose labels begin with "_", and so get theirs afterwards."""
+    if not lines:
+        return
+    legend = axes.legend(lines, [str(number) for number in range(len(lines))], fontsize=8)
+    for text, name in zip(legend.get_texts(), names, strict=True):
+        text.set_text(label(name))
+
+
 def ladder_figure(ladder: Sequence[Standing]):
     """Elo of every agent with its 95% interval, and beside it the share of the points in either seat."""
     figure, (left, right) = new_figure(10, 1 + 0.35 * len(ladder), 2)
@@ -34,7 +49,7 @@ def ladder_figure(ladder: Sequence[Standing]):
     for share, name, colour in (("as_first", "moving first", "#b89b00"), ("as_second", "moving second", "#d03030")):
         shares = [100 * getattr(line, share) for line in reversed(ladder)]
         right.scatter(shares, places, label=name, color=colour, zorder=2)
-    left.set_yticks(places, [line.name for line in reversed(ladder)])
+    left.set_yticks(places, [label(line.name) for line in reversed(ladder)])
     right.set_yticks(places, [""] * len(ladder))
     left.set_xlabel("Elo, 95% interval of the difference to the mean")
     right.set_xlabel("points, %")
@@ -46,10 +61,15 @@ def ladder_figure(ladder: Sequence[Standing]):
     return figure
 
 
+def markdown_text(text: str) -> str:
+    """A text that Markdown shows as it is, also in a cell of a table. Within a word, "_" means nothing there."""
+    return re.sub(r"[\\`*\[\]<>|$&#]|(?<![^\W_])_|_(?![^\W_])", r"\\\g<0>", text)
+
+
 def ladder_markdown(ladder: Sequence[Standing]) -> str:
     """The ladder as a table in Markdown, numbers to the right, and what its intervals mean."""
     rules = ["---" if title == "agent" else "--:" for title in LADDER_TITLES]
-    escaped = [[cell.replace("|", "\\|") for cell in row] for row in ladder_rows(ladder)]
+    escaped = [[markdown_text(cell) for cell in row] for row in ladder_rows(ladder)]
     table = "".join(f"| {' | '.join(row)} |\n" for row in [list(LADDER_TITLES), rules, *escaped])
     return f"{table}\n{LADDER_NOTE[0].upper()}{LADDER_NOTE[1:]}.\n"
 

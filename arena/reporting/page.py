@@ -13,7 +13,7 @@ from string import Template
 from typing import Any
 
 from arena.game.openings import write_opening
-from arena.reporting.ladder import ladder_figure, new_figure
+from arena.reporting.ladder import label, ladder_figure, name_lines, new_figure
 from arena.reporting.tables import LADDER_NOTE, LADDER_TITLES, ladder_rows
 from arena.results.exact_analysis import JudgedMove, accuracy
 from arena.results.records import GameRecord
@@ -59,7 +59,7 @@ def crosstable_plot(tournament: Tournament, names: Sequence[str]) -> str:
                 colour = "white" if abs(share - 0.5) > 0.4 else "black"  # the ends of the map are dark
                 axes.text(x, y, f"{100 * share:.0f}", ha="center", va="center", fontsize=9, color=colour)
     axes.set_xticks(range(len(names)), [str(number) for number in range(1, len(names) + 1)])
-    axes.set_yticks(range(len(names)), [f"{number} {name}" for number, name in enumerate(names, 1)])
+    axes.set_yticks(range(len(names)), [f"{number} {label(name)}" for number, name in enumerate(names, 1)])
     return _svg(figure)
 
 
@@ -72,24 +72,25 @@ def time_plot(tournament: Tournament) -> str:
                 name = names[(ply % 2) ^ (number % 2)]
                 times.setdefault(name, {}).setdefault(ply, []).append(max(seconds, 1e-6))
     figure, axes = new_figure(7, 3.5)
-    for name, by_ply in sorted(times.items()):
+    lines = []
+    for _, by_ply in sorted(times.items()):
         plies = sorted(by_ply)
-        axes.plot(plies, [sorted(by_ply[ply])[len(by_ply[ply]) // 2] for ply in plies], marker=".", label=name)
+        lines += axes.plot(plies, [sorted(by_ply[ply])[len(by_ply[ply]) // 2] for ply in plies], marker=".")
     axes.set(xlabel="ply", ylabel="median seconds a move", yscale="log")
-    if times:
-        axes.legend(fontsize=8)
+    name_lines(axes, lines, sorted(times))
     return _svg(figure)
 
 
 def accuracy_plot(judged: Mapping[str, Sequence[JudgedMove]]) -> str:
     """Share of moves that kept a result not lost yet, by ply in steps of 4, one line an agent, as SVG."""
     figure, axes = new_figure(7, 3.5)
-    for name, moves in sorted(judged.items()):
+    lines = []
+    for _, moves in sorted(judged.items()):
         steps = sorted({move.ply // 4 for move in moves if move.holds})
         found = [accuracy(move for move in moves if move.ply // 4 == step) for step in steps]
-        axes.plot([4 * step for step in steps], [f.kept / f.holding for f in found], marker="o", label=name)
+        lines += axes.plot([4 * step for step in steps], [f.kept / f.holding for f in found], marker="o")
     axes.set(xlabel="ply", ylabel="moves that kept the result", ylim=(0, 1.05))
-    axes.legend(fontsize=8)
+    name_lines(axes, lines, sorted(judged))
     return _svg(figure)
 
 

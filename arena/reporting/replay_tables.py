@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich import box
-from rich.markup import escape
 from rich.table import Table
 
 from arena.replays.rematch import Answer
@@ -33,7 +32,7 @@ def reviews_table(team: str, reviews: Sequence[Review]) -> Table:
         "mistakes: your moves that gave a result away; slowest: your slowest move (the first one includes loading the "
         "agent); plies and columns are counted from 0"
     )
-    table = Table(title=f"games of {escape(team)}", caption=caption, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table = Table(title=f"games of {team}", caption=caption, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for head in HEADS:
         table.add_column(head, justify="right" if head in RIGHT else "left")
     for review in reviews:
@@ -41,7 +40,7 @@ def reviews_table(team: str, reviews: Sequence[Review]) -> Table:
         given = [mistake_words(one) for one in row["mistakes"]]
         cells = [row["game"], row["opponent"], row["seat"], row["result"], ending_words(review), str(row["plies"])]
         cells += [f"{row['overage']:.1f}", slowest_words(row), given[0] if given else "-", given[-1] if given else "-"]
-        table.add_row(*map(escape, cells), style=STYLES.get(row["result"]))
+        table.add_row(*cells, style=STYLES.get(row["result"]))
     return table
 
 
@@ -79,13 +78,13 @@ def section_table(section: Section) -> Table:
             head, justify="right" if any(not isinstance(row[number], str) for row in section.rows) else "left"
         )
     for row in section.rows:
-        table.add_row(*(escape(cell_text(cell)) for cell in row))
+        table.add_row(*map(cell_text, row))
     return table
 
 
 def answers_table(agent: str, team: str, answers: Sequence[Answer]) -> Table:
     """How often an agent keeps what the team gave away, and gives away what the team kept."""
-    table = Table(title=f"{escape(agent)} in the positions of {escape(team)} that held a win or a draw")
+    table = Table(title=f"{agent} in the positions of {team} that held a win or a draw")
     for head in ("then", "positions", "keeps", "gives away", "fails", "gives away, for example"):
         table.add_column(head, justify="left" if head in ("then", "gives away, for example") else "right")
     for words, kept in (("given away", False), ("kept", True)):
@@ -94,7 +93,7 @@ def answers_table(agent: str, team: str, answers: Sequence[Answer]) -> Table:
         given = [answer for answer in here if not answer.keeps and not answer.fault]
         examples = "; ".join(map(answer_words, [*failed, *given][:3]))
         counts = (len(here), sum(answer.keeps for answer in here), len(given), len(failed))
-        table.add_row(words, *map(str, counts), escape(examples))
+        table.add_row(words, *map(str, counts), examples)
     return table
 
 

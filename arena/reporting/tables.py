@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-from rich.markup import escape
 from rich.table import Table
 
 from arena.results.exact_analysis import JudgedMove, accuracy, chosen_from
@@ -111,7 +110,7 @@ def moves_table(record: GameRecord, judged: Sequence[JudgedMove], first_ply: int
         table.add_column(name, justify="right" if name in ("ply", "column") else "left")
     by_ply = {move.ply: move for move in judged}
     for ply in chosen_from(record, first_ply):
-        row = [str(ply), escape(record.player(ply % 2)), str(record.moves[ply])]
+        row = [str(ply), record.player(ply % 2), str(record.moves[ply])]
         move = by_ply.get(ply)
         if move is None:
             table.add_row(*row, "not solved in time")

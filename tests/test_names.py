@@ -1,0 +1,154 @@
+"""Names, titles and texts of exceptions that look like markup: shown as they are by every output of every command."""
+
+import contextlib
+import html
+import json
+import re
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from matplotlib import pyplot
+
+import build_submission
+import evaluate
+from arena.cli import episodes, list_agents
+from arena.reporting import page
+from arena.reporting.ladder import Strength, markdown_text
+from bundler.preflight.report import Report
+
+# Of rich (tags that close nothing, styles, emoji), of matplotlib (hidden labels, formulas that are none), of Markdown
+# and HTML. A "/" can only stand between a folder and a file.
+CRASHES, PLAYS = "_[/x]$a_b$.py", "[bold]|<b>$^$:x:"
+FAULT = "no model at [/kaggle/net.bin] [bold] $x_"
+LEFTMOST = "    return obs.board.index(0)\n"
+CRASHING = f"    if sum(map(bool, obs.board)) > 14:\n        raise ValueError({FAULT!r})\n{LEFTMOST}"
+AGENTS = {CRASHES: CRASHING, f"{PLAYS}.py": LEFTMOST}
+MOVES = [3, 3, 3, 3, 2, 2, 4, 0, 5]  # the first player wins; the second could have stopped it
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """Both agents, a store of their games, and a replay in which the one's team lost to the other's."""
+    folder = tmp_path_factory.mktemp("names")
+    for name, source in AGENTS.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(f"def agent(obs, config):\n{source}")
+    steps = [[{"action": 0}, {"action": 0}]]
+    steps += [[{"action": move}] * 2 for move in MOVES]
+    replay = {"name": "connectx", "configuration": {"rows": 6, "columns": 7, "inarow": 4}, "statuses": ["DONE"] * 2}
+    more = {"steps": steps, "info": {"TeamNames": [PLAYS, CRASHES]}}
+    (folder / "[x].json").write_text(json.dumps({**replay, **more}))
+    with contextlib.chdir(folder):
+        evaluate.main(["match", CRASHES, f"{PLAYS}.py", *PLAYED])
+    return folder
+
+
+PLAYED = ["--pairs", "2", "--referee", "fast", "--store", "store"]
+BOTH = f"{CRASHES} {PLAYS}.py"
+# What is printed, by command: the texts that must be there.
+COMMANDS: dict[str, tuple[str, ...]] = {
+    f"match {BOTH} --pairs 2 --referee fast --store store": (CRASHES, f"{PLAYS}.py", FAULT),
+    f"tournament {BOTH} leftmost --pairs 2 --referee fast --store store --ladder [bold]": (CRASHES, f"{PLAYS}.py"),
+    f"{BOTH} --rounds 2 --referee fast": (CRASHES, f"{PLAYS}.py", FAULT),
+    f"report --store store --anchor {CRASHES}": (CRASHES, f"{PLAYS}.py"),
+    "analyse store": (CRASHES, f"{PLAYS}.py"),
+    f"analyse store --me {CRASHES}": (CRASHES, f"{PLAYS}.py"),
+    "analyse [x].json": (CRASHES, PLAYS),
+    f"analyse [x].json [x].json --me {CRASHES}": (CRASHES, PLAYS),
+    f"analyse {''.join(map(str, MOVES))} --names {CRASHES} {PLAYS}": (CRASHES, PLAYS),
+    f"rematch [x].json --agent {PLAYS}.py --me {CRASHES} --mistakes [bold].txt": (CRASHES, f"{PLAYS}.py", "[bold].txt"),
+}
+
+
+def words_of(out: str) -> str:
+    """The output without the frames of tables, and without the line breaks and spaces that fit a text into one."""
+    return re.sub(r"[\s─-╿]", "", out)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands(command, folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    evaluate.main(command.split())
+    out = words_of(capsys.readouterr().out)
+    for text in COMMANDS[command]:
+        assert words_of(text) in out
+
+
+def a_ladder(monkeypatch) -> None:
+    strength = Strength(1.0, 0.0, 2.0, 10, PLAYS)
+    monkeypatch.setattr(list_agents, "read_ladder", lambda: {f"{CRASHES}@4": strength})
+    monkeypatch.setattr(list_agents, "kaggle_agents", lambda: {CRASHES: None})
+    evaluate.main(["list"])
+
+
+def submissions(monkeypatch) -> None:
+    one = SimpleNamespace(ref=1, date=datetime(2026, 1, 1), public_score="1", file_name=CRASHES, description=PLAYS)
+    one.status = SimpleNamespace(name="COMPLETE")
+    monkeypatch.setattr(episodes, "submissions", lambda kaggle: [one])
+    monkeypatch.setattr(episodes, "connected", lambda pause: contextlib.nullcontext())
+    evaluate.main(["episodes"])
+
+
+def a_build(monkeypatch) -> None:
+    report = Report(CRASHES)
+    report.add("[/x]", "note", PLAYS)
+    report.add("plays", "reject", FAULT)
+    build_submission.show(report, False, Path(PLAYS))
+
+
+@pytest.mark.parametrize("shown", [a_ladder, submissions, a_build])
+def test_what_needs_more_than_a_store(shown: Callable, monkeypatch, capsys):
+    shown(monkeypatch)
+    out = words_of(capsys.readouterr().out)
+    assert CRASHES in out and PLAYS in out
+
+
+def test_a_ladder_to_publish(folder, monkeypatch, capsys):
+    """In Markdown, with every sign escaped that would mean something there; and the plot is made."""
+    monkeypatch.chdir(folder)
+    evaluate.main(["report", "--store", "store", "--ladder", "[i]"])
+    rows = Path("[i].md").read_text().splitlines()
+    (row,) = [row for row in rows if "bold" in row]
+    assert r"| \[bold\]\|\<b\>\$^\$:x:.py |" in row and any(r"| \_\[/x\]\$a_b\$.py |" in row for row in rows)
+    assert Path("[i].png").stat().st_size > 5000 and CRASHES in json.loads(Path("[i].json").read_text())["agents"]
+
+
+def test_markdown_leaves_ordinary_names_alone():
+    for name in ("my_agent.py", "minimax@4~10", "runs/one_step.py", "1188 to 1200", "-5"):
+        assert markdown_text(name) == name
+    assert markdown_text("__init__*`#") == r"\_\_init\_\_\*\`\#"
+
+
+def test_pages_and_plots(folder, monkeypatch, capsys):
+    """Names are text in the page, labels of every plot, and lines of every legend."""
+    monkeypatch.chdir(folder)
+    labels: list[list[tuple[str, bool]]] = []
+    real = page._svg
+
+    def kept(figure) -> str:
+        figure.canvas.draw()
+        texts = [text for axes in figure.axes for text in axes.get_yticklabels()]
+        texts += [text for axes in figure.axes if axes.get_legend() for text in axes.get_legend().get_texts()]
+        labels.append([text._preprocess_math(text.get_text()) for text in texts])
+        return real(figure)
+
+    monkeypatch.setattr(page, "_svg", kept)
+    arguments = ["--games", "40", "--judge", "--from-ply", "12", "--html", "[x].html"]
+    evaluate.main(["report", "--store", "store", *arguments])
+    for shown in labels:  # ladder, crosstable, times, accuracy
+        for name in (CRASHES, f"{PLAYS}.py"):
+            assert any(text.endswith(name) and not is_math for text, is_math in shown)
+    assert len(labels) == 4 and not pyplot.get_fignums()
+    text = Path("[x].html").read_text()
+    assert f"<td>{html.escape(CRASHES)}</td>" in text and f"<td>{html.escape(PLAYS)}.py</td>" in text
+    assert "<b>" not in text
+
+
+def test_the_page_of_replays(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    evaluate.main(["analyse", "[x].json", "--me", CRASHES, "--html", "[x].html"])
+    text = Path("[x].html").read_text()
+    assert html.escape(CRASHES) in text and "<b>" not in text
