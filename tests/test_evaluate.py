@@ -237,7 +237,8 @@ def test_bad_input_gives_one_line_and_code_2(arguments, capsys):
         main(arguments.split())
     captured = capsys.readouterr()
     assert stop.value.code == 2 and captured.out == ""
-    assert captured.err.startswith("evaluate.py") and captured.err.count("\n") == 1
+    assert captured.err.startswith("evaluate.py")
+    assert captured.err.count("\n") == (3 if "arguments are required" in captured.err else 1)  # with the usage
 
 
 @pytest.mark.parametrize("command", OPTIONS)
@@ -248,6 +249,15 @@ def test_help_is_quick(command):
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.endswith("[]\n") and f"python evaluate.py {command}".rstrip() in done.stdout
     assert {"auto", *REFEREE_LOOPS} == set(REFEREES)
+
+
+@pytest.mark.parametrize("command", OPTIONS)
+def test_each_example_once_and_of_its_command(command, capsys):
+    with pytest.raises(SystemExit):
+        main([*command.split(), "--help"])
+    examples = re.findall(r"^ +python (evaluate\.py .*?)(?:  .*)?$", capsys.readouterr().out, re.M)
+    assert examples and len(examples) == len(set(examples))
+    assert not command or all(example.startswith(f"evaluate.py {command}") for example in examples)
 
 
 def test_help_explains_partners(capsys):

@@ -84,6 +84,14 @@ def test_ladder():
     assert cross_table(tournament, [line.name for line in ladder]).row_count == 3
 
 
+def test_games_against_itself_rate_nobody():
+    """Alone they make no ladder; beside others they change nothing in it."""
+    with pytest.raises(ValueError, match="leftmost has played only against itself, and an agent against itself has no"):
+        tournament_of(match_of(A, A, [1, 0])).ladder("leftmost")
+    matches = match_of(A, B, [1, 0] * 8 + [0, 1] * 2), match_of(B, C, [1, 0] * 7 + [0, 1] * 3)
+    assert tournament_of(match_of(A, A, [1, 1]), *matches).ladder("random") == tournament_of(*matches).ladder("random")
+
+
 def test_errors_come_at_their_rate():
     random.seed(1)
     agent = with_errors(lambda obs, config: 3, 30)

@@ -281,9 +281,7 @@ Asks an agent for the positions of old games that were not won, wherever a win o
 the old mistakes it still makes, and which new ones. The positions of the mistakes are kept in a file of openings."""
     parser.epilog = f"""{AGENTS}
 examples
-  python evaluate.py episodes     fetch a submission's games from Kaggle, and judge them
   python evaluate.py rematch my_replays --agent my_new_agent.py
-  python evaluate.py episodes     fetch a submission's games from Kaggle, and judge them
   python evaluate.py rematch my_replays --agent my_new_agent.py --config actTimeout=0.2 --bank 38
 """
     parser.add_argument("replays", nargs="+", help="replays of Kaggle's: files, folders, patterns")

@@ -42,12 +42,17 @@ def ratings(pairings: Pairings, anchor: str, anchor_elo: float = 0.0) -> dict[st
     wrong for any two agents of the pool in 5% of all tournaments at most, however often one looks.
 
     Args:
-        pairings: for each two agents that met, their evidence from the first one's side.
+        pairings: for each two agents that met, their evidence from the first one's side. Games of an agent against
+            itself say nothing of its strength, and do not count.
 
     Raises:
-        ValueError: the anchor did not play, or no chain of games connects some agent with it.
+        ValueError: the anchor did not play, only against itself, or no chain of games connects some agent with it.
     """
+    met_itself = (anchor, anchor) in pairings
+    pairings = {pairing: evidence for pairing, evidence in pairings.items() if pairing[0] != pairing[1]}
     names = sorted({name for pairing in pairings for name in pairing}, key=lambda name: (name != anchor, name))
+    if anchor not in names and met_itself:
+        raise ValueError(f"{anchor} has played only against itself, and an agent against itself has no rating")
     if anchor not in names:
         raise ValueError(f"the anchor {anchor!r} has played no games")
     cut_off = set(names) - connected(pairings, anchor)

@@ -45,7 +45,7 @@ class Standing(NamedTuple):
 
     name: str
     rating: Rating
-    score: float  # share of the points, 0 to 1
+    score: float  # share of the points against others, 0 to 1
     as_first: float  # the same for the games in which it moved first
     as_second: float
     forfeits: int
@@ -99,7 +99,7 @@ class Tournament:
         points, games, forfeits, worst = [0.0, 0.0], [0, 0], 0, 0.0
         for match, names in zip(self.matches, self.names, strict=True):
             for agent in (0, 1):
-                for seat in (0, 1) if names[agent] == name else ():
+                for seat in (0, 1) if names[agent] == name != names[1 - agent] else ():
                     side = match.side(agent, seat)
                     points[seat] += side.tally.wins + side.tally.draws / 2
                     games[seat] += sum(side.tally)
