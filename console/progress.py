@@ -2,6 +2,7 @@
 
 import sys
 import time
+from contextlib import AbstractContextManager
 from functools import partial
 
 from tqdm import tqdm
@@ -14,7 +15,8 @@ class _Lines:
 
     def write(self, text: str) -> None:
         if line := text.strip():
-            print(line, file=sys.stderr)
+            sys.stdout.flush()  # where both streams go into one log, what was printed before stands before
+            sys.stderr.write(f"{line}\n")
 
     def flush(self) -> None:
         sys.stderr.flush()
@@ -38,6 +40,11 @@ def progress(total: int, unit: str, title: str | None = None, *, done: int = 0, 
     if sys.stderr.isatty() or _in_notebook():
         return bar(delay=delay)
     return bar(delay=LINE_EVERY if delay else 0, mininterval=LINE_EVERY, miniters=1, file=_Lines(), ncols=80)
+
+
+def beside_bars() -> AbstractContextManager:
+    """For what is printed on standard output while a bar is shown: the bar goes away meanwhile, and comes again."""
+    return tqdm.external_write_mode(file=sys.stdout)
 
 
 def tell_rate(count: int, units: str, started: float, where: str) -> None:

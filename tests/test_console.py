@@ -36,3 +36,14 @@ def test_a_log_of_many_steps_is_short(capsys):
             bar.update()
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 1 and lines[0].startswith("learning") and "5000/20000" in lines[0]
+
+
+def test_a_line_beside_a_bar(monkeypatch, capsys):
+    """On a terminal the bar goes away before a line is printed, and comes again after it."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    with progress.progress(4, "game", delay=0) as bar:
+        bar.update(2)
+        with progress.beside_bars():
+            assert capsys.readouterr().err.endswith(" \r")
+            print("a v b: won 2")
+        assert "2/4" in capsys.readouterr().err

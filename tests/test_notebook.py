@@ -5,6 +5,7 @@ import os
 import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,6 +13,7 @@ import nbformat
 import pytest
 import torch
 from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
 from packaging.requirements import Requirement
 
 import train
@@ -31,11 +33,14 @@ def work(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def executed(work) -> nbformat.NotebookNode:
     """The notebook with its outputs. It raises if a cell does."""
+    return run(nbformat.read(NOTEBOOK, as_version=4), work)
+
+
+def run(notebook: nbformat.NotebookNode, work: Path) -> nbformat.NotebookNode:
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("KAGGLE_KERNEL_RUN_TYPE", raising=False)
         patch.setenv("CONNECTX_QUICK", "1")
         patch.setenv("CONNECTX_WORK", str(work))
-        notebook = nbformat.read(NOTEBOOK, as_version=4)
         resources = {"metadata": {"path": str(NOTEBOOK.parent)}}
         return NotebookClient(notebook, timeout=600, resources=resources).execute()
 
@@ -49,6 +54,25 @@ def output_of(executed: nbformat.NotebookNode, start: str) -> str:
     """What the one cell that contains ``start`` printed."""
     (cell,) = (cell for cell in executed.cells if cell.cell_type == "code" and start in cell.source)
     return text_of(cell)
+
+
+def first_cell() -> str:
+    return next(cell.source for cell in nbformat.read(NOTEBOOK, as_version=4).cells if cell.cell_type == "code")
+
+
+def test_the_first_cell_fits_a_screen():
+    assert len(first_cell().splitlines()) <= 25
+
+
+def test_a_command_that_fails_stops_the_notebook(tmp_path):
+    """In the cell that holds it, with its own message; one that succeeds does not."""
+    notebook = nbformat.v4.new_notebook()
+    sources = (first_cell(), "!$EVALUATE list", "!$EVALUATE leftmost nobody", "print('went on')")
+    notebook.cells = [nbformat.v4.new_code_cell(source) for source in sources]
+    with pytest.raises(CellExecutionError, match=r"the command above failed \(exit code 2\)"):
+        run(notebook, tmp_path)
+    assert "perfect" in text_of(notebook.cells[1]) and "no agent 'nobody'" in text_of(notebook.cells[2])
+    assert not notebook.cells[3].outputs
 
 
 def test_it_is_stored_without_outputs():
@@ -67,9 +91,6 @@ def test_the_command_for_a_gpu():
 
 
 def test_every_cell_does_what_it_says(executed, work):
-    """Shell commands that fail do not stop a notebook: what they print is looked at."""
-    printed = "".join(text_of(cell) for cell in executed.cells if cell.cell_type == "code")
-    assert "Traceback" not in printed and "evaluate.py:" not in printed and "train.py:" not in printed
     assert "perfect" in output_of(executed, "$EVALUATE list")
     assert "Agent 1 Win Percentage" in output_of(executed, '"n_step", "random"')
     assert "Elo, random = 0" in output_of(executed, "$EVALUATE tournament")
@@ -113,18 +134,23 @@ def set_up(monkeypatch, kaggle: Path, repository: str = "") -> dict:
     (kaggle / "working").mkdir(parents=True)
     monkeypatch.chdir(kaggle / "working")
     monkeypatch.syspath_prepend(str(kaggle))
-    cell = next(cell for cell in nbformat.read(NOTEBOOK, as_version=4).cells if cell.cell_type == "code")
+    monkeypatch.delitem(sys.modules, "start", raising=False)
     names: dict = {}
-    exec(cell.source.replace('Path("/kaggle")', f"Path({str(kaggle)!r})"), names)
+    exec(first_cell().replace('Path("/kaggle")', f"Path({str(kaggle)!r})"), names)
     assert Path(os.getcwd()) == names["WORK"] == kaggle / "working"
     return names
 
 
+def copy_of_the_toolkit(folder: Path) -> None:
+    """What the first cell needs of it."""
+    (folder / "notebooks").mkdir(parents=True)
+    (folder / "build_submission.py").write_text("")
+    shutil.copy(ROOT / "requirements.txt", folder)
+    shutil.copy(ROOT / "notebooks" / "start.py", folder / "notebooks")
+
+
 def test_on_kaggle_with_a_dataset(tmp_path, monkeypatch):
-    dataset = tmp_path / "kaggle" / "input" / "my-dataset" / "toolkit"
-    dataset.mkdir(parents=True)
-    (dataset / "build_submission.py").write_text("")
-    shutil.copy(ROOT / "requirements.txt", dataset)
+    copy_of_the_toolkit(tmp_path / "kaggle" / "input" / "my-dataset" / "toolkit")
     names = set_up(monkeypatch, tmp_path / "kaggle")
     assert names["TOOLKIT"] == tmp_path / "kaggle" / "working" / "connectx-toolkit"
     assert (names["TOOLKIT"] / "build_submission.py").is_file()
@@ -132,10 +158,7 @@ def test_on_kaggle_with_a_dataset(tmp_path, monkeypatch):
 
 def test_what_is_there_is_not_replaced(tmp_path, monkeypatch, capsys):
     """Of a Kaggle with an older torch and without rich, rich alone is installed, and must leave the others."""
-    dataset = tmp_path / "kaggle" / "input" / "toolkit"
-    dataset.mkdir(parents=True)
-    (dataset / "build_submission.py").write_text("")
-    shutil.copy(ROOT / "requirements.txt", dataset)
+    copy_of_the_toolkit(tmp_path / "kaggle" / "input" / "toolkit")
     names = [
         "anywidget",
         "kaggle_environments",
@@ -164,9 +187,7 @@ def test_what_is_there_is_not_replaced(tmp_path, monkeypatch, capsys):
 def test_on_kaggle_with_a_clone(tmp_path, monkeypatch):
     repository = tmp_path / "repository"
     run = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", "-C", str(repository)]
-    repository.mkdir()
-    (repository / "build_submission.py").write_text("")
-    shutil.copy(ROOT / "requirements.txt", repository)
+    copy_of_the_toolkit(repository)
     subprocess.run([*run, "init", "-q"], check=True)
     subprocess.run([*run, "add", "."], check=True)
     subprocess.run([*run, "commit", "-qm", "all"], check=True)

@@ -30,7 +30,7 @@ from arena.runs.cores import check_concurrency
 from arena.runs.open import Slots, open_slots
 from arena.runs.slot import Setup, Task
 from console.files import check_folder
-from console.progress import progress
+from console.progress import beside_bars, progress
 from console.tables import console_for_tables
 
 STORED = "the games are stored; the same command goes on"
@@ -172,7 +172,8 @@ def tournament(options: argparse.Namespace) -> None:
         matches.append(match)
         tally = match.side(0).tally
         line = f"{match.first.label} v {match.second.label}: won {tally.wins} drawn {tally.draws} lost {tally.losses}"
-        console.print(line)
+        with beside_bars():
+            console.print(line)
         if match.ending == "interrupted":
             break
     names = [(match.first.label, match.second.label) for match in matches]

@@ -1,0 +1,72 @@
+"""What the notebook needs before its first command: its packages, a folder of its own, and the toolkit's scripts."""
+
+import importlib.metadata
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+NEEDED = {
+    "anywidget", "gymnasium", "kaggle-environments", "matplotlib", "numba", "numpy", "rich", "sb3-contrib",
+    "stable-baselines3", "torch", "tqdm",
+}  # fmt: skip
+
+
+def install_missing(requirements: Path) -> None:
+    """Installs what the notebook needs and does not find; what is there stays as it is, whatever its version."""
+    from packaging.requirements import Requirement
+
+    lines = [line.partition("#")[0].strip() for line in requirements.read_text().splitlines()]
+    wanted = {line.name: line for line in map(Requirement, filter(None, lines)) if line.name in NEEDED}
+    there = importlib.metadata.distributions()
+    found = {each.name.lower().replace("_", "-"): each.version for each in there if each.name}
+    for name, requirement in wanted.items():
+        print(f"{name}: {found.get(name, 'missing')} (tried: {requirement.specifier})")
+    if missing := [str(requirement) for name, requirement in wanted.items() if name not in found]:
+        print("installing", *missing)
+        kept = Path(tempfile.mkdtemp()) / "kept.txt"
+        kept.write_text("".join(f"{name}=={version}\n" for name, version in found.items()))
+        subprocess.run([sys.executable, "-m", "pip", "install", "-q", "-c", kept, *missing], check=True)
+
+
+def stop_at_failures() -> None:
+    """Lets a command after ``!`` that fails stop the notebook, as an exception does; IPython alone would go on."""
+    from IPython import get_ipython
+
+    if (shell := get_ipython()) is None:
+        return
+    system = shell.system
+
+    def checked(_line: str) -> None:
+        system(_line)
+        if _code := shell.user_ns.get("_exit_code"):
+            raise RuntimeError(f"the command above failed (exit code {_code}); the cells below need what it makes")
+
+    shell.system = checked
+
+
+def start(toolkit: Path, kaggle: Path) -> tuple[Path, str, str, str]:
+    """Prepares the notebook: packages, working folder, failing commands.
+
+    Args:
+        kaggle: Kaggle's folder, /kaggle.
+
+    Returns:
+        The folder that the notebook writes to, which is the working folder from now on, and the scripts as the cells
+        call them after ``!``: evaluate.py, build_submission.py, train.py.
+    """
+    install_missing(toolkit / "requirements.txt")
+    stop_at_failures()
+    on_kaggle = "KAGGLE_KERNEL_RUN_TYPE" in os.environ
+    work = kaggle / "working" if on_kaggle else toolkit / "runs" / "notebook"
+    work = Path(os.environ.get("CONNECTX_WORK", work))
+    work.mkdir(parents=True, exist_ok=True)
+    os.chdir(work)
+    os.environ["COLUMNS"] = "110"  # characters, for the tables of the scripts
+    sys.modules.setdefault("gym", None)  # type: ignore[arg-type]  # stable-baselines3 imports it to say it is unmaintained
+    print(f"toolkit: {toolkit}\nfiles of this notebook: {work}")
+    scripts = ("evaluate.py", "build_submission.py", "train.py")
+    evaluate, build, train = (shlex.join([sys.executable, str(toolkit / script)]) for script in scripts)
+    return work, evaluate, build, train
