@@ -62,7 +62,7 @@ class Asked:
     faults: list[Fault] = field(default_factory=list)
     optional: dict[str, list[str]] = field(default_factory=dict)  # fault -> names of questions
     suspicions: dict[str, str] = field(default_factory=dict)  # topic -> how the clock may be exceeded
-    faulty_clock: bool = False  # whether a fault occurred at the judge's own clock
+    fails_at_true_clock: bool = False  # whether a fault occurred at the judge's own clock
 
     @property
     def standard(self) -> list[tuple[Question, dict[str, Any]]]:
@@ -96,7 +96,7 @@ def ask(here: Stage, report: Report, restriction: dict[str, Any] | None = None, 
     elif ending is not None:
         asked.faults.append(ending)
     timed = {q.name for q in questions if q.config["actTimeout"] == limits.act_timeout}
-    asked.faulty_clock = any(timed & {*fault.names} for fault in asked.faults)
+    asked.fails_at_true_clock = any(timed & {*fault.names} for fault in asked.faults)
     if loaded is not None and len(replies) > 1:
         _suspect_the_clock(asked, limits, report)
     return asked
@@ -132,7 +132,7 @@ def _ending(here: Stage, asked: Asked, answer: dict[str, Any]) -> Fault | None:
     is_first = is_load or number == 0
     if answer["ended"] == "timeout":
         if names and asked.questions[number].is_optional:
-            text = f"no answer within {OPTIONAL_SECONDS:g} s, and no further questions"
+            text = f"no answer within {OPTIONAL_SECONDS:g} s; those after it were not asked"
         else:
             text = f"no answer within {limits.first_move:g} s ({at})"
         return Fault(topic, "run out of time", text, names, is_first)

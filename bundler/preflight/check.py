@@ -173,14 +173,11 @@ def _report_game(here: Stage, game: Game, asked: Asked, report: Report) -> None:
 
 
 def _report_clock(here: Stage, game: Game, asked: Asked, report: Report) -> None:
-    """Reports load, first move and overage time.
-
-    A suspicion is a reason to reject only if the game ran out of time, or would have with as many moves as usual.
-    """
+    """Reports load, first move and overage time; a suspicion is a reason to reject if the game ran out of time."""
     figures, limits = report.figures, here.limits
     if "load_seconds" not in figures:
         return
-    first, used = figures["first_move_seconds"], figures["projected_bank_seconds"]
+    first = figures["first_move_seconds"]
     slowest = f"slowest move {figures['slowest_move_seconds']:.2f} s"
     with_move = f"with the first move {first:.2f} s of {limits.first_move:g} s"
     load = f"load {figures['load_seconds']:.2f} s, {with_move}, {slowest}"
@@ -191,11 +188,17 @@ def _report_clock(here: Stage, game: Game, asked: Asked, report: Report) -> None
         report.add("first move", "reject", load)
     else:
         report.add("first move", "note", f"{load}; a whole game at the judge's clock kept to it")
+    _report_overage(game, is_late, asked, limits, report)
+
+
+def _report_overage(game: Game, is_late: bool, asked: Asked, limits: Limits, report: Report) -> None:
+    """Says how long the overage time lasts; rejects what would run out of it in a game of usual length."""
+    used = report.figures["projected_bank_seconds"]
     if OVERAGE not in asked.suspicions:
         pace = f"a game of {GAME_MOVES} moves at this pace takes {used:.1f} s of the {limits.bank:g} s"
         report.add(OVERAGE, "pass", pace)
         return
-    count = game.moves_on_overage(limits, figures["overdrawn_seconds"])
+    count = game.moves_on_overage(limits, report.figures["overdrawn_seconds"])
     gone = f"it is gone after {count:.0f} moves" if count < math.inf else "later in the game it takes less"
     level = "reject" if is_late or count < GAME_MOVES else "note"
     usual = f", and a game may have {GAME_MOVES}" if level == "reject" else ""

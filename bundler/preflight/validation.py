@@ -75,19 +75,19 @@ def validate(here: Stage, asked: Asked, is_quick: bool, report: Report) -> Game:
     true = (here.limits.act_timeout, here.limits.bank)
     quick = (min(QUICK_ACT, true[0]), min(QUICK_BANK, true[1]))
     is_slow = report.figures.get("first_move_seconds", 0.0) > quick[1] / 2
-    if is_quick and quick != true and not (asked.suspicions or asked.faulty_clock or is_slow):
+    if is_quick and quick != true and not (asked.suspicions or asked.fails_at_true_clock or is_slow):
         game = _play_on(here, asked, quick)
         if not game.fault or asked.loaded is None:
             return game
-    _announce(here, asked)
+    _announce(here, asked, 2 * report.figures.get("load_seconds", 0.0))
     return _play_on(here, asked, true)
 
 
-def _announce(here: Stage, asked: Asked) -> None:
-    """Says what a game will take, if that is long."""
+def _announce(here: Stage, asked: Asked, loads: float) -> None:
+    """Says what a game will take, if that is long; ``loads``: seconds for loading the file in both seats."""
     act = here.limits.act_timeout
     times = [reply["seconds"] for q, reply in asked.standard if q.config["actTimeout"] == act]
-    seconds = GAME_PLIES * sum(times) / len(times) if times else 0.0
+    seconds = loads + (GAME_PLIES * sum(times) / len(times) if times else 0.0)
     if seconds > LONG:
         why = "".join(f" ({text})" for text in asked.suspicions.values())
         here.runner.tell(f"checking: a game against itself at {act:g} s a move, about {seconds:.0f} s{why}")
