@@ -12,12 +12,13 @@ import pytest
 
 from arena.game.rules import DEFAULTS
 from arena.players import archives, place
-from arena.players.archives import BadArchive, unpacked
+from arena.players.archives import unpacked
 from arena.players.fingerprint import fingerprint
 from arena.players.loading import resolve
 from arena.players.process import AgentProcess, Inline
 from arena.players.spec import ROOT
 from arena.runs.cores import usable_cores
+from console.archives import BadArchive
 from evaluate import get_win_percentages, main
 
 MAIN = """
@@ -193,7 +194,7 @@ def hostile(path: Path, **changes) -> Path:
 )
 def test_hostile_archives(changes, words, tmp_path, monkeypatch):
     """Refused in one line, and nothing is unpacked."""
-    monkeypatch.setattr(archives, "MOST_BYTES", 1000)
+    monkeypatch.setattr("console.archives.MOST_BYTES", 1000)
     path = hostile(tmp_path / "bad.tar.gz", **changes)
     with pytest.raises(BadArchive, match=words):
         unpacked(str(path))
@@ -203,10 +204,10 @@ def test_hostile_archives(changes, words, tmp_path, monkeypatch):
 
 
 DAMAGED = {
-    "deep": ({"my_agent/main.py": PLAIN}, "no main.py at its root: it is at my_agent/main.py"),
-    "other": ({"agent.py": PLAIN, "notes": ""}, "no main.py at its root: it holds agent.py, notes"),
-    "empty": ({}, "no main.py at its root: it holds nothing"),
-    "folder": ({"main.py/agent.py": PLAIN}, "main.py of the archive is a folder"),
+    "deep": ({"my_agent/main.py": PLAIN}, "no main.py at its root (it is at my_agent/main.py: pack from"),
+    "other": ({"agent.py": PLAIN, "notes": ""}, "no main.py at its root (it holds agent.py, notes"),
+    "empty": ({}, "no main.py at its root (it holds nothing"),
+    "folder": ({"main.py/agent.py": PLAIN}, "main.py in the archive is a folder"),
     "syntax": ({"main.py": "def agent(:\n"}, "SyntaxError: invalid syntax (main.py, line 1)"),
     "no function": ({"main.py": "x = 1\n"}, "it defines no function"),
     "raises": ({"main.py": "import no_such_module\n"}, "No module named 'no_such_module' (main.py, line 1)"),
@@ -231,7 +232,7 @@ def test_archives_that_kaggle_could_not_run(name, tmp_path, capsys):
 
 
 CONTENTS = {
-    "text": (b"def agent(obs, config): pass", "bad.tar.gz", "cannot be unpacked: not a gzip file"),
+    "text": (b"def agent(obs, config): pass", "bad.tar.gz", "cannot be unpacked: Not a gzipped file"),
     "nothing": (b"", "bad.tar.gz", "cannot be unpacked: "),
     "gzip of text": (gzip.compress(b"def agent(obs, config): pass"), "bad.tar.gz", "cannot be unpacked: "),
     "wrong name": (gzip.compress(b"main.py"), "bad.tgz", "an archive should be a .tar.gz with main.py at its root"),

@@ -12,9 +12,10 @@ from kaggle_environments.agent import get_last_callable
 
 from arena.game.rules import DEFAULTS
 from arena.players.child import Struct
-from arena.players.loading import last_callable, our_agents, resolve
+from arena.players.loading import our_agents, resolve
 from arena.players.process import AgentProcess
 from arena.players.spec import AgentSpec, UnknownAgent
+from console.agent_files import last_callable
 from tests.conftest import REAL_CLOCK
 
 EMPTY = bytes(42)

@@ -16,9 +16,10 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from arena.players.loading import last_callable, load
+from arena.players.loading import load
 from arena.players.protocol import REQUEST, pack_reply, receive
 from arena.players.spec import ROOT, AgentSpec
+from console.agent_files import last_callable
 
 DETAIL = 500  # characters of a traceback or a repr that are kept
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -50,10 +51,12 @@ class HostedAgent:
 
     Args:
         missing: something that Kaggle has and this machine lacks; added to exceptions about files and imports.
+        is_alone: whether the process is this agent's. Then what Kaggle does not have stays out of its reach for good.
     """
 
-    def __init__(self, spec: AgentSpec, missing: str = ""):
+    def __init__(self, spec: AgentSpec, missing: str = "", is_alone: bool = False):
         self.spec = spec
+        self.is_alone = is_alone
         self.missing = missing
         self.agent: Callable | None = None
         self.arguments = 2
@@ -101,7 +104,7 @@ class HostedAgent:
 
     def _load(self) -> int:
         if self.spec.kind == "file":
-            agent, self.warning = last_callable(self.spec.target)
+            agent, self.warning = last_callable(self.spec.target, stays=self.is_alone)
         else:
             agent = load(self.spec)
         code = getattr(agent, "__code__", None)
@@ -182,14 +185,14 @@ def _place(problem: BaseException) -> str:
 
 
 def _is_agents_own(file: str) -> bool:
-    ours = tuple(os.path.join(ROOT, folder, "") for folder in ("arena", "connectx"))
+    ours = tuple(os.path.join(ROOT, folder, "") for folder in ("arena", "connectx", "console"))
     pythons = (os.path.join(os.path.dirname(os.__file__), ""), "<frozen")  # installed packages lie below it
     return not file.startswith((*ours, *pythons)) and "site-packages" not in file
 
 
 def serve(sock: socket.socket, spec: AgentSpec, missing: str = "") -> None:
     """Answers requests until the other end closes the socket. ``missing``: see ``HostedAgent``."""
-    player = HostedAgent(spec, missing)
+    player = HostedAgent(spec, missing, is_alone=True)
     try:
         while message := receive(sock):
             _, kind, ply, mark, bank = REQUEST.unpack_from(message)

@@ -24,6 +24,7 @@ from arena.players import archives, forks
 from arena.players.child import HostedAgent, die_with_parent, seconds_waited, serve
 from arena.players.protocol import REPLY, Reply, pack_request, receive, reply_of, unpack_reply
 from arena.players.spec import ROOT, AgentSpec, callable_of
+from console.archives import BadArchive
 
 GRACE = 1.0  # seconds past actTimeout + bank before a silent agent is killed; Kaggle itself would wait for ever
 START_LIMIT = 60.0  # seconds for a new interpreter to answer; it takes 0.03 on an idle machine
@@ -246,7 +247,7 @@ class AgentProcess(Player):
         try:
             if self.sock is None:
                 self._start_game({}, seed)  # starting the interpreter does not count as the agent's time
-        except archives.BadArchive as problem:
+        except BadArchive as problem:
             return Reply(None, 0.0, "load", str(problem))
         return self._exchange(pack_request(b"L", json.dumps(seed).encode()), limit + self.grace, patient=True)
 
