@@ -38,8 +38,14 @@ class _AgentFinder:
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: Any = None) -> ModuleSpec | None:
         if path is not None or name in sys.stdlib_module_names:
             return None
-        own = self.own(name) if self.folder in sys.path else None  # it is, while the file loads
-        return PathFinder.find_spec(name, [str(TOOLKIT)]) if own is None and name in self.reached else own
+        if self.folder in sys.path and (own := self.own(name)):  # it is there while the file loads
+            return own
+        if name in self.reached:
+            return PathFinder.find_spec(name, [str(TOOLKIT)])
+        if name in _toolkit_names() and PathFinder.find_spec(name) is None:
+            why = "of this toolkit an agent reaches only connectx"
+            raise ModuleNotFoundError(f"No module named {name!r}: {why}; copy {name} beside the agent", name=name)
+        return None
 
     def own(self, name: str) -> ModuleSpec | None:
         """The module of this name in the agent's folder.
@@ -85,7 +91,7 @@ def secluded(folder: str, stays: bool = False) -> Iterator[None]:
     hidden = _toolkit_names() - {name for name in finder.reached if finder.own(name) is None}
     aside = {name: sys.modules.pop(name) for name in list(sys.modules) if _top(name) in hidden}
     _forget_other_helpers(finder)
-    sys.path[:] = [entry for entry in path if os.path.realpath(entry or ".") != str(TOOLKIT)]
+    sys.path[:] = [entry for entry in path if not _is_hidden(entry)]
     sys.meta_path.insert(0, finder)
     try:
         yield
@@ -96,6 +102,14 @@ def secluded(folder: str, stays: bool = False) -> Iterator[None]:
             for name in [name for name in sys.modules if _top(name) in hidden]:
                 del sys.modules[name]
             sys.modules.update(aside)
+
+
+def _is_hidden(entry: str) -> bool:
+    """Whether an entry of ``sys.path`` is the toolkit's, or that of another game, in which is an agents.py.
+
+    Importing kaggle_environments adds the latter, so it is there or not, as the case may be.
+    """
+    return os.path.realpath(entry or ".") == str(TOOLKIT) or f"kaggle_environments{os.sep}" in entry
 
 
 def meant_name(names: Sequence[str]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from console.agent_files import meant_name
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+HOLDERS = ast.ExceptHandler | ast.match_case  # parts of a statement that hold others
 Binding = tuple[str, ast.stmt, str]  # name, statement, kind
 
 
@@ -40,13 +41,13 @@ def _bindings(statements: Iterable[ast.stmt]) -> Iterator[Binding]:
 
 def _bindings_inside(node: ast.stmt) -> Iterator[Binding]:
     """Those of a statement that is no definition: of its expressions first, then of its blocks in their order."""
-    blocks = [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.stmt | ast.excepthandler)]
+    blocks = [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.stmt | HOLDERS)]
     for part in ast.iter_child_nodes(node):
         for name in [] if part in blocks else ast.walk(part):
             if isinstance(name, ast.Name) and not isinstance(name.ctx, ast.Load):
                 yield name.id, node, "value" if isinstance(name.ctx, ast.Store) else "deleted"
     for block in blocks:
-        yield from _bindings(block.body if isinstance(block, ast.excepthandler) else [block])
+        yield from _bindings(block.body if isinstance(block, HOLDERS) else [block])
 
 
 def agent_in(tree: ast.Module) -> str:

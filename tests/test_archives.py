@@ -18,6 +18,7 @@ from arena.players.loading import resolve
 from arena.players.process import AgentProcess, Inline
 from arena.players.spec import ROOT
 from arena.runs.cores import usable_cores
+from bundler.preflight import upload
 from console.archives import BadArchive
 from evaluate import get_win_percentages, main
 
@@ -201,6 +202,37 @@ def test_hostile_archives(changes, words, tmp_path, monkeypatch):
     with pytest.raises(ValueError, match=f"bad.tar.gz cannot be loaded: the archive .*{words}") as problem:
         get_win_percentages(path, "leftmost", 2)
     assert "\n" not in str(problem.value) and not (tmp_path / "outside.py").exists()
+
+
+def stream(*headers: tuple[bytes, int], rest: int = 0) -> bytes:
+    """A compressed archive of members (type, size), each with as many zeros, and ``rest`` zeros after its end."""
+    parts = []
+    for kind, size in headers:
+        info = tarfile.TarInfo("x")
+        info.type, info.size = kind, size
+        parts += [info.tobuf(), bytes(-(-size // 512) * 512)]
+    return gzip.compress(b"".join(parts) + bytes(1024 + rest), 1)
+
+
+LIMITED = {
+    "members": ([(tarfile.DIRTYPE, 0)] * 30, 0, "unpacks to more than 100,000 bytes or 20 files"),
+    "bytes": ([(tarfile.REGTYPE, 60_000)] * 2, 0, "unpacks to more than 100,000 bytes or 20 files"),
+    "the rest": ([(tarfile.REGTYPE, 1)], 10**6, "unpacks to more than 100,000 bytes or 20 files"),
+    "a header": ([(tarfile.XHDTYPE, 2 << 20)], 0, "cannot be unpacked: a header of 2,097,152 bytes"),
+}
+
+
+@pytest.mark.parametrize("name", LIMITED)
+def test_limits_hold_for_evaluation_and_check_alike(name, tmp_path, monkeypatch):
+    monkeypatch.setattr("console.archives.MOST_BYTES", 100_000)
+    monkeypatch.setattr("console.archives.MOST_FILES", 20)
+    headers, rest, words = LIMITED[name]
+    content = stream(*headers, rest=rest)
+    (tmp_path / "bad.tar.gz").write_bytes(content)
+    with pytest.raises(BadArchive, match=words):
+        unpacked(str(tmp_path / "bad.tar.gz"))
+    with pytest.raises(upload.Unsuitable, match=words):
+        upload.unpack("bad.tar.gz", content, tmp_path)
 
 
 DAMAGED = {

@@ -3,6 +3,7 @@
 It imports little, so that an agent's first move pays for its own imports only.
 """
 
+import contextlib
 import ctypes
 import io
 import json
@@ -219,14 +220,16 @@ def serve_descriptor(descriptor: int, spec: list[str], parent: int, is_unpacked:
             mounted where Kaggle has it, if this system allows that.
     """
     found, missing = AgentSpec(*spec), ""
-    if is_unpacked:
-        from arena.players.place import enter
-        from console.mounts import AGENT
+    if found.kind == "file":
+        from arena.players.place import AGENT, enter, hide_credentials
 
+        with contextlib.suppress(OSError):  # a precaution, which not every system allows
+            hide_credentials()
         folder = os.path.dirname(found.target)
         try:
-            enter(folder, os.path.join(os.path.dirname(folder), "root"))
-            found = found._replace(target=os.path.join(AGENT, "main.py"))
+            if is_unpacked:
+                enter(folder, os.path.join(os.path.dirname(folder), "root"))
+                found = found._replace(target=os.path.join(AGENT, "main.py"))
         except OSError as problem:
             missing = f"{AGENT} cannot be shown here: {problem.strerror}"
     die_with_parent()  # not earlier: entering a user namespace would undo it

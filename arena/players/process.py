@@ -12,6 +12,7 @@ import contextlib
 import faulthandler
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -30,6 +31,9 @@ GRACE = 1.0  # seconds past actTimeout + bank before a silent agent is killed; K
 START_LIMIT = 60.0  # seconds for a new interpreter to answer; it takes 0.03 on an idle machine
 LOAD_LIMIT = 62.0  # seconds for a load unless the rules say otherwise: Kaggle's actTimeout plus bank
 THOUGHTS_LIMIT = 1.0  # seconds that an agent may take to tell its thoughts
+CREDENTIAL = re.compile(
+    r"^KAGGLE_|(^|_)(TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?|KEY)(_|$)|^SSH_AUTH_SOCK$", re.IGNORECASE
+)
 LOAD_SEED = 0  # for loading a persistent agent: the load must not depend on which game comes first
 
 _BOOT = """
@@ -324,6 +328,7 @@ class AgentProcess(Player):
         }
         return subprocess.Popen(
             [sys.executable, "-c", _BOOT, json.dumps(settings)],
+            env={name: value for name, value in os.environ.items() if not CREDENTIAL.search(name)},
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
