@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 AGENTS = Path(__file__).resolve().parent.parent / "agents"
-NAME = re.compile(r"(?P<base>\w+)(?:@(?P<depth>[1-9]\d*))?(?:~(?P<percent>\d+(?:\.\d+)?))?")
+NAME = re.compile(r"(?P<base>\w+)(?:@(?P<depth>\d+))?(?:~(?P<percent>\d+(?:\.\d+)?))?")
 
 
 class AgentName(NamedTuple):
@@ -28,12 +28,14 @@ def parse_agent_name(text: str) -> AgentName | None:
     """The parts of NAME, NAME@DEPTH, NAME~PERCENT or NAME@DEPTH~PERCENT; None for any other text, such as a path.
 
     Raises:
-        ValueError: the percentage is above 100.
+        ValueError: the depth is 0, or the percentage is above 100.
     """
     parts = NAME.fullmatch(text)
     if parts is None:
         return None
     base, depth, percent = parts.groups()
+    if depth and not int(depth):
+        raise ValueError(f"{text!r}: the depth should be at least 1 ply")
     if percent and float(percent) > 100:
         raise ValueError(f"{text!r}: the share of random moves should be 0 to 100, not {percent}")
     return AgentName(base, int(depth) if depth else None, float(percent) if percent else None)

@@ -19,6 +19,8 @@ class Expected(NamedTuple):
     verdict: of the pre-flight; ``topic`` and ``because``: of a finding that rejects it.
     says: words of any finding.
     kaggle: why Kaggle's environment is not asked, "" if it is.
+    games: how many it plays at most until one fails.
+    needs: a module that this Python may lack.
     """
 
     verdict: str
@@ -28,6 +30,8 @@ class Expected(NamedTuple):
     kaggle: str
     limits: Limits
     runs: int
+    games: int
+    needs: str
 
 
 def source_of(path: Path) -> Path:
@@ -50,7 +54,8 @@ def expected(path: Path) -> Expected:
     )
     because, says, kaggle = (found.get(name, "") for name in ("because", "says", "kaggle"))
     topic = found["expect"].removeprefix(verdict).strip()
-    return Expected(verdict, topic, because, says, kaggle, limits, int(found.get("runs", RUNS)))
+    runs, games = int(found.get("runs", RUNS)), int(found.get("games", 1))
+    return Expected(verdict, topic, because, says, kaggle, limits, runs, games, found.get("needs", ""))
 
 
 def content_of(path: Path) -> bytes:

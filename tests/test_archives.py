@@ -12,12 +12,14 @@ import pytest
 
 from arena.game.rules import DEFAULTS
 from arena.players import archives, place
-from arena.players.archives import BadArchive, unpacked
+from arena.players.archives import unpacked
 from arena.players.fingerprint import fingerprint
 from arena.players.loading import resolve
 from arena.players.process import AgentProcess, Inline
 from arena.players.spec import ROOT
 from arena.runs.cores import usable_cores
+from bundler.preflight import upload
+from console.archives import BadArchive
 from evaluate import get_win_percentages, main
 
 MAIN = """
@@ -193,7 +195,7 @@ def hostile(path: Path, **changes) -> Path:
 )
 def test_hostile_archives(changes, words, tmp_path, monkeypatch):
     """Refused in one line, and nothing is unpacked."""
-    monkeypatch.setattr(archives, "MOST_BYTES", 1000)
+    monkeypatch.setattr("console.archives.MOST_BYTES", 1000)
     path = hostile(tmp_path / "bad.tar.gz", **changes)
     with pytest.raises(BadArchive, match=words):
         unpacked(str(path))
@@ -202,11 +204,42 @@ def test_hostile_archives(changes, words, tmp_path, monkeypatch):
     assert "\n" not in str(problem.value) and not (tmp_path / "outside.py").exists()
 
 
+def stream(*headers: tuple[bytes, int], rest: int = 0) -> bytes:
+    """A compressed archive of members (type, size), each with as many zeros, and ``rest`` zeros after its end."""
+    parts = []
+    for kind, size in headers:
+        info = tarfile.TarInfo("x")
+        info.type, info.size = kind, size
+        parts += [info.tobuf(), bytes(-(-size // 512) * 512)]
+    return gzip.compress(b"".join(parts) + bytes(1024 + rest), 1)
+
+
+LIMITED = {
+    "members": ([(tarfile.DIRTYPE, 0)] * 30, 0, "unpacks to more than 100,000 bytes or 20 files"),
+    "bytes": ([(tarfile.REGTYPE, 60_000)] * 2, 0, "unpacks to more than 100,000 bytes or 20 files"),
+    "the rest": ([(tarfile.REGTYPE, 1)], 10**6, "unpacks to more than 100,000 bytes or 20 files"),
+    "a header": ([(tarfile.XHDTYPE, 2 << 20)], 0, "cannot be unpacked: a header of 2,097,152 bytes"),
+}
+
+
+@pytest.mark.parametrize("name", LIMITED)
+def test_limits_hold_for_evaluation_and_check_alike(name, tmp_path, monkeypatch):
+    monkeypatch.setattr("console.archives.MOST_BYTES", 100_000)
+    monkeypatch.setattr("console.archives.MOST_FILES", 20)
+    headers, rest, words = LIMITED[name]
+    content = stream(*headers, rest=rest)
+    (tmp_path / "bad.tar.gz").write_bytes(content)
+    with pytest.raises(BadArchive, match=words):
+        unpacked(str(tmp_path / "bad.tar.gz"))
+    with pytest.raises(upload.Unsuitable, match=words):
+        upload.unpack("bad.tar.gz", content, tmp_path)
+
+
 DAMAGED = {
-    "deep": ({"my_agent/main.py": PLAIN}, "no main.py at its root: it is at my_agent/main.py"),
-    "other": ({"agent.py": PLAIN, "notes": ""}, "no main.py at its root: it holds agent.py, notes"),
-    "empty": ({}, "no main.py at its root: it holds nothing"),
-    "folder": ({"main.py/agent.py": PLAIN}, "main.py of the archive is a folder"),
+    "deep": ({"my_agent/main.py": PLAIN}, "no main.py at its root (it is at my_agent/main.py: pack from"),
+    "other": ({"agent.py": PLAIN, "notes": ""}, "no main.py at its root (it holds agent.py, notes"),
+    "empty": ({}, "no main.py at its root (it holds nothing"),
+    "folder": ({"main.py/agent.py": PLAIN}, "main.py in the archive is a folder"),
     "syntax": ({"main.py": "def agent(:\n"}, "SyntaxError: invalid syntax (main.py, line 1)"),
     "no function": ({"main.py": "x = 1\n"}, "it defines no function"),
     "raises": ({"main.py": "import no_such_module\n"}, "No module named 'no_such_module' (main.py, line 1)"),
@@ -231,7 +264,7 @@ def test_archives_that_kaggle_could_not_run(name, tmp_path, capsys):
 
 
 CONTENTS = {
-    "text": (b"def agent(obs, config): pass", "bad.tar.gz", "cannot be unpacked: not a gzip file"),
+    "text": (b"def agent(obs, config): pass", "bad.tar.gz", "cannot be unpacked: Not a gzipped file"),
     "nothing": (b"", "bad.tar.gz", "cannot be unpacked: "),
     "gzip of text": (gzip.compress(b"def agent(obs, config): pass"), "bad.tar.gz", "cannot be unpacked: "),
     "wrong name": (gzip.compress(b"main.py"), "bad.tgz", "an archive should be a .tar.gz with main.py at its root"),

@@ -1,5 +1,6 @@
 """Which callables are agents, and what is said to those that cannot be one: before any game, in one line."""
 
+import ast
 from functools import partial, wraps
 
 import gymnasium
@@ -9,7 +10,10 @@ import torch
 from stable_baselines3 import PPO
 
 from arena.players.spec import UnknownAgent
+from console.agent_files import last_callable
+from console.bindings import agent_in
 from evaluate import get_win_percentages
+from training.games.opponents import function_of_file
 
 
 def agent(obs, config):
@@ -138,3 +142,38 @@ def test_a_model_itself():
     for thing in things:
         with pytest.raises(UnknownAgent, match=r"wrap it in a function agent\(obs, config\) that returns a column"):
             get_win_percentages(thing, "random", 2)
+
+
+SOURCES = {
+    "agent": ("def agent(obs):\n    pass\n", "agent"),
+    "agent and a helper": ("def agent(obs):\n    pass\ndef last(x):\n    pass\n", "agent"),
+    "the last": ("def first(obs):\n    pass\nclass C:\n    pass\ndef play(obs):\n    pass\nX = 1\n", "play"),
+    "bound again": ("def a(obs):\n    pass\ndef b(obs):\n    pass\ndef a(obs):\n    pass\n", "b"),
+    "deleted": ("def a(obs):\n    pass\ndef b(obs):\n    pass\ndel b\n", "a"),
+    "in a try": (
+        "try:\n    import x\nexcept ImportError:\n    def b(o):\n        pass\nelse:\n    def c(o): ...\n",
+        "c",
+    ),
+    "in a match": ("match 1:\n    case 1:\n        def m(obs):\n            pass\n", "m"),
+    "never run": ("def a(obs):\n    pass\nif __name__ == '__main__':\n    def main():\n        pass\n", "a"),
+    "a name": ("def helper(x):\n    pass\nagent = helper\n", "agent"),
+    "nothing": ("X = 1\nfor i in ():\n    pass\n", ""),
+}
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_which_function_of_a_source_is_the_agent(name):
+    source, expected = SOURCES[name]
+    assert agent_in(ast.parse(source)) == expected
+
+
+def test_one_file_is_one_agent(tmp_path):
+    """For games, which load it as Kaggle does, and for learners, which refuse what would be another one."""
+    path = tmp_path / "mine.py"
+    path.write_text("import beside\ndef agent(obs, config):\n    return beside.COLUMN\n")
+    (tmp_path / "beside.py").write_text("COLUMN = 4\n")
+    assert function_of_file(path)(None, None) == last_callable(str(path))[0](None, None) == 4
+    path.write_text("def agent(obs, config):\n    return 4\ndef helper(x):\n    return 0\n")
+    assert last_callable(str(path))[0].__name__ == "helper"
+    with pytest.raises(ValueError, match=r"mine.py: Kaggle takes helper \(line 3\), not agent"):
+        function_of_file(path)

@@ -17,6 +17,7 @@ import pytest
 
 import build_submission
 from bundler.preflight import upload
+from console import archives
 
 AGENT = b"def agent(obs, config):\n    return obs.board.index(0)\n"
 
@@ -72,7 +73,7 @@ REJECTED: dict[str, tuple[bytes, str]] = {
     "device.tar.gz": (tar_of(MAIN, (member("null", tarfile.CHRTYPE), b"")), "special file"),
     "pipe.tar.gz": (tar_of(MAIN, (member("pipe", tarfile.FIFOTYPE), b"")), "special file"),
     "folder.tar.gz": (tar_of((member("main.py", tarfile.DIRTYPE), b"")), "main.py in the archive is a folder"),
-    "bomb.tar.gz": (bomb(), "unpacks to more than 4 GiB"),
+    "bomb.tar.gz": (bomb(), "unpacks to more than 4,294,967,296 bytes"),
 }
 
 
@@ -137,7 +138,7 @@ def test_a_file_beyond_the_limit_is_not_read(tmp_path, capsys):
 
 
 def test_members_are_counted_before_they_are_unpacked(tmp_path, monkeypatch):
-    monkeypatch.setattr(upload, "UNPACKED_LIMIT", 100)
+    monkeypatch.setattr(archives, "MOST_BYTES", 100)
     with pytest.raises(upload.Unsuitable, match="unpacks to more than"):
         upload.unpack("x.tar.gz", tar_of(MAIN, (member("large.bin"), bytes(1000))), tmp_path)
     assert os.listdir(tmp_path) == ["main.py"]

@@ -12,6 +12,7 @@ from arena.runs import cores
 from arena.runs.cores import check_concurrency, core_of_its_own, reserve_core, usable_cores
 from arena.runs.open import open_slots
 from arena.runs.slot import Setup, Task
+from evaluate import get_win_percentages
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="cores are bound by Linux's means")
 
@@ -66,3 +67,50 @@ def test_more_at_a_time_than_cores(monkeypatch):
     for concurrency in (0, 3):
         with pytest.raises(ValueError, match="1 to 2"):
             check_concurrency(concurrency)
+
+
+@pytest.mark.parametrize(
+    ("groups", "files", "expected"),
+    [
+        ("0::/\n", {"cpu.max": "150000 100000"}, 1),
+        ("0::/user/shell\n", {"cpu.max": "max 100000", "user/cpu.max": "300000 100000"}, 3),
+        ("0::/docker/1\n", {"cpu.max": "50000 100000"}, 1),  # its own path lies outside the container
+        ("3:cpu,cpuacct:/docker/1\n", {"cpu/cpu.cfs_quota_us": "200000", "cpu/cpu.cfs_period_us": "100000"}, 2),
+        ("3:cpu:/\n0::/\n", {"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, 4),
+        ("0::/\n", {"cpu.max": "nonsense"}, 4),
+        ("", {}, 4),
+    ],
+)
+def test_a_containers_quota_counts(groups, files, expected, tmp_path, monkeypatch):
+    """As ``docker --cpus=1`` sets it, by cgroups of either version."""
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "own").write_text(groups)
+    monkeypatch.setattr(cores, "CGROUPS", tmp_path)
+    monkeypatch.setattr(cores, "OWN_GROUPS", tmp_path / "own")
+    monkeypatch.setattr(cores, "_all_cores", lambda: [0, 1, 2, 3])
+    assert usable_cores() == [0, 1, 2, 3][:expected]
+    with pytest.raises(ValueError, match=f"1 to {expected}, the cores"):
+        check_concurrency(expected + 1)
+
+
+@pytest.mark.parametrize("kind", ["file", "open to all", "link"])
+def test_another_users_locks_do_not_end_a_run(kind, tmp_path, capsys):
+    """Who put something in the place of our locks keeps no one from playing: the core is then not reserved."""
+    folder = tmp_path / f"connectx-{os.getuid()}"
+    if kind == "file":
+        folder.touch()
+    elif kind == "link":
+        folder.symlink_to(tmp_path)
+    else:
+        folder.mkdir()
+        folder.chmod(0o777)
+    assert reserve_core() is None
+    assert get_win_percentages("leftmost", "random", 2, referee="fast").forfeits == (0, 0)
+
+
+def test_the_locks_are_this_users_alone(tmp_path):
+    reserved = reserve_core()
+    assert reserved is not None and (tmp_path / f"connectx-{os.getuid()}").stat().st_mode & 0o777 == 0o700
+    os.close(reserved.lock)

@@ -76,6 +76,16 @@ def test_the_kit_is_part_of_what_uses_it(tmp_path, monkeypatch):
         assert (fingerprint(resolve(tmp_path / "mine.py")) != before) == is_part
 
 
+@pytest.mark.parametrize("name", ["train", "connectx", "agents", "board"])
+def test_what_an_agent_imports_is_beside_it(name, tmp_path):
+    """And not a part of the kit that has the same name; of the kit, only connectx may be part of an agent."""
+    (tmp_path / "mine.py").write_text(f"import {name}\ndef agent(obs, config):\n    return 0\n")
+    before = files_of(tmp_path / "mine.py")
+    assert {path.parent for path in before[1:]} == ({ROOT / "connectx"} if name == "connectx" else set())
+    (tmp_path / f"{name}.py").touch()
+    assert files_of(tmp_path / "mine.py") == [tmp_path / "mine.py", tmp_path / f"{name}.py"]
+
+
 def test_agents_of_ours_have_their_modules_and_weights():
     found = {str(path.relative_to(ROOT)) for path in files_of(ROOT / "agents" / "policy.py")}
     assert {"agents/policy.py", "agents/n_step.py", "agents/weights/net.bin", "connectx/nets.py"} <= found

@@ -1,10 +1,15 @@
 """How agents are found, loaded, seeded, timed, silenced and ended."""
 
+import gc
 import os
+import pickle
 import random
+import shutil
 import subprocess
 import sys
+import tarfile
 import time
+import weakref
 from pathlib import Path
 
 import pytest
@@ -12,9 +17,12 @@ from kaggle_environments.agent import get_last_callable
 
 from arena.game.rules import DEFAULTS
 from arena.players.child import Struct
-from arena.players.loading import last_callable, our_agents, resolve
-from arena.players.process import AgentProcess
-from arena.players.spec import AgentSpec, UnknownAgent
+from arena.players.loading import our_agents, resolve
+from arena.players.process import AgentProcess, Inline
+from arena.players.spec import ROOT, AgentSpec, UnknownAgent
+from bundler.source.inline import inline
+from console.agent_files import last_callable
+from evaluate import get_win_percentages
 from tests.conftest import REAL_CLOCK
 
 EMPTY = bytes(42)
@@ -110,6 +118,128 @@ def test_files_load_as_on_kaggle(name, write, start):
     else:
         arguments = (obs, Struct(**DEFAULTS, __raw_path__=path))[: theirs.__code__.co_argcount]
         assert reply.action == theirs(*arguments)
+
+
+OURS = ["agents", "arena", "benchmarks", "board", "build_submission", "bundler", "connectx", "console", "evaluate"]
+OURS += ["kaggle_link", "tests", "train", "training", "helper"]
+PICK = "def pick(obs):\n    return 6\n"
+USES = "from {} import pick\n\n\ndef agent(obs, config):\n    return pick(obs)\n"
+
+
+def with_helper(folder: Path, name: str, form: str) -> Path:
+    """An agent in ``folder``, and beside it a module or a package of that name, which plays the last column."""
+    (folder / "main.py").write_text(USES.format(name if form == "module" else f"{name}.tutorial"))
+    if form == "module":
+        (folder / f"{name}.py").write_text(PICK)
+    else:
+        (folder / name).mkdir()
+        (folder / name / "tutorial.py").write_text(PICK)
+    if form == "package":
+        (folder / name / "__init__.py").touch()
+    return folder / "main.py"
+
+
+@pytest.mark.parametrize("form", ["module", "package", "folder"])
+@pytest.mark.parametrize("name", OURS)
+def test_what_lies_beside_an_agent_comes_before_this_toolkit(name, form, tmp_path, start):
+    """In a process of its own, in this one, and in what the builder embeds."""
+    path = with_helper(tmp_path, name, form)
+    assert ask(start(path)).action == 6
+    before, modules = list(sys.path), dict(sys.modules)
+    worker = Inline(resolve(path))
+    worker.begin(DEFAULTS, 1)
+    assert worker.ask(0, 1, 60.0, EMPTY, 2).action == 6
+    ours = [module for module in modules if module.partition(".")[0] in OURS]
+    assert sys.path == before and all(sys.modules[module] is modules[module] for module in ours)
+    assert PICK in inline(path).sources.values()
+    for module in [module for module in sys.modules if module.partition(".")[0] == "helper"]:
+        del sys.modules[module]
+
+
+@pytest.mark.parametrize("referee", ["fast", "kaggle"])
+@pytest.mark.parametrize("name", ["agents", "board", "connectx", "train"])
+def test_both_referees_play_it(name, referee, tmp_path):
+    path = with_helper(tmp_path, name, "package")
+    with tarfile.open(tmp_path / "mine.tar.gz", "w:gz") as tar:
+        tar.add(path, "main.py")
+        tar.add(tmp_path / name, name)
+    for agent in (path, tmp_path / "mine.tar.gz"):
+        assert get_win_percentages(agent, "leftmost", 2, referee=referee).forfeits == (0, 0)
+
+
+@pytest.mark.parametrize("name", ["train", "board", "tests", "agents", "no_such"])
+def test_the_toolkit_is_out_of_reach(name, write, start):
+    """But for connectx: what an agent imports here would be missing on Kaggle."""
+    path = write(f"import connectx.position\nimport {name}\ndef agent(obs, config):\n    return 0\n")
+    failed = start(path).load()
+    assert failed.fault == "load" and f"No module named '{name}'" in failed.detail
+    assert ("an agent reaches only connectx" in failed.detail) == (name != "no_such")
+    with pytest.raises(ModuleNotFoundError, match=name):
+        last_callable(path)
+    late = write("def agent(obs, config):\n    import train\n", "late.py")
+    assert "No module named 'train'" in ask(start(late)).detail
+
+
+def test_files_in_agents_reach_one_another(start, tmp_path):
+    """One_step imports agents.n_step; a copy of it elsewhere does not find that."""
+    source = ROOT / "agents" / "one_step.py"
+    assert ask(start(source)).action in range(7)
+    shutil.copy(source, tmp_path / "mine.py")
+    assert "copy agents beside the agent" in start(tmp_path / "mine.py").load().detail
+
+
+def test_agents_in_this_process_have_their_own_helpers(tmp_path):
+    for column in (1, 2):
+        (tmp_path / str(column)).mkdir()
+        (tmp_path / str(column) / "some_helper.py").write_text(f"COLUMN = {column}\n")
+        text = "import some_helper\ndef agent(obs, config):\n    return some_helper.COLUMN\n"
+        (tmp_path / str(column) / "mine.py").write_text(text)
+    loaded = [last_callable(str(tmp_path / str(column) / "mine.py"))[0] for column in (1, 2, 1)]
+    assert [agent(None, None) for agent in loaded] == [1, 2, 1]
+    del sys.modules["some_helper"]
+
+
+def test_an_agents_process_has_no_credentials(write, start, tmp_path, monkeypatch):
+    """Neither variables, nor what lies in ~/.kaggle where mount namespaces are allowed."""
+    (tmp_path / ".kaggle").mkdir()
+    (tmp_path / ".kaggle" / "kaggle.json").write_text("{}")
+    for name in ("KAGGLE_KEY", "KAGGLE_API_TOKEN", "HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "TOKENIZERS_PARALLELISM"):
+        monkeypatch.setenv(name, "1")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    names = "sum(n.startswith('KAGGLE_') or n.endswith(('_TOKEN', '_KEY')) for n in os.environ)"
+    text = f"import os\ndef agent(obs, config):\n    return {names}\n"
+    assert ask(start(write(text))).action == 0
+    if subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no mount namespaces here")
+    text = f"import os\ndef agent(obs, config):\n    return len(os.listdir({str(tmp_path / '.kaggle')!r}))\n"
+    assert ask(start(write(text))).action == 0 and os.listdir(tmp_path / ".kaggle") == ["kaggle.json"]
+
+
+def test_a_model_is_freed_with_the_last_run_that_uses_it():
+    class Model:
+        def __call__(self, obs, config):
+            return obs.board.index(0)
+
+    model = Model()
+    ref, spec = weakref.ref(model), resolve(model)
+    assert spec == resolve(model) == pickle.loads(pickle.dumps(spec)) and type(spec.target) is not str
+    get_win_percentages(model, "leftmost", 2, referee="fast")
+    del model, spec
+    gc.collect()
+    assert ref() is None
+
+
+NAMES = {
+    "minimax@0": "'minimax@0': the depth should be at least 1 ply",
+    "{}~10": "~10': only minimax has a depth, only named agents can be made to err, not files",
+    "{}@3~10": "@3~10': only minimax has a depth, only named agents can be made to err, not files",
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_graded_names_that_are_none(name, write):
+    with pytest.raises(UnknownAgent, match=NAMES[name]):
+        resolve(name.format(write("def agent(obs, config):\n    return 0\n", "my_v1.py")))
 
 
 @REAL_CLOCK

@@ -1,11 +1,15 @@
 """The pre-flight's verdicts on a corpus of small agents, beside those of Kaggle's own environment."""
 
 import ast
+import base64
 import gzip
 import io
 import json
+import math
+import random
 import re
 import tarfile
+import time
 import zipfile
 import zlib
 from pathlib import Path
@@ -20,6 +24,7 @@ from bundler.preflight.questions import hard_questions, late_positions, sample
 from bundler.preflight.remedies import Situation, remedy
 from bundler.preflight.report import Limits
 from bundler.preflight.stage import Runner
+from bundler.preflight.validation import Game
 from connectx.geometry import STANDARD
 from connectx.position import Position
 from tests.conftest import REAL_CLOCK
@@ -224,8 +229,97 @@ def test_a_fault_that_one_game_may_miss_is_sought_in_more(runner, tmp_path, monk
     monkeypatch.setattr(runner, "run", counted)
     check(finished(tmp_path, "agent.py", FIRST_LEGAL.encode()), runner)
     assert len(games) == 1
-    check(finished(tmp_path, "agent.py", FIRST_LEGAL.replace("[0]\n", "[1]\n").encode()), runner)
+    second_legal = FIRST_LEGAL.replace("[0]\n", "[1]\n")  # crashes with one column left, but always plays the same
+    check(finished(tmp_path, "agent.py", second_legal.encode()), runner)
     assert len(games) == 1 + 3
+    drawn = f"import random\n{second_legal}".replace("[1]", "[random.randrange(2)]")
+    report = check(finished(tmp_path, "agent.py", drawn.encode()), runner)
+    assert len(games) == 1 + 3 + 20 and [job["seed"] for job in games[-20:]] == list(range(20))
+    assert report.accepted and "(none of 20 games with seeds from 0 failed)" in found(report, "game")[0]
+
+
+def test_what_is_random_plays_the_same_game_in_every_run(runner, tmp_path):
+    source = "import random\nimport numpy as np\n" + FIRST_LEGAL.replace("[0]\n", "\n").replace("return", "legal =")
+    source += "    by = [random.choice, np.random.choice, np.random.default_rng().choice][obs.step % 3]\n"
+    source += "    return int(by(legal))\n"
+    path = finished(tmp_path, "agent.py", source.encode())
+    games = [re.findall(r"DONE in \d+ plies", found(check(path, runner), "game")[0]) for _ in range(3)]
+    assert games[0] and games[0] == games[1] == games[2]
+
+
+def hidden_by_a_quick_clock(margin: float) -> bytes:
+    source = "import time\n" + FIRST_LEGAL.replace("    return", "    start = time.time()\n    return")
+    loop = f"    while time.time() - start < config.actTimeout - {margin}:\n        time.sleep(0.01)\n        fault\n"
+    return source.replace("    return", f"{loop}    return").encode()
+
+
+def test_a_build_plays_a_quick_game_unless_the_judges_clock_shows_a_fault(runner, tmp_path):
+    def check_build(source: bytes, limits: Limits, full: bool = False):
+        return check(finished(tmp_path, "a.py", source), runner, limits, full=full, extra=lambda *_: None)
+
+    limits = Limits(act_timeout=0.5)
+    sound = hidden_by_a_quick_clock(0.4).replace(b"        fault\n", b"")
+    assert "only a quick game (0.1 s a move" in found(check_build(sound, limits), "game")[0]
+    assert "the judge's clock: DONE" in found(check_build(sound, limits, full=True), "game")[0]
+    assert "the judge's clock: ERROR" in found(check_build(hidden_by_a_quick_clock(0.4), limits), "game")[0]
+
+
+@REAL_CLOCK
+def test_what_kaggle_does_not_ask_today_costs_little(runner, tmp_path):
+    source = FIRST_LEGAL.replace("    return", "    time.sleep(60 if config.columns == 20 else 0)\n    return")
+    started = time.perf_counter()
+    report = check(finished(tmp_path, "agent.py", f"import time\n{source}".encode()), runner)
+    assert report.accepted and "20 x 20" in found(report, "not asked today")[0]
+    assert time.perf_counter() - started < 10
+
+
+def test_a_long_game_is_announced_as_soon_as_the_first_move_is_seen(runner, tmp_path):
+    path = finished(
+        tmp_path,
+        "agent.py",
+        b"import time\n\n\ndef agent(obs, config):\n    time.sleep(0.6 * config.actTimeout)\n    return 9\n",
+    )
+    told: list[str] = []
+    runner.tell = told.append
+    try:
+        check(path, runner)
+    finally:
+        runner.tell = lambda line: None
+    assert re.search(r"loading and asking, at '.*', 4 s; then a game, about 4\d s", told[0])
+    assert re.search(r"a game against itself at 2 s a move, about 4\d s", told[-1])
+
+
+def played(durations: list[float], waited: list[float], status: str = "DONE") -> Game:
+    result = {"durations": [durations] * 2, "waited": [waited] * 2, "statuses": [status] * 2}
+    return Game((2.0, 60.0), {"ended": "ok", "seconds": 1.0, "result": result})
+
+
+@pytest.mark.parametrize(
+    ("durations", "moves"),
+    [
+        ([5.0] * 10, 20),
+        ([5.003] * 10, 20),
+        ([3.0] * 10, 60),
+        ([20.0, 9.0, 1.0, 1.0, 1.0], math.inf),  # it compiles at its first moves
+        ([2.0] * 10, math.inf),
+    ],
+)
+def test_the_moves_until_the_overage_time_is_gone(durations, moves):
+    assert played(durations, [0.0] * len(durations)).moves_on_overage(Limits(), 0.0) == moves
+
+
+def test_a_busy_machine_is_not_the_agents_fault():
+    late, waited = [9.0] * 9, [7.5] * 9
+    assert played(late, waited, "TIMEOUT").is_late_for_the_machine(Limits())
+    assert not played(late, [0.1] * 9, "TIMEOUT").is_late_for_the_machine(Limits())
+    assert not played(late, waited).is_late_for_the_machine(Limits())
+
+
+def test_weights_as_text_inside_the_function(runner, tmp_path):
+    text = base64.b64encode(random.Random(1).randbytes(600_000)).decode()
+    body = f"    weights = base64.b64decode('{text}')\n    assert len(weights) == 600_000\n    return"
+    source = f"import base64\n{FIRST_LEGAL.replace('    return', body)}"
+    assert check(finished(tmp_path, "agent.py", source.encode()), runner).accepted
 
 
 def test_what_kaggle_does_not_ask_today_is_one_line(runner, tmp_path):
@@ -247,9 +341,7 @@ def test_the_signals_note(runner, tmp_path):
 
 
 @REAL_CLOCK
-def test_the_judges_clock_on_demand(runner, tmp_path):
-    path = finished(tmp_path, "agent.py", FIRST_LEGAL.encode())
-    assert "the judge's clock: DONE" in found(check(path, runner, full=True), "game")[0]
+def test_a_load_beyond_the_judges_clock(runner, tmp_path):
     (reason,) = check(finished(tmp_path, "agent.py", b"import time\n\ntime.sleep(9)\n"), runner, Limits(2, 1)).reasons
     assert reason == "load: no answer within 3 s (load)"
 

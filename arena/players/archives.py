@@ -1,29 +1,21 @@
-"""Unpacks submissions that are archives, .tar.gz with main.py at the root, as Kaggle does, before any clock starts.
+"""Keeps submissions that are archives unpacked, as Kaggle does before any clock starts.
 
 Each archive is unpacked once per run; all processes of the run share the files, which are removed at its end.
 """
 
 import atexit
-import gzip
 import os
-import posixpath
 import secrets
 import shutil
-import tarfile
 import tempfile
-import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 
+from console.archives import unpack
+
 SUFFIX = ".tar.gz"
-MOST_BYTES = 2**30  # the largest unpacked size; Kaggle takes 100 to 200 MB packed
-MOST_FILES = 10_000
-
-
-class BadArchive(ValueError):
-    """Kaggle could not unpack the archive, or would find no agent in it."""
 
 
 def is_archive(path: str) -> bool:
@@ -74,7 +66,9 @@ def unpacked(path: str) -> Path:
         new = Path(tempfile.mkdtemp(dir=place.parent))
         try:
             (new / "root").mkdir()
-            _unpack(path, new / "agent")
+            (new / "agent").mkdir()
+            with open(path, "rb") as archive:
+                unpack(archive, new / "agent")
             new.rename(place)
         except OSError:
             if not place.exists():  # else another process of this run was quicker
@@ -84,48 +78,13 @@ def unpacked(path: str) -> Path:
     return place / "agent" / "main.py"
 
 
-def _unpack(path: str, folder: Path) -> None:
-    try:
-        with tarfile.open(path, mode="r:gz") as tar:
-            folder.mkdir()  # also for an archive of nothing
-            tar.extractall(folder, _checked(tar), filter="data")
-            while tar.fileobj.read(2**20):  # read to the end, where the checksum is
-                pass
-    except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile) as problem:
-        raise BadArchive(f"the archive cannot be unpacked: {problem}") from None
-    main = folder / "main.py"
-    if main.is_dir():
-        raise BadArchive("main.py of the archive is a folder, where a file was expected")
-    if not main.is_file():
-        deeper = sorted(file.relative_to(folder).as_posix() for file in folder.rglob("main.py") if file.is_file())
-        found = f"it is at {deeper[0]}" if deeper else f"it holds {_some(file.name for file in folder.iterdir())}"
-        raise BadArchive(f"the archive has no main.py at its root: {found}")
-
-
-def _checked(tar: tarfile.TarFile) -> list[tarfile.TarInfo]:
-    """The members. Raises BadArchive if they are too many or too large."""
-    members: list[tarfile.TarInfo] = []
-    size = 0
-    for member in tar:
-        members.append(member)
-        size += member.size
-        if size > MOST_BYTES or len(members) > MOST_FILES:
-            raise BadArchive(f"the archive unpacks to more than {MOST_BYTES:,} bytes or {MOST_FILES:,} files")
-    return members
-
-
-def _some(names: Iterable[str]) -> str:
-    listed = sorted(names) or ["nothing"]
-    return ", ".join(listed[:5]) + (" ..." if len(listed) > 5 else "")
-
-
-def contents(path: str) -> list[tuple[str, bytes]]:
+def contents(path: str) -> Iterator[tuple[str, bytes]]:
     """Name and content of every file in an archive, sorted by name; independent of when it was packed.
 
     Raises:
         BadArchive, OSError: as ``unpacked`` does.
     """
-    unpacked(path)  # raises if the archive is bad
-    with tarfile.open(path, mode="r:gz") as tar:
-        files = ((member.name, tar.extractfile(member)) for member in tar if member.isfile())
-        return sorted((posixpath.normpath(name), file.read()) for name, file in files if file is not None)
+    folder = unpacked(path).parent
+    for name, file in sorted((file.relative_to(folder).as_posix(), file) for file in folder.rglob("*")):
+        if file.is_file():
+            yield name, file.read_bytes()

@@ -3,6 +3,7 @@
 It imports little, so that an agent's first move pays for its own imports only.
 """
 
+import contextlib
 import ctypes
 import io
 import json
@@ -16,9 +17,10 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from arena.players.loading import last_callable, load
+from arena.players.loading import load
 from arena.players.protocol import REQUEST, pack_reply, receive
 from arena.players.spec import ROOT, AgentSpec
+from console.agent_files import last_callable
 
 DETAIL = 500  # characters of a traceback or a repr that are kept
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -50,10 +52,12 @@ class HostedAgent:
 
     Args:
         missing: something that Kaggle has and this machine lacks; added to exceptions about files and imports.
+        is_alone: whether the process is this agent's. Then what Kaggle does not have stays out of its reach for good.
     """
 
-    def __init__(self, spec: AgentSpec, missing: str = ""):
+    def __init__(self, spec: AgentSpec, missing: str = "", is_alone: bool = False):
         self.spec = spec
+        self.is_alone = is_alone
         self.missing = missing
         self.agent: Callable | None = None
         self.arguments = 2
@@ -101,7 +105,7 @@ class HostedAgent:
 
     def _load(self) -> int:
         if self.spec.kind == "file":
-            agent, self.warning = last_callable(self.spec.target)
+            agent, self.warning = last_callable(self.spec.target, stays=self.is_alone)
         else:
             agent = load(self.spec)
         code = getattr(agent, "__code__", None)
@@ -182,14 +186,14 @@ def _place(problem: BaseException) -> str:
 
 
 def _is_agents_own(file: str) -> bool:
-    ours = tuple(os.path.join(ROOT, folder, "") for folder in ("arena", "connectx"))
+    ours = tuple(os.path.join(ROOT, folder, "") for folder in ("arena", "connectx", "console"))
     pythons = (os.path.join(os.path.dirname(os.__file__), ""), "<frozen")  # installed packages lie below it
     return not file.startswith((*ours, *pythons)) and "site-packages" not in file
 
 
 def serve(sock: socket.socket, spec: AgentSpec, missing: str = "") -> None:
     """Answers requests until the other end closes the socket. ``missing``: see ``HostedAgent``."""
-    player = HostedAgent(spec, missing)
+    player = HostedAgent(spec, missing, is_alone=True)
     try:
         while message := receive(sock):
             _, kind, ply, mark, bank = REQUEST.unpack_from(message)
@@ -216,14 +220,16 @@ def serve_descriptor(descriptor: int, spec: list[str], parent: int, is_unpacked:
             mounted where Kaggle has it, if this system allows that.
     """
     found, missing = AgentSpec(*spec), ""
-    if is_unpacked:
-        from arena.players.place import enter
-        from console.mounts import AGENT
+    if found.kind == "file":
+        from arena.players.place import AGENT, enter, hide_credentials
 
+        with contextlib.suppress(OSError):  # a precaution, which not every system allows
+            hide_credentials()
         folder = os.path.dirname(found.target)
         try:
-            enter(folder, os.path.join(os.path.dirname(folder), "root"))
-            found = found._replace(target=os.path.join(AGENT, "main.py"))
+            if is_unpacked:
+                enter(folder, os.path.join(os.path.dirname(folder), "root"))
+                found = found._replace(target=os.path.join(AGENT, "main.py"))
         except OSError as problem:
             missing = f"{AGENT} cannot be shown here: {problem.strerror}"
     die_with_parent()  # not earlier: entering a user namespace would undo it

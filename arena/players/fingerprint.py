@@ -12,10 +12,12 @@ from pathlib import Path
 from types import CodeType
 from typing import NamedTuple
 
-from arena.players.archives import BadArchive, contents, is_archive
+from arena.players.archives import contents, is_archive
 from arena.players.loading import resolve, version_of
 from arena.players.spec import ROOT, AgentSpec, callable_of
+from console.agent_files import reached_packages
 from console.agent_names import parse_agent_name
+from console.archives import BadArchive
 
 LONGEST_NAME = 255  # characters of a string that may name a file
 LIVE_FOLDERS = ("/proc/", "/sys/", "/dev/")  # files there change by themselves
@@ -78,26 +80,27 @@ def is_installed(path: str) -> bool:
     return path.startswith(_installed_folders()) or f"{os.sep}site-packages{os.sep}" in path
 
 
-def _import_folders(path: str) -> list[str]:
-    """Folders where a module that this source imports may be: beside it and on the path, without installed packages."""
-    beside = top = os.path.dirname(path)
-    while os.path.isfile(os.path.join(top, "__init__.py")):
-        top = os.path.dirname(top)
-    on_path = [os.path.abspath(folder) for folder in sys.path if os.path.isdir(folder or ".")]
-    folders = [beside, top, str(ROOT), *(folder for folder in on_path if not is_installed(os.path.join(folder, "")))]
-    return list(dict.fromkeys(folders))
+def _import_folders(folder: str, name: str) -> list[str]:
+    """Where an agent in ``folder`` finds a top-level module: see ``console.agent_files``. Not: installed packages."""
+    on_path = [os.path.abspath(entry) for entry in sys.path if os.path.isdir(entry or ".")]
+    others = [entry for entry in on_path if entry != str(ROOT) and not is_installed(os.path.join(entry, ""))]
+    return [folder, *([str(ROOT)] if name in reached_packages(folder) else others)]
 
 
-def _module_files(folders: Iterable[str], dotted: str) -> Iterator[str]:
-    """The files that ``import dotted`` runs: those of its packages and its own, except installed ones."""
+def _module_files(folders: Iterable[str], dotted: str) -> list[str]:
+    """The files that ``import dotted`` runs: of the first folder that has it, those of its packages and its own."""
     for folder in folders:
+        found: list[str] = []
         base = folder
         for part in dotted.split("."):
             base = os.path.join(base, part)
             files = [base + suffix for suffix in all_suffixes()] + [os.path.join(base, "__init__.py")]
-            yield from (file for file in files if os.path.isfile(file) and not is_installed(file))
+            found += [file for file in files if os.path.isfile(file) and not is_installed(file)]
             if not os.path.isdir(base):
                 break
+        if found:
+            return found
+    return []
 
 
 def _data_files(path: str, names: Iterable[str]) -> Iterator[str]:
@@ -123,18 +126,19 @@ def files_of(agent: Path) -> list[Path]:
         if path not in found:
             found[path] = None
             if path == first or path.endswith(".py"):
-                pending += _neighbours(path)
+                pending += _neighbours(path, os.path.dirname(first))
     return [Path(path) for path in found]
 
 
-def _neighbours(path: str) -> Iterator[str]:
-    """The files that one source uses directly."""
-    mentions, folders = _mentions(Path(path).read_bytes()), _import_folders(path)
+def _neighbours(path: str, folder: str) -> Iterator[str]:
+    """The files that one source of an agent in ``folder`` uses directly."""
+    mentions = _mentions(Path(path).read_bytes())
     for level, dotted in mentions.modules:
+        top = dotted.partition(".")[0]
         if level:
             yield from _module_files([os.path.normpath(os.path.join(path, *[".."] * level))], dotted)
-        elif dotted.partition(".")[0] not in sys.stdlib_module_names:  # the standard library wins over the path
-            yield from _module_files(folders, dotted)
+        elif top not in sys.stdlib_module_names:  # the standard library wins over the path
+            yield from _module_files(_import_folders(folder, top), dotted)
     yield from _data_files(path, mentions.names)
 
 

@@ -4,13 +4,14 @@ import difflib
 import importlib
 import importlib.util
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from arena.players.spec import WRAP, AgentSpec, UnknownAgent, callable_of, register
+from console.agent_files import last_callable
 from console.agent_names import AgentName, our_agents, parse_agent_name
+
+ONLY_NAMED = "only minimax has a depth, only named agents can be made to err"
 
 
 def kaggle_agents() -> dict[str, Callable]:
@@ -56,12 +57,15 @@ def resolve(agent: str | os.PathLike | Callable | AgentSpec) -> AgentSpec:
     if (parts := _name_of(text)) and parts.is_graded:
         base = resolve(parts.base)
         if base.kind == "file" or (parts.depth and base.target != "agents.minimax"):
-            raise UnknownAgent(f"{text!r}: only minimax has a depth, only named agents can be made to err")
+            raise UnknownAgent(f"{text!r}: {ONLY_NAMED}")
         return AgentSpec("partner", text, text)
     if text in our_agents():
         return AgentSpec("ours", f"agents.{text}", text)
     if text in kaggle_agents():
         return AgentSpec("kaggle", text, text)
+    for sign in "@~":
+        if os.path.isfile(text.rpartition(sign)[0]):
+            raise UnknownAgent(f"{text!r}: {ONLY_NAMED}, not files")
     for suffix in (".py", ".tar.gz"):
         if os.path.isfile(text + suffix):
             raise UnknownAgent(f"no agent {text!r}: did you mean {text}{suffix}?")
@@ -101,40 +105,6 @@ def _graded(name: str) -> Callable:
     assert parts is not None
     agent = at_depth(parts.depth) if parts.depth else load(resolve(parts.base))
     return with_errors(agent, parts.percent) if parts.percent else agent
-
-
-def last_callable(path: str) -> tuple[Callable, str]:
-    """Loads a file as Kaggle does: its text is run by exec without a module name, and the last callable is the agent.
-
-    Returns:
-        That callable, and a warning in one line if the file defines ``agent`` and it is not that one; else "".
-
-    Raises:
-        ValueError: the file is not UTF-8 text, or defines no callable.
-    """
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except UnicodeDecodeError as problem:
-        problem_text = f"it is no text in UTF-8 ({problem.reason} at byte {problem.start})"
-        raise ValueError(f"{problem_text}; an archive should be a .tar.gz with main.py at its root") from None
-    code = compile(text, path, "exec")
-    names: dict[str, Any] = {}
-    sys.path.append(os.path.dirname(path))
-    exec(code, names)
-    sys.path.pop()
-    callables = {name: value for name, value in names.items() if callable(value)}
-    if not callables:
-        raise ValueError("it defines no function, but should end in def agent(obs, config)")
-    name, taken = callables.popitem()
-    is_other = taken is not callables.get("agent", taken)
-    return taken, _warning(path, name, taken) if is_other else ""
-
-
-def _warning(path: str, name: str, taken: Callable) -> str:
-    code = getattr(taken, "__code__", None)
-    line = f" (line {code.co_firstlineno})" if code is not None and code.co_filename == path else ""
-    advice = "move agent to the end of the file, or let build_submission.py build it"
-    return f"{os.path.basename(path)}: Kaggle takes {name}{line}, not agent: {advice}"
 
 
 def version_of(package: str) -> str:

@@ -1,4 +1,4 @@
-"""Gives one process Kaggle's folder for submissions, /kaggle_simulations/agent, which no other process sees.
+"""Gives one process Kaggle's folder for submissions, /kaggle_simulations/agent, and hides the user's account from it.
 
 The process gets a mount namespace with a root of its own: everything of this machine, and that folder. Nothing is
 written outside the caller's folder, so that every agent can have its own. Linux only, as root or with user namespaces.
@@ -7,7 +7,22 @@ written outside the caller's folder, so that every agent can have its own. Linux
 import os
 from pathlib import Path
 
-from console.mounts import AGENT, bind, mount, unshare
+from console.mounts import AGENT, MS_NODEV, MS_NOSUID, MS_RDONLY, bind, mount, unshare
+
+CREDENTIALS = ("~/.kaggle", "~/.config/kaggle")
+
+
+def hide_credentials() -> None:
+    """Mounts an empty folder over each of ``CREDENTIALS`` for the rest of this process, which must have one thread.
+
+    Raises:
+        OSError: the system does not allow it.
+    """
+    folders = [folder for folder in map(os.path.expanduser, CREDENTIALS) if os.path.isdir(folder)]
+    if folders:
+        unshare()
+    for folder in folders:
+        mount("none", folder, "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV)
 
 
 def _show(source: str, target: str) -> None:

@@ -12,6 +12,7 @@ import contextlib
 import faulthandler
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -24,11 +25,15 @@ from arena.players import archives, forks
 from arena.players.child import HostedAgent, die_with_parent, seconds_waited, serve
 from arena.players.protocol import REPLY, Reply, pack_request, receive, reply_of, unpack_reply
 from arena.players.spec import ROOT, AgentSpec, callable_of
+from console.archives import BadArchive
 
 GRACE = 1.0  # seconds past actTimeout + bank before a silent agent is killed; Kaggle itself would wait for ever
 START_LIMIT = 60.0  # seconds for a new interpreter to answer; it takes 0.03 on an idle machine
 LOAD_LIMIT = 62.0  # seconds for a load unless the rules say otherwise: Kaggle's actTimeout plus bank
 THOUGHTS_LIMIT = 1.0  # seconds that an agent may take to tell its thoughts
+CREDENTIAL = re.compile(
+    r"^KAGGLE_|(^|_)(TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?|KEY)(_|$)|^SSH_AUTH_SOCK$", re.IGNORECASE
+)
 LOAD_SEED = 0  # for loading a persistent agent: the load must not depend on which game comes first
 
 _BOOT = """
@@ -246,7 +251,7 @@ class AgentProcess(Player):
         try:
             if self.sock is None:
                 self._start_game({}, seed)  # starting the interpreter does not count as the agent's time
-        except archives.BadArchive as problem:
+        except BadArchive as problem:
             return Reply(None, 0.0, "load", str(problem))
         return self._exchange(pack_request(b"L", json.dumps(seed).encode()), limit + self.grace, patient=True)
 
@@ -323,6 +328,7 @@ class AgentProcess(Player):
         }
         return subprocess.Popen(
             [sys.executable, "-c", _BOOT, json.dumps(settings)],
+            env={name: value for name, value in os.environ.items() if not CREDENTIAL.search(name)},
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

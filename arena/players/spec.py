@@ -1,6 +1,8 @@
 """Where an agent comes from, as a plain value, and the registry of callables in this process. Imports little."""
 
+import itertools
 import sys
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -21,11 +23,26 @@ class AgentSpec(NamedTuple):
     label: str  # what tables call it
 
 
-_callables: dict[str, Callable] = {}
+class _Key(str):
+    """A key into the registry, which keeps its callable, and so a model that it uses, as long as a spec has the key.
+
+    In another process it is a plain string: a callable is not sent.
+    """
+
+    agent: Callable
+
+    def __reduce__(self) -> tuple[type[str], tuple[str]]:
+        return str, (str(self),)
+
+
+_keys: "weakref.WeakValueDictionary[str, _Key]" = weakref.WeakValueDictionary()
+_numbers = itertools.count()
 
 
 def register(agent: Callable) -> AgentSpec:
     """Adds a callable to this process's registry, where processes that are forked later find it by its key.
+
+    It stays there as long as a spec of it exists.
 
     Raises:
         UnknownAgent: it cannot be an agent.
@@ -33,11 +50,12 @@ def register(agent: Callable) -> AgentSpec:
     label = getattr(agent, "__name__", type(agent).__name__)
     if problem := _misfit(agent):
         raise UnknownAgent(f"{label} {problem}")
-    for key, known in _callables.items():
-        if known is agent:
-            return AgentSpec("callable", key, label)
-    key = f"{label}#{len(_callables)}"
-    _callables[key] = agent
+    for known in _keys.values():
+        if known.agent is agent:
+            return AgentSpec("callable", known, label)
+    key = _Key(f"{label}#{next(_numbers)}")
+    key.agent = agent
+    _keys[str(key)] = key
     return AgentSpec("callable", key, label)
 
 
@@ -65,4 +83,4 @@ def _misfit(agent: Callable) -> str:
 
 def callable_of(spec: AgentSpec) -> Callable:
     """The callable that a spec of kind "callable" stands for."""
-    return _callables[spec.target]
+    return _keys[spec.target].agent

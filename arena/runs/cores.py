@@ -4,18 +4,54 @@ The referee shares the core because it waits while an agent thinks, and waking a
 than a short move.
 """
 
+import contextlib
 import fcntl
+import math
 import os
+import stat
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
+
+CGROUPS, OWN_GROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
+V2, V1 = ("", "cpu.max"), ("cpu", "cpu.cfs_quota_us")  # the kernel's controller and file, of either version
 
 
 def usable_cores() -> list[int]:
-    """The cores that this process may use."""
+    """The cores that this process may use: no more than a container's quota pays for (``docker --cpus=1``)."""
+    cores = _all_cores()
+    return cores[: max(1, int(min(_quota(), len(cores))))]
+
+
+def _all_cores() -> list[int]:
     return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count() or 1))
+
+
+def _quota() -> float:
+    """The smallest quota of this process's control groups, in cores; infinity if there is none."""
+    try:
+        lines = [line.split(":", 2) for line in OWN_GROUPS.read_text().splitlines()]
+    except OSError:
+        return math.inf
+    found = [math.inf]
+    for controller, name in (V2, V1):
+        for _, controllers, path in lines:
+            if controller in controllers.split(","):
+                inside = PurePosixPath(path.lstrip("/"))  # in a container it may be a path outside, where nothing is
+                found += [_quota_in(CGROUPS / controller / group, name) for group in (inside, *inside.parents)]
+    return min(found)
+
+
+def _quota_in(group: Path, name: str) -> float:
+    try:
+        words = (group / name).read_text().split()
+        period = words[1] if len(words) > 1 else (group / "cpu.cfs_period_us").read_text()
+        return int(words[0]) / int(period) if words[0] not in ("max", "-1") else math.inf
+    except (OSError, ValueError, IndexError, ZeroDivisionError):
+        return math.inf
 
 
 def check_concurrency(concurrency: int) -> None:
@@ -32,11 +68,24 @@ class Reserved(NamedTuple):
     lock: int  # file descriptor
 
 
+def _locks() -> Path | None:
+    """The folder of this user's locks; None if it cannot be made, or another user has put something in its place."""
+    folder = Path(tempfile.gettempdir(), f"connectx-{os.getuid()}")
+    with contextlib.suppress(OSError):
+        folder.mkdir(mode=0o700)
+    try:
+        found = folder.lstat()
+    except OSError:
+        return None
+    is_ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022
+    return folder if is_ours else None
+
+
 def reserve_core() -> Reserved | None:
-    """Reserves the first core that no other process has reserved; None if there is none."""
-    for core in usable_cores():
-        path = os.path.join(tempfile.gettempdir(), f"connectx-core-{os.getuid()}-{core}")
-        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    """Reserves the first core that no other process has reserved; None if there is none, or no place for locks."""
+    folder = _locks()
+    for core in usable_cores() if folder else ():
+        lock = os.open(f"{folder}/core-{core}", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return Reserved(core, lock)
@@ -75,7 +124,7 @@ def cores_apart(count: int) -> Iterator[list[int | None]]:
 @contextmanager
 def core_of_its_own() -> Iterator[None]:
     """Reserves a core and binds this thread to it until the end of the block; does nothing if all are taken."""
-    before, reserved = usable_cores(), reserve_core()
+    before, reserved = _all_cores(), reserve_core()
     if reserved is None or not hasattr(os, "sched_setaffinity"):
         yield
         return

@@ -11,7 +11,6 @@ import ctypes
 import io
 import json
 import os
-import random
 import resource
 import select
 import signal
@@ -128,23 +127,15 @@ def described(value):
     return type(value).__name__, column, repr(value)[:80]
 
 
-def seed(number):
-    random.seed(number)
-    if "numpy" in sys.modules:
-        sys.modules["numpy"].random.seed(number)
-    if "torch" in sys.modules:
-        sys.modules["torch"].manual_seed(number)
-
-
 def ask(agent, question, raw_path, structify):
-    """Calls the agent directly: its reply, its seconds, and what it printed to stderr."""
+    """Calls the agent directly: its reply, its seconds, those it waited for a processor, what it printed to stderr."""
     obs, config = question["obs"], question["config"]
     if not question.get("plain"):
         obs, config = structify(obs), structify(config)
     config["__raw_path__"] = raw_path  # as Kaggle's loader does: an item, not an attribute
-    seed(question["seed"])
+    seats.seed(question["seed"])
     out, err = io.StringIO(), io.StringIO()
-    started = time.perf_counter()
+    started, waited = time.perf_counter(), seats.waiting()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         trace = ""
         try:
@@ -158,6 +149,7 @@ def ask(agent, question, raw_path, structify):
         "text": text,
         "trace": trace,
         "seconds": time.perf_counter() - started,
+        "waited": seats.waiting() - waited,
         "stderr": err.getvalue()[-600:],
     }
 
@@ -171,6 +163,7 @@ def job_replies(job, progress, part):
 
     watch = settle(job)
     progress("load")
+    seats.seed(0)
     started = time.perf_counter()
     err = io.StringIO()
     try:
@@ -291,7 +284,8 @@ def supervise(pid, job, answer, output, news):
     """Waits for a job's process, reads its output, and kills it when it exceeds a limit.
 
     ``job["limit"]`` is in seconds since the last sign of progress (the load, each question, each move); stages in
-    ``job["limits"]`` have their own. ``news`` is called every few seconds with the stage and the seconds of the job.
+    ``job["limits"]`` have their own. ``news`` is called every few seconds with the stage, the seconds of the job and
+    those of its slowest reply so far.
     """
     started = last = looked = told = time.perf_counter()
     peak, ended, pause, tail = 0, "ok", POLL, b""
@@ -304,7 +298,7 @@ def supervise(pid, job, answer, output, news):
             looked, peak = now, max(peak, *map(resident, progress.pids))
         if now - told >= NEWS:
             told = now
-            news(progress.stage, now - started)
+            news(progress.stage, now - started, max((part.get("seconds", 0.0) for part in progress.parts), default=0.0))
         ended = broken_limit(job, progress.stage, now - last, peak)
         if ended != "ok":
             break
@@ -364,9 +358,11 @@ def serve(folder: str) -> None:
             child(job, answer_write, output_write)
         os.close(answer_write)
         os.close(output_write)
-        result = supervise(
-            pid, job, answer_read, output_read, lambda stage, seconds: answer({"at": stage, "seconds": seconds})
-        )
+
+        def news(stage, seconds, slowest):
+            answer({"at": stage, "seconds": seconds, "slowest": slowest})
+
+        result = supervise(pid, job, answer_read, output_read, news)
         os.close(answer_read)
         os.close(output_read)
         answer(result)

@@ -26,15 +26,16 @@ GRACE = 1.0  # seconds that Kaggle waits for a reply beyond what the clock allow
 def reply_of(agent: Any, observation: Any) -> dict[str, Any]:
     """One move of a Kaggle ``Agent``, in a form that JSON can hold.
 
-    Keys: "action", "late", or "fault" with a text; and "stderr".
+    Keys: "action", "late", or "fault" with a text; "stderr"; and "waited", in seconds.
     """
     from kaggle_environments.errors import DeadlineExceeded
 
+    waited = waiting()
     try:
         action, log = agent.act(observation)
     except BaseException as fault:  # SystemExit and KeyboardInterrupt, which Kaggle's Agent does not catch
         return {"fault": f"{type(fault).__name__} escapes: {str(fault)[:300]}", "stderr": ""}
-    reply = {"stderr": log.get("stderr", "")[-STDERR_KEPT:]}
+    reply = {"stderr": log.get("stderr", "")[-STDERR_KEPT:], "waited": waiting() - waited}
     if isinstance(action, DeadlineExceeded):
         return reply | {"late": True}
     if isinstance(action, BaseException):
@@ -46,8 +47,13 @@ def reply_of(agent: Any, observation: Any) -> dict[str, Any]:
     return reply | {"action": action}
 
 
-def serve_seat(raw: str, env: Any, questions: int, answers: int, settle: Callable[[], Callable[[], list]]) -> None:
-    """Moves to the judge's place, reports it, and answers observations until the referee closes the pipe."""
+def serve_seat(
+    raw: str, env: Any, number: int, questions: int, answers: int, settle: Callable[[], Callable[[], list]]
+) -> None:
+    """Moves to the judge's place, reports it, and answers observations until the referee closes the pipe.
+
+    ``number`` seeds what is random: forks of one parent would otherwise draw alike, unlike Kaggle's processes.
+    """
     from kaggle_environments.agent import Agent
     from kaggle_environments.utils import structify
 
@@ -57,7 +63,7 @@ def serve_seat(raw: str, env: Any, questions: int, answers: int, settle: Callabl
         except NoPlace as fault:
             print(json.dumps({"no place": str(fault)}), file=replies, flush=True)
             return
-        reseed()
+        seed(number)
         agent = Agent(raw, env)
         print(json.dumps({"ready": True}), file=replies, flush=True)
         for line in asked:
@@ -77,6 +83,7 @@ class Seat:
         self._answers, their_answers = os.pipe()
         self._rest = b""
         self.stderr = ""
+        self.waited: list[float] = []  # for a processor, at each move
         self.last: dict[str, Any] = {}
         self.seen: list[list[str]] = []
         self.pid = os.fork()
@@ -97,6 +104,7 @@ class Seat:
         reply = self.last = self.receive(seconds)
         self.stderr = (self.stderr + reply.get("stderr", ""))[-STDERR_KEPT:]
         self.seen += reply.get("seen", [])
+        self.waited.append(reply.get("waited", 0.0))
         return reply
 
     def receive(self, seconds: float) -> dict[str, Any]:
@@ -146,7 +154,7 @@ def player(seat: Seat, act_timeout: float, progress: Callable[[str], None]) -> C
 
     def ask(observation: Any, configuration: Any) -> Any:
         bank = observation["remainingOverageTime"]
-        progress(f"ply {observation['step']}, bank {max(0.0, bank):.0f} s")
+        progress(f"ply {observation['step']}, {max(0.0, bank):.0f} s of overage time")
         reply = seat.ask(observation, bank + act_timeout + GRACE)
         if "late" in reply:
             return DeadlineExceeded()
@@ -170,10 +178,10 @@ def play(
     """
     env = make_environment(job["config"], job["bank"])
 
-    def server(raw: str) -> Callable[[int, int], None]:
-        return lambda questions, answers: serve_seat(raw, env, questions, answers, settle)
+    def server(raw: str, number: int) -> Callable[[int, int], None]:
+        return lambda questions, answers: serve_seat(raw, env, number, questions, answers, settle)
 
-    seats = [Seat(server(raw)) for raw in job["files"]]
+    seats = [Seat(server(raw, 2 * job["seed"] + seat)) for seat, raw in enumerate(job["files"])]
     try:
         for seat in seats:
             progress(f"pid {seat.pid}")
@@ -191,14 +199,33 @@ def play(
         "plies": len(steps) - 1,
         "banks": [state.observation.remainingOverageTime for state in steps[-1]],
         "durations": [[entry.get("duration", 0.0) for entry in log] for log in logs],
+        "waited": [seat.waited for seat in seats],
+        "board": steps[-1][0].observation.board,
         "last": [{key: value for key, value in seat.last.items() if key in ("action", "fault")} for seat in seats],
         "stderr": [seat.stderr for seat in seats],
         "seen": [found for seat in seats for found in seat.seen],
     }
 
 
-def reseed() -> None:
-    """Seeds the generators anew: forks of one parent would draw the same random numbers, unlike Kaggle's processes."""
-    random.seed()
+def seed(number: int) -> None:
+    """Seeds the generators of ``random``, numpy and torch, and what numpy's new ones begin with if they are given none.
+
+    A verdict that is a coin would change from run to run; what draws from the system itself (``random.Random()``,
+    ``secrets``) still does.
+    """
+    random.seed(number)
     if "numpy" in sys.modules:
-        sys.modules["numpy"].random.seed()
+        numpy = sys.modules["numpy"]
+        numpy.random.seed(number)
+        numpy.random.bit_generator.randbits = random.Random(number).getrandbits
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(number)
+
+
+def waiting() -> float:
+    """Seconds that this process could have run but waited for a processor; 0.0 where Linux does not tell."""
+    try:
+        with open("/proc/self/schedstat") as file:
+            return int(file.read().split()[1]) * 1e-9
+    except (OSError, IndexError, ValueError):
+        return 0.0

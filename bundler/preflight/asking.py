@@ -9,8 +9,12 @@ from bundler.preflight.remedies import with_remedy
 from bundler.preflight.report import Limits, Report
 from bundler.preflight.stage import Stage
 
+OVERAGE = "overage time"
 GAME_MOVES = 21  # the longest game has this many moves for each side on 7x6
-ASK_SECONDS = 15.0  # after this no further question is asked; also the limit of each optional question
+ASK_SECONDS = 15.0  # after this no further question is asked
+OPTIONAL_SECONDS = 3.0  # for each question that Kaggle does not ask today
+OVERDRAWN = 0.1  # share of actTimeout: who exceeds it by more, when no overage time is left, does not look at the clock
+BUSY = 0.25  # share of the time that was spent waiting for a processor, above which the machine is called busy
 NEARLY_FULL = {"one column is left", "one cell is left"}
 FULL_COLUMNS = {"column 0 is full", "the middle is full"}
 
@@ -58,19 +62,29 @@ class Asked:
     faults: list[Fault] = field(default_factory=list)
     optional: dict[str, list[str]] = field(default_factory=dict)  # fault -> names of questions
     suspicions: dict[str, str] = field(default_factory=dict)  # topic -> how the clock may be exceeded
+    fails_at_true_clock: bool = False  # whether a fault occurred at the judge's own clock
 
     @property
     def standard(self) -> list[tuple[Question, dict[str, Any]]]:
         return [pair for pair in zip(self.questions, self.replies, strict=False) if not pair[0].is_optional]
 
 
-def ask(here: Stage, report: Report, **options: Any) -> Asked:
-    """Loads the file by path in a fresh process and asks the hard questions."""
+def ask(here: Stage, report: Report, restriction: dict[str, Any] | None = None, **options: Any) -> Asked:
+    """Loads the file by path in a fresh process and asks the hard questions.
+
+    Args:
+        restriction: of the processor (``Restriction.job``); time spent waiting for it then counts as the agent's.
+    """
     limits = here.limits
     questions = hard_questions(limits.act_timeout, limits.bank)
-    slow = {f"question {number}": ASK_SECONDS for number, q in enumerate(questions) if q.is_optional}
+    slow = {f"question {number}": OPTIONAL_SECONDS for number, q in enumerate(questions) if q.is_optional}
     settings: dict[str, Any] = {"stop_after": ASK_SECONDS, "at_least": 3, "limits": slow}
+    settings |= {"before a game": True} if restriction is None else restriction
     answer = here.replies(here.main, "path", questions, **settings | options)
+    if restriction is None:
+        _note_a_busy_machine(answer["parts"][1:], report)
+    else:
+        answer["parts"] = [part | {"waited": 0.0} for part in answer["parts"]]
     report.figures["peak_memory"] = answer["peak"]
     parts = answer["parts"]
     loaded, replies = (parts[0], parts[1:]) if parts and "name" in parts[0] else (None, [])
@@ -81,6 +95,8 @@ def ask(here: Stage, report: Report, **options: Any) -> Asked:
         asked.optional.setdefault(ending.text, []).extend(ending.names)
     elif ending is not None:
         asked.faults.append(ending)
+    timed = {q.name for q in questions if q.config["actTimeout"] == limits.act_timeout}
+    asked.fails_at_true_clock = any(timed & {*fault.names} for fault in asked.faults)
     if loaded is not None and len(replies) > 1:
         _suspect_the_clock(asked, limits, report)
     return asked
@@ -115,8 +131,11 @@ def _ending(here: Stage, asked: Asked, answer: dict[str, Any]) -> Fault | None:
     topic, at = ("load", "load") if is_load else ("replies", f"at {asked.questions[number].name!r}")
     is_first = is_load or number == 0
     if answer["ended"] == "timeout":
-        seconds = ASK_SECONDS if names and asked.questions[number].is_optional else limits.first_move
-        return Fault(topic, "run out of time", f"no answer within {seconds:g} s ({at})", names, is_first)
+        if names and asked.questions[number].is_optional:
+            text = f"no answer within {OPTIONAL_SECONDS:g} s; those after it were not asked"
+        else:
+            text = f"no answer within {limits.first_move:g} s ({at})"
+        return Fault(topic, "run out of time", text, names, is_first)
     if answer["ended"] == "memory":
         text = f"more than {limits.memory / 2**20:.0f} MiB ({at})"
         return Fault("memory", "run out of memory", text, names, is_first)
@@ -172,19 +191,27 @@ def _find_faults(here: Stage, asked: Asked) -> None:
         asked.faults.append(Fault("replies", kind, text, names, question is asked.questions[0]))
 
 
+def _note_a_busy_machine(replies: list[dict[str, Any]], report: Report) -> None:
+    """Notes that the times are this machine's: who counts processor time thinks for longer where others compute."""
+    total, waited = (sum(reply[name] for reply in replies) for name in ("seconds", "waited"))
+    if waited > max(1.0, BUSY * total):
+        text = f"other programs are running: of {total:.1f} s, the agent waited {waited:.1f} s for a processor"
+        report.add("machine", "note", f"{text}. Times are shorter on an idle machine")
+
+
 def _suspect_the_clock(asked: Asked, limits: Limits, report: Report) -> None:
-    """Records load, first move, slowest move on 7x6, and the bank for a long game; suspects what exceeds the clock."""
+    """Records load, first move, slowest move on 7x6, and the overage time of a long game; suspects what exceeds it."""
     assert asked.loaded is not None
-    load, seconds = asked.loaded["load_seconds"], [reply["seconds"] for reply in asked.replies]
-    first, later = load + seconds[0], seconds[1]
-    used = max(0.0, first - limits.act_timeout) + (GAME_MOVES - 1) * max(0.0, later - limits.act_timeout)
+    load, seconds = asked.loaded["load_seconds"], [reply["seconds"] - reply["waited"] for reply in asked.replies]
+    first, over = load + seconds[0], max(0.0, seconds[1] - limits.act_timeout)
+    used = max(0.0, first - limits.act_timeout) + (GAME_MOVES - 1) * over
     slowest = max(reply["seconds"] for _, reply in asked.standard)
     report.figures |= {"load_seconds": load, "first_move_seconds": first, "slowest_move_seconds": slowest}
-    report.figures["projected_bank_seconds"] = used
+    report.figures |= {"overdrawn_seconds": over, "projected_bank_seconds": used}
     if first > limits.first_move:
         asked.suspicions["first move"] = f"the first move takes {first:.1f} s with the load"
-    if used > limits.bank:
-        asked.suspicions["bank"] = f"at this pace {GAME_MOVES} moves take {used:.1f} s of the bank"
+    if over > OVERDRAWN * limits.act_timeout:
+        asked.suspicions[OVERAGE] = f"a move takes {seconds[1]:.1f} s even when no overage time is left"
 
 
 def first_of(names: list[str], count: int = 3) -> str:

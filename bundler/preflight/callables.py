@@ -4,35 +4,11 @@ import ast
 from typing import Any
 
 from bundler.preflight.report import Report
+from console.bindings import first_bindings
 
 OBSERVATIONS = ("obs", "observation", "state", "board_state", "observations")  # usual names of the first argument
 RULE = "Kaggle takes the last callable in the order of their first binding"
 CURE = "put it last, under a name that is not bound before"
-
-
-def first_bindings(tree: ast.Module) -> list[tuple[str, int, str]]:
-    """(name, line, kind) of top-level names in the order of their first binding, which Kaggle's loader goes by."""
-    found: dict[str, tuple[int, str]] = {}
-
-    def bind(name: str, node: ast.stmt, kind: str) -> None:
-        found.setdefault(name, (node.lineno, kind))
-
-    for node in tree.body:
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            bind(node.name, node, "function")
-        elif isinstance(node, ast.ClassDef):
-            bind(node.name, node, "class")
-        elif isinstance(node, (ast.Import, ast.ImportFrom)):
-            for alias in node.names:
-                bind(alias.asname or alias.name.split(".")[0], node, "import")
-        elif isinstance(node, ast.Delete):
-            for target in node.targets:
-                found.pop(target.id if isinstance(target, ast.Name) else "", None)
-        else:
-            stores = [n for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
-            for name in stores:
-                bind(name.id, node, "value")
-    return [(name, line, kind) for name, (line, kind) in found.items()]
 
 
 def async_agent(tree: ast.Module) -> str:

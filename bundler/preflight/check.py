@@ -6,6 +6,7 @@ they show why a game fails, and which positions will be a problem for an accepte
 """
 
 import ast
+import math
 import os
 import re
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from bundler.judge.packages import KNOWN, REQUIRED, SEEN_THERE
 from bundler.judge.restrict import Restriction
-from bundler.preflight.asking import ASK_SECONDS, GAME_MOVES, Asked, ask, fault_of, first_of
+from bundler.preflight.asking import ASK_SECONDS, GAME_MOVES, OVERAGE, Asked, ask, fault_of, first_of
 from bundler.preflight.callables import async_agent, judge_callable
 from bundler.preflight.questions import hard_questions
 from bundler.preflight.report import Finding, Limits, Report
@@ -22,6 +23,10 @@ from bundler.preflight.upload import Unsuitable, parse, read, unpack
 from bundler.preflight.validation import Game, play, validate
 
 GUARD_MARK = "submission guard:"
+CURE_OF_OVERAGE = (
+    "think for less than config.actTimeout, or read obs.remainingOverageTime "
+    "(budget_for of connectx.clock does both, in an agent that build_submission.py builds)"
+)
 # kind of a finding of ``bundler.judge.watch`` -> topic and text of the note on a file that plays all the same
 ASSUMPTIONS = {
     "file": ("isolation", "opens {}, which is on this machine and not on the judge: hidden here, it played without"),
@@ -44,8 +49,9 @@ def check(
     Args:
         limits: the judge's limits; by default ``Limits()``.
         slowdown: also measure with the processor restricted to 1/slowdown of one core.
-        full: play the validation game at the judge's own clock, which takes minutes.
-        extra: called as extra(stage, file, report) after the games, for the builder's comparison.
+        full: with ``extra``, play the validation game at the judge's own clock, too, which may take minutes.
+        extra: called as extra(stage, file, report) after the games, for the builder's comparison. A built file has a
+            guard and is compared with its source, so that a quick game will do.
 
     Raises:
         OSError: the file cannot be read.
@@ -64,7 +70,7 @@ def check(
         report.figures["kaggle_environments"] = runner.hello["kaggle"]
         here.seal()
         asked = ask(here, report)
-        _judge(here, tree, asked, full, report)
+        _judge(here, tree, asked, extra is not None and not full, report)
         _note_assumptions(here, tree, asked, report)
         if report.accepted:
             _try_as_text(here, report)
@@ -91,12 +97,12 @@ def _lay_out(path: Path, here: Stage, report: Report) -> Path | None:
         return None
 
 
-def _judge(here: Stage, tree: ast.Module, asked: Asked, full: bool, report: Report) -> None:
+def _judge(here: Stage, tree: ast.Module, asked: Asked, is_quick: bool, report: Report) -> None:
     """Plays the validation game. If it fails, the questions' faults are the reasons; otherwise they are warnings."""
     if _leave_open(here, asked, report):
         return
     is_clear = any(fault.ends_all for fault in asked.faults)
-    game = None if is_clear else validate(here, asked, full, report)
+    game = None if is_clear else validate(here, asked, is_quick, report)
     fails = game is None or bool(game.fault)
     is_open = fails and _is_for_want_of_place(here)
     if asked.loaded is not None:
@@ -139,21 +145,27 @@ def _report_game(here: Stage, game: Game, asked: Asked, report: Report) -> None:
     """Reports the game and its clock, and a second game without other programs if the file starts any."""
     asked.seen += [(kind, name) for kind, name in game.result.get("seen", [])]
     is_true = game.clock == (here.limits.act_timeout, here.limits.bank)
-    clock = "the judge's clock" if is_true else f"limits of {game.clock[0]:g} s a move and {game.clock[1]:g} s a game"
+    quick = f"only a quick game ({game.clock[0]:g} s a move; --full and --submit play it at the judge's clock)"
+    clock = "the judge's clock" if is_true else quick
     name = f"against itself, a process for each seat, {clock}"
     if game.fault:
         is_told = not game.cure or any(game.cure in fault.text for fault in asked.faults)
         text = f"{name}: {game.fault}" + ("" if is_told else f"; {game.cure}")
         if _is_for_want_of_place(here):
             report.add("place", "unknown", f"not judged, for {here.place_note}: {game.fault}")
+        elif game.is_late_for_the_machine(here.limits):
+            busy = "other programs kept it from the processor. Check again on an idle machine"
+            report.add("game", "unknown", f"{text}; not judged: {busy}")
         else:
             report.add("memory" if game.answer["ended"] == "memory" else "game", "reject", text)
     else:
         durations, banks = game.result["durations"], game.result["banks"]
         firsts = " and ".join(f"{times[0]:.2f} s" for times in durations if times)
         slowest = f"slowest later move {max(max(times[1:], default=0.0) for times in durations):.2f} s"
-        text = f"{name}: DONE in {game.result['plies']} plies, first moves with load {firsts}, {slowest}"
-        report.add("game", "pass", f"{text}, {min(banks):.1f} s of the bank left")
+        done = f"DONE in {game.result['plies']} plies"
+        done += f" (none of {game.count} games with seeds from 0 failed)" if game.count > 1 else ""
+        text = f"{name}: {done}, first moves with load {firsts}, {slowest}"
+        report.add("game", "pass", f"{text}, {min(banks):.1f} s of overage time left")
         report.figures["banks_left"] = banks
         _judge_guard(game.result["stderr"], report)
         _judge_without_programs(here, game, asked, report)
@@ -161,22 +173,36 @@ def _report_game(here: Stage, game: Game, asked: Asked, report: Report) -> None:
 
 
 def _report_clock(here: Stage, game: Game, asked: Asked, report: Report) -> None:
-    """Reports load, first move and bank; a suspicion is a reason to reject only if the game ran out of time."""
+    """Reports load, first move and overage time; a suspicion is a reason to reject if the game ran out of time."""
     figures, limits = report.figures, here.limits
     if "load_seconds" not in figures:
         return
-    first, used = figures["first_move_seconds"], figures["projected_bank_seconds"]
+    first = figures["first_move_seconds"]
     slowest = f"slowest move {figures['slowest_move_seconds']:.2f} s"
     with_move = f"with the first move {first:.2f} s of {limits.first_move:g} s"
     load = f"load {figures['load_seconds']:.2f} s, {with_move}, {slowest}"
-    bank = f"a game of {GAME_MOVES} moves at this pace takes {used:.1f} s of the {limits.bank:g} s bank"
-    for topic, text in (("first move", load), ("bank", bank)):
-        if topic not in asked.suspicions:
-            report.add(topic, "pass", text)
-        elif game.is_late:
-            report.add(topic, "reject", text)
-        else:
-            report.add(topic, "note", f"{text}; a whole game at the judge's clock kept to it")
+    is_late = game.is_late and not game.is_late_for_the_machine(limits)
+    if "first move" not in asked.suspicions:
+        report.add("first move", "pass", load)
+    elif is_late:
+        report.add("first move", "reject", load)
+    else:
+        report.add("first move", "note", f"{load}; a whole game at the judge's clock kept to it")
+    _report_overage(game, is_late, asked, limits, report)
+
+
+def _report_overage(game: Game, is_late: bool, asked: Asked, limits: Limits, report: Report) -> None:
+    """Says how long the overage time lasts; rejects what would run out of it in a game of usual length."""
+    used = report.figures["projected_bank_seconds"]
+    if OVERAGE not in asked.suspicions:
+        pace = f"a game of {GAME_MOVES} moves at this pace takes {used:.1f} s of the {limits.bank:g} s"
+        report.add(OVERAGE, "pass", pace)
+        return
+    count = game.moves_on_overage(limits, report.figures["overdrawn_seconds"])
+    gone = f"it is gone after {count:.0f} moves" if count < math.inf else "later in the game it takes less"
+    level = "reject" if is_late or count < GAME_MOVES else "note"
+    usual = f", and a game may have {GAME_MOVES}" if level == "reject" else ""
+    report.add(OVERAGE, level, f"{asked.suspicions[OVERAGE]}: {gone}{usual}. Cure: {CURE_OF_OVERAGE}")
 
 
 def _judge_without_programs(here: Stage, game: Game, asked: Asked, report: Report) -> None:
@@ -277,7 +303,7 @@ def _check_slow(here: Stage, report: Report, slowdown: float) -> None:
     with Restriction(1 / slowdown) as restriction:
         spin = here.run({"job": "spin", "seconds": 1.5} | restriction.job)
         slow = Report(report.name)
-        asked = ask(here, slow, at_least=2, stop_after=0.0, **restriction.job)
+        asked = ask(here, slow, restriction.job, at_least=2, stop_after=0.0)
         share = spin["result"]["share"]
         report.figures["slow"] = {"wanted_share": 1 / slowdown, "achieved_share": share, "by": restriction.kind}
         report.figures["slow"] |= slow.figures

@@ -10,6 +10,10 @@ from zlib import crc32
 from connectx.geometry import STANDARD, Geometry, geometry_of
 from connectx.position import Position
 
+# A game in which nobody can win at once, and nobody must block, after LONG_THOUGHTS plies: a search takes its time.
+OPEN_GAME = [int(column) for column in "06664461210050251312045620622"]
+LONG_THOUGHTS = (11, 20, 29)
+NO_OVERAGE = 1e-3  # share of the overage time that is left when it is as good as gone: 0 itself may be divided by
 QUICK = (0.2, 38.0)  # actTimeout and bank of questions that test the answer, not the clock
 NODE_BUDGET = 300  # nodes per move when two agents are compared
 
@@ -20,7 +24,7 @@ SAMPLE_GEOMETRIES = (*(STANDARD,) * 14, *(geometry_of(4, 5, 3),) * 3, *(geometry
 # Unusual configurations, including extreme ones, that Kaggle's environment was seen to play.
 ODD_GEOMETRIES = tuple(
     geometry_of(*shape)
-    for shape in ((4, 5, 3), (5, 4, 3), (8, 9, 5), (9, 8, 5), (20, 20, 4), (2, 2, 2), (1, 7, 4), (6, 1, 4), (6, 7, 10))
+    for shape in ((4, 5, 3), (5, 4, 3), (2, 2, 2), (1, 7, 4), (6, 1, 4), (6, 7, 10), (8, 9, 5), (9, 8, 5), (20, 20, 4))
 )
 
 
@@ -106,12 +110,15 @@ def late_positions() -> tuple[list[int], list[int]]:
 
 
 def hard_questions(act_timeout: float, bank: float) -> list[Question]:
-    """Questions that every agent must answer legally: two at the true clock, then those where naive code fails."""
+    """Questions that every agent must answer legally: some at the true clock, and those where naive code fails.
+
+    The second question says that the overage time is gone: who overdraws even then lives off it.
+    """
     one_column, one_cell = late_positions()
     quick = (min(QUICK[0], act_timeout), min(QUICK[1], bank))
     standard = [
         question("first move, true clock", [], clock=(act_timeout, bank)),
-        question("later move, true clock", [3, 3, 3, 2], clock=(act_timeout, bank / 6)),
+        question("later move, no overage time left", [3, 3, 3, 2], clock=(act_timeout, NO_OVERAGE * bank)),
         question("a win in one", [3, 0, 3, 0, 3, 0], clock=quick, sound=[3]),
         question("a win in one, second seat", [6, 3, 0, 3, 0, 3, 5], clock=quick, sound=[3]),
         question("a block", [3, 0, 3, 0, 3], clock=quick, sound=[3]),
@@ -120,6 +127,7 @@ def hard_questions(act_timeout: float, bank: float) -> list[Question]:
         question("the middle is full", [3] * 6, clock=quick),
         question("one column is left", one_column, clock=quick),
         question("one cell is left", one_cell, clock=quick),
+        *(question(f"ply {ply}, true clock", OPEN_GAME[:ply], clock=(act_timeout, bank / 2)) for ply in LONG_THOUGHTS),
         question("plain dicts, not Kaggle's Struct", [3, 3], clock=quick, plain=True)._replace(is_optional=True),
     ]
     odd = [question(f"{g.rows} x {g.columns}, {g.inarow} in a row", [], g, quick) for g in ODD_GEOMETRIES]

@@ -29,6 +29,8 @@ START = (
 )
 PATIENCE = 5.0  # seconds beyond the judge's limit until a stage is given up
 SILENCE = 4.9  # seconds without a message from the runner after which progress is printed
+GAME_PLIES = 36  # of a usual game between two equal players
+LONG = 20.0  # seconds: longer games are announced
 
 
 class RunnerDied(RuntimeError):
@@ -60,12 +62,12 @@ class Runner:
         self._folder = tempfile.TemporaryDirectory(prefix="preflight-")
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed in __exit__)
         self._process = subprocess.Popen(
-            [sys.executable, "-IBc", START.format(paths=paths, folder=self._folder.name if has_place else "")],
+            [sys.executable, "-sPBc", START.format(paths=paths, folder=self._folder.name if has_place else "")],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
             cwd=tempfile.gettempdir(),
-            env={"PATH": path, "LANG": "C.UTF-8"},
+            env={"PATH": path, "LANG": "C.UTF-8", "PYTHONHASHSEED": "0"},  # verdicts do not hang on a set's order
             preexec_fn=_drop_override,  # noqa: PLW1509 (it only makes one system call)
         )
 
@@ -91,12 +93,17 @@ class Runner:
         return json.loads(line)
 
     def run(self, job: dict[str, Any], doing: str = "", names: list[str] | None = None) -> dict[str, Any]:
-        """The answer to a job; ``doing`` and ``names``, of its questions, are for messages of progress."""
+        """The answer to a job; ``doing`` and ``names``, of its questions, are for messages of progress.
+
+        A job with "before a game" tells how long that game may take, as soon as a reply shows it.
+        """
         assert self._process.stdin is not None and self.hello
         self._process.stdin.write(json.dumps(job).encode() + b"\n")
         self._process.stdin.flush()
         while "at" in (answer := self._read(doing)):
-            self.tell(f"checking: {doing}, {_stage_text(answer['at'], names or [])}, {answer['seconds']:.0f} s")
+            seconds = GAME_PLIES * answer["slowest"] if job.get("before a game") else 0.0
+            then = f"; then a game, about {seconds:.0f} s" if seconds > LONG else ""
+            self.tell(f"checking: {doing}, {_stage_text(answer['at'], names or [])}, {answer['seconds']:.0f} s{then}")
         return answer
 
     def __exit__(self, *_: object) -> None:
@@ -199,9 +206,10 @@ class Stage:
             answer["result"] = answer["parts"][0] | {"replies": answer["parts"][1:]}
         return answer
 
-    def game(self, act_timeout: float, bank: float, doing: str, **options: Any) -> dict[str, Any]:
-        """The file against itself in Kaggle's environment."""
+    def game(self, act_timeout: float, bank: float, seed: int, **options: Any) -> dict[str, Any]:
+        """The file against itself in Kaggle's environment; games with another ``seed`` draw other random numbers."""
         files = [f"{place.AGENT}/main.py" if self.has_place else str(self.main)] * 2
         limit = act_timeout + bank + 2 * PATIENCE  # the referee gives up a move earlier than this
         job = {"job": "game", "files": files, "config": {"actTimeout": act_timeout}, "bank": bank, "limit": limit}
-        return self.run(job | options, doing)
+        doing = f"game at {act_timeout:g} s a move and {bank:g} s a game"
+        return self.run(job | {"seed": seed} | options, doing)

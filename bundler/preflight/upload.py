@@ -4,14 +4,12 @@ import ast
 import io
 import json
 import stat
-import tarfile
 import warnings
-import zlib
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from bundler.preflight.report import Limits, Report
+from console import archives
 
-UNPACKED_LIMIT = 4 << 30  # bytes: a judge with a few GiB of memory could not use more
 OTHER_KINDS = {
     b"PK\x03\x04": "a .zip",
     b"BZh": "compressed by bzip2",
@@ -55,19 +53,16 @@ def unpack(name: str, content: bytes, folder: Path) -> Path:
             raise Unsuitable(f"it is {kind}, which Kaggle does not unpack: {REMEDY}")
     if content[257:262] == b"ustar":
         raise Unsuitable(f"it is a .tar that is not compressed by gzip: {REMEDY}")
-    main = folder / "main.py"
     if content[:2] != b"\x1f\x8b":
         _refuse_other_texts(name, content)
-        main.write_bytes(content)
-        return main
-    members = _extract(content, folder)
-    if main.is_dir():
-        raise Unsuitable("main.py in the archive is a folder, not a file")
-    if not main.is_file():
-        found = next((n for n in members if PurePosixPath(n).name == "main.py"), None)
-        where = f"it is at {found}: pack from inside that folder" if found else f"it holds {members[:5]}"
-        raise Unsuitable(f"the archive has no main.py at its root ({where})")
-    return main
+        (folder / "main.py").write_bytes(content)
+        return folder / "main.py"
+    try:
+        return archives.unpack(io.BytesIO(content), folder)
+    except archives.BadArchive as fault:
+        raise Unsuitable(f"{fault}; {REMEDY}") from None
+    except OSError as fault:
+        raise Unsuitable(f"the archive cannot be unpacked: {fault}") from fault
 
 
 def _refuse_other_texts(name: str, content: bytes) -> None:
@@ -86,24 +81,6 @@ def _refuse_other_texts(name: str, content: bytes) -> None:
     if "steps" in keys:
         raise Unsuitable("it is the replay of a game, not an agent: evaluate.py analyse reads replays")
     raise Unsuitable(f"it is JSON, not Python: {REMEDY}")
-
-
-def _extract(content: bytes, folder: Path) -> list[str]:
-    """Unpacks a .tar.gz; returns the names of its members."""
-    names, size = [], 0
-    try:
-        with tarfile.open(fileobj=io.BytesIO(content), mode="r:gz") as tar:
-            for member in tar:  # one by one, so that an archive that is too large is not fully decompressed
-                names.append(member.name)
-                size += member.size
-                if size > UNPACKED_LIMIT:
-                    raise Unsuitable(f"the archive unpacks to more than {UNPACKED_LIMIT >> 30} GiB")
-                tar.extract(member, folder, filter="data")
-    except tarfile.ReadError as fault:
-        raise Unsuitable(f"the archive cannot be unpacked: {fault}; {REMEDY}") from fault
-    except (tarfile.TarError, OSError, EOFError, zlib.error) as fault:
-        raise Unsuitable(f"the archive cannot be unpacked: {fault}") from fault
-    return names
 
 
 def parse(content: bytes, report: Report) -> ast.Module | None:

@@ -72,9 +72,7 @@ def test_errors_are_as_frequent_as_asked():
     assert (columns != 0).mean() == pytest.approx(0.4 * 6 / 7, abs=0.03)
 
 
-@pytest.mark.parametrize(
-    "name", ["nobody", "one_step@3", "minimax@0", "minimax@", "random~x", "", "../evil", "__init__"]
-)
+@pytest.mark.parametrize("name", ["nobody", "one_step@3", "minimax@", "random~x", "", "../evil", "__init__"])
 def test_unknown_names(name):
     with pytest.raises(ValueError, match=r"opponent|only minimax"):
         opponent_named(name, STANDARD, np.random.default_rng(0))
@@ -88,6 +86,8 @@ def test_names_are_read_alike_everywhere():
         assert named("random~100")
         with pytest.raises(ValueError, match="'random~500': the share of random moves should be 0 to 100, not 500"):
             named("random~500")
+        with pytest.raises(ValueError, match="'minimax@0': the depth should be at least 1 ply"):
+            named("minimax@0")
 
 
 @pytest.mark.parametrize("coin", [True, False])

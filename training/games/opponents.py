@@ -5,8 +5,7 @@ depth of 4 plies, without a clock; ``NAME~10`` plays a random legal column in 10
 process, with ``SECONDS`` per move.
 """
 
-import importlib.util
-import inspect
+import importlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from connectx.clock import Budget
 from connectx.geometry import Geometry
 from connectx.position import Position
 from connectx.search import Searcher
+from console.agent_files import last_callable
 from console.agent_names import our_agents, parse_agent_name
 from training.games.batch import Games
 from training.games.connectx import ConnectX
@@ -69,22 +69,19 @@ class FixedDepth:
 
 
 def function_of_file(path: Path) -> Callable[[Any, Any], int]:
-    """The agent of a Python file: what it calls ``agent``, else its last function.
+    """The agent of a Python file, loaded as Kaggle does: its last callable.
 
     Raises:
         OSError: it cannot be read.
-        ValueError: it defines no function. Whatever else its code raises passes through.
+        ValueError: it defines no function, or defines ``agent`` and then another function, which Kaggle would take.
+            Whatever else its code raises passes through.
     """
     if not path.is_file():
         raise FileNotFoundError(f"no agent {path}")
-    spec = importlib.util.spec_from_file_location(f"opponent_{path.stem}", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    functions = [value for value in vars(module).values() if inspect.isfunction(value)]
-    if not functions:
-        raise ValueError(f"{path} defines no function, but should end in def agent(obs, config)")
-    return getattr(module, "agent", functions[-1])
+    agent, warning = last_callable(str(path.resolve()))
+    if warning:
+        raise ValueError(warning)
+    return agent
 
 
 def opponent_named(name: str, geometry: Geometry, rng: np.random.Generator) -> Player:

@@ -1,5 +1,5 @@
-# expect: REJECT bank
-# because: 21 moves
+# expect: REJECT overage time
+# because: even when no overage time is left
 # limits: act_timeout=0.2 bank=2
 import time
 

@@ -1,4 +1,4 @@
-# expect: REJECT bank
+# expect: REJECT overage time
 # because: TIMEOUT of seat 1
 # limits: act_timeout=0.1 bank=0.8
 import time

@@ -1,5 +1,5 @@
 # expect: ACCEPT
-# says: a whole game at the judge's clock kept to it
+# says: later in the game it takes less
 # limits: act_timeout=0.1 bank=0.8
 import time
 

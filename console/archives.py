@@ -1,0 +1,79 @@
+"""Unpacks a submission that is an archive, a .tar.gz with main.py at its root, within limits."""
+
+import gzip
+import tarfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+MOST_BYTES = 4 << 30  # the largest unpacked size: a judge with a few GiB of memory could not use more
+MOST_FILES = 100_000  # a whole installed torch has 20,000
+MOST_AT_ONCE = 1 << 20  # bytes that tarfile may ask for: it copies files in smaller parts, and headers are smaller
+
+
+class BadArchive(ValueError):
+    """Kaggle could not unpack the archive, or would find no agent in it."""
+
+
+class _Limited:
+    """The unpacked bytes of a gzip stream as a file for tarfile, which reads no more of them than the limits allow."""
+
+    def __init__(self, stream: gzip.GzipFile):
+        self.stream = stream
+        self.tell = stream.tell
+
+    def read(self, size: int) -> bytes:
+        if size > MOST_AT_ONCE:
+            raise BadArchive(f"the archive cannot be unpacked: a header of {size:,} bytes")
+        self._check(self.tell() + size)
+        return self.stream.read(size)
+
+    def seek(self, position: int) -> int:
+        self._check(position)
+        return self.stream.seek(position)
+
+    def _check(self, position: int) -> None:
+        if position > MOST_BYTES + MOST_FILES * tarfile.BLOCKSIZE * 4:  # with the headers
+            raise _too_large()
+
+
+def _too_large() -> BadArchive:
+    return BadArchive(f"the archive unpacks to more than {MOST_BYTES:,} bytes or {MOST_FILES:,} files")
+
+
+def unpack(archive: BinaryIO, folder: Path) -> Path:
+    """Unpacks an archive into a folder and returns its main.py. If it raises, some files may be there already.
+
+    Raises:
+        BadArchive: it is damaged, too large, has a path outside its folder, or has no main.py at its root.
+        OSError: a file cannot be written.
+    """
+    try:
+        with gzip.GzipFile(fileobj=archive) as stream:
+            limited = _Limited(stream)
+            with tarfile.open(fileobj=cast(Any, limited), mode="r:") as tar:
+                tar.extractall(folder, _counted(tar), filter="data")
+            while limited.read(MOST_AT_ONCE):  # to the end, where the checksum is
+                pass
+    except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile) as problem:
+        raise BadArchive(f"the archive cannot be unpacked: {problem}") from None
+    main = folder / "main.py"
+    if main.is_dir():
+        raise BadArchive("main.py in the archive is a folder, where a file was expected")
+    if not main.is_file():
+        deeper = sorted(file.relative_to(folder).as_posix() for file in folder.rglob("main.py") if file.is_file())
+        names = ", ".join(sorted(file.name for file in folder.iterdir())[:5]) or "nothing"
+        found = f"it is at {deeper[0]}: pack from inside that folder" if deeper else f"it holds {names}"
+        raise BadArchive(f"the archive has no main.py at its root ({found})")
+    return main
+
+
+def _counted(tar: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
+    """The members, one by one, so that an archive that is too large is not read to its end. Raises BadArchive."""
+    size = 0
+    for number, member in enumerate(tar, 1):
+        size += member.size
+        if size > MOST_BYTES or number > MOST_FILES:
+            raise _too_large()
+        yield member

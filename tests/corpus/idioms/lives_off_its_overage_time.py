@@ -1,0 +1,10 @@
+# expect: REJECT overage time
+# because: it is gone after
+# kaggle: plays a short game against itself in time, but not one of 21 moves
+# limits: act_timeout=0.1 bank=2
+import time
+
+
+def agent(obs, config):
+    time.sleep(0.2 if config.rows * config.columns == 42 else 0)
+    return next(c for c in (obs.mark - 1, *range(config.columns)) if obs.board[c] == 0)
