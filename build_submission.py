@@ -23,10 +23,11 @@ import difflib
 import json
 import math
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from console.files import write_whole
+from console.files import check_folder, write_whole
 from console.parser import Parser, missing_package
 
 try:
@@ -38,10 +39,14 @@ except ModuleNotFoundError as missing:
     sys.exit(2)
 
 from bundler.building.build import POSITIONS, NotAccepted, Options, build
+from bundler.building.embed import HEADER, is_submission
+from bundler.judge.packages import KNOWN
 from bundler.preflight.check import check
 from bundler.preflight.report import Limits, Report
-from bundler.preflight.stage import Runner, RunnerDied
+from bundler.preflight.stage import Runner, RunnerDied, Stage
 from bundler.source.inline import PROJECT, Inlined, Refused, inline
+from bundler.source.module import ON_YOUR_WORD, PERHAPS_WITHOUT, needed_packages
+from bundler.source.refusals import unknown_package
 
 if TYPE_CHECKING:
     from kaggle_link.client import Kaggle
@@ -109,8 +114,9 @@ def backend_of(name: str, backend: str) -> str:
     """The agent to build for a backend: the torch version of an agent is agents/NAME_torch.py."""
     if backend == "numpy":
         return name
-    if not (PROJECT / "agents" / f"{name}_{backend}.py").is_file():
-        raise UsageError(f"{name} has no {backend} form: there is no agents/{name}_{backend}.py")
+    have = sorted(path.stem.removesuffix(f"_{backend}") for path in (PROJECT / "agents").glob(f"*_{backend}.py"))
+    if name not in have:
+        raise UsageError(f"only {', '.join(have)} has a {backend} version: build {name} without --backend")
     return f"{name}_{backend}"
 
 
@@ -124,7 +130,7 @@ def options_of(given: argparse.Namespace) -> Options:
         raise UsageError(f"--slowdown should be at least 1, not {given.slowdown:g}")
     if (given.agent is None) == (given.check is None):
         raise UsageError("give either an agent to build or --check FILE; --help explains both")
-    of_building = [name for name in ("output", "format", "data", "dtype", "allow_package") if getattr(given, name)]
+    of_building = [name for name in ("output", "format", "data", "dtype") if getattr(given, name)]
     if given.check is not None and of_building:
         raise UsageError(f"--{of_building[0].replace('_', '-')} is for building; --check takes a file as it is")
     if given.submit is not None and not given.submit.strip():
@@ -136,29 +142,36 @@ def options_of(given: argparse.Namespace) -> Options:
     return Options(given.dtype, given.positions, given.slowdown, given.full, limits=limits)
 
 
-def check_output(given: argparse.Namespace, agent: Path) -> None:
-    """Raises UsageError if -o cannot be written or is certainly a mistake."""
-    output = given.output
-    if output is None:
-        return
-    if output.is_dir() or not output.parent.is_dir():
-        raise UsageError(f"cannot write {output}: {'it is a folder' if output.is_dir() else 'no such folder'}")
+def output_of(given: argparse.Namespace, agent: Path, inlined: Inlined) -> Path:
+    """The file to write: -o, or the agent's name in submissions/.
+
+    Raises:
+        UsageError, ValueError: it cannot be written, or what it would replace may be missed.
+    """
+    output = given.output or ORIGINS.with_name(f"{agent.stem}.{given.format or ('tar.gz' if inlined.files else 'py')}")
     if not output.name.endswith(f".{given.format}" if given.format else (".py", ".tar.gz")):
         raise UsageError(f"{output} should end in .{given.format or 'py or .tar.gz'}")
-    if output.resolve() == agent.resolve():
-        raise UsageError(f"{output} is the agent itself")
-
-
-def output_of(given: argparse.Namespace, agent: Path, inlined: Inlined) -> Path:
-    """The file to write: -o, else one in submissions/ that was not built from another agent of the same name."""
-    if given.output is not None:
-        return given.output
-    form = given.format or ("tar.gz" if inlined.files else "py")
-    output = ORIGINS.with_name(f"{agent.stem}.{form}")
+    check_folder(output)
+    if output.resolve() in inlined.paths:
+        what = "the agent itself" if output.resolve() == agent.resolve() else "a module that the agent imports"
+        raise UsageError(f"{output} is {what}: choose another file with -o")
+    if output.exists() and not is_submission(output):
+        found = f"{output} exists and was not built by this script (it does not begin with {HEADER!r})"
+        raise UsageError(f"{found}: choose another file with -o, or move it away first")
     origin = origins().get(output.name, "an agent that is not known")
-    if output.exists() and origin != str(agent.resolve()):
+    if given.output is None and output.exists() and origin != str(agent.resolve()):
         raise UsageError(f"{output} was built from {origin}: -o {output} replaces it, another -o keeps both")
+    try_to_write(output)
     return output
+
+
+def try_to_write(output: Path) -> None:
+    """Raises UsageError if no file can be made beside ``output``: before the checks, which take a minute."""
+    try:
+        with tempfile.TemporaryFile(dir=output.parent):
+            pass
+    except OSError as fault:
+        raise UsageError(f"cannot write {output}: {output.parent} takes no new file ({fault.strerror})") from None
 
 
 def origins() -> dict[str, str]:
@@ -232,16 +245,38 @@ def agrees(question: str) -> bool:
         return False
 
 
+def judge_packages(file: Path, folder: Path, allowed: frozenset[str], report: Report) -> None:
+    """Judges the packages that a finished file was seen to import, by the rule of the build.
+
+    Args:
+        folder: the one that it was laid out in.
+        allowed: from --allow-package.
+    """
+    seen = {entry.removeprefix("package ") for entry in report.figures.get("seen", ()) if entry.startswith("package ")}
+    needed = needed_packages(folder)
+    for name in sorted(seen - KNOWN):
+        if name in allowed:
+            report.add("package", "note", ON_YOUR_WORD.format(name))
+        elif name in needed:
+            report.add("package", "unknown", unknown_package(name, file, needed[name]))
+        else:
+            report.add("package", "note", PERHAPS_WITHOUT.format(name))
+
+
 def build_or_check(given: argparse.Namespace, options: Options) -> tuple[int, Path | None]:
     """The exit code, and the file that was accepted."""
     if given.check is not None:
         with Runner() as runner:
             runner.tell = tell
-            report = check(given.check, runner, options.limits, options.slowdown, options.full)
+            allowed = frozenset(given.allow_package)
+
+            def extra(stage: Stage, main: Path, report: Report) -> None:
+                judge_packages(given.check, stage.root / "agent", allowed, report)
+
+            report = check(given.check, runner, options.limits, options.slowdown, options.full, extra)
         show(report, given.json, None)
         return EXIT_CODES[report.verdict], given.check
     agent = find_agent(backend_of(given.agent, given.backend))
-    check_output(given, agent)
     try:
         with Runner() as runner:
             runner.tell = tell

@@ -98,7 +98,7 @@ def test_cache_is_switched_off(tmp_path, decorator):
         ("from stable_baselines3 import PPO", "`python train.py adopt model.zip -o helper_adopted.py`"),
         ("import os\nos._exit(1)", "os._exit"),
         ("def stop():\n    import os\n    os.kill(1, 9)", "os.kill"),
-        ("x = open('/home/me/w.npz', 'rb')", "none of this machine's files"),
+        ("x = open('/home/me/w.npz', 'rb')", "is a path of this machine"),
         ("import numpy as np\nx = np.load('/kaggle_simulations/agent/w.npy')", "there is no such file"),
         ("import gzip\nx = gzip.open(filename='w.gz')", "there is no such file"),
         ("from helper import *", "star import"),

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bundler.preflight.asking import Asked, confirm
-from bundler.preflight.remedies import remedy
+from bundler.preflight.remedies import exception_line, remedy
 from bundler.preflight.report import Report
 from bundler.preflight.stage import Stage
 
@@ -88,7 +88,6 @@ def _ending_of_game(result: dict[str, Any]) -> str:
         used = result["durations"][seat][-1:] or [0.0]
         return f"{where}: this move took {used[0]:.1f} s, and the bank is empty"
     if "fault" in last:
-        said = stderr.strip().splitlines()[-1:] or [last["fault"]]
-        text = said[0].removeprefix("kaggle_environments.errors.InvalidArgument: ")
+        text = (exception_line(stderr) or last["fault"]).removeprefix("kaggle_environments.errors.InvalidArgument: ")
         return f"{where}: {text[:300]}"
     return f"{where}: it returned {last.get('action')!r}"
