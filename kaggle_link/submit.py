@@ -61,8 +61,8 @@ def submit(kaggle: Kaggle, path: Path, message: str) -> Submitted:
     create.submission_description = message
     try:
         created = kaggle.call("create_submission", create)
-    except KaggleProblem as problem:
-        if problem.status is not None and problem.status < SERVER_ERROR:
+    except (KaggleProblem, KeyboardInterrupt) as problem:
+        if isinstance(problem, KaggleProblem) and (problem.status or SERVER_ERROR) < SERVER_ERROR:
             raise  # Kaggle has refused it
         raise KaggleProblem(f"{path.name} may have been submitted, but Kaggle's answer was lost. {LOOK}") from None
     if not created.ref:

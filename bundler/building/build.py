@@ -211,7 +211,8 @@ def _report_failures(
         question, reply = failed[0]
         what = f"{'raises' if reply['type'] == 'exception' else 'returns'} {reply['text']}"
         text = f"the source {what} on {question.name} ({_place(question)})"
-        text += f", and no legal column on {len(failed)} of {len(failed) + len(asked)}; the guard plays there"
+        text += f", and gives no legal column on {len(failed)} of {len(failed) + len(asked)} positions"
+        text += "; the guard plays there" if asked else ""
         report.add("same moves", "note" if asked else "reject", text)
     elif not asked:
         report.add("same moves", "reject", "the source answers no position")

@@ -91,7 +91,7 @@ def missing(call: ast.Call, path: ast.expr, qualified: Qualified, folder: Path, 
     """
     name = literal_path(path, qualified)
     is_own = name.startswith(f"{folder}/")  # of this machine, wherever the folder lies
-    if not purpose(call, qualified) or not name or name in written or (name.startswith(SYSTEM) and not is_own):
+    if purpose(call, qualified) != "read" or not name or name in written or (name.startswith(SYSTEM) and not is_own):
         return ""
     if is_own:
         inside = Path(name).relative_to(folder)

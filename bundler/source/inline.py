@@ -119,7 +119,8 @@ def _files(
     moves = [(module, call.args) for module in modules for call in module.calls_of("os.chdir")]
     entered = set().union(*(flows.literals(module, path) for module, paths in moves for path in paths))
     for module in modules:
-        module.judge_missing(agent.parent, written)
+        if not any(files.name_in(literal.text) for literal in entered):
+            module.judge_missing(agent.parent, written)
         for call, path in module.openings:
             purpose = files.purpose(call, module.qualified)
             literals = flows.literals(module, path) | entered if purpose else set[Literal]()
