@@ -169,7 +169,7 @@ def compare_with_source(stage: Stage, file: Path, inlined: Inlined, options: Opt
     differ = [i for i, (_, reply) in enumerate(asked) if columns[i] != reply["column"]]
     report.figures |= {"compared_positions": len(asked), "different_moves": len(differ)}
     is_cut = len(asked) < options.positions
-    cut = f", all that the source answered of {options.positions} in {COMPARE_SECONDS:g} s" if is_cut else ""
+    cut = f", all of {options.positions} that the source answered in {COMPARE_SECONDS:g} s" if is_cut else ""
     if not differ:
         report.add("same moves", "pass", f"the built file and its source agree on {len(asked)} positions{cut}")
     elif options.dtype:
