@@ -4,13 +4,13 @@
   python build_submission.py my_agent.py -o submission.py  any agent file, with the helper modules beside it
   python build_submission.py policy --backend torch        the torch version of an agent that has one
   python build_submission.py --check submission.py         will Kaggle accept this .py or .tar.gz?
-  python build_submission.py minimax --submit "depth 12"   then submit it, by your credentials of Kaggle's API
+  python build_submission.py minimax --submit "depth 12"   build it and submit it (needs a Kaggle API token)
 
 An agent is a Python file that defines `def agent(obs, config)`, which returns the number of a column as an int.
 It may import the standard library, numpy, numba, torch, this repo's `connectx`, and modules or packages beside it.
 Data (weights, tables, an opening book) is in files beside it, either opened by path or embedded:
 
-  weights = np.load(Path(__file__).parent / "weights.npz")     any literal name; the submission becomes a .tar.gz
+  weights = np.load(Path(__file__).parent / "weights.npz")     the submission becomes a .tar.gz
   weights = np.load(io.BytesIO(read_data("weights.npz")))      from connectx.weights import read_data; it stays one .py
 
 The built file contains all modules in readable form, embedded data as text, and a guard: whatever the agent does, a
@@ -63,32 +63,35 @@ class UsageError(Exception):
 
 def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser = Parser(prog="build_submission.py", description=__doc__)
-    parser.add_argument("agent", nargs="?", help="name of an agent in agents/, or the path of any agent's file")
-    parser.add_argument("-o", "--output", type=Path, help="file to write (default: submissions/AGENT.py or .tar.gz)")
-    parser.add_argument("--check", type=Path, metavar="FILE", help="only check a finished .py or .tar.gz")
-    parser.add_argument("--backend", choices=("numpy", "torch"), default="numpy", help="what runs the agent's network")
-    parser.add_argument(
-        "--format", choices=("py", "tar.gz"), help="default: the ending of -o; tar.gz if the agent opens files by path"
+    add = parser.add_argument
+    add("agent", nargs="?", help="agent to build: a name from agents/, or a file")
+    where = "file to write (default: submissions/AGENT.py, or .tar.gz if the agent opens files)"
+    add("-o", "--output", type=Path, metavar="FILE", help=f"{where}; replaces only files that this script has built")
+    add("--check", type=Path, metavar="FILE", help="check a finished .py or .tar.gz, and build nothing")
+    which = "version of a named agent to build (default: numpy)"
+    add("--backend", choices=("numpy", "torch"), default="numpy", help=which)
+    add("--format", choices=("py", "tar.gz"), help="kind of file to write (default: by the ending of -o)")
+    data = "add a file or folder to the archive, if no literal in the source names it; may be repeated"
+    add("--data", action="append", default=[], type=Path, metavar="FILE", help=data)
+    precision = "precision of the float arrays in embedded data files (default: as they are)"
+    add("--dtype", choices=("float16", "int8"), help=precision)
+    package = "accept the import of a package that Kaggle is not known to have; may be repeated"
+    add("--allow-package", action="append", default=[], metavar="NAME", help=package)
+    count = "number of positions on which the built file is compared with its source (default: %(default)s)"
+    add("--positions", type=int, default=POSITIONS, metavar="N", help=count)
+    add("--slowdown", type=float, metavar="N", help="also measure times on 1/N of one core")
+    full = (
+        "play the validation game at Kaggle's clock, which takes minutes (default: only if a quick game leaves doubt)"
     )
-    parser.add_argument(
-        "--data", action="append", default=[], type=Path, metavar="FILE", help="another file to put into the archive"
+    add("--full", action="store_true", help=full)
+    add(
+        "--size-limit", type=float, default=100, metavar="MIB", help="largest submission, in MiB (default: %(default)s)"
     )
-    parser.add_argument(
-        "--dtype", choices=("float16", "int8"), help="reduce the precision of float arrays in embedded data files"
-    )
-    parser.add_argument(
-        "--allow-package", action="append", default=[], metavar="NAME", help="another package that may be imported"
-    )
-    parser.add_argument(
-        "--positions", type=int, default=POSITIONS, help="on which to compare with the source (default %(default)s)"
-    )
-    parser.add_argument("--slowdown", type=float, metavar="N", help="also measure with 1/N of one core")
-    parser.add_argument("--full", action="store_true", help="play the validation game at Kaggle's clock (minutes)")
-    parser.add_argument("--size-limit", type=float, default=100, metavar="MIB", help="default %(default)s MiB")
-    parser.add_argument("--memory-limit", type=float, default=6144, metavar="MIB", help="default %(default)s MiB")
-    help_text = "submit the accepted file to Kaggle, with this message; asks first on a terminal"
-    parser.add_argument("--submit", metavar="MESSAGE", help=help_text)
-    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    memory = "memory that the agent may use, in MiB (default: %(default)s)"
+    add("--memory-limit", type=float, default=6144, metavar="MIB", help=memory)
+    submit = "submit the accepted file to Kaggle with this message; asks first on a terminal"
+    add("--submit", metavar="MESSAGE", help=submit)
+    add("--json", action="store_true", help="print the report as JSON")
     return parser.parse_args(arguments)
 
 
@@ -295,7 +298,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Runs the script and returns its exit code.
 
     0: built or accepted. 1: the pre-flight rejects it. 2: bad usage, or it cannot be built. 3: it cannot be judged
-    here, because a package that Kaggle probably has, or the judge's folder, is missing. 130: interrupted.
+    here, because a package or the judge's folder is missing, or because nobody knows whether Kaggle has a package.
+    130: interrupted.
     """
     given = parse_arguments(arguments)
     try:
@@ -310,7 +314,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"build_submission.py: {fault}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("build_submission.py: interrupted; nothing is written", file=sys.stderr)
+        print("build_submission.py: interrupted", file=sys.stderr)
         return 130
 
 

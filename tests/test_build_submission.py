@@ -289,8 +289,8 @@ def test_positions_where_the_source_fails_are_left_out(runner, tmp_path):
     report = build(tmp_path / "agent.py", tmp_path / "out.py", Options(positions=200), runner)
     assert report.figures["compared_positions"] > 180 and report.figures["different_moves"] == 0
     (note,) = [finding.text for finding in report.findings if "the guard plays there" in finding.text]
-    assert re.match(
-        r"the source raises KeyError\(\d+\) on position \d+ \(.*\), and no legal column on \d+ of \d+;", note
+    assert note.startswith("the source raises KeyError(") and re.search(
+        r"no legal column on \d+ of \d+ positions", note
     )
 
 
