@@ -152,9 +152,9 @@ def output_of(given: argparse.Namespace, agent: Path, inlined: Inlined) -> Path:
         UsageError, ValueError: it cannot be written, or what it would replace may be missed.
     """
     output = given.output or ORIGINS.with_name(f"{agent.stem}.{given.format or ('tar.gz' if inlined.files else 'py')}")
+    check_folder(output)
     if not output.name.endswith(f".{given.format}" if given.format else (".py", ".tar.gz")):
         raise UsageError(f"{output} should end in .{given.format or 'py or .tar.gz'}")
-    check_folder(output)
     if output.resolve() in inlined.paths:
         what = "the agent itself" if output.resolve() == agent.resolve() else "a module that the agent imports"
         raise UsageError(f"{output} is {what}: choose another file with -o")

@@ -45,7 +45,7 @@ def _no_file(path: str, situation: Situation) -> str:
     elif path.startswith("/kaggle/"):
         where = "the judge has no notebook's folders"
     else:
-        where = f"{path} is a path of this machine, and the judge has none of its files"
+        where = f"{path} is a path of this machine, and the judge has only what is submitted"
     if inside:
         return f"{where}: the archive has it, open {AGENT}/{inside}"
     return f"{where}: open {AGENT}/{name}{situation.packing}; build_submission.py --data FILE packs it"

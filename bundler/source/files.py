@@ -100,7 +100,7 @@ def missing(call: ast.Call, path: ast.expr, qualified: Qualified, folder: Path, 
     cure = f'put it beside {folder.name}/, or embed it by connectx.weights.read_data("{inside.name}")'
     if inside.is_absolute():
         cure = f'copy it into {folder} and open it as Path(__file__).parent / "{inside.name}"'
-        return f"{name} is a path of this machine, and the judge has none of its files: {cure}"
+        return f"{name} is a path of this machine, and the judge has only what is submitted: {cure}"
     if not (folder / inside).exists():
         return f"{name}: there is no such file in {folder}, and the judge has only what lies beside the agent: {cure}"
     return ""
