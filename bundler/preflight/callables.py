@@ -44,8 +44,8 @@ def async_agent(tree: ast.Module) -> str:
 def meant_agent(tree: ast.Module, taken: str, fails: bool) -> ast.FunctionDef | None:
     """The function that the author probably meant, if Kaggle takes another callable; None if that may be right.
 
-    A taken function with parameters that uses a likely agent is a wrapper, and right. Functions with an agent's arguments but another
-    name count only if the game fails, because helpers often have such arguments, too.
+    A taken function with parameters that uses a likely agent is a wrapper, and right. Functions with an agent's
+    arguments but another name count only if the game fails, because helpers often have such arguments, too.
     """
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     likely = [f for f in functions.values() if f.args.args and f.args.args[0].arg in OBSERVATIONS]
