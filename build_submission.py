@@ -39,11 +39,11 @@ except ModuleNotFoundError as missing:
     sys.exit(2)
 
 from bundler.building.build import POSITIONS, NotAccepted, Options, build
-from bundler.building.embed import HEADER, is_submission
+from bundler.building.embed import HEADER, is_submission, sources_of
 from bundler.judge.packages import KNOWN
 from bundler.preflight.check import check
 from bundler.preflight.report import Limits, Report
-from bundler.preflight.stage import Runner, RunnerDied, Stage
+from bundler.preflight.stage import Runner, RunnerDied
 from bundler.source.inline import PROJECT, Inlined, Refused, inline
 from bundler.source.module import ON_YOUR_WORD, PERHAPS_WITHOUT, needed_packages
 from bundler.source.refusals import unknown_package
@@ -248,15 +248,11 @@ def agrees(question: str) -> bool:
         return False
 
 
-def judge_packages(file: Path, folder: Path, allowed: frozenset[str], report: Report) -> None:
-    """Judges the packages that a finished file was seen to import, by the rule of the build.
-
-    Args:
-        folder: the one that it was laid out in.
-        allowed: from --allow-package.
-    """
+def judge_packages(file: Path, allowed: frozenset[str], report: Report) -> None:
+    """Judges the packages that a finished file was seen to import by the rule of the build; ``allowed``: on the user's
+    word."""
     seen = {entry.removeprefix("package ") for entry in report.figures.get("seen", ()) if entry.startswith("package ")}
-    needed = needed_packages(folder)
+    needed = needed_packages(sources_of(file)) if seen - KNOWN else {}
     for name in sorted(seen - KNOWN):
         if name in allowed:
             report.add("package", "note", ON_YOUR_WORD.format(name))
@@ -271,12 +267,8 @@ def build_or_check(given: argparse.Namespace, options: Options) -> tuple[int, Pa
     if given.check is not None:
         with Runner() as runner:
             runner.tell = tell
-            allowed = frozenset(given.allow_package)
-
-            def extra(stage: Stage, main: Path, report: Report) -> None:
-                judge_packages(given.check, stage.root / "agent", allowed, report)
-
-            report = check(given.check, runner, options.limits, options.slowdown, options.full, extra)
+            report = check(given.check, runner, options.limits, options.slowdown, options.full)
+        judge_packages(given.check, frozenset(given.allow_package), report)
         show(report, given.json, None)
         return EXIT_CODES[report.verdict], given.check
     agent = find_agent(backend_of(given.agent, given.backend))

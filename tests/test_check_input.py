@@ -112,9 +112,11 @@ CAUGHT = "try:\n    import rich\nexcept ImportError:\n    pass\n"
 def test_a_package_that_only_this_machine_is_known_to_have(imports, options, code, words, tmp_path, capsys):
     """The rule and the words of the build, which refuses it."""
     (tmp_path / "agent.py").write_bytes(imports.encode() + AGENT)
-    assert build_submission.main(["--check", str(tmp_path / "agent.py"), "--json", *options]) == code
-    texts = [finding["text"] for finding in json.loads(capsys.readouterr().out)["findings"]]
-    assert len([text for text in texts if text.startswith(words)]) == 1
+    (tmp_path / "a.tar.gz").write_bytes(tar_of((member("main.py"), imports.encode() + AGENT)))
+    for name in ("a.tar.gz", "agent.py"):
+        assert build_submission.main(["--check", str(tmp_path / name), "--json", *options]) == code
+        texts = [finding["text"] for finding in json.loads(capsys.readouterr().out)["findings"]]
+        assert len([text for text in texts if text.startswith(words)]) == 1
     try:
         notes = inline(tmp_path / "agent.py", frozenset(options[1:])).notes
     except Refused as refused:

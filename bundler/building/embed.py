@@ -120,3 +120,12 @@ def is_submission(path: Path) -> bool:
         with path.open("rb") as file:
             return file.read(len(HEADER)) == HEADER.encode()
     return False
+
+
+def sources_of(submission: Path) -> list[bytes]:
+    """The Python files in a submission: itself, or those of an archive."""
+    if not tarfile.is_tarfile(submission):
+        return [submission.read_bytes()]
+    with tarfile.open(submission) as tar:
+        members = [tar.extractfile(member) for member in tar if member.isfile() and member.name.endswith(".py")]
+        return [member.read() for member in members if member is not None]

@@ -5,7 +5,7 @@ import io
 import re
 import sys
 import tokenize
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -357,14 +357,16 @@ def _forgiven_imports(tree: ast.Module) -> set[int]:
     return {id(node) for block in tries for statement in block.body for node in ast.walk(statement)}
 
 
-def needed_packages(folder: Path) -> dict[str, list[ast.AST]]:
-    """Top-level names that the sources in a folder import where no handler catches ImportError, with all nodes of the
-    file. Files that are no Python are left out."""
+def needed_packages(sources: Iterable[bytes]) -> dict[str, list[ast.AST]]:
+    """Top-level names that sources import where no handler catches ImportError, with all nodes of the source.
+
+    Sources that are no Python are left out.
+    """
     needed: dict[str, list[ast.AST]] = {}
-    for path in sorted(folder.rglob("*.py")):
+    for source in sources:
         try:
-            tree = ast.parse(read_source(path))
-        except (Refused, SyntaxError, RecursionError, MemoryError):
+            tree = ast.parse(source)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
         without = _forgiven_imports(tree) | _dead_nodes(tree)
         nodes = [node for node in ast.walk(tree) if id(node) not in without]
