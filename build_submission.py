@@ -4,13 +4,13 @@
   python build_submission.py my_agent.py -o submission.py  any agent file, with the helper modules beside it
   python build_submission.py policy --backend torch        the torch version of an agent that has one
   python build_submission.py --check submission.py         will Kaggle accept this .py or .tar.gz?
-  python build_submission.py minimax --submit "depth 12"   then submit it, by your credentials of Kaggle's API
+  python build_submission.py minimax --submit "depth 12"   build it and submit it (needs a Kaggle API token)
 
 An agent is a Python file that defines `def agent(obs, config)`, which returns the number of a column as an int.
 It may import the standard library, numpy, numba, torch, this repo's `connectx`, and modules or packages beside it.
 Data (weights, tables, an opening book) is in files beside it, either opened by path or embedded:
 
-  weights = np.load(Path(__file__).parent / "weights.npz")     any literal name; the submission becomes a .tar.gz
+  weights = np.load(Path(__file__).parent / "weights.npz")     the submission becomes a .tar.gz
   weights = np.load(io.BytesIO(read_data("weights.npz")))      from connectx.weights import read_data; it stays one .py
 
 The built file contains all modules in readable form, embedded data as text, and a guard: whatever the agent does, a
@@ -23,10 +23,11 @@ import difflib
 import json
 import math
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from console.files import write_whole
+from console.files import check_folder, write_whole
 from console.parser import Parser, missing_package
 
 try:
@@ -38,10 +39,14 @@ except ModuleNotFoundError as missing:
     sys.exit(2)
 
 from bundler.building.build import POSITIONS, NotAccepted, Options, build
+from bundler.building.embed import HEADER, is_submission, sources_of
+from bundler.judge.packages import KNOWN
 from bundler.preflight.check import check
 from bundler.preflight.report import Limits, Report
 from bundler.preflight.stage import Runner, RunnerDied
 from bundler.source.inline import PROJECT, Inlined, Refused, inline
+from bundler.source.module import ON_YOUR_WORD, PERHAPS_WITHOUT, needed_packages
+from bundler.source.refusals import unknown_package
 
 if TYPE_CHECKING:
     from kaggle_link.client import Kaggle
@@ -58,32 +63,35 @@ class UsageError(Exception):
 
 def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser = Parser(prog="build_submission.py", description=__doc__)
-    parser.add_argument("agent", nargs="?", help="name of an agent in agents/, or the path of any agent's file")
-    parser.add_argument("-o", "--output", type=Path, help="file to write (default: submissions/AGENT.py or .tar.gz)")
-    parser.add_argument("--check", type=Path, metavar="FILE", help="only check a finished .py or .tar.gz")
-    parser.add_argument("--backend", choices=("numpy", "torch"), default="numpy", help="what runs the agent's network")
-    parser.add_argument(
-        "--format", choices=("py", "tar.gz"), help="default: the ending of -o; tar.gz if the agent opens files by path"
+    add = parser.add_argument
+    add("agent", nargs="?", help="agent to build: a name from agents/, or a file")
+    where = "file to write (default: submissions/AGENT.py, or .tar.gz if the agent opens files)"
+    add("-o", "--output", type=Path, metavar="FILE", help=f"{where}; replaces only files that this script has built")
+    add("--check", type=Path, metavar="FILE", help="check a finished .py or .tar.gz, and build nothing")
+    which = "version of a named agent to build (default: numpy)"
+    add("--backend", choices=("numpy", "torch"), default="numpy", help=which)
+    add("--format", choices=("py", "tar.gz"), help="kind of file to write (default: by the ending of -o)")
+    data = "add a file or folder to the archive, if no literal in the source names it; may be repeated"
+    add("--data", action="append", default=[], type=Path, metavar="FILE", help=data)
+    precision = "precision of the float arrays in embedded data files (default: as they are)"
+    add("--dtype", choices=("float16", "int8"), help=precision)
+    package = "accept the import of a package that Kaggle is not known to have; may be repeated"
+    add("--allow-package", action="append", default=[], metavar="NAME", help=package)
+    count = "number of positions on which the built file is compared with its source (default: %(default)s)"
+    add("--positions", type=int, default=POSITIONS, metavar="N", help=count)
+    add("--slowdown", type=float, metavar="N", help="also measure times on 1/N of one core")
+    full = (
+        "play the validation game at Kaggle's clock, which takes minutes (default: only if a quick game leaves doubt)"
     )
-    parser.add_argument(
-        "--data", action="append", default=[], type=Path, metavar="FILE", help="another file to put into the archive"
+    add("--full", action="store_true", help=full)
+    add(
+        "--size-limit", type=float, default=100, metavar="MIB", help="largest submission, in MiB (default: %(default)s)"
     )
-    parser.add_argument(
-        "--dtype", choices=("float16", "int8"), help="reduce the precision of float arrays in embedded data files"
-    )
-    parser.add_argument(
-        "--allow-package", action="append", default=[], metavar="NAME", help="another package that may be imported"
-    )
-    parser.add_argument(
-        "--positions", type=int, default=POSITIONS, help="on which to compare with the source (default %(default)s)"
-    )
-    parser.add_argument("--slowdown", type=float, metavar="N", help="also measure with 1/N of one core")
-    parser.add_argument("--full", action="store_true", help="play the validation game at Kaggle's clock (minutes)")
-    parser.add_argument("--size-limit", type=float, default=100, metavar="MIB", help="default %(default)s MiB")
-    parser.add_argument("--memory-limit", type=float, default=6144, metavar="MIB", help="default %(default)s MiB")
-    help_text = "submit the accepted file to Kaggle, with this message; asks first on a terminal"
-    parser.add_argument("--submit", metavar="MESSAGE", help=help_text)
-    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    memory = "memory that the agent may use, in MiB (default: %(default)s)"
+    add("--memory-limit", type=float, default=6144, metavar="MIB", help=memory)
+    submit = "submit the accepted file to Kaggle with this message; asks first on a terminal"
+    add("--submit", metavar="MESSAGE", help=submit)
+    add("--json", action="store_true", help="print the report as JSON")
     return parser.parse_args(arguments)
 
 
@@ -109,8 +117,9 @@ def backend_of(name: str, backend: str) -> str:
     """The agent to build for a backend: the torch version of an agent is agents/NAME_torch.py."""
     if backend == "numpy":
         return name
-    if not (PROJECT / "agents" / f"{name}_{backend}.py").is_file():
-        raise UsageError(f"{name} has no {backend} form: there is no agents/{name}_{backend}.py")
+    have = sorted(path.stem.removesuffix(f"_{backend}") for path in (PROJECT / "agents").glob(f"*_{backend}.py"))
+    if name not in have:
+        raise UsageError(f"only {', '.join(have)} has a {backend} version: build {name} without --backend")
     return f"{name}_{backend}"
 
 
@@ -124,7 +133,7 @@ def options_of(given: argparse.Namespace) -> Options:
         raise UsageError(f"--slowdown should be at least 1, not {given.slowdown:g}")
     if (given.agent is None) == (given.check is None):
         raise UsageError("give either an agent to build or --check FILE; --help explains both")
-    of_building = [name for name in ("output", "format", "data", "dtype", "allow_package") if getattr(given, name)]
+    of_building = [name for name in ("output", "format", "data", "dtype") if getattr(given, name)]
     if given.check is not None and of_building:
         raise UsageError(f"--{of_building[0].replace('_', '-')} is for building; --check takes a file as it is")
     if given.submit is not None and not given.submit.strip():
@@ -136,29 +145,36 @@ def options_of(given: argparse.Namespace) -> Options:
     return Options(given.dtype, given.positions, given.slowdown, given.full, limits=limits)
 
 
-def check_output(given: argparse.Namespace, agent: Path) -> None:
-    """Raises UsageError if -o cannot be written or is certainly a mistake."""
-    output = given.output
-    if output is None:
-        return
-    if output.is_dir() or not output.parent.is_dir():
-        raise UsageError(f"cannot write {output}: {'it is a folder' if output.is_dir() else 'no such folder'}")
+def output_of(given: argparse.Namespace, agent: Path, inlined: Inlined) -> Path:
+    """The file to write: -o, or the agent's name in submissions/.
+
+    Raises:
+        UsageError, ValueError: it cannot be written, or what it would replace may be missed.
+    """
+    output = given.output or ORIGINS.with_name(f"{agent.stem}.{given.format or ('tar.gz' if inlined.files else 'py')}")
+    check_folder(output)
     if not output.name.endswith(f".{given.format}" if given.format else (".py", ".tar.gz")):
         raise UsageError(f"{output} should end in .{given.format or 'py or .tar.gz'}")
-    if output.resolve() == agent.resolve():
-        raise UsageError(f"{output} is the agent itself")
-
-
-def output_of(given: argparse.Namespace, agent: Path, inlined: Inlined) -> Path:
-    """The file to write: -o, else one in submissions/ that was not built from another agent of the same name."""
-    if given.output is not None:
-        return given.output
-    form = given.format or ("tar.gz" if inlined.files else "py")
-    output = ORIGINS.with_name(f"{agent.stem}.{form}")
+    if output.resolve() in inlined.paths:
+        what = "the agent itself" if output.resolve() == agent.resolve() else "a module that the agent imports"
+        raise UsageError(f"{output} is {what}: choose another file with -o")
+    if output.exists() and not is_submission(output):
+        found = f"{output} exists and was not built by this script (it does not begin with {HEADER!r})"
+        raise UsageError(f"{found}: choose another file with -o, or move it away first")
     origin = origins().get(output.name, "an agent that is not known")
-    if output.exists() and origin != str(agent.resolve()):
+    if given.output is None and output.exists() and origin != str(agent.resolve()):
         raise UsageError(f"{output} was built from {origin}: -o {output} replaces it, another -o keeps both")
+    try_to_write(output)
     return output
+
+
+def try_to_write(output: Path) -> None:
+    """Raises UsageError if no file can be made beside ``output``: before the checks, which take a minute."""
+    try:
+        with tempfile.TemporaryFile(dir=output.parent):
+            pass
+    except OSError as fault:
+        raise UsageError(f"cannot write {output}: {output.parent} takes no new file ({fault.strerror})") from None
 
 
 def origins() -> dict[str, str]:
@@ -232,16 +248,30 @@ def agrees(question: str) -> bool:
         return False
 
 
+def judge_packages(file: Path, allowed: frozenset[str], report: Report) -> None:
+    """Judges the packages that a finished file was seen to import by the rule of the build; ``allowed``: on the user's
+    word."""
+    seen = {entry.removeprefix("package ") for entry in report.figures.get("seen", ()) if entry.startswith("package ")}
+    needed = needed_packages(sources_of(file)) if seen - KNOWN else {}
+    for name in sorted(seen - KNOWN):
+        if name in allowed:
+            report.add("package", "note", ON_YOUR_WORD.format(name))
+        elif name in needed:
+            report.add("package", "unknown", unknown_package(name, file, needed[name]))
+        else:
+            report.add("package", "note", PERHAPS_WITHOUT.format(name))
+
+
 def build_or_check(given: argparse.Namespace, options: Options) -> tuple[int, Path | None]:
     """The exit code, and the file that was accepted."""
     if given.check is not None:
         with Runner() as runner:
             runner.tell = tell
             report = check(given.check, runner, options.limits, options.slowdown, options.full)
+        judge_packages(given.check, frozenset(given.allow_package), report)
         show(report, given.json, None)
         return EXIT_CODES[report.verdict], given.check
     agent = find_agent(backend_of(given.agent, given.backend))
-    check_output(given, agent)
     try:
         with Runner() as runner:
             runner.tell = tell
@@ -260,7 +290,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Runs the script and returns its exit code.
 
     0: built or accepted. 1: the pre-flight rejects it. 2: bad usage, or it cannot be built. 3: it cannot be judged
-    here, because a package that Kaggle probably has, or the judge's folder, is missing. 130: interrupted.
+    here, because a package or the judge's folder is missing, or because nobody knows whether Kaggle has a package.
+    130: interrupted.
     """
     given = parse_arguments(arguments)
     try:
@@ -275,7 +306,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"build_submission.py: {fault}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("build_submission.py: interrupted; nothing is written", file=sys.stderr)
+        print("build_submission.py: interrupted", file=sys.stderr)
         return 130
 
 

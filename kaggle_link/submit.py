@@ -12,6 +12,12 @@ from kagglesdk.competitions.types.competition_api_service import (
 
 from kaggle_link.client import COMPETITION, TIMEOUT, Kaggle, KaggleProblem, in_one_line
 
+SERVER_ERROR = 500  # from here on the status does not tell what was done
+LOOK = (
+    "Look at your submissions before you try again (Kaggle takes two a day): `python evaluate.py episodes`, or "
+    "kaggle.com/competitions/connectx/submissions"
+)
+
 
 class Submitted(NamedTuple):
     """A submission that Kaggle has taken."""
@@ -41,7 +47,7 @@ def submit(kaggle: Kaggle, path: Path, message: str) -> Submitted:
     """Uploads a file and submits it.
 
     Raises:
-        KaggleProblem: nothing was submitted.
+        KaggleProblem: nothing was submitted, or the text says that it may have been.
     """
     start = ApiStartSubmissionUploadRequest()
     start.competition_name, start.file_name = COMPETITION, path.name
@@ -53,7 +59,12 @@ def submit(kaggle: Kaggle, path: Path, message: str) -> Submitted:
     create = ApiCreateSubmissionRequest()
     create.competition_name, create.blob_file_tokens = COMPETITION, upload.token
     create.submission_description = message
-    created = kaggle.call("create_submission", create)
+    try:
+        created = kaggle.call("create_submission", create)
+    except (KaggleProblem, KeyboardInterrupt) as problem:
+        if isinstance(problem, KaggleProblem) and (problem.status or SERVER_ERROR) < SERVER_ERROR:
+            raise  # Kaggle has refused it
+        raise KaggleProblem(f"{path.name} may have been submitted, but Kaggle's answer was lost. {LOOK}") from None
     if not created.ref:
         raise KaggleProblem(f"Kaggle has not taken {path.name}: {created.message or 'it does not say why'}")
     return Submitted(created.ref, created.message)

@@ -178,7 +178,7 @@ CASES = [
     # Files to write
     Case("build leftmost -o folder", "it is a folder"),
     Case("build leftmost -o notes.txt/new.py", "notes.txt/new.py"),
-    Case("build syntax.py -o syntax.py", "the agent itself"),
+    Case("build my-agent.py -o my-agent.py", "the agent itself"),
     Case("evaluate match leftmost random --store notes.txt/store", "notes.txt"),
     Case("evaluate report --store games --html folder", "folder"),
     Case("evaluate report --store games --html no/such/folder/new.html", "new.html"),
@@ -202,7 +202,7 @@ CASES += [
     Case("build --check leftmost.py --data words", "--data is for building"),
     Case("build my-agent.py -o new.py", "my-agent.py:1: words is opened by its path, which a single .py cannot hold"),
     Case("build missing_file.py -o new.py", "missing_file.py:3: weights.npz: there is no such file"),
-    Case("build of_this_machine.py -o new.py", "none of this machine's files"),
+    Case("build of_this_machine.py -o new.py", "is a path of this machine"),
     Case("build ppo.py -o new.py", "ppo.py:1: unknown package stable_baselines3"),
     Case("build ppo.py -o new.py", "`python train.py adopt ppo.zip -o ppo_adopted.py`"),
     Case("build loads_torch.py -o new.py", "adopt net.pt -o loads_torch_adopted.py --module FILE.py:CLASS --obs"),

@@ -5,6 +5,7 @@ import copy
 import gc
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -19,8 +20,10 @@ from kaggle_environments.agent import get_last_callable
 import build_submission
 from bundler.building import build as building
 from bundler.building.build import NotAccepted, Options, Report, render
+from bundler.building.embed import archive, is_submission
 from bundler.embedded.guard import Submission, described, fallback_column, legal_column
 from bundler.embedded.importer import Modules
+from bundler.judge import restrict
 from bundler.preflight.questions import question, sample
 from bundler.preflight.stage import Runner
 from bundler.source.inline import PROJECT, inline
@@ -275,7 +278,47 @@ def test_an_agent_that_never_plays_the_same_is_said_to_be_so(runner, tmp_path):
     source += "    return legal[os.urandom(1)[0] % len(legal)]\n"
     (tmp_path / "agent.py").write_text(source)
     report = build(tmp_path / "agent.py", tmp_path / "out.py", Options(positions=30), runner)
-    assert any("disagrees with itself" in finding.text for finding in report.findings)
+    assert any("and the source from itself on" in finding.text for finding in report.findings)
+
+
+def test_positions_where_the_source_fails_are_left_out(runner, tmp_path):
+    """No game of two leftmost players meets them, and the guard plays there."""
+    source = "def agent(obs, config):\n    if obs.board[-1] and not obs.board[-config.columns]:\n"
+    source += f"        raise KeyError(obs.step)\n    return {LEGAL}[0]\n"
+    (tmp_path / "agent.py").write_text(source)
+    report = build(tmp_path / "agent.py", tmp_path / "out.py", Options(positions=200), runner)
+    assert report.figures["compared_positions"] > 180 and report.figures["different_moves"] == 0
+    (note,) = [finding.text for finding in report.findings if "the guard plays there" in finding.text]
+    assert note.startswith("the source raises KeyError(") and re.search(
+        r"no legal column on \d+ of \d+ positions", note
+    )
+
+
+def test_source_and_built_file_run_with_the_collector_in_one_state(runner, tmp_path):
+    source = f"import gc\n\n\ndef agent(obs, config):\n    return {LEGAL}[-1 if gc.isenabled() else 0]\n"
+    (tmp_path / "agent.py").write_text(source)
+    report = build(tmp_path / "agent.py", tmp_path / "out.py", Options(positions=20), runner)
+    assert report.figures["different_moves"] == 0
+
+
+@pytest.mark.parametrize(
+    ("seconds", "others", "differ", "level"),
+    [
+        (0.4, 0, 2, "note"),  # clock-driven: two runs of the source may differ as well, though these did not
+        (0.4, 60, 2, "note"),
+        (0.4, 0, 12, "reject"),
+        (0.001, 0, 1, "reject"),  # no clock, no noise
+        (0.001, 10, 5, "note"),
+    ],
+)
+def test_noise_of_the_source_excuses_as_much_and_no_more(seconds, others, differ, level):
+    """``others``: positions on which the source differs from itself; on ``differ`` others, the built file does."""
+    asked = [(asked, {"column": 0, "seconds": seconds}) for asked in sample(95)]
+    again = {"result": {"replies": [{"column": int(i >= 95 - others)} for i in range(95)]}}
+    report = Report("x.py")
+    building._judge_difference(asked, list(range(differ)), again, report)
+    (finding,) = report.findings
+    assert finding.level == level and f"differs from its source on {differ} of 95 positions" in finding.text
 
 
 DRAWS = (
@@ -342,7 +385,8 @@ def test_an_agent_with_files_is_built_as_an_archive_that_plays_the_same(runner, 
     output = tmp_path / "built.tar.gz"
     report = build(tmp_path / "my-agent.v2.py", output, Options(positions=60), runner)
     assert (report.figures["compared_positions"], report.figures["different_moves"]) == (60, 0)
-    assert "bias.npy, data/order.json, tools/last.txt" in next(f.text for f in report.findings if f.topic == "data")
+    (packed,) = [finding.text for finding in report.findings if finding.topic == "data"]
+    assert packed.endswith("3 files beside the agent: bias.npy (136), data/order.json (110), tools/last.txt (1)")
     assert sorted(path for path in tmp_path.rglob("*") if "__pycache__" not in path.parts) == sorted([*before, output])
 
 
@@ -383,6 +427,24 @@ def test_faults_are_described_on_one_plain_line():
     assert line.endswith("word ...") and len(line) <= 240 and line.isprintable()
 
 
+def test_an_agent_that_returns_a_function_is_told_so():
+    with pytest.raises(ValueError, match="is it the function that makes the agent"):
+        legal_column(legal_column, [0] * 7, 7)
+
+
+def test_a_slow_processor_needs_no_linux(monkeypatch):
+    """As on macOS, where there are neither groups nor an affinity."""
+
+    def away(path: Path) -> str:
+        raise FileNotFoundError(2, "No such file or directory", str(path))
+
+    monkeypatch.setattr(Path, "read_text", away)
+    monkeypatch.setattr(restrict, "CGROUPS", Path("/nonexistent"))
+    monkeypatch.delattr(os, "sched_getaffinity")
+    with restrict.Restriction(1 / 3) as restriction:
+        assert restriction.job == {"duty": 1 / 3} and restriction.kind == "stopping and continuing it"
+
+
 @pytest.fixture
 def _submissions(monkeypatch, tmp_path) -> None:
     """A folder of submissions of its own."""
@@ -406,6 +468,33 @@ def test_agents_of_one_name_do_not_overwrite_each_other(runner, tmp_path, monkey
     assert build_submission.main([str(agents[1]), "--positions", "5", "-o", str(output)]) == 0
     assert output.read_bytes() != first
     assert build_submission.main([str(agents[0]), "--positions", "5"]) == 2
+
+
+@pytest.mark.parametrize("output", ["helper.py", "mine.py", "notes.py", "notes.tar.gz", "built.tar.gz", "link.py"])
+def test_nothing_but_a_built_file_is_replaced(output, runner, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(build_submission, "Runner", lambda: contextlib.nullcontext(runner))
+    monkeypatch.setattr(build_submission, "build", lambda *arguments: pytest.fail("the checks were made first"))
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(f"import helper\n\n\ndef agent(obs, config):\n    return helper.pick({LEGAL})\n")
+    Path("helper.py").write_text("# ConnectX submission: even if it was built\ndef pick(legal):\n    return legal[0]\n")
+    Path("notes.py").write_text("ideas = 1\n")
+    Path("link.py").symlink_to("helper.py")
+    Path("notes.tar.gz").write_bytes(archive(b"ideas = 1\n", {}))
+    Path("built.tar.gz").write_bytes(b"\x1f\x8b no archive")
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    assert build_submission.main(["mine.py", "-o", output]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"build_submission.py: {output} ") and "choose another file with -o" in error
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_what_counts_as_built(tmp_path):
+    (tmp_path / "agent.py").write_text("def agent(obs, config):\n    return 0\n")
+    text = render(inline(tmp_path / "agent.py"), None)[0].encode()
+    (tmp_path / "built.py").write_bytes(text)
+    (tmp_path / "built.tar.gz").write_bytes(archive(text, {"a.txt": b""}))
+    built = {path.name for path in tmp_path.iterdir() if is_submission(path)}
+    assert built == {"built.py", "built.tar.gz"} and not is_submission(tmp_path / "missing.py")
 
 
 def run(arguments: list[str], folder: Path) -> subprocess.CompletedProcess:
@@ -441,7 +530,11 @@ def test_without_the_virtual_environment_one_line_says_how_to_activate_it(tmp_pa
         (["nobody"], "no agent nobody"),
         (["."], "is a folder"),
         (["--check", "missing.py"], "no such file"),
-        (["minimax", "-o", "no/such/folder/x.py"], "no such folder"),
+        (["minimax", "-o", "no/such/folder/x.py"], "there is no folder"),
+        (["minimax", "-o", "/proc/x.py"], "cannot write /proc/x.py: /proc takes no new file"),
+        (["minimax", "-o", "x.zip"], "should end in"),
+        (["minimax", "--backend", "torch"], "only policy has a torch version: build minimax without --backend"),
+        (["my_v1.py", "--backend", "torch"], "only policy has a torch version: build my_v1.py without --backend"),
         (["minimax", "--slowdown", "0.5"], "--slowdown"),
         (["minimax", "--positions", "0"], "--positions"),
     ],

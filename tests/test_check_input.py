@@ -17,6 +17,8 @@ import pytest
 
 import build_submission
 from bundler.preflight import upload
+from bundler.preflight.remedies import Situation, remedy
+from bundler.source.inline import Refused, inline
 from console import archives
 
 AGENT = b"def agent(obs, config):\n    return obs.board.index(0)\n"
@@ -94,6 +96,60 @@ def test_what_kaggle_cannot_run(name, tmp_path, capsys):
     assert (code, report["verdict"], errors) == (1, "REJECT", [])
     assert words in reasons[0] and "Traceback" not in out
     assert os.listdir(tmp_path) == [name]
+
+
+NEEDED = "import rich\nimport numpy\n"
+CAUGHT = "try:\n    import rich\nexcept ImportError:\n    pass\n"
+
+
+@pytest.mark.parametrize(
+    ("imports", "options", "code", "words"),
+    [
+        (NEEDED, [], 3, "unknown package rich: no module beside the agent, and it is not among the packages"),
+        (NEEDED, ["--allow-package", "rich"], 0, "package rich: taken on your word"),
+        (CAUGHT, [], 0, "package rich: not known to be on Kaggle"),
+    ],
+)
+def test_a_package_that_only_this_machine_is_known_to_have(imports, options, code, words, tmp_path, capsys):
+    """The rule and the words of the build, which refuses it."""
+    (tmp_path / "agent.py").write_bytes(imports.encode() + AGENT)
+    (tmp_path / "a.tar.gz").write_bytes(tar_of((member("main.py"), imports.encode() + AGENT)))
+    for name in ("a.tar.gz", "agent.py"):
+        assert build_submission.main(["--check", str(tmp_path / name), "--json", *options]) == code
+        texts = [finding["text"] for finding in json.loads(capsys.readouterr().out)["findings"]]
+        assert len([text for text in texts if text.startswith(words)]) == 1
+    try:
+        notes = inline(tmp_path / "agent.py", frozenset(options[1:])).notes
+    except Refused as refused:
+        notes = [str(refused)]
+    assert any(text in notes[0] for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("text", "trace", "files", "words"),
+    [
+        ("AssertionError: Torch not compiled with CUDA enabled", "", "", "the judge has no GPU"),
+        ("OSError: 'seaborn-dark' is not a valid package style", "No such file or directory: 'x'", "", "leave it out"),
+        ("No such file or directory: '/home/me/book.txt'", "", "book.txt", "open /kaggle_simulations/agent/book.txt"),
+        ("No such file or directory: 'book.txt'", "", "", "--data FILE packs it"),
+        ("No module named 'catboost'", "", "", "Kaggle's public image has it: pip install it"),
+        ("No module named 'helpers'", "", "", "helpers is not among the packages that Kaggle is known to have"),
+        ("attempted relative import", 'envs/lux_ai_s3/agents.py", line 1', "agents/x.py", "rename your agents"),
+        ("attempted relative import", 'envs/lux_ai_s3/agents.py", line 1', "", "import x, not .x"),
+        ("UnpicklingError: Weights only load failed", "", "", "save net.state_dict()"),
+    ],
+)
+def test_remedies_say_what_is_true(text, trace, files, words):
+    trace = trace.replace("envs/", 'File "/usr/lib/kaggle_environments/envs/')
+    assert words in remedy(text, trace, Situation(frozenset({"main.py", files} - {""}), "2.4"))
+
+
+def test_the_cause_is_the_first_line_of_an_exception(tmp_path, capsys):
+    source = b"def agent(obs, config):\n    raise RuntimeError('no weights\\n  see\\nhttps://example.org')\n"
+    (tmp_path / "agent.py").write_bytes(source)
+    assert build_submission.main(["--check", str(tmp_path / "agent.py"), "--json"]) == 1
+    (game,) = [f["text"] for f in json.loads(capsys.readouterr().out)["findings"] if f["topic"] == "game"]
+    assert game.endswith("RuntimeError: no weights")
 
 
 def make_socket(path: Path) -> None:

@@ -49,6 +49,18 @@ IDIOMS = {
     "pickled": "import pickle\nwith open('book.pkl', 'rb') as file:\n    COLUMN = pickle.load(file)['column']",
     "by_a_helper": "from tools.reader import COLUMN",
     "named_elsewhere": "import names\nCOLUMN = int(open(names.BOOK).read())",
+    "handed_to_a_function": HERE + "def load(name):\n    return open(os.path.join(HERE, name)).read()\n"
+    "COLUMN = int(load('book.txt'))",
+    "handed_on_by_keyword": "import helper\nCOLUMN = int(helper.load(name='book.txt'))",
+    "returned": "def where():\n    return 'book.txt'\nCOLUMN = int(open(where()).read())",
+    "of_a_lambda": "load = lambda name: open(name).read()\nCOLUMN = int(load('book.txt'))",
+    "of_an_object": "class Book:\n    def __init__(self, path='book.txt'):\n        self.path = path\n"
+    "    def read(self):\n        return open(self.path).read()\nCOLUMN = int(Book().read())",
+    "of_a_table": "FILES = {'book': 'book.txt'}\nCOLUMN = int(open(FILES['book']).read())",
+    "imported_under_another_name": "from names import BOOK as B\nCOLUMN = int(open(B).read())",
+    "computed_in_a_folder": "import json\nCOLUMN = json.load(open(f'data/{\"book\"}.json'))['column']",
+    "matched_by_glob": "import glob, json\nCOLUMN = json.load(open(glob.glob('data/b*.json')[0]))['column']",
+    "moved_into_a_folder": "import json, os\nos.chdir('data')\nCOLUMN = json.load(open('book.json'))['column']",
     "commented_in_umlauts": "x = 'ä'; COLUMN = int(open('book.txt').read())  # größer",
 }
 
@@ -67,6 +79,7 @@ def fill(folder: Path) -> None:
         "from pathlib import Path\n\nCOLUMN = int((Path(__file__).parent / 'own.txt').read_text())\n"
     )
     (folder / "names.py").write_text("BOOK = 'book.txt'\n")
+    (folder / "helper.py").write_text("def load(name):\n    return open(name).read()\n")
     (folder / "unrelated.bin").write_bytes(bytes(100))
     np.savez(folder / "weights.npz", w=np.array([5.0]))
 
@@ -137,6 +150,47 @@ def test_literals_of_agents_that_open_nothing_name_no_files(setting, tmp_path):
     assert not inline(tmp_path / "source" / "agent.py").files
 
 
+PRIVATE = """from pathlib import Path
+
+WEIGHTS = open("net.bin", "rb").read()
+FOLDER = "data" if Path("data").exists() else "."
+COLUMN = int(open(f"{FOLDER}/book.txt").read())
+SAVE = "runs"  # where a training script logs
+NAMES = ["kaggle.json", "unrelated.bin"]
+
+
+def trained():
+    open(SAVE + "/log.txt", "w").close()
+    return open("kaggle.json").read(), open(".env").read(), open("games.sqlite", "rb").read()
+"""
+
+
+def test_only_what_is_opened_is_packed_and_nothing_private(tmp_path):
+    fill(tmp_path)
+    (tmp_path / "runs").mkdir()
+    for name in ("kaggle.json", ".env", "games.sqlite", "net.bin", "runs/token.txt"):
+        (tmp_path / name).write_text("12345")
+    agent = tmp_path / "agent.py"
+    agent.write_text(agent_of(PRIVATE))
+    inlined = inline(agent)
+    assert sorted(inlined.files) == ["book.txt", "net.bin"]
+    assert [note.partition(": ")[2] for note in inlined.notes] == [
+        f"{name} is not packed: it may be private" for name in (".env", "games.sqlite", "kaggle.json")
+    ]
+    _, lines = submission_bytes(inlined, Path("built.tar.gz"), Options())
+    assert lines == ["the archive holds main.py and 7 bytes in 2 files beside the agent: net.bin (5), book.txt (2)"]
+    assert "games.sqlite" in inline(agent, extra_files=[tmp_path / "games.sqlite"]).files
+    with pytest.raises(ValueError, match=r"kaggle\.json may hold a credential"):
+        inline(agent, extra_files=[tmp_path / "kaggle.json"])
+
+
+def test_a_listed_agents_folder_is_not_packed(tmp_path):
+    fill(tmp_path)
+    listing = "import glob, os\nCOLUMN = len(os.listdir('.')) + len(glob.glob('*')) + len(glob.glob('**/*'))"
+    (tmp_path / "agent.py").write_text(agent_of(listing))
+    assert not inline(tmp_path / "agent.py").files
+
+
 def test_files_whose_names_cannot_be_seen_are_added_by_hand(tmp_path, monkeypatch):
     fill(tmp_path / "source")
     agent = tmp_path / "source" / "agent.py"
@@ -163,7 +217,7 @@ def test_more_than_the_judge_allows_is_not_even_read(tmp_path):
     (tmp_path / "agent.py").write_text(agent_of("COLUMN = len(open('huge.bin', 'rb').read(5))"))
     with (tmp_path / "huge.bin").open("wb") as file:
         file.truncate(1 << 40)
-    with pytest.raises(ValueError, match=r"1,099,511,627,776 bytes in 1 files beside the agent \(huge.bin\)"):
+    with pytest.raises(ValueError, match=r"1,099,511,627,776 bytes in 1 files .*: huge.bin \(1,099,511,627,776\)"):
         submission_bytes(inline(tmp_path / "agent.py"), Path("built.tar.gz"), Options())
 
 

@@ -94,11 +94,12 @@ def test_cache_is_switched_off(tmp_path, decorator):
         ("import numpy as np\nx = np.load('w.npy')", "read_data"),
         ("import torch\nx = torch.load('net.pt')", "read_data"),
         ("import nonesuch", "unknown package nonesuch"),
+        ("import rich", "known to have. Catch ImportError"),
         ("import panda", "did you mean pandas?"),
         ("from stable_baselines3 import PPO", "`python train.py adopt model.zip -o helper_adopted.py`"),
         ("import os\nos._exit(1)", "os._exit"),
         ("def stop():\n    import os\n    os.kill(1, 9)", "os.kill"),
-        ("x = open('/home/me/w.npz', 'rb')", "none of this machine's files"),
+        ("x = open('/home/me/w.npz', 'rb')", "is a path of this machine"),
         ("import numpy as np\nx = np.load('/kaggle_simulations/agent/w.npy')", "there is no such file"),
         ("import gzip\nx = gzip.open(filename='w.gz')", "there is no such file"),
         ("from helper import *", "star import"),
@@ -145,7 +146,7 @@ def test_refused_by_file_and_line(tmp_path, line, word):
         ("def stop():\n    import sys\n    sys.exit()", "judge's process"),
         ("def ask():\n    return input()", "nobody types"),
         ("if COLUMN > 6:\n    quit()", "judge's process"),
-        ("try:\n    import nonesuch\nexcept ImportError:\n    pass", "not known to be on the judge"),
+        ("try:\n    import nonesuch\nexcept ImportError:\n    pass", "not known to be on Kaggle"),
     ],
 )
 def test_noted_by_file_and_line(tmp_path, line, word):
@@ -199,7 +200,7 @@ def test_allowed_packages_leave_a_note(tmp_path):
     inlined = inline(path, frozenset({"nonesuch"}))
     assert "nonesuch" in inlined.sources["agent.py"]
     assert inlined.notes == [
-        "agent.py:1: package nonesuch: taken on your word (--allow-package); without it on the judge, the load fails"
+        "agent.py:1: package nonesuch: taken on your word (--allow-package); if Kaggle lacks it, the load fails there"
     ]
     assert inline(path, frozenset({"nonesuch", "other"})).notes[1:] == ["--allow-package other: nothing imports it"]
 
@@ -228,6 +229,17 @@ def test_a_module_beside_keeps_its_name(tmp_path):
     (tmp_path / "my_agent_").mkdir()
     inlined = inline(tmp_path / "my-agent.py")
     assert inlined.entry[0] == "my_agent__" and inlined.sources["my_agent.py"] == "COLUMN = 3\n"
+
+
+def test_a_path_of_this_machine_that_lies_beside_the_agent(tmp_path):
+    """The folder may be any, /tmp too, where agents otherwise read what they wrote themselves."""
+    book = tmp_path / "data" / "book.txt"
+    cure = 'book.txt is a path of this machine: open it as Path(__file__).parent / "data/book.txt"'
+    write(tmp_path, {"data/book.txt": "5"})
+    ((_, line, reason),) = refusals(tmp_path, f"x = open({str(book)!r}).read()\n{AGENT}")
+    assert line == 1 and cure in reason
+    (note,) = inline(write(tmp_path, {"agent.py": f"def load():\n    return open({str(book)!r})\n{AGENT}"})).notes
+    assert cure in note
 
 
 @pytest.mark.parametrize(

@@ -273,6 +273,23 @@ def test_an_upload_that_fails(account, capsys):
 
 
 @pytest.mark.usefixtures("building")
+@pytest.mark.parametrize(
+    ("answer", "is_open"), [("cut", True), (answering(502), True), (answering(403, "team is full"), False)]
+)
+def test_a_submission_whose_answer_is_lost(answer, is_open, account, capsys):
+    """It may have been made, and there are two a day: only a refusal says that it was not."""
+    if answer == "cut":
+        account.cut = "CreateSubmission"
+    else:
+        account.failing["CreateSubmission"] = answer
+    with serving(account):
+        assert build_submission.main(BUILD) == 2
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert ("built.py may have been submitted, but Kaggle's answer was lost" in line) == is_open
+    assert ("kaggle.com/competitions/connectx/submissions" in line) == is_open
+
+
+@pytest.mark.usefixtures("building")
 def test_what_the_pre_flight_rejects_is_not_submitted(account):
     Path("agent.py").write_text("def agent(obs, config):\n    return 3.0\n")
     with serving(account):

@@ -116,8 +116,7 @@ def test_archives(runner, tmp_path):
     with zipfile.ZipFile(packed, "w") as file:
         file.writestr("main.py", main)
     assert (
-        "a .zip, which Kaggle does not unpack"
-        in check(finished(tmp_path, "x.zip", packed.getvalue()), runner).reasons[0]
+        "a .zip; only a .tar.gz is certain" in check(finished(tmp_path, "x.zip", packed.getvalue()), runner).reasons[0]
     )
 
 
@@ -371,6 +370,7 @@ def test_the_command_line_tells_verdicts_apart(tmp_path, monkeypatch, capsys):
         ("def legal(obs): pass\ndef choose(obs): return legal(obs)\n", "choose", None),
         ("def legal(obs): pass\ndef act(o, c): pass\n", "act", None),
         ("def agent(obs): pass\nfrom math import floor\n", "floor", "agent"),
+        ("def agent(obs): pass\ndef main(): agent({})\n", "main", "agent"),
     ],
 )
 def test_which_function_was_meant(source, taken, meant):

@@ -4,13 +4,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import sqrt
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from bundler.building.embed import archive, submission_text
 from bundler.preflight.check import check
 from bundler.preflight.questions import NODE_BUDGET, Question, sample
+from bundler.preflight.remedies import remedy
 from bundler.preflight.report import Limits, Report
 from bundler.preflight.stage import RUNNER, Runner, Stage
+from bundler.source.files import listed
 from bundler.source.inline import PROJECT, Inlined, Refused, import_name
 from bundler.source.refusals import TORCH_FILES, adopt_command
 from connectx.geometry import STANDARD
@@ -21,14 +24,7 @@ POSITIONS = 500
 PUBLISHED = Limits()
 COMPARE_SECONDS = 40.0  # after this time no further position is asked
 SIGMAS = 3.0  # at most one in 500 faithful builds of an agent that plays at random is refused
-CURES = {  # words of a fault -> what to do
-    "FileNotFoundError": "the judge has only the files of the archive: name each one by a literal in the source, so "
-    "that it is packed, or add it with --data FILE",
-    "Weights only load failed": "torch.load reads only tensors, not whole modules: save them by "
-    "torch.save(net.state_dict(), ...), build the network in the agent, then net.load_state_dict(torch.load(...))",
-    "ModuleNotFoundError": "an agent that needs a package which is not installed here cannot be judged here: install "
-    "it, or catch ImportError and play without it",
-}
+CLOCKED = 0.05  # seconds a move: from there on the clock may decide how far an agent searches
 NODE_CLOCK = f"moves are compared at {NODE_BUDGET} nodes each, without a clock; budget.is_late(nodes) counts them, too"
 
 
@@ -84,23 +80,21 @@ def submission_bytes(inlined: Inlined, output: Path, options: Options) -> tuple[
         OSError, ValueError: see ``render``; or the files are larger than the judge's limit.
     """
     sizes = {path: file.stat().st_size for path, (file, _) in inlined.files.items()}
-    names = f"{', '.join(sorted(sizes)[:4])}{', ...' if len(sizes) > 4 else ''}"
+    packed = f"{sum(sizes.values()):,} bytes in {len(sizes)} files beside the agent: {listed(sizes)}"
     if sum(sizes.values()) > options.limits.size:
-        found = f"{sum(sizes.values()):,} bytes in {len(sizes)} files beside the agent ({names})"
-        cure = "move away what it does not open"
-        raise ValueError(f"{found}, but the judge allows {options.limits.size:,}: {cure}")
+        raise ValueError(f"the judge allows {options.limits.size:,} bytes: move away what it does not open; {packed}")
     text, lines = render(inlined, options.dtype)
     if output.name.endswith(".tar.gz"):
         if sizes:
-            as_is = f", as they are: --dtype {options.dtype} is for embedded data" if options.dtype else ""
-            lines.append(f"an archive, since the agent opens files by path; with main.py {len(sizes)}: {names}{as_is}")
+            as_is = f"; --dtype {options.dtype} changes only embedded data" if options.dtype else ""
+            lines.append(f"the archive holds main.py and {packed}{as_is}")
         return archive(text.encode(), {path: file.read_bytes() for path, (file, _) in inlined.files.items()}), lines
     if inlined.files:
         cure = 'build an archive (.tar.gz), or read it by connectx.weights.read_data("name"), which embeds it'
         file, place = next(iter(inlined.files.values()))
         if file.suffix in TORCH_FILES:
             cure += f", or `{adopt_command(file.name, inlined.agent_path)}`"
-        raise Refused([place._replace(reason=f"{place.reason}, which a single .py cannot hold: {cure}")])
+        raise Refused([place._replace(reason=f"{place.reason}, which a single .py cannot hold: {cure}; {packed}")])
     return text.encode(), lines
 
 
@@ -125,6 +119,8 @@ def build(
             seconds = 2 * COMPARE_SECONDS
             tell(f"comparing with the source on {options.positions} positions, for at most {seconds:g} s")
             compare_with_source(stage, file, inlined, options, report)
+        elif cure := next(filter(None, (remedy(reason, "", stage.situation) for reason in report.reasons)), ""):
+            report.add("cure", "note", cure)
 
     with replacing(output) as partial:
         partial.write_bytes(content)
@@ -134,17 +130,9 @@ def build(
             report.add("data", "note", line)
         for line in inlined.notes:
             report.add("source", "note", line)
-        _add_cures(report)
         if not report.accepted:
             raise NotAccepted(report)
     return report
-
-
-def _add_cures(report: Report) -> None:
-    """Adds a cure for each fault whose own message does not say what to do."""
-    for sign, cure in CURES.items():
-        if any(sign in reason for reason in report.reasons):
-            report.add("cure", "note", cure)
 
 
 def _source_job(inlined: Inlined) -> dict[str, Any]:
@@ -162,10 +150,6 @@ def _source_job(inlined: Inlined) -> dict[str, Any]:
     }
 
 
-def _columns(answer: dict[str, Any]) -> list[int | None]:
-    return [reply["column"] for reply in answer["result"]["replies"]]
-
-
 def compare_with_source(stage: Stage, file: Path, inlined: Inlined, options: Options, report: Report) -> None:
     """The built file and its source must choose the same moves: same positions, same seed for each, same node budget.
 
@@ -174,95 +158,114 @@ def compare_with_source(stage: Stage, file: Path, inlined: Inlined, options: Opt
     """
     source = _source_job(inlined)
     source["folders"] = [str(stage.root), str(RUNNER), *source["paths"]]
-    asked, wanted = _ask_source(stage, source, inlined, options, report)
+    asked = _ask_source(stage, source, inlined, options, report)
     if not report.accepted:
         return
-    built = stage.replies(file, "path", asked)
-    if _failed(built, "the built file", asked, report):
+    questions = [question for question, _ in asked]
+    built = stage.replies(file, "path", questions)
+    if _failed(built, "the built file", report):
         return
-    differ = [i for i, column in enumerate(_columns(built)) if column != wanted[i]]
+    columns = [reply["column"] for reply in built["result"]["replies"]]
+    differ = [i for i, (_, reply) in enumerate(asked) if columns[i] != reply["column"]]
     report.figures |= {"compared_positions": len(asked), "different_moves": len(differ)}
     is_cut = len(asked) < options.positions
-    cut = f", all that the source answered of {options.positions} in {COMPARE_SECONDS:g} s" if is_cut else ""
+    cut = f", all of {options.positions} that the source answered in {COMPARE_SECONDS:g} s" if is_cut else ""
     if not differ:
         report.add("same moves", "pass", f"the built file and its source agree on {len(asked)} positions{cut}")
     elif options.dtype:
         share = f"{len(differ)} of {len(asked)} moves ({len(differ) / len(asked):.1%}) change with {options.dtype}{cut}"
         report.add("same moves", "note", share)
     else:
-        again = stage.replies(inlined.agent_path.resolve(), "source", asked, **source)
-        _judge_difference(asked, differ, wanted, again, report)
+        again = stage.replies(inlined.agent_path.resolve(), "source", questions, **source)
+        _judge_difference(asked, differ, again, report)
 
 
 def _ask_source(
     stage: Stage, source: dict[str, Any], inlined: Inlined, options: Options, report: Report
-) -> tuple[list[Question], list[int | None]]:
-    """The questions that the source answers with a legal column, and those columns."""
-    asked: list[Question] = []
-    wanted: list[int | None] = []
-    kinds: dict[str, str] = {}
+) -> list[tuple[Question, dict[str, Any]]]:
+    """The questions that the source answers with a legal column, and its replies."""
+    asked: list[tuple[Question, dict[str, Any]]] = []
+    failed: list[tuple[Question, dict[str, Any]]] = []
     agent = inlined.agent_path.resolve()
     for questions in (sample(options.positions), sample(options.positions, 8, (STANDARD,))):
-        missing = options.positions - len(asked)
-        answer = stage.replies(agent, "source", questions[:missing], **source) if missing else None
-        if answer is None or _failed(answer, "the source agent", questions, report):
+        wanted = questions[: options.positions - len(asked)]
+        answer = stage.replies(agent, "source", wanted, **source) if wanted else None
+        if answer is None or _failed(answer, "the source agent", report):
             break
-        kinds |= {reply["type"]: reply["text"] for reply in answer["result"]["replies"] if reply["column"] is not None}
-        replied = list(zip(questions, _columns(answer), strict=False))
-        asked += [question for question, column in replied if column in question.legal]
-        wanted += [column for question, column in replied if column in question.legal]
-        if len(replied) < min(missing, len(questions)):
+        replied = list(zip(wanted, answer["result"]["replies"], strict=False))
+        asked += [(question, reply) for question, reply in replied if reply["column"] in question.legal]
+        failed += [(q, reply) for q, reply in replied if q.is_standard and reply["column"] not in q.legal]
+        if len(replied) < len(wanted):
             break  # COMPARE_SECONDS have passed
-    _note_repairs(kinds, report)
-    return asked, wanted
+    if report.accepted:
+        _report_failures(asked, failed, report)
+    _note_repairs({reply["type"]: reply["text"] for _, reply in asked}, report)
+    return asked
+
+
+def _report_failures(
+    asked: list[tuple[Question, dict[str, Any]]], failed: list[tuple[Question, dict[str, Any]]], report: Report
+) -> None:
+    """Notes positions of Connect Four that the source does not answer; rejects a source that answers none at all."""
+    if failed:
+        question, reply = failed[0]
+        what = f"{'raises' if reply['type'] == 'exception' else 'returns'} {reply['text']}"
+        text = f"the source {what} on {question.name} ({_place(question)})"
+        text += f", and gives no legal column on {len(failed)} of {len(failed) + len(asked)} positions"
+        text += "; the guard plays there" if asked else ""
+        report.add("same moves", "note" if asked else "reject", text)
+    elif not asked:
+        report.add("same moves", "reject", "the source answers no position")
+
+
+def _place(question: Question) -> str:
+    return f"{question.config['rows']} x {question.config['columns']}, after {question.obs['step']} plies"
 
 
 def _note_repairs(kinds: dict[str, str], report: Report) -> None:
     """Notes types of replies that count only because the guard converts them to ints."""
     for kind in sorted(kinds.keys() - {"int"}):
-        rule = "Kaggle plays only a plain int, so the source itself would lose every game, also in evaluate.py"
-        text = (
-            f"the agent returns {kinds[kind]}, of type {kind}; {rule}. The guard of the built file converts it to int"
-        )
-        report.add("guard", "note", f"{text}; it is better to return int(column)")
+        text = f"the agent returns {kinds[kind]}, of type {kind}. Kaggle accepts only a plain int, so the source itself"
+        text += " would lose every game, also in evaluate.py; the guard of the built file converts it"
+        report.add("guard", "note", f"{text}. Better return int(column)")
 
 
 def _judge_difference(
-    asked: list[Question], differ: list[int], wanted: list[int | None], again: dict[str, Any], report: Report
+    asked: list[tuple[Question, dict[str, Any]]], differ: list[int], again: dict[str, Any], report: Report
 ) -> None:
     """Decides whether moves differ because of the build, or because the source does not repeat its own moves.
 
     A faithful build and a second run of the source should differ from the source's first run about equally often.
     Among the positions where exactly one of the two differs, the build has about half; an excess of more than
-    ``SIGMAS`` standard deviations means that the build is to blame.
+    ``SIGMAS`` standard deviations means that the build is to blame. A source that is quick and repeats all its moves
+    has no noise: one difference is enough.
     """
-    replies = _columns(again) if again["result"] and "replies" in again["result"] else []
-    fickle = {i for i, (a, b) in enumerate(zip(wanted, replies, strict=False)) if a != b}
+    replies = again["result"]["replies"] if again["result"] and "replies" in again["result"] else []
+    fickle = {i for i, ((_, a), b) in enumerate(zip(asked, replies, strict=False)) if a["column"] != b["column"]}
     alone = [i for i in differ if i not in fickle and i < len(replies)]
     excused = len(fickle.difference(differ))
-    if fickle and len(alone) - excused <= SIGMAS * sqrt(len(alone) + excused):
-        text = f"cannot be compared: the source disagrees with itself on {len(fickle)} of {len(replies)} positions"
-        report.add("same moves", "note", f"{text}, with the same seeds: its clock or its own random generator decides")
+    is_clocked = median(reply["seconds"] for _, reply in asked) >= CLOCKED
+    if (fickle or is_clocked) and len(alone) - excused <= SIGMAS * sqrt(len(alone) + excused):
+        text = f"the built file differs from its source on {len(differ)} of {len(asked)} positions, and the source from"
+        text += (
+            f" itself on {len(fickle)} of {len(replies)}, with the same seeds: its clock or its own random generator"
+        )
+        report.add("same moves", "note", f"{text} decides, so this shows no fault of the build")
     else:
-        where = asked[(alone or differ)[0]]
-        shape = f"{where.config['rows']} x {where.config['columns']}, after {where.obs['step']} plies"
-        text = f"the built file differs from its source on {len(differ)} of {len(wanted)} positions"
+        where = asked[(alone or differ)[0]][0]
+        text = f"the built file differs from its source on {len(differ)} of {len(asked)} positions"
         besides = f", on {len(alone)} of them where the source agrees with itself" if fickle else ""
-        report.add("same moves", "reject", f"{text}{besides}, first on {where.name} ({shape})")
+        report.add("same moves", "reject", f"{text}{besides}, first on {where.name} ({_place(where)})")
 
 
-def _failed(answer: dict[str, Any], who: str, questions: list[Question], report: Report) -> bool:
+def _failed(answer: dict[str, Any], who: str, report: Report) -> bool:
     """Reports a comparison that could not be made; returns whether that is so."""
-    result = answer["result"]
     if answer["ended"] != "ok":
         why = f": {NODE_CLOCK}" if answer["ended"] == "timeout" else ""
         report.add("same moves", "reject", f"{who} gave no replies: {answer['ended']} ({answer['stage']}){why}")
-    elif "raised" in result:
-        report.add("same moves", "reject", f"{who} does not load: {result['raised']}: {result['text']}")
-    elif bad := [
-        r for q, r in zip(questions, result["replies"], strict=False) if q.is_standard and r["column"] is None
-    ]:
-        report.add("same moves", "reject", f"{who} replies {bad[0]['text']} ({bad[0]['type']})")
+    elif "raised" in answer["result"]:
+        text = f"{who} does not load: {answer['result']['raised']}: {answer['result']['text']}"
+        report.add("same moves", "reject", text)
     else:
         return False
     return True

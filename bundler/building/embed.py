@@ -4,6 +4,7 @@ The same inputs give the same bytes: there are no dates and no paths of this mac
 """
 
 import base64
+import contextlib
 import gzip
 import hashlib
 import io
@@ -16,6 +17,7 @@ from bundler.source.inline import Inlined
 from connectx import __version__
 
 IMPORTER, GUARD = (Path(__file__).parents[1] / "embedded" / name for name in ("importer.py", "guard.py"))
+HEADER = "# ConnectX submission:"  # how every built file begins
 LINE = 116  # characters of base64 per line: editors cannot handle lines of megabytes
 
 _TAIL = """
@@ -53,7 +55,7 @@ def _digest(content: bytes) -> str:
 def _header(inlined: Inlined, contents: Mapping[str, bytes], notes: Mapping[str, str]) -> str:
     module, function = inlined.entry
     lines = [
-        f"ConnectX submission: {function} of {module}",
+        f"{HEADER} {function} of {module}".removeprefix("# "),
         f"built by connectx {__version__} with build_submission.py: change the sources, not this file",
         "",
         "sha256 (first 16 digits) of the modules as embedded below:",
@@ -105,3 +107,25 @@ def archive(main: bytes, files: Mapping[str, bytes]) -> bytes:
             info.size, info.mode = len(content), 0o644
             tar.addfile(info, io.BytesIO(content))
     return gzip.compress(plain.getvalue(), 9, mtime=0)
+
+
+def is_submission(path: Path) -> bool:
+    """Whether a file was built by this module: a text that begins with ``HEADER``, or an archive of one."""
+    with contextlib.suppress(OSError, EOFError, tarfile.TarError, zlib.error):
+        if path.name.endswith(".tar.gz"):
+            with tarfile.open(path) as tar:
+                first = tar.next()
+                main = tar.extractfile(first) if first is not None and first.isfile() else None
+                return main is not None and main.read(len(HEADER)) == HEADER.encode()
+        with path.open("rb") as file:
+            return file.read(len(HEADER)) == HEADER.encode()
+    return False
+
+
+def sources_of(submission: Path) -> list[bytes]:
+    """The Python files in a submission: itself, or those of an archive."""
+    if not tarfile.is_tarfile(submission):
+        return [submission.read_bytes()]
+    with tarfile.open(submission) as tar:
+        members = [tar.extractfile(member) for member in tar if member.isfile() and member.name.endswith(".py")]
+        return [member.read() for member in members if member is not None]

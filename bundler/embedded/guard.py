@@ -154,6 +154,8 @@ def legal_column(reply, board, columns):
         column = None
     if reply is None:
         raise ValueError("the agent returned None: every way through it needs a return of a column")
+    if callable(reply):
+        raise ValueError(f"the agent returned {reply!r:.80}, not a column: is it the function that makes the agent?")
     if column is None:
         kind = type(reply).__name__
         raise ValueError(f"the agent returned {reply!r:.80}, a {kind}, where Kaggle wants an int: return int(column)")

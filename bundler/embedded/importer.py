@@ -6,6 +6,7 @@ loaded is removed when the agent is dropped.
 """
 
 import base64
+import glob
 import hashlib
 import importlib
 import importlib.abc
@@ -22,6 +23,11 @@ JUDGE_FOLDER = "/kaggle_simulations/agent"  # where Kaggle puts a submission; it
 def folder_of(filename):
     """The folder of the file that a code object was compiled from; the judge's folder if there is no such file."""
     return os.path.dirname(os.path.abspath(filename)) if os.path.isfile(filename) else JUDGE_FOLDER
+
+
+def is_there(path):
+    """Whether a path exists, or files that match it as a pattern of glob's."""
+    return os.path.exists(path) or bool(glob.glob(path))
 
 
 class Modules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -72,7 +78,7 @@ class Modules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             if name == folder or name.startswith(os.path.join(folder, "")):
                 name = os.path.relpath(name, folder)
         found = os.path.join(self.folder, name)
-        if not name or os.path.exists(path) or not os.path.exists(found):
+        if not name or is_there(os.fspath(path)) or not is_there(found):
             return path
         return type(path)(found)
 

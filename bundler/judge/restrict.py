@@ -11,8 +11,15 @@ CGROUPS = Path("/sys/fs/cgroup")
 
 
 def _own_group(controller: str) -> str:
-    """This process's group in the hierarchy of a cgroup v1 controller, or for "" in the unified hierarchy (v2)."""
-    for line in Path("/proc/self/cgroup").read_text().splitlines():
+    """This process's group in the hierarchy of a cgroup v1 controller, or for "" in the unified hierarchy (v2).
+
+    "" if it is in none, as on systems without /proc.
+    """
+    try:
+        groups = Path("/proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return ""
+    for line in groups:
         _, controllers, path = line.split(":", 2)
         if controller in controllers.split(","):
             return path.strip("/")
@@ -75,5 +82,5 @@ class Restriction:
     @property
     def job(self) -> dict[str, Any]:
         """Settings to add to a job of the runner."""
-        core = max(os.sched_getaffinity(0))
-        return {"core": core} | ({"cgroup": str(self._group)} if self._group else {"duty": self.share})
+        core = {"core": max(os.sched_getaffinity(0))} if hasattr(os, "sched_getaffinity") else {}
+        return core | ({"cgroup": str(self._group)} if self._group else {"duty": self.share})

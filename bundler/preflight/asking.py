@@ -1,11 +1,10 @@
 """Loads a file in a first process and asks it hard positions: which faults occur, and is the clock at risk?"""
 
-import re
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from bundler.preflight.questions import Question, hard_questions
-from bundler.preflight.remedies import with_remedy
+from bundler.preflight.remedies import exception_line, with_remedy, wrong_type
 from bundler.preflight.report import Limits, Report
 from bundler.preflight.stage import Stage
 
@@ -151,9 +150,9 @@ def _ending(here: Stage, asked: Asked, answer: dict[str, Any]) -> Fault | None:
 
 
 def _cause(result: dict[str, Any]) -> str:
-    """The exception of the file itself while Kaggle's loader ran it; its last line names files, unlike its repr."""
-    before = re.search(r"([^\n]+)\n\nDuring handling of the above exception", result["trace"])
-    return before[1] if before else result["text"].removeprefix("Invalid raw Python: ")
+    """The exception of the file itself while Kaggle's loader ran it, which names files, unlike its repr."""
+    own = result["trace"].partition("\n\nDuring handling of the above exception")[0]
+    return exception_line(own) or result["text"].removeprefix("Invalid raw Python: ")
 
 
 def fault_of(question: Question, reply: dict[str, Any]) -> tuple[str, str]:
@@ -164,7 +163,7 @@ def fault_of(question: Question, reply: dict[str, Any]) -> tuple[str, str]:
     if kind == "NoneType":
         return "forfeit", "returns None, which Kaggle plays as column 0 until it is full"
     if kind != "int":
-        return "forfeit", f"a {kind}, where Kaggle wants an int: return int(column)"
+        return "forfeit", wrong_type(kind)
     return ("", "") if column in question.legal else ("forfeit", f"returns {column}, not a legal column")
 
 

@@ -7,8 +7,7 @@ from bundler.preflight.report import Report
 from console.bindings import first_bindings
 
 OBSERVATIONS = ("obs", "observation", "state", "board_state", "observations")  # usual names of the first argument
-RULE = "Kaggle takes the last callable in the order of their first binding"
-CURE = "put it last, under a name that is not bound before"
+CURE = "define it last, under a name used nowhere above"
 
 
 def async_agent(tree: ast.Module) -> str:
@@ -21,14 +20,16 @@ def async_agent(tree: ast.Module) -> str:
 def meant_agent(tree: ast.Module, taken: str, fails: bool) -> ast.FunctionDef | None:
     """The function that the author probably meant, if Kaggle takes another callable; None if that may be right.
 
-    A taken function that uses a likely agent is a wrapper, and right. Functions with an agent's arguments but another
-    name count only if the game fails, because helpers often have such arguments, too.
+    A taken function with parameters that uses a likely agent is a wrapper, and right. Functions with an agent's
+    arguments but another name count only if the game fails, because helpers often have such arguments, too.
     """
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     likely = [f for f in functions.values() if f.args.args and f.args.args[0].arg in OBSERVATIONS]
     named = [f for f in likely if "agent" in f.name.lower()]
     mine = functions.get(taken)
-    if mine is not None and any(isinstance(n, ast.Name) and n.id in {f.name for f in likely} for n in ast.walk(mine)):
+    names = {f.name for f in likely}
+    is_called = mine is not None and bool(mine.args.args or mine.args.vararg)  # unlike main(), which plays games
+    if mine is not None and is_called and any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(mine)):
         return None
     if mine in named or (mine in likely and not named):
         return None
@@ -45,12 +46,13 @@ def judge_callable(tree: ast.Module, loaded: dict[str, Any], fails: bool, report
     """
     name, kind = loaded["name"], loaded["kind"]
     lines = {bound: line for bound, line, _ in first_bindings(tree)}
-    line = f", first bound on line {lines[name]}" if name in lines else ""
-    text = f"Kaggle takes {name} ({kind}{line}), the last of all callables in the order of their first binding"
+    line = f" (line {lines[name]})" if name in lines else ""
+    what = "function" if kind == "function" else f"callable (a {kind})"
+    text = f"Kaggle will call `{name}`{line}: the last {what} defined in the file"
     report.figures["callable"] = {"name": name, "kind": kind, "arguments": loaded["arguments"]}
     meant = meant_agent(tree, name, fails)
     if meant is not None:
-        text = f"{text}; {meant.name}, first bound on line {lines.get(meant.name, meant.lineno)}, is not called: {CURE}"
+        text = f"{text}. `{meant.name}` (line {lines.get(meant.name, meant.lineno)}) is not called: {CURE}"
         report.add("callable", "reject" if fails else "warning", text)
     elif kind != "function":
         report.add("callable", "note", f"{text}; not a plain function: older versions of Kaggle's loader refuse it")

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from bundler.judge.packages import KNOWN, REQUIRED, SEEN_THERE
+from bundler.judge.packages import KNOWN, standing
 from bundler.judge.restrict import Restriction
 from bundler.preflight.asking import ASK_SECONDS, GAME_MOVES, OVERAGE, Asked, ask, fault_of, first_of
 from bundler.preflight.callables import async_agent, judge_callable
@@ -32,7 +32,6 @@ ASSUMPTIONS = {
     "file": ("isolation", "opens {}, which is on this machine and not on the judge: hidden here, it played without"),
     "network": ("isolation", "asks the network for {}, which the judge has not: blocked here, it played without"),
     "late": ("package", "imports {} when Kaggle's loader has taken their folder off sys.path, and went on without"),
-    "unknown": ("package", "imports {}, installed here; whether Kaggle has it is not known"),
 }
 
 
@@ -126,19 +125,10 @@ def _leave_open(here: Stage, asked: Asked, report: Report) -> bool:
         found = re.search(r"No module named '(\w+)", fault.text)
         name = found[1] if found else ""
         if fault.is_first and ("missing", name) in asked.seen and name in KNOWN:
-            text = f"{name} is not installed here, so not judged: {_known(name)}; pip install it"
+            text = f"{name} is not installed here, so not judged: {standing(name)}; pip install it"
             report.add("package", "unknown", text)
             return True
     return False
-
-
-def _known(package: str) -> str:
-    """What is known about a package on the judge."""
-    if package in SEEN_THERE:
-        return "submissions that use it play on Kaggle"
-    if package in REQUIRED:
-        return "kaggle_environments, on which the judge runs, needs it"
-    return "Kaggle's public image has it"
 
 
 def _report_game(here: Stage, game: Game, asked: Asked, report: Report) -> None:
@@ -259,14 +249,12 @@ def _note_assumptions(here: Stage, tree: ast.Module, asked: Asked, report: Repor
         if kind != "file" or os.path.exists(name):  # on this machine, outside the place
             found.setdefault(kind, []).append(name)
     report.figures["seen"] = [f"{kind} {name}" for kind, names in found.items() for name in names]
-    unknown = [name for name in found.get("package", []) if name not in KNOWN]
-    if unknown:
-        found["unknown"] = unknown
     for kind, (topic, text) in ASSUMPTIONS.items():
         if kind in found:
             report.add(topic, "note", text.format(first_of(found[kind])))
     for name in found.get("missing", []):
-        text = f"{name} is not installed here, and it played without; {_known(name)}: there it may play otherwise"
+        otherwise = ": there it may play otherwise" if name in KNOWN else ""
+        text = f"{name} is not installed here, and it played without; {standing(name)}{otherwise}"
         report.add("package", "note", text)
     _note_names(here, tree, report)
 

@@ -50,7 +50,7 @@ def unpack(name: str, content: bytes, folder: Path) -> Path:
     """
     for start, kind in OTHER_KINDS.items():
         if content.startswith(start):
-            raise Unsuitable(f"it is {kind}, which Kaggle does not unpack: {REMEDY}")
+            raise Unsuitable(f"it is {kind}; only a .tar.gz is certain to be unpacked: {REMEDY}")
     if content[257:262] == b"ustar":
         raise Unsuitable(f"it is a .tar that is not compressed by gzip: {REMEDY}")
     if content[:2] != b"\x1f\x8b":

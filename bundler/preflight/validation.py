@@ -7,7 +7,7 @@ from statistics import median_low
 from typing import Any
 
 from bundler.preflight.asking import Asked, confirm
-from bundler.preflight.remedies import remedy
+from bundler.preflight.remedies import exception_line, remedy
 from bundler.preflight.report import Limits, Report
 from bundler.preflight.stage import GAME_PLIES, LONG, Stage
 
@@ -148,7 +148,6 @@ def _ending_of_game(result: dict[str, Any]) -> str:
         used = result["durations"][seat][-1:] or [0.0]
         return f"{where}: this move took {used[0]:.1f} s, and the overage time is gone"
     if "fault" in last:
-        said = stderr.strip().splitlines()[-1:] or [last["fault"]]
-        text = said[0].removeprefix("kaggle_environments.errors.InvalidArgument: ")
+        text = (exception_line(stderr) or last["fault"]).removeprefix("kaggle_environments.errors.InvalidArgument: ")
         return f"{where}: {text[:300]}"
     return f"{where}: it returned {last.get('action')!r}"

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bundler.source import files
+from bundler.source.flows import Flows, Literal
 from bundler.source.module import PROJECT, Module, Project
 from bundler.source.refusals import Refusal, Refused, adopt_command
 
@@ -29,11 +30,13 @@ class Inlined:
     files: path in the archive -> (the data file on disk, the place in the source that names it), for those opened by
         path
     entry: the agent's dotted module name and the name of its function there
+    paths: the modules on disk
     notes: what may fail on the judge, with file and line
     """
 
     agent_path: Path
     entry: tuple[str, str]
+    paths: set[Path] = field(default_factory=set)
     sources: dict[str, str] = field(default_factory=dict)
     data: dict[str, Path] = field(default_factory=dict)
     files: dict[str, tuple[Path, Refusal]] = field(default_factory=dict)
@@ -73,17 +76,18 @@ def inline(agent_path: Path, extra_packages: frozenset[str] = frozenset(), extra
     inlined = Inlined(agent_path, (name, ""))
     refusals: list[Refusal] = []
     modules = _follow_imports(name, agent_path.resolve(), project, refusals)
-    inlined.files = _files(modules.values(), agent_path.resolve(), extra_files)
+    inlined.files = _files(modules.values(), agent_path.resolve(), extra_files, inlined.notes)
     for dotted, module in modules.items():
         refusals += module.refusals
         inlined.data |= {key: file for key, (file, _) in module.data.items()}
         if dotted == name:
             inlined.entry = (name, _entry_name(module, refusals))
+    inlined.paths = {module.path.resolve() for module in modules.values()}
     inlined.sources = {module.key: module.rewritten(bool(inlined.files)) for module in modules.values()}
     refusals += _saved_whole(modules.values(), inlined)
     if refusals:
         raise Refused(sorted(set(refusals)))
-    inlined.notes = _grouped([note for module in modules.values() for note in module.notes])
+    inlined.notes += _grouped([note for module in modules.values() for note in module.notes])
     imported = {name.split(".")[0] for module in modules.values() for name in module.names.values()}
     inlined.notes += [f"--allow-package {name}: nothing imports it" for name in sorted(extra_packages - imported)]
     return inlined
@@ -105,24 +109,60 @@ def _follow_imports(name: str, path: Path, project: Project, refusals: list[Refu
     return modules
 
 
-def _files(modules: Collection[Module], agent: Path, extra: Sequence[Path]) -> dict[str, tuple[Path, Refusal]]:
-    """``Inlined.files``, if any module opens files. Files that will clearly be missing are refused or noted."""
+def _files(
+    modules: Collection[Module], agent: Path, extra: Sequence[Path], notes: list[str]
+) -> dict[str, tuple[Path, Refusal]]:
+    """``Inlined.files``: what the modules read by path. What will clearly be missing is refused or noted."""
     found: dict[str, tuple[Path, Refusal]] = {}
     written = {name for module in modules for name in module.written_names()}
-    for module in modules if any(module.openings for module in modules) else ():
-        module.judge_missing(agent.parent, written)
-        for name, line in files.literals(module.nodes, module.qualified):
-            for folder, package in ((module.path.parent, module.package), (agent.parent, [])):
-                for key, file in files.files_at(folder / name, "/".join([*package, name])).items():
-                    found.setdefault(key, (file, Refusal(module.path, line, f"{name} is opened by its path")))
+    flows = Flows(modules)
+    moves = [(module, call.args) for module in modules for call in module.calls_of("os.chdir")]
+    entered = set().union(*(flows.literals(module, path) for module, paths in moves for path in paths))
+    for module in modules:
+        if not any(files.name_in(literal.text) for literal in entered):
+            module.judge_missing(agent.parent, written)
+        for call, path in module.openings:
+            purpose = files.purpose(call, module.qualified)
+            literals = flows.literals(module, path) | entered if purpose else set[Literal]()
+            for key, file in _opened(purpose, literals, module, agent).items():
+                place = Refusal(module.path, call.lineno, f"{key} is opened by its path")
+                found.setdefault(key, (file, place))
+    private = sorted(key for key, (file, _) in found.items() if files.is_private(file))
+    for key in private:
+        notes.append(f"{found[key][1].path.name}:{found[key][1].line}: {key} is not packed: it may be private")
+    found = {key: entry for key, entry in found.items() if key not in private}
+    return found | _added(agent, extra)
+
+
+def _opened(purpose: str, literals: Collection[Literal], module: Module, agent: Path) -> dict[str, Path]:
+    """Path in the archive -> file on disk, for one call that reads a file or lists a folder.
+
+    A folder is taken whole if it is listed, or if no literal names the file in it that is read.
+    """
+    names = {name for literal in literals if (name := files.name_in(literal.text))}
+    folders = {(m.path.parent, "/".join(m.package)) for m in (module, *(literal.module for literal in literals))}
+    taken: dict[str, Path] = {}
+    for folder, package in [*sorted(folders), (agent.parent, "")] if names else ():
+        read, entered = files.reached(folder, names)
+        for path in entered if purpose == "list" or not read else read:
+            key = (Path(package) / path.relative_to(folder)).as_posix()
+            taken |= files.files_at(path, key)
+    return taken
+
+
+def _added(agent: Path, extra: Sequence[Path]) -> dict[str, tuple[Path, Refusal]]:
+    """What --data names."""
+    found: dict[str, tuple[Path, Refusal]] = {}
     for path in extra:
         if not path.exists():
             raise ValueError(f"--data {path}: no such file or folder")
         if not path.resolve().is_relative_to(agent.parent):
             raise ValueError(f"--data {path} does not lie beside the agent, in {agent.parent} or below it")
-        place = Refusal(agent, 1, f"--data {path}")
         inside = path.resolve().relative_to(agent.parent).as_posix()
-        found |= {key: (file, place) for key, file in files.files_at(path.resolve(), inside).items()}
+        for key, file in files.files_at(path.resolve(), inside).items():
+            if files.is_private(file, by_name=True):
+                raise ValueError(f"--data {path}: {file.name} may hold a credential, and people share submissions")
+            found[key] = (file, Refusal(agent, 1, f"--data {path}"))
     return found
 
 

@@ -5,7 +5,7 @@ import io
 import re
 import sys
 import tokenize
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,6 +25,8 @@ PROJECT_PACKAGES = ("connectx", "agents")  # what of this repo an agent may impo
 NUMBA_DECORATORS = frozenset({"jit", "njit", "vectorize", "guvectorize", "cfunc", "stencil", "jit_module"})
 CONDITIONAL = (ast.Try, ast.If, ast.IfExp)  # code inside these may not run, or may fail without harm
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+ON_YOUR_WORD = "package {}: taken on your word (--allow-package); if Kaggle lacks it, the load fails there"
+PERHAPS_WITHOUT = "package {}: not known to be on Kaggle, where the agent will probably play without it"
 UNCHECKED = frozenset({"connectx/weights.py"})  # may contain open(): inside a submission it is not called
 
 
@@ -87,7 +89,8 @@ class Module:
         dead = _dead_nodes(self.tree)
         self.nodes = [node for node in ast.walk(self.tree) if id(node) not in dead]
         self.conditional = _inside(self.tree, CONDITIONAL)
-        self.deferred = self.conditional | _inside(self.tree, FUNCTIONS)  # may not run when the file is loaded
+        self.in_functions = _inside(self.tree, FUNCTIONS)
+        self.deferred = self.conditional | self.in_functions  # may not run when the file is loaded
         self._want_parents()
         self._read_imports()
         self._read_uses()
@@ -180,13 +183,13 @@ class Module:
     def _note_package(self, node: ast.stmt, package: str) -> None:
         """Notes the assumption of an import about the judge's packages."""
         if package in self.project.extra_packages:
-            text = f"package {package}: taken on your word (--allow-package); without it on the judge, the load fails"
+            text = ON_YOUR_WORD.format(package)
         elif package in IN_PUBLIC_IMAGE:
             text = f"package {package}: in Kaggle's notebook image, not seen on the judge; catch ImportError to be sure"
         elif package in sys.stdlib_module_names or package in KNOWN:
             return
         else:
-            text = f"package {package}: not known to be on the judge, where the agent will probably play without it"
+            text = PERHAPS_WITHOUT.format(package)
         self.judge(node, Verdict(text, is_refused=False))
 
     def _read_import(self, node: ast.Import, forgiving: bool) -> None:
@@ -352,6 +355,27 @@ def _forgiven_imports(tree: ast.Module) -> set[int]:
 
     tries = [node for node in ast.walk(tree) if isinstance(node, ast.Try) and any(map(catches, node.handlers))]
     return {id(node) for block in tries for statement in block.body for node in ast.walk(statement)}
+
+
+def needed_packages(sources: Iterable[bytes]) -> dict[str, list[ast.AST]]:
+    """Top-level names that sources import where no handler catches ImportError, with all nodes of the source.
+
+    Sources that are no Python are left out.
+    """
+    needed: dict[str, list[ast.AST]] = {}
+    for source in sources:
+        try:
+            tree = ast.parse(source)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+        without = _forgiven_imports(tree) | _dead_nodes(tree)
+        nodes = [node for node in ast.walk(tree) if id(node) not in without]
+        for node in nodes:
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                names = [node.module]
+            needed |= {name.split(".")[0]: nodes for name in names}
+    return needed
 
 
 def _bound_names(nodes: list[ast.AST]) -> set[str]:

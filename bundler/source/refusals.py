@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from bundler.judge.packages import KNOWN
+from bundler.judge.packages import KNOWN, standing
 
 _NETWORK = "the judge has no network: the agent has to play without it"
 _PROCESS = (
@@ -50,6 +50,7 @@ NOTED = {
 }
 UNPICKLING = {"allow_pickle": ("numpy.load", True), "weights_only": ("torch.load", False)}  # option: (call, bad value)
 STABLE_BASELINES = frozenset({"stable_baselines3", "sb3_contrib"})
+CLOSE = 0.8  # difflib's ratio of names that are taken for each other: at 0.6 rich is torch
 TORCH_FILES = (".pt", ".pth")
 
 
@@ -142,14 +143,10 @@ def loaded_model(nodes: Iterable[ast.AST]) -> str:
 def unknown_package(package: str, agent: Path, nodes: Iterable[ast.AST]) -> str:
     """Why an import is refused: neither a module beside ``agent``, whose ``nodes`` these are, nor a package known to be
     on the judge."""
-    close = difflib.get_close_matches(package, [*(module.stem for module in agent.parent.glob("*.py")), *KNOWN], 1)
-    cure = (
-        f"did you mean {close[0]}?"
-        if close
-        else f"--allow-package {package} if you know that it is there, or catch ImportError and do without"
-    )
-    instead = ""
+    known = [*(module.stem for module in agent.parent.glob("*.py")), *KNOWN]
+    close = difflib.get_close_matches(package, known, 1, CLOSE)
+    cure = f"did you mean {close[0]}? " if close else ""
     if package in STABLE_BASELINES:
-        command = adopt_command(loaded_model(nodes), agent)
-        instead = f"`{command}` makes an agent of the model that needs none of it; or "
-    return f"unknown package {package}: no module beside the agent, nor known to be on the judge; {instead}{cure}"
+        cure = f"`{adopt_command(loaded_model(nodes), agent)}` makes an agent of the model that needs none of it. "
+    cure += f"Catch ImportError and play without it, or pass --allow-package {package} if you know that Kaggle has it"
+    return f"unknown package {package}: no module beside the agent, and {standing(package)}. {cure}"

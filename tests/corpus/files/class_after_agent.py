@@ -1,5 +1,5 @@
 # expect: REJECT callable
-# because: Kaggle takes Table
+# because: Kaggle will call `Table`
 def legal(obs, config):
     return [c for c in range(config.columns) if obs.board[c] == 0]
 

@@ -1,5 +1,5 @@
 # expect: REJECT callable
-# because: agent, first bound on line 3, is not called
+# because: `agent` (line 3) is not called
 def agent(obs, config):
     return pick(obs, config)
 

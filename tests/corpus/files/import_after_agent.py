@@ -1,5 +1,5 @@
 # expect: REJECT callable
-# because: Kaggle takes floor
+# because: Kaggle will call `floor`
 def legal(obs, config):
     return [c for c in range(config.columns) if obs.board[c] == 0]
 

@@ -1,5 +1,5 @@
 # expect: REJECT callable
-# because: Kaggle takes reply
+# because: Kaggle will call `reply`
 def agent(obs, config):
     return 0
 

@@ -1,5 +1,5 @@
 # expect: ACCEPT
-# says: Kaggle takes leftmost
+# says: Kaggle will call `leftmost`
 def agent(obs, config):
     return leftmost(obs)
 
