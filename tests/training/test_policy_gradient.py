@@ -320,7 +320,7 @@ def test_checkpoints_of_other_settings_are_refused(road, capsys):
         (["value", "--opponent", "STRONG", "--games", "STRONG"], "expected int8 moves"),
         (["value", "--opponent", "DAMAGED"], "checksum"),
         (["imitate", "--random-share", "2"], "random_share should be at most 1, not 2.0"),
-        (["imitate", "--depth", "3", "--run", "IMITATE"], "delete it"),
+        (["imitate", "--depth", "3", "--run", "IMITATE"], "choose another --run, or delete it"),
     ],
 )
 def test_bad_input_gives_one_line(road, tmp_path, arguments, message, capsys):

@@ -36,7 +36,7 @@ ROOT = Path(__file__).resolve().parents[2]
 MANIFESTS = [ROOT / folder / NAME for folder in ("agents/weights", "connectx/data", "training/games/networks")]
 NO_RUN = ("adopt", "labels", "pack")  # labels goes on by its shards, the others have nothing to go on with
 WEIGHTS = ROOT / "agents" / "weights"
-INPUTS = {  # an input of tiny runs by its option: what ``inputs`` makes, or a file of ours
+INPUTS: dict[str, Any] = {  # an input of tiny runs by its option: what ``inputs`` makes, or a file of ours
     "labels": "labels", "leave_out": "asked", "bounds": "bounds", "games": "games.bin", "policy": "policy.bin",
     "opponent": "policy.bin", "taste": WEIGHTS / "taste.bin", "replies": WEIGHTS / "replies.bin",
     "book_scores": ROOT / "training" / "book-scores.txt",
@@ -101,6 +101,7 @@ def tiny(method: str, inputs: Path, folder: Path) -> Any:
     """A Config of a method, whose run takes a second or two in ``folder``."""
     kind = train.module_of(method).Config
     options: dict[str, Any] = {"run": folder / "run"}
+    item: Any
     for item in fields(kind):
         if item.metadata["reads"] and item.name in INPUTS:
             options[item.name] = item.type(inputs / "0" / INPUTS[item.name])
@@ -113,7 +114,8 @@ def tiny(method: str, inputs: Path, folder: Path) -> Any:
 
 def variations(config: Any, inputs: Path, folder: Path) -> dict[str, Any]:
     """The config with one path changed, the run's own excepted, by the option's name."""
-    found = {}
+    found: dict[str, Any] = {}
+    item: Any
     for item in fields(config):
         if not (item.metadata["reads"] or item.type is Path) or item.name == "run":
             continue
@@ -218,6 +220,7 @@ def test_a_command_says_every_option(method):
     """The command of a Config with everything changed gives that Config again, by the real parser."""
     kind = train.module_of(method).Config
     config = kind(**ASKED.get(method, {}))
+    item: Any
     for item in fields(config):
         value = getattr(config, item.name)
         others = [name for name in item.metadata["among"] if name not in (value, "cuda", "mps")]
