@@ -271,6 +271,17 @@ def test_the_commands_of_a_manifest(path):
             assert history_of("cat-file", "-t", needed).strip() in ("blob", "commit")
 
 
+def test_the_smoke_commands():
+    """They parse, and write nothing outside of their folder."""
+    done = subprocess.run(["make", "-n", "train-smoke"], cwd=ROOT, capture_output=True, text=True, check=True)
+    lines = [line for line in done.stdout.replace("\\\n", " ").splitlines() if "train.py" in line]
+    assert len(lines) > 8
+    for line in lines:
+        given = train.parse(shlex.split(line)[2:])
+        config = train.config_from(train.module_of(given.method).Config, given)
+        assert Path("runs/smoke") in (config.run if hasattr(config, "run") else config.output).parents
+
+
 @dataclass
 class Made(Options):
     """Options of a run that reads a folder."""
