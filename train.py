@@ -1,12 +1,14 @@
 """Trains networks and makes the tables that the agents use.
 
-python train.py METHOD          runs it, or resumes an interrupted run (leaf, which takes a minute, starts again)
+python train.py METHOD          starts a run, or resumes one that was interrupted
 python train.py METHOD --help   what it does, and its options
 
-Most methods replace the toolkit's own file, unless --output names another; their --help shows the default.
+A run has a folder, runs/METHOD unless --run names another, and writes its result there. With other options or other
+input files it is another run, which needs another folder. Files of the toolkit are replaced only if --output names them.
 
-python train.py book --workers 2
 python train.py distill --samples 1000000
+python train.py leaf --labels my_labels --run runs/my_leaf
+python train.py book --output agents/weights/book.bin
 """
 
 import argparse

@@ -28,6 +28,7 @@ from training.games.connectx import ConnectX
 from training.games.players import alternating, play_games, sampling_player
 from training.learning.networks import logits_of
 from training.methods import actor_critic, menace, policy_gradient, ppo, value
+from training.support.manifest import is_finished
 
 STRONG_POLICY = Path("agents/weights/strong_policy.bin")
 FRESH_GAMES = 1000
@@ -56,7 +57,8 @@ class Learner(NamedTuple):
 def policy_gradient_run(seed: int, folder: Path) -> policy_gradient.Run:
     """The finished training run of a seed, in ``folder``."""
     output = folder / "weights" / "policy_gradient.bin"
-    return policy_gradient.train(policy_gradient.Config(seed=seed, folder=folder / "policy-gradient", output=output))
+    config = policy_gradient.Config(seed=seed, run=folder / "policy-gradient", output=output)
+    return policy_gradient.Run(config) if is_finished(config) else policy_gradient.train(config)
 
 
 def measure_policy_gradient(seed: int, folder: Path) -> tuple[list[float], float]:
@@ -74,7 +76,7 @@ def measure_value(seed: int, folder: Path) -> tuple[list[float], float]:
     policy_gradient_run(seed, folder)
     games, weights = folder / "policy-gradient" / "games.bin", folder / "weights"
     policy, output = weights / "policy_gradient.bin", weights / "value_greedy.bin"
-    config = value.Config(seed=seed, games=games, policy=policy, folder=folder / "value", output=output)
+    config = value.Config(seed=seed, games=games, policy=policy, run=folder / "value", output=output)
     trained = value.train(config)
     opponent = Network.from_bytes(STRONG_POLICY.read_bytes())
     alone = value.match(trained.network, opponent, 100, np.random.default_rng(seed), rules=False)
@@ -100,21 +102,21 @@ def percent_won(network: PlainNetwork, opponent: str, seed: int) -> float:
 
 def measure_ppo_course(seed: int, folder: Path) -> tuple[list[float], float]:
     """Wins in 100 games v random, after the course's 60,000 steps without action masks."""
-    config = ppo.course(seed=seed, folder=folder / "ppo-course", output=folder / "weights" / "ppo_course.bin")
+    config = ppo.course(seed=seed, run=folder / "ppo-course", output=folder / "weights" / "ppo_course.bin")
     trained = ppo.train(config)
     return [percent_won(trained.newest, "random", seed)], trained.seconds
 
 
 def measure_ppo(seed: int, folder: Path) -> tuple[list[float], float]:
     """Wins in 100 games v random and v negamax, after learning against itself and negamax."""
-    trained = ppo.train(ppo.Config(seed=seed, folder=folder / "ppo", output=folder / "weights" / "ppo.bin"))
+    trained = ppo.train(ppo.Config(seed=seed, run=folder / "ppo", output=folder / "weights" / "ppo.bin"))
     return [percent_won(trained.newest, name, seed) for name in ("random", "negamax")], trained.seconds
 
 
 def measure_actor_critic(seed: int, folder: Path) -> tuple[list[float], float]:
     """Tic-tac-toe: running reward and new games v minimax; wins and losses v the three-step agent, 100 games a seat."""
     place = folder / "actor-critic"
-    run = actor_critic.train(actor_critic.Config(seed=seed, folder=place, output=place / "network.bin"))
+    run = actor_critic.train(actor_critic.Config(seed=seed, run=place, output=place / "network.bin"))
     seats = actor_critic.against_lookahead(run)
     fresh = actor_critic.against_sound(run)
     return [run.running_reward, fresh, *(float(seat[index]) for seat in seats for index in (0, 2))], run.seconds
@@ -122,7 +124,7 @@ def measure_actor_critic(seed: int, folder: Path) -> tuple[list[float], float]:
 
 def measure_menace(seed: int, folder: Path) -> tuple[list[float], float]:
     """Nim: the first player's wins in percent, of 10,000 games each, for the most informative pairs."""
-    config = menace.Config(seed=seed, output=folder / "menace")
+    config = menace.Config(seed=seed, run=folder / "menace")
     stable, results = menace.train(config)
     names = [("keep v keep",) * 2, ("drop v drop",) * 2, ("random", "keep v keep"), ("random", "drop v drop")]
     cells = [results.wins[menace.COLUMNS.index(first), menace.COLUMNS.index(second)] for first, second in names]

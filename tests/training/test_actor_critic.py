@@ -109,7 +109,7 @@ def test_two_plies_wins_and_blocks():
 
 def test_it_learns(tmp_path):
     """In a few seconds: fewer illegal tries, and better results against minimax, than at the beginning."""
-    run = Run(Config(games=60_000, window=5000, folder=tmp_path))
+    run = Run(Config(games=60_000, window=5000, run=tmp_path))
     for _ in range(150):
         run.step()
     curve = np.array(run.curve)
@@ -129,7 +129,7 @@ def test_it_settles(tmp_path, monkeypatch):
         return loss_of(outputs, actions, returns, entropy)
 
     monkeypatch.setattr(actor_critic, "loss_of", noting)
-    run = Run(Config(**SMALL, settle=0.6, learning_rate=1e-3, entropy=0.1, folder=tmp_path))
+    run = Run(Config(**SMALL, settle=0.6, learning_rate=1e-3, entropy=0.1, run=tmp_path))
     rates = []
     for _ in range(10):
         run.step()
@@ -141,7 +141,7 @@ def test_it_settles(tmp_path, monkeypatch):
 @pytest.mark.parametrize("options", [{}, {"game": "4x4k3", "opponent": "self"}], ids=["minimax", "self"])
 def test_a_stopped_run_goes_on(tmp_path, options):
     """The same weights and results as without a stop."""
-    runs = [Run(Config(**SMALL, **options, folder=tmp_path / name)) for name in ("whole", "parts")]
+    runs = [Run(Config(**SMALL, **options, run=tmp_path / name)) for name in ("whole", "parts")]
     for run, steps in zip(runs, (6, 3), strict=True):
         for _ in range(steps):
             run.step()
@@ -153,8 +153,8 @@ def test_a_stopped_run_goes_on(tmp_path, options):
     assert (np.concatenate(again.results) == np.concatenate(runs[0].results)).all()
     for name, array in runs[0].network.arrays().items():
         assert (again.network.arrays()[name] == array).all()
-    with pytest.raises(ValueError, match="seed 1, not 2"):
-        Run(Config(**SMALL, **options, folder=tmp_path / "parts", seed=2))
+    with pytest.raises(ValueError, match="--seed 1, not 2"):
+        Run(Config(**SMALL, **options, run=tmp_path / "parts", seed=2))
 
 
 def test_self_play_keeps_past_versions():
@@ -170,7 +170,7 @@ def test_self_play_keeps_past_versions():
 
 def test_an_illegal_try_counts_as_lost(tmp_path, monkeypatch):
     """Whatever the result of the game."""
-    run = Run(Config(**SMALL, practice=0.0, folder=tmp_path))
+    run = Run(Config(**SMALL, practice=0.0, run=tmp_path))
     tries: list[np.ndarray] = []
 
     def learn(choices, results):
@@ -183,8 +183,8 @@ def test_an_illegal_try_counts_as_lost(tmp_path, monkeypatch):
 
 
 def test_command_line(tmp_path, capsys):
-    """Trains, writes network, manifest, curves and checkpoint; a second call finds nothing left to do."""
-    paths = ["--folder", str(tmp_path / "run"), "--output", str(tmp_path / "net.bin")]
+    """Trains, writes network, manifest, curves and checkpoint; a second call says that nothing is left to do."""
+    paths = ["--run", str(tmp_path / "run"), "--output", str(tmp_path / "net.bin")]
     command = ["actor-critic", *paths, *(f"--{name}={value}" for name, value in SMALL.items())]
     assert train.main(command) == 0
     first, told = capsys.readouterr()
@@ -193,9 +193,9 @@ def test_command_line(tmp_path, capsys):
     assert (tmp_path / "run" / "curves.png").read_bytes().startswith(b"\x89PNG")
     assert PlainNetwork.from_bytes((tmp_path / "net.bin").read_bytes()).architecture.shape == (3, 3, 3)
     assert '"games": 1000' in (tmp_path / "manifest.json").read_text()
-    assert train.main(command) == 0
-    second, told = capsys.readouterr()
-    assert second == first and "a second" not in told
+    assert train.main(command) == 2
+    told = capsys.readouterr().err
+    assert told == f"train.py: {tmp_path / 'run'} is finished: choose another --run, or delete it\n"
 
 
 @pytest.mark.parametrize(
@@ -209,6 +209,6 @@ def test_command_line(tmp_path, capsys):
     ],
 )
 def test_bad_options(options, message, tmp_path, capsys):
-    assert train.main(["actor-critic", "--folder", str(tmp_path), *options]) == 2
+    assert train.main(["actor-critic", "--run", str(tmp_path), *options]) == 2
     error = capsys.readouterr().err
     assert message in error and error.count("\n") == 1 and not list(tmp_path.iterdir())

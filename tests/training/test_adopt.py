@@ -302,7 +302,7 @@ def test_nothing_is_unpickled(tmp_path):
     assert not (tmp_path / "unpickled").exists()
 
 
-def test_archives_that_are_refused(tmp_path):
+def test_archives_that_are_refused(tmp_path, nets):
     """Damaged, foreign, untrained, with other spaces, of a class that is not shown: each with its own words."""
     path = tmp_path / "model.zip"
     dictionary = spaces.Dict({"board": spaces.Box(0, 2, (1, 6, 7), np.int64)})
@@ -319,6 +319,16 @@ def test_archives_that_are_refused(tmp_path):
             lambda: None,
             "are not those of the policy",
             {"module": f"{LESSON}:CustomCNN", "arguments": {"net_arch": [9]}},
+        ),
+        (
+            lambda: None,
+            r"names Net, which is no features extractor: for .* BaseFeaturesExtractor that the model was trained with$",
+            {"module": f"{nets}:Net"},
+        ),
+        (
+            lambda: KINDS["ppo"](path),
+            r"is no features extractor: .* needs no --module$",
+            {"module": f"{nets}:encode"},
         ),
         (lambda: None, "defines no Missing at its top level", {"module": f"{LESSON}:Missing"}),
         (lambda: None, "there is no file", {"module": "no_such_file:Net"}),

@@ -108,7 +108,9 @@ def test_labels_leave_bounds(tmp_path, monkeypatch):
 def test_a_damaged_file_is_named(tmp_path):
     bounds = Bounds(np.array([7]), np.zeros(1, np.int8), np.ones(1, np.int8))
     write_bounds(tmp_path / f"0{SUFFIX}", bounds, {})
-    assert read_bounds(tmp_path).keys.tolist() == [7] and not len(read_bounds(tmp_path / "nothing"))
+    assert read_bounds(tmp_path).keys.tolist() == [7]
+    with pytest.raises(ValueError, match=r"no bounds in .*nothing: python train.py labels --bounds makes them"):
+        read_bounds(tmp_path / "nothing")
     (tmp_path / f"1{SUFFIX}").write_bytes((tmp_path / f"0{SUFFIX}").read_bytes()[:-1])
     with pytest.raises(ValueError, match=rf"1{SUFFIX} holds no bounds: "):
         read_bounds(tmp_path)

@@ -55,7 +55,7 @@ def devices_of(module: torch.nn.Module, optimizer: torch.optim.Optimizer) -> set
 
 @pytest.mark.parametrize("opponent", ["self", "lookahead@2"])
 def test_actor_critic(elsewhere, tmp_path, opponent):
-    config = actor_critic.Config(game="6x7k4", opponent=opponent, batch=20, folder=tmp_path, device="cuda")
+    config = actor_critic.Config(game="6x7k4", opponent=opponent, batch=20, run=tmp_path, device="cuda")
     run = actor_critic.Run(config)
     for _ in range(2):
         run.step()
@@ -69,7 +69,7 @@ def test_actor_critic(elsewhere, tmp_path, opponent):
 
 def test_policy_gradient(elsewhere, tmp_path):
     (tmp_path / "strong.bin").write_bytes(small_network("policy", 7, 4, 8, 1).to_bytes())
-    config = policy_gradient.Config(batch=20, opponent=tmp_path / "strong.bin", folder=tmp_path, device="cuda")
+    config = policy_gradient.Config(batch=20, opponent=tmp_path / "strong.bin", run=tmp_path, device="cuda")
     run = policy_gradient.Run(config)
     for _ in range(2):
         run.step()

@@ -35,7 +35,6 @@ SMALL: dict[str, Any] = {
     "samples": 38_400,
     "report_every": 12_800,
     "learning_rate": 0.01,
-    "bounds_batch": 0,
 }
 ARCHITECTURES = {judges: Config(judges=judges, encoding="lines-1").architecture() for judges in (POSITION, REPLIES)}
 
@@ -104,7 +103,8 @@ def test_positions_that_judge_it_are_not_trained_on(tmp_path):
     left = without(known, asked_in(tmp_path))
     late = np.setdiff1d(np.flatnonzero(known.plies >= 8), np.arange(0, len(known), 3))
     assert 0 < len(late) == (left.plies >= 8).sum() and (left.plies < 8).sum() == (known.plies < 8).sum() > 0
-    assert len(without(known, asked_in(tmp_path / "nothing"))) == len(known)
+    with pytest.raises(ValueError, match=r"no shards in .*nothing: python -m benchmarks.recipes"):
+        asked_in(tmp_path / "nothing")
 
 
 def test_a_full_column_and_a_choice_among_equals_cost_nothing():
@@ -182,8 +182,10 @@ def test_it_learns_and_goes_on(judges, folder, tmp_path, monkeypatch):
     assert not (tmp_path / "b.bin").exists()
     distill.train(second)
     assert (tmp_path / "b.bin").read_bytes() == (tmp_path / "a.bin").read_bytes()
+    with pytest.raises(ValueError, match=r"b is finished: choose another --run, or delete it"):
+        distill.train(second)
     other = Config(labels=folder, run=tmp_path / "b", output=tmp_path / "b.bin", **options | {"layers": "dense:47"})
-    with pytest.raises(ValueError, match=r"checkpoint.bin is of a run with layers 'dense:\d+', not 'dense:47'"):
+    with pytest.raises(ValueError, match=r"b holds a run with --layers 'dense:48', not 'dense:47'"):
         distill.train(other)
 
 
@@ -211,12 +213,12 @@ def test_a_checkpoint_is_never_unpickled(folder, tmp_path):
 def test_what_is_published_is_what_was_measured(folder, tmp_path):
     """The file's network in numpy chooses as often right as the manifest says, on the same test positions."""
     output = tmp_path / "net.bin"
-    options = SMALL | {"samples": 2560, "leave_out": tmp_path}
+    options = SMALL | {"samples": 2560}
     config = Config(labels=folder, run=tmp_path / "run", output=output, **options)
     facts = distill.train(config)
     entry = json.loads((tmp_path / NAME).read_text())["net.bin"]
     assert entry["kept"] == facts["kept"] and entry["command"].startswith(
-        "python train.py distill --encoding lines-1 --layers dense:48"
+        f"python train.py distill --labels {folder} --encoding lines-1 --layers dense:48"
     )
     labels = book_labels(BOOK_SCORES)
     labels = labels_of(labels, TEST)
@@ -273,7 +275,7 @@ def test_it_is_blended_with_what_it_began_with(folder, tmp_path):
     (tmp_path / "known.bin").write_bytes(known.to_bytes())
     arrays = {}
     for share in (0.0, 0.25, 1.0):
-        start = Config(run=tmp_path / "run", start=str(tmp_path / "known.bin"), start_share=share, **options)
+        start = Config(run=tmp_path / str(share), start=str(tmp_path / "known.bin"), start_share=share, **options)
         distill.train(start)
         arrays[share] = from_bytes((tmp_path / "net.bin").read_bytes())[1]
     assert (abs(arrays[0.0]["0a.weight"] - known.arrays()["0a.weight"]) > 0.02).any()
@@ -337,7 +339,8 @@ def test_overfits_one_batch(judges, folder):
     ("arguments", "message"),
     [
         (["--layers", "dense"], "layers should look like"),
-        (["--layers", "conf:3"], "cannot follow"),
+        (["--layers", "conf:3"], "layers should be of the kinds conv, residual, point, dense, not 'conf'"),
+        (["--layers", "residual:3"], "cannot follow"),
         (["--often", "walks11"], "often should look like walks11:4,walks13:4, not 'walks11'"),
         (["--often", "walks11:0"], "often should look like"),
         (["--often", "walks99:2"], "often should name folders of data/labels, not 'walks99'"),
@@ -346,11 +349,14 @@ def test_overfits_one_batch(judges, folder):
         (["--judges", "games"], "judges should be one of position, replies"),
         (["--file-bytes", "0"], "file_bytes should be at least 1"),
         (["--start", "agents/weights/nothing.bin"], "nothing.bin"),
+        (["--leave-out", "runs/nothing", "--labels", "LABELS"], "no shards in runs/nothing"),
+        (["--bounds", "runs/nothing", "--labels", "LABELS"], "no bounds in runs/nothing"),
         (["--start-share", "0.5"], "start_share needs a network to begin with, --start"),
     ],
 )
-def test_bad_options(arguments, message, capsys):
-    assert train.main(["distill", *arguments]) == 2
+def test_bad_options(arguments, message, folder, tmp_path, capsys):
+    words = [str(folder) if word == "LABELS" else word for word in arguments]
+    assert train.main(["distill", "--run", str(tmp_path / "run"), *words]) == 2
     error = capsys.readouterr().err
     assert message in error and error.count("\n") == 1
 

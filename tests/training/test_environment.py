@@ -1,6 +1,7 @@
 """The environments against the checkers of three libraries, the rules, and an independent reading of the board."""
 
 import random
+import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -313,3 +314,19 @@ def test_bad_options(options, message):
         with pytest.raises((ValueError, OSError), match=message):
             kind(**options)
     assert {"ConnectX-v0", "ConnectX-vec"} <= set(gymnasium.registry) and training.environments
+
+
+@pytest.mark.parametrize("column", [7, 9, -1, 2.0])
+def test_what_is_no_column_is_said(column):
+    """One game, many, and two sides: the range of actions, and what came; a game that goes on is not changed."""
+    message = re.escape(f"an action should be a column from 0 to 6, not {column!r}")
+    one, many, sides = ConnectXEnv(render_mode="ansi"), ConnectXVectorEnv(3), aec.TwoSides()
+    one.reset(), many.reset()
+    sides.reset()
+    before = one.render(), one.action_masks().tolist()
+    steps = (lambda: one.step(column), lambda: many.step(np.full(3, column)), lambda: sides.step(column))
+    for step in steps:
+        with pytest.raises(ValueError, match=message):
+            step()
+    assert (one.render(), one.action_masks().tolist()) == before
+    one.step(np.int64(3))  # type: ignore[arg-type]

@@ -173,11 +173,14 @@ def test_command(tmp_path):
     """From labels to a file that reads back, and its entry in the manifest; the same seed makes the same bytes."""
     write_shard(tmp_path / "book.shard", book_labels(SCORES), labels.recipe_of(labels.Config()))
     arguments = ["leaf", "--labels", str(tmp_path), "--hidden", "8", "--samples", "50000"]
-    for name in ("a.bin", "b.bin"):
-        assert train.main([*arguments, "--output", str(tmp_path / name)]) == 0
+    for name in ("a", "b"):
+        where = ["--run", str(tmp_path / name), "--output", str(tmp_path / f"{name}.bin")]
+        assert train.main([*arguments, *where]) == 0
     net, facts = from_bytes((tmp_path / "a.bin").read_bytes()), json.loads((tmp_path / NAME).read_text())["a.bin"]
     assert (tmp_path / "a.bin").read_bytes() == (tmp_path / "b.bin").read_bytes()
-    assert facts["command"] == "python train.py leaf --hidden 8 --samples 50000"
+    paths = {"labels": tmp_path, "run": tmp_path / "a", "output": tmp_path / "a.bin"}
+    labels_, run, output = (f"--{name} {path}" for name, path in paths.items())
+    assert facts["command"] == f"python train.py leaf {labels_} --hidden 8 --samples 50000 {run} {output}"
     assert {key: facts[key] for key in ("sign", "auc")} == measure(
         net, trainer.held_out_examples(read_labels(tmp_path))
     )

@@ -17,7 +17,7 @@ IDEAL, RANDOM, KEEPERS, DROPPERS = (COLUMNS.index(name) for name in ("ideal", "r
 
 
 def trained(tmp_path, **options) -> Stable:
-    config = Config(output=tmp_path, **options)
+    config = Config(run=tmp_path, **options)
     stable = Stable(tree_of(games_named(config.game)), config)
     stable.train()
     return stable
@@ -89,7 +89,7 @@ def test_a_killed_run_goes_on(tmp_path, monkeypatch):
     """The same beads and curve as without a stop, in whichever pair it came."""
     whole = trained(tmp_path / "whole", games=1700)
     monkeypatch.setattr(menace, "SAVE_SECONDS", 0.0)
-    config, steps = Config(output=tmp_path / "parts", games=1700), []
+    config, steps = Config(run=tmp_path / "parts", games=1700), []
     learn = menace.Pair.learn
 
     def killed_at_3000(pair, *given):
@@ -108,15 +108,15 @@ def test_a_killed_run_goes_on(tmp_path, monkeypatch):
         assert [player.beads for player in one.players] == [player.beads for player in other.players]
         assert [player.visits for player in one.players] == [player.visits for player in other.players]
         assert one.first_wins == other.first_wins and sum(one.first_wins) > 0
-    with pytest.raises(ValueError, match="of a run with seed 1, not 2"):
-        Stable(whole.tree, Config(output=tmp_path / "parts", seed=2))
+    with pytest.raises(ValueError, match="parts holds a run with --seed 1, not 2"):
+        Stable(whole.tree, Config(run=tmp_path / "parts", games=1700, seed=2))
 
 
 def test_command_line(tmp_path, capsys, monkeypatch):
     """Prints the coloured table, writes both pictures, and plays a person to the end of a game."""
     monkeypatch.setattr(menace, "Console", lambda: Console(width=110, force_terminal=True, color_system="truecolor"))
     moves = iter(["0", "four", "", "1", "1", "1", "1", "1"])
-    options = ["--games", "200", "--test-games", "100", "--output", str(tmp_path), "--human", "first"]
+    options = ["--games", "200", "--test-games", "100", "--run", str(tmp_path), "--human", "first"]
     monkeypatch.setattr(builtins, "input", lambda prompt: next(moves))
     assert train.main(["menace", *options]) == 0
     printed = capsys.readouterr().out
@@ -159,6 +159,6 @@ def ideal_of(name):
     ],
 )
 def test_bad_options(options, message, tmp_path, capsys):
-    assert train.main(["menace", "--output", str(tmp_path), *options]) == 2
+    assert train.main(["menace", "--run", str(tmp_path), *options]) == 2
     error = capsys.readouterr().err
     assert message in error and error.count("\n") == 1 and not list(tmp_path.iterdir())

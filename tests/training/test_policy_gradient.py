@@ -243,11 +243,11 @@ def road(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("road")
     strong, weights = str(folder / "weights" / "strong.bin"), folder / "weights"
     tiny = ["--channels", "8", "--hidden", "32"]
-    where = ["--folder", str(folder / "imitate"), "--output", strong]
+    where = ["--run", str(folder / "imitate"), "--output", strong]
     assert train.main(["imitate", "--games", "60", "--depth", "1", "--steps", "60", *tiny, *where]) == 0
-    where = ["--folder", str(folder / "pg"), "--output", str(weights / "pg.bin"), "--opponent", strong]
+    where = ["--run", str(folder / "pg"), "--output", str(weights / "pg.bin"), "--opponent", strong]
     assert train.main(["policy-gradient", "--games", "400", "--batch", "40", *tiny, *where]) == 0
-    where = ["--folder", str(folder / "value"), "--output", str(weights / "value.bin"), "--opponent", strong]
+    where = ["--run", str(folder / "value"), "--output", str(weights / "value.bin"), "--opponent", strong]
     games = ["--games", str(folder / "pg" / "games.bin"), "--match-games", "20", "--further", "200"]
     where += ["--policy", str(weights / "pg.bin")]
     assert train.main(["value", "--steps", "60", *tiny, *games, *where]) == 0
@@ -286,25 +286,28 @@ def test_exported_equals_torch(road):
 
 def config_of(road: Path, **changes) -> policy_gradient.Config:
     config = policy_gradient.Config(
-        games=400, batch=40, channels=8, hidden=32, opponent=road / "weights" / "strong.bin", folder=road / "pg"
+        games=400, batch=40, channels=8, hidden=32, opponent=road / "weights" / "strong.bin", run=road / "pg"
     )
     return replace(config, **changes)
 
 
 def test_policy_gradient_resumes(road, tmp_path):
     """Stopped half way and taken up again, it ends with the weights and games of the run that was not stopped."""
-    changes = {"folder": tmp_path / "pg", "output": tmp_path / "w" / "pg.bin"}
-    policy_gradient.train(config_of(road, games=200, **changes))
-    policy_gradient.train(config_of(road, **changes))
+    config = config_of(road, run=tmp_path / "pg", output=tmp_path / "w" / "pg.bin")
+    stopped = policy_gradient.Run(config)
+    while stopped.games < 200:
+        stopped.step()
+    stopped.save()
+    policy_gradient.train(config)
     assert (tmp_path / "w" / "pg.bin").read_bytes() == (road / "weights" / "pg.bin").read_bytes()
     assert (tmp_path / "pg" / "games.bin").read_bytes() == (road / "pg" / "games.bin").read_bytes()
 
 
 def test_checkpoints_of_other_settings_are_refused(road, capsys):
-    assert train.main(["policy-gradient", "--folder", str(road / "pg"), "--opponent", str(road / "weights/strong.bin"),
-                       "--batch", "50", "--channels", "8", "--hidden", "32"]) == 2  # fmt: skip
+    assert train.main(["policy-gradient", "--run", str(road / "pg"), "--opponent", str(road / "weights/strong.bin"),
+                       "--games", "400", "--batch", "50", "--channels", "8", "--hidden", "32"]) == 2  # fmt: skip
     error = capsys.readouterr().err
-    assert "batch 40, not 50" in error and error.count("\n") == 1
+    assert "--batch 40, not 50" in error and error.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -317,7 +320,7 @@ def test_checkpoints_of_other_settings_are_refused(road, capsys):
         (["value", "--opponent", "STRONG", "--games", "STRONG"], "expected int8 moves"),
         (["value", "--opponent", "DAMAGED"], "checksum"),
         (["imitate", "--random-share", "2"], "random_share should be at most 1, not 2.0"),
-        (["imitate", "--depth", "3", "--folder", "IMITATE"], "delete it"),
+        (["imitate", "--depth", "3", "--run", "IMITATE"], "choose another --run, or delete it"),
     ],
 )
 def test_bad_input_gives_one_line(road, tmp_path, arguments, message, capsys):
@@ -335,12 +338,12 @@ def test_bad_input_gives_one_line(road, tmp_path, arguments, message, capsys):
 def test_a_file_of_something_else_is_no_checkpoint(road, tmp_path):
     (tmp_path / "checkpoint.bin").write_bytes(pack({"a": np.zeros(3)}, {"b": 1}))
     with pytest.raises(ValueError, match="not the checkpoint of a training run"):
-        policy_gradient.Run(config_of(road, folder=tmp_path))
+        policy_gradient.Run(config_of(road, run=tmp_path))
     arrays, meta = unpack((road / "pg" / "checkpoint.bin").read_bytes())
     renamed = {name.replace("weight", "height"): array for name, array in arrays.items()}
     (tmp_path / "checkpoint.bin").write_bytes(pack(renamed, meta))
     with pytest.raises(ValueError, match="is damaged"):
-        policy_gradient.Run(config_of(road, folder=tmp_path))
+        policy_gradient.Run(config_of(road, run=tmp_path))
 
 
 def test_policy_gradient_learns(road, tmp_path):
@@ -348,7 +351,7 @@ def test_policy_gradient_learns(road, tmp_path):
     config = config_of(
         road,
         games=6000,
-        folder=tmp_path,
+        run=tmp_path,
         output=tmp_path / "pg.bin",
         learning_rate=3e-3,
         seed=2,

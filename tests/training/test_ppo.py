@@ -15,7 +15,7 @@ from connectx.nets import PlainNetwork
 from connectx.weights import pack, unpack
 from training.environments.duels import ENDINGS
 from training.methods import ppo
-from training.support.manifest import NAME
+from training.support.manifest import FINISHED, NAME
 
 
 def config(folder: Path, **changes) -> ppo.Config:
@@ -29,7 +29,7 @@ def config(folder: Path, **changes) -> ppo.Config:
         "steps": 512,
         "period": 256,
     }
-    small |= {"pool": 2, "test_games": 10, "test_opponent": "random", "folder": folder, "output": folder / "ppo.bin"}
+    small |= {"pool": 2, "test_games": 10, "test_opponent": "random", "run": folder, "output": folder / "ppo.bin"}
     return ppo.Config(**(small | changes))
 
 
@@ -94,9 +94,10 @@ def test_state_of_another_run(tmp_path):
     """Other options, or a damaged file: refused with what differs, and left as it is."""
     ppo.train(config(tmp_path))
     saved = (tmp_path / "checkpoint.bin").read_bytes()
-    with pytest.raises(ValueError, match="of a run with seed 0, not 3"):
+    with pytest.raises(ValueError, match="holds a run with --seed 0, not 3"):
         ppo.train(replace(config(tmp_path), seed=3))
     assert (tmp_path / "checkpoint.bin").read_bytes() == saved
+    (tmp_path / FINISHED).unlink()
     (tmp_path / "checkpoint.bin").write_bytes(saved[:-9] + b"corrupted")
     with pytest.raises(ValueError, match="checksum"):
         ppo.train(config(tmp_path))
@@ -131,7 +132,7 @@ def test_state_of_another_run(tmp_path):
 def test_bad_options(option, message, tmp_path, capsys):
     """One line, exit code 2, and nothing written."""
     with pytest.raises(SystemExit) as ended:
-        sys.exit(train.main(["ppo", "--folder", str(tmp_path), *option]))
+        sys.exit(train.main(["ppo", "--run", str(tmp_path), *option]))
     error = capsys.readouterr().err
     assert ended.value.code == 2 and message in error and error.count("\n") == 1
     assert not list(tmp_path.iterdir())

@@ -26,6 +26,7 @@ from training.learning.gifts import Learner, problems_of
 from training.learning.reply_types import fit, log_likelihoods
 from training.methods import book, replies
 from training.support import pool
+from training.support.manifest import FINISHED
 
 MODEL = perfect.opponent.model
 
@@ -122,6 +123,7 @@ def test_model_from_games(tmp_path, quick_zoo):
     )  # fmt: skip
     facts = replies.train(config)
     assert facts["moves"] > 10 and sum(facts["prior"]) == pytest.approx(1, abs=0.01)
+    (tmp_path / "run" / FINISHED).unlink()
     stamps = {path: path.stat().st_mtime_ns for path in (tmp_path / "run").iterdir()}
     assert replies.train(config) == facts and len(stamps) == 2
     assert stamps == {path: path.stat().st_mtime_ns for path in stamps}
@@ -136,7 +138,7 @@ def test_second_book(tmp_path, monkeypatch):
     monkeypatch.setattr(pool, "worker_pool", pool_in_place)
     config = book.Config(
         second=True, second_ply=3, least=0.01, nodes=20_000, table_bits=18, workers=1,
-        entries=tmp_path / "entries.txt", output=tmp_path / "second.bin",
+        entries=tmp_path / "entries.txt", run=tmp_path / "run", output=tmp_path / "second.bin",
     )  # fmt: skip
     made = book.train(config)
     assert isinstance(made, SparseBook) and len(made) > 4
@@ -152,10 +154,11 @@ def test_second_book(tmp_path, monkeypatch):
         best = max(score for score in scores if score is not None)
         assert all(sign(scores[int(column)] or 0) == sign(best) <= 0 for column in columns)
     monkeypatch.setattr(book, "entry_of", None)
+    config = replace(config, run=tmp_path / "run2")
     assert (book.train(config).to_bytes()) == again.to_bytes()
     assert again.columns(Position.empty(STANDARD)) == []
     with pytest.raises(ValueError, match="20000 nodes', expected"):
-        book.train(replace(config, nodes=10_000))
+        book.train(replace(config, nodes=10_000, run=tmp_path / "run3"))
 
 
 def test_shipped_book_keeps_results():

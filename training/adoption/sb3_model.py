@@ -135,6 +135,13 @@ def policy_of(archive: Archive, parameters: dict[str, torch.Tensor], extractor: 
             )
         extractor = getattr(torch_layers, name)
     if extractor is not None:
+        if not (isinstance(extractor, type) and issubclass(extractor, torch_layers.BaseFeaturesExtractor)):
+            name = getattr(extractor, "__name__", repr(extractor))
+            raise ValueError(
+                f"--module names {name}, which is no features extractor: for {archive.path} it should be the subclass "
+                "of stable_baselines3's BaseFeaturesExtractor that the model was trained with"
+                + ("" if archive.extractor else "; this model has the usual one, and needs no --module")
+            )
         kwargs["features_extractor_class"] = extractor
     try:
         policy = POLICIES[archive.policy](

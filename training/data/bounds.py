@@ -65,13 +65,13 @@ def write_bounds(path: Path, bounds: Bounds, recipe: dict[str, Any]) -> None:
 
 
 def read_bounds(folder: Path) -> Bounds:
-    """All bounds in a folder and its subfolders, each position once, ordered by key; none if there are none.
+    """All bounds in a folder and its subfolders, each position once, ordered by key.
 
     What several searches have proven of a position holds together. Key and ends are sorted as one number, to save
     memory: 439 million bounds take 10 GB at the peak.
 
     Raises:
-        ValueError: a file is damaged.
+        ValueError: there are none, or a file is damaged.
     """
     found = [np.empty(0, np.int64)]
     for path in sorted(folder.rglob(f"*{SUFFIX}")):
@@ -84,7 +84,7 @@ def read_bounds(folder: Path) -> Bounds:
     whole.sort()
     keys = whole >> 2 * END_BITS
     if not len(keys):
-        return Bounds(keys, *(np.empty(0, np.int8) for _ in range(2)))
+        raise ValueError(f"no bounds in {folder}: python train.py labels --bounds makes them")
     starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
     keys = keys[starts]
     lows, highs = (((whole >> bits & (1 << END_BITS) - 1) - MIDDLE).astype(np.int8) for bits in (END_BITS, 0))

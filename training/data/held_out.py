@@ -16,8 +16,10 @@ SETTLED_AT_ONCE = 10_000  # positions: what their threats lead to fills some 100
 
 
 def asked_in(folder: Path) -> Labels:
-    """The labels of the shards of a folder."""
+    """The labels of the shards of a folder. Raises ValueError if there are none, or one is damaged."""
     shards = [read_shard(path)[0] for path in sorted(folder.glob("*.shard"))]
+    if not shards:
+        raise ValueError(f"no shards in {folder}: python -m benchmarks.recipes --folder {folder} makes them")
     return concatenated(shards)
 
 

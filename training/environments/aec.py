@@ -17,6 +17,7 @@ from pettingzoo.utils.wrappers import AssertOutOfBoundsWrapper, OrderEnforcingWr
 from connectx.geometry import geometry_of
 from training.environments import rendering
 from training.environments.connectx import RENDER_MODES, check_render_mode
+from training.environments.duels import check_columns
 from training.environments.observations import observation_named
 from training.games.batch import FIRST, SECOND
 from training.games.connectx import ConnectX
@@ -93,6 +94,7 @@ class TwoSides(AECEnv):
         if action is None or self.terminations[agent] or self.truncations[agent]:
             self._was_dead_step(action)
             return
+        check_columns(np.asarray(action), self._geometry)
         self._cumulative_rewards[agent] = 0.0
         self._clear_rewards()
         other = next(each for each in AGENTS if each != agent)

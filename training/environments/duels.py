@@ -53,6 +53,14 @@ def check_seat(seat: str) -> None:
         raise ValueError(f"seat should be one of {', '.join(SEATS)}, not {seat!r}")
 
 
+def check_columns(columns: np.ndarray, geometry: Geometry) -> None:
+    """Raises ValueError if one is no column of the board; that a column is full is for the rewards to say."""
+    is_column = (columns >= 0) & (columns < geometry.columns) & (columns.dtype.kind in "iu")
+    if not is_column.all():
+        wrong = columns[~is_column].flat[0].item()
+        raise ValueError(f"an action should be a column from 0 to {geometry.columns - 1}, not {wrong!r}")
+
+
 class Duels:
     """n games between a learner and its opponents, always with the learner to move.
 
@@ -104,7 +112,11 @@ class Duels:
         Returns:
             rewards, (k,) float32, and endings, (k,) int8: an index into ENDINGS, -1 for a game that goes on. Games that
             ended stay as they are until ``restart``.
+
+        Raises:
+            ValueError: one is no column of the board.
         """
+        check_columns(columns, self.games.geometry)
         games = self.games
         illegal = ~games.legal()[which, columns]
         games.play(columns[~illegal], which[~illegal])

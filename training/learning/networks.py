@@ -6,7 +6,7 @@ from torch import Tensor
 
 from connectx.encoding import encode_many
 from connectx.geometry import STANDARD, Geometry
-from connectx.nets import Architecture, expected_result
+from connectx.nets import KINDS, Architecture, expected_result
 from connectx.torch_nets import Network
 from training.games.batch import NOBODY, Games
 from training.games.connectx import bitboards
@@ -14,6 +14,27 @@ from training.games.players import Logits, Player
 
 ENCODING = "facts-1"
 LOSS, DRAW, WIN = range(3)  # classes of a value head, for the side to move
+
+
+def parse_pairs(text: str, option_name: str) -> tuple[tuple[str, int], ...]:
+    """Names and numbers from 1 on from a text such as "conv:32,dense:64". Raises ValueError if it has another form."""
+    try:
+        pairs = [part.split(":") for part in text.split(",") if part]
+        found = tuple((name, int(number)) for name, number in pairs)
+        if any(number < 1 for _, number in found):
+            raise ValueError
+        return found
+    except ValueError:
+        example = {"layers": "conv:32,dense:64", "often": "walks11:4,walks13:4"}[option_name]
+        raise ValueError(f"{option_name} should look like {example}, not {text!r}") from None
+
+
+def layers_of(text: str) -> tuple[tuple[str, int], ...]:
+    """The layers of an option ``--layers``. Raises ValueError if it has another form or names a kind that is none."""
+    layers = parse_pairs(text, "layers")
+    if unknown := [kind for kind, _ in layers if kind not in KINDS]:
+        raise ValueError(f"layers should be of the kinds {', '.join(KINDS)}, not {unknown[0]!r}")
+    return layers
 
 
 def small_network(head: str, size: int, channels: int, hidden: int, seed: int, encoding: str = ENCODING) -> Network:

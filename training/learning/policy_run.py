@@ -21,10 +21,9 @@ class PolicyRun(ABC):
     """A training run that can be resumed from its checkpoint. A method defines how it plays and learns.
 
     Args:
-        config: of the method, with ``games``, ``batch``, ``stop``, ``learning_rate``, ``seed``, ``device``, ``folder``
-            and ``output``.
+        config: of the method, with ``games``, ``batch``, ``stop``, ``learning_rate``, ``seed``, ``device``, ``run`` and
+            ``output``.
         network: it is moved to the device.
-        settings: the options that a checkpoint must share with this run.
         window: the number of results over which the running reward is the mean.
 
     Attributes:
@@ -34,8 +33,8 @@ class PolicyRun(ABC):
         seconds: processor time so far; there is only one thread.
     """
 
-    def __init__(self, config: Any, network: Network, settings: dict[str, Any], window: int):
-        self.config, self.settings, self.window = config, settings, window
+    def __init__(self, config: Any, network: Network, window: int):
+        self.config, self.window = config, window
         self.device = device_named(config.device)
         self.network = network.to(self.device)
         self.rng = np.random.default_rng(config.seed)
@@ -89,11 +88,11 @@ class PolicyRun(ABC):
         facts = {"games": self.games, "seconds": self.seconds, "rng": self.rng.bit_generator.state}
         arrays = torch_state.arrays_of(self.optimizer, network=self.network)
         arrays |= {"results": np.concatenate(self.results), **self.own_arrays()}
-        checkpoint.save(self._path, self.settings, facts, arrays)
+        checkpoint.save(self._path, self.config.settings, facts, arrays)
 
     def resume(self) -> None:
         """Restores the checkpoint, if there is one. Raises ValueError if it is damaged or from another run."""
-        found = checkpoint.load(self._path, self.settings)
+        found = checkpoint.load(self._path, self.config.settings)
         if found is None:
             return
         with checkpoint.restoring(self._path):
@@ -105,7 +104,7 @@ class PolicyRun(ABC):
 
     @property
     def _path(self):
-        return self.config.folder / "checkpoint.bin"
+        return self.config.run / "checkpoint.bin"
 
 
 def train_to_end(run: PolicyRun) -> None:

@@ -42,8 +42,8 @@ from training.learning.policy_run import PolicyRun, train_to_end
 from training.learning.torch_state import tensors
 from training.support import checkpoint
 from training.support.device import NAMES as DEVICES
-from training.support.manifest import check_output, publish
-from training.support.options import Options, command_of, option
+from training.support.manifest import begin, publish
+from training.support.options import Options, option
 from training.support.plots import save_curve
 
 ENCODING = "stones-1"
@@ -55,6 +55,8 @@ ADDED_EVERY = 50  # batches between two added versions
 @dataclass
 class Config(Options):
     """Options of ``train.py actor-critic``."""
+
+    METHOD = "actor-critic"
 
     game: str = option("tictactoe", NAMES)
     opponent: str = option(
@@ -78,9 +80,11 @@ class Config(Options):
     channels: int = option(32, "channels of the convolution", least=1)
     hidden: int = option(128, "width of the first dense layer; the second has half of it", least=2)
     seed: int = option(1, "of weights and games")
-    device: str = option("cpu", "of torch; the games themselves are always played on the processor", among=DEVICES)
-    folder: Path = option(Path("runs/actor-critic"), "checkpoint and curves")
-    output: Path = option(Path("runs/actor-critic/network.bin"), "the network")
+    device: str = option(
+        "cpu", "of torch; the games themselves are always played on the processor", among=DEVICES, is_free=True
+    )
+    run: Path = option(Path("runs/actor-critic"), "folder for checkpoint and curves")
+    output: Path = option(Path(), "the network", in_run="actor_critic.bin")
 
 
 def fresh_network(games: Games, inarow: int, channels: int, hidden: int, seed: int) -> Network:
@@ -225,7 +229,7 @@ class Run(PolicyRun):
         kind = games_named(config.game)
         inarow = kind.geometry.inarow if isinstance(kind, ConnectX) else min(kind.rows, kind.columns)
         network = fresh_network(kind, inarow, config.channels, config.hidden, config.seed)
-        super().__init__(config, network, checkpoint.settings_of(config, may_change=("device",)), config.window)
+        super().__init__(config, network, config.window)
         self.opponent = opponent_of(config, network, self.rng)
         self.learner = Learner(policy_of(network), self.rng)
         # A row per batch: games; mean result v the error-free and the erring opponent; illegal share; value's error.
@@ -276,12 +280,11 @@ class Run(PolicyRun):
         """Writes the network with its entry in the manifest beside it, and the curves."""
         config = self.config
         facts = {"games": self.games, "opponent": config.opponent, "running_reward": round(self.running_reward, 4)}
-        command = f"{command_of('actor-critic', config, ('device',))} --output {config.output.as_posix()}"
-        publish(config.output, self.network.to_bytes(), command, facts)
+        publish(config, self.network.to_bytes(), facts)
         x, *lines = np.array(self.curve).T
         names = ("result v the opponent", "result v the erring opponent", "illegal tries", "error of the value")
         curves = {name: (x, y) for name, y in zip(names, lines, strict=True)}
-        save_curve(config.folder / "curves.png", "games", config.game, curves)
+        save_curve(config.run / "curves.png", "games", config.game, curves)
 
 
 def strictly(results: np.ndarray, choices: Choices) -> np.ndarray:
@@ -317,7 +320,7 @@ def against_lookahead(run: Run, games: int = 100, plies: int = 3) -> list[tuple[
 
 def train(config: Config) -> Run:
     """Trains until the running reward is reached or the games are played; resumes from a checkpoint."""
-    check_output(config.output)
+    begin(config)
     torch.set_num_threads(1)  # the batches are small: several threads would wait for each other
     run = Run(config)
     train_to_end(run)

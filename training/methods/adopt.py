@@ -42,6 +42,8 @@ main(Path(sys.argv[1]))
 class Config(Options):
     """Options of ``train.py adopt``."""
 
+    METHOD = "adopt"
+
     model: Path = option(
         Path(), "the model: model.zip of stable-baselines3, or a state_dict of torch", comes_first=True
     )

@@ -34,18 +34,16 @@ from connectx.replies import ReplyModel, columns_of_scores
 from connectx.score import Scores
 from console.progress import progress
 from training.data.book_scores import ScoreFile
-from training.support.manifest import check_output, publish
+from training.support.manifest import begin, publish
 from training.support.options import Options, option
 from training.support.pool import LARGEST_TABLE, process_solver, solver_pool
-
-FIRST_BOOK, SECOND_BOOK = Path("agents/weights/book.bin"), Path("agents/weights/second.bin")
-MODEL = Path(__file__).parents[2] / "agents" / "weights"  # of replies
-TASTE, REPLIES = MODEL / "taste.bin", MODEL / "replies.bin"
 
 
 @dataclass
 class Config(Options):
     """Options of ``train.py book``."""
+
+    METHOD = "book"
 
     second: bool = option(False, "make the second seat's book instead of the first's")
     first_ply: int = option(10, "last ply of the first seat's book", least=1)
@@ -53,12 +51,23 @@ class Config(Options):
     least: float = option(0.0002, "smallest probability of a position of the second seat's book", above=0)
     nodes: int = option(10_000_000, "of the solver, for each position of the second seat's book", least=1)
     table_bits: int = option(
-        25, "log2 of the number of entries (8 bytes each) in each process's table", least=2, most=LARGEST_TABLE
+        25,
+        "log2 of the number of entries (8 bytes each) in each process's table",
+        least=2,
+        most=LARGEST_TABLE,
+        is_free=True,
     )
-    workers: int = option(os.cpu_count() or 1, "number of processes", least=1)
+    workers: int = option(os.cpu_count() or 1, "number of processes", least=1, is_free=True)
+    taste: Path = option(
+        Path("agents/weights/taste.bin"), "for the second seat: the policy network of the replies", reads=(".bin",)
+    )
+    replies: Path = option(
+        Path("agents/weights/replies.bin"), "for the second seat: the model of replies", reads=(".bin",)
+    )
     scores: Path = option(Path("training/book-scores.txt"), "file of all scores found so far, also by earlier runs")
     entries: Path = option(Path("runs/second-book.txt"), "file of the second seat's entries found so far")
-    output: Path = option(Path(), f"file to write (. for {FIRST_BOOK} or {SECOND_BOOK})")
+    run: Path = option(Path("runs/book"), "folder of the run")
+    output: Path = option(Path(), "file to write: the book", in_run="book.bin")
 
 
 def solve(position: Position) -> Scores:
@@ -124,13 +133,25 @@ class Ahead(NamedTuple):
 Entry = tuple[int, ...]
 
 
+class Search(NamedTuple):
+    """How entries are found."""
+
+    taste: Path  # the model's two files
+    replies: Path
+    nodes: int  # of the solver, for each entry
+
+    @property
+    def model(self) -> ReplyModel:
+        return read_model(self.taste, self.replies)
+
+
 @cache
-def model() -> ReplyModel:
-    return ReplyModel.from_bytes(REPLIES.read_bytes(), PlainNetwork.from_bytes(TASTE.read_bytes()))
+def read_model(taste: Path, replies: Path) -> ReplyModel:
+    return ReplyModel.from_bytes(replies.read_bytes(), PlainNetwork.from_bytes(taste.read_bytes()))
 
 
-def entry_of(ahead: Ahead, nodes: int) -> Entry:
-    """The best columns by a search of so many nodes; none where the position is won. In a worker."""
+def entry_of(ahead: Ahead, search: Search) -> Entry:
+    """The best columns by a search of its nodes; none where the position is won. In a worker."""
     solver = process_solver()
     scores = solve(ahead.position)
     if max(score for score in scores if score is not None) > 0:
@@ -138,16 +159,16 @@ def entry_of(ahead: Ahead, nodes: int) -> Entry:
     start = solver.nodes
 
     def replies(position: Position) -> Scores | None:
-        left = nodes - (solver.nodes - start)
+        left = search.nodes - (solver.nodes - start)
         return exact_scores(position, Budget(nodes=left)) if left > 0 else None
 
-    return tuple(choices(ahead.position, scores, Gifts(model(), ahead.belief, replies, openings().scores)))
+    return tuple(choices(ahead.position, scores, Gifts(search.model, ahead.belief, replies, openings().scores)))
 
 
-def answers(ahead: Ahead, scores: Scores) -> list[Ahead]:
+def answers(ahead: Ahead, scores: Scores, model: ReplyModel) -> list[Ahead]:
     """The positions after each of the opponent's moves, unless the game is over or won for us."""
     position = ahead.position
-    chances = model().chances([position], columns_of_scores([scores]))[0]
+    chances = model.chances([position], columns_of_scores([scores]))[0]
     found = []
     for column, score in enumerate(scores):
         if score is None or score < 0 or column in position.winning_columns():
@@ -158,12 +179,12 @@ def answers(ahead: Ahead, scores: Scores) -> list[Ahead]:
     return found
 
 
-def visit(ahead: Ahead, nodes: int, known: Entry | None) -> tuple[Entry, list[Ahead]]:
+def visit(ahead: Ahead, search: Search, known: Entry | None) -> tuple[Entry, list[Ahead]]:
     """The entry of a position and the positions that follow it, in a worker."""
-    entry, later = known or entry_of(ahead, nodes), list[Ahead]()
+    entry, later = known or entry_of(ahead, search), list[Ahead]()
     for column in entry:
         reply = ahead.position.play(column)
-        later += answers(Ahead(reply, ahead.reach / len(entry), ahead.belief), solve(reply))
+        later += answers(Ahead(reply, ahead.reach / len(entry), ahead.belief), solve(reply), search.model)
     return entry, later
 
 
@@ -207,7 +228,8 @@ class EntryFile:
 
 def second_book(config: Config) -> SparseBook:
     """The second seat's book: visits the most probable positions first, ``config.workers`` at a time."""
-    made_by = hashlib.sha256(TASTE.read_bytes() + REPLIES.read_bytes()).hexdigest()[:16]
+    search = Search(config.taste, config.replies, config.nodes)
+    made_by = hashlib.sha256(search.taste.read_bytes() + search.replies.read_bytes()).hexdigest()[:16]
     entries = EntryFile(config.entries, f"model {made_by}, {config.nodes} nodes")
     number, met, chosen = count(), set[Position](), dict[Position, Entry]()
     queue: list[tuple[float, int, Ahead]] = []
@@ -220,13 +242,13 @@ def second_book(config: Config) -> SparseBook:
                 heapq.heappush(queue, (-ahead.reach, next(number), ahead))
 
     start = Position.empty(STANDARD)
-    expect(answers(Ahead(start, 1.0, model().prior), openings().scores(start) or []))
+    expect(answers(Ahead(start, 1.0, search.model.prior), openings().scores(start) or [], search.model))
     with solver_pool(config.workers, config.table_bits) as pool, progress(len(met), "position", delay=0) as bar:
         running: dict[Future, Ahead] = {}
         while queue or running:
             while queue and len(running) < config.workers:
                 ahead = heapq.heappop(queue)[2]
-                running[pool.submit(visit, ahead, config.nodes, entries.known.get(ahead.position))] = ahead
+                running[pool.submit(visit, ahead, search, entries.known.get(ahead.position))] = ahead
             for task in wait(running, return_when=FIRST_COMPLETED).done:
                 ahead, (entry, later) = running.pop(task), task.result()
                 if entry and ahead.position not in entries.known:
@@ -242,10 +264,7 @@ def second_book(config: Config) -> SparseBook:
 
 def train(config: Config) -> Book | SparseBook:
     """Builds a book and writes it."""
-    output = config.output if config.output != Path() else SECOND_BOOK if config.second else FIRST_BOOK
-    check_output(output)
+    begin(config)
     book = second_book(config) if config.second else first_book(config)
-    options = f"--second --second-ply {config.second_ply} --least {config.least} --nodes {config.nodes}"
-    command = f"python train.py book {options if config.second else f'--first-ply {config.first_ply}'}"
-    publish(output, book.to_bytes(), command, {"positions": len(book)})
+    publish(config, book.to_bytes(), {"positions": len(book)})
     return book

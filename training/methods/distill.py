@@ -37,7 +37,7 @@ from connectx.nets import POSITION, REPLIES, Architecture, PlainNetwork
 from connectx.torch_nets import Network
 from console.files import write_whole
 from console.progress import progress
-from training.data.bounds import read_bounds
+from training.data.bounds import SUFFIX, read_bounds
 from training.data.examples import CLASSES, SCORES, BoundedExamples, BoundedScores, Examples, Targets, classes
 from training.data.held_out import ALL_KNOWN, asked_in, unseen, without
 from training.data.shards import (
@@ -53,10 +53,11 @@ from training.data.shards import (
 from training.learning import quantization, torch_state
 from training.learning.label_losses import bounds_loss, losses, total
 from training.learning.muon import Muon
+from training.learning.networks import layers_of, parse_pairs
 from training.support import checkpoint
 from training.support.device import NAMES, device_named, mixed_precision
-from training.support.manifest import check_output, publish
-from training.support.options import Options, command_of, option
+from training.support.manifest import begin, publish
+from training.support.options import Options, option
 from training.support.plots import save_figure
 
 HEADS = {
@@ -76,8 +77,15 @@ CHECKPOINT = "checkpoint.bin"
 class Config(Options):
     """Options of ``train.py distill``."""
 
-    labels: Path = option(Path("data/labels"), "folder that train.py labels has made")
-    leave_out: Path = option(Path("runs/recipes"), "folder of shards whose positions of plies 8 on are for judging it")
+    METHOD = "distill"
+
+    labels: Path = option(Path("data/labels"), "folder that train.py labels has made", reads=(".shard", ".labels"))
+    leave_out: str = option(
+        "",
+        "folder of shards whose positions of plies 8 on are not learnt from, such as runs/recipes, by which "
+        "benchmarks.recipes judges a network",
+        reads=(".shard",),
+    )
     judges: str = option(
         REPLIES,
         "what the network sees: the position, or what its moves and forced replies lead to",
@@ -87,10 +95,8 @@ class Config(Options):
     layers: str = option("dense:1280,dense:448,dense:64", "kind:width of each layer")
     samples: int = option(43_000_000, "positions to train on, counting repetitions", least=1)
     batch: int = option(1024, "positions in a step", least=1)
-    bounds: Path = option(
-        Path("runs/labels"), "folder of bounds that train.py labels --bounds has kept, if there are any"
-    )
-    bounds_batch: int = option(8192, "positions with proven bounds in a step, besides; 0: none", least=0)
+    bounds: str = option("", "folder of bounds that train.py labels --bounds has kept", reads=(SUFFIX,))
+    bounds_batch: int = option(8192, "positions with proven bounds in a step, if there are bounds", least=1)
     moves_share: float = option(1.0, "weight of the losses of moves; what is reported has 1", least=0)
     learning_rate: float = option(0.02, "of Muon, its largest value", above=0)
     weight_decay: float = option(0.01, "of both optimizers", least=0)
@@ -101,7 +107,9 @@ class Config(Options):
         "", "folders of the labels and how many times their positions are in an epoch, such as walks11:4,walks13:4"
     )
     start: str = option(
-        "", "file of a network whose weights it begins with, of the same layers or narrower ones; without: random ones"
+        "",
+        "file of a network whose weights it begins with, of the same layers or narrower ones; without: random ones",
+        reads=(".bin",),
     )
     start_share: float = option(
         0.0,
@@ -110,14 +118,16 @@ class Config(Options):
         most=1,
     )
     seed: int = option(1, "of the first weights and of the order of the positions")
-    threads: int = option(1, "of torch", least=1)
+    threads: int = option(1, "number of torch threads", least=1, is_free=True)
     file_bytes: int = option(
         900_000, "of the network's file, at most: its weights are rounded to steps as fine as that allows", least=1
     )
-    device: str = option("auto", "of torch, where all positions are kept", among=NAMES)
-    report_every: int = option(4_000_000, "positions between two measurements on validation positions", least=1)
+    device: str = option("auto", "of torch, where all positions are kept", among=NAMES, is_free=True)
+    report_every: int = option(
+        4_000_000, "positions between two measurements on validation positions", least=1, is_free=True
+    )
     run: Path = option(Path("runs/distill"), "folder of checkpoint, log and curves")
-    output: Path = option(Path("agents/weights/net.bin"), "the network")
+    output: Path = option(Path(), "the network", in_run="net.bin")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -127,7 +137,7 @@ class Config(Options):
             raise ValueError("start_share needs a network to begin with, --start")
 
     def architecture(self) -> Architecture:
-        layers = parse_pairs(self.layers, "layers")
+        layers = layers_of(self.layers)
         return Architecture(self.encoding, layers, HEADS[self.judges], STANDARD[:3], self.judges)
 
     @property
@@ -137,19 +147,6 @@ class Config(Options):
     @property
     def where(self) -> torch.device:
         return device_named(self.device)
-
-
-def parse_pairs(text: str, option_name: str) -> tuple[tuple[str, int], ...]:
-    """Names and numbers from 1 on from a text such as "conv:32,dense:64". Raises ValueError if it has another form."""
-    try:
-        pairs = [part.split(":") for part in text.split(",") if part]
-        found = tuple((name, int(number)) for name, number in pairs)
-        if any(number < 1 for _, number in found):
-            raise ValueError
-        return found
-    except ValueError:
-        example = {"layers": "conv:32,dense:64", "often": "walks11:4,walks13:4"}[option_name]
-        raise ValueError(f"{option_name} should look like {example}, not {text!r}") from None
 
 
 @torch.inference_mode()
@@ -223,19 +220,13 @@ class Trainer:
             torch._foreach_lerp_(list(self.average.parameters()), list(self.network.parameters()), weight)
         return shown
 
-    @property
-    def settings(self) -> dict[str, Any]:
-        """What a run must share with the one that it goes on with: a run can be made longer or shorter."""
-        may_change = ("samples", "report_every", "threads", "device", "file_bytes", "start", "start_share")
-        return checkpoint.settings_of(self.config, may_change)
-
     def save(self, path: Path) -> None:
         arrays = torch_state.arrays_of(*self.optimizers, network=self.network, average=self.average)
-        checkpoint.save(path, self.settings, {"step": self.step, "log": self.log}, arrays)
+        checkpoint.save(path, self.config.settings, {"step": self.step, "log": self.log}, arrays)
 
     def load(self, path: Path) -> None:
         """Restores a checkpoint, if there is one. Raises ValueError if it is damaged or from another run."""
-        found = checkpoint.load(path, self.settings)
+        found = checkpoint.load(path, self.config.settings)
         if found is None:
             return
         with checkpoint.restoring(path):
@@ -334,9 +325,15 @@ def examples_of(labels: Labels, split: int, config: Config) -> Examples:
 
 
 def bounded_examples(held_out: Labels, config: Config) -> BoundedExamples | None:
-    """Those of the bounds of the folder that tell nothing of positions that are held out; None if there are none."""
-    bounds = unseen(read_bounds(config.bounds), held_out)
-    return BoundedExamples(bounds, config.encoding, config.where) if len(bounds) else None
+    """Those of the bounds that tell nothing of positions that are held out; None if no bounds are wanted.
+
+    Raises:
+        ValueError: there are none in the folder, or a file is damaged.
+    """
+    if not config.bounds:
+        return None
+    bounds = unseen(read_bounds(Path(config.bounds)), held_out)
+    return BoundedExamples(bounds, config.encoding, config.where)
 
 
 def run(trainer: Trainer, training: Examples, validation: Examples, bounded: BoundedExamples | None = None) -> None:
@@ -407,19 +404,20 @@ def judged_right(network: PlainNetwork, labels: Labels) -> dict[str, float]:
 
 def train(config: Config) -> dict[str, Any]:
     """Trains, or resumes training, then writes the network and its accuracy on test positions, as agents use it."""
-    check_output(config.output)
+    begin(config)
     for folder, _ in parse_pairs(config.often, "often"):
         if not (config.labels / folder).is_dir():
             raise ValueError(f"often should name folders of {config.labels}, not {folder!r}")
     torch.set_num_threads(config.threads)
     torch.set_flush_denormal(True)  # many gradients are next to nothing, and the processor slow with such numbers
-    asked = asked_in(config.leave_out)
+    asked = asked_in(Path(config.leave_out)) if config.leave_out else concatenated([])
     labels = without(read_labels(config.labels), asked)
     trainer = Trainer(config)
     trainer.load(config.run / CHECKPOINT)
     training, validation = (examples_of(labels, split, config) for split in (TRAINING, VALIDATION))
     held_out = concatenated([asked, *(labels_of(labels, split) for split in (VALIDATION, TEST))])
-    bounded = bounded_examples(held_out, config) if config.bounds_batch else None
+    bounded = bounded_examples(held_out, config)
+    print(f"left out of training: {config.leave_out or 'nothing'}; bounds: {config.bounds or 'none'}", flush=True)
     run(trainer, training, validation, bounded)
     whole = blended(published(trainer.average), config)
     content, test = file_of(whole, training, config), labels_of(labels, TEST)
@@ -427,6 +425,6 @@ def train(config: Config) -> dict[str, Any]:
     facts: dict[str, Any] = {"parameters": network.architecture.size}
     facts |= {"training_positions": len(training), "test_positions": len(test)}
     facts |= {name: round(share, 4) for name, share in judged_right(network, test).items()}
-    publish(config.output, content, command_of("distill", config, ("threads", "report_every", "device")), facts)
+    publish(config, content, facts)
     print(json.dumps(facts))
     return facts

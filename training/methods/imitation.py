@@ -21,8 +21,8 @@ from training.games.players import NO_MOVE, replay
 from training.learning.networks import small_network
 from training.learning.supervised import Examples, Fit, Schedule, split
 from training.support import checkpoint
-from training.support.manifest import check_output, publish
-from training.support.options import Options, command_of, option
+from training.support.manifest import begin, publish
+from training.support.options import Options, option
 
 CELLS, COLUMNS = STANDARD.cells, STANDARD.columns
 ORDER = np.array(STANDARD.column_order)
@@ -33,6 +33,8 @@ PART = 500  # games that are played and saved together
 class Config(Options):
     """Options of ``train.py imitate``."""
 
+    METHOD = "imitate"
+
     depth: int = option(4, "depth of the look-ahead in plies", least=1)
     games: int = option(10_000, "games of the look-ahead against itself", least=1)
     random_share: float = option(0.25, "probability of a random move in place of the preferred one", least=0, most=1)
@@ -42,8 +44,8 @@ class Config(Options):
     channels: int = option(16, "channels of the convolution", least=1)
     hidden: int = option(128, "width of the first dense layer", least=1)
     seed: int = option(1, "seed of games and weights")
-    folder: Path = option(Path("runs/imitate"), "folder for games, checkpoint and curve")
-    output: Path = option(Path("agents/weights/strong_policy.bin"), "file to write: the policy network")
+    run: Path = option(Path("runs/imitate"), "folder for games, checkpoint and curve")
+    output: Path = option(Path(), "file to write: the policy network", in_run="strong_policy.bin")
 
 
 @njit
@@ -93,11 +95,11 @@ def lookahead_games(count, depth, random_share, seed, geometry):
 
 
 def games_of(config: Config) -> tuple[np.ndarray, np.ndarray]:
-    """The games that the config asks for; those that are in its folder are read, the others played.
+    """The games that the config asks for; those that are in the run's folder are read, the others played.
 
     A part of the games depends only on the seed and on its number.
     """
-    path = config.folder / "games.bin"
+    path = config.run / "games.bin"
     recipe = {"depth": config.depth, "random_share": config.random_share, "seed": config.seed}
     moves = preferred = np.empty((0, CELLS), np.int8)
     if found := checkpoint.load(path, recipe):
@@ -125,17 +127,16 @@ def labelled(moves: np.ndarray, preferred: np.ndarray) -> Examples:
 
 def train(config: Config) -> Fit:
     """Plays the games, trains the network on them, and writes it; resumes from saved games and a checkpoint."""
-    check_output(config.output)
+    begin(config)
     torch.set_num_threads(1)
     moves, preferred = games_of(config)
     training, test = (labelled(moves[part], preferred[part]) for part in split(len(moves)))
     network = small_network("policy", COLUMNS, config.channels, config.hidden, config.seed)
     schedule = Schedule(config.steps, config.batch, config.learning_rate)
-    settings = checkpoint.settings_of(config)
-    fit = Fit(network, training, test, schedule, lambda columns: COLUMNS - 1 - columns, config.folder, settings)
+    fit = Fit(network, training, test, schedule, lambda columns: COLUMNS - 1 - columns, config.run, config.settings)
     fit.run("agreement with the look-ahead")
     agreement = fit.accuracies[-1][1]
     facts = {"agreement": round(agreement, 3), "look_ahead": config.depth, "seed": config.seed}
-    publish(config.output, network.to_bytes(), command_of("imitate", config), facts)
+    publish(config, network.to_bytes(), facts)
     print(f"agrees with the look-ahead of {config.depth} plies in {agreement:.1%}; {config.output}")
     return fit

@@ -135,6 +135,8 @@ WALKING = {  # the styles of the games of walks, which take turns
 class Config(Options):
     """Options of ``train.py labels``."""
 
+    METHOD = "labels"
+
     positions: int = option(1_000_000, "positions from play, before duplicates are dropped", least=1)
     mix: str = option(
         LATE,
@@ -145,21 +147,27 @@ class Config(Options):
         among=(LATE, EARLY, VARIED, CHOICES, WALKS, LATE_WALKS, HARD, OPENINGS),
     )
     seed: int = option(1, "seed of the games")
-    workers: int = option(os.cpu_count() or 1, "number of processes", least=1)
+    workers: int = option(os.cpu_count() or 1, "number of processes", least=1, is_free=True)
     table_bits: int = option(
-        22, "log2 of the number of entries (8 bytes each) in each process's table", least=2, most=LARGEST_TABLE
+        22,
+        "log2 of the number of entries (8 bytes each) in each process's table",
+        least=2,
+        most=LARGEST_TABLE,
+        is_free=True,
     )
     shard: int = option(4000, "positions per file", least=1)
-    judge: str = option("", "file of a network: of walks only positions where it doubts its own move")
+    judge: str = option("", "file of a network: of walks only positions where it doubts its own move", reads=(".bin",))
     doubt: str = option(
         SCORES,
         "what it doubts, 'scores': that no move has a better result or score; 'results': a result, in half as many",
         among=(SCORES, RESULTS),
     )
     bounds: int = option(0, "bounds to keep from the solver's table for each position that it labels", least=0)
-    book_scores: Path = option(Path("training/book-scores.txt"), "scores of the opening book, added to the mix 'late'")
-    packed: Path = option(Path("data/packed"), "folder with packed scores, which need no solving again")
-    output: Path = option(Path("data/labels"), "folder for the shards")
+    book_scores: Path = option(
+        Path("training/book-scores.txt"), "scores of the opening book, added to the mix 'late'", reads=(".txt",)
+    )
+    packed: Path = option(Path("runs/pack"), "folder with packed scores, which need no solving again")
+    output: Path = option(Path("runs/labels"), "folder for the shards")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -317,19 +325,30 @@ def missing_shards(config: Config) -> list[int]:
     return [number for number in numbers if f"{number:05}" not in whole]
 
 
-def write_ready_shard(config: Config) -> None:
-    """Writes the labels that need no solving, those of the opening book or of the table, if they are not there."""
-    if config.mix == LATE and not (shard := config.output / "book.shard").exists():
-        write_shard(shard, book_labels(config.book_scores), recipe_of(config))
-    if config.mix == OPENINGS and not (shard := config.output / "table.shard").exists():
-        write_shard(shard, opening_labels(), recipe_of(config))
+def write_ready_shard(config: Config) -> bool:
+    """Writes the labels that need no solving, those of the opening book or of the table; False if they are there.
+
+    Raises:
+        ValueError: the labels that are there are others.
+    """
+    if config.mix not in (LATE, OPENINGS):
+        return False
+    shard = config.output / ("book.shard" if config.mix == LATE else "table.shard")
+    labels = book_labels(config.book_scores) if config.mix == LATE else opening_labels()
+    if not shard.exists():
+        write_shard(shard, labels, recipe_of(config))
+        return True
+    if not all(np.array_equal(one, other) for one, other in zip(read_shard(shard)[0], labels, strict=True)):
+        raise ValueError(f"{shard} was made from other scores than these: choose another --output, or delete it")
+    return False
 
 
 def train(config: Config) -> None:
-    """Makes the shards that are missing."""
+    """Makes the shards that are missing. Raises ValueError if there are none."""
     recipe, missing = recipe_of(config), missing_shards(config)
     kept, positions_of = read_scores_for(config.packed, recipe), positions_maker(config)
-    write_ready_shard(config)
+    if not write_ready_shard(config) and not missing:
+        raise ValueError(f"{config.output} is finished: choose another --output, or more --positions")
     with solver_pool(config.workers, config.table_bits) as pool:
         tasks = {
             pool.submit(make_shard, positions_of, kept.get(number), config.bounds, number): number for number in missing

@@ -1,4 +1,6 @@
-"""Trains the NNUE-style evaluator of the agent minimax on exact labels, in about a minute. It cannot be resumed.
+"""Trains the NNUE-style evaluator of the agent minimax on exact labels, in about a minute.
+
+A run that was interrupted starts again.
 
 Examples are the labelled positions and those after each of their moves, whose scores are known, too. Only quiet ones
 are used, which a search would evaluate: the side to move cannot win at once, and has a move after which the opponent
@@ -27,8 +29,8 @@ from connectx.weights import pack
 from console.progress import progress
 from training.data.sampling import moves_of
 from training.data.shards import TEST, TRAINING, Labels, canonical_keys, labels_of, read_labels, splits_of
-from training.support.manifest import check_output, publish
-from training.support.options import Options, command_of, option
+from training.support.manifest import begin, publish
+from training.support.options import Options, option
 
 WARM_UP = 0.03  # share of the steps
 DECAY_1, DECAY_2, TINY = 0.9, 0.999, 1e-8  # beta1, beta2 and epsilon of Adam
@@ -40,14 +42,17 @@ ENDGAME = 2  # empty cells: quiet positions with no more are draws, which a sear
 class Config(Options):
     """Options of ``train.py leaf``."""
 
-    labels: Path = option(Path("data/labels"), "folder that train.py labels has made")
+    METHOD = "leaf"
+
+    labels: Path = option(Path("data/labels"), "folder that train.py labels has made", reads=(".shard", ".labels"))
     hidden: int = option(32, "units of the hidden layer", least=1)
     samples: int = option(30_000_000, "positions to train on, counting repetitions", least=1)
     batch: int = option(1024, "positions per step", least=1)
     learning_rate: float = option(0.004, "largest learning rate", above=0)
     weight_decay: float = option(0.0001, "decoupled weight decay per step, times the learning rate", least=0)
     seed: int = option(1, "seed of the initial weights and of the order of the positions")
-    output: Path = option(Path("agents/weights/leaf.bin"), "file to write: the network")
+    run: Path = option(Path("runs/leaf"), "folder of the run")
+    output: Path = option(Path(), "file to write: the network", in_run="leaf.bin")
 
 
 class Examples(NamedTuple):
@@ -236,7 +241,7 @@ def measure(net: LeafNet | None, examples: Examples) -> dict[str, float]:
 
 def train(config: Config) -> dict[str, Any]:
     """Trains the network, then writes it with its accuracy on the test positions and that of the heuristic."""
-    check_output(config.output)
+    begin(config)
     labels = read_labels(config.labels)
     training, test = training_examples(labels), held_out_examples(labels)
     if not (len(training.masks) and len(test.masks)):
@@ -244,6 +249,6 @@ def train(config: Config) -> dict[str, Any]:
     net = rounded(fit(config, training))
     facts: dict[str, Any] = {"training_positions": len(training.masks), "test_positions": len(test.masks)}
     facts |= measure(net, test) | {f"{key}_of_heuristic": value for key, value in measure(None, test).items()}
-    publish(config.output, to_bytes(net), command_of("leaf", config), facts)
+    publish(config, to_bytes(net), facts)
     print(json.dumps(facts))
     return facts

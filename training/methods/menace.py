@@ -30,6 +30,7 @@ from training.games.named import NAMES, games_named
 from training.games.players import play_games
 from training.games.terminal import play_human
 from training.support import checkpoint
+from training.support.manifest import finish, is_finished
 from training.support.options import Options, option
 from training.support.plots import save_figure
 
@@ -46,6 +47,8 @@ SPAN = 100  # training games per point of the curve
 class Config(Options):
     """Options of ``train.py menace``."""
 
+    METHOD = "menace"
+
     game: str = option("nim", NAMES)
     games: int = option(10_000, "training games of each pair", least=1)
     test_games: int = option(10_000, "games for each cell of the table", least=1)
@@ -53,9 +56,12 @@ class Config(Options):
     reward: int = option(1, "beads that the winner adds for each action", least=1)
     penalty: int = option(1, "beads that the loser takes away for each action, as far as its rule allows", least=1)
     seed: int = option(1, "seed of all random draws")
-    output: Path = option(Path("runs/menace"), "folder for the checkpoint, the table and the curves")
+    run: Path = option(Path("runs/menace"), "folder for the checkpoint, the table and the curves")
     human: str = option(
-        "", "'first' or 'second': after training, play against keep v keep from this seat", among=("", *SEATS)
+        "",
+        "'first' or 'second': after training, play against keep v keep from this seat",
+        among=("", *SEATS),
+        is_free=True,
     )
 
 
@@ -126,11 +132,9 @@ class Stable:
 
     def __init__(self, tree: Tree, config: Config):
         self.tree, self.config = tree, config
-        self.path = config.output / f"{config.game}.bin"
+        self.path = config.run / f"{config.game}.bin"
         self.pairs = [Pair(tree, config, index) for index in range(len(PAIRS))]
         self.seconds = 0.0  # of processor time in training, over all runs
-        # More games may be asked for than the checkpoint has.
-        self.settings = checkpoint.settings_of(config, may_change=("games", "test_games", "human"))
         self._resume()
 
     def train(self) -> None:
@@ -172,10 +176,10 @@ class Stable:
                 arrays[f"{index}/{seat}/visits"] = np.array(player.visits, np.int64)
             arrays[f"{index}/curve"] = np.array(pair.first_wins, np.int64)
             states.append({"played": pair.played, "random": pair.random.getstate()})
-        checkpoint.save(self.path, self.settings, {"pairs": states, "seconds": self.seconds}, arrays)
+        checkpoint.save(self.path, self.config.settings, {"pairs": states, "seconds": self.seconds}, arrays)
 
     def _resume(self) -> None:
-        found = checkpoint.load(self.path, self.settings)
+        found = checkpoint.load(self.path, self.config.settings)
         if found is None:
             return
         with checkpoint.restoring(self.path):
@@ -283,7 +287,13 @@ def draw_curves(stable: Stable, path: Path) -> None:
 
 
 def train(config: Config) -> tuple[Stable, RoundRobin]:
-    """Trains all players, or resumes from the checkpoint; prints and draws the results."""
+    """Trains all players, or resumes from the checkpoint; prints and draws the results.
+
+    Raises:
+        ValueError: the run is finished, and nobody wants to play.
+    """
+    if is_finished(config) and not config.human:
+        raise ValueError(f"{config.run} is finished: play against it with --human, choose another --run, or delete it")
     tree = tree_of(games_named(config.game))
     stable = Stable(tree, config)
     stable.train()
@@ -292,9 +302,10 @@ def train(config: Config) -> tuple[Stable, RoundRobin]:
     console = Console()
     console.print(table_of(results, title))
     console.print(exact_table(stable))
-    draw_table(results, title, config.output / f"{config.game}-table.png")
-    draw_curves(stable, config.output / f"{config.game}-curves.png")
+    draw_table(results, title, config.run / f"{config.game}-table.png")
+    draw_curves(stable, config.run / f"{config.game}-curves.png")
     print(f"written: {stable.path}, and {config.game}-table.png and {config.game}-curves.png beside it")
+    finish(config)
     if config.human:
         seat = SEATS.index(config.human)
         ours = table_player(tree, stable.chances()[1 - seat][COLUMNS.index("keep v keep")], np.random.default_rng())

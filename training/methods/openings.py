@@ -20,7 +20,7 @@ from connectx.position import Position, key_of
 from connectx.solver import NO_LIMIT, UNKNOWN, Limit, Solver, Value, job_of, read_queue
 from console.progress import progress
 from training.data.book_scores import parse_line, read_lines
-from training.support.manifest import check_output, publish
+from training.support.manifest import begin, publish
 from training.support.options import Options, option
 from training.support.pool import LARGEST_TABLE
 
@@ -35,16 +35,25 @@ Bounds = dict[int, Value]  # what is known about scores, by the key of the canon
 class Config(Options):
     """Options of ``train.py openings``."""
 
+    METHOD = "openings"
+
     table_bits: int = option(
-        27, "log2 of the number of entries (8 bytes each) in the shared table", least=2, most=LARGEST_TABLE
+        27,
+        "log2 of the number of entries (8 bytes each) in the shared table",
+        least=2,
+        most=LARGEST_TABLE,
+        is_free=True,
     )
     lasting_bits: int = option(
-        27, "the same for the table's part for positions of up to 14 stones", least=2, most=LARGEST_TABLE
+        27, "the same for the table's part for positions of up to 14 stones", least=2, most=LARGEST_TABLE, is_free=True
     )
-    workers: int = option(os.cpu_count() or 1, "number of threads", least=1)
-    scores: Path = option(Path("runs/openings/scores.txt"), "file of all scores found so far, also by earlier runs")
-    book_scores: Path = option(Path("training/book-scores.txt"), "scores found when the book was built")
-    output: Path = option(Path("connectx/data/openings.bin"), "file to write: the table")
+    workers: int = option(os.cpu_count() or 1, "number of threads", least=1, is_free=True)
+    scores: Path = option(Path("runs/openings-scores.txt"), "file of all scores found so far, also by earlier runs")
+    book_scores: Path = option(
+        Path("training/book-scores.txt"), "scores found when the book was built", reads=(".txt",)
+    )
+    run: Path = option(Path("runs/openings"), "folder of the run")
+    output: Path = option(Path(), "file to write: the table", in_run="openings.bin")
 
 
 class ScoreFile:
@@ -155,9 +164,7 @@ def build(config: Config, geometry: Geometry, last_ply: int, bounds: Bounds) -> 
 
 def train(config: Config) -> Openings:
     """Makes the table and writes it. The same scores give the same bytes."""
-    check_output(config.output)
+    begin(config)
     table = build(config, STANDARD, LAST_PLY, bounds_from(config.book_scores))
-    publish(
-        config.output, table.to_bytes(), "python train.py openings", {"positions": len(table), "last_ply": LAST_PLY}
-    )
+    publish(config, table.to_bytes(), {"positions": len(table), "last_ply": LAST_PLY})
     return table

@@ -28,11 +28,13 @@ MEGABYTE = 1_000_000
 class Config(Options):
     """Options of ``train.py pack``."""
 
+    METHOD = "pack"
+
     labels: Path = option(Path("data/labels"), "folder of shards that train.py labels has made")
     form: str = option(SCORES, "'scores': without the positions; 'labels': with them", among=(SCORES, LABELS))
     block: int = option(25, "shards in a file of scores", least=1)
     limit: float = option(8.0, "megabytes that the output folder may hold in all", above=0)
-    output: Path = option(Path("data/packed"), "folder for the files")
+    output: Path = option(Path("runs/pack"), "folder for the files")
 
 
 def folder_size(folder: Path) -> int:

@@ -12,7 +12,6 @@ cost less than legal moves in lost positions; the policy would learn to make the
 All games are saved: ``train.py value`` learns from them.
 """
 
-import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,10 +28,9 @@ from training.games.players import alternating, play_games, sampling_player
 from training.learning.networks import logits_of, outputs_of, small_network
 from training.learning.policy_games import BLOCK, ILLEGAL, Choices, Learner, policy_loss, returns_of
 from training.learning.policy_run import PolicyRun, train_to_end
-from training.support import checkpoint
 from training.support.device import NAMES
-from training.support.manifest import check_output, publish
-from training.support.options import Options, command_of, option
+from training.support.manifest import begin, publish
+from training.support.options import Options, option
 from training.support.plots import save_curve
 
 WINDOW = 100  # games over which the running reward is the mean
@@ -42,6 +40,8 @@ OPPONENT, NOTHING = "opponent", "nothing"
 @dataclass
 class Config(Options):
     """Options of ``train.py policy-gradient``."""
+
+    METHOD = "policy-gradient"
 
     games: int = option(200_000, "largest number of games", least=1)
     batch: int = option(200, "games per update, played in parallel", least=1)
@@ -54,13 +54,15 @@ class Config(Options):
     channels: int = option(16, "channels of the convolution, with --start nothing", least=1)
     hidden: int = option(128, "width of the first dense layer, with --start nothing", least=1)
     seed: int = option(1, "seed of weights and games")
-    device: str = option("cpu", "of torch; the games themselves are always played on the processor", among=NAMES)
+    device: str = option(
+        "cpu", "of torch; the games themselves are always played on the processor", among=NAMES, is_free=True
+    )
     start: str = option(
         OPPONENT, "initial weights: 'opponent' copies the opponent's, 'nothing': random", among=(OPPONENT, NOTHING)
     )
-    opponent: Path = option(Path("agents/weights/strong_policy.bin"), "policy network to play against")
-    folder: Path = option(Path("runs/policy-gradient"), "folder for checkpoint, games and curve")
-    output: Path = option(Path("agents/weights/policy_gradient.bin"), "file to write: the policy network")
+    opponent: Path = option(Path("agents/weights/strong_policy.bin"), "policy network to play against", reads=(".bin",))
+    run: Path = option(Path("runs/policy-gradient"), "folder for checkpoint, games and curve")
+    output: Path = option(Path(), "file to write: the policy network", in_run="policy_gradient.bin")
 
 
 class Baseline:
@@ -98,9 +100,7 @@ class Run(PolicyRun):
 
     def __init__(self, config: Config):
         opponent = config.opponent.read_bytes()
-        settings = checkpoint.settings_of(config, may_change=("games", "device"))
-        settings["opponent"] = hashlib.sha256(opponent).hexdigest()
-        super().__init__(config, first_network(config, opponent), settings, WINDOW)
+        super().__init__(config, first_network(config, opponent), WINDOW)
         self.learner = Learner(logits_of(self.network), self.rng)
         strong = Network.from_bytes(opponent).to(self.device)
         self.players = (self.learner, sampling_player(logits_of(strong), self.rng))
@@ -142,15 +142,15 @@ class Run(PolicyRun):
         config = self.config
         facts = {"games": self.games, "running_reward": round(self.running_reward, 3), "seed": config.seed}
         arrays = {"moves": np.concatenate(self.moves), "results": np.concatenate(self.results)}
-        meta: dict[str, Any] = {"settings": self.settings, "block": BLOCK}
-        write_whole(config.folder / "games.bin", pack(arrays, meta))
-        save_curve(config.folder / "curve.png", "games", "mean result v the strong policy agent", {"": self.curve()})
-        publish(config.output, self.network.to_bytes(), command_of("policy-gradient", config, ("device",)), facts)
+        meta: dict[str, Any] = {"settings": config.settings, "block": BLOCK}
+        write_whole(config.run / "games.bin", pack(arrays, meta))
+        save_curve(config.run / "curve.png", "games", "mean result v the strong policy agent", {"": self.curve()})
+        publish(config, self.network.to_bytes(), facts)
 
 
 def train(config: Config) -> Run:
     """Trains until the running reward is reached or the games are played; resumes from a checkpoint."""
-    check_output(config.output)
+    begin(config)
     torch.set_num_threads(1)  # the batches are small: several threads would wait for each other
     run = Run(config)
     train_to_end(run)

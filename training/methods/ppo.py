@@ -46,8 +46,8 @@ from training.games.players import Player, alternating, play_games, random_playe
 from training.learning import torch_state
 from training.support import checkpoint
 from training.support.device import NAMES, device_named
-from training.support.manifest import check_output, publish
-from training.support.options import Options, command_of, option
+from training.support.manifest import begin, publish
+from training.support.options import Options, option
 from training.support.plots import save_figure
 
 ALGORITHMS = ("maskable", "ppo")
@@ -57,6 +57,8 @@ PAST_OPPONENTS = 3  # drawn from the pool for each period
 @dataclass
 class Config(Options):
     """Options of ``train.py ppo``."""
+
+    METHOD = "ppo"
 
     algorithm: str = option("maskable", "maskable, or ppo, which has to learn what is legal", among=ALGORITHMS)
     opponent: str = option(
@@ -80,9 +82,11 @@ class Config(Options):
     test_opponent: str = option("negamax", "whom the curve shows games against")
     test_games: int = option(200, "games of each point of the curve", least=1)
     seed: int = option(0, "of everything")
-    device: str = option("cpu", "of torch; the games themselves are always played on the processor", among=NAMES)
-    folder: Path = option(Path("runs/ppo"), "of the saved state and the curve, for resuming")
-    output: Path = option(Path("agents/weights/ppo.bin"), "the policy's weights")
+    device: str = option(
+        "cpu", "of torch; the games themselves are always played on the processor", among=NAMES, is_free=True
+    )
+    run: Path = option(Path("runs/ppo"), "folder of the saved state and the curve, for resuming")
+    output: Path = option(Path(), "the policy's weights", in_run="ppo.bin")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -161,7 +165,7 @@ class Trainer:
         torch.set_num_threads(1)  # the nets are too small to share
         self._sb3 = library()
         self._sb3.set_random_seed(config.seed)
-        self.config, self.path = config, config.folder / "checkpoint.bin"
+        self.config, self.path = config, config.run / "checkpoint.bin"
         self.steps, self.seconds = 0, 0.0
         self.curve: list[dict[str, float]] = []
         self.model = self._sb3.ALGORITHMS[config.algorithm](
@@ -229,21 +233,16 @@ class Trainer:
         point = {"steps": self.steps, "seconds": self.seconds, "test": test}
         self.curve.append(point | dict(zip(ENDINGS, shares, strict=True)))
 
-    @property
-    def _settings(self) -> dict[str, Any]:
-        """What a run must share with the one that it goes on with."""
-        return checkpoint.settings_of(self.config, may_change=("device",))
-
     def save(self) -> None:
         policy = self.model.policy
         arrays = torch_state.arrays_of(policy.optimizer, policy=policy)
         arrays |= {f"pool:{i}:{name}": value for i, past in enumerate(self.pool) for name, value in past.items()}
         facts = {"steps": self.steps, "seconds": self.seconds, "curve": self.curve}
-        checkpoint.save(self.path, self._settings, facts, arrays)
+        checkpoint.save(self.path, self.config.settings, facts, arrays)
 
     def resume(self) -> None:
         """Goes back to the checkpoint, if there is one. Raises ValueError if it is damaged or of another run."""
-        found = checkpoint.load(self.path, self._settings)
+        found = checkpoint.load(self.path, self.config.settings)
         if found is None:
             return
         with checkpoint.restoring(self.path):
@@ -270,7 +269,7 @@ def draw(curve: list[dict[str, float]], config: Config) -> Figure:
 
 def train(config: Config) -> Trainer:
     """Trains to the end, from the saved state if there is one, and publishes the policy's weights."""
-    check_output(config.output)
+    begin(config)
     trainer = Trainer(config)
     trainer.resume()
     started, before = time.perf_counter(), trainer.steps
@@ -278,8 +277,8 @@ def train(config: Config) -> Trainer:
         while trainer.steps < config.steps:
             trainer.advance()
             trainer.save()
-            write_whole(config.folder / "curve.json", json.dumps(trainer.curve, indent=1).encode())
-            save_figure(draw(trainer.curve, config), config.folder / "curve.png")
+            write_whole(config.run / "curve.json", json.dumps(trainer.curve, indent=1).encode())
+            save_figure(draw(trainer.curve, config), config.run / "curve.png")
             last = trainer.curve[-1]
             so_far = f"{last['won']:.0%} won, {last['test']:.0%} of points v {config.test_opponent}"
             bar.set_postfix_str(so_far, refresh=False)
@@ -291,6 +290,5 @@ def train(config: Config) -> Trainer:
         "parameters": config.architecture.size,
     }
     facts[f"points against {config.test_opponent}"] = trainer.curve[-1]["test"]
-    command = command_of("ppo", config, ("device",))
-    publish(config.output, to_bytes(config.architecture, trainer.pool[-1]), command, facts)
+    publish(config, to_bytes(config.architecture, trainer.pool[-1]), facts)
     return trainer

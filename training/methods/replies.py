@@ -29,15 +29,15 @@ from connectx.position import Position
 from connectx.replies import KINDS, ReplyModel, arrays_of, columns_of_scores, kinds_chances, lengths_of
 from connectx.score import Scores, sign
 from connectx.solver import Solver
-from connectx.weights import pack, unpack
-from console.files import write_whole
 from console.progress import progress
 from training.data.shards import TRAINING, Labels, labels_of, read_labels
 from training.games.zoo import DEVELOPMENT, Column, Player, column_of
 from training.learning.gifts import BATCH, Learner, problems_of
+from training.learning.networks import layers_of
 from training.learning.reply_types import fit
-from training.support.manifest import check_output, publish
-from training.support.options import Options, command_of, option
+from training.support import checkpoint
+from training.support.manifest import begin, publish
+from training.support.options import Options, option
 
 CLOCK = {"rows": STANDARD.rows, "columns": STANDARD.columns, "inarow": STANDARD.inarow, "actTimeout": 0.15}
 BANK = 38.0  # seconds, of which perfect uses none on purpose
@@ -48,20 +48,29 @@ LATE, VERY_LATE = 18, 28  # stones from which on half and a quarter of the label
 class Config(Options):
     """Options of ``train.py replies``."""
 
+    METHOD = "replies"
+
     games: int = option(60, "of each player against any moves that keep the result", least=1)
     rematches: int = option(25, "of each player against the agent perfect", least=0)
     types: int = option(4, "of opponents", least=1)
     samples: int = option(16_000_000, "positions that the network of gifts trains on", least=BATCH)
     layers: str = option("dense:256,dense:64", "of the network of gifts, kind:width of each")
     seed: int = option(1, "of the games, of the fit and of the network")
-    labels: Path = option(Path("data/labels"), "folder that train.py labels has made")
-    taste: Path = option(Path("agents/weights/taste.bin"), "the policy network whose taste opponents have")
+    labels: Path = option(Path("data/labels"), "folder that train.py labels has made", reads=(".shard", ".labels"))
+    taste: Path = option(
+        Path("agents/weights/taste.bin"), "the policy network whose taste opponents have", reads=(".bin",)
+    )
     run: Path = option(Path("runs/replies"), "folder of the games")
-    output: Path = option(Path("agents/weights/replies.bin"), "the model")
+    output: Path = option(Path(), "the model", in_run="replies.bin")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.architecture()
 
     def architecture(self) -> Architecture:
-        layers = tuple((kind, int(width)) for kind, width in (part.split(":") for part in self.layers.split(",")))
-        return Architecture("lines-1", layers, (("gift", self.types), ("hope", self.types)), STANDARD[:3])
+        return Architecture(
+            "lines-1", layers_of(self.layers), (("gift", self.types), ("hope", self.types)), STANDARD[:3]
+        )
 
 
 class Moves(NamedTuple):
@@ -121,15 +130,15 @@ def moves_of(player: Player, config: Config) -> Moves:
     """The moves of a player, from the run's folder or played now.
 
     Raises:
-        ValueError: its file there is damaged.
+        ValueError: its file there is damaged, or of another number of games or another seed.
     """
-    recipe, path = [config.games, config.rematches, config.seed], config.run / f"{player.name.replace(' ', '-')}.bin"
-    arrays, made_with = unpack(path.read_bytes()) if path.exists() else ({}, None)
-    if made_with != recipe:
-        arrays = games_of(player, config)._asdict()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, pack(arrays, recipe))
-    return Moves(**arrays)
+    recipe = {name: config.settings[name] for name in ("games", "rematches", "seed")}
+    path = config.run / f"{player.name.replace(' ', '-')}.bin"
+    if found := checkpoint.load(path, recipe):
+        return Moves(**found.arrays)
+    moves = games_of(player, config)
+    checkpoint.save(path, recipe, {}, moves._asdict())
+    return moves
 
 
 def progress_over(players: tuple[Player, ...]) -> Iterator[Player]:
@@ -170,7 +179,7 @@ def thinned(labels: Labels, seed: int) -> Labels:
 
 def train(config: Config) -> dict[str, Any]:
     """Plays the games that are missing, fits the model and writes it."""
-    check_output(config.output)
+    begin(config)
     torch.set_num_threads(1)
     taste, labels = PlainNetwork.from_bytes(config.taste.read_bytes()), read_labels(config.labels)
     players = [moves_of(player, config) for player in progress_over(DEVELOPMENT)]
@@ -188,6 +197,6 @@ def train(config: Config) -> dict[str, Any]:
         "prior": np.round(prior, 3).tolist(),
     }
     content = ReplyModel.to_bytes(prior, types, learner.average.to_bytes())
-    publish(config.output, content, command_of("replies", config), facts)
+    publish(config, content, facts)
     print(json.dumps(facts))
     return facts

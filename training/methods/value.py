@@ -11,7 +11,6 @@ after the policy's moves, not from those after the moves of its weaker opponent.
 the policy no longer tries: hence the random moves, as for AlphaGo's value network (Silver et al. 2016).
 """
 
-import hashlib
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,10 +28,9 @@ from training.games.players import NO_MOVE, Player, alternating, erring, play_ga
 from training.learning.networks import DRAW, logits_of, small_network, value_player
 from training.learning.policy_games import BLOCK
 from training.learning.supervised import Examples, Fit, Schedule, split
-from training.support import checkpoint
 from training.support.device import NAMES, device_named
-from training.support.manifest import check_output, publish
-from training.support.options import Options, command_of, option
+from training.support.manifest import begin, publish
+from training.support.options import Options, option
 
 ENCODING = "tactics-1"  # has a plane of the cells that win at once, which occur too rarely to learn them
 LAST_RANDOM_PLY = 35
@@ -42,6 +40,8 @@ LAST_RANDOM_PLY = 35
 class Config(Options):
     """Options of ``train.py value``."""
 
+    METHOD = "value"
+
     steps: int = option(3000, "updates of the network", least=1)
     batch: int = option(256, "positions per update", least=1)
     learning_rate: float = option(1e-3, "initial learning rate of Adam; decays to 0", above=0)
@@ -49,17 +49,24 @@ class Config(Options):
     hidden: int = option(128, "width of the first dense layer", least=1)
     seed: int = option(1, "seed of weights, batches, further games and the match")
     device: str = option(
-        "auto", "of torch, for the updates; on cuda in mixed precision, with all positions kept there", among=NAMES
+        "auto",
+        "of torch, for the updates; on cuda in mixed precision, with all positions kept there",
+        among=NAMES,
+        is_free=True,
     )
     match_games: int = option(100, "games against the strong policy agent at the end", least=1)
     further: int = option(
         40_000, "games of the trained policy against the strong one, with a random move in each", least=0
     )
-    games: Path = option(Path("runs/policy-gradient/games.bin"), "file of the games that the policy learned from")
-    policy: Path = option(Path("agents/weights/policy_gradient.bin"), "the policy that learned from them")
-    opponent: Path = option(Path("agents/weights/strong_policy.bin"), "the strong policy agent")
-    folder: Path = option(Path("runs/value"), "folder for checkpoint and curve")
-    output: Path = option(Path("agents/weights/value_greedy.bin"), "file to write: the value network")
+    games: Path = option(
+        Path("runs/policy-gradient/games.bin"), "file of the games that the policy learned from", reads=(".bin",)
+    )
+    policy: Path = option(
+        Path("runs/policy-gradient/policy_gradient.bin"), "the policy that learned from them", reads=(".bin",)
+    )
+    opponent: Path = option(Path("agents/weights/strong_policy.bin"), "the strong policy agent", reads=(".bin",))
+    run: Path = option(Path("runs/value"), "folder for checkpoint and curve")
+    output: Path = option(Path(), "file to write: the value network", in_run="value_greedy.bin")
 
 
 def read_games(path: Path) -> np.ndarray:
@@ -156,7 +163,7 @@ class Trained(NamedTuple):
 
 def train(config: Config) -> Trained:
     """Trains the network, writes it, and plays the match; resumes from a checkpoint."""
-    check_output(config.output)
+    begin(config)
     torch.set_num_threads(1)
     device, opponent = device_named(config.device), Network.from_bytes(config.opponent.read_bytes())
     started = time.process_time()
@@ -165,13 +172,11 @@ def train(config: Config) -> Trained:
     training, test = (examples(recorded.take(part)) for part in split(len(recorded.moves)))
     network = small_network("value", 3, config.channels, config.hidden, config.seed, ENCODING).to(device)
     schedule = Schedule(config.steps, config.batch, config.learning_rate)
-    settings = checkpoint.settings_of(config, may_change=("match_games", "device"))
-    settings["games"] = hashlib.sha256(recorded.moves.tobytes()).hexdigest()
-    fit = Fit(network, training, test, schedule, lambda classes: classes, config.folder, settings)
+    fit = Fit(network, training, test, schedule, lambda classes: classes, config.run, config.settings)
     fit.run("share of results foreseen")
     result = match(network, opponent, config.match_games, np.random.default_rng(config.seed))
     facts = {"accuracy": round(fit.accuracies[-1][1], 3), "v_strong_policy": list(result), "seed": config.seed}
-    publish(config.output, network.to_bytes(), command_of("value", config, ("device",)), facts)
+    publish(config, network.to_bytes(), facts)
     print(f"foresees {fit.accuracies[-1][1]:.1%} of results; v the strong policy agent {result[0]} wins, "
           f"{result[1]} draws, {result[2]} losses; {config.output}")  # fmt: skip
     return Trained(network, result, seconds + fit.seconds)

@@ -1,11 +1,11 @@
-"""The state of a training run in one file: arrays, facts, and the options that a run must have to resume it.
+"""The state of a training run in one file: arrays, facts, and the settings that a run must have to resume it.
 
 A resumed run continues as if it had never stopped: with the same seed it gives the same result.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,18 +14,14 @@ import numpy as np
 from connectx.weights import pack, unpack
 from console.files import write_whole
 
+DIGEST = re.compile("[0-9a-f]{64}")  # of what a run reads, among its settings
+
 
 class Checkpoint(NamedTuple):
     """The facts and arrays given to ``save``."""
 
     facts: dict[str, Any]
     arrays: dict[str, np.ndarray]
-
-
-def settings_of(config: Any, may_change: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The options that a run must share with a checkpoint to resume it: all except paths and those that may change."""
-    fields = {name: value for name, value in asdict(config).items() if name not in may_change}
-    return {name: value for name, value in fields.items() if not isinstance(value, Path)}
 
 
 def save(path: Path, settings: dict[str, Any], facts: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
@@ -47,14 +43,22 @@ def load(path: Path, settings: dict[str, Any]) -> Checkpoint | None:
         raise ValueError(f"{path} is damaged: {fault}") from None
     if not (isinstance(meta, dict) and set(meta) == {"settings", "facts"} and isinstance(meta["settings"], dict)):
         raise ValueError(f"{path} is not the checkpoint of a training run")
-    before = meta["settings"]
-    for name in sorted(settings.keys() | before.keys()):
-        if settings.get(name) != before.get(name):
-            raise ValueError(
-                f"{path} is of a run with {name} {before.get(name)!r}, not {settings.get(name)!r}: "
-                "give the same options, another folder, or delete it"
-            )
+    check_same(path.parent, meta["settings"], settings)
     return Checkpoint(meta["facts"], arrays)
+
+
+def check_same(folder: Path, before: dict[str, Any], now: dict[str, Any]) -> None:
+    """Raises ValueError if the settings of a run's folder are not those of the run that is to begin."""
+    for name in sorted(now.keys() | before.keys()):
+        option, old, new = "--" + name.replace("_", "-"), before.get(name), now.get(name)
+        if old == new:
+            continue
+        what = f"with {option} {old!r}, not {new!r}"
+        if old is None or new is None:
+            what = f"of another version of the toolkit, which differs in {option}"
+        elif DIGEST.fullmatch(f"{old}") or DIGEST.fullmatch(f"{new}"):
+            what = f"that read other files with {option}"
+        raise ValueError(f"{folder} holds a run {what}: choose another --run, or delete it")
 
 
 @contextmanager

@@ -1,14 +1,24 @@
-"""The manifest beside weight files: for each file, how it was made, its checksum, and what was measured."""
+"""The manifest beside weight files: for each file, how it was made, its checksum, and what was measured.
 
+``begin`` comes before hours of work, ``publish`` after it: a run that has published is finished, and is neither done
+again nor taken for another one.
+"""
+
+import fcntl
 import hashlib
 import json
+import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from console.files import write_whole
+from training.support import checkpoint
 
 NAME = "manifest.json"
+FINISHED = "finished.bin"  # in a run's folder: its settings
 
 
 def check_output(path: Path) -> None:
@@ -22,15 +32,51 @@ def check_output(path: Path) -> None:
     tempfile.TemporaryFile(dir=path.parent).close()
 
 
-def publish(path: Path, content: bytes, command: str, facts: dict[str, Any]) -> None:
-    """Writes a weight file, and its entry in the manifest beside it.
+def is_finished(config: Any) -> bool:
+    """Whether a run with these settings is finished. Raises ValueError if its folder holds another finished run."""
+    return checkpoint.load(config.run / FINISHED, config.settings) is not None
+
+
+def begin(config: Any) -> None:
+    """Notes what the run reads, as it is now, and refuses what could not be published.
+
+    Raises:
+        ValueError: the run is finished, or its folder holds another finished run.
+        OSError: its output cannot be written.
+    """
+    if is_finished(config):
+        raise ValueError(f"{config.run} is finished: choose another --run, or delete it")
+    check_output(config.output)
+    assert config.origin
+
+
+def finish(config: Any) -> None:
+    """From now on ``begin`` refuses the run."""
+    checkpoint.save(config.run / FINISHED, config.settings, {}, {})
+
+
+def publish(config: Any, content: bytes, facts: dict[str, Any]) -> None:
+    """Writes the output of a run with its entry in the manifest beside it: its origin, its checksum, and the facts.
 
     Args:
-        command: the command line that makes the file again.
         facts: any JSON object with what the file is and how good it is.
     """
+    path = config.output
     write_whole(path, content)
     manifest = path.parent / NAME
-    entries = json.loads(manifest.read_text(encoding="utf-8")) if manifest.exists() else {}
-    entries[path.name] = {"command": command, "sha256": hashlib.sha256(content).hexdigest(), **facts}
-    write_whole(manifest, (json.dumps(entries, indent=2, sort_keys=True) + "\n").encode())
+    with locked(path.parent):
+        entries = json.loads(manifest.read_text(encoding="utf-8")) if manifest.exists() else {}
+        entries[path.name] = {**config.origin, "sha256": hashlib.sha256(content).hexdigest(), **facts}
+        write_whole(manifest, (json.dumps(entries, indent=2, sort_keys=True) + "\n").encode())
+    finish(config)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Waits until no other process is within such a block for the folder."""
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(opened)  # which gives the lock back

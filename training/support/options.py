@@ -2,10 +2,14 @@
 
 import argparse
 import operator
+import shlex
 from dataclasses import MISSING, Field, field, fields
+from functools import cached_property
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
+
+from training.support.origins import digest_of, source
 
 LIMITS = {  # keyword of ``option``: (comparison that a value must satisfy, its name in messages)
     "least": (operator.ge, "at least"),
@@ -22,6 +26,9 @@ def option(
     among: tuple[str, ...] = (),
     short: str = "",
     comes_first: bool = False,
+    reads: tuple[str, ...] = (),
+    in_run: str = "",
+    is_free: bool = False,
     **limits: float,
 ) -> Any:
     """A field of a Config, with its help and the values that it allows.
@@ -30,22 +37,49 @@ def option(
         among: the allowed values; all by default.
         short: another name of the option, "-o".
         comes_first: it has no name on the command line, but its place, and cannot be left out.
+        reads: the value is a file to read, or a folder, of which the files with these endings are read; "" is none.
+        in_run: the name that a file to write has in the run's folder if the option is not given.
+        is_free: the result does not depend on it, so that a run can be resumed with another value.
         limits: bounds of the value: ``least``, ``above``, ``most``, ``below``.
     """
     if unknown := limits.keys() - LIMITS.keys():
         raise TypeError(f"limits of an option are {', '.join(LIMITS)}, not {', '.join(unknown)}")
-    return field(
-        default=default,
-        metadata={"help": help_text, "among": among, "limits": limits, "short": short, "comes_first": comes_first},
-    )
+    words = {"help": help_text, "among": among, "limits": limits, "short": short, "comes_first": comes_first}
+    return field(default=default, metadata=words | {"reads": reads, "in_run": in_run, "is_free": is_free})
 
 
 class Options:
     """The base of every Config. Raises ValueError if a field's value is not allowed by its option."""
 
+    METHOD: ClassVar[str]  # its name on the command line
+
     def __post_init__(self) -> None:
         for item in fields(self):  # type: ignore[arg-type] # every Config is a dataclass
             _check(item, getattr(self, item.name))
+            if item.metadata["in_run"] and getattr(self, item.name) == Path():
+                setattr(self, item.name, getattr(self, "run") / item.metadata["in_run"])  # noqa: B009 - mypy knows no run
+
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """What the result depends on: every option, and for what is read its digest, when first asked for.
+
+        Where files are written and what is free are left out. A run is resumed only with the same settings.
+        """
+        found: dict[str, Any] = {}
+        for item in fields(self):  # type: ignore[arg-type]
+            value, reads = getattr(self, item.name), item.metadata["reads"]
+            if reads:
+                found[item.name] = digest_of(Path(value), reads) if value != "" else ""
+            elif item.type is not Path and not item.metadata["is_free"]:
+                found[item.name] = value
+        return found
+
+    @cached_property
+    def origin(self) -> dict[str, Any]:
+        """How to make the result again: the command, the commit of the code, a digest of everything read."""
+        read = [item.name for item in fields(self) if item.metadata["reads"]]  # type: ignore[arg-type]
+        inputs = {name: self.settings[name] for name in read if self.settings[name]}
+        return {"command": command_of(self), **source(), "inputs": inputs}
 
 
 def _check(item: Field, value: Any) -> None:
@@ -60,6 +94,11 @@ def _check(item: Field, value: Any) -> None:
         raise ValueError(f"{item.name} should be one of {', '.join(filter(None, among))}, not {value!r}")
 
 
+def flag(name: str) -> str:
+    """The option of a field: "--table-bits" of "table_bits"."""
+    return "--" + name.replace("_", "-")
+
+
 def add_options(parser: argparse.ArgumentParser, config_class: type) -> None:
     """One option for each field: ``table_bits: int = 25`` becomes ``--table-bits N``, a bool a flag."""
     for item in fields(config_class):
@@ -67,15 +106,17 @@ def add_options(parser: argparse.ArgumentParser, config_class: type) -> None:
             parser.add_argument(item.name, type=_type_of(item), help=item.metadata["help"])
             continue
         if item.type is bool:
-            parser.add_argument("--" + item.name.replace("_", "-"), action="store_true", help=item.metadata["help"])
+            parser.add_argument(flag(item.name), action="store_true", help=item.metadata["help"])
             continue
+        inside = item.metadata["in_run"]
+        shown = f"{inside} in the folder of --run" if inside else "none" if item.default == "" else item.default
         parser.add_argument(
             *filter(None, [item.metadata["short"]]),
-            "--" + item.name.replace("_", "-"),
+            flag(item.name),
             type=_type_of(item),
             default=item.default,
-            metavar=_type_of(item).__name__.upper(),
-            help=f"{item.metadata['help']} (default: {item.default})",
+            metavar="PATH" if item.metadata["reads"] else _type_of(item).__name__.upper(),
+            help=f"{item.metadata['help']} (default: {shown})",
         )
 
 
@@ -90,13 +131,13 @@ def config_from(config_class: type, given: argparse.Namespace) -> Any:
     return config_class(**{item.name: getattr(given, item.name) for item in fields(config_class)})
 
 
-def command_of(method: str, config: Any, left_out: tuple[str, ...] = ()) -> str:
-    """The command line that makes the same result again: all options that differ from their defaults, without paths.
-
-    Args:
-        left_out: options that do not influence the result.
-    """
-    own = [item for item in fields(config) if item.type is not Path and item.name not in left_out]
-    given = [(item.name, getattr(config, item.name)) for item in own]
-    changed = [(name, value) for name, value in given if value != getattr(type(config), name)]
-    return " ".join(["python train.py", method, *(f"--{name.replace('_', '-')} {value}" for name, value in changed)])
+def command_of(config: Options) -> str:
+    """The command line that makes the same result again: all options that differ from their defaults."""
+    words = ["python", "train.py", config.METHOD]
+    for item in fields(config):  # type: ignore[arg-type]
+        value = getattr(config, item.name)
+        if value == item.default:
+            continue
+        text = value.as_posix() if isinstance(value, Path) else str(value)
+        words += [flag(item.name)] if item.type is bool else [flag(item.name), text]
+    return shlex.join(words)

@@ -1,0 +1,362 @@
+"""A run is the run of its options and inputs: with others it is refused, and what it publishes says how it was made."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import train
+from connectx.geometry import STANDARD, geometry_of
+from connectx.openings import Openings
+from connectx.weights import pack
+from tests.training.in_place import pool_in_place
+from training.data.bounds import Bounds, write_bounds
+from training.data.sampling import has_choice
+from training.data.shards import book_labels, write_shard
+from training.games.players import NO_MOVE
+from training.learning.networks import small_network
+from training.learning.policy_games import BLOCK
+from training.methods import imitation, labels, leaf, openings, replies
+from training.support import manifest, origins, pool
+from training.support.manifest import FINISHED, NAME
+from training.support.options import Options, command_of, option
+from training.support.origins import digest_of
+
+ROOT = Path(__file__).resolve().parents[2]
+MANIFESTS = [ROOT / folder / NAME for folder in ("agents/weights", "connectx/data", "training/games/networks")]
+NO_RUN = ("adopt", "labels", "pack")  # labels goes on by its shards, the others have nothing to go on with
+WEIGHTS = ROOT / "agents" / "weights"
+INPUTS: dict[str, Any] = {  # an input of tiny runs by its option: what ``inputs`` makes, or a file of ours
+    "labels": "labels", "leave_out": "asked", "bounds": "bounds", "games": "games.bin", "policy": "policy.bin",
+    "opponent": "policy.bin", "taste": WEIGHTS / "taste.bin", "replies": WEIGHTS / "replies.bin",
+    "book_scores": ROOT / "training" / "book-scores.txt",
+}  # fmt: skip
+TINY: dict[str, dict[str, Any]] = {
+    "book": {"first_ply": 1, "table_bits": 18, "workers": 1},
+    "openings": {"table_bits": 18, "lasting_bits": 18, "workers": 1},
+    "leaf": {"hidden": 4, "samples": 2000},
+    "distill": {"encoding": "lines-1", "layers": "dense:8", "batch": 128, "samples": 256, "bounds_batch": 16},
+    "replies": {"games": 1, "rematches": 0, "types": 2, "samples": 4096, "layers": "dense:8"},
+    "imitate": {"games": 40, "depth": 1, "steps": 20, "channels": 4, "hidden": 8},
+    "policy-gradient": {"games": 80, "batch": 40, "channels": 4, "hidden": 8},
+    "value": {"steps": 20, "channels": 4, "hidden": 8, "match_games": 4, "further": 40},
+    "actor-critic": {"games": 200, "batch": 100, "window": 100, "channels": 4, "hidden": 8},
+    "menace": {"games": 100, "test_games": 50},
+    "ppo": {
+        "board": "4x4k3", "width": 8, "games": 8, "rollout": 16, "batch": 64, "steps": 128, "period": 128,
+        "test_games": 4, "test_opponent": "random",
+    },
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory) -> Path:
+    """Folders "0" and "1" with an input of each kind, which differ."""
+    folder = tmp_path_factory.mktemp("inputs")
+    known = book_labels(ROOT / "training" / "book-scores.txt")
+    rows = np.flatnonzero(has_choice(known.positions, known.masks, STANDARD))
+    for number in (0, 1):
+        place = folder / f"{number}"
+        write_shard(place / "labels" / "0.shard", known.take(np.arange(number, len(known))), {})
+        write_shard(place / "asked" / "0.shard", known.take(np.arange(number, len(known), 50)), {})
+        some = known.take(rows[number : number + 40])
+        bounds = Bounds(some.positions + some.masks, some.values, some.values)
+        write_bounds(place / "bounds" / "0.bounds", bounds, {})
+        (place / "policy.bin").write_bytes(small_network("policy", 7, 4, 8, number).to_bytes())
+        moves = np.full((40, STANDARD.cells), NO_MOVE, np.int8)
+        moves[:, :7] = [number, 2, number, 2, number, 2, number]
+        (place / "games.bin").write_bytes(pack({"moves": moves}, {"block": BLOCK}))
+    return folder
+
+
+@pytest.fixture
+def _quick(monkeypatch):
+    """No processes, nothing solved or played for long, nothing compiled: of each run what is left is quick."""
+    monkeypatch.setattr(pool, "worker_pool", pool_in_place)
+    table = Openings(geometry_of(3, 3, 3), 1, np.zeros(2, np.int8))
+    monkeypatch.setattr(openings, "build", lambda *_: table)
+    known = book_labels(ROOT / "training" / "book-scores.txt").take(np.arange(2000, 2040))
+    best = known.scores.argmax(1)
+    moves = replies.Moves(known.positions, known.masks, known.scores.astype(np.int64), best, np.arange(40) // 20)
+    monkeypatch.setattr(replies, "DEVELOPMENT", replies.DEVELOPMENT[:2])
+    monkeypatch.setattr(replies, "games_of", lambda *_: moves)
+    monkeypatch.setattr(leaf, "fit", lambda config, _: leaf.first_parameters(config.hidden, np.random.default_rng(1)))
+    monkeypatch.setattr(leaf, "measure", lambda *_: {})
+    rows = np.full((imitation.PART, STANDARD.cells), NO_MOVE, np.int8)
+    rows[:, :7] = [0, 1, 0, 1, 0, 1, 0]
+    monkeypatch.setattr(imitation, "lookahead_games", lambda *_: (rows, rows))
+
+
+def tiny(method: str, inputs: Path, folder: Path) -> Any:
+    """A Config of a method, whose run takes a second or two in ``folder``."""
+    kind = train.module_of(method).Config
+    options: dict[str, Any] = {"run": folder / "run"}
+    item: Any
+    for item in fields(kind):
+        if item.metadata["reads"] and item.name in INPUTS:
+            options[item.name] = item.type(inputs / "0" / INPUTS[item.name])
+        elif item.name in ("scores", "entries"):  # what the run adds to
+            options[item.name] = folder / item.name
+    if method == "book":
+        shutil.copy(ROOT / "training" / "book-scores.txt", folder / "scores")
+    return kind(**options, **TINY[method])
+
+
+def variations(config: Any, inputs: Path, folder: Path) -> dict[str, Any]:
+    """The config with one path changed, the run's own excepted, by the option's name."""
+    found: dict[str, Any] = {}
+    item: Any
+    for item in fields(config):
+        if not (item.metadata["reads"] or item.type is Path) or item.name == "run":
+            continue
+        other = inputs / "1" / INPUTS.get(item.name, "policy.bin")
+        if item.name in INPUTS and other == INPUTS[item.name]:  # a file of ours: a byte of it
+            content = bytearray(other.read_bytes())
+            content[20] ^= 1
+            other = folder / f"other-{item.name}"
+            other.write_bytes(content)
+        found[item.name] = replace(
+            config, **{item.name: item.type(other if item.metadata["reads"] else folder / "new")}
+        )
+    return found
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    return {file: file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file()}
+
+
+@pytest.mark.parametrize("method", [name for name in train.METHODS if name not in NO_RUN])
+@pytest.mark.usefixtures("_quick")
+def test_a_run_with_another_input_is_refused(method, inputs, tmp_path, monkeypatch):
+    """Finished, whichever path is changed; stopped, where there is a checkpoint. What it has made stays as it is."""
+    monkeypatch.chdir(ROOT)
+    module, config = train.module_of(method), tiny(method, inputs, tmp_path)
+    module.train(config)
+    before = contents(tmp_path / "run")
+    is_finished = r"run is finished: .*choose another --run, or delete it"
+    with pytest.raises(ValueError, match=is_finished):
+        module.train(config)
+    other = variations(config, inputs, tmp_path)
+    read = {item.name for item in fields(config) if item.metadata["reads"]}
+    for name, variation in other.items():
+        told = f"holds a run that read other files with --{name.replace('_', '-')}: choose another --run, or delete it"
+        with pytest.raises(ValueError, match=told if name in read else is_finished):
+            module.train(variation)
+    for number in [name for name in TINY[method] if not own_field(config, name).metadata["is_free"]][:1]:
+        with pytest.raises(ValueError, match=f"holds a run with --{number.replace('_', '-')}"):
+            module.train(replace(config, **{number: OTHER.get(number, 3)}))
+    (tmp_path / "run" / FINISHED).unlink()
+    if method in ("distill", "value", "policy-gradient"):
+        for name in read:
+            with pytest.raises(ValueError, match=r"holds a run that read other files|is a network of"):
+                module.train(other[name])
+    assert {path: content for path, content in before.items() if path.name != FINISHED} == contents(tmp_path / "run")
+
+
+def own_field(config: Any, name: str) -> Any:
+    return next(item for item in fields(config) if item.name == name)
+
+
+def test_labels_with_nothing_to_do_or_other_scores(tmp_path, monkeypatch):
+    """The labels of a folder go on by their shards; the book's, too, are of the scores that are named."""
+    monkeypatch.setattr(pool, "worker_pool", pool_in_place)
+    made = labels.Made(book_labels(ROOT / "training" / "book-scores.txt").take(np.arange(2000, 2400)))
+    monkeypatch.setattr(labels, "make_shard", lambda *_: made)
+    (tmp_path / "scores").write_text("0 0 -2 -1 0 1 0 -1 -2\n")
+    config = labels.Config(
+        20, shard=20, workers=1, table_bits=18, book_scores=tmp_path / "scores", output=tmp_path / "out"
+    )
+    labels.train(config)
+    before = contents(tmp_path / "out")
+    for again in (config, replace(config, packed=tmp_path)):
+        with pytest.raises(ValueError, match="out is finished: choose another --output, or more --positions"):
+            labels.train(again)
+    (tmp_path / "others").write_text("0 0 -2 -1 0 2 0 -1 -2\n")
+    with pytest.raises(ValueError, match=r"book.shard was made from other scores than these"):
+        labels.train(replace(config, book_scores=tmp_path / "others", positions=40))
+    assert contents(tmp_path / "out") == before
+
+
+def test_a_run_that_could_not_publish_is_not_finished(inputs, tmp_path, monkeypatch):
+    """It publishes when it is called again, without any training."""
+    monkeypatch.chdir(ROOT)
+    module, config = train.module_of("distill"), tiny("distill", inputs, tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(manifest, "write_whole", None)
+        with pytest.raises(TypeError):
+            module.train(config)
+    assert not config.output.exists()
+    monkeypatch.setattr(module.Trainer, "learn", None)
+    module.train(config)
+    assert config.output.exists()
+
+
+@pytest.mark.parametrize("method", train.METHODS)
+def test_nothing_of_ours_is_written_unasked(method, monkeypatch):
+    """Every output is in runs, in a folder of the method, or where the user is."""
+    config = train.module_of(method).Config()
+    written = [item.name for item in fields(config) if item.type is Path and not item.metadata["reads"]]
+    places = {name: getattr(config, name) for name in written if name not in ("model", "labels", "scores", "packed")}
+    assert places and all(path.parts[0] == "runs" or len(path.parts) == 1 for path in places.values())
+    if hasattr(config, "run"):
+        assert config.run == Path("runs") / method
+        assert method == "menace" or config.output.parent == config.run
+        elsewhere = train.module_of(method).Config(run=Path("runs/other"))
+        assert method == "menace" or elsewhere.output == Path("runs/other") / config.output.name
+
+
+@pytest.mark.parametrize("method", [name for name in train.METHODS if name != "adopt"])
+def test_a_command_says_every_option(method):
+    """The command of a Config with everything changed gives that Config again, by the real parser."""
+    kind = train.module_of(method).Config
+    config = kind(**ASKED.get(method, {}))
+    item: Any
+    for item in fields(config):
+        value = getattr(config, item.name)
+        others = [name for name in item.metadata["among"] if name not in (value, "cuda", "mps")]
+        number = [2 * value, value / 2, value + 1] if item.type in (int, float) else []
+        for other in [*others, *number] or [True if item.type is bool else item.type("some where/it's.bin")]:
+            try:
+                config = replace(config, **{item.name: item.type(other)})
+                break
+            except (ValueError, OSError):
+                continue
+    same = [item.name for item in fields(config) if getattr(config, item.name) == item.default]
+    assert len(same) < len(fields(config)) / 3, same
+    given = train.parse(shlex.split(command_of(config))[2:])
+    assert train.config_from(kind, given) == config
+
+
+ASKED = {"labels": {"mix": "walks", "judge": "net.bin"}, "distill": {"start": "net.bin"}}
+OTHER = {"encoding": "stones-1", "board": "4x5k3"}  # numbers become 3
+
+
+def history_of(*words: str) -> str:
+    """What git says of the history. Skips the test in a copy that has none, or only its end."""
+    shallow = subprocess.run(
+        ["git", "rev-parse", "--is-shallow-repository"], cwd=ROOT, capture_output=True, check=False
+    )
+    if shallow.stdout.strip() != b"false":
+        pytest.skip("no whole history here")
+    return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize("path", MANIFESTS, ids=lambda path: path.parent.name)
+def test_the_commands_of_a_manifest(path):
+    """They parse today; older ones were recorded so at the commit that is named, where their files are, too.
+
+    Their parsers of then were asked once, all said yes.
+    """
+    for name, entry in json.loads(path.read_text(encoding="utf-8")).items():
+        assert re.fullmatch("[0-9a-f]{40}", entry["commit"])
+        if "inputs" in entry:
+            given = train.parse(shlex.split(entry["command"])[2:])
+            train.config_from(train.module_of(given.method).Config, given)
+            continue
+        then = json.loads(history_of("show", f"{entry['commit']}:{path.relative_to(ROOT).as_posix()}"))
+        assert then[name]["command"] == entry["command"]
+        changed_since = then[name]["sha256"] != entry["sha256"]
+        assert changed_since == ("container_rewritten_at" in entry)
+        for needed in [*entry.get("needs", {}).values(), entry.get("container_rewritten_at", "HEAD")]:
+            assert history_of("cat-file", "-t", needed).strip() in ("blob", "commit")
+
+
+def test_the_smoke_commands():
+    """They parse, and write nothing outside of their folder."""
+    done = subprocess.run(["make", "-n", "train-smoke"], cwd=ROOT, capture_output=True, text=True, check=True)
+    lines = [line for line in done.stdout.replace("\\\n", " ").splitlines() if "train.py" in line]
+    assert len(lines) > 8
+    for line in lines:
+        given = train.parse(shlex.split(line)[2:])
+        config = train.config_from(train.module_of(given.method).Config, given)
+        assert Path("runs/smoke") in (config.run if hasattr(config, "run") else config.output).parents
+
+
+@dataclass
+class Made(Options):
+    """Options of a run that reads a folder."""
+
+    METHOD = "made"
+
+    shards: str = option("", "what it reads", reads=(".shard",))
+    is_quick: bool = option(False, "a flag")
+    seed: int = option(1, "a seed")
+    threads: int = option(1, "threads", is_free=True)
+    run: Path = option(Path("runs/made"), "its folder")
+    output: Path = option(Path(), "its file", in_run="made.bin")
+
+
+def test_a_manifest_says_how_a_file_was_made(tmp_path):
+    """All options, paths and flags among them, the digest of what was read when it began, the commit."""
+    (tmp_path / "it's").mkdir()
+    (tmp_path / "it's" / "0.shard").write_bytes(b"early")
+    config = Made(str(tmp_path / "it's"), True, threads=2, run=tmp_path / "run")
+    manifest.begin(config)
+    (tmp_path / "it's" / "0.shard").write_bytes(b"later")
+    manifest.publish(config, b"content", {"accuracy": 0.5})
+    entry = json.loads((tmp_path / "run" / NAME).read_text())["made.bin"]
+    words = ["python", "train.py", "made", "--shards", str(tmp_path / "it's"), "--is-quick", "--threads", "2"]
+    assert shlex.split(entry["command"]) == [*words, "--run", str(config.run), "--output", str(config.output)]
+    assert entry["accuracy"] == 0.5 and entry["inputs"] == {"shards": config.settings["shards"]} != {
+        "shards": Made(config.shards).settings["shards"]
+    }
+    if (ROOT / ".git").exists():
+        assert re.fullmatch("[0-9a-f]{40}", entry["commit"]) and entry["dirty"] in (True, False)
+
+
+def test_no_commit_outside_a_checkout(tmp_path, monkeypatch):
+    """Nor that of another project whose folder the toolkit was unpacked in; git may be missing, too."""
+    monkeypatch.setattr(origins, "ROOT", ROOT / "training")
+    assert origins.source() == {}
+    monkeypatch.setattr(origins, "ROOT", tmp_path)
+    assert origins.source() == {}
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert origins.source() == {}
+
+
+def test_digests(tmp_path):
+    """Of names and contents, whatever sizes and times say; of other files in the folder nothing."""
+    folder = tmp_path / "folder"
+    (folder / "inner").mkdir(parents=True)
+    file = folder / "inner" / "0.shard"
+    file.write_bytes(b"12")
+    first, stamp = digest_of(folder, (".shard",)), file.stat()
+    file.write_bytes(b"21")
+    os.utime(file, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+    assert digest_of(folder, (".shard",)) != first
+    file.write_bytes(b"12")
+    (folder / "notes.txt").write_text("noted")
+    assert digest_of(folder, (".shard",)) == first
+    file.rename(folder / "0.shard")
+    assert digest_of(folder, (".shard",)) != first
+    assert digest_of(tmp_path / "nothing", (".shard",)) == "" != digest_of(folder / "0.shard", ())
+    for seed in (1, 2):
+        (folder / "0.shard").write_bytes(pack({"a": np.arange(seed, seed + 3)}))
+        first, second = digest_of(folder, (".shard",)), first
+    assert first != second
+
+
+def test_runs_that_publish_at_once_keep_all_entries(tmp_path, monkeypatch):
+    """The manifest is read and written by one after the other."""
+    loads = json.loads
+
+    def slowly(text):
+        time.sleep(0.02)
+        return loads(text)
+
+    monkeypatch.setattr(manifest.json, "loads", slowly)
+    configs = [Made(seed=seed, run=tmp_path / f"{seed}", output=tmp_path / f"{seed}.bin") for seed in range(6)]
+    assert all(config.origin for config in configs)
+    with ThreadPoolExecutor(6) as threads:
+        list(threads.map(lambda config: manifest.publish(config, b"content", {}), configs))
+    assert set(loads((tmp_path / NAME).read_text())) == {f"{seed}.bin" for seed in range(6)}
