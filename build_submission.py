@@ -27,7 +27,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from console.files import check_folder, write_whole
+from console.files import check_folder, locked, write_whole
 from console.parser import Parser, missing_package
 
 try:
@@ -80,9 +80,7 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     count = "number of positions on which the built file is compared with its source (default: %(default)s)"
     add("--positions", type=int, default=POSITIONS, metavar="N", help=count)
     add("--slowdown", type=float, metavar="N", help="also measure times on 1/N of one core")
-    full = (
-        "play the validation game at Kaggle's clock, which takes minutes (default: only if a quick game leaves doubt)"
-    )
+    full = "when building, play the validation game at Kaggle's clock too, a minute or more; --check and --submit always do"
     add("--full", action="store_true", help=full)
     add(
         "--size-limit", type=float, default=100, metavar="MIB", help="largest submission, in MiB (default: %(default)s)"
@@ -142,7 +140,7 @@ def options_of(given: argparse.Namespace) -> Options:
         if not package.isidentifier():
             raise UsageError(f"--allow-package takes a name as import statements have it, not {package!r}")
     limits = Limits(size=int(given.size_limit * 2**20), memory=int(given.memory_limit * 2**20))
-    return Options(given.dtype, given.positions, given.slowdown, given.full, limits=limits)
+    return Options(given.dtype, given.positions, given.slowdown, given.full or given.submit is not None, limits=limits)
 
 
 def output_of(given: argparse.Namespace, agent: Path, inlined: Inlined) -> Path:
@@ -187,8 +185,9 @@ def origins() -> dict[str, str]:
 def note_origin(output: Path, agent: Path) -> None:
     """Records what a file in submissions/ was built from, so that no other agent of that name replaces it."""
     if output.resolve().parent == ORIGINS.parent.resolve():
-        known = origins() | {output.name: str(agent.resolve())}
-        write_whole(ORIGINS, (json.dumps(known, indent=2, sort_keys=True) + "\n").encode())
+        with locked(ORIGINS):
+            known = origins() | {output.name: str(agent.resolve())}
+            write_whole(ORIGINS, (json.dumps(known, indent=2, sort_keys=True) + "\n").encode())
 
 
 def show(report: Report, as_json: bool, written: Path | None) -> None:

@@ -4,7 +4,8 @@ python train.py METHOD          starts a run, or resumes one that was interrupte
 python train.py METHOD --help   what it does, and its options
 
 A run has a folder, runs/METHOD unless --run names another, and writes its result there. With other options or other
-input files it is another run, which needs another folder. Files of the toolkit are replaced only if --output names them.
+input files it is another run, which needs another folder. Files of the toolkit are replaced only where --output names
+them.
 
 python train.py distill --samples 1000000
 python train.py leaf --labels my_labels --run runs/my_leaf

@@ -19,6 +19,7 @@ from bundler.source import files
 from bundler.source.flows import Flows, Literal
 from bundler.source.module import PROJECT, Module, Project
 from bundler.source.refusals import Refusal, Refused, adopt_command
+from console.bindings import agent_in, first_bindings
 
 
 @dataclass
@@ -202,20 +203,10 @@ def _grouped(notes: list[Refusal]) -> list[str]:
 
 
 def _entry_name(module: Module, refusals: list[Refusal]) -> str:
-    """The name of the agent function: ``agent`` if the module defines it, else its last function, as for Kaggle."""
-    last = ""
-    bound: dict[str, ast.stmt] = {}
-    for statement in module.tree.body:
-        for node in ast.walk(statement) if isinstance(statement, (ast.If, ast.Try, ast.With)) else [statement]:
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-                bound[node.name] = node
-                last = node.name if isinstance(node, ast.FunctionDef) else last
-            elif isinstance(node, (ast.Assign, ast.AnnAssign)):
-                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                bound |= {target.id: node for target in targets if isinstance(target, ast.Name)}
-            elif isinstance(node, (ast.Import, ast.ImportFrom)):
-                bound |= {alias.asname or alias.name: node for alias in node.names}
-    name = "agent" if "agent" in bound else last
+    """The name of the agent function (see ``console.bindings.agent_in``); refuses what Kaggle cannot call."""
+    name = agent_in(module.tree)
+    lines = {bound: (line, kind) for bound, line, kind in first_bindings(module.tree)}
+    coroutines = {node.name for node in ast.walk(module.tree) if isinstance(node, ast.AsyncFunctionDef)}
     if not name:
         refusals.append(
             Refusal(
@@ -224,11 +215,11 @@ def _entry_name(module: Module, refusals: list[Refusal]) -> str:
                 "no function is defined: Kaggle calls agent(obs, config), and plays the column that it returns",
             )
         )
-    elif isinstance(bound[name], (ast.AsyncFunctionDef, ast.ClassDef)):
+    elif name in coroutines or lines[name][1] == "class":
         refusals.append(
             Refusal(
                 module.path,
-                bound[name].lineno,
+                lines[name][0],
                 f"{name} must be a plain function (def): Kaggle calls it with (obs, config) and awaits nothing",
             )
         )

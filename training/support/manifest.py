@@ -4,17 +4,13 @@
 again nor taken for another one.
 """
 
-import fcntl
 import hashlib
 import json
-import os
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from console.files import write_whole
+from console.files import locked, write_whole
 from training.support import checkpoint
 
 NAME = "manifest.json"
@@ -64,19 +60,8 @@ def publish(config: Any, content: bytes, facts: dict[str, Any]) -> None:
     path = config.output
     write_whole(path, content)
     manifest = path.parent / NAME
-    with locked(path.parent):
+    with locked(manifest):
         entries = json.loads(manifest.read_text(encoding="utf-8")) if manifest.exists() else {}
         entries[path.name] = {**config.origin, "sha256": hashlib.sha256(content).hexdigest(), **facts}
         write_whole(manifest, (json.dumps(entries, indent=2, sort_keys=True) + "\n").encode())
     finish(config)
-
-
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Waits until no other process is within such a block for the folder."""
-    opened = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(opened, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(opened)  # which gives the lock back
