@@ -80,7 +80,7 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     count = "number of positions on which the built file is compared with its source (default: %(default)s)"
     add("--positions", type=int, default=POSITIONS, metavar="N", help=count)
     add("--slowdown", type=float, metavar="N", help="also measure times on 1/N of one core")
-    full = "when building, play the validation game at Kaggle's clock too, a minute or more; --check and --submit always do"
+    full = "when building, play the validation game at Kaggle's clock too (a minute or more); --check always does"
     add("--full", action="store_true", help=full)
     add(
         "--size-limit", type=float, default=100, metavar="MIB", help="largest submission, in MiB (default: %(default)s)"
