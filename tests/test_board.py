@@ -269,7 +269,7 @@ def test_a_replay_is_dropped_in(page):
     page.keyboard.press("End")
     assert sum(stones(page)) == len(played)
     drop(page, "other.json", '{"name": "chess"}')
-    expect(page.locator(".cx-notice")).to_have_text("other.json is no replay of ConnectX: it is of 'chess'")
+    expect(page.locator(".cx-notice")).to_have_text("other.json is not a ConnectX replay: it is of 'chess'")
 
 
 def test_a_game_is_judged(page):

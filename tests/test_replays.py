@@ -420,7 +420,7 @@ def test_the_page_of_stored_games(store, stored, tmp_path, capsys):
 
 
 def test_one_stored_game_names_its_players(store, tmp_path, monkeypatch, capsys):
-    """As a store of one game is shown: every move from the opening on, the line, the accuracy, the clocks."""
+    """As a store of one game is shown: the moves from the opening on, the line, the accuracy, the clocks."""
     monkeypatch.chdir(tmp_path)
     main(["match", "one_step", "leftmost", "--pairs", "1", "--store", "one"])
     capsys.readouterr()
@@ -431,7 +431,9 @@ def test_one_stored_game_names_its_players(store, tmp_path, monkeypatch, capsys)
     record, ending = group_records(group)[-1]
     assert ending == "line" and record.names == ("leftmost", "one_step")
     movers = re.findall(r"│ +(\d+) │ (leftmost|one_step) +│", out)
-    assert movers == [(str(ply), record.names[ply % 2]) for ply in range(record.opening, len(record.moves))]
+    plies = range(record.opening, record.opening + len(movers))
+    assert movers == [(str(ply), record.names[ply % 2]) for ply in plies]
+    assert re.search(rf"│ {plies.stop} to {len(record.moves) - 1} │ leftmost", out)  # which had lost by then
     assert f"leftmost v one_step, {write_opening(record.moves)}: " in out and re.search(r"│ one_step +│ all ", out)
     assert "leftmost: 0.0 s of 60 s overage time used, slowest move" in out
 

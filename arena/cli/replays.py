@@ -23,7 +23,7 @@ from arena.replays.stored import is_store, stored_replays
 from arena.replays.summary import headline, summary
 from arena.reporting.replay_tables import answers_table, answers_words, reviews_table, section_table
 from arena.reporting.replays_page import replays_page
-from arena.results.exact_analysis import JudgedMove, judge_in_time, solvers_for
+from arena.results.exact_analysis import JudgedMove, judge_in_time
 from arena.results.records import UNKNOWN_NAMES, is_columns, parse_game
 from arena.runs.open import OwnSlot
 from arena.runs.slot import Setup, Slot
@@ -141,10 +141,7 @@ def judged_reviews(replays: Sequence[Replay], team: str, options: argparse.Names
 
 def _judged(replay: Replay, options: argparse.Namespace) -> list[JudgedMove]:
     """The moves of a game that could be judged in time; none where the solver cannot hold the board."""
-    geometry = replay.record.geometry
-    try:
-        solvers_for(geometry)
-    except ValueError:
+    if not replay.record.geometry.fits_word:
         return []
     return judge_in_time(replay.record, judged_from(replay.record, options.from_ply), options.time)
 
