@@ -1,5 +1,6 @@
 """The board's other end without a browser: which positions it takes, what it answers, and that agents end with it."""
 
+import gc
 import json
 import threading
 from queue import Empty, SimpleQueue
@@ -262,3 +263,14 @@ def test_the_clock_may_change_while_an_agent_sits(monkeypatch):
     seat._player = None
     seat.close()
     assert limits == [3.0, 11.0]
+
+
+def test_a_refused_widget_leaves_no_traceback(capsys, monkeypatch):
+    """Python closes what was half made."""
+    widget = pytest.importorskip("board.widget")
+    problems: list[object] = []
+    monkeypatch.setattr("sys.unraisablehook", problems.append)
+    with pytest.raises(ValueError, match="did you mean minimax"):
+        widget.Board("minmax")
+    gc.collect()
+    assert problems == [] and capsys.readouterr().err == ""

@@ -509,6 +509,22 @@ def test_mistakes_are_kept_once(games, tmp_path):
     assert path.read_text().splitlines()[0] == f"{mirrored}  # mine"
 
 
+def test_rematch_asks_about_won_games_too(games, folder, tmp_path, monkeypatch, capsys):
+    """With --all; without it, how many mistakes are left out is said."""
+    monkeypatch.chdir(tmp_path)
+    rows = printed_json([str(folder)], capsys)["games"]
+    made = {won: sum(len(row["mistakes"]) for row in rows if (row["result"] == "won") == won) for won in (True, False)}
+    assert made[True] and made[False]
+    asked = []
+    for more in ([], ["--all"]):
+        main(["rematch", str(folder), "--agent", "leftmost", *more])
+        out = capsys.readouterr().out
+        words = f"Asked about {made[False]} of {sum(made.values())} mistakes: those of the games that were not won."
+        assert (words in out) == (not more)
+        asked += [int(re.findall(r"in \d+ of the (\d+) positions", out)[0])]
+    assert asked == [made[False], sum(made.values())]
+
+
 def test_rematch_and_a_match_from_its_positions(games, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     lost = [str(made.path) for made in games if made.result == "lost" and len(made.moves) > 25]
