@@ -156,7 +156,7 @@ def sit(page: Page, seat: int, name: str) -> None:
 def sit_file(page: Page, seat: int, path: Path) -> None:
     page.locator(".cx-who").nth(seat).select_option(label="a file, or another name …")
     page.get_by_placeholder("my_agent.py").fill(str(path))
-    page.get_by_role("button", name="Sit down").click()
+    page.get_by_role("button", name="Play", exact=True).click()
     until(page, f"board.seats[{seat}] === {json.dumps(str(path))}")
 
 
@@ -281,8 +281,13 @@ def test_a_game_is_judged(page):
     plies = [int(each.get_attribute("data-ply")) - 1 for each in marked.all()]
     assert plies == mistakes_by(page)
     page.keyboard.press("m")
-    assert page.evaluate("board.game.cursor") == plies[0] + 1
-    expect(verdict(page)).to_contain_text("gave away")
+    assert page.evaluate("board.game.cursor") == plies[0]
+    expect(verdict(page)).to_contain_text(re.compile(r"(Yellow|Red) plays column \d: a (won|drawn) game given away, it "))
+    assert page.locator(".cx-wrong").count() == 1 == page.locator(".cx-chip.cx-played").count()
+    best = page.evaluate("board.mistakeHere().verdict.best")
+    assert page.locator(".cx-right").count() == len(best) and best
+    page.keyboard.press("ArrowRight")
+    expect(verdict(page)).to_contain_text("game given away")
     box = page.locator(".cx-graph").bounding_box()
     page.mouse.click(box["x"] + box["width"] * 20.2 / len(GAME), box["y"] + 40)
     assert page.evaluate("board.game.cursor") == 20
@@ -329,7 +334,7 @@ def test_misbehaving_agents_lose(page, tmp_path):
 def test_an_agent_that_is_not_there(page):
     page.locator(".cx-who").nth(1).select_option(label="a file, or another name …")
     page.get_by_placeholder("my_agent.py").fill("minmax")
-    page.get_by_role("button", name="Sit down").click()
+    page.get_by_role("button", name="Play", exact=True).click()
     expect(page.locator(".cx-notice")).to_contain_text("no agent 'minmax': did you mean minimax?")
 
 
@@ -340,7 +345,7 @@ def test_clicks_are_answered_while_an_agent_hangs(page, tmp_path):
     sit_file(page, 1, path)
     column(page, 3).click()
     until(page, "board.asking?.state === 'thinking'")
-    expect(page.locator(".cx-seat.cx-thinking .cx-bank")).to_contain_text("/ 2 s")
+    expect(page.locator(".cx-seat.cx-thinking .cx-bank")).to_contain_text("of 2 s")
     page.keyboard.press("u")
     assert stones(page) == [0] * 7
     sit(page, 1, "leftmost")

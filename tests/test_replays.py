@@ -1,6 +1,7 @@
 """Replays in bulk: rows held to how the games were made, the summary, the page, and the rematch."""
 
 import contextlib
+import html
 import json
 import re
 from collections.abc import Sequence
@@ -19,7 +20,8 @@ from arena.replays.rematch import add_mistakes, ask
 from arena.replays.review import Review, team_of
 from arena.replays.stored import stored_replay
 from arena.replays.summary import Section, headline, oversights, summary
-from arena.results.exact_analysis import JudgedMove, judge_in_time
+from arena.reporting.replays_page import replays_page
+from arena.results.exact_analysis import JudgedMove, judge_in_time, mistakes
 from arena.results.records import GameRecord, parse_game
 from arena.results.store import Store, group_records, groups
 from benchmarks.replay_games import FAULTS, TEAM, Made, make_games
@@ -264,13 +266,52 @@ def test_the_page_filters_and_jumps(games, folder, tmp_path):
     many = next(index for index, row in enumerate(rows) if len(row["mistakes"]) > 1)
     target.write_text(page.replace("</body>", CLICKS.replace("MANY", str(many))), encoding="utf-8")
     text = browse(target.as_uri(), tmp_path, "--dump-dom")
-    plies = rows[many]["mistakes"]
-    jumps = [plies[-1], plies[-2], plies[-3] if len(plies) > 2 else plies[-2]]
-    jumps.append(next(ply for ply in plies if ply > jumps[-1]))
+    plies, jumps = rows[many]["mistakes"], [len(games[many].moves)]
+    for is_back in (True, True, True, False):  # on from the first or the last, they begin again at the other end
+        here, beyond = jumps[-1], plies[::-1] if is_back else plies
+        jumps.append(next((ply for ply in beyond if (ply < here if is_back else ply > here)), beyond[0]))
+    del jumps[0]
     third = lost[2], len(games[lost[2]].moves)  # faults come first, and such a game is shown at its end
     expected = [len(lost), "of", 10, "games", len(lost), *third, *(n for ply in jumps for n in (many, ply))]
     assert f"<title>{' '.join(map(str, expected))}</title>" in text
     assert len(re.findall(r'class="cx-stone cx-p', text)) == jumps[-1]
+
+
+PRACTISE = """<script type="module">
+const element = id => document.getElementById(id), text = name => document.querySelector(name).textContent;
+const press = key => document.dispatchEvent(new KeyboardEvent("keydown", {key}));
+const found = [];
+element("practise").click();
+found.push(location.hash, text(".cx-verdict"), document.querySelectorAll(".cx-chip.cx-win, .cx-chip.cx-loss").length);
+press("WRONG");
+found.push(text(".cx-verdict strong"));
+press("t");
+press("p");
+press("n");
+found.push(text(".cx-blame"), document.querySelectorAll(".cx-wrong").length);
+press("ArrowRight");
+found.push(location.hash);
+document.title = JSON.stringify(found);
+</script></body>"""
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no chromium: apt-get install chromium")
+def test_mistakes_are_shown_and_practised(tmp_path):
+    """One mistake of each: only one's own is gone to. Judged by the table of the openings."""
+    record = GameRecord(STANDARD, ("me", "other"), (3, 3, 2, 5, 1))
+    review = Review(played(record), 0, judge_in_time(record, 0))
+    (mistake,) = review.mistakes
+    assert (mistake.ply, [move.ply for move in mistakes(review.judged)]) == (2, [2, 3])
+    target = tmp_path / "page.html"
+    text = replays_page("me", [review], [], [])
+    target.write_text(text.replace("</body>", PRACTISE.replace("WRONG", "0")), encoding="utf-8")
+    title = re.findall(r"<title>(.*?)</title>", browse(target.as_uri(), tmp_path, "--dump-dom"))[0]
+    found = json.loads(html.unescape(title))
+    best, words = mistake.best.replace(", ", " or "), f"a {mistake.results[0]} game given away, it"
+    assert found[:3] == ["#0.2", f"Practise: Yellow to move. Which column {'wins' if mistake.value > 0 else 'keeps the draw'}?", 0]
+    assert found[3].startswith("Wrong: column 0 ") and f"Best: column {best} (" in found[3]
+    assert found[4].startswith(f"Yellow (me) plays column 2: {words} ") and f"Best: column {best} (" in found[4]
+    assert found[5:] == [1, "#0.3"]
 
 
 # Games of our own stores
