@@ -74,11 +74,12 @@ export class Board extends Table {
     this.verdict = el("p", {class: "cx-verdict", role: "status"});
     this.working = el("p", {class: "cx-working", "aria-hidden": "true"});
     this.notice = el("p", {class: "cx-notice", role: "alert"});
-    this.panel = el("div", {class: "cx-panel"}, el("div", {class: "cx-said"}, this.verdict, this.working, this.notice),
+    const said = el("div", {class: "cx-said"}, this.verdict, this.working, this.notice);
+    this.panel = el("div", {class: "cx-panel"}, replayer ? null : said,
       this.graph.element, this.list.element, this.steps(), replayer ? null : this.tools(), this.choices());
     this.setUpBar = el("div", {class: "cx-setup"});
     this.main = el("div", {class: "cx-main-area"}, el("div", {class: "cx-seats"}, ...this.cards.map(card => card.element)),
-      this.setUpBar, this.board.element);
+      replayer ? said : null, this.setUpBar, this.board.element); // a replayer's panel may lie below the screen
     this.root.classList.add("cx");
     this.root.tabIndex = -1; // a click on the board gives it the keys
     this.root.classList.toggle("cx-replayer", Boolean(replayer));
@@ -95,7 +96,7 @@ export class Board extends Table {
   }
 
   tools() {
-    const tool = (name, picture, key, press) => button({name, picture, key, press});
+    const tool = (name, picture, key, press, word) => button({name, picture, key, press, word});
     this.pausing = tool("Stop", "pause", "Space", () => this.pause());
     this.undoing = tool("Undo", "undo", "U", () => this.undo());
     this.redoing = tool("Redo", "redo", "R", () => this.redo());
@@ -103,7 +104,7 @@ export class Board extends Table {
       tool("New", "fresh", "N", () => this.askNew()), this.undoing, this.redoing,
       tool("Hint", "hint", "H", () => this.hint()), this.pausing, tool("Set up", "edit", "S", () => this.beginSetUp()),
       tool("Load", "open", "L", () => this.askLoad()), tool("Copy", "copy", "C", () => this.copy()),
-      this.options.address ? tool("Copy link", "link", "K", () => this.copyLink()) : null,
+      this.options.address ? tool("Copy link", "link", "K", () => this.copyLink(), "Link") : null,
       tool("Flip", "flip", "F", () => this.flip()), tool("Help", "help", "?", () => this.help()));
   }
 

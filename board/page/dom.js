@@ -55,11 +55,11 @@ export const icon = name => svg("svg", {class: "cx-icon", viewBox: "0 0 24 24", 
   svg("path", {d: STROKES[name]}));
 
 // A button with a picture, a word where there is room, and its key in the tooltip.
-export function button({name, picture, key, press, bare = false}) {
+export function button({name, picture, key, press, bare = false, word = name}) {
   const title = key ? `${name} (${key})` : name;
   const made = el("button", {type: "button", class: "cx-button", title, "aria-label": name, onclick: press});
   if (key) made.setAttribute("aria-keyshortcuts", key);
   made.append(icon(picture));
-  if (!bare) made.append(el("span", {}, name));
+  if (!bare) made.append(el("span", {}, word));
   return made;
 }

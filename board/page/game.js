@@ -45,7 +45,7 @@ export class Game {
     const [rows, columns, inarow] = parts.slice(1, 4).map(Number);
     const start = parts[4] || "0".repeat(Math.min(rows * columns, MOST_CELLS));
     if (!rows || !columns || !inarow || start.length !== rows * columns) throw new Error("the address holds no board");
-    if (start.includes("1") && setUpProblem({rows, columns, inarow, cells: start})) throw new Error("no game starts there");
+    if (/[12]/.test(start) && setUpProblem({rows, columns, inarow, cells: start})) throw new Error("no game starts there");
     const game = Game.of({rows, columns, inarow, start, moves: parts[5] ? parts[5].split(",").map(Number) : []});
     game.cursor = Math.min(Number(parts[6]), game.moves.length);
     return game;
@@ -58,7 +58,7 @@ export class Game {
 
   // Drops a stone after the last move; an Error if that cannot be.
   push(column, note = {}) {
-    if (this.isOver || landing(this.last, column) < 0) throw new Error(`column ${column} cannot be played`);
+    if (this.isOver || column >= this.start.columns || landing(this.last, column) < 0) throw new Error(`column ${column} cannot be played`);
     this.positions.push(play(this.last, column));
     this.moves.push(column);
     this.notes.push(note);

@@ -410,6 +410,7 @@ export class Table {
       const kept = JSON.parse(this.options.storage?.getItem("board") ?? "null");
       if (kept?.version !== VERSION) return false;
       const {game, cursor, notes, seats, config, view, paused} = kept, restored = Game.of(game);
+      if (!restored.positions[cursor]?.cells || notes.length !== restored.moves.length || seats.length !== 2) return false;
       Object.assign(restored, {cursor, notes});
       Object.assign(this, {game: restored, seats, config, paused});
       Object.assign(this.view, view);
