@@ -350,8 +350,8 @@ export class Board extends Table {
     }
     const parts = [el("strong", {}, this.headline())];
     const last = moves[game.cursor - 1], here = this.mistakeHere(moves);
-    if (here) parts.push(el("span", {class: `cx-blame cx-lost${here.lost}`}, this.blame(here, "plays")));
-    else if (last?.lost) parts.push(el("span", {class: `cx-blame cx-lost${last.lost}`}, this.blame(last, "played")));
+    if (here && !this.quiz) parts.push(el("span", {class: `cx-blame cx-lost${here.lost}`}, this.blame(here, "plays")));
+    else if (last?.lost && !this.quiz) parts.push(el("span", {class: `cx-blame cx-lost${last.lost}`}, this.blame(last, "played")));
     if (this.hinted) parts.push(el("span", {class: "cx-tip"}, this.hintWords()));
     if (this.said) parts.unshift(el("span", {class: "cx-hidden"}, this.said));
     const words = parts.map(part => part.textContent).join("\n"); // a screen reader reads what is put here: put it once
