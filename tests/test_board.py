@@ -282,7 +282,7 @@ def test_a_game_is_judged(page):
     assert plies == mistakes_by(page)
     page.keyboard.press("m")
     assert page.evaluate("board.game.cursor") == plies[0]
-    expect(verdict(page)).to_contain_text(re.compile(r"(Yellow|Red) plays column \d: a (won|drawn) game given away, it "))
+    expect(verdict(page)).to_contain_text(re.compile(r"(Yellow|Red) plays column \d: a (won|drawn) game given away, "))
     assert page.locator(".cx-wrong").count() == 1 == page.locator(".cx-chip.cx-played").count()
     best = page.evaluate("board.mistakeHere().verdict.best")
     assert page.locator(".cx-right").count() == len(best) and best

@@ -432,7 +432,7 @@ export class Board extends Table {
     }
     this.pace.value = String(this.view.pace);
     this.counting.value = String(this.view.first);
-    this.mistakes.disabled = !moves.some(move => this.isMistake(move));
+    this.mistakes.disabled = !this.quiz && !moves.some(move => this.isMistake(move));
     if (this.options.replayer) return;
     this.undoing.disabled = game.cursor === 0;
     this.redoing.disabled = game.atEnd;

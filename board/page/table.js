@@ -82,10 +82,13 @@ export class Table {
 
   // To the position in which the next mistake is made; in one's own games, the next of one's own.
   goToMistake(way) {
+    const isAsked = Boolean(this.quiz);
+    this.quiz = null; // while it is open, no mistake is known
     const plies = this.movesMade().filter(move => this.isMistake(move)).map(move => move.ply - 1);
     const next = way > 0 ? plies.find(ply => ply > this.game.cursor) ?? plies[0]
       : plies.findLast(ply => ply < this.game.cursor) ?? plies.at(-1);
-    if (next !== undefined) this.go(next);
+    if (isAsked && (next ?? this.game.cursor) === this.game.cursor) this.changed();
+    else if (next !== undefined) this.go(next);
     else this.say(this.shows ? "No mistake is proven so far." : "Scores are off: no mistake is known.");
   }
 
