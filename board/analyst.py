@@ -5,14 +5,16 @@ half a second at most, and a position that takes minutes does not keep the other
 """
 
 import threading
+import traceback
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from arena.results.exact_analysis import solvers_for
+from arena.results.short_proofs import narrowed, proven_values
 from connectx.clock import Budget
-from connectx.exact import move_values, table
+from connectx.exact import has_openings, move_values, table
 from connectx.geometry import STANDARD, Geometry
 from connectx.position import Position
 from connectx.solver import Value
@@ -20,7 +22,7 @@ from connectx.solver import Value
 FIRST_SLICE, LONGEST_SLICE = 0.1, 0.5  # seconds: from ply 12 on the first mostly does
 FAVOUR = 4.0  # the position on the board gets so many times the time of any other of its game
 KEPT = 20_000  # positions whose scores are kept
-TOO_LARGE = "this board is too large to be solved"
+TOO_LARGE = "only wins and losses of the next plies, as this board is too large to be solved"
 
 
 class Found(NamedTuple):
@@ -28,22 +30,18 @@ class Found(NamedTuple):
 
     values: tuple[Value | None, ...] = ()
     seconds: float = 0.0  # that have gone into it
+    why: str = ""  # why no more will be proven
 
     @property
     def done(self) -> bool:
-        return bool(self.values) and all(value is None or value.exact for value in self.values)
+        return bool(self.why) or (bool(self.values) and all(value is None or value.exact for value in self.values))
 
     def refined(self, values: Sequence[Value | None], seconds: float) -> "Found":
         """After another slice: what was proven before stays so."""
-        before = self.values or values
-        merged = tuple(
-            None if new is None or old is None else Value(max(old.low, new.low), min(old.high, new.high))
-            for old, new in zip(before, values, strict=True)
-        )
-        return Found(merged, self.seconds + seconds)
+        return Found(tuple(narrowed(self.values or values, values)), self.seconds + seconds)
 
 
-Tell = Callable[[Position, Found | None], None]  # None: the board cannot be solved
+Tell = Callable[[Position, Found], None]
 
 
 @dataclass
@@ -75,9 +73,6 @@ class Analyst:
         """
         waiting = []
         for position in dict.fromkeys(positions):
-            if not position.geometry.fits_word:
-                tell(position, None)
-                continue
             found = self._known(position)
             if found.values:
                 tell(position, found)
@@ -130,24 +125,40 @@ class Analyst:
     def _work(self) -> None:
         while True:
             task = self._next()
-            if isinstance(task, Geometry):
-                solvers_for(task)
-                continue
-            found = self._solve_on(task)
-            with self._news:
-                asking = [wish for wish in self._wishes.values() if task in wish.positions]
-                for wish in asking:
-                    if found.done and task in wish.waiting:
-                        wish.waiting.remove(task)
+            try:
+                if isinstance(task, Geometry):
+                    solvers_for(task)
+                else:
+                    self._tell(task, self._solve_on(task))
+            except Exception as problem:  # the thread serves every board, and nothing starts it again
+                traceback.print_exc()
+                if isinstance(task, Position):
+                    self._tell(task, Found(why=f"no scores: {problem or type(problem).__name__}"))
+
+    def _tell(self, position: Position, found: Found) -> None:
+        """Tells all boards that wait for a position. One that cannot be told does not keep others from it."""
+        with self._news:
+            asking = [wish for wish in self._wishes.values() if position in wish.positions]
             for wish in asking:
-                wish.tell(task, found)
+                if found.done and position in wish.waiting:
+                    wish.waiting.remove(position)
+        for wish in asking:
+            try:
+                wish.tell(position, found)
+            except Exception:
+                traceback.print_exc()
 
     def _solve_on(self, position: Position) -> Found:
-        """Another slice, twice as long as all before it."""
-        solver = solvers_for(position.geometry)[0]
-        before = self._known(position)
+        """Another slice, twice as long as all before it; boards that cannot be solved have a single one."""
+        before, geometry = self._known(position), position.geometry
         seconds = min(LONGEST_SLICE, max(FIRST_SLICE, before.seconds))
-        found = before.refined(move_values(position, solver, Budget.seconds(seconds)), seconds)
+        if not geometry.fits_word:
+            proven = proven_values(position, LONGEST_SLICE)
+            found = Found(tuple(proven), LONGEST_SLICE, TOO_LARGE)
+        elif not before.seconds and not has_openings(geometry):  # the solver may have no time for what a child sees
+            found = before.refined(proven_values(position, seconds), seconds)
+        else:
+            found = before.refined(move_values(position, solvers_for(geometry)[0], Budget.seconds(seconds)), seconds)
         self._found[position] = found
         if len(self._found) > KEPT:
             self._found.popitem(last=False)

@@ -113,8 +113,8 @@ class Seat:
     def _begun(self, question: Question) -> AgentProcess:
         """The agent's process, in which the question's game has begun."""
         if self._player is None:
-            limit = question.rules.config["actTimeout"] + question.rules.bank
-            self._player = AgentProcess(self.spec, load_limit=limit)
+            self._player = AgentProcess(self.spec)
+        self._player.load_limit = question.rules.config["actTimeout"] + question.rules.bank
         if self._game != question.game:
             self._tell({"type": "loading", "id": question.number})
             self._player.begin(question.rules.config, secrets.randbits(32))

@@ -114,7 +114,7 @@ async def _converse(request: web.Request, opening: Opening, analyst: Analyst) ->
 
     async def deliver() -> None:
         while True:
-            await line.send_str(json.dumps(await outgoing.get()))
+            await line.send_str(_encoded(await outgoing.get()))
 
     session, sender = Session(send, analyst, opening), asyncio.create_task(deliver())
     request.app["lines"].add(line)
@@ -131,9 +131,20 @@ async def _converse(request: web.Request, opening: Opening, analyst: Analyst) ->
 
 def _receive(session: Session, text: str, send: Callable[[dict], None]) -> None:
     try:
-        session.receive(json.loads(text))
-    except json.JSONDecodeError as problem:
+        message = json.loads(text)
+    except (ValueError, RecursionError) as problem:
         send({"type": "problem", "text": f"expected JSON: {problem}"})
+        return
+    session.receive(message)
+
+
+def _encoded(message: dict) -> str:
+    """A message as browsers parse it: they know neither NaN nor infinity, and would lose all of it."""
+    try:
+        return json.dumps(message, allow_nan=False)
+    except ValueError as problem:
+        about = {"about": message.get("type"), "id": message.get("id")}
+        return json.dumps({"type": "problem", **about, "text": f"an answer could not be sent: {problem}"})
 
 
 # The address of the last run

@@ -15,7 +15,7 @@ from arena.players.spec import AgentSpec
 from arena.replays.record import parse_replay
 from arena.reporting.ladder import read_ladder
 from arena.results.records import GameRecord, parse_game
-from board.analyst import TOO_LARGE, Analyst, Found
+from board.analyst import Analyst, Found
 from board.positions import entry_of as position_entry
 from board.positions import geometry_in, position_in
 from board.seat import Question, Seat
@@ -92,7 +92,7 @@ class Session:
             return
         try:
             answer(message)
-        except (TypeError, KeyError, ValueError, AttributeError, OSError) as problem:
+        except Exception as problem:  # whatever it is, the board and its agents go on
             text = f"missing {problem}" if isinstance(problem, KeyError) else str(problem)
             self._send({"type": "problem", "about": message["type"], "id": message.get("id"), "text": text})
 
@@ -119,11 +119,10 @@ class Session:
         positions = [position_in(entry) for entry in message["positions"][:MOST_POSITIONS]]
         self._analyst.want(self, positions, self._tell_values)
 
-    def _tell_values(self, position: Position, found: Found | None) -> None:
-        values = None if found is None else [None if value is None else list(value) for value in found.values]
-        done = found is None or found.done
-        entry = {"type": "values", "position": position_entry(position), "values": values, "done": done}
-        self._send(entry if found is not None else {**entry, "why": TOO_LARGE})
+    def _tell_values(self, position: Position, found: Found) -> None:
+        values = [None if value is None else list(value) for value in found.values] if found.values else None
+        entry = {"type": "values", "position": position_entry(position), "values": values, "done": found.done}
+        self._send({**entry, "why": found.why} if found.why else entry)
 
     def _ask(self, message: Message) -> None:
         number, name, seat = int(message["id"]), str(message["agent"]), int(message["seat"])

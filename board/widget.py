@@ -38,6 +38,7 @@ class Board(anywidget.AnyWidget):
     _esm = script("notebook.js")
     _css = style()
     moves = traitlets.List(traitlets.Int()).tag(sync=True)
+    _session: Session | None = None  # of a widget whose arguments were refused: it is closed, too
 
     def __init__(
         self,
@@ -53,12 +54,13 @@ class Board(anywidget.AnyWidget):
         seats = [None, *specs] if len(specs) == 1 else [*specs, None, None]
         opening = Opening(rules, (seats[0], seats[1]), _record(game, rules))
         super().__init__()
-        self._session = Session(self.send, _analyst, opening)
-        self.on_msg(lambda widget, message, buffers: self._session.receive(message))
+        session = self._session = Session(self.send, _analyst, opening)
+        self.on_msg(lambda widget, message, buffers: session.receive(message))
 
     def close(self) -> None:
         """Takes the board away, and ends its agents."""
-        self._session.close()
+        if self._session is not None:
+            self._session.close()
         super().close()
 
 

@@ -156,7 +156,7 @@ def sit(page: Page, seat: int, name: str) -> None:
 def sit_file(page: Page, seat: int, path: Path) -> None:
     page.locator(".cx-who").nth(seat).select_option(label="a file, or another name …")
     page.get_by_placeholder("my_agent.py").fill(str(path))
-    page.get_by_role("button", name="Sit down").click()
+    page.get_by_role("button", name="Play", exact=True).click()
     until(page, f"board.seats[{seat}] === {json.dumps(str(path))}")
 
 
@@ -281,8 +281,13 @@ def test_a_game_is_judged(page):
     plies = [int(each.get_attribute("data-ply")) - 1 for each in marked.all()]
     assert plies == mistakes_by(page)
     page.keyboard.press("m")
-    assert page.evaluate("board.game.cursor") == plies[0] + 1
-    expect(verdict(page)).to_contain_text("gave away")
+    assert page.evaluate("board.game.cursor") == plies[0]
+    expect(verdict(page)).to_contain_text(re.compile(r"(Yellow|Red) plays column \d: a (won|drawn) game given away, "))
+    assert page.locator(".cx-wrong").count() == 1 == page.locator(".cx-chip.cx-played").count()
+    best = page.evaluate("board.mistakeHere().verdict.best")
+    assert page.locator(".cx-right").count() == len(best) and best
+    page.keyboard.press("ArrowRight")
+    expect(verdict(page)).to_contain_text("game given away")
     box = page.locator(".cx-graph").bounding_box()
     page.mouse.click(box["x"] + box["width"] * 20.2 / len(GAME), box["y"] + 40)
     assert page.evaluate("board.game.cursor") == 20
@@ -329,8 +334,60 @@ def test_misbehaving_agents_lose(page, tmp_path):
 def test_an_agent_that_is_not_there(page):
     page.locator(".cx-who").nth(1).select_option(label="a file, or another name …")
     page.get_by_placeholder("my_agent.py").fill("minmax")
-    page.get_by_role("button", name="Sit down").click()
+    page.get_by_role("button", name="Play", exact=True).click()
     expect(page.locator(".cx-notice")).to_contain_text("no agent 'minmax': did you mean minimax?")
+
+
+def test_the_agents_turn_is_the_agents(page, tmp_path):
+    """A hint does not answer for it, and a key that cannot be played is answered in words."""
+    path = tmp_path / "hangs.py"
+    path.write_text("def agent(obs, config):\n    while True: pass\n")
+    sit_file(page, 1, path)
+    column(page, 3).click()
+    until(page, "board.asking")
+    page.keyboard.press("h")
+    expect(page.locator(".cx-notice")).to_contain_text("Hints are for your turn: Red (")
+    assert page.locator(".cx-column.cx-hint").count() == 0
+    page.keyboard.press("5")
+    expect(page.locator(".cx-notice")).to_have_text(f"It is Red ({path})'s turn.")
+    assert moves(page) == [3]
+    page.keyboard.press("u")
+
+
+def test_a_link_shows_the_position(page, open_page, address):
+    """In another tab; a bad one is told and changes nothing, and a link pasted into the page is followed."""
+    for key in "4455":
+        page.keyboard.press(key)
+    page.keyboard.press("ArrowLeft")
+    link = page.evaluate("location.href")
+    assert link == f"{address}#6x7x4//3,3,4,4/3"
+    other = open_page(link)
+    assert moves(other) == [3, 3, 4, 4] and sum(stones(other)) == 3
+    other.evaluate("location.hash = '4x4x3/0000000000001200/3/1'")
+    until(other, "board.game.moves.length === 1")
+    assert stones(other) == [1, 1, 0, 1]
+    for bad in ("nonsense", "64x65x4//3/1", "6x7x4//9/1", "9999999x9999999x4///0", "4x4x3/0000000000002200//0"):
+        other.evaluate("hash => { location.hash = hash; }", bad)
+        expect(other.locator(".cx-notice")).to_contain_text("The link cannot be followed")
+        assert stones(other) == [1, 1, 0, 1]
+        other.evaluate("board.say('')")
+
+
+def test_what_another_version_kept_is_left_alone(page):
+    for kept in ('{"game": 1}', "not JSON", '{"version": 1, "game": {"rows": 6}}', '{"version": 0}'):
+        page.evaluate("kept => { delete board.options.storage; sessionStorage.setItem('board', kept); }", kept)
+        page.goto("about:blank")
+        page.go_back()
+        page.reload()
+        until(page, "window.board?.welcomed")
+        assert page.locator(".cx-column").count() == 7 and moves(page) == []
+
+
+def test_what_cannot_be_read_is_said(page):
+    page.evaluate("board.host.socket.onmessage({data: '{\"score\": NaN}'})")
+    expect(page.locator(".cx-notice")).to_contain_text("The server sent what cannot be read")
+    page.evaluate("board.cards[0].update({agents: [], agent: null, name: null, thoughts: {line: '33'}, tells: true})")
+    assert page.locator(".cx-told").first.inner_text() == ""
 
 
 def test_clicks_are_answered_while_an_agent_hangs(page, tmp_path):
@@ -340,7 +397,7 @@ def test_clicks_are_answered_while_an_agent_hangs(page, tmp_path):
     sit_file(page, 1, path)
     column(page, 3).click()
     until(page, "board.asking?.state === 'thinking'")
-    expect(page.locator(".cx-seat.cx-thinking .cx-bank")).to_contain_text("/ 2 s")
+    expect(page.locator(".cx-seat.cx-thinking .cx-bank")).to_contain_text("of 2 s")
     page.keyboard.press("u")
     assert stones(page) == [0] * 7
     sit(page, 1, "leftmost")

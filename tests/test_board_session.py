@@ -1,5 +1,7 @@
 """The board's other end without a browser: which positions it takes, what it answers, and that agents end with it."""
 
+import gc
+import json
 import threading
 from queue import Empty, SimpleQueue
 
@@ -7,10 +9,12 @@ import pytest
 
 from arena.game.referee import play_fast
 from arena.game.rules import Rules
+from arena.players.loading import resolve
 from arena.players.protocol import Opaque, Reply
 from board.analyst import Analyst, Found
 from board.positions import entry_of, position_in
-from board.seat import Question, verdict
+from board.seat import Question, Seat, verdict
+from board.server import _encoded
 from board.session import Opening, Session
 from connectx.geometry import STANDARD, geometry_of
 from connectx.position import Position
@@ -113,6 +117,7 @@ def question(agent: str, number: int = 1) -> dict:
         (question("nobody"), "no agent 'nobody'"),
         ({**question("middle"), "position": 1}, "expected rows, columns, inarow, got 1"),
         ({**question("middle"), "config": {"actTimeout": -1}}, "actTimeout should be a number of seconds"),
+        ({"type": "read", "text": "{" + "[" * 100_000, "name": "a.json"}, "a.json is not a ConnectX replay: it is not"),
         ({"type": "read", "text": "9", "rows": 6, "columns": 7, "inarow": 4}, "there is no column 9"),
         ({"type": "read", "text": "{", "name": "a/b.json"}, "b.json is not a ConnectX replay: it is not JSON"),
         ({"type": "solve", "positions": [{"rows": 3}]}, "expected rows"),
@@ -161,8 +166,14 @@ def test_an_answer_nobody_waits_for_is_not_sent(talk, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "telling", ["import time; time.sleep(1000)", "raise SystemExit", "return {1, 2}", "return 7 / 0"]
-)
+    "telling",
+    [
+        "import time; time.sleep(1000)", "raise SystemExit", "return {1, 2}", "return 7 / 0",
+        "return {'score': float('nan')}", "return {'score': -1e999}", "return {'line': '3342'}", "return {'line': 3}",
+        "return {'visits': [0.5]}", "return {'text': 'x' * 10_000_000}", "return ['depth']", "return {1: 2}",
+        "return {'deep': {'deeper': 1}}", "return {'line': [[3]]}",
+    ],
+)  # fmt: skip
 def test_bad_thoughts_cost_no_game(talk, tmp_path, telling):
     """Whatever an agent does when it is asked for them, it is there for its next move."""
     path = tmp_path / "thinker.py"
@@ -176,19 +187,90 @@ def test_bad_thoughts_cost_no_game(talk, tmp_path, telling):
 
 
 def test_scores_are_told_as_they_are_proven():
-    """The opening table's at once, by the calling thread; of a board that is too large that it is."""
-    told: list[tuple[Position, Found | None]] = []
+    """The opening table's at once, by the calling thread."""
+    told: list[tuple[Position, Found]] = []
     analyst = Analyst()
     analyst._start = lambda: None  # type: ignore[method-assign]  # no thread, no solver
-    start, large = Position.empty(STANDARD), Position.empty(geometry_of(20, 20, 4))
-    analyst.want("board", [start, large], lambda *news: told.append(news))
-    assert [position for position, _ in told] == [start, large]
+    start = Position.empty(STANDARD)
+    analyst.want("board", [start], lambda *news: told.append(news))
     known = Found(tuple(Value(score, score) for score in (-2, -1, 0, 1, 0, -1, -2)))
-    assert [found for _, found in told] == [known, None] and known.done
+    assert told == [(start, known)] and known.done
 
 
-def test_what_was_proven_stays_so():
-    before = Found((Value(-3, 5), None, Value(1, 1)), 0.1)
-    after = before.refined([Value(-9, 2), None, Value(1, 1)], 0.2)
-    assert after.values == (Value(-3, 2), None, Value(1, 1)) and not after.done
-    assert after.refined([Value(2, 9), None, Value(1, 1)], 0.1).done
+def test_a_board_that_is_too_large_has_short_wins():
+    """Three in a row with two open ends; no more will be proven, and the board says why."""
+    told: SimpleQueue[tuple[Position, Found]] = SimpleQueue()
+    position = Position.from_moves([3, 3, 4, 4], geometry_of(10, 10, 4))
+    Analyst().want("board", [position], lambda *news: told.put(news))
+    found = told.get(timeout=20)[1]
+    assert found.done and "too large" in found.why
+    assert [column for column, value in enumerate(found.values) if value and value.low > 0] == [2, 5]
+
+
+def test_the_analyst_goes_on_after_a_failure(monkeypatch):
+    """Of a solver, or of a board that cannot be told: the others have their scores, and the one is told why not."""
+    told: SimpleQueue[tuple[Position, Found]] = SimpleQueue()
+    analyst, start = Analyst(), Position.empty(geometry_of(4, 4, 3))
+    good, bad = start.play(0), start.play(1)
+    solve = analyst._solve_on
+
+    def fails(position: Position) -> Found:
+        if position == bad:
+            raise MemoryError("no room")
+        return solve(position)
+
+    def raises(*_: object) -> None:
+        raise RuntimeError("its page is gone")
+
+    monkeypatch.setattr(analyst, "_solve_on", fails)
+    analyst.want("gone", [good], raises)
+    analyst.want("board", [bad, good], lambda *news: told.put(news))
+    news: dict[Position, Found] = {}
+    while not (good in news and news[good].done and bad in news):
+        position, found = told.get(timeout=20)
+        news[position] = found
+    assert news[bad].why == "no scores: no room" and all(value.exact for value in news[good].values if value)
+
+
+def test_a_message_that_fails_otherwise_is_answered(talk, monkeypatch):
+    session, _, wait = talk
+    monkeypatch.setitem(session._answers, "check", lambda message: 1 / 0)
+    session.receive({"type": "check"})
+    assert wait("problem")["text"] == "division by zero"
+
+
+def test_what_browsers_cannot_parse_is_not_sent():
+    assert json.loads(_encoded({"type": "move", "id": 1, "seconds": float("nan")}))["type"] == "problem"
+
+
+def test_the_clock_may_change_while_an_agent_sits(monkeypatch):
+    """Each question's clock says how long a load may take, not only that of the first."""
+    limits: list[float] = []
+
+    class Process(Answering):
+        load_limit, process = 0.0, None
+
+        def begin(self, config: dict, seed: int) -> None:
+            limits.append(self.load_limit)
+
+        def thoughts(self) -> None:
+            pass
+
+    monkeypatch.setattr("board.seat.AgentProcess", lambda spec: Process(Reply(1, 0.1)))
+    seat, position = Seat(resolve("middle"), lambda message: None), Position.empty(SMALL)
+    for number, bank in enumerate((1.0, 9.0)):
+        seat._answer(Question(number, number, position, Rules({"actTimeout": 2}, bank), bank))
+    seat._player = None
+    seat.close()
+    assert limits == [3.0, 11.0]
+
+
+def test_a_refused_widget_leaves_no_traceback(capsys, monkeypatch):
+    """Python closes what was half made."""
+    widget = pytest.importorskip("board.widget")
+    problems: list[object] = []
+    monkeypatch.setattr("sys.unraisablehook", problems.append)
+    with pytest.raises(ValueError, match="did you mean minimax"):
+        widget.Board("minmax")
+    gc.collect()
+    assert problems == [] and capsys.readouterr().err == ""

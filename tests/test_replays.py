@@ -1,6 +1,7 @@
 """Replays in bulk: rows held to how the games were made, the summary, the page, and the rematch."""
 
 import contextlib
+import html
 import json
 import re
 from collections.abc import Sequence
@@ -19,7 +20,8 @@ from arena.replays.rematch import add_mistakes, ask
 from arena.replays.review import Review, team_of
 from arena.replays.stored import stored_replay
 from arena.replays.summary import Section, headline, oversights, summary
-from arena.results.exact_analysis import JudgedMove, judge_in_time
+from arena.reporting.replays_page import replays_page
+from arena.results.exact_analysis import JudgedMove, judge_in_time, mistakes
 from arena.results.records import GameRecord, parse_game
 from arena.results.store import Store, group_records, groups
 from benchmarks.replay_games import FAULTS, TEAM, Made, make_games
@@ -264,13 +266,52 @@ def test_the_page_filters_and_jumps(games, folder, tmp_path):
     many = next(index for index, row in enumerate(rows) if len(row["mistakes"]) > 1)
     target.write_text(page.replace("</body>", CLICKS.replace("MANY", str(many))), encoding="utf-8")
     text = browse(target.as_uri(), tmp_path, "--dump-dom")
-    plies = rows[many]["mistakes"]
-    jumps = [plies[-1], plies[-2], plies[-3] if len(plies) > 2 else plies[-2]]
-    jumps.append(next(ply for ply in plies if ply > jumps[-1]))
+    plies, jumps = rows[many]["mistakes"], [len(games[many].moves)]
+    for is_back in (True, True, True, False):  # on from the first or the last, they begin again at the other end
+        here, beyond = jumps[-1], plies[::-1] if is_back else plies
+        jumps.append(next((ply for ply in beyond if (ply < here if is_back else ply > here)), beyond[0]))
+    del jumps[0]
     third = lost[2], len(games[lost[2]].moves)  # faults come first, and such a game is shown at its end
     expected = [len(lost), "of", 10, "games", len(lost), *third, *(n for ply in jumps for n in (many, ply))]
     assert f"<title>{' '.join(map(str, expected))}</title>" in text
     assert len(re.findall(r'class="cx-stone cx-p', text)) == jumps[-1]
+
+
+PRACTISE = """<script type="module">
+const element = id => document.getElementById(id), text = name => document.querySelector(name).textContent;
+const press = key => document.body.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true}));
+const found = [];
+element("practise").click();
+found.push(location.hash, text(".cx-verdict"), document.querySelectorAll(".cx-chip.cx-win, .cx-chip.cx-loss").length);
+press("WRONG");
+found.push(text(".cx-verdict strong"));
+press("t");
+press("p");
+press("n");
+found.push(text(".cx-blame"), document.querySelectorAll(".cx-wrong").length);
+press("ArrowRight");
+found.push(location.hash);
+document.title = JSON.stringify(found);
+</script></body>"""
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no chromium: apt-get install chromium")
+def test_mistakes_are_shown_and_practised(tmp_path):
+    """One mistake of each: only one's own is gone to. Judged by the table of the openings."""
+    record = GameRecord(STANDARD, ("me", "other"), (3, 3, 2, 5, 1))
+    review = Review(played(record), 0, judge_in_time(record, 0))
+    (mistake,) = review.mistakes
+    assert (mistake.ply, [move.ply for move in mistakes(review.judged)]) == (2, [2, 3])
+    target = tmp_path / "page.html"
+    text = replays_page("me", [review], [], [])
+    target.write_text(text.replace("</body>", PRACTISE.replace("WRONG", "0")), encoding="utf-8")
+    title = re.findall(r"<title>(.*?)</title>", browse(target.as_uri(), tmp_path, "--dump-dom"))[0]
+    found = json.loads(html.unescape(title))
+    best, words = mistake.best.replace(", ", " or "), f"a {mistake.results[0]} game given away, it"
+    assert mistake.value > 0 and found[:3] == ["#0.2", "Practise: Yellow to move. Which column wins?", 0]
+    assert found[3].startswith("Wrong: column 0 ") and f"Best: column {best} (" in found[3]
+    assert found[4].startswith(f"Yellow (me) plays column 2: {words} ") and f"Best: column {best} (" in found[4]
+    assert found[5:] == [1, "#0.3"]
 
 
 # Games of our own stores
@@ -422,7 +463,7 @@ def test_the_page_of_stored_games(store, stored, tmp_path, capsys):
 
 
 def test_one_stored_game_names_its_players(store, tmp_path, monkeypatch, capsys):
-    """As a store of one game is shown: every move from the opening on, the line, the accuracy, the clocks."""
+    """As a store of one game is shown: the moves from the opening on, the line, the accuracy, the clocks."""
     monkeypatch.chdir(tmp_path)
     Path("openings").write_text(OPENINGS)
     main(["match", "one_step", "leftmost", "--pairs", "1", "--store", "one", "--openings", "openings"])
@@ -434,7 +475,9 @@ def test_one_stored_game_names_its_players(store, tmp_path, monkeypatch, capsys)
     record, ending = group_records(group)[-1]
     assert ending == "line" and record.names == ("leftmost", "one_step")
     movers = re.findall(r"│ +(\d+) │ (leftmost|one_step) +│", out)
-    assert movers == [(str(ply), record.names[ply % 2]) for ply in range(record.opening, len(record.moves))]
+    plies = range(record.opening, record.opening + len(movers))
+    assert movers == [(str(ply), record.names[ply % 2]) for ply in plies]
+    assert re.search(rf"│ {plies.stop} to {len(record.moves) - 1} │ leftmost", out)  # which had lost by then
     assert f"leftmost v one_step, {write_opening(record.moves)}: " in out and re.search(r"│ one_step +│ all ", out)
     assert "leftmost: 0.0 s of 60 s overage time used, slowest move" in out
 
@@ -523,6 +566,22 @@ def test_mistakes_are_kept_once(games, tmp_path):
     path.write_text(f"{mirrored}  # mine\n")
     assert add_mistakes(path, [review]) == (1, 2)
     assert path.read_text().splitlines()[0] == f"{mirrored}  # mine"
+
+
+def test_rematch_asks_about_won_games_too(games, folder, tmp_path, monkeypatch, capsys):
+    """With --all; without it, how many mistakes are left out is said."""
+    monkeypatch.chdir(tmp_path)
+    rows = printed_json([str(folder)], capsys)["games"]
+    made = {won: sum(len(row["mistakes"]) for row in rows if (row["result"] == "won") == won) for won in (True, False)}
+    assert made[True] and made[False]
+    asked = []
+    for more in ([], ["--all"]):
+        main(["rematch", str(folder), "--agent", "leftmost", *more])
+        out = capsys.readouterr().out
+        words = f"Asked about {made[False]} of {sum(made.values())} mistakes: those of the games that were not won."
+        assert (words in out) == (not more)
+        asked += [int(re.findall(r"in \d+ of the (\d+) positions", out)[0])]
+    assert asked == [made[False], sum(made.values())]
 
 
 def test_rematch_and_a_match_from_its_positions(games, tmp_path, monkeypatch, capsys):

@@ -108,6 +108,19 @@ def test_report_command(path, capsys):
     assert list(path.parent.glob("*.partial")) == []
 
 
+def test_a_board_that_cannot_be_solved_stays_unjudged(tmp_path, capsys):
+    """The page is made all the same, with the scores of the others."""
+    large = Setup(Rules({"rows": 8, "columns": 8}), "fast", isolate=False)
+    with Store(tmp_path / "store") as store:
+        play_into(store, "leftmost", "middle", SMALL, 1)
+        play_into(store, "leftmost", "middle", large, 1)
+    target = tmp_path / "report.html"
+    main(["report", "--store", str(tmp_path / "store"), "--html", str(target), "--judge"])
+    assert "not judged: 8x8, 4 in a row, 60 s overage time (boards of more than 64 bits" in capsys.readouterr().out
+    games = json.loads(Elements(target.read_text(encoding="utf-8")).data)
+    assert [bool(game["judged"]) for game in games] == [True, True, False, False]
+
+
 def test_the_page_fetches_nothing(path):
     target = path.parent / "report.html"
     main(["report", "--store", str(path), "--html", str(target)])
@@ -168,14 +181,16 @@ def rows_of(out: str) -> list[list[str]]:
 
 
 def test_every_move_of_a_game(capsys):
-    """Of a game on 5x5: each move in words, the turning points marked, the boards of the first and the last."""
+    """Of a game on 5x5: each move in words, the turning points marked, the boards of the first and the last.
+
+    After the last mistake, on ply 6, all kept the win: one line tells the rest.
+    """
     main(["analyse", GAME, *FIVE])
     out = capsys.readouterr().out
     rows = rows_of(out)
-    assert [row[0] for row in rows] == [str(ply) for ply in range(16)] and [row[2] for row in rows] == list(GAME)
+    assert [row[0] for row in rows] == [str(ply) for ply in range(7)] and [row[2] for row in rows] == list(GAME[:7])
     assert rows[3] == ["3", "second", "4", "draws", "wins in 21 plies", "3", "<- won, given away: drawn"]
-    assert rows[8] == ["8", "first", "2", "loses in 14 plies", "loses in 16 plies", "0", "lost already"]
-    assert rows[15][3:] == ["wins in 1 ply", "wins in 1 ply", "0, 3", "won, kept"]
+    assert re.search(r"│ 7 to 15 │ first  │ +│ +│ +│ +│ lost already +│", out)
     assert [row[0] for row in rows if row[-1].startswith("<-")] == ["2", "3", "6"]
     assert "\nbefore ply 2, in which first (X) played column 1; best: 2\n" in out and BOARD in out
     assert "before ply 3" not in out and f"turning point of first: {TURNED}; given away before: first on ply 2" in out
@@ -187,10 +202,23 @@ def test_what_is_not_solved_in_time_is_said(monkeypatch, capsys):
     solvers_for.cache_clear()  # whose table may know the game
     main(["analyse", GAME, "--time", "0", *FIVE])
     out = capsys.readouterr().out
+    assert "not solved" in {row[6] for row in rows_of(out)}
+    assert re.search(r"not solved in time: ply 0, 1, .*\(--time SECONDS gives them more\)", out)
+
+
+@pytest.mark.parametrize("size", ["rows=7,columns=8", "rows=10,columns=10"])
+def test_wins_of_a_few_plies_are_found_on_any_board(size, monkeypatch, capsys):
+    """After 3344 the move 5 makes three of a row with two open ends."""
+    monkeypatch.setattr("arena.results.exact_analysis.exact_scores", lambda *_: {})  # as if nothing was solved in time
+    main(["analyse", "334450", "--config", size])
+    out = capsys.readouterr().out
     rows = rows_of(out)
-    assert rows[1][3:] == ["not solved in time", "", "", ""] and rows[15][3] == "wins in 1 ply"
-    unsolved = [row[0] for row in rows if row[3] == "not solved in time"]
-    assert f"not solved in time: ply {', '.join(unsolved)} (--time SECONDS gives them more)" in out
+    assert rows[3][3] == "loses in 4 plies" and rows[4][3:] == ["wins in 3 plies"] * 2 + ["2, 5", "won, kept"]
+    assert rows[5][3:] == ["loses in 2 plies"] * 2 + [rows[5][5], "lost already"]
+    assert ("boards of more than 64 bits cannot be solved" in out) == ("10" in size)
+    main(["analyse", "01010152", "--config", size])  # neither makes the fourth in a column, nor stops the other's
+    words = "won position given away (now lost) on ply 7 by column 2; best: 1; given away before: first on ply 6 (won"
+    assert f"turning point of second: {words}" in capsys.readouterr().out
 
 
 def test_openings_turn_no_games(capsys):

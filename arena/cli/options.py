@@ -282,11 +282,14 @@ the old mistakes it still makes, and which new ones. The positions of the mistak
     parser.epilog = f"""{AGENTS}
 examples
   python evaluate.py rematch my_replays --agent my_new_agent.py
+  python evaluate.py rematch my_replays --agent my_new_agent.py --all
   python evaluate.py rematch my_replays --agent my_new_agent.py --config actTimeout=0.2 --bank 38
 """
     parser.add_argument("replays", nargs="+", help="replays of Kaggle's: files, folders, patterns")
     parser.add_argument("--agent", required=True, help="see below")
     _add_me(parser)
+    help_text = "ask about the games that were won, too, and so about every mistake (default: games not won)"
+    parser.add_argument("--all", action="store_true", help=help_text)
     help_text = f"where positions of mistakes are added ({MISTAKES})"
     parser.add_argument("--mistakes", type=Path, default=MISTAKES, metavar="FILE", help=help_text)
     _add_config(parser)

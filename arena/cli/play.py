@@ -10,12 +10,11 @@ from arena.players.loading import resolve
 from arena.players.process import Player
 from arena.players.protocol import Reply
 from arena.players.spec import AgentSpec
-from arena.results.exact_analysis import solvers_for
+from arena.results.exact_analysis import values_in_time
 from arena.results.exact_words import STONES, drawn, score_words
 from arena.runs.open import OwnSlot
 from arena.runs.slot import Setup, Slot
-from connectx.clock import Budget
-from connectx.exact import move_values
+from connectx.exact import promising
 from connectx.geometry import geometry_of
 from connectx.position import Position
 from console.prompt import Left, ask_number
@@ -54,10 +53,7 @@ class Person(Player):
         return f"expected {HELP}"
 
     def _exact(self, answer: str, position: Position) -> str:
-        if not self.geometry.fits_word:
-            return "this board is too large to be solved"
-        solver, *_ = solvers_for(self.geometry)  # compiles for some seconds, when it is first asked for
-        found = move_values(position, solver, Budget.seconds(SOLVING_SECONDS), best=answer == "hint")
+        found = values_in_time(position, SOLVING_SECONDS, best=answer == "hint")
         values = {column: value for column, value in enumerate(found) if value is not None}
         if answer == "scores":
             return "\n".join(
@@ -65,8 +61,9 @@ class Person(Player):
             )
         best = max(value.low for value in values.values())
         columns = [column for column, value in values.items() if value.low == best]
-        if any(value.high > best for value in values.values()):
-            return f"not solved in {SOLVING_SECONDS:.0f} s; as good as any so far: {', '.join(map(str, columns))}"
+        if any(value.high > best for value in values.values()) and best <= 0:
+            why = f"in {SOLVING_SECONDS:.0f} s" if self.geometry.fits_word else "as this board is too large"
+            return f"not solved {why}; as good as any so far: {', '.join(map(str, promising(found)))}"
         return f"best: {', '.join(map(str, columns))} ({score_words(values[columns[0]], position.ply, self.geometry)})"
 
 

@@ -17,13 +17,13 @@ from arena.game.rules import Rules
 from arena.players.loading import resolve
 from arena.players.process import Player
 from arena.replays.record import Replay, read_replays, replay_paths
-from arena.replays.rematch import Answer, add_mistakes, ask, lost_games, positions_to_ask
+from arena.replays.rematch import Answer, add_mistakes, ask, games_to_ask, positions_to_ask
 from arena.replays.review import Review, seat_of, team_of
 from arena.replays.stored import is_store, stored_replays
 from arena.replays.summary import headline, summary
 from arena.reporting.replay_tables import answers_table, answers_words, reviews_table, section_table
 from arena.reporting.replays_page import replays_page
-from arena.results.exact_analysis import JudgedMove, judge_in_time, solvers_for
+from arena.results.exact_analysis import JudgedMove, judge_in_time
 from arena.results.records import UNKNOWN_NAMES, is_columns, parse_game
 from arena.runs.open import OwnSlot
 from arena.runs.slot import Setup, Slot
@@ -141,10 +141,7 @@ def judged_reviews(replays: Sequence[Replay], team: str, options: argparse.Names
 
 def _judged(replay: Replay, options: argparse.Namespace) -> list[JudgedMove]:
     """The moves of a game that could be judged in time; none where the solver cannot hold the board."""
-    geometry = replay.record.geometry
-    try:
-        solvers_for(geometry)
-    except ValueError:
+    if not replay.record.geometry.fits_word:
         return []
     return judge_in_time(replay.record, judged_from(replay.record, options.from_ply), options.time)
 
@@ -162,7 +159,7 @@ def _not_judged(reviews: Sequence[Review], options: argparse.Namespace) -> list[
 
 
 def rematch(options: argparse.Namespace) -> None:
-    """An agent in the positions of old games that were not won."""
+    """An agent in the positions of old games that were not won, or of all."""
     spec = resolve(options.agent)
     replays, left_out = read_replays(replay_paths(options.replays))
     team = team_of(replays, options.me)
@@ -171,9 +168,11 @@ def rematch(options: argparse.Namespace) -> None:
         read_openings(options.mistakes, board)  # refused before any work is done
     config = {**(options.config or {}), "rows": board.rows, "columns": board.columns, "inarow": board.inarow}
     setup = Setup(Rules(config, options.bank))
-    games = lost_games(judged_reviews(replays, team, options))
+    reviews = judged_reviews(replays, team, options)
+    games = games_to_ask(reviews, options.all)
     if not games:
-        raise ValueError(f"in none of the {len(replays)} replays did {team} fail to win with something to keep")
+        what = "was a result to keep" if options.all else f"did {team} fail to win with something to keep"
+        raise ValueError(f"in none of the {len(replays)} replays {what}")
     with closing(Slot(setup)) as slot:
         OwnSlot(slot).check([spec])
         (player,) = slot.players_for([(spec, 0)])
@@ -182,9 +181,17 @@ def rematch(options: argparse.Namespace) -> None:
     console = console_for_tables()
     console.print(answers_table(spec.label, team, answers))
     command = f"python evaluate.py match {options.agent} OLD_AGENT --openings {options.mistakes}"
-    lines = [answers_words(spec.label, team, answers), *_notes(left_out)]
+    lines = [answers_words(spec.label, team, answers), *_not_asked(reviews, games), *_notes(left_out)]
     lines.append(f"{options.mistakes}: {added} positions added, {held} in all; a match from there: {command}")
     _say(console, lines)
+
+
+def _not_asked(reviews: Sequence[Review], games: Sequence[Review]) -> list[str]:
+    """How many mistakes are not asked about, if any."""
+    asked, made = (sum(len(one.mistakes) for one in some) for some in (games, games_to_ask(reviews, with_won=True)))
+    if asked == made:
+        return []
+    return [f"Asked about {asked} of {made} mistakes: those of the games that were not won. --all asks about all."]
 
 
 def _board_of(replays: Sequence[Replay]) -> Geometry:

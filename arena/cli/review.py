@@ -17,10 +17,12 @@ from arena.reporting.tables import accuracy_table, cross_table, ladder_table, mo
 from arena.results.exact_analysis import (
     GAME_SECONDS,
     JudgedMove,
+    ProvenMove,
     chosen_from,
     first_judged,
     judge_in_time,
     mistakes,
+    proven_moves,
     solvers_for,
 )
 from arena.results.exact_words import STONES, drawn
@@ -34,6 +36,7 @@ from console.files import check_folder, write_whole
 from console.progress import progress
 from console.tables import console_for_tables
 
+TOO_LARGE = "boards of more than 64 bits cannot be solved; of a single game, analyse tells short wins and losses"
 LONG_BEFORE = 8  # plies: one position of fewer stones can take the solver longer than anyone waits without a word
 
 
@@ -67,7 +70,7 @@ def show_ladder(
 def report(options: argparse.Namespace) -> None:
     check_folder(options.html)
     check_folder(options.ladder)
-    console, sections, entries = console_for_tables(), [], []
+    console, sections, entries, unsolvable = console_for_tables(), [], [], []
     with Store(options.store, create=False) as store:
         found = groups(store, options.mix)
     if not found:
@@ -83,10 +86,14 @@ def report(options: argparse.Namespace) -> None:
         ladder = show_ladder(group.tournament, anchor, console, options.ladder, group.edited)
         if options.html:
             judged, games = _judged_games(group, options)
+            if options.judge and not Rules(group.config).geometry.fits_word:
+                unsolvable.append(group.title)
             entries += games
             sections += group_html(group.title, group.tournament, ladder, judged)
     if options.html:
         write_whole(options.html, page(sections, entries).encode())
+    for title in unsolvable:
+        console.print(f"not judged: {title} ({TOO_LARGE})", highlight=False, soft_wrap=True)
 
 
 def _anchor_of(tournament: Tournament) -> str:
@@ -112,26 +119,26 @@ def _judged_games(group: Group, options: argparse.Namespace) -> tuple[dict[str, 
 def show_games(records: Sequence[GameRecord], from_ply: int | None = None, seconds: float = GAME_SECONDS) -> None:
     """Prints where each game turned, and how good the moves were; of a single game every move.
 
+    Of a single game, what a search of a few plies proves is told of the moves that are not solved.
+
     Args:
         from_ply: the first ply to judge; moves of an opening are never judged. None: ``first_judged``.
         seconds: time limit per game; moves left unsolved are marked.
-
-    Raises:
-        ValueError: the solver cannot hold a board.
     """
     console = console_for_tables()
     by_agent: dict[str, list[JudgedMove]] = {}
     for record in records:
         start = judged_from(record, from_ply)
-        judged = _judged(record, start, seconds)
+        judged, proven = _judged(record, start, seconds), list[ProvenMove]()
         for move in judged:
             by_agent.setdefault(record.names[move.seat], []).append(move)
         if len(records) == 1 and start < len(record.moves):
-            console.print(moves_table(record, judged, start))
-            for line in _boards(record, mistakes(judged)):
+            proven = _proven(record, start, judged)
+            console.print(moves_table(record, judged, start, proven))
+            for line in _boards(record, _given(judged, proven)):
                 console.print(line, highlight=False, markup=False)
         line = f"{record.names[0]} v {record.names[1]}, {write_opening(record.moves)}: "
-        console.print(line + in_words(record, judged, start), highlight=False, markup=False, soft_wrap=True)
+        console.print(line + in_words(record, judged, start, proven), highlight=False, markup=False, soft_wrap=True)
     if by_agent:
         console.print(accuracy_table(by_agent))
 
@@ -142,14 +149,28 @@ def judged_from(record: GameRecord, from_ply: int | None) -> int:
 
 
 def _judged(record: GameRecord, start: int, seconds: float) -> list[JudgedMove]:
-    solvers_for(record.geometry)  # a board that is too large is refused before there is a bar
+    """The moves that could be solved in time; none on a board that the solver cannot hold."""
+    if not record.geometry.fits_word:
+        return []
+    solvers_for(record.geometry)  # compiles before there is a bar
     count = len(chosen_from(record, start))
     may_be_long = count and start < LONG_BEFORE and not has_openings(record.geometry)
     with progress(count, "move", delay=0 if may_be_long else 2) as bar:
         return judge_in_time(record, start, seconds, bar.update)
 
 
-def _boards(record: GameRecord, turning: Sequence[JudgedMove]) -> list[str]:
+def _proven(record: GameRecord, start: int, judged: Sequence[JudgedMove]) -> list[ProvenMove]:
+    """What is proven of the other moves."""
+    with progress(len(chosen_from(record, start)) - len(judged), "move", "short search") as bar:
+        return proven_moves(record, start, judged, bar.update)
+
+
+def _given(judged: Sequence[JudgedMove], proven: Sequence[ProvenMove]) -> list[JudgedMove | ProvenMove]:
+    """The moves that changed the result, in order."""
+    return sorted([*mistakes(judged), *mistakes(proven)], key=lambda move: move.ply)
+
+
+def _boards(record: GameRecord, turning: Sequence[JudgedMove | ProvenMove]) -> list[str]:
     """The positions in which the result was given away for the first and for the last time."""
     lines = []
     for move in dict.fromkeys([*turning[:1], *turning[-1:]]):
@@ -160,9 +181,9 @@ def _boards(record: GameRecord, turning: Sequence[JudgedMove]) -> list[str]:
     return lines
 
 
-def in_words(record: GameRecord, judged: Sequence[JudgedMove], from_ply: int) -> str:
+def in_words(record: GameRecord, judged: Sequence[JudgedMove], from_ply: int, proven: Sequence[ProvenMove] = ()) -> str:
     """What the judged moves of a game show, in a line."""
-    plies, given = len(record.moves), mistakes(judged)
+    plies, given = len(record.moves), _given(judged, proven)
     words = [f"{record.player(record.forfeit[0])} lost by {record.forfeit[1]} on ply {plies}"] if record.forfeit else []
     unsolved = sorted({*chosen_from(record, from_ply)} - {move.ply for move in judged})
     after = [move for move in judged if not unsolved or move.ply > unsolved[-1]]
@@ -177,7 +198,9 @@ def in_words(record: GameRecord, judged: Sequence[JudgedMove], from_ply: int) ->
         words.append("no move to judge after the opening")
     elif not unsolved:
         words.append(f"the game has {plies} plies, judged from ply {from_ply} on: --from-ply N judges earlier ones")
-    if unsolved:
+    if unsolved and not record.geometry.fits_word:
+        words.append(f"not solved: {TOO_LARGE}")
+    elif unsolved:
         words.append(f"not solved in time: ply {', '.join(map(str, unsolved))} (--time SECONDS gives them more)")
     return "; ".join(words)
 

@@ -19,6 +19,7 @@ DEFAULTS: dict[str, Any] = {
 }
 OURS = "nodeBudget"  # our addition, see connectx.clock.budget_for
 MOST_CELLS = 4096
+MOST_IN_ROW = 64  # looking for lines takes time by its square, whether or not the board has room for one
 MOST_SECONDS = 1e9  # 32 years; a socket's timeout can be at most 292
 BANK = 60.0  # seconds: Kaggle's remainingOverageTime at the start
 
@@ -62,6 +63,8 @@ class Rules:
                 raise ValueError(f"{name} should be an integer of at least 1, not {size!r}")
         if (cells := self.config["rows"] * self.config["columns"]) > MOST_CELLS:
             raise ValueError(f"rows times columns should be at most {MOST_CELLS}, not {cells}")
+        if self.config["inarow"] > MOST_IN_ROW:
+            raise ValueError(f"inarow should be at most {MOST_IN_ROW}, not {self.config['inarow']}")
         limits = {name: self.config[name] for name in ("actTimeout", "agentTimeout", "timeout", "runTimeout")}
         for name, limit in (*limits.items(), ("bank", self.bank)):
             if isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 <= limit <= MOST_SECONDS:

@@ -7,6 +7,7 @@ import contextlib
 import ctypes
 import io
 import json
+import math
 import os
 import random
 import signal
@@ -23,6 +24,7 @@ from arena.players.spec import ROOT, AgentSpec
 from console.agent_files import last_callable
 
 DETAIL = 500  # characters of a traceback or a repr that are kept
+MOST_TOLD = 4096  # characters of an agent's thoughts: docs/board.md asks for what is short
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
@@ -98,7 +100,8 @@ class HostedAgent:
         """What the agent tells of its last move: what its attribute ``thoughts``, a function, returns."""
         try:
             told = self.agent.thoughts()  # type: ignore[union-attr]
-            json.dumps(told)
+            if not _can_be_told(told) or len(json.dumps(told, allow_nan=False)) > MOST_TOLD:
+                told = None
         except BaseException:  # whatever it raises, or is not there: the game is none the worse
             told = None
         return 0.0, 0, {"value": told}
@@ -168,6 +171,19 @@ def _describe(action: Any) -> tuple[int, dict[str, Any] | None]:
     except Exception as problem:
         text = f"<its repr raises {type(problem).__name__}>"
     return 0, {"opaque": type(action).__name__, "text": text}
+
+
+def _can_be_told(told: Any) -> bool:
+    """Whether thoughts have the form that every board can show: a dict of texts, finite numbers and lists of those."""
+
+    def fits(name: Any, value: Any) -> bool:
+        if name in ("line", "visits"):
+            return type(value) is list and all(type(each) is int for each in value)
+        if type(value) is list:
+            return all(fits("", each) and type(each) is not list for each in value)
+        return type(value) in (str, int, bool, type(None)) or (type(value) is float and math.isfinite(value))
+
+    return type(told) is dict and all(type(name) is str and fits(name, value) for name, value in told.items())
 
 
 def _last_lines(problem: BaseException) -> str:

@@ -8,15 +8,16 @@ and what a crash said, where the replay alone tells only what was taken of the o
 
 import glob
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from arena.game.rules import BANK, DEFAULTS
+from arena.game.rules import BANK, DEFAULTS, Rules
 from arena.results.records import UNKNOWN_NAMES, GameRecord, check_playable
-from connectx.geometry import Geometry, geometry_of
+from connectx.geometry import Geometry
 
 FORFEITS = {"ERROR": "an error", "INVALID": "an invalid action", "TIMEOUT": "timeout"}  # Kaggle's statuses
 FAULTS = {"ERROR": "error", "INVALID": "illegal move", "TIMEOUT": "timeout"}
@@ -117,7 +118,7 @@ def parse_replay(text: str, path: Path) -> Replay:
     """A replay from its text; ``path`` is where it lies, or only its name. Raises ValueError as ``read_replay``."""
     try:
         return replay_of(json.loads(text), path)
-    except json.JSONDecodeError:
+    except (json.JSONDecodeError, RecursionError):  # the latter: nested deeper than Python goes
         reason = "it is not JSON"
     except ValueError as problem:
         reason = str(problem)
@@ -129,11 +130,12 @@ def replay_of(content: Any, path: Path) -> Replay:
     content = content if isinstance(content, dict) else {}
     with _reading("name"):
         if content["name"] != "connectx":
-            raise ValueError(f"it is of {content['name']!r}")
+            raise ValueError(f"it is of {content['name']!r:.80}")
     with _reading("configuration"):
         config = content["configuration"]
-        geometry = geometry_of(config["rows"], config["columns"], config["inarow"])
-        act_timeout = float(config.get("actTimeout", DEFAULTS["actTimeout"]))
+        sizes = {name: config[name] for name in ("rows", "columns", "inarow")}
+        rules = Rules({**sizes, "actTimeout": config.get("actTimeout", DEFAULTS["actTimeout"])})
+        geometry, act_timeout = rules.geometry, float(rules.config["actTimeout"])
     with _reading("statuses"):
         statuses = (content["statuses"][0], content["statuses"][1])
         failed = [seat for seat in (0, 1) if statuses[seat] in FORFEITS]
@@ -161,7 +163,7 @@ def _reading(field: str) -> Iterator[None]:
     """Reads a field of a replay in the block. Raises ValueError where it is missing or has another form."""
     try:
         yield
-    except (TypeError, AttributeError, LookupError) as problem:
+    except (TypeError, AttributeError, LookupError, OverflowError) as problem:
         is_missing = isinstance(problem, KeyError) and isinstance(problem.args[0], str)
         raise ValueError(f"{problem} is missing" if is_missing else f"{field!r} has an unexpected form") from None
 
@@ -182,7 +184,10 @@ def _clocks(steps: Sequence[Any]) -> tuple[tuple[float, float], tuple[float, ...
     """Both seats' overage time at the start, and that of each mover after its move, by ply."""
 
     def left(entry: Any, otherwise: float) -> float:
-        return float(entry.get("observation", {}).get("remainingOverageTime", otherwise))
+        seconds = float(entry.get("observation", {}).get("remainingOverageTime", otherwise))
+        if not math.isfinite(seconds):
+            raise ValueError(f"remainingOverageTime is {seconds}")
+        return seconds
 
     banks = (left(steps[0][0], BANK), left(steps[0][1], BANK)) if steps else (BANK, BANK)
     found: list[float] = []
@@ -205,7 +210,7 @@ def _calls(replay: Path, seat: int, plies: int) -> dict[int, Call]:
         steps = json.loads(logs_path(replay, seat).read_text(encoding="utf-8"))
         entries = [entry for step in steps for entry in (step if isinstance(step, list) else [step]) if entry]
         calls = [Call(float(entry["duration"]), str(entry.get("stderr", ""))) for entry in entries]
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
         return {}
     return dict(zip(range(seat, plies, 2), calls, strict=False))
 

@@ -31,9 +31,10 @@ class Answer(NamedTuple):
         return self.column is not None and self.old._replace(column=self.column).kept_result
 
 
-def lost_games(reviews: Sequence[Review]) -> list[Review]:
-    """The games that were not won, and in which there was something to keep."""
-    return [review for review in reviews if review.score in (0.0, 0.5) and any(move.holds for move in review.own)]
+def games_to_ask(reviews: Sequence[Review], with_won: bool = False) -> list[Review]:
+    """The games that were not won, or all of them, in which there was something to keep."""
+    scores = (0.0, 0.5, 1.0) if with_won else (0.0, 0.5)
+    return [review for review in reviews if review.score in scores and any(move.holds for move in review.own)]
 
 
 def positions_to_ask(review: Review) -> list[JudgedMove]:

@@ -1,10 +1,12 @@
 
 const games = JSON.parse(document.getElementById("data").textContent);
 const chooser = document.getElementById("game"), ending = document.getElementById("ending");
-const replayer = new Replayer(document.getElementById("board"), document);
+let shownGame = 0;
+const replayer = new Replayer(document.getElementById("board"), document, ply => history.replaceState(null, "", `#${shownGame}.${ply}`));
 
 function showGame(index, ply = 0) {
   const game = games[index];
+  shownGame = index;
   chooser.value = String(index);
   ending.textContent = `ended by ${game.ending}`;
   replayer.show(game, ply);

@@ -1,14 +1,14 @@
 // The table of games, its filters, and the jumps of the replayer beside it.
 const games = JSON.parse(document.getElementById("data").textContent);
-const replayer = new Replayer(document.getElementById("board"), document);
 const rows = JSON.parse(document.getElementById("rows").textContent);
 const form = document.getElementById("filters"), body = document.querySelector("#games tbody");
 const KEYS = [...document.querySelectorAll("#games th")].map(head => ({key: head.dataset.key, className: head.className}));
-let order = rows.map((_, index) => index), current = 0, sorted = {key: "", down: false};
+let order = rows.map((_, index) => index), current = 0, sorted = {key: "", down: false}, puzzle = -1;
+const replayer = new Replayer(document.getElementById("board"), document,
+  ply => history.replaceState(null, "", `#${current}.${ply}`));
 
 function showGame(index, ply) {
-  replayer.show(games[index], ply);
-  history.replaceState(null, "", `#${index}.${ply}`);
+  replayer.show(games[index], ply, rows[index].seat === "first" ? 1 : 2);
 }
 
 function fill(select, values) {
@@ -53,10 +53,15 @@ function choose(index, isClicked = false) {
   showGame(index, row.status === "played" && row.mistakes.length ? row.mistakes.at(-1) : row.plies);
   if (isClicked && innerWidth < 1000) document.getElementById("replayer").scrollIntoView();
 }
-function jump(by) {
-  const plies = rows[current].mistakes, here = replayer.ply;
-  const ply = by > 0 ? plies.find(ply => ply > here) : plies.findLast(ply => ply < here);
-  if (ply !== undefined) showGame(current, ply);
+function jump(by) { replayer.board.goToMistake(by); }
+// The next of all mistakes in the table, as a puzzle.
+function practise() {
+  const puzzles = [...body.rows].flatMap(line => rows[line.dataset.index].mistakes.map(ply => [Number(line.dataset.index), ply]));
+  if (!puzzles.length) return;
+  puzzle = (puzzle + 1) % puzzles.length;
+  const [index, ply] = puzzles[puzzle];
+  if (index !== current) choose(index);
+  replayer.board.practise(ply);
 }
 function neighbour(by) {
   const lines = [...body.rows], place = lines.findIndex(line => Number(line.dataset.index) === current) + by;
@@ -77,11 +82,12 @@ for (const head of document.querySelectorAll("#games th")) {
 form.onchange = draw;
 document.getElementById("next").onclick = () => jump(1);
 document.getElementById("previous").onclick = () => jump(-1);
+document.getElementById("practise").onclick = practise;
 document.getElementById("earlier").onclick = () => neighbour(-1);
 document.getElementById("later").onclick = () => neighbour(1);
 addEventListener("keydown", event => {
   if (event.target.matches("select, input")) return;
-  const action = {n: () => jump(1), p: () => jump(-1), arrowup: () => neighbour(-1), arrowdown: () => neighbour(1)}[event.key.toLowerCase()];
+  const action = {n: () => jump(1), p: () => jump(-1), t: practise, arrowup: () => neighbour(-1), arrowdown: () => neighbour(1)}[event.key.toLowerCase()];
   if (action) { event.preventDefault(); action(); }
 });
 function start() {

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from rich.table import Table
 
-from arena.results.exact_analysis import JudgedMove, accuracy, chosen_from
+from arena.results.exact_analysis import JudgedMove, ProvenMove, accuracy, chosen_from
 from arena.results.exact_words import score_words
 from arena.results.match import Match, Side
 from arena.results.records import SEATS, GameRecord
@@ -103,26 +103,54 @@ def accuracy_table(judged: Mapping[str, Sequence[JudgedMove]]) -> Table:
     return table
 
 
-def moves_table(record: GameRecord, judged: Sequence[JudgedMove], first_ply: int) -> Table:
-    """Every move from a ply on: whose it was, what it scored, what was best, and whether the result was kept."""
+FOLDED = 3  # moves of a decided game that are told in one line, if there are so many
+
+
+def moves_table(
+    record: GameRecord, judged: Sequence[JudgedMove], first_ply: int, proven: Sequence[ProvenMove] = ()
+) -> Table:
+    """The moves from a ply on: whose it was, what it scored, what was best, and whether the result was kept.
+
+    Of a game that was decided for good before its end, the moves from there on are one line.
+    """
     table = Table(caption="scores: the result with perfect play from there on, and the plies to the end")
     for name in ("ply", "agent", "column", "the move", "best", "best columns", "result"):
         table.add_column(name, justify="right" if name in ("ply", "column") else "left")
-    by_ply = {move.ply: move for move in judged}
-    for ply in chosen_from(record, first_ply):
+    by_ply: dict[int, JudgedMove | ProvenMove] = {move.ply: move for move in judged}
+    by_ply |= {move.ply: move for move in proven}
+    plies = [*chosen_from(record, first_ply)]
+    decided = _decided_from(plies, by_ply)
+    for ply in plies[:decided]:
         row = [str(ply), record.player(ply % 2), str(record.moves[ply])]
         move = by_ply.get(ply)
         if move is None:
             table.add_row(*row, "not solved in time")
             continue
-        words = [score_words(Value(score, score), ply, record.geometry) for score in (move.played, move.value)]
+        values = [value if isinstance(value, Value) else Value(value, value) for value in (move.played, move.value)]
+        words = [score_words(value, ply, record.geometry) for value in values]
         style = None if move.kept_result else "bold red"
         table.add_row(*row, *words, move.best, _result_words(move), style=style)
+    if decided < len(plies):
+        last = by_ply[plies[-1]]
+        loser = record.player(last.seat if _result_words(last) == "lost already" else 1 - last.seat)
+        table.add_row(f"{plies[decided]} to {plies[-1]}", escape(loser), *[""] * 4, "lost already")
     return table
 
 
-def _result_words(move: JudgedMove) -> str:
-    if not move.holds:
+def _decided_from(plies: Sequence[int], judged: Mapping[int, JudgedMove | ProvenMove]) -> int:
+    """The index of the ply, not the first, from which on all moves kept a win; their number if those are too few."""
+    index = len(plies)
+    while index > 1 and isinstance(move := judged.get(plies[index - 1]), JudgedMove):
+        if move.value == 0 or not move.kept_result:
+            break
+        index -= 1
+    return index if len(plies) - index >= FOLDED else len(plies)
+
+
+def _result_words(move: JudgedMove | ProvenMove) -> str:
+    if isinstance(move, ProvenMove) and move.kept_result:
+        return "lost already" if move.value.high < 0 else "won, kept" if move.played.low > 0 else "not solved"
+    if isinstance(move, JudgedMove) and not move.holds:
         return "lost already"
     before, after = move.results
     return f"{before}, kept" if move.kept_result else f"<- {before}, given away: {after}"

@@ -2,7 +2,7 @@
 
 The table of openings has the scores of the first plies of 7x6; the solver finds the rest of a game in 0.1 to 1 s. On
 other boards, positions with few stones can take very long. A game therefore has a time limit, and its last positions,
-which are the fastest, are solved first.
+which are the fastest, are solved first. Of the others, ``proven_moves`` tells what a search of a few plies proves.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,20 +11,23 @@ from contextlib import contextmanager
 from functools import lru_cache
 from queue import SimpleQueue
 from threading import Event
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from arena.results.records import GameRecord
+from arena.results.short_proofs import narrowed, proven_values
 from arena.runs.cores import usable_cores
 from connectx.clock import Budget
-from connectx.exact import has_openings, move_values
+from connectx.exact import has_openings, move_values, promising
 from connectx.geometry import STANDARD, Geometry
 from connectx.position import Position
 from connectx.score import sign
-from connectx.solver import Solver
+from connectx.solver import Solver, Value
 
 RESULTS = {1: "won", 0: "drawn", -1: "lost"}
 GAME_SECONDS = 60.0  # for one game; on 7x6 far less is needed, see above
 WITHOUT_TABLE = 10  # ply of 7x6 from which to judge without the table: solving earlier ones takes up to minutes
+SHARE, LEAST_SHARE = 1 / 12, 2.0  # of a game's time, and seconds, after which a position and all before it are given up
+PROOF_SECONDS = 0.3  # of a short search, for one position: 5 plies of 10x10, which runs uncompiled, 12 plies of 7x8
 SLICE = 1.0  # seconds between two checks for Ctrl-C; the solver's table keeps what a slice has found
 MOST_THREADS = 4
 Scores = Callable[[Position], Sequence[int | None] | None]
@@ -84,10 +87,64 @@ class JudgedMove(NamedTuple):
 
     def words(self) -> str:
         """Describes a move that changed the result: "won position given away (now drawn) ..."."""
-        before, after = self.results
-        return (
-            f"{before} position given away (now {after}) on ply {self.ply} by column {self.column}; best: {self.best}"
-        )
+        return _words(self)
+
+
+class ProvenMove(NamedTuple):
+    """A move of a position that was not solved, with what is proven of all moves, for the side that moved."""
+
+    ply: int
+    column: int
+    values: tuple[Value | None, ...]  # by column; None for a full one
+
+    @property
+    def seat(self) -> int:
+        return self.ply % 2
+
+    @property
+    def value(self) -> Value:
+        """What is proven of the position."""
+        known = [value for value in self.values if value is not None]
+        return Value(max(value.low for value in known), max(value.high for value in known))
+
+    @property
+    def played(self) -> Value:
+        """What is proven of the move that was played."""
+        value = self.values[self.column]
+        assert value is not None
+        return value
+
+    @property
+    def best(self) -> str:
+        """The columns that are proven to be as good as any, or may be, as text; "" while that is all of them."""
+        best = promising(self.values)
+        most = max(value.low for value in best.values())
+        columns = [column for column, value in best.items() if value.low == most or not value.result]
+        is_open = self.value.result is None and len(columns) == sum(value is not None for value in self.values)
+        return "" if is_open else ", ".join(map(str, columns))
+
+    @property
+    def kept_result(self) -> bool:
+        """False where it is proven that the result changed."""
+        return sign(self.value.low) <= sign(self.played.high)
+
+    @property
+    def results(self) -> tuple[str, str]:
+        """The result before and after a move that changed it, as far as it is proven: ("won", "at most drawn")."""
+        before = "won" if self.value.low > 0 else "at least drawn"
+        return before, "lost" if self.played.high < 0 else "drawn" if self.played.low == 0 else "at most drawn"
+
+    def words(self) -> str:
+        """As ``JudgedMove.words``."""
+        return _words(self)
+
+
+Move = TypeVar("Move", bound=JudgedMove | ProvenMove)
+
+
+def _words(move: JudgedMove | ProvenMove) -> str:
+    before, after = move.results
+    return f"{before} position given away (now {after}) on ply {move.ply} by column {move.column}; best: {move.best}"
 
 
 @lru_cache(maxsize=1)
@@ -113,7 +170,8 @@ def exact_scores(
     """The exact scores of all moves, for the positions that are solved in time; the last position is solved first.
 
     Args:
-        seconds: limit for all positions together, on all cores.
+        seconds: limit for all positions together, on all cores. The first position that takes a twelfth of it ends
+            the search: those before it take longer.
         update: called after each position.
 
     Raises:
@@ -122,13 +180,16 @@ def exact_scores(
     idle: SimpleQueue[Solver] = SimpleQueue()
     for solver in solvers_for(geometry):
         idle.put(solver)
-    whole, found = Budget.seconds(seconds), {}
+    whole, share, found = Budget.seconds(seconds), max(LEAST_SHARE, SHARE * seconds), {}
     with _threads(idle.qsize()) as (pool, stop):
 
         def solve(position: Position) -> tuple[int | None, ...] | None:
             solver = idle.get()
             try:
-                return _solved(position, solver, whole, stop)
+                scores = _solved(position, solver, Budget.seconds(min(share, whole.seconds_left())), stop)
+                if scores is None:
+                    stop.set()
+                return scores
             finally:
                 idle.put(solver)
 
@@ -151,13 +212,13 @@ def _threads(count: int) -> Iterator[tuple[ThreadPoolExecutor, Event]]:
             pool.shutdown(cancel_futures=True)
 
 
-def _solved(position: Position, solver: Solver, whole: Budget, stop: Event) -> tuple[int | None, ...] | None:
+def _solved(position: Position, solver: Solver, limit: Budget, stop: Event) -> tuple[int | None, ...] | None:
     """The scores of a position's moves; None if they are not all exact when time runs out or ``stop`` is set."""
     while True:
-        values = move_values(position, solver, Budget.seconds(min(SLICE, whole.seconds_left())))
+        values = move_values(position, solver, Budget.seconds(0 if stop.is_set() else min(SLICE, limit.seconds_left())))
         if all(value is None or value.exact for value in values):
             return tuple(None if value is None else value.low for value in values)
-        if whole.is_late() or stop.is_set():
+        if limit.is_late() or stop.is_set():
             return None
 
 
@@ -189,7 +250,37 @@ def judge_in_time(
     return judge(record, exact_scores(positions, record.geometry, seconds, update).get, first_ply)
 
 
-def mistakes(judged: Iterable[JudgedMove]) -> list[JudgedMove]:
+def proven_moves(
+    record: GameRecord, first_ply: int, judged: Sequence[JudgedMove], update: Callable[[], object] = lambda: None
+) -> list[ProvenMove]:
+    """What is proven of the moves that are not among those judged: wins and losses of the next plies.
+
+    Args:
+        update: called after each position.
+    """
+    known, found = {move.ply for move in judged}, []
+    for ply, position in reversed(chosen_from(record, first_ply).items()):
+        if ply not in known:
+            values = values_in_time(position)
+            found.append(ProvenMove(ply, record.moves[ply], tuple(values)))
+            update()
+    return found[::-1]
+
+
+def values_in_time(position: Position, seconds: float = PROOF_SECONDS, best: bool = False) -> list[Value | None]:
+    """What is proven of each column's move on any board, by a short search and within a time by the solver.
+
+    Args:
+        best: prove only which moves are best, and by how much.
+    """
+    values = proven_values(position, min(seconds, PROOF_SECONDS))
+    if not position.geometry.fits_word or all(value is None or value.exact for value in values):
+        return values
+    solver, *_ = solvers_for(position.geometry)  # compiles for some seconds, when it is first asked for
+    return narrowed(values, move_values(position, solver, Budget.seconds(seconds), best=best))
+
+
+def mistakes(judged: Iterable[Move]) -> list[Move]:
     """The moves that changed the result."""
     return [move for move in judged if not move.kept_result]
 

@@ -18,8 +18,11 @@ def drawn(board: bytes, geometry: Geometry) -> str:
 
 def score_words(value: Value, ply: int, geometry: Geometry) -> str:
     """The score of a move at this ply in words: its result, and after how many plies, the move included."""
-    words = {1: "wins", 0: "draws", -1: "loses", None: "is not solved yet"}[value.result]
-    if not value.exact or value.low == 0:
+    if value.result is None:
+        return "at least a draw" if value.low == 0 else "at most a draw" if value.high == 0 else "is not solved yet"
+    words = {1: "wins", 0: "draws", -1: "loses"}[value.result]
+    bound = value.low if value.result > 0 else value.high
+    if bound == 0 or (abs(bound) == 1 and not value.exact):  # a bound that says no more than the result
         return words
-    plies = plies_to_end(value.low, ply, geometry.cells)
-    return f"{words} in {plies} {'ply' if plies == 1 else 'plies'}"
+    plies = plies_to_end(bound, ply, geometry.cells)
+    return f"{words} in {'' if value.exact else 'at most '}{plies} {'ply' if plies == 1 else 'plies'}"

@@ -72,9 +72,9 @@ def check_playable(moves: Sequence[Any], geometry: Geometry) -> None:
     """Raises ValueError if a move of a game cannot be played; it says which one and why."""
     position = Position.empty(geometry)
     for ply, column in enumerate(moves):
-        if column not in range(geometry.columns):
+        if type(column) is not int or column not in range(geometry.columns):
             counted = f"columns are counted from 0, here to {geometry.columns - 1}"
-            raise ValueError(f"there is no column {column!r}: {counted} (ply {ply})")
+            raise ValueError(f"there is no column {column!r:.40}: {counted} (ply {ply})")
         if position.is_over() or column not in position.legal_columns():
             why = f"the game was over after ply {ply - 1}" if position.is_over() else "the column is full"
             raise ValueError(f"column {column} cannot be played on ply {ply}: {why}")

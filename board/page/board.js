@@ -2,7 +2,7 @@
 // by the messages of docs/board.md, and knows nothing else of it.
 
 import { BoardView } from "./boardview.js";
-import { askAgent, askGame, askNewGame, showKeys } from "./dialogs.js";
+import { askAgent, askGame, askNewGame, showHelp } from "./dialogs.js";
 import { button, el, keepingFocus, setText } from "./dom.js";
 import { Game } from "./game.js";
 import { Graph } from "./graph.js";
@@ -11,26 +11,40 @@ import { emptyPosition, keyOf, landing, moverOf, openColumns, setUpProblem, ston
   from "./rules.js";
 import { SeatCard } from "./seats.js";
 import { Table } from "./table.js";
-import { bestColumns, isExact, pliesToEnd, resultOf, valueOfMoves, wordsOf } from "./values.js";
+import { bestColumns, distanceOf, isExact, resultOf, valueOfMoves, wordsOf } from "./values.js";
 
 const OVERLAYS = [["on", "On"], ["after", "After the game"], ["off", "Off"]];
 const PACES = [[0, "no pause"], [0.5, "0.5 s"], [1, "1 s"], [2, "2 s"], [4, "4 s"]];
+const IN_REPLAYER = /^(← →|Home End|M|O|\?)$/; // the keys of a board on which nothing is played
 const TICK = 100; // milliseconds between two looks at the clock
 const PATIENCE = 300; // milliseconds of solving that nobody is told of
 const RESULTS = {1: "win", 0: "draw", [-1]: "loss"};
 
+const SIGNS = [
+  ["win 9", "above a column: this move wins in 9 plies (stones of both sides) with perfect play; ≤ 9: in at most so many"],
+  ["cx-frame", "a best move"], ["?", "a move that made the result worse: a win became a draw, or a draw a loss"],
+  ["??", "a win became a loss"],
+  ["cx-played", "the column that is played here, and is a mistake"],
+  ["cx-ringed", "a threat: this empty cell completes a line of its colour"],
+  ["cx-filled", "a threat in a row that zugzwang favours for its owner"],
+  ["cx-edge", "at the board's edge: the side whose threats zugzwang favours in this row"],
+  ["cx-halves", "the bar, and the graph over the game: who is winning, and how soon; dots are mistakes"],
+  ["1.2 of 2 s", "the clock of an agent: time of this move, and what each move has; more comes off its overage time"],
+];
+
 const KEYS = [
   ["1–9", "drop a stone in that column (Tab and Enter reach them all)"], ["← →", "one ply back, forward"],
   ["Home End", "start, end"], ["U", "undo, to your own last turn"], ["R", "redo"], ["H", "hint"],
-  ["M", "the next mistake (Shift: the one before)"], ["O", "scores on, after the game, off"],
+  ["M", "the position in which the next mistake is made (Shift: the one before)"], ["O", "scores on, after the game, off"],
   ["Space", "stop or go on; let the agent play from here"], ["N", "new game"], ["S", "set up a position"],
-  ["L", "load a game"], ["C", "copy the game's columns"], ["F", "flip colours"], ["?", "this list"],
+  ["L", "load a game"], ["C", "copy the game's columns"], ["K", "copy a link to this position"], ["F", "flip colours"], ["?", "this list"],
 ];
 
 export class Board extends Table {
   // host: {start(receive, online), send(message)}.
   // options: {first: what the first column is called, keys: the element whose keys are ours (the board itself),
   //           replayer: whether nothing can be played, storage: where the game is kept over a reload, if anywhere,
+  //           address: whether the page's address tells the position, mine: the player whose mistakes count, if one's,
   //           moved: called with the game after every change}.
   constructor(root, host, options = {}) {
     super(host, options);
@@ -60,11 +74,12 @@ export class Board extends Table {
     this.verdict = el("p", {class: "cx-verdict", role: "status"});
     this.working = el("p", {class: "cx-working", "aria-hidden": "true"});
     this.notice = el("p", {class: "cx-notice", role: "alert"});
-    this.panel = el("div", {class: "cx-panel"}, el("div", {class: "cx-said"}, this.verdict, this.working, this.notice),
+    const said = el("div", {class: "cx-said"}, this.verdict, this.working, this.notice);
+    this.panel = el("div", {class: "cx-panel"}, replayer ? null : said,
       this.graph.element, this.list.element, this.steps(), replayer ? null : this.tools(), this.choices());
     this.setUpBar = el("div", {class: "cx-setup"});
     this.main = el("div", {class: "cx-main-area"}, el("div", {class: "cx-seats"}, ...this.cards.map(card => card.element)),
-      this.setUpBar, this.board.element);
+      replayer ? said : null, this.setUpBar, this.board.element); // a replayer's panel may lie below the screen
     this.root.classList.add("cx");
     this.root.tabIndex = -1; // a click on the board gives it the keys
     this.root.classList.toggle("cx-replayer", Boolean(replayer));
@@ -81,7 +96,7 @@ export class Board extends Table {
   }
 
   tools() {
-    const tool = (name, picture, key, press) => button({name, picture, key, press});
+    const tool = (name, picture, key, press, word) => button({name, picture, key, press, word});
     this.pausing = tool("Stop", "pause", "Space", () => this.pause());
     this.undoing = tool("Undo", "undo", "U", () => this.undo());
     this.redoing = tool("Redo", "redo", "R", () => this.redo());
@@ -89,7 +104,8 @@ export class Board extends Table {
       tool("New", "fresh", "N", () => this.askNew()), this.undoing, this.redoing,
       tool("Hint", "hint", "H", () => this.hint()), this.pausing, tool("Set up", "edit", "S", () => this.beginSetUp()),
       tool("Load", "open", "L", () => this.askLoad()), tool("Copy", "copy", "C", () => this.copy()),
-      tool("Flip", "flip", "F", () => this.flip()), tool("Keys", "help", "?", () => showKeys(this.root, KEYS, this.view.first)));
+      this.options.address ? tool("Copy link", "link", "K", () => this.copyLink(), "Link") : null,
+      tool("Flip", "flip", "F", () => this.flip()), tool("Help", "help", "?", () => this.help()));
   }
 
   choices() {
@@ -113,6 +129,7 @@ export class Board extends Table {
 
   press(column) {
     if (this.setUp) this.putStone(column);
+    else if (this.quiz) this.answer(column);
     else this.move(column);
   }
 
@@ -129,15 +146,26 @@ export class Board extends Table {
     askGame(this.root, this.game.start.columns, (text, name) => this.load(text, name));
   }
 
-  async copy() {
+  copy() {
     const {moves} = this.game, text = moves.some(column => column > 9) ? moves.join(",") : moves.join("");
+    return this.copyText(text, `Copied: ${text || "nothing yet"}`, `The game's columns: ${text}`);
+  }
+
+  copyLink() {
+    return this.copyText(location.href, "Link copied. It works on this machine while the board's command runs.",
+      `The link: ${location.href}`);
+  }
+
+  async copyText(text, done, otherwise) {
     try {
       await navigator.clipboard.writeText(text);
-      this.say(`Copied: ${text || "nothing yet"}`);
+      this.say(done);
     } catch {
-      this.say(`The game's columns: ${text}`);
+      this.say(otherwise);
     }
   }
+
+  help() { showHelp(this.root, SIGNS, this.options.replayer ? KEYS.filter(([key]) => IN_REPLAYER.test(key)) : KEYS, this.view.first); }
 
   flip() { this.look({flipped: !this.view.flipped}); }
 
@@ -222,6 +250,7 @@ export class Board extends Table {
     this.think();
     this.tick();
     this.keep();
+    this.putLink();
     this.options.moved?.(this.game);
   }
 
@@ -262,6 +291,7 @@ export class Board extends Table {
     this.board.update({
       position, hints, open: setUp ? openColumns(position) : open, first: this.view.first,
       lastCell: setUp ? -1 : game.cellOf(game.cursor), line: setUp ? [] : game.line, moves: this.falls,
+      played: this.mistakeHere()?.column ?? null, best: this.mistakeHere()?.verdict.best ?? [],
       mover: setUp && "12".includes(setUp.stone) ? Number(setUp.stone) : moverOf(position),
       chips: all.map(column => this.chip(position, values, column)),
       labels: all.map(column => this.columnLabel(position, values, column)),
@@ -275,8 +305,8 @@ export class Board extends Table {
     const value = values?.[column] ?? null, known = this.values.get(keyOf(position));
     const result = value === null ? null : resultOf(value);
     if (result === null) return {kind: known?.done || !this.online ? "cx-blank" : "cx-pending", figure: ""};
-    const best = bestColumns(values).includes(column) ? " cx-best" : "";
-    const plies = isExact(value) && result ? String(pliesToEnd(value[0], stonesOf(position), position.cells.length)) : "";
+    const best = bestColumns(values).includes(column) ? " cx-best" : "", distance = distanceOf(value, position);
+    const plies = distance === null ? "" : `${isExact(value) ? "" : "≤ "}${distance}`;
     return {kind: `cx-${RESULTS[result]}${best}${plies || !result ? "" : " cx-open-end"}`, word: RESULTS[result],
       figure: result ? plies || "…" : "="};
   }
@@ -319,8 +349,9 @@ export class Board extends Table {
       return;
     }
     const parts = [el("strong", {}, this.headline())];
-    const last = moves[game.cursor - 1];
-    if (last?.lost) parts.push(el("span", {class: `cx-blame cx-lost${last.lost}`}, this.blame(last)));
+    const last = moves[game.cursor - 1], here = this.mistakeHere(moves);
+    if (here && !this.quiz) parts.push(el("span", {class: `cx-blame cx-lost${here.lost}`}, this.blame(here, "plays")));
+    else if (last?.lost && !this.quiz) parts.push(el("span", {class: `cx-blame cx-lost${last.lost}`}, this.blame(last, "played")));
     if (this.hinted) parts.push(el("span", {class: "cx-tip"}, this.hintWords()));
     if (this.said) parts.unshift(el("span", {class: "cx-hidden"}, this.said));
     const words = parts.map(part => part.textContent).join("\n"); // a screen reader reads what is put here: put it once
@@ -331,6 +362,7 @@ export class Board extends Table {
 
   headline() {
     const {game} = this;
+    if (this.quiz) return this.quizWords();
     if (this.isOverAt(game.cursor)) return this.endWords();
     const mover = this.side(moverOf(game.shown));
     if (!this.shows) return `${mover} to move`;
@@ -339,10 +371,29 @@ export class Board extends Table {
     return words ? `${mover} to move, ${words}` : why ? `${mover} to move: ${why}` : `${mover} to move`;
   }
 
-  blame({text, verdict}) {
-    const names = {1: "won", 0: "drawn", [-1]: "lost"}, {first} = this.view;
-    const best = verdict.best.map(column => column + first).join(", ");
-    return `Column ${text} gave away a ${names[verdict.before]} game: now ${names[verdict.after]}. Best: ${best}`;
+  // The mistake that is made in the position shown, if the game goes on with one.
+  mistakeHere(moves = this.movesMade()) {
+    const next = this.setUp ? null : moves[this.game.cursor];
+    return next && this.isMistake(next) ? next : null;
+  }
+
+  // "Red (my_agent.py) plays column 5: a won game is given away, it loses in 8 plies. Best: column 3 (wins in 9 plies)."
+  blame({text, ply, player, verdict}, plays) {
+    const names = {1: "won", 0: "drawn"}, position = this.game.positions[ply - 1];
+    const best = verdict.best.map(column => column + this.view.first).join(" or ");
+    return `${this.who(player)} ${plays} column ${text}: a ${names[verdict.before]} game given away, it `
+      + `${wordsOf(verdict.played, position)}. Best: column ${best} (${wordsOf(verdict.whole, position)}).`;
+  }
+
+  quizWords() {
+    const {answer} = this.quiz, {shown} = this.game, {first} = this.view, values = this.lookUp(shown);
+    const whole = valueOfMoves(values), result = resultOf(whole), best = bestColumns(values);
+    if (answer === null) {
+      return `Practise: ${this.side(moverOf(shown))} to move. Which column ${result > 0 ? "wins" : "keeps the draw"}?`;
+    }
+    const words = wordsOf(values[answer], shown), isRight = resultOf(values[answer]) === result;
+    const better = best.includes(answer) ? "" : ` Best: column ${best.map(column => column + first).join(" or ")} (${wordsOf(whole, shown)}).`;
+    return `${isRight ? "Right" : "Wrong"}: column ${answer + first} ${words}.${better}`;
   }
 
   hintWords() {
@@ -381,7 +432,7 @@ export class Board extends Table {
     }
     this.pace.value = String(this.view.pace);
     this.counting.value = String(this.view.first);
-    this.mistakes.disabled = !moves.some(move => move.lost);
+    this.mistakes.disabled = !this.quiz && !moves.some(move => this.isMistake(move));
     if (this.options.replayer) return;
     this.undoing.disabled = game.cursor === 0;
     this.redoing.disabled = game.atEnd;
@@ -404,6 +455,7 @@ export class Board extends Table {
     this.stop = new AbortController();
     const {signal} = this.stop, keys = this.options.keys ?? this.root;
     keys.addEventListener("keydown", event => this.key(event), {signal});
+    addEventListener("hashchange", () => this.link && this.followLink(this.link), {signal});
     document.addEventListener("visibilitychange", () => this.wish(), {signal}); // nothing is solved for nobody
     this.root.addEventListener("dragover", event => {
       event.preventDefault();
@@ -439,17 +491,17 @@ export class Board extends Table {
     const moving = {
       ArrowLeft: () => this.go(game.cursor - 1), ArrowRight: () => this.go(game.cursor + 1),
       Home: () => this.go(0), End: () => this.go(game.moves.length), m: () => this.goToMistake(shift ? -1 : 1),
-      o: () => this.look({overlay: OVERLAYS[(OVERLAYS.findIndex(([name]) => name === this.view.overlay) + 1) % 3][0]}),
+      "?": () => this.help(), o: () => this.look({overlay: OVERLAYS[(OVERLAYS.findIndex(([name]) => name === this.view.overlay) + 1) % 3][0]}),
     };
     const playing = {
       u: () => this.undo(), Backspace: () => this.undo(), r: () => this.redo(), h: () => this.hint(),
       n: () => this.askNew(), s: () => this.beginSetUp(), l: () => this.askLoad(), c: () => this.copy(),
-      f: () => this.flip(), " ": () => this.pause(), "?": () => showKeys(this.root, KEYS, this.view.first),
+      f: () => this.flip(), " ": () => this.pause(), k: this.options.address ? () => this.copyLink() : null,
       Escape: this.setUp ? () => this.endSetUp(false) : null,
     };
     if (/^[0-9]$/.test(key)) {
       const column = Number(key) - this.view.first;
-      return column >= 0 && column < game.start.columns && !this.options.replayer ? () => this.press(column) : null;
+      return column >= 0 && column < game.start.columns && (this.quiz || !this.options.replayer) ? () => this.press(column) : null;
     }
     const name = key.length === 1 ? key.toLowerCase() : key;
     return moving[name] ?? (this.options.replayer ? null : playing[name]);

@@ -50,7 +50,7 @@ export class BoardView {
   }
 
   // what: {position, lastCell, line, moves (whether stones may fall), open (columns that can be pressed), mover,
-  //        chips, labels, hints, threats, first, share, doubt, barLabel}
+  //        chips, labels, hints, threats, first, played (the column of the mistake that is made here, or null), best (instead), share, doubt, barLabel}
   update(what) {
     this.what = what;
     this.rebuild();
@@ -127,11 +127,14 @@ export class BoardView {
   }
 
   putMarks() {
-    const {position, lastCell, line, hints, threats, open, mover} = this.what;
+    const {position, lastCell, line, hints, threats, open, mover, played, best} = this.what;
     const {columns} = position;
     const marks = [];
     if (threats) marks.push(...this.zugzwangRows(position), ...this.threatMarks(position, threats));
     if (lastCell >= 0 && !line.length) marks.push(place(svg("circle", {r: 9, class: "cx-last"}), lastCell, columns));
+    if (played !== null) {
+      marks.push(this.ringed(played, "cx-wrong"), ...best.map(column => this.ringed(column, "cx-right")));
+    }
     for (const cell of line) marks.push(place(svg("circle", {r: STONE - 3, class: "cx-won"}), cell, columns));
     for (const [cell, made] of this.stones) {
       made.classList.toggle("cx-faint", line.length > 0 && !line.includes(cell));
@@ -141,6 +144,12 @@ export class BoardView {
       this.underLayer.append(this.ghost(this.over, mover, "cx-ghost"));
     }
     this.markLayer.replaceChildren(...marks);
+  }
+
+  // Where a stone would come to lie, marked.
+  ringed(column, name) {
+    const {position} = this.what;
+    return place(svg("circle", {r: STONE - 3, class: name}), landing(position, column), position.columns);
   }
 
   ghost(column, mover, name) {
@@ -168,7 +177,8 @@ export class BoardView {
 
   putScores() {
     const {position, chips, labels, open, hints, first} = this.what;
-    this.chips.replaceChildren(...chips.map(chip => el("div", {class: `cx-chip ${chip.kind}`},
+    const {played} = this.what;
+    this.chips.replaceChildren(...chips.map((chip, column) => el("div", {class: `cx-chip ${chip.kind}${column === played ? " cx-played" : ""}`},
       chip.word ? el("span", {}, chip.word) : null, chip.figure ? el("b", {}, chip.figure) : null)));
     this.numbers.replaceChildren(...chips.map((_, column) => el("span", {}, String(column + first))));
     for (const [column, made] of [...this.buttons.children].entries()) {

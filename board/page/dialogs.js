@@ -57,14 +57,19 @@ export function askAgent(root, done) {
       el("span", {}, "a name such as ", el("code", {}, "minimax@6"), " or ", el("code", {}, "perfect~10"),
         ", or the path of a .py or .tar.gz on this machine"),
       el("input", {name: "agent", required: true, placeholder: "my_agent.py", spellcheck: "false", autocapitalize: "off"})),
-  ], "Sit down", ({agent}) => done(agent.trim()));
+  ], "Play", ({agent}) => done(agent.trim()));
 }
 
-export function showKeys(root, keys, first) {
-  dialog(root, "Keys", [
-    el("dl", {class: "cx-keys"}, ...keys.flatMap(([key, words]) =>
-      [el("dt", {}, ...key.split(" ").map(each => el("kbd", {}, each))), el("dd", {}, words)])),
+// signs: [[class of a small picture or the sign itself, words]].
+export function showHelp(root, signs, keys, first) {
+  const picture = sign => sign.startsWith("cx-") ? el("i", {class: `cx-sign ${sign}`}) : el("b", {class: "cx-sign"}, sign);
+  const made = dialog(root, "Signs and keys", [
+    el("div", {class: "cx-two"},
+      el("dl", {class: "cx-keys"}, ...signs.flatMap(([sign, words]) => [el("dt", {}, picture(sign)), el("dd", {}, words)])),
+      el("dl", {class: "cx-keys"}, ...keys.flatMap(([key, words]) =>
+        [el("dt", {}, ...key.split(" ").map(each => el("kbd", {}, each))), el("dd", {}, words)]))),
     el("p", {class: "cx-note"}, `Columns are counted from ${first} here. Loaded and copied games count them from 0, `
       + "as Kaggle does."),
   ], null, null);
+  made.scrollTop = 0; // the focus is on the button at its end
 }

@@ -47,6 +47,7 @@ const STROKES = {
   play: "M8 5l11 7-11 7z",
   pause: "M8 5v14M16 5v14",
   next: "M12 4l9 16H3zM12 10v4M12 17v.01",
+  link: "M10 14a4 4 0 0 0 6 .4l3-3a4 4 0 0 0-5.6-5.6l-1.2 1.2M14 10a4 4 0 0 0-6-.4l-3 3a4 4 0 0 0 5.6 5.6l1.2-1.2",
   copy: "M9 9h11v11H9zM5 15H4V4h11v1",
 };
 
@@ -54,11 +55,11 @@ export const icon = name => svg("svg", {class: "cx-icon", viewBox: "0 0 24 24", 
   svg("path", {d: STROKES[name]}));
 
 // A button with a picture, a word where there is room, and its key in the tooltip.
-export function button({name, picture, key, press, bare = false}) {
+export function button({name, picture, key, press, bare = false, word = name}) {
   const title = key ? `${name} (${key})` : name;
   const made = el("button", {type: "button", class: "cx-button", title, "aria-label": name, onclick: press});
   if (key) made.setAttribute("aria-keyshortcuts", key);
   made.append(icon(picture));
-  if (!bare) made.append(el("span", {}, name));
+  if (!bare) made.append(el("span", {}, word));
   return made;
 }

@@ -1,6 +1,8 @@
 // A game on the board: where it starts, its moves, and the ply that is looked at.
 
-import { emptyPosition, isFull, landing, makesLine, moverOf, play, stonesOf, winningCells } from "./rules.js";
+import { emptyPosition, isFull, landing, makesLine, moverOf, play, setUpProblem, stonesOf, winningCells } from "./rules.js";
+
+const MOST_CELLS = 4096; // as arena/game/rules.py has it
 
 export class Game {
   // start: a position that is not over. names: of who played, where that is known.
@@ -29,6 +31,26 @@ export class Game {
     return {rows, columns, inarow, start: cells, moves, names, forfeit};
   }
 
+  // The game and the ply that is looked at, as the part of an address after "#".
+  toHash() {
+    const {rows, columns, inarow, cells} = this.start;
+    const start = cells.includes("1") ? cells : "";
+    return [`${rows}x${columns}x${inarow}`, start, this.moves.join(), this.cursor].join("/");
+  }
+
+  // What toHash gave; an Error if it is another text.
+  static fromHash(text) {
+    const parts = /^(\d+)x(\d+)x(\d+)\/([012]*)\/([\d,]*)\/(\d+)$/.exec(text);
+    if (!parts) throw new Error("the address holds no game");
+    const [rows, columns, inarow] = parts.slice(1, 4).map(Number);
+    const start = parts[4] || "0".repeat(Math.min(rows * columns, MOST_CELLS));
+    if (!rows || !columns || !inarow || start.length !== rows * columns) throw new Error("the address holds no board");
+    if (/[12]/.test(start) && setUpProblem({rows, columns, inarow, cells: start})) throw new Error("no game starts there");
+    const game = Game.of({rows, columns, inarow, start, moves: parts[5] ? parts[5].split(",").map(Number) : []});
+    game.cursor = Math.min(Number(parts[6]), game.moves.length);
+    return game;
+  }
+
   get last() { return this.positions[this.moves.length]; }
   get shown() { return this.positions[this.cursor]; }
   get atEnd() { return this.cursor === this.moves.length; }
@@ -36,7 +58,7 @@ export class Game {
 
   // Drops a stone after the last move; an Error if that cannot be.
   push(column, note = {}) {
-    if (this.isOver || landing(this.last, column) < 0) throw new Error(`column ${column} cannot be played`);
+    if (this.isOver || column >= this.start.columns || landing(this.last, column) < 0) throw new Error(`column ${column} cannot be played`);
     this.positions.push(play(this.last, column));
     this.moves.push(column);
     this.notes.push(note);

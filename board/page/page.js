@@ -17,11 +17,19 @@ class SocketHost {
       this.tries = 0;
       this.online(true);
     };
-    socket.onmessage = event => this.receive(JSON.parse(event.data));
+    socket.onmessage = event => this.receive(this.read(event.data));
     socket.onclose = () => {
       if (this.tries === 0) this.online(false);
       setTimeout(() => this.connect(), WAIT[Math.min(this.tries++, WAIT.length - 1)]);
     };
+  }
+
+  read(text) {
+    try {
+      return JSON.parse(text);
+    } catch (problem) {
+      return {type: "problem", text: `The server sent what cannot be read: ${problem.message}`};
+    }
   }
 
   send(message) {
@@ -30,4 +38,4 @@ class SocketHost {
 }
 
 window.board = new Board(document.getElementById("board"), new SocketHost(),
-  {keys: document, storage: sessionStorage});
+  {keys: document, storage: sessionStorage, address: true});

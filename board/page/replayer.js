@@ -8,11 +8,15 @@ const NO_HOST = {start() {}, send() {}};
 
 // A replayer in an element; show(game, ply) puts a game on it, as game_entry of arena/reporting/page.py makes them.
 export class Replayer {
-  constructor(root, keys) {
-    this.board = new Board(root, NO_HOST, {replayer: true, first: 0, keys});
+  // moved: called with the ply whenever another one is shown.
+  constructor(root, keys, moved) {
+    this.board = new Board(root, NO_HOST, {replayer: true, first: 0, keys, moved: game => this.shown && moved(game.cursor)});
   }
 
-  show({rows, columns, inarow, moves, names, judged, forfeit = null}, ply = 0) {
+  // mine: the player whose mistakes are gone to, 1 or 2; either's if it is left out.
+  show({rows, columns, inarow, moves, names, judged, forfeit = null}, ply = 0, mine = undefined) {
+    this.board.options.mine = mine;
+    this.shown = true;
     const game = Game.of({rows, columns, inarow, moves, names, forfeit});
     this.board.values.clear();
     for (const [index, {scores}] of Object.entries(judged)) {
@@ -22,6 +26,4 @@ export class Replayer {
     game.cursor = Math.min(ply, moves.length);
     this.board.begin(game);
   }
-
-  get ply() { return this.board.game.cursor; }
 }

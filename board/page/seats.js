@@ -36,7 +36,10 @@ export class SeatCard {
       else choose(value || null);
     });
     this.name = el("span", {class: "cx-name"});
-    this.bank = el("span", {class: "cx-bank", title: "time of this move / of each move + overage time left"});
+    this.used = el("span");
+    this.left = el("span");
+    this.bank = el("span", {class: "cx-bank", title: "seconds of this move, of those each move has; and overage time left"},
+      this.used, this.left);
     this.gauge = el("i", {class: "cx-gauge"});
     this.told = el("div", {class: "cx-told"});
     this.element = el("div", {class: `cx-seat cx-p${player}`},
@@ -61,7 +64,11 @@ export class SeatCard {
     this.element.classList.toggle("cx-mover", toMove);
     this.element.classList.toggle("cx-winner", won);
     this.told.hidden = !tells; // room for the whole game, so that nothing jumps where a move has none
-    this.tell(thoughts ?? {}, first);
+    try {
+      this.tell(thoughts ?? {}, first);
+    } catch { // thoughts are anybody's, and the move counts without them
+      this.told.replaceChildren();
+    }
   }
 
   // bank: seconds left, null for a person; used: seconds of the present move, null if it is not thinking.
@@ -69,8 +76,8 @@ export class SeatCard {
     this.bank.hidden = bank === null;
     if (bank !== null) {
       const left = Math.max(0, used === null ? bank : bank - Math.max(0, used - allowed));
-      setText(this.bank, used === null ? `${left.toFixed(1)} s`
-        : `${state === "loading" ? "loads, " : ""}${used.toFixed(1)} / ${allowed} s  +  ${left.toFixed(1)} s`);
+      setText(this.used, used === null ? "" : `${state === "loading" ? "loading: " : ""}${used.toFixed(1)} of ${allowed} s, `);
+      setText(this.left, `${left.toFixed(1)} s overage left`);
     }
     this.element.classList.toggle("cx-thinking", used !== null);
     this.gauge.style.setProperty("--cx-used", used === null ? "0%" : `${Math.min(100, 100 * used / allowed)}%`);

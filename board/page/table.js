@@ -5,6 +5,8 @@ import { LOSSES } from "./movelist.js";
 import { isFull, keyOf, landing, moverOf, stonesOf } from "./rules.js";
 import { isExact, judged, resultOf, shareOf, valueOfMoves, wordsOf } from "./values.js";
 
+const VERSION = 1; // of what is kept over a reload
+
 // Board, which shows it, adds changed(what), after every change; refresh(), when more is proven; say(text); and tick(),
 // when a clock starts.
 export class Table {
@@ -25,6 +27,7 @@ export class Table {
     this.paused = false;
     this.hinted = null; // the key of the position that a hint was asked for
     this.setUp = null; // {position, stone}
+    this.quiz = null; // {answer: the column that was given, or null} while the position shown is a puzzle
     this.wished = "";
   }
 
@@ -34,7 +37,10 @@ export class Table {
   move(column) {
     const {game} = this;
     const {shown} = game;
-    if (!this.mayPress(column)) return;
+    if (!this.mayPress(column)) {
+      this.say(this.whyNot(column));
+      return;
+    }
     if (!game.atEnd && this.seats.every(agent => agent === null) && game.moves[game.cursor] === column) {
       this.go(game.cursor + 1);
       return;
@@ -47,8 +53,18 @@ export class Table {
     this.changed({falls: true, said: `${this.side(moverOf(shown))} plays column ${column + this.view.first}.`});
   }
 
+  // Why a column cannot be played now.
+  whyNot(column) {
+    const {game} = this;
+    if (this.options.replayer) return "";
+    if (this.isOverAt(game.cursor)) return "The game is over.";
+    if (this.seats[moverOf(game.shown) - 1] !== null) return `It is ${this.who(moverOf(game.shown))}'s turn.`;
+    return `Column ${column + this.view.first} is full.`;
+  }
+
   mayPress(column) {
     const {game} = this, {shown} = game;
+    if (this.quiz) return this.quiz.answer === null && landing(shown, column) >= 0;
     if (this.options.replayer || landing(shown, column) < 0 || this.isOverAt(game.cursor)) return false;
     return this.seats[moverOf(shown) - 1] === null;
   }
@@ -59,16 +75,36 @@ export class Table {
     const {game} = this, target = Math.max(0, Math.min(game.moves.length, ply));
     if (target === game.cursor || this.setUp) return;
     const falls = target === game.cursor + 1;
+    this.quiz = null;
     game.cursor = target;
     this.changed({falls});
   }
 
+  // To the position in which the next mistake is made; in one's own games, the next of one's own.
   goToMistake(way) {
-    const plies = this.movesMade().filter(move => move.lost).map(move => move.ply);
+    const isAsked = Boolean(this.quiz);
+    this.quiz = null; // while it is open, no mistake is known
+    const plies = this.movesMade().filter(move => this.isMistake(move)).map(move => move.ply - 1);
     const next = way > 0 ? plies.find(ply => ply > this.game.cursor) ?? plies[0]
       : plies.findLast(ply => ply < this.game.cursor) ?? plies.at(-1);
-    if (next !== undefined) this.go(next);
+    if (isAsked && (next ?? this.game.cursor) === this.game.cursor) this.changed();
+    else if (next !== undefined) this.go(next);
     else this.say(this.shows ? "No mistake is proven so far." : "Scores are off: no mistake is known.");
+  }
+
+  isMistake({lost, player}) { return lost > 0 && (this.options.mine ?? player) === player; }
+
+  // Asks for the best column at a ply, without the scores.
+  practise(ply) {
+    this.game.cursor = ply;
+    this.quiz = {answer: null};
+    this.changed();
+  }
+
+  answer(column) {
+    if (!this.mayPress(column)) return;
+    this.quiz.answer = column;
+    this.changed();
   }
 
   // Back to the last turn of a person, or by one ply where none sits here.
@@ -101,7 +137,7 @@ export class Table {
     this.game = game;
     this.played += 1;
     this.paused = false;
-    this.setUp = null;
+    this.setUp = this.quiz = null;
     this.changed();
   }
 
@@ -128,6 +164,10 @@ export class Table {
 
   hint() {
     if (this.setUp || this.isOverAt(this.game.cursor)) return;
+    if (this.seats[moverOf(this.game.shown) - 1] !== null) {
+      this.say(`Hints are for your turn: ${this.who(moverOf(this.game.shown))} is to move.`);
+      return;
+    }
     this.hinted = keyOf(this.game.shown);
     this.changed({keepsHint: true});
   }
@@ -207,6 +247,7 @@ export class Table {
 
   welcome({agents = [], config = null, seats = null, game = null}) {
     this.agents = agents;
+    const link = this.welcomed ? "" : this.link;
     if (!this.welcomed && !this.restore()) {
       if (config) {
         const {actTimeout, bank, ...size} = config;
@@ -220,6 +261,7 @@ export class Table {
     this.welcomed = true;
     this.say("");
     this.changed();
+    if (link) this.followLink(link);
   }
 
   learn({position, values, done, why}) {
@@ -262,6 +304,7 @@ export class Table {
   // ---- exact scores
 
   get shows() {
+    if (this.quiz) return this.quiz.answer !== null;
     return this.view.overlay === "on" || (this.view.overlay === "after" && this.game.isOver);
   }
 
@@ -306,7 +349,7 @@ export class Table {
       const lost = verdict?.lost ?? 0;
       const label = `ply ${stonesOf(position) + 1}, ${this.side(player)}: column ${column + first}`
         + (lost ? `; ${LOSSES[lost]}; best ${verdict.best.map(each => each + first).join(", ")}` : "");
-      return {ply: index + 1, text: String(column + first), label, lost, verdict, seconds: note.seconds, player};
+      return {ply: index + 1, column, text: String(column + first), label, lost, verdict, seconds: note.seconds, player};
     });
   }
 
@@ -348,23 +391,53 @@ export class Table {
     return name === side ? `${side} wins` : `${side} wins (${name})`;
   }
 
+  // "Red", or "Red (my_agent.py)".
+  who(player) {
+    const name = this.nameOf(player - 1), side = this.side(player);
+    return name === side ? side : `${side} (${name})`;
+  }
+
   // ---- what outlasts a reload
 
   keep() {
     const {storage} = this.options;
     if (!storage || !this.welcomed) return;
     const {game, seats, config, view, paused} = this, {cursor, notes} = game;
-    storage.setItem("board", JSON.stringify({game: game.toEntry(), cursor, notes, seats, config, view, paused}));
+    storage.setItem("board",
+      JSON.stringify({version: VERSION, game: game.toEntry(), cursor, notes, seats, config, view, paused}));
   }
 
+  // Whether there was something to restore: what another version has kept is nothing.
   restore() {
-    const kept = this.options.storage?.getItem("board");
-    if (!kept) return false;
-    const {game, cursor, notes, seats, config, view, paused} = JSON.parse(kept);
-    this.game = Game.of(game);
-    Object.assign(this.game, {cursor, notes});
-    Object.assign(this, {seats, config, paused});
-    Object.assign(this.view, view);
-    return true;
+    try {
+      const kept = JSON.parse(this.options.storage?.getItem("board") ?? "null");
+      if (kept?.version !== VERSION) return false;
+      const {game, cursor, notes, seats, config, view, paused} = kept, restored = Game.of(game);
+      if (!restored.positions[cursor]?.cells || notes.length !== restored.moves.length || seats.length !== 2) return false;
+      Object.assign(restored, {cursor, notes});
+      Object.assign(this, {game: restored, seats, config, paused});
+      Object.assign(this.view, view);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  // The part of the address that names a game.
+  get link() { return this.options.address ? location.hash.slice(1) : ""; }
+
+  // Begins the game of an address, if it is another than that on the board.
+  followLink(text) {
+    if (text === this.game.toHash()) return;
+    try {
+      this.begin(Game.fromHash(text));
+    } catch (problem) {
+      this.say(`The link cannot be followed: ${problem.message}.`);
+    }
+  }
+
+  // Puts the game into the address.
+  putLink() {
+    if (this.options.address && this.welcomed) history.replaceState(null, "", `#${this.game.toHash()}`);
   }
 }

@@ -37,14 +37,21 @@ export function bestColumns(values) {
   return values.flatMap((value, column) => value !== null && value[0] === best[0] ? [column] : []);
 }
 
-// "wins in 9 plies", "draws" (also of a position, for its mover), "wins" while the distance is not proven, "" while nothing is.
+// "wins in 9 plies", "draws" (also of a position, for its mover), "wins in at most 9 plies" or "wins" while the distance is
+// not proven, "" while nothing is.
 export function wordsOf(value, position) {
   const result = value === null ? null : resultOf(value);
   if (result === null) return "";
   const verb = {1: "wins", 0: "draws", [-1]: "loses"}[result];
-  if (result === 0 || !isExact(value)) return verb;
-  const plies = pliesToEnd(value[0], stonesOf(position), position.cells.length);
-  return `${verb} in ${plies} ${plies === 1 ? "ply" : "plies"}`;
+  const plies = distanceOf(value, position);
+  return plies === null ? verb : `${verb} in ${isExact(value) ? "" : "at most "}${plies} ${plies === 1 ? "ply" : "plies"}`;
+}
+
+// Plies to the end of a win or loss, at most if the value is not exact; null of a draw, and where nothing is proven of it.
+export function distanceOf(value, position) {
+  const result = resultOf(value), bound = result > 0 ? value[0] : value[1];
+  if (!result || (Math.abs(bound) === 1 && !isExact(value))) return null;
+  return pliesToEnd(bound, stonesOf(position), position.cells.length);
 }
 
 // A score as a share of the evaluation bar: 0 to 1, of the first player; a quick win is near its end.
@@ -62,7 +69,8 @@ function valueOfMove(position, column, lookUp) {
   return after === null ? known ?? null : negated(after);
 }
 
-// What a move did to the result: null if that is not proven (yet), else {before, after, lost: 0, 1 or 2, best}.
+// What a move did to the result: null if that is not proven (yet), else {before, after, lost: 0, 1 or 2, best, and the
+// values of the move and of the position: played, whole}.
 export function judged(position, column, lookUp) {
   const values = lookUp(position), whole = valueOfMoves(values);
   if (whole === null || landing(position, column) < 0) return null;
@@ -71,5 +79,5 @@ export function judged(position, column, lookUp) {
   if (before === null || after === null) return null;
   const keeping = openColumns(position).filter(each => values[each] && resultOf(values[each]) === before);
   const best = bestColumns(values);
-  return {before, after, lost: Math.max(0, before - after), best: best.length ? best : keeping};
+  return {before, after, lost: Math.max(0, before - after), best: best.length ? best : keeping, played, whole};
 }

@@ -1,0 +1,150 @@
+"""Damaged replays, thoughts and observations: does anything hang, crash or get lost?
+
+Each case is made from its kind and number, in another process, under a time limit. Exit code 1 if any failed.
+"""
+
+import argparse
+import json
+import multiprocessing
+import random
+import sys
+import time
+import traceback
+from collections import Counter
+from contextlib import nullcontext, suppress
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from kaggle_environments import make
+
+from arena.players.child import MOST_TOLD, HostedAgent, Struct
+from arena.players.loading import load, our_agents, resolve
+from arena.replays.record import parse_replay
+from arena.replays.review import Review
+from arena.reporting.replays_page import replays_page
+from board.analyst import Analyst
+from board.session import Opening, Session
+from connectx.geometry import geometry_of
+from connectx.position import Position
+
+LIMIT = 90.0  # seconds a case: a process's first ones import, and compile for new boards
+JSON: list[Any] = [
+    None, True, -1, 0, 3, 7, 99, 20_000, 10**9, 10**400, 3.0, -0.5, 1e999, float("nan"), "", "3", "x" * 5000, "DONE",
+    "TIMEOUT", "\ud800", "</script>", [], [3], [[]], [None] * 50, {}, {"rows": 6}, {"": 1},
+]  # fmt: skip
+
+
+def damaged(value: Any, rng: random.Random) -> Any:
+    """A copy of some JSON in which one thing is replaced or removed."""
+    if not isinstance(value, dict | list) or not value or rng.random() < 0.15:
+        return rng.choice(JSON)
+    copied: Any = value.copy()
+    place = rng.choice([*value] if isinstance(value, dict) else range(len(value)))
+    copied[place] = damaged(value[place], rng)
+    if rng.random() < 0.2:
+        del copied[place]
+    return copied
+
+
+@cache
+def games() -> list[dict[str, Any]]:
+    """Replays made by Kaggle's environment, one of them with a fault."""
+    environments = [make("connectx", info={"TeamNames": ["me", "you"]}) for _ in range(3)]
+    for environment, second in zip(environments, ("random", "negamax", lambda obs, config: 99), strict=True):
+        environment.run(["random", second])
+    return [environment.toJSON() | {"specification": None} for environment in environments]
+
+
+def replay(rng: random.Random) -> str:
+    """A damaged replay, as the board and the commands read it."""
+    whole = json.dumps(damaged(damaged(rng.choice(games()), rng), rng))
+    text = rng.choice([whole, whole, whole, whole[: rng.randrange(len(whole) + 1)], "{" + "[" * rng.randrange(100_000)])
+    said: list[dict] = []
+    message = {"type": "read", "text": text, "name": "a.json", "rows": 6, "columns": 7, "inarow": 4}
+    Session(said.append, Analyst(), Opening()).receive(message)
+    assert len(said) == 1 and said[0]["type"] in ("game", "problem"), f"lost: {said}"
+    if said[0]["type"] == "problem" or not text.startswith("{"):
+        return "refused"
+    review = Review(parse_replay(text, Path("a.json")), 0, [])
+    return "read" if json.dumps(review.row(), allow_nan=False) and replays_page("me", [review], [], []) else "lost"
+
+
+def thoughts(rng: random.Random) -> str:
+    """Any object as an agent's thoughts."""
+    told: Any = rng.choice(values := [*JSON, b"3", {3}, object(), "x" * 10**7])
+    if rng.random() < 0.9:
+        names = ("depth", "nodes", "score", "line", "visits", "", "more", 3)
+        told = {rng.choice(names): rng.choice(values) for _ in range(rng.choice((1, 1, 2, 8)))}
+    agent = SimpleNamespace(agent=SimpleNamespace(thoughts=lambda: told))
+    value = (HostedAgent.thoughts(agent)[2] or {})["value"]  # type: ignore[arg-type]
+    assert value is None or len(json.dumps(value, allow_nan=False)) <= MOST_TOLD, "too long"
+    return "shown" if value else "left out"
+
+
+def observation(rng: random.Random) -> str:
+    """A position for one of our agents: as Kaggle shows it, a plain dict or a Struct, every other one damaged."""
+    name = rng.choice(sorted(our_agents()))
+    geometry = geometry_of(*rng.choice([(6, 7, 4), (6, 7, 4), (5, 4, 3), (3, 3, 3), (1, 7, 4), (8, 8, 4)]))
+    position = Position.empty(geometry)
+    for _ in range(rng.randrange(geometry.cells)):
+        after = position.play(rng.choice(position.legal_columns()))
+        position = position if after.is_over() else after
+    board, config = position.to_board(), dict(zip(("rows", "columns", "inarow"), geometry[:3], strict=True))
+    obs = {"board": board, "mark": 1 + position.ply % 2, "step": position.ply, "remainingOverageTime": 1.0}
+    if is_damaged := rng.random() < 0.5:
+        obs["board"] = rng.choice([board[:-1], [*board, 0], [], [3] * len(board), [1] * len(board), "0" * 42, None])
+        obs["mark"] = rng.choice((obs["mark"], 0, 3, None, "1"))
+    form = rng.choice((dict, Struct))
+    with suppress(Exception) if is_damaged else nullcontext():
+        column = load(resolve(name))(form(**obs), form(**config, actTimeout=0.1))
+        assert is_damaged or (type(column) is int and column in position.legal_columns()), f"{name}: {column!r}"
+        return "played"
+    return "refused"
+
+
+KINDS = {"replay": replay, "thoughts": thoughts, "observation": observation}
+
+
+def work(line: Any) -> None:
+    """Answers kinds and numbers of cases with what became of them."""
+    while True:
+        kind, number = line.recv()
+        try:
+            line.send(KINDS[kind](random.Random(f"{kind} {number}")))
+        except Exception:
+            line.send(f"FAILED\n{traceback.format_exc()}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser("python -m benchmarks.fuzz", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=10.0, metavar="N", help="how long to go on (default 10)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="number of the first case (default 0)")
+    options = parser.parse_args()
+    counts, spent, process, case = Counter[str](), dict.fromkeys(KINDS, 0.0), None, options.seed
+    deadline = time.monotonic() + 60 * options.minutes
+    while (begun := time.monotonic()) < deadline:
+        if process is None:
+            line, theirs = multiprocessing.Pipe()
+            process = multiprocessing.get_context("spawn").Process(target=work, args=(theirs,), daemon=True)
+            process.start()
+            theirs.close()
+        kind = min(KINDS, key=spent.__getitem__)  # each has its share of the time
+        line.send((kind, case))
+        try:
+            ended = line.recv() if line.poll(LIMIT) else "HANGS"
+        except EOFError:
+            ended = "DIES"
+        if ended[0].isupper():
+            print(f"{kind}, case {case}: {ended}", flush=True)
+            process.kill()
+            process = None
+        counts[f"{kind}: {ended.splitlines()[0]}"] += 1
+        spent[kind], case = spent[kind] + time.monotonic() - begun, case + 1
+    print("\n".join(f"{what} {number}" for what, number in sorted(counts.items())))
+    sys.exit(any(what.endswith(("HANGS", "DIES", "FAILED")) for what in counts))
+
+
+if __name__ == "__main__":
+    main()
