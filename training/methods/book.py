@@ -38,6 +38,8 @@ from training.support.manifest import begin, publish
 from training.support.options import Options, option
 from training.support.pool import LARGEST_TABLE, process_solver, solver_pool
 
+WEIGHTS = Path(__file__).parents[2] / "agents" / "weights"
+
 
 @dataclass
 class Config(Options):
@@ -59,11 +61,9 @@ class Config(Options):
     )
     workers: int = option(os.cpu_count() or 1, "number of processes", least=1, is_free=True)
     taste: Path = option(
-        Path("agents/weights/taste.bin"), "for the second seat: the policy network of the replies", reads=(".bin",)
+        WEIGHTS / "taste.bin", "for the second seat: the policy network of the replies", reads=(".bin",)
     )
-    replies: Path = option(
-        Path("agents/weights/replies.bin"), "for the second seat: the model of replies", reads=(".bin",)
-    )
+    replies: Path = option(WEIGHTS / "replies.bin", "for the second seat: the model of replies", reads=(".bin",))
     scores: Path = option(Path("training/book-scores.txt"), "file of all scores found so far, also by earlier runs")
     entries: Path = option(Path("runs/second-book.txt"), "file of the second seat's entries found so far")
     run: Path = option(Path("runs/book"), "folder of the run")

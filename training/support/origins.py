@@ -5,8 +5,6 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from connectx.weights import DIGEST, MAGIC
-
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -27,6 +25,8 @@ def digest_of(path: Path, endings: tuple[str, ...]) -> str:
 
 
 def _checksum(file: Path) -> str:
+    from connectx.weights import DIGEST, MAGIC  # with numpy, without which --help should do
+
     with file.open("rb") as opened:
         start = opened.read(len(MAGIC) + DIGEST)
     return start.hex() if start.startswith(MAGIC) else _sha256(file)
