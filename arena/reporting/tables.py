@@ -133,7 +133,7 @@ def moves_table(
     if decided < len(plies):
         last = by_ply[plies[-1]]
         loser = record.player(last.seat if _result_words(last) == "lost already" else 1 - last.seat)
-        table.add_row(f"{plies[decided]} to {plies[-1]}", escape(loser), *[""] * 4, "lost already")
+        table.add_row(f"{plies[decided]} to {plies[-1]}", loser, *[""] * 4, "lost already")
     return table
 
 
