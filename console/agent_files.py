@@ -158,4 +158,4 @@ def _warning(path: str, name: str, taken: Callable) -> str:
     code = getattr(taken, "__code__", None)
     line = f" (line {code.co_firstlineno})" if code is not None and code.co_filename == path else ""
     advice = "move agent to the end of the file, or let build_submission.py build it"
-    return f"{os.path.basename(path)}: Kaggle takes {name}{line}, not agent: {advice}"
+    return f"{os.path.basename(path)}: Kaggle will call {name}{line}, not agent: {advice}"

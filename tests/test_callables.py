@@ -175,5 +175,5 @@ def test_one_file_is_one_agent(tmp_path):
     assert function_of_file(path)(None, None) == last_callable(str(path))[0](None, None) == 4
     path.write_text("def agent(obs, config):\n    return 4\ndef helper(x):\n    return 0\n")
     assert last_callable(str(path))[0].__name__ == "helper"
-    with pytest.raises(ValueError, match=r"mine.py: Kaggle takes helper \(line 3\), not agent"):
+    with pytest.raises(ValueError, match=r"mine.py: Kaggle will call helper \(line 3\), not agent"):
         function_of_file(path)

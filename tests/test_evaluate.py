@@ -402,7 +402,7 @@ def test_another_function_than_agent(last, name, tmp_path, monkeypatch, capsys):
     Path("mine.py").write_text("def agent(obs, config):\n    return 0\n\n" + last)
     main(["mine.py", "leftmost", "--rounds", "1", "--referee", "fast"])
     advice = "move agent to the end of the file, or let build_submission.py build it"
-    assert capsys.readouterr().err == (f"mine.py: Kaggle takes {name}, not agent: {advice}\n" if name else "")
+    assert capsys.readouterr().err == (f"mine.py: Kaggle will call {name}, not agent: {advice}\n" if name else "")
 
 
 @pytest.mark.parametrize(

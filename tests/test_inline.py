@@ -72,6 +72,20 @@ def test_our_agents_bring_only_connectx_and_agents():
     assert import_name(PROJECT / "agents" / "minimax.py") == (PROJECT, "agents.minimax")
 
 
+def test_the_agents_folder_comes_first(tmp_path):
+    """As evaluate finds it: also if the parent has a module of that name; and none of the toolkit's agents."""
+    files = {
+        "p/__init__.py": "",
+        "p/mine.py": f"import helper\n{AGENT}",
+        "p/helper.py": "x = 5\n",
+        "helper.py": "x = 1\n",
+    }
+    write(tmp_path, files | {"other.py": f"import agents.leftmost\n{AGENT}"})
+    assert inline(tmp_path / "p" / "mine.py").sources["helper.py"] == "x = 5\n"
+    with pytest.raises(Refused, match="unknown package agents"):
+        inline(tmp_path / "other.py")
+
+
 @pytest.mark.parametrize(
     "decorator", ["@njit(cache=True)", "@nb.njit(fastmath=True, cache=True)", "@vectorize(cache=True)"]
 )

@@ -138,7 +138,7 @@ def build(
 def _source_job(inlined: Inlined) -> dict[str, Any]:
     root, module = import_name(inlined.agent_path)
     folder = inlined.agent_path.resolve().parent
-    paths = list(dict.fromkeys([str(root), str(folder), str(PROJECT)]))
+    paths = list(dict.fromkeys([str(folder), str(root), str(PROJECT)]))
     files = {name: str(file) for name, (file, _) in inlined.files.items()}
     return {
         "module": module,

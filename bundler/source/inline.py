@@ -19,6 +19,7 @@ from bundler.source import files
 from bundler.source.flows import Flows, Literal
 from bundler.source.module import PROJECT, Module, Project
 from bundler.source.refusals import Refusal, Refused, adopt_command
+from console.agent_files import reached_packages
 from console.bindings import agent_in, first_bindings
 
 
@@ -63,7 +64,7 @@ def inline(agent_path: Path, extra_packages: frozenset[str] = frozenset(), extra
     """The sources that the agent in ``agent_path`` needs, its own included, ready to be embedded, and its data files.
 
     Args:
-        agent_path: a Python file. Its helpers are modules or packages beside it, or in ``connectx`` or ``agents``.
+        agent_path: a Python file. Its helpers are modules or packages beside it, or in ``connectx``.
         extra_packages: third-party packages that may be imported besides ``bundler.judge.packages.KNOWN``.
         extra_files: other files and folders beside the agent that it opens, by names that are not in its sources.
 
@@ -73,7 +74,8 @@ def inline(agent_path: Path, extra_packages: frozenset[str] = frozenset(), extra
         ValueError: one of ``extra_files`` does not lie beside the agent.
     """
     root, name = import_name(agent_path)
-    project = Project(tuple(dict.fromkeys([root, agent_path.resolve().parent, PROJECT])), extra_packages)
+    folder = agent_path.resolve().parent
+    project = Project(tuple(dict.fromkeys([folder, root, PROJECT])), extra_packages, reached_packages(str(folder)))
     inlined = Inlined(agent_path, (name, ""))
     refusals: list[Refusal] = []
     modules = _follow_imports(name, agent_path.resolve(), project, refusals)

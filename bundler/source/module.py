@@ -21,7 +21,6 @@ from bundler.source.refusals import (
 )
 
 PROJECT = Path(__file__).resolve().parents[2]
-PROJECT_PACKAGES = ("connectx", "agents")  # what of this repo an agent may import
 NUMBA_DECORATORS = frozenset({"jit", "njit", "vectorize", "guvectorize", "cfunc", "stencil", "jit_module"})
 CONDITIONAL = (ast.Try, ast.If, ast.IfExp)  # code inside these may not run, or may fail without harm
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -31,15 +30,16 @@ UNCHECKED = frozenset({"connectx/weights.py"})  # may contain open(): inside a s
 
 
 class Project(NamedTuple):
-    """Where project modules are searched, and which further packages are allowed."""
+    """Where an agent's modules are searched, in this order, and which further packages are allowed."""
 
-    roots: tuple[Path, ...]
+    roots: tuple[Path, ...]  # the agent's folder first, as ``console.agent_files`` finds its modules
     extra_packages: frozenset[str]
+    reached: tuple[str, ...]  # packages of this toolkit that the agent may import
 
     def find(self, dotted: str) -> Path | None:
         """The file of a project module, the folder of a package without ``__init__.py``, or None."""
-        for root in self.roots:
-            if root == PROJECT and dotted.split(".")[0] not in PROJECT_PACKAGES:
+        for number, root in enumerate(self.roots):
+            if number and root == PROJECT and dotted.split(".")[0] not in self.reached:
                 continue
             base = root.joinpath(*dotted.split("."))
             if (base / "__init__.py").is_file():
