@@ -131,7 +131,6 @@ CASES = [
     Case("evaluate analyse list.json", "list.json is not a ConnectX replay: 'name' is missing"),
     Case("evaluate analyse no_steps.json", "'steps' has an unexpected form"),
     Case("evaluate analyse null_moves.json", "there is no column None"),
-    Case("evaluate analyse 00 --config rows=12,columns=12", "12"),
     Case("build --check missing.py", "missing.py"),
     Case("build --check folder", "folder"),
     Case("train book --scores notes.txt", "notes.txt"),

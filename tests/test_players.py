@@ -342,7 +342,7 @@ def test_a_load_that_never_ends_is_given_up_by_the_clock(start, write):
 @REAL_CLOCK
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux says how long a process waited")
 def test_what_a_load_waits_for_its_core_does_not_count(start, write):
-    """It needs 0.3 s of a core that it shares with three others: more than a second by the clock on the wall."""
+    """It needs 0.3 s of a core that it shares with three others: by the clock on the wall, more than its limit."""
     path = write(
         "import time\nend = time.process_time() + 0.3\nwhile time.process_time() < end:\n    pass\n"
         "def agent(obs, config):\n    return 0\n"
@@ -353,7 +353,7 @@ def test_what_a_load_waits_for_its_core_does_not_count(start, write):
     try:
         begun = time.perf_counter()
         assert start(path, grace=0.1, load_limit=0.4).load() is None
-        assert time.perf_counter() - begun > 0.6
+        assert time.perf_counter() - begun > 0.5  # load_limit and grace: without the waiting it would be late
     finally:
         os.sched_setaffinity(0, before)
         for other in others:

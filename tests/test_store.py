@@ -131,6 +131,7 @@ def test_a_machine_without_proc(monkeypatch):
         raise FileNotFoundError
 
     monkeypatch.setattr(conditions_module.Path, "read_text", missing)
+    monkeypatch.setattr(conditions_module, "version_of", lambda name: "1.0")  # which reads files, too
     monkeypatch.setattr(platform, "processor", lambda: "")
     monkeypatch.setattr(conditions_module.os, "cpu_count", lambda: 8)
     assert conditions_here().machine == f"{platform.machine()}, 8 cores"
