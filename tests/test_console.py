@@ -1,5 +1,6 @@
 """Progress for people and for logs."""
 
+import signal
 import sys
 import types
 
@@ -47,3 +48,16 @@ def test_a_line_beside_a_bar(monkeypatch, capsys):
             assert capsys.readouterr().err.endswith(" \r")
             print("a v b: won 2")
         assert "2/4" in capsys.readouterr().err
+
+
+def test_ctrl_c_in_a_block_that_would_lose_it_comes_at_its_end():
+    """In the block nothing is raised; without one, the handler is the one before."""
+    before, reached = signal.getsignal(signal.SIGINT), False
+    with pytest.raises(KeyboardInterrupt):  # noqa: SIM117 (the inner block is what is tested)
+        with ctrl_c_waits():
+            signal.raise_signal(signal.SIGINT)
+            reached = True
+    assert reached and signal.getsignal(signal.SIGINT) is before
+    with ctrl_c_waits():
+        pass
+    assert signal.getsignal(signal.SIGINT) is before

@@ -22,6 +22,7 @@ from connectx.geometry import STANDARD, Geometry
 from connectx.position import Position
 from connectx.score import sign
 from connectx.solver import Solver, Value
+from console.interrupts import ctrl_c_waits
 
 RESULTS = {1: "won", 0: "drawn", -1: "lost"}
 GAME_SECONDS = 60.0  # for one game; on 7x6 far less is needed, see above
@@ -151,8 +152,9 @@ def _words(move: JudgedMove | ProvenMove) -> str:
 def solvers_for(geometry: Geometry) -> list[Solver]:
     """One compiled solver per thread, all sharing a table."""
     threads = min(MOST_THREADS, len(usable_cores()))
-    first = Solver(geometry, threads=threads)
-    first.solve_many([])  # compiles, which takes some seconds that no game's limit should include
+    with ctrl_c_waits():
+        first = Solver(geometry, threads=threads)
+        first.solve_many([])  # compiles, which takes some seconds that no game's limit should include
     return [first, *(first.beside(number) for number in range(1, threads))]
 
 

@@ -18,6 +18,7 @@ from connectx.geometry import STANDARD, Geometry
 from connectx.openings import LAST_PLY, Openings, layers, wins_at_once
 from connectx.position import Position, key_of
 from connectx.solver import NO_LIMIT, UNKNOWN, Limit, Solver, Value, job_of, read_queue
+from console.interrupts import ctrl_c_waits
 from console.progress import progress
 from training.data.book_scores import parse_line, read_lines
 from training.support.manifest import begin, publish
@@ -115,8 +116,11 @@ def solve_all(positions: list[Position], bounds: Bounds, scores: ScoreFile, conf
     """Solves the positions, started in the given order, and writes each score as soon as it is found."""
     if not positions:
         return
-    first = Solver(positions[0].geometry, config.table_bits, lasting_bits=config.lasting_bits, threads=config.workers)
-    solvers = [first, *(first.beside(number) for number in range(1, config.workers))]
+    with ctrl_c_waits():
+        first = Solver(
+            positions[0].geometry, config.table_bits, lasting_bits=config.lasting_bits, threads=config.workers
+        )
+        solvers = [first, *(first.beside(number) for number in range(1, config.workers))]
     idle: SimpleQueue[Solver] = SimpleQueue()
     for solver in solvers:
         idle.put(solver)
@@ -129,8 +133,8 @@ def solve_all(positions: list[Position], bounds: Bounds, scores: ScoreFile, conf
         return read_queue(queue)[0].low
 
     with ThreadPoolExecutor(config.workers) as pool:
-        tasks = {pool.submit(solve, position): position for position in positions}
         try:
+            tasks = {pool.submit(solve, position): position for position in positions}
             with progress(len(tasks), "position", "openings", delay=0) as bar:
                 for task in as_completed(tasks):
                     scores.add(tasks[task], task.result())
