@@ -4,7 +4,10 @@ import signal
 import sys
 import types
 
+import pytest
+
 from console import progress
+from console.interrupts import ctrl_c_waits
 
 
 def test_progress_is_for_people(monkeypatch, capsys):
@@ -53,10 +56,9 @@ def test_a_line_beside_a_bar(monkeypatch, capsys):
 def test_ctrl_c_in_a_block_that_would_lose_it_comes_at_its_end():
     """In the block nothing is raised; without one, the handler is the one before."""
     before, reached = signal.getsignal(signal.SIGINT), False
-    with pytest.raises(KeyboardInterrupt):  # noqa: SIM117 (the inner block is what is tested)
-        with ctrl_c_waits():
-            signal.raise_signal(signal.SIGINT)
-            reached = True
+    with pytest.raises(KeyboardInterrupt), ctrl_c_waits():
+        signal.raise_signal(signal.SIGINT)
+        reached = True
     assert reached and signal.getsignal(signal.SIGINT) is before
     with ctrl_c_waits():
         pass
