@@ -116,7 +116,7 @@ def model(folder: Path) -> None:
 
 
 def labels(folder: Path) -> None:
-    run("train.py labels --positions 200 --shard 100 --mix choices --workers 1 --output labels", folder)
+    run("train.py labels --positions 120 --shard 60 --mix choices --workers 1 --output labels", folder)
 
 
 COMMANDS = {
@@ -140,7 +140,7 @@ COMMANDS = {
     "build": Command("build_submission.py leftmost -o built.py", result=files("built.py")),
     "adopt": Command("train.py adopt model.zip -o mine.py --positions 50", model, files("mine.py", "mine*.bin")),
     "labels": Command(
-        "train.py labels --positions 300 --shard 60 --mix choices --workers 1 --output labels",
+        "train.py labels --positions 120 --shard 30 --mix choices --workers 1 --output labels",
         result=files("labels/*.shard"),
     ),
     "distill": Command(
