@@ -23,7 +23,6 @@ import difflib
 import json
 import math
 import sys
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -162,17 +161,7 @@ def output_of(given: argparse.Namespace, agent: Path, inlined: Inlined) -> Path:
     origin = origins().get(output.name, "an agent that is not known")
     if given.output is None and output.exists() and origin != str(agent.resolve()):
         raise UsageError(f"{output} was built from {origin}: -o {output} replaces it, another -o keeps both")
-    try_to_write(output)
     return output
-
-
-def try_to_write(output: Path) -> None:
-    """Raises UsageError if no file can be made beside ``output``: before the checks, which take a minute."""
-    try:
-        with tempfile.TemporaryFile(dir=output.parent):
-            pass
-    except OSError as fault:
-        raise UsageError(f"cannot write {output}: {output.parent} takes no new file ({fault.strerror})") from None
 
 
 def origins() -> dict[str, str]:
