@@ -1,77 +1,8 @@
-"""Trains networks and makes the tables that the agents use.
+"""Trains networks and makes the tables that the agents use: python train.py --help"""
 
-python train.py METHOD          starts a run, or resumes one that was interrupted
-python train.py METHOD --help   what it does, and its options
-
-A run has a folder, runs/METHOD unless --run names another, and writes its result there. With other options or other
-input files it is another run, which needs another folder. Files of the toolkit are replaced only where --output names
-them.
-
-python train.py distill --samples 1000000
-python train.py leaf --labels my_labels --run runs/my_leaf
-python train.py book --output agents/weights/book.bin
-"""
-
-import argparse
 import sys
-from concurrent.futures import BrokenExecutor
-from importlib import import_module
-from types import ModuleType
 
-from console.parser import Parser, in_a_line, missing_package
-from training.support.options import add_options, config_from
-
-METHODS = {  # name: (module of training.methods, summary)
-    "book": ("book", "the opening book of the agent perfect, by our own solver"),
-    "openings": ("openings", "the exact score of every position of the first 8 plies, by our own solver"),
-    "labels": ("labels", "positions with the exact score of every move, as training data for the networks"),
-    "pack": ("pack", "those labels in a few bytes a position, for a repository"),
-    "leaf": ("leaf", "the NNUE-style evaluator of the agent minimax, from those labels"),
-    "distill": ("distill", "the policy and value network, from those labels"),
-    "replies": ("replies", "the model of the replies of fallible opponents, for the second seat"),
-    "imitate": ("imitation", "the strong policy agent: a policy network that imitates a look-ahead"),
-    "policy-gradient": ("policy_gradient", "a policy network by REINFORCE against the strong policy agent"),
-    "value": ("value", "a value network from the games of policy-gradient"),
-    "actor-critic": ("actor_critic", "one network with policy and value heads, on tic-tac-toe or ConnectX"),
-    "menace": ("menace", "boxes and beads on Nim or another small game, compared with exact values"),
-    "ppo": ("ppo", "a policy by proximal policy optimisation, with stable-baselines3"),
-    "adopt": ("adopt", "an agent of your own trained model: stable-baselines3's, or any network of torch"),
-}
-
-
-def module_of(method: str) -> ModuleType:
-    """The module of a method, imported only now: torch and stable-baselines3 take seconds."""
-    return import_module(f"training.methods.{METHODS[method][0]}")
-
-
-def parse(arguments: list[str]) -> argparse.Namespace:
-    parser = Parser(prog="train.py", description=__doc__)
-    methods = parser.add_subparsers(dest="method", required=True, metavar="METHOD", parser_class=Parser)
-    for name, (_, summary) in METHODS.items():
-        method = methods.add_parser(name, help=summary)
-        if name == next(iter(arguments), None):
-            module = module_of(name)
-            method.description = module.__doc__
-            add_options(method, module.Config)
-    return parser.parse_args(arguments)
-
-
-def main(arguments: list[str] | None = None) -> int:
-    try:
-        given = parse(sys.argv[1:] if arguments is None else arguments)
-        module = module_of(given.method)
-        module.train(config_from(module.Config, given))
-    except ModuleNotFoundError as problem:
-        print(f"train.py: {missing_package(problem)}", file=sys.stderr)
-        return 2
-    except (OSError, ValueError, MemoryError, BrokenExecutor) as fault:
-        print(f"train.py: {in_a_line(fault)}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("train.py: interrupted; the same command resumes the run", file=sys.stderr)
-        return 130
-    return 0
-
+from connectx_toolkit.cli.train import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,14 +1,14 @@
 """The most likely legal move of the policy trained by ``train.py actor-critic``, without any search.
 
-The network is for the standard board; on others the agent ``middle`` plays.
+The network is for the standard board; on others the course's one-step look-ahead plays.
 """
 
-from agents import middle
-from connectx.nets import PlainNetwork, policy_move
+from connectx.lookahead import one_step_move
+from connectx.nets.network import PlainNetwork, policy_move
 from connectx.weights import read_data
 
 network = PlainNetwork.from_bytes(read_data("weights/actor_critic.bin"))
 
 
 def agent(obs, config):
-    return policy_move(network, obs, config, middle.agent)
+    return policy_move(network, obs, config, one_step_move)

@@ -8,7 +8,7 @@ from functools import lru_cache
 from connectx.clock import Budget, budget_for
 from connectx.game_memory import GameMemory
 from connectx.geometry import STANDARD, Geometry
-from connectx.leaf import from_bytes
+from connectx.nets.leaf import from_bytes
 from connectx.position import Position
 from connectx.search import Searcher
 from connectx.weights import read_data

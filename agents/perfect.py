@@ -15,10 +15,10 @@ from connectx.exact import promising
 from connectx.game_memory import GameMemory
 from connectx.geometry import STANDARD, Geometry
 from connectx.jit import compiles
-from connectx.nets import PlainNetwork
+from connectx.nets.network import PlainNetwork
 from connectx.openings import openings
+from connectx.opponent_model import Opponent, ReplyModel
 from connectx.position import Position
-from connectx.replies import Opponent, ReplyModel
 from connectx.score import Scores
 from connectx.search import Searcher
 from connectx.solver import UNKNOWN, Solver, Value

@@ -6,10 +6,10 @@ The network is for the standard board; on others the course's one-step look-ahea
 
 import numpy as np
 
-from agents import one_step
-from connectx.nets import PlainNetwork, masked_argmax
+from connectx.lookahead import one_step_move
+from connectx.nets.network import PlainNetwork, masked_argmax
+from connectx.nets.second_look import second_look
 from connectx.position import Position
-from connectx.second_look import second_look
 from connectx.weights import read_data
 
 network = PlainNetwork.from_bytes(read_data("weights/net.bin"))
@@ -25,4 +25,4 @@ def agent(obs, config):
     position = Position.from_observation(obs, config)
     if position.geometry == network.architecture.geometry:
         return best_column(position)
-    return one_step.agent(obs, config)
+    return one_step_move(obs, config)

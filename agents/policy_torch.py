@@ -3,12 +3,11 @@
 import numpy as np
 import torch
 
-from agents.n_step import choose
-from connectx.clock import budget_for
-from connectx.nets import masked_argmax
+from connectx.lookahead import one_step_move
+from connectx.nets.network import masked_argmax
+from connectx.nets.second_look import second_look
+from connectx.nets.torch_form import Network
 from connectx.position import Position
-from connectx.second_look import second_look
-from connectx.torch_nets import Network
 from connectx.weights import read_data
 
 torch.set_num_threads(1)  # several threads on one core are slower than one
@@ -31,4 +30,4 @@ def agent(obs, config):
     position = Position.from_observation(obs, config)
     if position.geometry == network.architecture.geometry:
         return masked_argmax(policy(position), position)
-    return choose(position, 1, budget_for(obs, config))
+    return one_step_move(obs, config)

@@ -3,12 +3,12 @@
 The network is for the standard board; on others the course's one-step look-ahead plays.
 """
 
-from agents import one_step
-from connectx.nets import PlainNetwork, policy_move
+from connectx.lookahead import one_step_move
+from connectx.nets.network import PlainNetwork, policy_move
 from connectx.weights import read_data
 
 network = PlainNetwork.from_bytes(read_data("weights/ppo.bin"))
 
 
 def agent(obs, config):
-    return policy_move(network, obs, config, one_step.agent)
+    return policy_move(network, obs, config, one_step_move)

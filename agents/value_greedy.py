@@ -6,9 +6,8 @@ one-step look-ahead plays.
 
 import numpy as np
 
-from agents.n_step import choose
-from connectx.clock import budget_for
-from connectx.nets import PlainNetwork, expected_result
+from connectx.lookahead import one_step_move
+from connectx.nets.network import PlainNetwork, expected_result
 from connectx.position import Position
 from connectx.weights import read_data
 
@@ -31,4 +30,4 @@ def agent(obs, config):
         return wins[0]
     if position.geometry == network.architecture.geometry:
         return greedy_column(position)
-    return choose(position, 1, budget_for(obs, config))
+    return one_step_move(obs, config)

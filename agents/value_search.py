@@ -15,9 +15,9 @@ from connectx.exact import move_values, promising, table
 from connectx.game_memory import GameMemory
 from connectx.geometry import STANDARD, Geometry
 from connectx.jit import compiles
-from connectx.nets import PlainNetwork, expected_result, softmax
+from connectx.nets.network import PlainNetwork, expected_result, softmax
+from connectx.nets.puct import Judgement, Search
 from connectx.position import Position
-from connectx.puct import Judgement, Search
 from connectx.score import sign
 from connectx.search import Searcher
 from connectx.solver import Solver

@@ -19,15 +19,15 @@ from kaggle_environments import agent as kaggle_agent
 from kaggle_environments import core as kaggle_core
 from kaggle_environments import evaluate
 
-from arena.game import referee as referees
-from arena.game.referee import play_fast, play_kaggle
-from arena.game.rules import Rules
-from arena.players.loading import kaggle_agents, resolve
-from arena.results.match import pair_tasks
-from arena.runs.local import local_slots
-from arena.runs.open import play_all
-from arena.runs.slot import Setup, Task
 from benchmarks.machine import describe
+from connectx_toolkit.arena.play import referee as referees
+from connectx_toolkit.arena.play.local import local_slots
+from connectx_toolkit.arena.play.match import pair_tasks
+from connectx_toolkit.arena.play.open import play_all
+from connectx_toolkit.arena.play.referee import play_fast, play_kaggle
+from connectx_toolkit.arena.players.loading import kaggle_agents, resolve
+from connectx_toolkit.arena.players.task import Setup, Task
+from connectx_toolkit.kaggle.rules import Rules
 from tests.misbehaving import Clock, scripted_games
 
 REPEATS = 3  # of each measurement; the medians are printed

@@ -16,13 +16,14 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from bundler.building.build import NotAccepted, Options, build, render
-from bundler.preflight.check import GUARD_MARK, check
-from bundler.preflight.questions import Question, question, random_moves
-from bundler.preflight.stage import Runner
-from bundler.source.inline import PROJECT, inline
 from connectx.geometry import Geometry, geometry_of
-from console.agent_names import our_agents
+from connectx_toolkit.builder.building.build import NotAccepted, Options, build, render
+from connectx_toolkit.builder.preflight.check import GUARD_MARK, check
+from connectx_toolkit.builder.preflight.questions import Question, question, random_moves
+from connectx_toolkit.builder.preflight.stage import Runner
+from connectx_toolkit.builder.source.inline import inline
+from connectx_toolkit.catalogue import our_agents
+from connectx_toolkit.places import ROOT
 
 TINY = (0.05, 0.2)  # actTimeout and bank of the fuzzing: an agent thinks for 25 ms, and is late after 250 ms
 SHAPES = (
@@ -56,9 +57,9 @@ def overhead(folder: Path, runs: int) -> None:
     (folder / "built_bare.py").write_text(render(inline(folder / "bare.py"), None)[0])
     bare, built = (load_seconds(folder / name, runs) * 1e3 for name in ("bare.py", "built_bare.py"))
     print(f"one function:      {bare:7.1f} ms bare,     {built:7.1f} ms built, {built - bare:6.1f} ms more")
-    source = f"import sys\nsys.path.insert(0, {str(PROJECT)!r})\nfrom agents.n_step import agent\n"
+    source = f"import sys\nsys.path.insert(0, {str(ROOT)!r})\nfrom agents.n_step import agent\n"
     (folder / "imported.py").write_text(source)
-    (folder / "built_n_step.py").write_text(render(inline(PROJECT / "agents" / "n_step.py"), None)[0])
+    (folder / "built_n_step.py").write_text(render(inline(ROOT / "agents" / "n_step.py"), None)[0])
     names = ("imported.py", "built_n_step.py")
     bare, built = (load_seconds(folder / name, runs, "numba") * 1e3 for name in names)
     print(f"n_step, 8 modules: {bare:7.1f} ms imported, {built:7.1f} ms built, {built - bare:6.1f} ms more")
@@ -71,7 +72,7 @@ def random_question(randomness: random.Random, geometry: Geometry) -> Question:
 
 def fuzz(folder: Path, agent: str, count: int, seed: int) -> int:
     """Asks a built agent random legal observations; returns how many replies were faulty."""
-    text = render(inline(PROJECT / "agents" / f"{agent}.py"), None)[0]
+    text = render(inline(ROOT / "agents" / f"{agent}.py"), None)[0]
     space: dict[str, Any] = {}
     exec(compile(text, "submission.py", "exec"), space)
     reply, randomness, found = space["agent"], random.Random(seed), Counter[str]()
@@ -104,7 +105,7 @@ def build_all(folder: Path, older: str) -> int:
     pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(target)]
     subprocess.run([*pip, f"kaggle-environments=={older}"], check=True)
     refused = 0
-    for path in (PROJECT / "agents" / f"{name}.py" for name in our_agents()):
+    for path in (ROOT / "agents" / f"{name}.py" for name in our_agents()):
         output = folder / path.name
         started = time.perf_counter()
         try:

@@ -21,10 +21,10 @@ from gymnasium import spaces
 from kaggle_environments import make
 from stable_baselines3 import PPO
 
-import training.environments
+import connectx_toolkit.training.environments
 from benchmarks.machine import describe
-from training.adoption.source import source_of
-from training.environments.sb3 import batch_env
+from connectx_toolkit.training.adoption.source import source_of
+from connectx_toolkit.training.environments.sb3 import batch_env
 
 LESSON = Path(__file__).parents[1] / "tests" / "corpus" / "lessons" / "deep_reinforcement_learning.py"
 GAMES = 500
@@ -59,7 +59,7 @@ class CourseWrapper(gymnasium.Env):
 
 
 def one() -> gymnasium.Env:
-    assert training.environments  # it registers the name
+    assert connectx_toolkit.training.environments  # it registers the name
     return gymnasium.make("ConnectX-v0", opponent="random", observation="course", seat="first")
 
 

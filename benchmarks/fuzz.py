@@ -19,15 +19,15 @@ from typing import Any
 
 from kaggle_environments import make
 
-from arena.players.child import MOST_TOLD, HostedAgent, Struct
-from arena.players.loading import load, our_agents, resolve
-from arena.replays.record import parse_replay
-from arena.replays.review import Review
-from arena.reporting.replays_page import replays_page
-from board.analyst import Analyst
-from board.session import Opening, Session
 from connectx.geometry import geometry_of
 from connectx.position import Position
+from connectx_toolkit.arena.players.child import MOST_TOLD, HostedAgent, Struct
+from connectx_toolkit.arena.players.loading import load, our_agents, resolve
+from connectx_toolkit.arena.replays.record import parse_replay
+from connectx_toolkit.arena.replays.review import Review
+from connectx_toolkit.arena.reporting.replays_page import replays_page
+from connectx_toolkit.board.analyst import Analyst
+from connectx_toolkit.board.session import Opening, Session
 
 LIMIT = 90.0  # seconds a case: a process's first ones import, and compile for new boards
 JSON: list[Any] = [

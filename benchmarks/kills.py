@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.machine import describe
-from console.progress import progress
+from connectx_toolkit.console.progress import progress
 from tests.kaggle_server import SUBMISSION, TOKEN, account_of, serving
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -108,7 +108,7 @@ def model(folder: Path) -> None:
     import gymnasium
     from stable_baselines3 import PPO
 
-    import training.environments  # noqa: F401 (registers ConnectX-v0)
+    import connectx_toolkit.training.environments  # noqa: F401 (registers ConnectX-v0)
 
     trained = PPO("MlpPolicy", gymnasium.make("ConnectX-v0", observation="course"), seed=1, n_steps=64)
     trained.num_timesteps = 64

@@ -19,16 +19,16 @@ import numpy as np
 
 from benchmarks.machine import describe
 from connectx.geometry import STANDARD
-from connectx.nets import PlainNetwork, masked_argmax
+from connectx.nets.network import PlainNetwork, masked_argmax
+from connectx.nets.torch_form import Network
 from connectx.position import Position
-from connectx.torch_nets import Network
-from console.files import write_whole
+from connectx_toolkit.console.files import write_whole
+from connectx_toolkit.training.games.connectx import ConnectX
+from connectx_toolkit.training.games.players import alternating, play_games, sampling_player
+from connectx_toolkit.training.learning.networks import logits_of
+from connectx_toolkit.training.methods import actor_critic, menace, policy_gradient, ppo, value
+from connectx_toolkit.training.support.manifest import is_finished
 from evaluate import get_win_percentages
-from training.games.connectx import ConnectX
-from training.games.players import alternating, play_games, sampling_player
-from training.learning.networks import logits_of
-from training.methods import actor_critic, menace, policy_gradient, ppo, value
-from training.support.manifest import is_finished
 
 STRONG_POLICY = Path("agents/weights/strong_policy.bin")
 FRESH_GAMES = 1000

@@ -25,13 +25,13 @@ from benchmarks.positions import SIX_SETS, Kind, six_set
 from connectx.clock import Budget
 from connectx.exact import move_values
 from connectx.geometry import STANDARD
-from connectx.nets import PlainNetwork, masked_argmax
+from connectx.nets.network import PlainNetwork, masked_argmax
+from connectx.nets.puct import Prove, Search
+from connectx.nets.second_look import second_look
 from connectx.position import Position
-from connectx.puct import Prove, Search
 from connectx.score import NO_MOVE
-from connectx.second_look import second_look
 from connectx.solver import Solver
-from training.data.shards import (
+from connectx_toolkit.training.data.shards import (
     AGENTS_PLAY,
     BOOK,
     CAREFUL_PLAY,
@@ -45,7 +45,7 @@ from training.data.shards import (
     labels_of,
     read_labels,
 )
-from training.methods.labels import LATE, MIXES
+from connectx_toolkit.training.methods.labels import LATE, MIXES
 
 AGENTS = Path(value_search.__file__).parent
 Player = Callable[[Position], int]

@@ -20,19 +20,19 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from arena.game.rules import BANK, Game, Rules
-from arena.players.loading import resolve
-from arena.players.spec import AgentSpec
-from arena.results.match import derived_seed
-from arena.runs.open import play_all
-from arena.runs.slot import Setup, Task
 from benchmarks.machine import describe
 from benchmarks.oracle import scores_of
 from benchmarks.submission import clock_of
-from bundler.judge.restrict import Restriction
 from connectx.geometry import STANDARD
 from connectx.position import Position
 from connectx.score import sign
+from connectx_toolkit.arena.play.match import derived_seed
+from connectx_toolkit.arena.play.open import play_all
+from connectx_toolkit.arena.players.loading import resolve
+from connectx_toolkit.arena.players.spec import AgentSpec
+from connectx_toolkit.arena.players.task import Setup, Task
+from connectx_toolkit.kaggle.rules import BANK, Game, Rules
+from connectx_toolkit.kaggle.slow_processor import Restriction
 
 OPPONENT = str(Path(__file__).with_name("bitbully_perfect.py"))
 LAST_PLY = 41  # the first player wins with this stone if both play perfectly

@@ -19,20 +19,20 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from arena.game.rules import BANK, Rules
-from arena.players.loading import resolve
-from arena.players.process import AgentProcess
-from arena.players.protocol import Reply
 from benchmarks.machine import describe
 from benchmarks.oracle import scores_of
 from benchmarks.perfect_games import without_choice
 from benchmarks.positions import play_out, uniform_choice
 from benchmarks.submission import ACT_TIMEOUT
-from bundler.judge.restrict import Restriction
 from connectx.geometry import STANDARD
 from connectx.position import Position
 from connectx.score import sign
 from connectx.solver import Solver
+from connectx_toolkit.arena.players.loading import resolve
+from connectx_toolkit.arena.players.process import AgentProcess
+from connectx_toolkit.arena.players.protocol import Reply
+from connectx_toolkit.kaggle.rules import BANK, Rules
+from connectx_toolkit.kaggle.slow_processor import Restriction
 
 ERROR_SHARE = 0.25  # of the moves of near-perfect play
 

@@ -22,8 +22,8 @@ from connectx.openings import openings
 from connectx.position import Position
 from connectx.score import plies_to_end
 from connectx.solver import NO_LIMIT, Solver, job_of, read_queue
-from console.files import write_whole
-from console.progress import progress
+from connectx_toolkit.console.files import write_whole
+from connectx_toolkit.console.progress import progress
 
 FOLDER = Path("runs/six-sets")
 TABLE_BITS = 24  # 128 MB: with a smaller table, the hardest positions take more nodes

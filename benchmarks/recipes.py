@@ -33,13 +33,13 @@ from benchmarks.positions import Choice, careful_choice, play_out, uniform_choic
 from connectx.clock import Budget
 from connectx.exact import move_values
 from connectx.geometry import STANDARD
-from connectx.nets import PlainNetwork
+from connectx.nets.network import PlainNetwork
 from connectx.position import Position
 from connectx.score import NO_MOVE
 from connectx.search import Searcher
 from connectx.solver import Solver
-from console.progress import progress
-from training.data.shards import RANDOM_PLAY, Labels, read_shard, write_shard
+from connectx_toolkit.console.progress import progress
+from connectx_toolkit.training.data.shards import RANDOM_PLAY, Labels, read_shard, write_shard
 
 TABLE_BITS = 24
 TIMED_STONES = range(4, 17)

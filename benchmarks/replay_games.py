@@ -16,9 +16,9 @@ import numpy as np
 from kaggle_environments import agent as kaggle_agent
 from kaggle_environments import make
 
-from arena.players.loading import load, resolve
-from arena.replays.record import logs_path
-from console.files import write_whole
+from connectx_toolkit.arena.players.loading import load, resolve
+from connectx_toolkit.arena.replays.record import logs_path
+from connectx_toolkit.console.files import write_whole
 
 TEAM = "my_team"
 OPPONENTS = (

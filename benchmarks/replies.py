@@ -17,9 +17,9 @@ from agents import perfect
 from benchmarks.machine import describe
 from benchmarks.swindles import HALVES
 from connectx.geometry import STANDARD
-from connectx.replies import FORGETTING, ReplyModel, kinds_chances, lengths_of
+from connectx.opponent_model import FORGETTING, ReplyModel, kinds_chances, lengths_of
 from connectx.score import NO_MOVE
-from training.methods.replies import Config, Moves, moves_of
+from connectx_toolkit.training.methods.replies import Config, Moves, moves_of
 
 
 def chances_of_types(moves: Moves, model: ReplyModel) -> np.ndarray:
@@ -30,7 +30,7 @@ def chances_of_types(moves: Moves, model: ReplyModel) -> np.ndarray:
 
 
 def beliefs(moves: Moves, played: np.ndarray, prior: np.ndarray) -> np.ndarray:
-    """The probability of each type before each move, (n, types), as ``connectx.replies.Opponent`` learns it.
+    """The probability of each type before each move, (n, types), as ``connectx.opponent_model.Opponent`` learns it.
 
     Args:
         played: the probability that each type gave to each move, (n, types).

@@ -28,7 +28,7 @@ from benchmarks.positions import SIX_SETS, Sample, random_samples, six_set
 from connectx.geometry import STANDARD
 from connectx.position import Position
 from connectx.solver import Solver, job_of, read_queue
-from training.data.book_scores import read_scores
+from connectx_toolkit.training.data.book_scores import read_scores
 
 SLICES = 5
 PUBLISHED = {  # (microseconds, nodes) per position: Pons (C++), connect-four-ai (Rust); exact scores, 1,000 positions

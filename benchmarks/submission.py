@@ -14,10 +14,10 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from arena.game.rules import BANK, Game
-from arena.results.rounds import Rounds
 from benchmarks.machine import describe
 from connectx.clock import RESERVE
+from connectx_toolkit.arena.play.rounds import Rounds
+from connectx_toolkit.kaggle.rules import BANK, Game
 from evaluate import get_win_percentages
 
 ACT_TIMEOUT = 2.0  # seconds a move

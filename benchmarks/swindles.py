@@ -27,19 +27,19 @@ from typing import NamedTuple
 from tqdm import tqdm
 
 from agents import perfect
-from arena.game.rules import Rules
-from arena.players.loading import resolve
-from arena.players.spec import AgentSpec
-from arena.results.match import derived_seed
-from arena.runs.open import play_all
-from arena.runs.slot import Setup, Task
 from benchmarks.machine import describe
 from benchmarks.positions import careful_choice, may_end_within, random_samples
 from connectx.clock import RESERVE
 from connectx.geometry import STANDARD
 from connectx.openings import openings
 from connectx.solver import Solver
-from training.games.zoo import DEVELOPMENT, HELD_OUT, agent_of
+from connectx_toolkit.arena.play.match import derived_seed
+from connectx_toolkit.arena.play.open import play_all
+from connectx_toolkit.arena.players.loading import resolve
+from connectx_toolkit.arena.players.spec import AgentSpec
+from connectx_toolkit.arena.players.task import Setup, Task
+from connectx_toolkit.kaggle.rules import Rules
+from connectx_toolkit.training.games.zoo import DEVELOPMENT, HELD_OUT, agent_of
 
 HALVES = {"held-out": HELD_OUT, "development": DEVELOPMENT}
 LOST_PLIES, DRAWN_PLIES = range(10, 14), range(4, 8)  # of the openings

@@ -18,12 +18,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arena.results.evidence import Evidence, PairOfGames
-from arena.results.ratings import ratings
-from arena.results.stats import ALPHA, FEWEST_PAIRS, PAIR_SCORES, Sprt, anytime, elo_of, estimate, log_wealth, score_of
-from arena.results.words import verdict
 from benchmarks.machine import describe
-from console.progress import progress
+from connectx_toolkit.arena.results.evidence import Evidence, PairOfGames
+from connectx_toolkit.arena.results.ratings import ratings
+from connectx_toolkit.arena.results.stats import (
+    ALPHA,
+    FEWEST_PAIRS,
+    PAIR_SCORES,
+    Sprt,
+    anytime,
+    elo_of,
+    estimate,
+    log_wealth,
+    score_of,
+)
+from connectx_toolkit.arena.results.words import verdict
+from connectx_toolkit.console.progress import progress
 
 # Shares of the pair results 0, 1/2, 1, 1 1/2, 2 between equals: many draws; few draws; sharp openings that decide.
 DRAWISH, SHARP, DECISIVE = (

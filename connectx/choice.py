@@ -1,7 +1,7 @@
 """Chooses among moves with the same exact result: the one after which a fallible opponent gives most away.
 
 Expectimax over the opponent's replies (Michie 1966; for errors of opponents Jansen, "Problematic Positions and
-Speculative Play", 1990): at its turns the model of ``connectx.replies`` gives each move a probability, at ours the best
+Speculative Play", 1990): at its turns the model of ``opponent_model`` gives each move a probability, at ours the best
 move is taken among those that give nothing away. The tree grows level by level, the most probable positions first, for
 as long as exact scores can be had; beyond it the model's estimate stands. It is the gain alone that is estimated: what
 is chosen from are moves proven to keep the result.
@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from connectx.opponent_model import ReplyModel, columns_of_scores
 from connectx.position import Position
-from connectx.replies import ReplyModel, columns_of_scores
 from connectx.score import Scores, sign
 
 MOST_REPLIES = 8  # of the opponent that the choice looks ahead

@@ -17,8 +17,8 @@ from connectx.clock import Budget
 from connectx.geometry import Geometry
 from connectx.heuristic import evaluate
 from connectx.jit import compiles, int_array, jitable, njit, plain, popcount
-from connectx.leaf import GEOMETRY as LEAF_GEOMETRY
-from connectx.leaf import LeafNet, judge
+from connectx.nets.leaf import GEOMETRY as LEAF_GEOMETRY
+from connectx.nets.leaf import LeafNet, judge
 from connectx.position import Position, column_cells, key_of, open_cells, winning_spots
 
 WIN = 10_000  # a proven win scores WIN + its exact score, more than any evaluation; a proven loss the negative of that

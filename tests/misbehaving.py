@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from arena.players.protocol import Opaque, Reply
+from connectx_toolkit.arena.players.protocol import Opaque, Reply
 
 
 class Case(NamedTuple):
@@ -188,7 +188,7 @@ def scripted_games(count: int, seed: int, referees):
 
     Kaggle's clock must be the one given in ``referees``: pairs of a referee and a Clock.
     """
-    from arena.game.rules import Rules
+    from connectx_toolkit.kaggle.rules import Rules
 
     rng = random.Random(seed)
     for index in range(count):

@@ -4,19 +4,19 @@ import importlib
 import inspect
 import math
 import random
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-import agents
-from agents import middle, n_step, one_step
+from agents import middle
+from connectx import lookahead
 from connectx.clock import Budget
 from connectx.geometry import STANDARD, geometry_of
 from connectx.position import Position
+from connectx_toolkit.places import AGENTS
 from tests.conftest import observe, random_game
 
-NAMES = sorted(path.stem for path in Path(agents.__file__).parent.glob("[!_]*.py"))
+NAMES = sorted(path.stem for path in AGENTS.glob("[!_]*.py"))
 # Agents that win in one whenever they can, and that block a lone win in one. The course's n_step claims neither: to
 # its heuristic a line made three plies from now is worth as much as one made at once.
 TAKE_WINS = {"one_step", "minimax", "perfect", "value_greedy", "value_search"}
@@ -135,15 +135,15 @@ def test_n_step_is_plain_minimax(shape):
         mark = 1 + position.ply % 2
         for steps in (1, 2, 3):
             expected = {c: course_minimax(position.play(c), mark, steps - 1) for c in position.legal_columns()}
-            assert n_step.score_moves(position, steps, Budget()) == expected
+            assert lookahead.score_moves(position, steps, Budget()) == expected
 
 
 def test_n_step_plays_a_best_move():
     for position in sample((6, 7, 4), 20, seed=10):
-        scores = n_step.score_moves(position, 3, Budget())
-        assert scores[n_step.choose(position, 3, Budget())] == max(scores.values())
-        scores = n_step.score_moves(position, 1, Budget())
-        assert scores[one_step.choose(position, 1, Budget())] == max(scores.values())
+        scores = lookahead.score_moves(position, 3, Budget())
+        assert scores[lookahead.choose(position, 3, Budget())] == max(scores.values())
+        scores = lookahead.score_moves(position, 1, Budget())
+        assert scores[lookahead.choose(position, 1, Budget())] == max(scores.values())
         assert not math.isinf(max(scores.values()))
 
 

@@ -9,8 +9,12 @@ import numpy as np
 import pytest
 from kaggle_environments import make
 
-from arena.replays.record import read_replay
-from arena.results.exact_analysis import (
+from connectx import exact
+from connectx.geometry import STANDARD, Geometry, geometry_of
+from connectx.openings import Openings, layers
+from connectx.position import Position
+from connectx.solver import Solver, Value
+from connectx_toolkit.arena.analysis.exact_analysis import (
     JudgedMove,
     accuracy,
     exact_scores,
@@ -20,12 +24,8 @@ from arena.results.exact_analysis import (
     mistakes,
     solvers_for,
 )
-from arena.results.records import GameRecord, parse_game
-from connectx import exact
-from connectx.geometry import STANDARD, Geometry, geometry_of
-from connectx.openings import Openings, layers
-from connectx.position import Position
-from connectx.solver import Solver, Value
+from connectx_toolkit.arena.replays.record import read_replay
+from connectx_toolkit.arena.results.records import GameRecord, parse_game
 from tests.test_openings import exact_score
 
 SMALL, FIVE = geometry_of(4, 3, 3), geometry_of(5, 5, 4)

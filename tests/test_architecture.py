@@ -10,27 +10,26 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-ALLOWED = {
-    "connectx": set(),
-    "agents": {"connectx"},
-    "console": set(),
-    "training": {"connectx", "agents", "console"},
-    "kaggle_link": {"console"},
-    "arena": {"connectx", "agents", "console", "kaggle_link"},
-    "board": {"arena", "connectx", "agents", "console"},
-    "bundler": {"connectx", "agents", "console"},
-}
-FLOORS: dict[
-    str, list[set[str]]
-] = {  # package: its rooms from the top floor down; a room imports itself and the floors below it, not beside it
-    "arena": [{"cli"}, {"reporting"}, {"replays"}, {"results"}, {"runs"}, {"game"}, {"players"}],
+TOOLKIT = ROOT / "connectx_toolkit"
+# Each part imports itself and the parts below it, in this order. Parts of one line don't import each other.
+FLOORS = [
+    {"cli", "__init__"},
+    {"api"},
+    {"board"},
+    {"arena", "builder", "training"},
+    {"kaggle"},
+    {"machine", "catalogue", "page"},
+    {"console"},
+    {"places"},
+]
+ROOMS: dict[str, list[set[str]]] = {  # the same within a part
+    "arena": [{"reporting"}, {"replays"}, {"play"}, {"analysis"}, {"results"}, {"players"}],
     "board": [{"server", "widget"}, {"session"}, {"analyst", "seat", "positions"}],
-    "bundler": [{"building"}, {"preflight", "source"}, {"embedded", "judge"}],
-    "kaggle_link": [{"episodes", "submit"}, {"client"}],
+    "builder": [{"building"}, {"preflight", "source"}, {"embedded"}],
     "training": [{"methods"}, {"adoption"}, {"learning", "environments"}, {"data"}, {"games"}, {"support"}],
 }
-PROJECT = {*ALLOWED, "benchmarks", "tests", "evaluate", "build_submission", "train"}
-SOURCES = sorted(p for package in ALLOWED for p in (ROOT / package).rglob("*.py"))
+SCRIPTS = {"benchmarks", "tests", "evaluate", "build_submission", "train", "agents"}
+SOURCES = sorted(p for package in ("connectx", "connectx_toolkit", "agents") for p in (ROOT / package).rglob("*.py"))
 
 
 def imported(path: Path) -> set[str]:
@@ -73,35 +72,40 @@ def misplaced(imports: Mapping[str, Collection[str]], floors: list[set[str]]) ->
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_imports_run_one_way(path):
-    package = path.relative_to(ROOT).parts[0]
-    assert imported_modules(path) & PROJECT <= ALLOWED[package] | {package}
+def test_what_plays_imports_nothing_of_the_toolkit(path):
+    ours = imported_modules(path) & {"connectx", "connectx_toolkit", *SCRIPTS}
+    assert ours <= ({"connectx", "connectx_toolkit"} if path.is_relative_to(TOOLKIT) else {"connectx"})
 
 
 def test_only_commands_talk_to_kaggle():
     """What plays, judges and reports works without an account."""
-    talking = {path.parent for path in SOURCES if "kaggle_link" in imported_modules(path)}
-    assert talking == {ROOT / "kaggle_link", ROOT / "arena" / "cli"}
+    talking = {path.parent for path in SOURCES if any("kaggle.account" in name for name in imported(path))}
+    assert talking == {TOOLKIT / "kaggle" / "account", TOOLKIT / "cli"}
 
 
 def imports_within(package: str) -> dict[str, set[str]]:
     """The modules of a package without its name, "room.module", and those of the package that each imports."""
     modules = {}
-    for path in sorted((ROOT / package).rglob("*.py")):
-        name = ".".join(path.relative_to(ROOT / package).with_suffix("").parts).removesuffix("__init__").rstrip(".")
+    folder = ROOT.joinpath(*package.split("."))
+    for path in sorted(folder.rglob("*.py")):
+        name = ".".join(path.relative_to(folder).with_suffix("").parts).removesuffix("__init__").rstrip(".")
         if name:
             modules[name] = {n.removeprefix(f"{package}.") for n in imported(path) if n.startswith(f"{package}.")}
     return {name: targets & modules.keys() - {name} for name, targets in modules.items()}
 
 
-@pytest.mark.parametrize("package", ALLOWED)
+@pytest.mark.parametrize("package", ["connectx", "connectx_toolkit"])
 def test_no_circles(package):
     assert circle_in(imports_within(package)) == []
 
 
-@pytest.mark.parametrize("package", FLOORS)
-def test_every_module_has_a_room_and_imports_run_down(package):
-    assert misplaced(imports_within(package), FLOORS[package]) == []
+def test_parts_import_down():
+    assert misplaced(imports_within("connectx_toolkit"), FLOORS) == []
+
+
+@pytest.mark.parametrize("part", ROOMS)
+def test_every_module_has_a_room_and_imports_run_down(part):
+    assert misplaced(imports_within(f"connectx_toolkit.{part}"), ROOMS[part]) == []
 
 
 def test_what_a_wrong_import_looks_like():
@@ -124,7 +128,7 @@ def test_no_pickle(path):
 
 def test_connectx_needs_little():
     """Submissions contain it: the standard library, numpy, numba and torch only."""
-    third_party = set.union(*(imported_modules(p) for p in SOURCES if p.parent.name == "connectx"))
+    third_party = set.union(*(imported_modules(p) for p in SOURCES if p.is_relative_to(ROOT / "connectx")))
     assert third_party - set(sys.stdlib_module_names) <= {"connectx", "numpy", "numba", "torch"}
 
 

@@ -10,17 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from arena.game.rules import DEFAULTS
-from arena.players import archives, place
-from arena.players.archives import unpacked
-from arena.players.fingerprint import fingerprint
-from arena.players.loading import resolve
-from arena.players.process import AgentProcess, Inline
-from arena.players.spec import ROOT
-from arena.runs.cores import usable_cores
-from bundler.preflight import upload
-from console.archives import BadArchive
-from evaluate import get_win_percentages, main
+from connectx_toolkit.arena.players import archives
+from connectx_toolkit.arena.players.archives import unpacked
+from connectx_toolkit.arena.players.fingerprint import fingerprint
+from connectx_toolkit.arena.players.loading import resolve
+from connectx_toolkit.arena.players.process import AgentProcess, Inline
+from connectx_toolkit.cli.evaluate import main
+from connectx_toolkit.kaggle import folder as place
+from connectx_toolkit.kaggle import upload
+from connectx_toolkit.kaggle.archive import BadArchive
+from connectx_toolkit.kaggle.rules import DEFAULTS
+from connectx_toolkit.machine.cores import usable_cores
+from connectx_toolkit.places import ROOT
+from evaluate import get_win_percentages
 
 MAIN = """
 import os, sys
@@ -59,7 +61,7 @@ def _tidy():
 def has_place(tmp_path):
     """Skips where the judge's folder cannot be shown. In a process of its own, which enters it for good."""
     (tmp_path / "root").mkdir()
-    code = "import sys\nfrom arena.players.place import enter\nenter(*sys.argv[1:])\n"
+    code = "import sys\nfrom connectx_toolkit.kaggle.folder import enter\nenter(*sys.argv[1:])\n"
     command = [sys.executable, "-c", code, str(tmp_path), str(tmp_path / "root")]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -195,7 +197,7 @@ def hostile(path: Path, **changes) -> Path:
 )
 def test_hostile_archives(changes, words, tmp_path, monkeypatch):
     """Refused in one line, and nothing is unpacked."""
-    monkeypatch.setattr("console.archives.MOST_BYTES", 1000)
+    monkeypatch.setattr("connectx_toolkit.kaggle.archive.MOST_BYTES", 1000)
     path = hostile(tmp_path / "bad.tar.gz", **changes)
     with pytest.raises(BadArchive, match=words):
         unpacked(str(path))
@@ -224,8 +226,8 @@ LIMITED = {
 
 @pytest.mark.parametrize("name", LIMITED)
 def test_limits_hold_for_evaluation_and_check_alike(name, tmp_path, monkeypatch):
-    monkeypatch.setattr("console.archives.MOST_BYTES", 100_000)
-    monkeypatch.setattr("console.archives.MOST_FILES", 20)
+    monkeypatch.setattr("connectx_toolkit.kaggle.archive.MOST_BYTES", 100_000)
+    monkeypatch.setattr("connectx_toolkit.kaggle.archive.MOST_FILES", 20)
     headers, rest, words = LIMITED[name]
     content = stream(*headers, rest=rest)
     (tmp_path / "bad.tar.gz").write_bytes(content)

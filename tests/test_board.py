@@ -18,10 +18,10 @@ import pytest
 from kaggle_environments import make
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
-from arena.results.exact_analysis import JudgedMove, mistakes
 from connectx.geometry import STANDARD
 from connectx.position import Position
-from console import component
+from connectx_toolkit.arena.analysis.exact_analysis import JudgedMove, mistakes
+from connectx_toolkit.page import component
 from tests.conftest import REAL_CLOCK
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -565,7 +565,7 @@ def test_scores_appear_within_a_second(page):
 
 def test_the_board_of_a_notebook(context):
     """The widget's own module in a page, its messages carried to the widget and back as the kernel does."""
-    widget = pytest.importorskip("board.widget").Board("leftmost", config={"rows": 10, "columns": 10})
+    widget = pytest.importorskip("connectx_toolkit.board.widget").Board("leftmost", config={"rows": 10, "columns": 10})
     page = context.new_page()
     waiting: list[dict] = []
     widget.send = lambda message, buffers=None: waiting.append(message)

@@ -7,18 +7,18 @@ from queue import Empty, SimpleQueue
 
 import pytest
 
-from arena.game.referee import play_fast
-from arena.game.rules import Rules
-from arena.players.loading import resolve
-from arena.players.protocol import Opaque, Reply
-from board.analyst import Analyst, Found
-from board.positions import entry_of, position_in
-from board.seat import Question, Seat, verdict
-from board.server import _encoded
-from board.session import Opening, Session
 from connectx.geometry import STANDARD, geometry_of
 from connectx.position import Position
 from connectx.solver import Value
+from connectx_toolkit.arena.play.referee import play_fast
+from connectx_toolkit.arena.players.loading import resolve
+from connectx_toolkit.arena.players.protocol import Opaque, Reply
+from connectx_toolkit.board.analyst import Analyst, Found
+from connectx_toolkit.board.positions import entry_of, position_in
+from connectx_toolkit.board.seat import Question, Seat, verdict
+from connectx_toolkit.board.server import _encoded
+from connectx_toolkit.board.session import Opening, Session
+from connectx_toolkit.kaggle.rules import Rules
 
 SMALL = geometry_of(3, 3, 3)
 
@@ -256,7 +256,7 @@ def test_the_clock_may_change_while_an_agent_sits(monkeypatch):
         def thoughts(self) -> None:
             pass
 
-    monkeypatch.setattr("board.seat.AgentProcess", lambda spec: Process(Reply(1, 0.1)))
+    monkeypatch.setattr("connectx_toolkit.board.seat.AgentProcess", lambda spec: Process(Reply(1, 0.1)))
     seat, position = Seat(resolve("middle"), lambda message: None), Position.empty(SMALL)
     for number, bank in enumerate((1.0, 9.0)):
         seat._answer(Question(number, number, position, Rules({"actTimeout": 2}, bank), bank))
@@ -267,7 +267,7 @@ def test_the_clock_may_change_while_an_agent_sits(monkeypatch):
 
 def test_a_refused_widget_leaves_no_traceback(capsys, monkeypatch):
     """Python closes what was half made."""
-    widget = pytest.importorskip("board.widget")
+    widget = pytest.importorskip("connectx_toolkit.board.widget")
     problems: list[object] = []
     monkeypatch.setattr("sys.unraisablehook", problems.append)
     with pytest.raises(ValueError, match="did you mean minimax"):

@@ -17,18 +17,19 @@ import pytest
 from kaggle_environments import make
 from kaggle_environments.agent import get_last_callable
 
-import build_submission
-from bundler.building import build as building
-from bundler.building.build import NotAccepted, Options, Report, render
-from bundler.building.embed import archive, is_submission
-from bundler.embedded.guard import Submission, described, fallback_column, legal_column
-from bundler.embedded.importer import Modules
-from bundler.judge import restrict
-from bundler.preflight.questions import question, sample
-from bundler.preflight.stage import Runner
-from bundler.source.inline import PROJECT, inline
 from connectx.geometry import geometry_of
 from connectx.position import Position
+from connectx_toolkit.builder.building import build as building
+from connectx_toolkit.builder.building.build import NotAccepted, Options, Report, render
+from connectx_toolkit.builder.building.embed import archive, is_submission
+from connectx_toolkit.builder.embedded.guard import Submission, described, fallback_column, legal_column
+from connectx_toolkit.builder.embedded.importer import Modules
+from connectx_toolkit.builder.preflight.questions import question, sample
+from connectx_toolkit.builder.preflight.stage import Runner
+from connectx_toolkit.builder.source.inline import inline
+from connectx_toolkit.cli import build as build_submission
+from connectx_toolkit.kaggle import slow_processor as restrict
+from connectx_toolkit.places import ROOT
 from tests.conftest import REAL_CLOCK
 
 AGENTS = Path(__file__).with_name("corpus") / "agents"
@@ -245,10 +246,10 @@ def test_agents_as_people_write_them_are_accepted(path, options, runner, tmp_pat
 
 @pytest.mark.parametrize("name", ["leftmost", "n_step"])
 def test_our_agents_are_accepted(name, runner, tmp_path):
-    report = build(PROJECT / "agents" / f"{name}.py", tmp_path / "built.py", Options(positions=100), runner)
+    report = build(ROOT / "agents" / f"{name}.py", tmp_path / "built.py", Options(positions=100), runner)
     assert report.accepted and report.figures["different_moves"] == 0
     first = (tmp_path / "built.py").read_bytes()
-    build(PROJECT / "agents" / f"{name}.py", tmp_path / "again.py", Options(positions=1), runner)
+    build(ROOT / "agents" / f"{name}.py", tmp_path / "again.py", Options(positions=1), runner)
     assert (tmp_path / "again.py").read_bytes() == first
 
 
@@ -498,7 +499,7 @@ def test_what_counts_as_built(tmp_path):
 
 
 def run(arguments: list[str], folder: Path) -> subprocess.CompletedProcess:
-    command = [sys.executable, str(PROJECT / "build_submission.py"), *arguments]
+    command = [sys.executable, str(ROOT / "build_submission.py"), *arguments]
     return subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
 
 
@@ -517,7 +518,7 @@ def test_command_line_builds_checks_and_speaks_json(tmp_path):
 
 
 def test_without_the_virtual_environment_one_line_says_how_to_activate_it(tmp_path):
-    command = [sys.executable, "-S", str(PROJECT / "build_submission.py"), "minimax"]  # -S: nothing that was installed
+    command = [sys.executable, "-S", str(ROOT / "build_submission.py"), "minimax"]  # -S: nothing that was installed
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 2 and done.stderr.count("\n") == 1 and "source .venv/bin/activate" in done.stderr
 

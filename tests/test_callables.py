@@ -9,11 +9,11 @@ import pytest
 import torch
 from stable_baselines3 import PPO
 
-from arena.players.spec import UnknownAgent
-from console.agent_files import last_callable
-from console.bindings import agent_in
+from connectx_toolkit.arena.players.spec import UnknownAgent
+from connectx_toolkit.kaggle.agent_file import last_callable
+from connectx_toolkit.kaggle.bindings import agent_in
+from connectx_toolkit.training.games.opponents import function_of_file
 from evaluate import get_win_percentages
-from training.games.opponents import function_of_file
 
 
 def agent(obs, config):

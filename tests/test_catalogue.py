@@ -6,13 +6,13 @@ import re
 import pytest
 from matplotlib.image import imread
 
-from arena.cli import list_agents as catalogue
-from arena.cli.list_agents import entry_of, kilobytes
-from arena.players.loading import our_agents, resolve
-from arena.players.spec import ROOT
-from arena.reporting.ladder import PUBLISHED, ladder_markdown, read_ladder, write_ladder
-from arena.reporting.tables import LADDER_NOTE
-from evaluate import main
+from connectx_toolkit.arena.players.loading import our_agents, resolve
+from connectx_toolkit.arena.reporting.ladder import PUBLISHED, ladder_markdown, read_ladder, write_ladder
+from connectx_toolkit.arena.reporting.tables import LADDER_NOTE
+from connectx_toolkit.cli import list_agents as catalogue
+from connectx_toolkit.cli.evaluate import main
+from connectx_toolkit.cli.list_agents import entry_of, kilobytes
+from connectx_toolkit.places import ROOT
 from tests.test_tournament import A, B, C, match_of, tournament_of
 
 

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-import build_submission
-from bundler.preflight import upload
-from bundler.preflight.remedies import Situation, remedy
-from bundler.source.inline import Refused, inline
-from console import archives
+from connectx_toolkit.builder.preflight.remedies import Situation, remedy
+from connectx_toolkit.builder.source.inline import Refused, inline
+from connectx_toolkit.cli import build as build_submission
+from connectx_toolkit.kaggle import archive as archives
+from connectx_toolkit.kaggle import upload
 
 AGENT = b"def agent(obs, config):\n    return obs.board.index(0)\n"
 

@@ -6,12 +6,12 @@ import pytest
 
 from agents import perfect
 from connectx import choice
-from connectx import replies as replies_module
+from connectx import opponent_model as replies_module
 from connectx.choice import MOST_REPLIES, Gifts, candidates, choose, expected_gifts, unhurried
 from connectx.geometry import STANDARD, Geometry, geometry_of
 from connectx.openings import openings
+from connectx.opponent_model import ReplyModel, columns_of_scores
 from connectx.position import Position
-from connectx.replies import ReplyModel, columns_of_scores
 from connectx.score import plies_to_end, plies_to_end_table, sign
 from tests.conftest import random_game
 

@@ -6,8 +6,8 @@ import types
 
 import pytest
 
-from console import progress
-from console.interrupts import ctrl_c_waits
+from connectx_toolkit.console import progress
+from connectx_toolkit.console.interrupts import ctrl_c_waits
 
 
 def test_progress_is_for_people(monkeypatch, capsys):

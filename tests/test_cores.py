@@ -6,12 +6,12 @@ import sys
 
 import pytest
 
-from arena.game.rules import Rules
-from arena.players.loading import resolve
-from arena.runs import cores
-from arena.runs.cores import check_concurrency, core_of_its_own, reserve_core, usable_cores
-from arena.runs.open import open_slots
-from arena.runs.slot import Setup, Task
+from connectx_toolkit.arena.play.open import open_slots
+from connectx_toolkit.arena.players.loading import resolve
+from connectx_toolkit.arena.players.task import Setup, Task
+from connectx_toolkit.kaggle.rules import Rules
+from connectx_toolkit.machine import cores
+from connectx_toolkit.machine.cores import check_concurrency, core_of_its_own, reserve_core, usable_cores
 from evaluate import get_win_percentages
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="cores are bound by Linux's means")
@@ -38,7 +38,7 @@ def test_every_core_is_reserved_once():
 
 
 def test_a_killed_process_gives_its_core_back(tmp_path):
-    code = "import os, sys, tempfile\ntempfile.tempdir = sys.argv[1]\nfrom arena.runs.cores import *\n"
+    code = "import os, sys, tempfile\ntempfile.tempdir = sys.argv[1]\nfrom connectx_toolkit.machine.cores import *\n"
     code += "print(reserve_core().core, flush=True)\nos.kill(os.getpid(), 9)"
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=False)
     assert done.returncode == -9 and int(done.stdout) == usable_cores()[0]

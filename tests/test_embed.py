@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bundler.building.build import render
-from bundler.building.embed import GUARD, IMPORTER, archive, quoted, submission_text
-from bundler.embedded.importer import Modules
-from bundler.source.inline import Inlined, inline
 from connectx import __version__
 from connectx.weights import reduce
+from connectx_toolkit.builder.building.build import render
+from connectx_toolkit.builder.building.embed import GUARD, IMPORTER, archive, quoted, submission_text
+from connectx_toolkit.builder.embedded.importer import Modules
+from connectx_toolkit.builder.source.inline import Inlined, inline
 
 AGENT = "def agent(obs, config):\n    return 0\n"
 

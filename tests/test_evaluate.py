@@ -9,16 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from arena.cli import commands
-from arena.cli.options import OPTIONS, REFEREES, parse_config
-from arena.game.openings import write_opening
-from arena.game.referee import REFEREES as REFEREE_LOOPS
-from arena.results import rounds as course
-from arena.results.stats import estimate
-from arena.results.store import Store
-from arena.runs.cores import usable_cores
-from arena.runs.open import Slots, open_slots
-from evaluate import analyse, get_win_percentages, main
+from connectx.notation import write_columns
+from connectx_toolkit.arena.play import rounds as course
+from connectx_toolkit.arena.play.open import Slots, open_slots
+from connectx_toolkit.arena.play.referee import REFEREES as REFEREE_LOOPS
+from connectx_toolkit.arena.results.stats import estimate
+from connectx_toolkit.arena.results.store import Store
+from connectx_toolkit.cli import commands
+from connectx_toolkit.cli.evaluate import main
+from connectx_toolkit.cli.options import OPTIONS, REFEREES, parse_config
+from connectx_toolkit.machine.cores import usable_cores
+from evaluate import analyse, get_win_percentages
 from tests.conftest import REAL_CLOCK
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -113,7 +114,7 @@ def test_lost_games(tmp_path, monkeypatch, capsys):
     assert record.names[record.winner or 0] == "one_step"
     capsys.readouterr()
     analyse(record, from_ply=len(record.moves) - 2)
-    assert f"one_step v plays_column_6, {write_opening(record.moves)}: no move from" in capsys.readouterr().out
+    assert f"one_step v plays_column_6, {write_columns(record.moves)}: no move from" in capsys.readouterr().out
     for agent in ("two_step", "random", 3):
         with pytest.raises(ValueError, match="1 for 'plays_column_6', 2 for 'one_step', not"):
             rounds.lost(agent)
@@ -244,7 +245,8 @@ def test_bad_input_gives_one_line_and_code_2(arguments, capsys):
 @pytest.mark.parametrize("command", OPTIONS)
 def test_help_is_quick(command):
     """It imports nothing that takes long, and shows examples; every choice of a referee exists."""
-    code = f"import evaluate, sys\ntry:\n    evaluate.main([*{command!r}.split(), '--help'])\nexcept SystemExit:\n"
+    quiet = f"try:\n    main([*{command!r}.split(), '--help'])\nexcept SystemExit:\n"
+    code = f"import sys\nfrom connectx_toolkit.cli.evaluate import main\n{quiet}"
     code += "    print(sorted({'numba', 'numpy', 'torch', 'kaggle_environments', 'rich'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.endswith("[]\n") and f"python evaluate.py {command}".rstrip() in done.stdout
@@ -307,7 +309,7 @@ def test_a_load_that_never_ends(concurrency, tmp_path, monkeypatch, capsys):
     if concurrency > len(usable_cores()):
         pytest.skip("one core only")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("arena.runs.trial_load.SILENCE", 0.5)
+    monkeypatch.setattr("connectx_toolkit.arena.play.trial_load.SILENCE", 0.5)
     Path("endless.py").write_text("while True:\n    pass\n")
     with pytest.raises(SystemExit) as stop:
         main(f"match leftmost endless.py --bank 0.5 --store store --concurrency {concurrency}".split())

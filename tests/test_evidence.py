@@ -2,10 +2,10 @@
 
 import pytest
 
-from arena.results.evidence import Evidence, PairOfGames, pair_of
-from arena.results.stats import FEWEST_PAIRS, Sprt, estimate
-from arena.results.words import interval, match_lines, pair_words, sprt_progress, sprt_words, verdict
 from connectx.geometry import STANDARD
+from connectx_toolkit.arena.results.evidence import Evidence, PairOfGames, pair_of
+from connectx_toolkit.arena.results.stats import FEWEST_PAIRS, Sprt, estimate
+from connectx_toolkit.arena.results.words import interval, match_lines, pair_words, sprt_progress, sprt_words, verdict
 from tests.test_match import LEFT, RANDOM, scripted
 from tests.test_ratings import evidence
 
@@ -104,7 +104,7 @@ def match_lines_of(counts) -> list[str]:
 
 def test_two_openings_of_deterministic_agents_get_no_verdict():
     """30 pairs from two openings, all the same two pairs: a verdict of 95% before; now a reason."""
-    from arena.results.match import Match
+    from connectx_toolkit.arena.results.match import Match
 
     games = {}
     for number in range(60):

@@ -11,7 +11,7 @@ from connectx.geometry import STANDARD, Geometry, geometry_of
 from connectx.openings import Openings, layers, openings, wins_at_once
 from connectx.position import Position
 from connectx.solver import Solver, Value
-from training.methods.openings import Config, bounds_from, build, parents
+from connectx_toolkit.training.methods.openings import Config, bounds_from, build, parents
 
 SMALL, LAST = geometry_of(4, 5, 4), 4
 COUNTS = (1, 4, 25, 121, 568, 2144, 8231, 27109, 91295)  # of 7x6, up to mirroring, as published

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 from kaggle_environments.agent import get_last_callable
 
-from bundler.building.build import Options, submission_bytes
-from bundler.embedded.importer import JUDGE_FOLDER, Modules, folder_of
-from bundler.preflight.questions import question
-from bundler.source.files import pickled_classes
-from bundler.source.inline import PROJECT, Inlined, Refused, inline
+from connectx_toolkit.builder.building.build import Options, submission_bytes
+from connectx_toolkit.builder.embedded.importer import JUDGE_FOLDER, Modules, folder_of
+from connectx_toolkit.builder.preflight.questions import question
+from connectx_toolkit.builder.source.files import pickled_classes
+from connectx_toolkit.builder.source.inline import Inlined, Refused, inline
+from connectx_toolkit.places import ROOT
 
 OBS, CONFIG = question("", [])[1:3]
 HERE = "import os\nHERE = '/kaggle_simulations/agent' if os.path.exists('/kaggle_simulations/agent') else '.'\n"
@@ -139,7 +140,7 @@ def test_a_file_of_the_working_directory_comes_first(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["minimax", "perfect", "policy_torch", "value_greedy", "middle"])
 def test_our_agents_open_nothing_by_path(name):
-    inlined = inline(PROJECT / "agents" / f"{name}.py")
+    inlined = inline(ROOT / "agents" / f"{name}.py")
     assert not inlined.files and not any("__beside__" in source for source in inlined.sources.values())
 
 

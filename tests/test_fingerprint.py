@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from arena.players.fingerprint import _mentions, files_of, fingerprint
-from arena.players.loading import resolve
-from arena.players.spec import ROOT
-from evaluate import main
+from connectx_toolkit.arena.players.fingerprint import _mentions, files_of, fingerprint
+from connectx_toolkit.arena.players.loading import resolve
+from connectx_toolkit.cli.evaluate import main
+from connectx_toolkit.places import ROOT
 
 AGENT = """
 from my_helpers import pick
@@ -68,7 +68,7 @@ def test_the_kit_is_part_of_what_uses_it(tmp_path, monkeypatch):
     """In a copy of it, one file of which changes."""
     shutil.copytree(ROOT / "connectx", tmp_path / "connectx", ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "mine.py").write_text("import connectx.position\ndef agent(obs, config):\n    return 0\n")
-    monkeypatch.setattr("arena.players.fingerprint.ROOT", tmp_path)
+    monkeypatch.setattr("connectx_toolkit.arena.players.fingerprint.ROOT", tmp_path)
     before = fingerprint(resolve(tmp_path / "mine.py"))
     for name, is_part in (("book.py", False), ("geometry.py", True)):
         path = tmp_path / "connectx" / name
@@ -76,7 +76,7 @@ def test_the_kit_is_part_of_what_uses_it(tmp_path, monkeypatch):
         assert (fingerprint(resolve(tmp_path / "mine.py")) != before) == is_part
 
 
-@pytest.mark.parametrize("name", ["train", "connectx", "agents", "board"])
+@pytest.mark.parametrize("name", ["train", "connectx", "agents", "connectx_toolkit"])
 def test_what_an_agent_imports_is_beside_it(name, tmp_path):
     """And not a part of the kit that has the same name; of the kit, only connectx may be part of an agent."""
     (tmp_path / "mine.py").write_text(f"import {name}\ndef agent(obs, config):\n    return 0\n")
@@ -88,7 +88,7 @@ def test_what_an_agent_imports_is_beside_it(name, tmp_path):
 
 def test_agents_of_ours_have_their_modules_and_weights():
     found = {str(path.relative_to(ROOT)) for path in files_of(ROOT / "agents" / "policy.py")}
-    assert {"agents/policy.py", "agents/n_step.py", "agents/weights/net.bin", "connectx/nets.py"} <= found
+    assert {"agents/policy.py", "connectx/lookahead.py", "agents/weights/net.bin", "connectx/nets/network.py"} <= found
     assert "agents/weights/book.bin" not in found and "agents/minimax.py" not in found
     prints = {
         fingerprint(resolve(name)) for name in ("policy", "policy~5", "policy~6", "minimax", "minimax@4", "random")
@@ -136,7 +136,8 @@ def test_fingerprints_of_callables():
 
 
 def test_every_process_finds_the_same():
-    imports = "from arena.players.fingerprint import fingerprint\nfrom arena.players.loading import resolve\n"
+    place = "from connectx_toolkit.arena.players"
+    imports = f"{place}.fingerprint import fingerprint\n{place}.loading import resolve\n"
     code = f"{imports}print(fingerprint(resolve('perfect')))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == fingerprint(resolve("perfect"))

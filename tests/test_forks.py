@@ -13,12 +13,12 @@ import torch
 from stable_baselines3 import PPO
 from torch._subclasses import FakeTensorMode
 
-from arena.game.rules import DEFAULTS
-from arena.players.forks import MOST_SEEN, _loaded, obstacle
-from arena.players.loading import resolve
-from arena.players.process import AgentProcess
-from arena.players.spec import ROOT
-from arena.runs.cores import usable_cores
+from connectx_toolkit.arena.players.forks import MOST_SEEN, _loaded, obstacle
+from connectx_toolkit.arena.players.loading import resolve
+from connectx_toolkit.arena.players.process import AgentProcess
+from connectx_toolkit.kaggle.rules import DEFAULTS
+from connectx_toolkit.machine.cores import usable_cores
+from connectx_toolkit.places import ROOT
 from evaluate import get_win_percentages
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only GNU's OpenMP loses its threads")

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from agents import perfect
-from arena.game.openings import openings_for
-from arena.players import graded
-from arena.players.loading import load, resolve
 from connectx.game_memory import GameMemory
 from connectx.geometry import STANDARD, geometry_of
 from connectx.position import Position
 from connectx.search import Searcher
+from connectx_toolkit.arena.play.openings import openings_for
+from connectx_toolkit.arena.players import graded
+from connectx_toolkit.arena.players.loading import load, resolve
 from tests.conftest import observe
 
 BUDGETS = {

@@ -4,8 +4,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from bundler.preflight.check import check
-from bundler.preflight.stage import Runner
+from connectx_toolkit.builder.preflight.check import check
+from connectx_toolkit.builder.preflight.stage import Runner
 from tests.conftest import REAL_CLOCK
 from tests.corpus_files import CORPUS, content_of, expected
 from tests.judge import Judge

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bundler.source.inline import PROJECT, Refused, import_name, inline
+from connectx_toolkit.builder.source.inline import Refused, import_name, inline
+from connectx_toolkit.places import ROOT
 
 AGENT = "def agent(obs, config):\n    return 0\n"
 
@@ -65,11 +66,11 @@ def test_lazy_imports_are_followed_and_only_what_is_imported_is_taken(tmp_path):
     assert sorted(inline(write(tmp_path, files | {"unused.py": ""})).sources) == ["agent.py", "helper.py"]
 
 
-def test_our_agents_bring_only_connectx_and_agents():
-    inlined = inline(PROJECT / "agents" / "minimax.py")
-    assert inlined.entry == ("agents.minimax", "agent")
-    assert {path.split("/")[0] for path in inlined.sources} == {"agents", "connectx"}
-    assert import_name(PROJECT / "agents" / "minimax.py") == (PROJECT, "agents.minimax")
+def test_our_agents_bring_only_connectx():
+    inlined = inline(ROOT / "agents" / "minimax.py")
+    assert inlined.entry == ("minimax", "agent")
+    assert {path.split("/")[0] for path in inlined.sources} == {"minimax.py", "connectx"}
+    assert import_name(ROOT / "agents" / "minimax.py") == (ROOT / "agents", "minimax")
 
 
 def test_the_agents_folder_comes_first(tmp_path):

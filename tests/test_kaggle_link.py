@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-import build_submission
-import evaluate
 from benchmarks.replay_games import TEAM, make_games
-from bundler.preflight.stage import Runner
+from connectx_toolkit.builder.preflight.stage import Runner
+from connectx_toolkit.cli import build as build_submission
+from connectx_toolkit.cli import evaluate
 from tests.kaggle_server import SUBMISSION, TOKEN, Account, account_of, serving
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -247,7 +247,7 @@ def test_an_environment_that_the_sdk_does_not_know(capsys, monkeypatch):
 
 def test_an_answer_that_never_ends_is_given_up(account, capsys, monkeypatch):
     """The SDK itself sets no time limit."""
-    monkeypatch.setattr("kaggle_link.client.TIMEOUT", (0.3, 0.3))
+    monkeypatch.setattr("connectx_toolkit.kaggle.account.client.TIMEOUT", (0.3, 0.3))
     account.delay = 1.0
     with serving(account):
         assert "cannot reach" in refused(EPISODES, capsys)

@@ -10,16 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from arena.game.rules import Fault, Game, Rules
-from arena.players.loading import resolve
-from arena.reporting.tables import match_table
-from arena.results.match import Match, derived_seed, pair_tasks, play_match
-from arena.results.stats import Sprt
-from arena.results.words import lost_game_line, match_lines
-from arena.runs.cores import reserve_core, usable_cores
-from arena.runs.open import play_all
-from arena.runs.slot import Setup, Slot, Task
 from connectx.geometry import geometry_of
+from connectx_toolkit.arena.play.match import derived_seed, pair_tasks, play_match
+from connectx_toolkit.arena.play.open import play_all
+from connectx_toolkit.arena.play.slot import Slot
+from connectx_toolkit.arena.players.loading import resolve
+from connectx_toolkit.arena.players.task import Setup, Task
+from connectx_toolkit.arena.reporting.tables import match_table
+from connectx_toolkit.arena.results.match import Match
+from connectx_toolkit.arena.results.stats import Sprt
+from connectx_toolkit.arena.results.words import lost_game_line, match_lines
+from connectx_toolkit.kaggle.rules import Fault, Game, Rules
+from connectx_toolkit.machine.cores import reserve_core, usable_cores
 
 FAST = Setup(Rules(), "fast")
 OPENINGS = [(3, 3), (3, 3, 2, 4), (0, 1, 2, 3)]
@@ -185,7 +187,7 @@ def test_slots_keep_agents_and_stop_them_meanwhile(tmp_path, monkeypatch):
         assert state_of(pid) == "T"
         slot.play(Task(2, (LEFT, noting), (), (1, 2)))
         assert set((tmp_path / "pids").read_text().split()) == {str(pid)} and len(slot.players) == 3
-        monkeypatch.setattr("arena.runs.slot.KEPT", 2)
+        monkeypatch.setattr("connectx_toolkit.arena.play.slot.KEPT", 2)
         slot.play(Task(3, (RANDOM, LEFT), (), (1, 2)))
         assert state_of(pid) == "" and len(slot.players) == 2
     assert not slot.players

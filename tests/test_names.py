@@ -12,12 +12,11 @@ from types import SimpleNamespace
 import pytest
 from matplotlib import pyplot
 
-import build_submission
-import evaluate
-from arena.cli import episodes, list_agents
-from arena.reporting import page
-from arena.reporting.ladder import Strength, markdown_text
-from bundler.preflight.report import Report
+from connectx_toolkit.arena.reporting import page
+from connectx_toolkit.arena.reporting.ladder import Strength, markdown_text
+from connectx_toolkit.builder.preflight.report import Report
+from connectx_toolkit.cli import build as build_submission
+from connectx_toolkit.cli import episodes, evaluate, list_agents
 
 # Of rich (tags that close nothing, styles, emoji), of matplotlib (hidden labels, formulas that are none), of Markdown
 # and HTML. A "/" can only stand between a folder and a file.

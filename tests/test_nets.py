@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from connectx.afterstates import (
+from connectx.geometry import STANDARD, geometry_of
+from connectx.nets.afterstates import (
     BEST_WORTH,
     RESULT_WORTH,
     UNKNOWN,
@@ -20,12 +21,11 @@ from connectx.afterstates import (
     policy_of,
     scores_of,
 )
-from connectx.encoding import ENCODINGS, FOUR_PLACES, FOURS, bits_of, encode, encode_many
-from connectx.geometry import STANDARD, geometry_of
-from connectx.nets import REPLIES, Architecture, PlainNetwork, both_views, from_bytes, masked_argmax, softmax
+from connectx.nets.encoding import ENCODINGS, FOUR_PLACES, FOURS, bits_of, encode, encode_many
+from connectx.nets.network import REPLIES, Architecture, PlainNetwork, both_views, from_bytes, masked_argmax, softmax
+from connectx.nets.threats import settled
+from connectx.nets.torch_form import Network
 from connectx.position import Position
-from connectx.threats import settled
-from connectx.torch_nets import Network
 from connectx.weights import pack, unpack
 from tests.conftest import random_game
 

@@ -16,8 +16,8 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from packaging.requirements import Requirement
 
-import train
-from training.support.options import config_from
+from connectx_toolkit.cli import train
+from connectx_toolkit.training.support.options import config_from
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOK = ROOT / "notebooks" / "connectx.ipynb"

@@ -8,23 +8,22 @@ from itertools import islice
 
 import pytest
 
-from arena.game.openings import (
+from connectx import openings as table
+from connectx.geometry import STANDARD, geometry_of
+from connectx.notation import parse_columns, write_columns
+from connectx.position import Position
+from connectx.solver import Solver
+from connectx_toolkit.arena.play.openings import (
     BALANCED_SEED,
     RANDOM_COUNT,
     balanced_openings,
     is_quiet,
     openings_for,
-    parse_columns,
     position_after,
     random_openings,
     read_balanced,
     read_openings,
-    write_opening,
 )
-from connectx import openings as table
-from connectx.geometry import STANDARD, geometry_of
-from connectx.position import Position
-from connectx.solver import Solver
 
 SMALL = geometry_of(4, 3, 3)
 WIDE = geometry_of(3, 12, 4)
@@ -43,17 +42,17 @@ def exact_score(position: Position) -> int:
 @pytest.mark.parametrize(("text", "moves"), [("3342", (3, 3, 4, 2)), ("0,1,6", (0, 1, 6)), ("", ())])
 def test_text(text, moves):
     assert parse_columns(text) == moves
-    assert parse_columns(write_opening(moves)) == moves
+    assert parse_columns(write_columns(moves)) == moves
 
 
 def test_text_of_wide_boards():
-    assert write_opening((1, 11, 3)) == "1,11,3" and parse_columns("1,11,3") == (1, 11, 3)
-    assert write_opening((10,)) == "10," and parse_columns("10,") == (10,)
+    assert write_columns((1, 11, 3)) == "1,11,3" and parse_columns("1,11,3") == (1, 11, 3)
+    assert write_columns((10,)) == "10," and parse_columns("10,") == (10,)
 
 
 @pytest.mark.parametrize("moves", [(), (9,), (10,), (1, 0), (11, 9), (0, 10, 10)])
 def test_text_stands_for_one_sequence_of_moves(moves):
-    assert parse_columns(write_opening(moves)) == moves
+    assert parse_columns(write_columns(moves)) == moves
 
 
 @pytest.mark.parametrize("text", [",", "3,,4", "3 4", "x"])

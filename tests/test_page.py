@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
-from arena.players.loading import resolve
-from arena.reporting.page import game_entry, group_html, page
-from arena.results.exact_analysis import judge_in_time
-from arena.results.match import Match
-from arena.results.records import GameRecord
-from arena.results.tournament import Tournament
 from connectx.geometry import STANDARD
 from connectx.position import Position
+from connectx_toolkit.arena.analysis.exact_analysis import judge_in_time
+from connectx_toolkit.arena.players.loading import resolve
+from connectx_toolkit.arena.reporting.page import game_entry, group_html, page
+from connectx_toolkit.arena.results.match import Match
+from connectx_toolkit.arena.results.records import GameRecord
+from connectx_toolkit.arena.results.tournament import Tournament
 from tests.test_match import scripted
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

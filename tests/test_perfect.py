@@ -61,7 +61,7 @@ def book_positions() -> list[Position]:
 
 def known_scores() -> dict[tuple[int, int], list[int | None]]:
     """What the solver found once, by position and mask."""
-    lines = (ROOT / "training" / "book-scores.txt").read_text().splitlines()
+    lines = (ROOT / "connectx_toolkit" / "training" / "book-scores.txt").read_text().splitlines()
     rows = [line.split() for line in lines]
     return {(int(p), int(m)): [None if s == "-" else int(s) for s in scores] for p, m, *scores in rows}
 

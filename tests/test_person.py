@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from arena.results.exact_words import drawn, score_words
 from connectx.geometry import STANDARD, geometry_of
 from connectx.solver import Value
-from evaluate import main
+from connectx_toolkit.arena.analysis.exact_words import drawn, score_words
+from connectx_toolkit.cli.evaluate import main
 
 SMALL = ["--config", "rows=4,columns=3,inarow=3"]
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from bundler.judge import place
-from bundler.preflight.check import check
-from bundler.preflight.report import Limits
-from bundler.preflight.stage import Runner
+from connectx_toolkit.builder.preflight.check import check
+from connectx_toolkit.builder.preflight.report import Limits
+from connectx_toolkit.builder.preflight.stage import Runner
+from connectx_toolkit.kaggle import judge_folder as place
 from tests.corpus_files import CORPUS, content_of
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -42,7 +42,7 @@ for path in (AGENT + "/new.txt", AGENT + "/main.py", "/usr/new.txt", "/etc/hostn
 assert not os.path.exists({str(ROOT / "build_submission.py")!r}) and not os.path.exists(SECRET)
 assert not any(name.split(".")[0] in ("bundler", "connectx", "tests") for name in sys.modules)
 try:
-    import bundler
+    import connectx_toolkit.builder
 except ImportError:
     pass
 else:
@@ -121,7 +121,7 @@ def test_a_user_namespace_does_where_root_may_not_mount(tmp_path):
     without = ["setpriv", "--bounding-set=-sys_admin", sys.executable]
     if subprocess.run(["setpriv", "--bounding-set=-sys_admin", "unshare", "-Ur", "true"], check=False).returncode:
         pytest.skip("no user namespaces here")
-    code = "import sys; from bundler.judge import place; print(place.obstacle(sys.argv[1]))"
+    code = "import sys; from connectx_toolkit.kaggle import place; print(place.obstacle(sys.argv[1]))"
     done = subprocess.run([*without, "-c", code, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout == "\n"
 
@@ -130,7 +130,7 @@ def test_what_is_in_the_way_is_said(tmp_path, monkeypatch):
     """Another system, a kernel that refuses: a text, no exception."""
     for name in ("refused", "elsewhere"):
         (tmp_path / name).mkdir()
-    monkeypatch.setattr("console.mounts.CLONE_NEWNS", 1)  # no flag that there is
+    monkeypatch.setattr("connectx_toolkit.kaggle.mounts.CLONE_NEWNS", 1)  # no flag that there is
     assert place.obstacle(str(tmp_path / "refused")) == "unshare: Invalid argument"
     monkeypatch.setattr(ctypes, "CDLL", lambda *names, **options: object())
     assert place.obstacle(str(tmp_path / "elsewhere")) == f"{sys.platform} has no unshare"

@@ -4,7 +4,6 @@ import gc
 import os
 import pickle
 import random
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -15,13 +14,13 @@ from pathlib import Path
 import pytest
 from kaggle_environments.agent import get_last_callable
 
-from arena.game.rules import DEFAULTS
-from arena.players.child import Struct
-from arena.players.loading import our_agents, resolve
-from arena.players.process import AgentProcess, Inline
-from arena.players.spec import ROOT, AgentSpec, UnknownAgent
-from bundler.source.inline import inline
-from console.agent_files import last_callable
+from connectx_toolkit.arena.players.child import Struct
+from connectx_toolkit.arena.players.loading import our_agents, resolve
+from connectx_toolkit.arena.players.process import AgentProcess, Inline
+from connectx_toolkit.arena.players.spec import AgentSpec, UnknownAgent
+from connectx_toolkit.builder.source.inline import inline
+from connectx_toolkit.kaggle.agent_file import last_callable
+from connectx_toolkit.kaggle.rules import DEFAULTS
 from evaluate import get_win_percentages
 from tests.conftest import REAL_CLOCK
 
@@ -120,8 +119,8 @@ def test_files_load_as_on_kaggle(name, write, start):
         assert reply.action == theirs(*arguments)
 
 
-OURS = ["agents", "arena", "benchmarks", "board", "build_submission", "bundler", "connectx", "console", "evaluate"]
-OURS += ["kaggle_link", "tests", "train", "training", "helper"]
+OURS = ["agents", "benchmarks", "build_submission", "connectx", "connectx_toolkit", "evaluate", "tests", "train"]
+OURS += ["board", "helper"]
 PICK = "def pick(obs):\n    return 6\n"
 USES = "from {} import pick\n\n\ndef agent(obs, config):\n    return pick(obs)\n"
 
@@ -157,7 +156,7 @@ def test_what_lies_beside_an_agent_comes_before_this_toolkit(name, form, tmp_pat
 
 
 @pytest.mark.parametrize("referee", ["fast", "kaggle"])
-@pytest.mark.parametrize("name", ["agents", "board", "connectx", "train"])
+@pytest.mark.parametrize("name", ["agents", "connectx_toolkit", "connectx", "train"])
 def test_both_referees_play_it(name, referee, tmp_path):
     path = with_helper(tmp_path, name, "package")
     with tarfile.open(tmp_path / "mine.tar.gz", "w:gz") as tar:
@@ -167,7 +166,7 @@ def test_both_referees_play_it(name, referee, tmp_path):
         assert get_win_percentages(agent, "leftmost", 2, referee=referee).forfeits == (0, 0)
 
 
-@pytest.mark.parametrize("name", ["train", "board", "tests", "agents", "no_such"])
+@pytest.mark.parametrize("name", ["train", "connectx_toolkit", "tests", "agents", "no_such"])
 def test_the_toolkit_is_out_of_reach(name, write, start):
     """But for connectx: what an agent imports here would be missing on Kaggle."""
     path = write(f"import connectx.position\nimport {name}\ndef agent(obs, config):\n    return 0\n")
@@ -178,14 +177,6 @@ def test_the_toolkit_is_out_of_reach(name, write, start):
         last_callable(path)
     late = write("def agent(obs, config):\n    import train\n", "late.py")
     assert "No module named 'train'" in ask(start(late)).detail
-
-
-def test_files_in_agents_reach_one_another(start, tmp_path):
-    """One_step imports agents.n_step; a copy of it elsewhere does not find that."""
-    source = ROOT / "agents" / "one_step.py"
-    assert ask(start(source)).action in range(7)
-    shutil.copy(source, tmp_path / "mine.py")
-    assert "copy agents beside the agent" in start(tmp_path / "mine.py").load().detail
 
 
 def test_agents_in_this_process_have_their_own_helpers(tmp_path):

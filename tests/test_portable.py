@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from arena.players.spec import ROOT
+from connectx_toolkit.places import ROOT
 
 AWAY = """
 import builtins, ctypes, os, pathlib, sys
@@ -41,7 +41,8 @@ AGENT = "import ctypes, os\n\ndef agent(obs, config):\n    assert not hasattr(os
 AGENT += "    return obs.board.index(0)\n"
 SCRIPT = """
 import sys
-from evaluate import get_win_percentages, main
+from connectx_toolkit.cli.evaluate import main
+from evaluate import get_win_percentages
 
 def mine(obs, config):
     return obs.board.index(0)
@@ -56,8 +57,8 @@ if __name__ == "__main__":
     main("list".split())
 """
 STOPPED = """
-from arena.players.loading import resolve
-from arena.players.process import AgentProcess
+from connectx_toolkit.arena.players.loading import resolve
+from connectx_toolkit.arena.players.process import AgentProcess
 
 worker = AgentProcess(resolve("endless.py"), grace=0.1, load_limit=0.4)
 assert worker.load().fault == "hang"
@@ -105,7 +106,7 @@ def test_every_module_can_be_imported(folder):
     """Of what plays, builds and trains, without any of it; and without numba: agents compile as they load."""
     names = [
         ".".join(path.relative_to(ROOT).with_suffix("").parts)
-        for package in ("arena", "training", "connectx", "agents")
+        for package in ("connectx", "connectx_toolkit/arena", "connectx_toolkit/training", "agents")
         for path in sorted((ROOT / package).rglob("*.py"))
         if path.name != "__init__.py"
     ]

@@ -16,17 +16,17 @@ from pathlib import Path
 
 import pytest
 
-import build_submission
-from bundler.judge.restrict import Restriction
-from bundler.preflight.callables import first_bindings, meant_agent
-from bundler.preflight.check import check
-from bundler.preflight.questions import hard_questions, late_positions, sample
-from bundler.preflight.remedies import Situation, remedy
-from bundler.preflight.report import Limits
-from bundler.preflight.stage import Runner
-from bundler.preflight.validation import Game
 from connectx.geometry import STANDARD
 from connectx.position import Position
+from connectx_toolkit.builder.preflight.callables import first_bindings, meant_agent
+from connectx_toolkit.builder.preflight.check import check
+from connectx_toolkit.builder.preflight.questions import hard_questions, late_positions, sample
+from connectx_toolkit.builder.preflight.remedies import Situation, remedy
+from connectx_toolkit.builder.preflight.report import Limits
+from connectx_toolkit.builder.preflight.stage import Runner
+from connectx_toolkit.builder.preflight.validation import Game
+from connectx_toolkit.cli import build as build_submission
+from connectx_toolkit.kaggle.slow_processor import Restriction
 from tests.conftest import REAL_CLOCK
 from tests.corpus_files import CORPUS, expected
 from tests.judge import Judge

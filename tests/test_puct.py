@@ -9,8 +9,8 @@ from agents import value_search
 from connectx.clock import Budget
 from connectx.exact import move_values
 from connectx.geometry import STANDARD, geometry_of
+from connectx.nets.puct import Judge, Judgement, Node, Search, known_score
 from connectx.position import Position
-from connectx.puct import Judge, Judgement, Node, Search, known_score
 from connectx.solver import Solver
 from tests import oracle
 from tests.conftest import REAL_CLOCK, observe, random_game

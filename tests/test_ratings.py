@@ -6,10 +6,10 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 
-from arena.results.evidence import Evidence, PairOfGames
-from arena.results.ratings import Rating
-from arena.results.ratings import ratings as ratings_of
-from arena.results.stats import anytime_factor, estimate, pentanomial, score_of
+from connectx_toolkit.arena.results.evidence import Evidence, PairOfGames
+from connectx_toolkit.arena.results.ratings import Rating
+from connectx_toolkit.arena.results.ratings import ratings as ratings_of
+from connectx_toolkit.arena.results.stats import anytime_factor, estimate, pentanomial, score_of
 
 
 def evidence(counts, opening: int = 0) -> Evidence:

@@ -14,21 +14,20 @@ from typing import NamedTuple
 import pytest
 from kaggle_environments import make
 
-import build_submission
-import evaluate
-import train
-from arena.cli.options import OPTIONS
-from arena.players.loading import our_agents
 from connectx.geometry import STANDARD
 from connectx.position import Position
-from console.parser import Parser
+from connectx_toolkit.arena.players.loading import our_agents
+from connectx_toolkit.cli import build as build_submission
+from connectx_toolkit.cli import evaluate, train
+from connectx_toolkit.cli.options import OPTIONS
+from connectx_toolkit.console.parser import Parser
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 SETTING_UP = ("git", "cd", ".", "pip", "source")  # what is typed before there is anything to test
 PLACEHOLDER = re.compile(r"\b(METHOD|HOST)\b")  # stands for what the reader chooses
-MADE_BY_COMMANDS = ("runs/", "data/", "submissions/", ".venv", "arena/ladder.")
+MADE_BY_COMMANDS = ("runs/", "data/", "submissions/", ".venv", "agents/ladder.")
 AGENT = "def agent(obs, config):\n    return [c for c in range(config.columns) if obs.board[c] == 0][0]\n"
 LESS_WORK = [(r"--(rounds|pairs) \d+", r"--\1 1"), (r"--concurrency \d+", "--concurrency 1"), (r" --slowdown \d+", "")]
 QUICK = ["one_step", "middle", "leftmost", "random_legal"]  # these neither compile nor think

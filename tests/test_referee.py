@@ -9,11 +9,11 @@ from kaggle_environments import agent as kaggle_agent
 from kaggle_environments import core as kaggle_core
 from kaggle_environments import make
 
-from arena.game import referee as referees
-from arena.game.referee import REFEREES, play_fast, play_kaggle
-from arena.game.rules import BANK, DEFAULTS, STATUS_OF, Rules
-from arena.players.loading import resolve
-from arena.players.process import AgentProcess, Inline
+from connectx_toolkit.arena.play import referee as referees
+from connectx_toolkit.arena.play.referee import REFEREES, play_fast, play_kaggle
+from connectx_toolkit.arena.players.loading import resolve
+from connectx_toolkit.arena.players.process import AgentProcess, Inline
+from connectx_toolkit.kaggle.rules import BANK, DEFAULTS, STATUS_OF, Rules
 from tests.conftest import REAL_CLOCK
 from tests.misbehaving import CASES, CONFIGS, Clock, first_full_column, returning, scripted_games
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from arena.runs import dask as remote
-from arena.runs.cores import usable_cores
-from evaluate import main
+from connectx_toolkit.arena.play import dask as remote
+from connectx_toolkit.cli.evaluate import main
+from connectx_toolkit.machine.cores import usable_cores
 from tests.test_store import ROOT, stored
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="cores are reserved by Linux's means")

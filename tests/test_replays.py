@@ -11,23 +11,23 @@ from typing import NamedTuple
 
 import pytest
 
-from arena.game.openings import write_opening
-from arena.game.rules import Fault, Game, Rules
-from arena.players.loading import resolve
-from arena.players.process import Inline
-from arena.replays.record import Replay, logs_path, read_replay, replay_of, replay_paths
-from arena.replays.rematch import add_mistakes, ask
-from arena.replays.review import Review, team_of
-from arena.replays.stored import stored_replay
-from arena.replays.summary import Section, headline, oversights, summary
-from arena.reporting.replays_page import replays_page
-from arena.results.exact_analysis import JudgedMove, judge_in_time, mistakes
-from arena.results.records import GameRecord, parse_game
-from arena.results.store import Store, group_records, groups
 from benchmarks.replay_games import FAULTS, TEAM, Made, make_games
 from benchmarks.replays import wrong_rows
 from connectx.geometry import STANDARD
-from evaluate import main
+from connectx.notation import write_columns
+from connectx_toolkit.arena.analysis.exact_analysis import JudgedMove, judge_in_time, mistakes
+from connectx_toolkit.arena.players.loading import resolve
+from connectx_toolkit.arena.players.process import Inline
+from connectx_toolkit.arena.replays.record import Replay, logs_path, read_replay, replay_of, replay_paths
+from connectx_toolkit.arena.replays.rematch import add_mistakes, ask
+from connectx_toolkit.arena.replays.review import Review, team_of
+from connectx_toolkit.arena.replays.stored import stored_replay
+from connectx_toolkit.arena.replays.summary import Section, headline, oversights, summary
+from connectx_toolkit.arena.reporting.replays_page import replays_page
+from connectx_toolkit.arena.results.records import GameRecord, parse_game
+from connectx_toolkit.arena.results.store import Store, group_records, groups
+from connectx_toolkit.cli.evaluate import main
+from connectx_toolkit.kaggle.rules import Fault, Game, Rules
 from tests.test_page import BROWSER, browse
 
 OPPONENTS = ("leftmost", "middle", "one_step", "random_legal")
@@ -200,7 +200,7 @@ def test_what_was_thrown_away(games):
 def played(record: GameRecord) -> Replay:
     """A game without a fault or a slow move, named by its columns."""
     overage = (60.0,) * len(record.moves)
-    return Replay(Path("1.json"), write_opening(record.moves), record, ("DONE", "DONE"), 2.0, (60.0, 60.0), overage)
+    return Replay(Path("1.json"), write_columns(record.moves), record, ("DONE", "DONE"), 2.0, (60.0, 60.0), overage)
 
 
 def test_what_was_overlooked():
@@ -478,7 +478,7 @@ def test_one_stored_game_names_its_players(store, tmp_path, monkeypatch, capsys)
     plies = range(record.opening, record.opening + len(movers))
     assert movers == [(str(ply), record.names[ply % 2]) for ply in plies]
     assert re.search(rf"│ {plies.stop} to {len(record.moves) - 1} │ leftmost", out)  # which had lost by then
-    assert f"leftmost v one_step, {write_opening(record.moves)}: " in out and re.search(r"│ one_step +│ all ", out)
+    assert f"leftmost v one_step, {write_columns(record.moves)}: " in out and re.search(r"│ one_step +│ all ", out)
     assert "leftmost: 0.0 s of 60 s overage time used, slowest move" in out
 
 

@@ -6,12 +6,21 @@ import numpy as np
 import pytest
 
 from agents import perfect
-from connectx import replies
+from connectx import opponent_model as replies
 from connectx.exact import move_values
 from connectx.geometry import STANDARD, geometry_of
 from connectx.openings import openings
+from connectx.opponent_model import (
+    KINDS,
+    NO_MOVE,
+    Kind,
+    Opponent,
+    ReplyModel,
+    columns_of_scores,
+    kinds_chances,
+    lengths_of,
+)
 from connectx.position import Position
-from connectx.replies import KINDS, NO_MOVE, Kind, Opponent, ReplyModel, columns_of_scores, kinds_chances, lengths_of
 from connectx.solver import Solver
 from connectx.weights import pack
 

@@ -10,18 +10,18 @@ import pytest
 from kaggle_environments import make
 from kaggle_environments.errors import DeadlineExceeded
 
-from arena.game.rules import Game, Rules
-from arena.players.loading import resolve
-from arena.reporting.page import game_entry, page
-from arena.reporting.tables import accuracy_table
-from arena.results.exact_analysis import JudgedMove, judge, solvers_for
-from arena.results.match import play_match
-from arena.results.records import GameRecord
-from arena.results.store import Store, group_records, groups
-from arena.runs.slot import Setup, Task
 from connectx.geometry import geometry_of
-from console.tables import console_for_tables
-from evaluate import main
+from connectx_toolkit.arena.analysis.exact_analysis import JudgedMove, judge, solvers_for
+from connectx_toolkit.arena.play.match import play_match
+from connectx_toolkit.arena.players.loading import resolve
+from connectx_toolkit.arena.players.task import Setup, Task
+from connectx_toolkit.arena.reporting.page import game_entry, page
+from connectx_toolkit.arena.reporting.tables import accuracy_table
+from connectx_toolkit.arena.results.records import GameRecord
+from connectx_toolkit.arena.results.store import Store, group_records, groups
+from connectx_toolkit.cli.evaluate import main
+from connectx_toolkit.console.tables import console_for_tables
+from connectx_toolkit.kaggle.rules import Game, Rules
 from tests.test_analysis import small_scores
 
 SMALL = Setup(Rules({"rows": 4, "columns": 3, "inarow": 3}), "fast", isolate=False)
@@ -209,7 +209,9 @@ def test_what_is_not_solved_in_time_is_said(monkeypatch, capsys):
 @pytest.mark.parametrize("size", ["rows=7,columns=8", "rows=10,columns=10"])
 def test_wins_of_a_few_plies_are_found_on_any_board(size, monkeypatch, capsys):
     """After 3344 the move 5 makes three of a row with two open ends."""
-    monkeypatch.setattr("arena.results.exact_analysis.exact_scores", lambda *_: {})  # as if nothing was solved in time
+    monkeypatch.setattr(
+        "connectx_toolkit.arena.analysis.exact_analysis.exact_scores", lambda *_: {}
+    )  # as if nothing was solved in time
     main(["analyse", "334450", "--config", size])
     out = capsys.readouterr().out
     rows = rows_of(out)

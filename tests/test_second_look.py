@@ -8,13 +8,22 @@ import pytest
 
 from agents import policy
 from benchmarks.positions import careful_choice, random_samples
-from connectx.afterstates import chances_of_moves, doubt_of, policy_of
 from connectx.geometry import STANDARD
-from connectx.nets import POSITION, REPLIES, Architecture, PlainNetwork, judged, judged_replies, masked_argmax, softmax
+from connectx.nets.afterstates import chances_of_moves, doubt_of, policy_of
+from connectx.nets.network import (
+    POSITION,
+    REPLIES,
+    Architecture,
+    PlainNetwork,
+    judged,
+    judged_replies,
+    masked_argmax,
+    softmax,
+)
+from connectx.nets.second_look import DOUBT, SHARE, chances_of_largest, doubted, geometric_mean, second_look
 from connectx.position import Position
-from connectx.second_look import DOUBT, SHARE, chances_of_largest, doubted, geometric_mean, second_look
 from connectx.solver import Solver
-from training.data.shards import VALIDATION, Labels, concatenated, labels_of, read_labels
+from connectx_toolkit.training.data.shards import VALIDATION, Labels, concatenated, labels_of, read_labels
 
 LABELS = Path(__file__).parent.parent / "data" / "labels"
 FOLDERS = ("walks10", "walks15")  # of the second, a network doubted the result of its move

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arena.results.stats import (
+from connectx_toolkit.arena.results.stats import (
     FEWEST_PAIRS,
     Sprt,
     anytime,

@@ -13,17 +13,17 @@ from pathlib import Path
 
 import pytest
 
-from arena.game.rules import Fault, Game, Rules
-from arena.players.fingerprint import fingerprint
-from arena.players.loading import resolve
-from arena.results import conditions as conditions_module
-from arena.results import store_file
-from arena.results.conditions import UNKNOWN_MACHINE, Conditions, conditions_here
-from arena.results.match import play_match
-from arena.results.store import Store, groups
-from arena.results.store_file import SCHEMA_VERSION
-from arena.runs.cores import usable_cores
-from arena.runs.slot import Setup, Task
+from connectx_toolkit.arena.play.match import play_match
+from connectx_toolkit.arena.players.fingerprint import fingerprint
+from connectx_toolkit.arena.players.loading import resolve
+from connectx_toolkit.arena.players.task import Setup, Task
+from connectx_toolkit.arena.results import conditions as conditions_module
+from connectx_toolkit.arena.results import store_file
+from connectx_toolkit.arena.results.conditions import UNKNOWN_MACHINE, Conditions, conditions_here
+from connectx_toolkit.arena.results.store import Store, groups
+from connectx_toolkit.arena.results.store_file import SCHEMA_VERSION
+from connectx_toolkit.kaggle.rules import Fault, Game, Rules
+from connectx_toolkit.machine.cores import usable_cores
 
 ROOT = Path(__file__).resolve().parent.parent
 FAST = Setup(Rules(), "fast")

@@ -12,17 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from arena.results.store import Store
-from arena.results.turns import Turns
+from connectx_toolkit.arena.results.store import Store
+from connectx_toolkit.arena.results.turns import Turns
 from tests.test_store import FAST, HERE, LEFT, OPENINGS, RANDOM, ROOT, add_games
 
 GAMES = 40
 PLAY = f"""
 import json, signal, sys, time
 from pathlib import Path
-from arena.results.match import pair_tasks
-from arena.results.store import Store
-from arena.runs.slot import Slot
+from connectx_toolkit.arena.play.match import pair_tasks
+from connectx_toolkit.arena.results.store import Store
+from connectx_toolkit.arena.play.slot import Slot
 from tests.test_store import FAST, HERE, LEFT, OPENINGS, RANDOM
 
 store, seed, pause = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from connectx.afterstates import Afterstates, afterstates, chances_of_moves, hopes_of, policy_of
 from connectx.geometry import STANDARD
+from connectx.nets.afterstates import Afterstates, afterstates, chances_of_moves, hopes_of, policy_of
+from connectx.nets.threats import LONGEST, settled, wins_by_threats
 from connectx.position import Position
 from connectx.solver import Solver
-from connectx.threats import LONGEST, settled, wins_by_threats
 from tests.conftest import random_game
 
 

@@ -5,17 +5,19 @@ from itertools import islice, pairwise
 
 import pytest
 
-from arena.game.openings import random_openings
-from arena.game.rules import Rules
-from arena.players.graded import at_depth, with_errors
-from arena.players.loading import load, resolve
-from arena.players.spec import UnknownAgent
-from arena.reporting.tables import cross_table, ladder_table
-from arena.results.match import Match, play_match
-from arena.results.tournament import Tournament, pairings, participants
-from arena.runs.slot import Setup
 from connectx.geometry import STANDARD
 from connectx.position import Position
+from connectx_toolkit.arena.play.match import play_match
+from connectx_toolkit.arena.play.openings import random_openings
+from connectx_toolkit.arena.play.pairings import pairings, participants
+from connectx_toolkit.arena.players.graded import at_depth, with_errors
+from connectx_toolkit.arena.players.loading import load, resolve
+from connectx_toolkit.arena.players.spec import UnknownAgent
+from connectx_toolkit.arena.players.task import Setup
+from connectx_toolkit.arena.reporting.tables import cross_table, ladder_table
+from connectx_toolkit.arena.results.match import Match
+from connectx_toolkit.arena.results.tournament import Tournament
+from connectx_toolkit.kaggle.rules import Rules
 from tests.conftest import observe, random_game
 from tests.test_match import scripted
 

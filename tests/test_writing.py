@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from console.files import check_folder, in_words, locked, replacing, write_whole
+from connectx_toolkit.console.files import check_folder, in_words, locked, replacing, write_whole
 from tests.conftest import disk_that_is
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -19,7 +19,7 @@ SIZE, TIMES = 200_000, 60
 WRITER = """
 import sys
 from pathlib import Path
-from console.files import write_whole
+from connectx_toolkit.console.files import write_whole
 
 path, letter = Path(sys.argv[1]), sys.argv[2].encode()
 for _ in range({times}):
@@ -30,7 +30,7 @@ for _ in range({times}):
 COUNTER = """
 import sys, time
 from pathlib import Path
-from console.files import locked, write_whole
+from connectx_toolkit.console.files import locked, write_whole
 
 path = Path(sys.argv[1])
 for _ in range({times}):

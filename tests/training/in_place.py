@@ -16,6 +16,6 @@ class InPlace(Executor):
 
 @contextmanager
 def pool_in_place(workers, initializer, arguments) -> Iterator[Executor]:
-    """In place of ``training.support.pool.worker_pool``."""
+    """In place of ``connectx_toolkit.training.support.pool.worker_pool``."""
     initializer(*arguments)
     yield InPlace()

@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 import torch
 
-import train
-from connectx.encoding import encode_many
 from connectx.geometry import STANDARD
-from connectx.nets import PlainNetwork
+from connectx.nets.encoding import encode_many
+from connectx.nets.network import PlainNetwork
 from connectx.position import Position
-from training.games.connectx import ConnectX
-from training.games.game_tree import tree_of
-from training.games.named import games_named
-from training.games.players import play_games, random_player
-from training.games.tictactoe import TicTacToe
-from training.methods import actor_critic
-from training.methods.actor_critic import (
+from connectx_toolkit.cli import train
+from connectx_toolkit.training.games.connectx import ConnectX
+from connectx_toolkit.training.games.game_tree import tree_of
+from connectx_toolkit.training.games.named import games_named
+from connectx_toolkit.training.games.players import play_games, random_player
+from connectx_toolkit.training.games.tictactoe import TicTacToe
+from connectx_toolkit.training.methods import actor_critic
+from connectx_toolkit.training.methods.actor_critic import (
     Config,
     Run,
     SelfPlay,
@@ -27,7 +27,7 @@ from training.methods.actor_critic import (
     planes_of_boards,
     tree_player,
 )
-from training.methods.policy_gradient import ILLEGAL
+from connectx_toolkit.training.methods.policy_gradient import ILLEGAL
 
 SMALL: dict[str, Any] = {"games": 1000, "batch": 100, "window": 200, "channels": 4, "hidden": 16}
 
@@ -41,7 +41,7 @@ def played(games, plies: int, rng):
 
 
 def test_planes_are_those_of_the_agents():
-    """What the network learns on is what ``connectx.encoding`` gives the agent."""
+    """What the network learns on is what ``connectx.nets.encoding`` gives the agent."""
     games = played(ConnectX(50, STANDARD), 6, np.random.default_rng(1))
     stones, masks = games.bitboards()
     expected = encode_many(stones, masks, STANDARD, actor_critic.ENCODING)

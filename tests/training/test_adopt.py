@@ -21,17 +21,17 @@ from sb3_contrib import MaskablePPO
 from stable_baselines3 import A2C, DQN, PPO
 from torch import nn
 
-import build_submission
-import train
-import training.adoption.worker as worker
-import training.environments
-from connectx.layers import Layers
+import connectx_toolkit.training.adoption.worker as worker
+import connectx_toolkit.training.environments
+from connectx.nets.layers import Layers
 from connectx.weights import pack
+from connectx_toolkit.cli import build as build_submission
+from connectx_toolkit.cli import train
+from connectx_toolkit.training.adoption.source import source_of
+from connectx_toolkit.training.adoption.torch_model import Unknown, script_of, steps_of
+from connectx_toolkit.training.games.opponents import function_of_file
+from connectx_toolkit.training.methods import adopt
 from tests.oracle import play as played
-from training.adoption.source import source_of
-from training.adoption.torch_model import Unknown, script_of, steps_of
-from training.games.opponents import function_of_file
-from training.methods import adopt
 
 LESSON = Path(__file__).parents[1] / "corpus" / "lessons" / "deep_reinforcement_learning.py"
 NETS = '''
@@ -96,7 +96,7 @@ def _one_thread():
 
 
 def env_of(seen: str = "course", **options: Any) -> gymnasium.Env:
-    assert training.environments
+    assert connectx_toolkit.training.environments
     return gymnasium.make("ConnectX-v0", observation=seen, **options)
 
 

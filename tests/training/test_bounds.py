@@ -9,17 +9,17 @@ import torch
 from connectx.geometry import STANDARD, geometry_of
 from connectx.position import Position, key_of, stones_of
 from connectx.solver import Solver
+from connectx_toolkit.training.data import bounds as kept
+from connectx_toolkit.training.data.bounds import SUFFIX, Bounds, even_shares, gleaned, read_bounds, write_bounds
+from connectx_toolkit.training.data.examples import LARGEST, SCORES, BoundedExamples, BoundedScores, Encoded
+from connectx_toolkit.training.data.held_out import unseen
+from connectx_toolkit.training.data.sampling import careful_games, has_choice
+from connectx_toolkit.training.data.shards import canonical_keys, read_shard
+from connectx_toolkit.training.learning.label_losses import bounds_loss
+from connectx_toolkit.training.methods import distill, labels
+from connectx_toolkit.training.methods.distill import Config, Trainer
+from connectx_toolkit.training.support import pool
 from tests.training.in_place import pool_in_place
-from training.data import bounds as kept
-from training.data.bounds import SUFFIX, Bounds, even_shares, gleaned, read_bounds, write_bounds
-from training.data.examples import LARGEST, SCORES, BoundedExamples, BoundedScores, Encoded
-from training.data.held_out import unseen
-from training.data.sampling import careful_games, has_choice
-from training.data.shards import canonical_keys, read_shard
-from training.learning.label_losses import bounds_loss
-from training.methods import distill, labels
-from training.methods.distill import Config, Trainer
-from training.support import pool
 
 
 @pytest.fixture(scope="module")

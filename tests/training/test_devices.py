@@ -13,13 +13,13 @@ import pytest
 import torch
 
 from connectx.geometry import STANDARD
+from connectx_toolkit.training.games.connectx import ConnectX
+from connectx_toolkit.training.games.players import play_games, random_player
+from connectx_toolkit.training.learning import policy_run
+from connectx_toolkit.training.learning.networks import small_network
+from connectx_toolkit.training.learning.supervised import Examples, Fit, Schedule
+from connectx_toolkit.training.methods import actor_critic, policy_gradient, ppo, value
 from tests.training.test_ppo import config as ppo_config
-from training.games.connectx import ConnectX
-from training.games.players import play_games, random_player
-from training.learning import policy_run
-from training.learning.networks import small_network
-from training.learning.supervised import Examples, Fit, Schedule
-from training.methods import actor_critic, policy_gradient, ppo, value
 
 META = torch.device("meta")
 

@@ -9,25 +9,25 @@ import numpy as np
 import pytest
 import torch
 
-import train
-from connectx.afterstates import NEVER, follow
-from connectx.encoding import encode, encode_many, planes_of
 from connectx.geometry import STANDARD
-from connectx.nets import POSITION, REPLIES, PlainNetwork, from_bytes
+from connectx.nets.afterstates import NEVER, follow
+from connectx.nets.encoding import encode, encode_many, planes_of
+from connectx.nets.network import POSITION, REPLIES, PlainNetwork, from_bytes
+from connectx.nets.torch_form import Network
 from connectx.position import Position, mirror_bits
 from connectx.score import NO_MOVE
-from connectx.torch_nets import Network
 from connectx.weights import unpack
-from training.data.examples import LARGEST, MULTIPLE, SCORES, Examples, Targets
-from training.data.held_out import asked_in, without
-from training.data.shards import TEST, Labels, book_labels, labels_of, write_shard
-from training.learning.label_losses import losses, total
-from training.methods import distill, labels
-from training.methods.distill import Config, batches, measure, parse_pairs
-from training.support.device import device_named, mixed_precision
-from training.support.manifest import NAME
+from connectx_toolkit.cli import train
+from connectx_toolkit.training.data.examples import LARGEST, MULTIPLE, SCORES, Examples, Targets
+from connectx_toolkit.training.data.held_out import asked_in, without
+from connectx_toolkit.training.data.shards import TEST, Labels, book_labels, labels_of, write_shard
+from connectx_toolkit.training.learning.label_losses import losses, total
+from connectx_toolkit.training.methods import distill, labels
+from connectx_toolkit.training.methods.distill import Config, batches, measure, parse_pairs
+from connectx_toolkit.training.support.device import device_named, mixed_precision
+from connectx_toolkit.training.support.manifest import NAME
 
-BOOK_SCORES = Path(__file__).parents[2] / "training" / "book-scores.txt"
+BOOK_SCORES = Path(__file__).parents[2] / "connectx_toolkit" / "training" / "book-scores.txt"
 SMALL: dict[str, Any] = {
     "encoding": "lines-1",
     "layers": "dense:48",

@@ -7,18 +7,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from connectx.afterstates import UNKNOWN
 from connectx.geometry import STANDARD
-from connectx.nets import Architecture, PlainNetwork, softmax
+from connectx.nets.afterstates import UNKNOWN
+from connectx.nets.network import Architecture, PlainNetwork, softmax
+from connectx.nets.torch_form import Network
 from connectx.solver import Solver
-from connectx.torch_nets import Network
+from connectx_toolkit.training.data.doubts import DOUBTFUL, RESULTS, SCORES, doubts
+from connectx_toolkit.training.data.sampling import random_games
+from connectx_toolkit.training.data.shards import read_labels, read_shard
+from connectx_toolkit.training.methods import labels
+from connectx_toolkit.training.methods.labels import Config
+from connectx_toolkit.training.support import pool
 from tests.training.in_place import pool_in_place
-from training.data.doubts import DOUBTFUL, RESULTS, SCORES, doubts
-from training.data.sampling import random_games
-from training.data.shards import read_labels, read_shard
-from training.methods import labels
-from training.methods.labels import Config
-from training.support import pool
 
 FILE = Path("agents/weights/net.bin")
 NETWORK = PlainNetwork.from_bytes(FILE.read_bytes())

@@ -16,16 +16,16 @@ from pettingzoo.test import api_test, seed_test
 from sb3_contrib.common.maskable.utils import get_action_masks
 from stable_baselines3 import PPO
 
-import training.environments
+import connectx_toolkit.training.environments
 from connectx.geometry import STANDARD, Geometry, geometry_of
 from connectx.position import Position
+from connectx_toolkit.training.environments import aec
+from connectx_toolkit.training.environments.connectx import ConnectXEnv, ConnectXVectorEnv
+from connectx_toolkit.training.environments.duels import ENDINGS
+from connectx_toolkit.training.environments.observations import NAMES
+from connectx_toolkit.training.environments.sb3 import AgainstItself, BatchEnv, batch_env, policy_of
 from tests.oracle import board_after
 from tests.slow_encoder import observation as slow_observation
-from training.environments import aec
-from training.environments.connectx import ConnectXEnv, ConnectXVectorEnv
-from training.environments.duels import ENDINGS
-from training.environments.observations import NAMES
-from training.environments.sb3 import AgainstItself, BatchEnv, batch_env, policy_of
 
 SMALL: dict[str, Any] = {"rows": 3, "columns": 3, "inarow": 3}
 SIZES = [STANDARD, geometry_of(3, 3, 3), geometry_of(5, 6, 3)]
@@ -112,7 +112,7 @@ class Reference:
             self.position = self.position.play(0)
 
     def step(self, column: int) -> tuple[float, str | None]:
-        """Reward and ending, by the docstring of training.environments.duels."""
+        """Reward and ending, by the docstring of connectx_toolkit.training.environments.duels."""
         course = self.names == "course"
         if column not in self.position.legal_columns():
             return -10.0, "illegal"
@@ -313,7 +313,7 @@ def test_bad_options(options, message):
     for kind in (ConnectXEnv, ConnectXVectorEnv):
         with pytest.raises((ValueError, OSError), match=message):
             kind(**options)
-    assert {"ConnectX-v0", "ConnectX-vec"} <= set(gymnasium.registry) and training.environments
+    assert {"ConnectX-v0", "ConnectX-vec"} <= set(gymnasium.registry) and connectx_toolkit.training.environments
 
 
 @pytest.mark.parametrize("column", [7, 9, -1, 2.0])

@@ -8,8 +8,8 @@ from kaggle_environments.envs.connectx import connectx as kaggle
 
 from connectx.geometry import STANDARD
 from connectx.position import Position
-from training.games.batch import FIRST, NOBODY, SECOND
-from training.games.connectx import ConnectX
+from connectx_toolkit.training.games.batch import FIRST, NOBODY, SECOND
+from connectx_toolkit.training.games.connectx import ConnectX
 
 
 def random_actions(games, rng) -> np.ndarray:

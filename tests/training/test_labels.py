@@ -7,21 +7,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import train
 from connectx.geometry import STANDARD
 from connectx.openings import openings
 from connectx.position import Position, has_line, open_cells, winning_spots
 from connectx.score import NO_MOVE
 from connectx.solver import Solver
 from connectx.weights import pack
+from connectx_toolkit.cli import train
+from connectx_toolkit.training.data import sampling
+from connectx_toolkit.training.data import shards as kept
+from connectx_toolkit.training.data.sampling import careful_games, hard_games
+from connectx_toolkit.training.data.shards import Labels, canonical_keys, read_labels, read_shard, splits_of
+from connectx_toolkit.training.methods import labels
+from connectx_toolkit.training.methods.labels import Config
+from connectx_toolkit.training.support import pool
 from tests.training.in_place import pool_in_place
-from training.data import sampling
-from training.data import shards as kept
-from training.data.sampling import careful_games, hard_games
-from training.data.shards import Labels, canonical_keys, read_labels, read_shard, splits_of
-from training.methods import labels
-from training.methods.labels import Config
-from training.support import pool
 
 PLIES = dict.fromkeys(range(22, 41), 1)
 

@@ -7,25 +7,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import agents
-import train
-from connectx import leaf
 from connectx.clock import Budget
 from connectx.geometry import STANDARD, geometry_of
 from connectx.heuristic import LIMIT, evaluate
-from connectx.leaf import ENCODING, MOST_ROWS, ROWS, LeafNet, from_bytes, judge
+from connectx.nets import leaf
+from connectx.nets.leaf import ENCODING, MOST_ROWS, ROWS, LeafNet, from_bytes, judge
 from connectx.position import Position
 from connectx.search import Searcher
 from connectx.weights import pack, unpack
+from connectx_toolkit.cli import train
+from connectx_toolkit.places import AGENTS
+from connectx_toolkit.training.data.shards import book_labels, canonical_keys, read_labels, write_shard
+from connectx_toolkit.training.methods import labels
+from connectx_toolkit.training.methods import leaf as trainer
+from connectx_toolkit.training.methods.leaf import Config, Parameters, first_parameters, measure, rounded, values_of
+from connectx_toolkit.training.support.manifest import NAME
 from tests.conftest import random_game
-from training.data.shards import book_labels, canonical_keys, read_labels, write_shard
-from training.methods import labels
-from training.methods import leaf as trainer
-from training.methods.leaf import Config, Parameters, first_parameters, measure, rounded, values_of
-from training.support.manifest import NAME
 
-WEIGHTS = Path(agents.__file__).parent / "weights" / "leaf.bin"
-SCORES = Path(__file__).parents[2] / "training" / "book-scores.txt"
+WEIGHTS = AGENTS / "weights" / "leaf.bin"
+SCORES = Path(__file__).parents[2] / "connectx_toolkit" / "training" / "book-scores.txt"
 
 
 @pytest.fixture(scope="module")

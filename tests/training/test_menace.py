@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-import train
-from training.games.game_tree import shares, table_player, tree_of
-from training.games.named import games_named
-from training.games.terminal import play_human
-from training.methods import menace
-from training.methods.menace import COLUMNS, DROP, KEEP, Boxes, Config, Stable, kept, round_robin
+from connectx_toolkit.cli import train
+from connectx_toolkit.training.games.game_tree import shares, table_player, tree_of
+from connectx_toolkit.training.games.named import games_named
+from connectx_toolkit.training.games.terminal import play_human
+from connectx_toolkit.training.methods import menace
+from connectx_toolkit.training.methods.menace import COLUMNS, DROP, KEEP, Boxes, Config, Stable, kept, round_robin
 
 IDEAL, RANDOM, KEEPERS, DROPPERS = (COLUMNS.index(name) for name in ("ideal", "random", "keep v keep", "drop v drop"))
 

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from training.learning import muon
-from training.learning.muon import Muon, orthogonal
+from connectx_toolkit.training.learning import muon
+from connectx_toolkit.training.learning.muon import Muon, orthogonal
 
 
 @pytest.mark.parametrize("native", [False, True])

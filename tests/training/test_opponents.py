@@ -6,16 +6,16 @@ from kaggle_environments.envs.connectx import connectx as kaggle_connectx
 from kaggle_environments.envs.connectx.connectx import negamax_agent
 
 import agents.one_step
-from arena.players.loading import resolve
 from connectx.clock import Budget
 from connectx.geometry import STANDARD, Geometry, geometry_of
 from connectx.position import Position
 from connectx.search import Searcher
-from console.agent_names import parse_agent_name
-from training.games.connectx import ConnectX
-from training.games.negamax import choose
-from training.games.opponents import AgentPlayer, opponent_named
-from training.games.players import random_player
+from connectx_toolkit.arena.players.loading import resolve
+from connectx_toolkit.catalogue import parse_agent_name
+from connectx_toolkit.training.games.connectx import ConnectX
+from connectx_toolkit.training.games.negamax import choose
+from connectx_toolkit.training.games.opponents import AgentPlayer, opponent_named
+from connectx_toolkit.training.games.players import random_player
 
 
 def positions(count: int, plies: int, geometry: Geometry = STANDARD) -> ConnectX:

@@ -6,17 +6,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import train
 from connectx.geometry import STANDARD
 from connectx.position import Position
 from connectx.score import NO_MOVE
 from connectx.solver import Solver
+from connectx_toolkit.cli import train
+from connectx_toolkit.training.data import packed
+from connectx_toolkit.training.data.sampling import moves_of, random_games
+from connectx_toolkit.training.data.shards import read_labels, read_shard
+from connectx_toolkit.training.methods import labels
+from connectx_toolkit.training.support import pool
 from tests.training.in_place import pool_in_place
-from training.data import packed
-from training.data.sampling import moves_of, random_games
-from training.data.shards import read_labels, read_shard
-from training.methods import labels
-from training.support import pool
 
 SHARDS, SIZE = 5, 40
 

@@ -3,9 +3,17 @@
 import numpy as np
 
 from connectx.geometry import STANDARD
-from training.games.batch import FIRST, NOBODY, SECOND
-from training.games.connectx import ConnectX
-from training.games.players import NO_MOVE, alternating, greedy_player, play_games, random_player, replay, sample
+from connectx_toolkit.training.games.batch import FIRST, NOBODY, SECOND
+from connectx_toolkit.training.games.connectx import ConnectX
+from connectx_toolkit.training.games.players import (
+    NO_MOVE,
+    alternating,
+    greedy_player,
+    play_games,
+    random_player,
+    replay,
+    sample,
+)
 
 
 def test_sampling_follows_the_softmax_of_legal_actions():

@@ -9,19 +9,17 @@ import numpy as np
 import pytest
 import torch
 
-import train
 from benchmarks import learners
 from connectx.geometry import STANDARD
-from connectx.nets import PlainNetwork, expected_result
+from connectx.nets.network import PlainNetwork, expected_result
+from connectx.nets.torch_form import Network
 from connectx.position import Position
-from connectx.torch_nets import Network
 from connectx.weights import pack, unpack
-from tests.oracle import board_after
-from tests.oracle import has_line as oracle_has_line
-from training.games.connectx import ConnectX
-from training.games.players import alternating, play_games, random_player
-from training.learning import supervised
-from training.learning.networks import (
+from connectx_toolkit.cli import train
+from connectx_toolkit.training.games.connectx import ConnectX
+from connectx_toolkit.training.games.players import alternating, play_games, random_player
+from connectx_toolkit.training.learning import supervised
+from connectx_toolkit.training.learning.networks import (
     DRAW,
     LOSS,
     WIN,
@@ -30,10 +28,12 @@ from training.learning.networks import (
     small_network,
     value_player,
 )
-from training.learning.policy_games import ILLEGAL, Choices, Learner, policy_loss, returns_of
-from training.learning.supervised import Examples, Fit, Schedule
-from training.methods import imitation, policy_gradient, value
-from training.methods.policy_gradient import Baseline
+from connectx_toolkit.training.learning.policy_games import ILLEGAL, Choices, Learner, policy_loss, returns_of
+from connectx_toolkit.training.learning.supervised import Examples, Fit, Schedule
+from connectx_toolkit.training.methods import imitation, policy_gradient, value
+from connectx_toolkit.training.methods.policy_gradient import Baseline
+from tests.oracle import board_after
+from tests.oracle import has_line as oracle_has_line
 
 
 def choices(games, turns) -> Choices:

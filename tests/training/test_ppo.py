@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 import torch
 
-import train
-from connectx.nets import PlainNetwork
+from connectx.nets.network import PlainNetwork
 from connectx.weights import pack, unpack
-from training.environments.duels import ENDINGS
-from training.methods import ppo
-from training.support.manifest import FINISHED, NAME
+from connectx_toolkit.cli import train
+from connectx_toolkit.training.environments.duels import ENDINGS
+from connectx_toolkit.training.methods import ppo
+from connectx_toolkit.training.support.manifest import FINISHED, NAME
 
 
 def config(folder: Path, **changes) -> ppo.Config:

@@ -6,15 +6,23 @@ import numpy as np
 import pytest
 import torch
 
-from connectx.afterstates import afterstates
-from connectx.encoding import encode_many
 from connectx.geometry import STANDARD
-from connectx.nets import Architecture, PlainNetwork, to_bytes
-from connectx.torch_nets import Network
+from connectx.nets.afterstates import afterstates
+from connectx.nets.encoding import encode_many
+from connectx.nets.network import Architecture, PlainNetwork, to_bytes
+from connectx.nets.torch_form import Network
 from connectx.weights import Scales, row_scales
+from connectx_toolkit.training.learning import quantization
+from connectx_toolkit.training.learning.quantization import (
+    STEPS,
+    Errors,
+    rounded,
+    scales_of,
+    sensitivities,
+    spread,
+    to_limit,
+)
 from tests.conftest import random_game
-from training.learning import quantization
-from training.learning.quantization import STEPS, Errors, rounded, scales_of, sensitivities, spread, to_limit
 
 ARCHITECTURE = Architecture("fours-1", (("dense", 160), ("dense", 24)), (("move", 1), ("score", 43)), judges="replies")
 

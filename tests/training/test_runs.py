@@ -15,31 +15,33 @@ from typing import Any
 import numpy as np
 import pytest
 
-import train
 from connectx.geometry import STANDARD, geometry_of
 from connectx.openings import Openings
 from connectx.weights import pack
+from connectx_toolkit.cli import train
+from connectx_toolkit.training.data.bounds import Bounds, write_bounds
+from connectx_toolkit.training.data.sampling import has_choice
+from connectx_toolkit.training.data.shards import book_labels, write_shard
+from connectx_toolkit.training.games.players import NO_MOVE
+from connectx_toolkit.training.learning.networks import small_network
+from connectx_toolkit.training.learning.policy_games import BLOCK
+from connectx_toolkit.training.methods import imitation, labels, leaf, openings, replies
+from connectx_toolkit.training.support import manifest, origins, pool
+from connectx_toolkit.training.support.manifest import FINISHED, NAME
+from connectx_toolkit.training.support.options import Options, command_of, option
+from connectx_toolkit.training.support.origins import digest_of
 from tests.training.in_place import pool_in_place
-from training.data.bounds import Bounds, write_bounds
-from training.data.sampling import has_choice
-from training.data.shards import book_labels, write_shard
-from training.games.players import NO_MOVE
-from training.learning.networks import small_network
-from training.learning.policy_games import BLOCK
-from training.methods import imitation, labels, leaf, openings, replies
-from training.support import manifest, origins, pool
-from training.support.manifest import FINISHED, NAME
-from training.support.options import Options, command_of, option
-from training.support.origins import digest_of
 
 ROOT = Path(__file__).resolve().parents[2]
-MANIFESTS = [ROOT / folder / NAME for folder in ("agents/weights", "connectx/data", "training/games/networks")]
+BOOK_SCORES = ROOT / "connectx_toolkit" / "training" / "book-scores.txt"
+ZOO = "connectx_toolkit/training/games/networks"
+MANIFESTS = [ROOT / folder / NAME for folder in ("agents/weights", "connectx/data", ZOO)]
 NO_RUN = ("adopt", "labels", "pack")  # labels goes on by its shards, the others have nothing to go on with
 WEIGHTS = ROOT / "agents" / "weights"
 INPUTS: dict[str, Any] = {  # an input of tiny runs by its option: what ``inputs`` makes, or a file of ours
     "labels": "labels", "leave_out": "asked", "bounds": "bounds", "games": "games.bin", "policy": "policy.bin",
     "opponent": "policy.bin", "taste": WEIGHTS / "taste.bin", "replies": WEIGHTS / "replies.bin",
-    "book_scores": ROOT / "training" / "book-scores.txt",
+    "book_scores": BOOK_SCORES,
 }  # fmt: skip
 TINY: dict[str, dict[str, Any]] = {
     "book": {"first_ply": 1, "table_bits": 18, "workers": 1},
@@ -63,7 +65,7 @@ TINY: dict[str, dict[str, Any]] = {
 def inputs(tmp_path_factory) -> Path:
     """Folders "0" and "1" with an input of each kind, which differ."""
     folder = tmp_path_factory.mktemp("inputs")
-    known = book_labels(ROOT / "training" / "book-scores.txt")
+    known = book_labels(BOOK_SCORES)
     rows = np.flatnonzero(has_choice(known.positions, known.masks, STANDARD))
     for number in (0, 1):
         place = folder / f"{number}"
@@ -85,7 +87,7 @@ def _quick(monkeypatch):
     monkeypatch.setattr(pool, "worker_pool", pool_in_place)
     table = Openings(geometry_of(3, 3, 3), 1, np.zeros(2, np.int8))
     monkeypatch.setattr(openings, "build", lambda *_: table)
-    known = book_labels(ROOT / "training" / "book-scores.txt").take(np.arange(2000, 2040))
+    known = book_labels(BOOK_SCORES).take(np.arange(2000, 2040))
     best = known.scores.argmax(1)
     moves = replies.Moves(known.positions, known.masks, known.scores.astype(np.int64), best, np.arange(40) // 20)
     monkeypatch.setattr(replies, "DEVELOPMENT", replies.DEVELOPMENT[:2])
@@ -108,7 +110,7 @@ def tiny(method: str, inputs: Path, folder: Path) -> Any:
         elif item.name in ("scores", "entries"):  # what the run adds to
             options[item.name] = folder / item.name
     if method == "book":
-        shutil.copy(ROOT / "training" / "book-scores.txt", folder / "scores")
+        shutil.copy(BOOK_SCORES, folder / "scores")
     return kind(**options, **TINY[method])
 
 
@@ -170,7 +172,7 @@ def own_field(config: Any, name: str) -> Any:
 def test_labels_with_nothing_to_do_or_other_scores(tmp_path, monkeypatch):
     """The labels of a folder go on by their shards; the book's, too, are of the scores that are named."""
     monkeypatch.setattr(pool, "worker_pool", pool_in_place)
-    made = labels.Made(book_labels(ROOT / "training" / "book-scores.txt").take(np.arange(2000, 2400)))
+    made = labels.Made(book_labels(BOOK_SCORES).take(np.arange(2000, 2400)))
     monkeypatch.setattr(labels, "make_shard", lambda *_: made)
     (tmp_path / "scores").write_text("0 0 -2 -1 0 1 0 -1 -2\n")
     config = labels.Config(
@@ -316,7 +318,7 @@ def test_a_manifest_says_how_a_file_was_made(tmp_path):
 
 def test_no_commit_outside_a_checkout(tmp_path, monkeypatch):
     """Nor that of another project whose folder the toolkit was unpacked in; git may be missing, too."""
-    monkeypatch.setattr(origins, "ROOT", ROOT / "training")
+    monkeypatch.setattr(origins, "ROOT", ROOT / "tests")
     assert origins.source() == {}
     monkeypatch.setattr(origins, "ROOT", tmp_path)
     assert origins.source() == {}

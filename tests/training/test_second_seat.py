@@ -12,21 +12,21 @@ from agents import perfect
 from connectx.book import SparseBook
 from connectx.geometry import STANDARD
 from connectx.openings import openings
+from connectx.opponent_model import KINDS, NO_MOVE, ReplyModel, columns_of_scores
 from connectx.position import Position
-from connectx.replies import KINDS, NO_MOVE, ReplyModel, columns_of_scores
 from connectx.score import sign
 from connectx.weights import unpack
+from connectx_toolkit.training.data.shards import opening_labels
+from connectx_toolkit.training.games import zoo
+from connectx_toolkit.training.games.mcts import most_visited, tree_search
+from connectx_toolkit.training.games.zoo import DEVELOPMENT, HELD_OUT, Player, column_of
+from connectx_toolkit.training.learning import gifts
+from connectx_toolkit.training.learning.gifts import Learner, problems_of
+from connectx_toolkit.training.learning.reply_types import fit, log_likelihoods
+from connectx_toolkit.training.methods import book, replies
+from connectx_toolkit.training.support import pool
+from connectx_toolkit.training.support.manifest import FINISHED
 from tests.training.in_place import pool_in_place
-from training.data.shards import opening_labels
-from training.games import zoo
-from training.games.mcts import most_visited, tree_search
-from training.games.zoo import DEVELOPMENT, HELD_OUT, Player, column_of
-from training.learning import gifts
-from training.learning.gifts import Learner, problems_of
-from training.learning.reply_types import fit, log_likelihoods
-from training.methods import book, replies
-from training.support import pool
-from training.support.manifest import FINISHED
 
 MODEL = perfect.opponent.model
 

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from connectx.geometry import geometry_of
+from connectx_toolkit.training.games.batch import FIRST, NOBODY, SECOND
+from connectx_toolkit.training.games.connectx import ConnectX
+from connectx_toolkit.training.games.game_tree import shares, table_player, tree_of
+from connectx_toolkit.training.games.named import games_named
+from connectx_toolkit.training.games.nim import Nim
+from connectx_toolkit.training.games.players import play_games, random_player
+from connectx_toolkit.training.games.tictactoe import TicTacToe
 from tests import oracle
-from training.games.batch import FIRST, NOBODY, SECOND
-from training.games.connectx import ConnectX
-from training.games.game_tree import shares, table_player, tree_of
-from training.games.named import games_named
-from training.games.nim import Nim
-from training.games.players import play_games, random_player
-from training.games.tictactoe import TicTacToe
 
 LINES = [{0, 1, 2}, {3, 4, 5}, {6, 7, 8}, {0, 3, 6}, {1, 4, 7}, {2, 5, 8}, {0, 4, 8}, {2, 4, 6}]
 

@@ -10,15 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import train
 from connectx.book import Book, walk
 from connectx.geometry import STANDARD
 from connectx.position import Position
+from connectx_toolkit.cli import train
+from connectx_toolkit.training.data.book_scores import ScoreFile, read_scores
+from connectx_toolkit.training.methods import book
+from connectx_toolkit.training.support.manifest import NAME
+from connectx_toolkit.training.support.options import Options, option
 from tests.training.in_place import InPlace
-from training.data.book_scores import ScoreFile, read_scores
-from training.methods import book
-from training.support.manifest import NAME
-from training.support.options import Options, option
 
 WEIGHTS = Path(__file__).parents[2] / "agents" / "weights"
 
@@ -152,7 +152,7 @@ def test_the_book_follows_from_its_scores(tmp_path, monkeypatch):
 
     monkeypatch.setattr(book, "solve", unexpected)
     scores = tmp_path / "scores.txt"
-    scores.write_bytes((WEIGHTS.parent.parent / "training" / "book-scores.txt").read_bytes())
+    scores.write_bytes((WEIGHTS.parent.parent / "connectx_toolkit" / "training" / "book-scores.txt").read_bytes())
     committed = Book.from_bytes((WEIGHTS / "book.bin").read_bytes())
     with ScoreFile(scores) as known:
         builder = book.Builder(known, InPlace())

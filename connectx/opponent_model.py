@@ -1,0 +1,190 @@
+"""What a fallible opponent answers, and what it will give away: a model of players, fitted to games of many.
+
+A kind of player sees so many plies ahead, its horizon: it avoids the moves that lose within them, takes the quickest
+win within them, and otherwise follows the taste of a small policy network at some temperature. The exact score of a
+move says how far away the end of the game is, so that no search is needed to know what a kind sees. A type is a mixture
+of kinds, and the population a mixture of types; in a game, the opponent's moves tell which type it is (``Opponent``).
+
+For each type, a second network estimates the gifts still to come: the points (a win is 1, a draw 0.5) that a player of
+this type gives away from here to the end if the other side gives nothing away and otherwise makes it as hard as it can.
+``python train.py replies`` makes the model; its docstring has the sources of the methods.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from connectx.geometry import Geometry
+from connectx.heuristic import evaluate
+from connectx.nets.network import PlainNetwork
+from connectx.position import Position, open_cells, winning_spots
+from connectx.score import NO_MOVE, Scores, plies_to_end_table
+from connectx.weights import pack, unpack
+
+EVERYTHING = 99  # plies: to the end of any game
+HEURISTIC_SCALE = 8.0  # points of the static evaluation for one logit, on boards without a network
+BLUNDER = 0.02  # share of the moves in which a kind plays any move
+FORGETTING = 0.05  # of what the opponent's moves have told, with each further move
+UNKNOWN_GIFT = 0.02  # of a type in each later reply, on boards without a network
+
+
+class Kind(NamedTuple):
+    """A kind of player: how many plies it sees, and how strictly it follows its taste beyond them."""
+
+    horizon: int
+    temperature: float
+
+
+KINDS = (
+    *(Kind(1, temperature) for temperature in (0.3, 1.0, 2.5)),
+    *(Kind(horizon, 1.0) for horizon in (4, 8, 12, 16)),
+    *(Kind(EVERYTHING, temperature) for temperature in (0.3, 2.5)),
+)
+
+
+def columns_of_scores(scores: Sequence[Scores]) -> np.ndarray:
+    """Exact scores as an array, (n, columns) int64, with NO_MOVE for None."""
+    return np.array([[NO_MOVE if score is None else score for score in row] for row in scores])
+
+
+def lengths_of(positions: np.ndarray, masks: np.ndarray, scores: np.ndarray, geometry: Geometry) -> np.ndarray:
+    """(n, columns) int64: plies to the end of the game if each move is played, then perfectly; it counts as one."""
+    cells, after = geometry.rows * geometry.columns, np.bitwise_count(masks).astype(np.int64)[:, None] + 1
+    known = np.where(scores == NO_MOVE, 0, scores)
+    lengths = 1 + plies_to_end_table(cells)[np.minimum(after, cells), cells - known]
+    columns = np.array([geometry.column_mask(column) for column in range(geometry.columns)])
+    wins = winning_spots(positions, masks, geometry) & open_cells(masks, geometry)
+    return np.where((wins[:, None] & columns) != 0, 1, lengths)
+
+
+def kinds_chances(scores: np.ndarray, lengths: np.ndarray, taste: np.ndarray) -> np.ndarray:
+    """The probability that each kind plays each column: float64 (n, kinds, columns).
+
+    Args:
+        scores: exact, of each move, NO_MOVE where there is none: (n, columns) int64.
+        lengths: as ``lengths_of`` gives them.
+        taste: logits, (n, columns).
+    """
+    legal = scores != NO_MOVE
+    chances = np.empty((len(scores), len(KINDS), scores.shape[1]))
+    blunders = BLUNDER * legal / legal.sum(1, keepdims=True)
+    for index, kind in enumerate(KINDS):
+        seen = np.where(legal, np.where(lengths <= kind.horizon, np.sign(scores), 0), -2)
+        best = seen.max(1, keepdims=True)
+        quickest = np.where(seen == best, lengths, EVERYTHING).min(1, keepdims=True)
+        slowest = np.where(seen == best, lengths, 0).max(1, keepdims=True)
+        decided = (seen == best) & (lengths == np.where(best > 0, quickest, slowest))
+        powers = np.where(best == 0, seen == 0, decided) * np.exp(
+            np.where(best == 0, (taste - taste.max(1, keepdims=True)) / kind.temperature, 0.0)
+        )
+        chances[:, index] = (1 - BLUNDER) * powers / powers.sum(1, keepdims=True) + blunders
+    return chances
+
+
+class ReplyModel:
+    """The population of opponents.
+
+    Args:
+        prior: how frequent each type is, (types,); its sum is 1.
+        types: of each type, the shares of the kinds, (types, kinds); sums of rows are 1.
+        taste: a network with a policy, on its board; on others the static evaluation serves.
+        gifts: a network with heads "gift" and "hope", a logit for each type: what the side to move will give away, and
+            what the other side will.
+
+    Raises:
+        ValueError: the arrays do not fit each other, ``KINDS`` or the networks.
+    """
+
+    def __init__(self, prior: np.ndarray, types: np.ndarray, taste: PlainNetwork, gifts: PlainNetwork):
+        self.prior, self.types, self.taste, self.gifts = prior, types, taste, gifts
+        heads = dict(gifts.architecture.heads)
+        if types.shape != (len(prior), len(KINDS)) or heads != {"gift": len(prior), "hope": len(prior)}:
+            raise ValueError(f"a model of {prior.shape} types, {types.shape} shares of kinds and heads {heads}")
+
+    @classmethod
+    def from_bytes(cls, content: bytes, taste: PlainNetwork) -> "ReplyModel":
+        """The model of a file that ``to_bytes`` gave. Raises ValueError if it is damaged or something else."""
+        arrays, _ = unpack(content)
+        if set(arrays) != {"prior", "types", "gifts"}:
+            raise ValueError(f"expected a model of replies, got arrays {sorted(arrays)}")
+        gifts = PlainNetwork.from_bytes(arrays["gifts"].tobytes())
+        return cls(arrays["prior"].astype(float), arrays["types"].astype(float), taste, gifts)
+
+    @staticmethod
+    def to_bytes(prior: np.ndarray, types: np.ndarray, gifts: bytes) -> bytes:
+        """The model's file, given the file of its network of gifts."""
+        arrays = {"prior": prior.astype(np.float32), "types": types.astype(np.float32)}
+        return pack(arrays | {"gifts": np.frombuffer(gifts, np.uint8)})
+
+    def knows(self, geometry: Geometry) -> bool:
+        """Whether the networks are for this board."""
+        return geometry == self.taste.architecture.geometry
+
+    def chances(self, positions: list[Position], scores: np.ndarray) -> np.ndarray:
+        """The probability that each type plays each column: float64 (n, types, columns).
+
+        Args:
+            scores: exact, of each move of the positions, (n, columns) int64, NO_MOVE where there is none.
+        """
+        geometry, (stones, masks) = positions[0].geometry, arrays_of(positions)
+        if self.knows(geometry):
+            taste = self.taste.judge_many(stones, masks)["policy"].astype(float)
+        else:
+            taste = np.array([static_taste(position) for position in positions])
+        lengths = lengths_of(stones, masks, scores, geometry)
+        return np.einsum("tk,nkc->ntc", self.types, kinds_chances(scores, lengths, taste))
+
+    def gifts_to_come(self, positions: list[Position]) -> np.ndarray:
+        """The points that an opponent of each type will give away, it being to move: (n, types), 0 to 1."""
+        return self._estimate(positions, "gift")
+
+    def hopes(self, positions: list[Position]) -> np.ndarray:
+        """The same where the other side is to move."""
+        return self._estimate(positions, "hope")
+
+    def _estimate(self, positions: list[Position], head: str) -> np.ndarray:
+        if not self.knows(positions[0].geometry):
+            left = np.array([position.geometry.cells - position.ply for position in positions])
+            return np.repeat((1 - (1 - UNKNOWN_GIFT) ** (left // 2))[:, None] / 2, len(self.prior), 1)
+        return 1 / (1 + np.exp(-self.gifts.judge_many(*arrays_of(positions))[head].astype(float)))
+
+
+def arrays_of(positions: list[Position]) -> tuple[np.ndarray, np.ndarray]:
+    """Stones of the side to move and of both, two (n,) int64."""
+    stones, masks = zip(*((position.position, position.mask) for position in positions), strict=True)
+    return np.array(stones, np.int64), np.array(masks, np.int64)
+
+
+def static_taste(position: Position) -> list[float]:
+    """The heuristic's logit of each column: (columns,)."""
+    taste = [0.0] * position.geometry.columns
+    for column in position.legal_columns():
+        child = position.play(column)
+        taste[column] = -evaluate(child.position, child.mask, child.geometry) / HEURISTIC_SCALE
+    return taste
+
+
+class Opponent:
+    """Which type this game's opponent is, as far as its moves have told.
+
+    Attributes:
+        belief: the probability of each type, (types,).
+    """
+
+    def __init__(self, model: ReplyModel):
+        self.model, self.belief = model, model.prior
+
+    def forget(self) -> None:
+        """Another opponent may sit down: any type again."""
+        self.belief = self.model.prior
+
+    def learn(self, before: Position, column: int, scores: Scores) -> None:
+        """Learns from a move of the opponent.
+
+        Args:
+            scores: the exact scores of the moves that it had.
+        """
+        chances = self.model.chances([before], columns_of_scores([scores]))[0, :, column]
+        belief = self.belief * chances
+        self.belief = (1 - FORGETTING) * belief / belief.sum() + FORGETTING * self.model.prior

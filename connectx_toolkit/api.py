@@ -1,0 +1,86 @@
+"""What notebooks use: ``get_win_percentages``, ``analyse``, and ``Board``.
+
+An agent is a name in agents/, a built-in name of Kaggle's, the path of a Python file or an archive, or a callable.
+"""
+
+import secrets
+from collections.abc import Callable, Sequence
+from os import PathLike, fspath
+from typing import TYPE_CHECKING
+
+from connectx_toolkit.arena.players.loading import resolve
+from connectx_toolkit.arena.players.spec import AgentSpec
+from connectx_toolkit.kaggle.rules import BANK, Rules
+
+if TYPE_CHECKING:
+    from connectx_toolkit.arena.play.rounds import Rounds
+    from connectx_toolkit.arena.results.records import GameRecord
+
+Agent = str | PathLike | Callable | AgentSpec
+
+
+def get_win_percentages(
+    agent1: Agent,
+    agent2: Agent,
+    n_rounds: int = 100,
+    *,
+    workers: int = 1,
+    config: dict | None = None,
+    referee: str = "kaggle",
+    fresh: bool | None = None,
+    seed: int | None = None,
+    bank: float = BANK,
+    isolate: bool = True,
+) -> "Rounds":
+    """Plays ``n_rounds`` games, half of them with agent 1 moving first; prints who won how many, and what that proves.
+
+    Ctrl-C, or a notebook's stop button, ends it early with the games that have been played until then.
+
+    Args:
+        agent1, agent2: names, paths or callables. Each runs in a process of its own.
+        n_rounds: games in all.
+        workers: games at a time, each on a core of its own.
+        config: Kaggle's configuration; 6 rows, 7 columns and 4 in a row unless it says otherwise.
+        referee: "kaggle" for Kaggle's own environment, "fast" for our loop, which gives the same verdicts.
+        fresh: whether agents are loaded anew for each game; None does so for files, as Kaggle does.
+        seed: of the agents' random generators; None draws one.
+        bank: seconds that an agent may use beyond actTimeout in a whole game.
+        isolate: False lets agents play in this process, faster: for callables that neither hang nor crash.
+
+    Raises:
+        ValueError: an unknown agent or one that cannot be loaded, a bad configuration, or too many workers.
+        KeyboardInterrupt: it was stopped before the first game had ended.
+    """
+    from connectx_toolkit.arena.play.referee import REFEREES
+    from connectx_toolkit.arena.play.rounds import play_rounds, rounds_lines
+    from connectx_toolkit.arena.players.task import Setup
+
+    if referee not in REFEREES:
+        raise ValueError(f"referee should be one of {', '.join(REFEREES)}, not {referee!r}")
+    setup = Setup(Rules(config or {}, bank), referee, fresh, isolate=isolate)
+    seed = secrets.randbits(32) if seed is None else seed
+    rounds = play_rounds((resolve(agent1), resolve(agent2)), n_rounds, setup, workers, seed)
+    print(*rounds_lines(rounds), sep="\n")
+    return rounds
+
+
+def analyse(
+    games: "GameRecord | Sequence[GameRecord] | str | PathLike", from_ply: int | None = None, seconds: float = 60.0
+) -> None:
+    """Judges the moves of games by their exact scores and prints where each game turned; of one game, every move.
+
+    Args:
+        games: from ``get_win_percentages(...).lost(agent)``; or the columns of a game on 7x6; or the path of a Kaggle
+            replay, or of a store, of which the latest games are taken.
+        from_ply: the first ply to judge. None: ply 0; on 7x6 without the opening table, ply 10.
+        seconds: time limit per game; moves left unsolved are marked.
+
+    Raises:
+        ValueError: there are no such games, or their board is too large for the solver.
+    """
+    from connectx_toolkit.arena.reporting.single_games import records_of, show_games
+    from connectx_toolkit.arena.results.records import GameRecord
+
+    if isinstance(games, str | PathLike):
+        games = records_of(fspath(games))
+    show_games([games] if isinstance(games, GameRecord) else games, from_ply, seconds)

@@ -1,0 +1,309 @@
+"""Compares games with exact scores: which moves kept the result, and which gave it away.
+
+The table of openings has the scores of the first plies of 7x6; the solver finds the rest of a game in 0.1 to 1 s. On
+other boards, positions with few stones can take very long. A game therefore has a time limit, and its last positions,
+which are the fastest, are solved first. Of the others, ``proven_moves`` tells what a search of a few plies proves.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import lru_cache
+from queue import SimpleQueue
+from threading import Event
+from typing import NamedTuple, TypeVar
+
+from connectx.clock import Budget
+from connectx.exact import has_openings, move_values, promising
+from connectx.geometry import STANDARD, Geometry
+from connectx.position import Position
+from connectx.score import sign
+from connectx.solver import Solver, Value
+from connectx_toolkit.arena.analysis.short_proofs import narrowed, proven_values
+from connectx_toolkit.arena.results.records import GameRecord
+from connectx_toolkit.console.interrupts import ctrl_c_waits
+from connectx_toolkit.machine.cores import usable_cores
+
+RESULTS = {1: "won", 0: "drawn", -1: "lost"}
+GAME_SECONDS = 60.0  # for one game; on 7x6 far less is needed, see above
+WITHOUT_TABLE = 10  # ply of 7x6 from which to judge without the table: solving earlier ones takes up to minutes
+SHARE, LEAST_SHARE = 1 / 12, 2.0  # of a game's time, and seconds, after which a position and all before it are given up
+PROOF_SECONDS = 0.3  # of a short search, for one position: 5 plies of 10x10, which runs uncompiled, 12 plies of 7x8
+SLICE = 1.0  # seconds between two checks for Ctrl-C; the solver's table keeps what a slice has found
+MOST_THREADS = 4
+Scores = Callable[[Position], Sequence[int | None] | None]
+
+
+class JudgedMove(NamedTuple):
+    """A move with the exact scores of all moves of its position, for the side that moved."""
+
+    ply: int
+    column: int
+    scores: tuple[int | None, ...]  # by column; None for a full one
+
+    @property
+    def seat(self) -> int:
+        return self.ply % 2
+
+    @property
+    def value(self) -> int:
+        """Score of the position, which is that of its best moves."""
+        return max(score for score in self.scores if score is not None)
+
+    @property
+    def played(self) -> int:
+        """Score of the move that was played."""
+        score = self.scores[self.column]
+        assert score is not None
+        return score
+
+    @property
+    def best_columns(self) -> list[int]:
+        return [column for column, score in enumerate(self.scores) if score == self.value]
+
+    @property
+    def best(self) -> str:
+        """The best columns as text."""
+        return ", ".join(map(str, self.best_columns))
+
+    @property
+    def holds(self) -> bool:
+        """Whether there was a result to keep: the position was not already lost."""
+        return self.value >= 0
+
+    @property
+    def kept_result(self) -> bool:
+        """Whether the result stayed the same: won, drawn or lost."""
+        return sign(self.played) == sign(self.value)
+
+    @property
+    def is_perfect(self) -> bool:
+        """Whether it has the best score: the quickest win, a draw, the slowest loss."""
+        return self.played == self.value
+
+    @property
+    def results(self) -> tuple[str, str]:
+        """The result before and after the move, for the side that moved: ("won", "drawn")."""
+        return RESULTS[sign(self.value)], RESULTS[sign(self.played)]
+
+    def words(self) -> str:
+        """Describes a move that changed the result: "won position given away (now drawn) ..."."""
+        return _words(self)
+
+
+class ProvenMove(NamedTuple):
+    """A move of a position that was not solved, with what is proven of all moves, for the side that moved."""
+
+    ply: int
+    column: int
+    values: tuple[Value | None, ...]  # by column; None for a full one
+
+    @property
+    def seat(self) -> int:
+        return self.ply % 2
+
+    @property
+    def value(self) -> Value:
+        """What is proven of the position."""
+        known = [value for value in self.values if value is not None]
+        return Value(max(value.low for value in known), max(value.high for value in known))
+
+    @property
+    def played(self) -> Value:
+        """What is proven of the move that was played."""
+        value = self.values[self.column]
+        assert value is not None
+        return value
+
+    @property
+    def best(self) -> str:
+        """The columns that are proven to be as good as any, or may be, as text; "" while that is all of them."""
+        best = promising(self.values)
+        most = max(value.low for value in best.values())
+        columns = [column for column, value in best.items() if value.low == most or not value.result]
+        is_open = self.value.result is None and len(columns) == sum(value is not None for value in self.values)
+        return "" if is_open else ", ".join(map(str, columns))
+
+    @property
+    def kept_result(self) -> bool:
+        """False where it is proven that the result changed."""
+        return sign(self.value.low) <= sign(self.played.high)
+
+    @property
+    def results(self) -> tuple[str, str]:
+        """The result before and after a move that changed it, as far as it is proven: ("won", "at most drawn")."""
+        before = "won" if self.value.low > 0 else "at least drawn"
+        return before, "lost" if self.played.high < 0 else "drawn" if self.played.low == 0 else "at most drawn"
+
+    def words(self) -> str:
+        """As ``JudgedMove.words``."""
+        return _words(self)
+
+
+Move = TypeVar("Move", bound=JudgedMove | ProvenMove)
+
+
+def _words(move: JudgedMove | ProvenMove) -> str:
+    before, after = move.results
+    return f"{before} position given away (now {after}) on ply {move.ply} by column {move.column}; best: {move.best}"
+
+
+@lru_cache(maxsize=1)
+def solvers_for(geometry: Geometry) -> list[Solver]:
+    """One compiled solver per thread, all sharing a table."""
+    threads = min(MOST_THREADS, len(usable_cores()))
+    with ctrl_c_waits():
+        first = Solver(geometry, threads=threads)
+        first.solve_many([])  # compiles, which takes some seconds that no game's limit should include
+    return [first, *(first.beside(number) for number in range(1, threads))]
+
+
+def first_judged(geometry: Geometry) -> int:
+    """The ply from which moves on this board are judged by default."""
+    return WITHOUT_TABLE if geometry == STANDARD and not has_openings(geometry) else 0
+
+
+def exact_scores(
+    positions: Sequence[Position],
+    geometry: Geometry,
+    seconds: float = GAME_SECONDS,
+    update: Callable[[], object] = lambda: None,
+) -> dict[Position, tuple[int | None, ...]]:
+    """The exact scores of all moves, for the positions that are solved in time; the last position is solved first.
+
+    Args:
+        seconds: limit for all positions together, on all cores. The first position that takes a twelfth of it ends
+            the search: those before it take longer.
+        update: called after each position.
+
+    Raises:
+        ValueError: the board is too large for the solver.
+    """
+    idle: SimpleQueue[Solver] = SimpleQueue()
+    for solver in solvers_for(geometry):
+        idle.put(solver)
+    whole, share, found = Budget.seconds(seconds), max(LEAST_SHARE, SHARE * seconds), {}
+    with _threads(idle.qsize()) as (pool, stop):
+
+        def solve(position: Position) -> tuple[int | None, ...] | None:
+            solver = idle.get()
+            try:
+                scores = _solved(position, solver, Budget.seconds(min(share, whole.seconds_left())), stop)
+                if scores is None:
+                    stop.set()
+                return scores
+            finally:
+                idle.put(solver)
+
+        for position, scores in zip(positions[::-1], pool.map(solve, positions[::-1]), strict=True):
+            if scores is not None:
+                found[position] = scores
+            update()
+    return found
+
+
+@contextmanager
+def _threads(count: int) -> Iterator[tuple[ThreadPoolExecutor, Event]]:
+    """A pool of threads, and an event that tells them to stop, which is set when the block ends or raises."""
+    stop = Event()
+    with ThreadPoolExecutor(count) as pool:
+        try:
+            yield pool, stop
+        finally:
+            stop.set()
+            pool.shutdown(cancel_futures=True)
+
+
+def _solved(position: Position, solver: Solver, limit: Budget, stop: Event) -> tuple[int | None, ...] | None:
+    """The scores of a position's moves; None if they are not all exact when time runs out or ``stop`` is set."""
+    while True:
+        values = move_values(position, solver, Budget.seconds(0 if stop.is_set() else min(SLICE, limit.seconds_left())))
+        if all(value is None or value.exact for value in values):
+            return tuple(None if value is None else value.low for value in values)
+        if limit.is_late() or stop.is_set():
+            return None
+
+
+def judge(record: GameRecord, scores: Scores, first_ply: int = 0) -> list[JudgedMove]:
+    """Judges every move that an agent chose from ``first_ply`` on; moves of positions without scores are left out."""
+    judged = []
+    for ply, position in chosen_from(record, first_ply).items():
+        found = scores(position)
+        if found is not None:
+            judged.append(JudgedMove(ply, record.moves[ply], tuple(found)))
+    return judged
+
+
+def chosen_from(record: GameRecord, first_ply: int = 0) -> dict[int, Position]:
+    """The positions, by ply, in which an agent chose a move, from ``first_ply`` on."""
+    found, position = {}, Position.empty(record.geometry)
+    for ply, column in enumerate(record.moves):
+        if ply >= max(first_ply, record.opening):
+            found[ply] = position
+        position = position.play(column)
+    return found
+
+
+def judge_in_time(
+    record: GameRecord, first_ply: int, seconds: float = GAME_SECONDS, update: Callable[[], object] = lambda: None
+) -> list[JudgedMove]:
+    """As ``judge``, with the scores that are found in time (see ``exact_scores``)."""
+    positions = [*chosen_from(record, first_ply).values()]
+    return judge(record, exact_scores(positions, record.geometry, seconds, update).get, first_ply)
+
+
+def proven_moves(
+    record: GameRecord, first_ply: int, judged: Sequence[JudgedMove], update: Callable[[], object] = lambda: None
+) -> list[ProvenMove]:
+    """What is proven of the moves that are not among those judged: wins and losses of the next plies.
+
+    Args:
+        update: called after each position.
+    """
+    known, found = {move.ply for move in judged}, []
+    for ply, position in reversed(chosen_from(record, first_ply).items()):
+        if ply not in known:
+            values = values_in_time(position)
+            found.append(ProvenMove(ply, record.moves[ply], tuple(values)))
+            update()
+    return found[::-1]
+
+
+def values_in_time(position: Position, seconds: float = PROOF_SECONDS, best: bool = False) -> list[Value | None]:
+    """What is proven of each column's move on any board, by a short search and within a time by the solver.
+
+    Args:
+        best: prove only which moves are best, and by how much.
+    """
+    values = proven_values(position, min(seconds, PROOF_SECONDS))
+    if not position.geometry.fits_word or all(value is None or value.exact for value in values):
+        return values
+    solver, *_ = solvers_for(position.geometry)  # compiles for some seconds, when it is first asked for
+    return narrowed(values, move_values(position, solver, Budget.seconds(seconds), best=best))
+
+
+def mistakes(judged: Iterable[Move]) -> list[Move]:
+    """The moves that changed the result."""
+    return [move for move in judged if not move.kept_result]
+
+
+def losing_move(judged: Sequence[JudgedMove]) -> JudgedMove | None:
+    """The last move that changed the result; None if no move did."""
+    return next(reversed(mistakes(judged)), None)
+
+
+class Accuracy(NamedTuple):
+    """How many moves were judged, and how good they were."""
+
+    moves: int
+    holding: int  # moves in positions that were not already lost, where there was a result to keep
+    kept: int  # those of ``holding`` that kept the result
+    perfect: int  # those of all moves that had the best score
+
+
+def accuracy(moves: Iterable[JudgedMove]) -> Accuracy:
+    """Counts moves by quality. Moves in lost positions are neither in ``holding`` nor in ``kept``."""
+    listed = list(moves)
+    holding = [move for move in listed if move.holds]
+    kept, perfect = sum(move.kept_result for move in holding), sum(move.is_perfect for move in listed)
+    return Accuracy(len(listed), len(holding), kept, perfect)

@@ -1,0 +1,268 @@
+"""Plays a game between two agents in Kaggle's own environment, or in a loop of ours that gives the same results.
+
+Both referees use the same players and return the same ``Game``. Rewards, statuses and the clock are Kaggle's. In
+addition, the kind of each fault is recorded. (That a fault is a win for the other agent is in ``Game.score``.)
+"""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from time import perf_counter
+from typing import Any
+
+from connectx.position import has_line
+from connectx_toolkit.arena.players.process import Player
+from connectx_toolkit.arena.players.protocol import Opaque, Reply
+from connectx_toolkit.kaggle.rules import STATUS_OF, Fault, Game, Rules
+
+Referee = Callable[[Sequence[Player], Rules, Sequence[int], Sequence[int]], Game]
+
+
+def illegal_kind(action: Any, columns: int, is_open: Callable[[int], bool]) -> str | None:
+    """The kind of fault of an action; None for a legal one. ``is_open``: whether a column is not full."""
+    if isinstance(action, Opaque):
+        return "not an integer"
+    if isinstance(action, float):
+        if not action.is_integer() or action < 0:
+            return "not an integer"
+        return "float" if action < columns else "no such column"
+    if action is None:
+        return None if is_open(0) else "none"
+    if not 0 <= action < columns:
+        return "no such column"
+    return None if is_open(action) else "full column"
+
+
+def _fatal_kind(kind: str | None, overdrawn: bool) -> str:
+    """The fault that ended the game: Kaggle checks the clock before everything else."""
+    if overdrawn:
+        return "hang" if kind == "hang" else "timeout"
+    assert kind is not None
+    return kind
+
+
+class _Record:
+    """Replies and faults that either referee records during a game."""
+
+    def __init__(self, players: Sequence[Player], rules: Rules, opening: Sequence[int]):
+        self.players = players
+        self.rules = rules
+        self.opening = tuple(opening)
+        self.replies: list[Reply] = []
+        self.faults: list[Fault] = []
+
+    def ask(self, ply: int, bank: float, board: bytes) -> tuple[Reply, str | None]:
+        """Asks the agent whose turn it is; returns its reply and the kind of fault in it, not counting the clock."""
+        seat, config = ply % 2, self.rules.config
+        reply = self.players[seat].ask(ply, seat + 1, bank, board, config["actTimeout"])
+        self.replies.append(reply)
+        if reply.fault:
+            return reply, reply.fault
+        kind = illegal_kind(reply.action, config["columns"], lambda column: not board[column])
+        if reply.action is None and kind is None:
+            self.note(ply, "none", "returned None: played as column 0", fatal=False)
+        return reply, kind
+
+    def note(self, ply: int, kind: str, detail: str, fatal: bool = True) -> None:
+        self.faults.append(Fault(ply % 2, ply, kind, detail, fatal))
+
+    def note_fatal(self, ply: int, kind: str) -> None:
+        reply = self.replies[-1]
+        if reply.action is None and self.faults and self.faults[-1].ply == ply:
+            self.faults.pop()  # the clock ended the game before this None was played as column 0
+        text = reply.action.text if isinstance(reply.action, Opaque) else repr(reply.action)
+        self.note(ply, kind, reply.detail or f"{text} after {reply.seconds:.3f} s")
+
+    def game(self, moves: Sequence[int], rewards, statuses, banks, ending: str) -> Game:
+        return Game(
+            tuple(moves),
+            len(self.opening),
+            tuple(rewards),
+            tuple(statuses),
+            tuple(reply.seconds for reply in self.replies),
+            tuple(banks),
+            tuple(self.faults),
+            ending,
+            self._loads(),
+        )
+
+    def _loads(self) -> tuple[float, float]:
+        """Seconds of load that each seat's agent was charged with in this game: they are part of its first call."""
+        loads = {(len(self.opening) + index) % 2: reply.load for index, reply in enumerate(self.replies[:2])}
+        return loads.get(0, 0.0), loads.get(1, 0.0)
+
+
+def _begin(players: Sequence[Player], rules: Rules, seeds: Sequence[int]) -> None:
+    for player, seed in zip(players, seeds, strict=True):
+        player.begin(rules.config, seed)
+
+
+# Kaggle's environment
+
+
+@lru_cache(maxsize=8)
+def _environment(config: tuple[tuple[str, Any], ...], bank: float):
+    """Kaggle's environment, cached: making one takes as long as a short game, and the import takes 1.2 s."""
+    from kaggle_environments import environments, make
+
+    parts = dict(environments["connectx"])
+    observation = {**parts["specification"]["observation"], "remainingOverageTime": bank}
+    parts["specification"] = {**parts["specification"], "observation": observation}
+    return make(parts, configuration=dict(config))
+
+
+def warm_up(rules: Rules, referee: str) -> None:
+    """Imports what the referee needs, so that processes forked later have it already."""
+    if referee == "kaggle":
+        _environment(tuple(rules.config.items()), rules.bank)
+
+
+class _Forfeit(Exception):
+    """Raised in place of the exception in the agent's process, so that Kaggle's environment sees one."""
+
+
+def play_kaggle(players: Sequence[Player], rules: Rules, opening: Sequence[int], seeds: Sequence[int]) -> Game:
+    """One game in Kaggle's own environment, with its own loop and clock.
+
+    Only one thing is added to that clock: the load time of a persistent agent, which was loaded before the game.
+
+    Kaggle's environment redirects the standard streams of the whole process: call this from one thread only.
+
+    Args:
+        players: the first and the second to move.
+        rules: configuration and bank.
+        opening: columns to play before the agents are asked; they must be legal and must not end the game.
+        seeds: one for each agent's random generators.
+    """
+    env = _environment(tuple(rules.config.items()), rules.bank)
+    record = _Record(players, rules, opening)
+    _begin(players, rules, seeds)
+    kinds: list[str | None] = []
+
+    def player(obs, config):
+        reply, kind = record.ask(obs.step, obs.remainingOverageTime, bytes(obs.board))
+        kinds.append(kind)
+        if reply.fault:
+            raise _Forfeit(reply.detail)
+        return reply.action
+
+    env.reset()
+    env.logs.clear()
+    for ply, column in enumerate(opening):
+        env.step([column, 0] if ply % 2 == 0 else [0, column])
+    env.step = lambda actions, logs: _charged_step(env, actions, logs, record.replies[-1].charged)
+    try:
+        ending = _run(env, player)
+    finally:
+        del env.step
+    return _kaggle_game(env, record, kinds, ending)
+
+
+def _charged_step(env, actions, logs, charged: float) -> None:
+    """Kaggle's step, after ``charged`` seconds are added to the mover's time; checked as in Kaggle's ``Agent.act``."""
+    from kaggle_environments.errors import DeadlineExceeded
+
+    mover = next(index for index, log in enumerate(logs) if "duration" in log)
+    logs[mover]["duration"] += charged
+    overtime = logs[mover]["duration"] - env.configuration.actTimeout
+    if charged and overtime > env.state[mover].observation.remainingOverageTime:
+        actions[mover] = DeadlineExceeded()
+    type(env).step(env, actions, logs)
+
+
+def _run(env, player) -> str | None:
+    """Runs the environment to its end; returns the name of the ending if Kaggle's evaluate would have raised."""
+    from kaggle_environments.errors import DeadlineExceeded
+
+    try:
+        env.run([player, player])
+    except DeadlineExceeded:
+        return "run limit"
+    except TypeError as problem:  # its interpreter indexes the board with a float
+        if "indices must be integers" not in str(problem):
+            raise
+        return "float"
+    return None
+
+
+def _kaggle_game(env, record: _Record, kinds: list[str | None], ending: str | None) -> Game:
+    state = env.state
+    moves = [step[ply % 2].action for ply, step in enumerate(env.steps[1:])]
+    statuses, rewards = [s.status for s in state], [s.reward for s in state]
+    banks = [s.observation.remainingOverageTime for s in state]
+    mover = (len(record.opening) + len(record.replies) - 1) % 2
+    if ending == "float":
+        statuses[mover], statuses[1 - mover] = "ERROR", "DONE"
+        rewards[mover] = None
+        record.note_fatal(len(moves), "float")
+    elif ending == "run limit":
+        rewards, statuses = [None, None], ["TIMEOUT", "TIMEOUT"]
+    elif None in rewards:
+        moves.pop()
+        ending = _fatal_kind(kinds[-1], overdrawn=statuses[mover] == "TIMEOUT")
+        record.note_fatal(len(moves), ending)
+    else:
+        ending = "line" if 1 in rewards else "full board" if all(state[0].observation.board) else "step limit"
+    return record.game(moves, rewards, statuses, banks, ending)
+
+
+# Our own loop
+
+
+class _Board:
+    """The board as Kaggle's cells, as one bitboard per seat to find lines, and as heights of the columns."""
+
+    def __init__(self, rules: Rules, opening: Sequence[int]):
+        self.geometry = rules.geometry
+        self.cells = bytearray(self.geometry.cells)
+        self.heights = [0] * self.geometry.columns
+        self.stones = [0, 0]
+        self.moves: list[int] = []
+        for column in opening:
+            self.play(column)
+
+    def play(self, column: int) -> bool:
+        """Drops a stone of the side to move; returns whether it makes a line."""
+        geometry, seat, height = self.geometry, len(self.moves) % 2, self.heights[column]
+        self.cells[(geometry.rows - 1 - height) * geometry.columns + column] = seat + 1
+        self.heights[column] = height + 1
+        self.stones[seat] |= 1 << column * geometry.stride + height
+        self.moves.append(column)
+        return has_line(self.stones[seat], geometry)
+
+
+def play_fast(players: Sequence[Player], rules: Rules, opening: Sequence[int], seeds: Sequence[int]) -> Game:
+    """One game in our own loop. Arguments and result are those of ``play_kaggle``."""
+    config, record, board = rules.config, _Record(players, rules, opening), _Board(rules, opening)
+    _begin(players, rules, seeds)
+    banks, start, ending = [rules.bank, rules.bank], perf_counter(), None
+    while ending is None:
+        if perf_counter() - start >= config["runTimeout"]:
+            return record.game(board.moves, (None, None), ("TIMEOUT", "TIMEOUT"), banks, "run limit")
+        ply = len(board.moves)
+        seat = ply % 2
+        reply, kind = record.ask(ply, banks[seat], bytes(board.cells))
+        overtime = reply.seconds - config["actTimeout"]
+        overdrawn = overtime > banks[seat]
+        if overtime > 0 and (overdrawn or kind != "float"):  # on a float, Kaggle's interpreter raises before charging
+            banks[seat] -= overtime
+        if overdrawn or kind:
+            return _forfeited(record, board, banks, _fatal_kind(kind, overdrawn))
+        if board.play(reply.action or 0):
+            ending = "line"
+        elif len(board.moves) == board.geometry.cells:
+            ending = "full board"
+        elif len(board.moves) >= config["episodeSteps"] - 1:
+            ending = "step limit"
+    rewards = (0, 0) if ending != "line" else (1, -1) if seat == 0 else (-1, 1)
+    return record.game(board.moves, rewards, ("DONE", "DONE"), banks, ending)
+
+
+def _forfeited(record: _Record, board: _Board, banks: Sequence[float], kind: str) -> Game:
+    seat = len(board.moves) % 2
+    record.note_fatal(len(board.moves), kind)
+    rewards, statuses = [0, 0], ["DONE", "DONE"]
+    statuses[seat] = STATUS_OF[kind]
+    return record.game(board.moves, [None if s == seat else r for s, r in enumerate(rewards)], statuses, banks, kind)
+
+
+REFEREES: dict[str, Referee] = {"kaggle": play_kaggle, "fast": play_fast}

@@ -1,0 +1,254 @@
+"""The agent's process: loads the agent as Kaggle does, asks it for moves, times it, and discards its output.
+
+It imports little, so that an agent's first move pays for its own imports only.
+"""
+
+import contextlib
+import ctypes
+import io
+import json
+import math
+import os
+import random
+import signal
+import socket
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from connectx_toolkit.arena.players.loading import load
+from connectx_toolkit.arena.players.protocol import REQUEST, pack_reply, receive
+from connectx_toolkit.arena.players.spec import AgentSpec
+from connectx_toolkit.kaggle.agent_file import last_callable
+from connectx_toolkit.places import ROOT
+
+DETAIL = 500  # characters of a traceback or a repr that are kept
+MOST_TOLD = 4096  # characters of an agent's thoughts: docs/board.md asks for what is short
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
+
+
+class Struct(dict):
+    """Kaggle's Struct: a dict whose entries can also be read as attributes."""
+
+    def __init__(self, **entries: Any) -> None:
+        super().__init__(entries)
+        self.__dict__.update(entries)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self.__dict__[name] = value
+        self[name] = value
+
+
+def die_with_parent() -> None:
+    """Asks Linux to kill this process when the thread that started it ends, so that no agent outlives a killed run.
+
+    On other systems an agent ends when it next waits for a request and finds the connection closed.
+    """
+    if prctl := getattr(ctypes.CDLL(None), "prctl", None):
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+class HostedAgent:
+    """An agent inside its process: calls are timed and output is discarded.
+
+    Args:
+        missing: something that Kaggle has and this machine lacks; added to exceptions about files and imports.
+        is_alone: whether the process is this agent's. Then what Kaggle does not have stays out of its reach for good.
+    """
+
+    def __init__(self, spec: AgentSpec, missing: str = "", is_alone: bool = False):
+        self.spec = spec
+        self.is_alone = is_alone
+        self.missing = missing
+        self.agent: Callable | None = None
+        self.arguments = 2
+        self.warning = ""  # of the load
+        self.config: dict[str, Any] = {}
+        self.seed = 0
+
+    def start_game(self, config: dict[str, Any], seed: int) -> None:
+        self.config, self.seed = config, seed
+        seed_everything(seed)
+
+    def load(self, seed: int) -> tuple[float, int, dict[str, Any] | None]:
+        """(seconds of the load, 0, its fault or warning or None).
+
+        Time spent waiting for a core is subtracted: every game is charged this load, and one busy moment of the machine
+        must not count in all of them.
+        """
+        seed_everything(seed)
+        waited = seconds_waited("thread-self")
+        seconds, column, extra = self._timed(self._load, "load")
+        waited = seconds_waited("thread-self") - waited
+        seed_everything(self.seed)  # the load may have drawn numbers, or imported numpy or torch
+        if extra is None and self.warning:
+            extra = {"warning": self.warning}
+        return max(0.0, seconds - waited), column, extra
+
+    def move(self, ply: int, mark: int, bank: float, board: bytes) -> tuple[float, int, dict[str, Any] | None]:
+        """(seconds, column, details of a reply that is not a plain column or None); see ``_describe``."""
+        obs = Struct(remainingOverageTime=bank, step=ply, board=list(board), mark=mark)
+        config = Struct(**self.config)
+        if self.spec.kind == "file":
+            config["__raw_path__"] = self.spec.target
+        assert self.agent is not None
+        agent, arguments = self.agent, (obs, config)[: self.arguments]
+        return self._timed(lambda: agent(*arguments), "exception")
+
+    def thoughts(self) -> tuple[float, int, dict[str, Any] | None]:
+        """What the agent tells of its last move: what its attribute ``thoughts``, a function, returns."""
+        try:
+            told = self.agent.thoughts()  # type: ignore[union-attr]
+            if not _can_be_told(told) or len(json.dumps(told, allow_nan=False)) > MOST_TOLD:
+                told = None
+        except BaseException:  # whatever it raises, or is not there: the game is none the worse
+            told = None
+        return 0.0, 0, {"value": told}
+
+    def _load(self) -> int:
+        if self.spec.kind == "file":
+            agent, self.warning = last_callable(self.spec.target, stays=self.is_alone)
+        else:
+            agent = load(self.spec)
+        code = getattr(agent, "__code__", None)
+        self.arguments = getattr(code, "co_argcount", 2)  # Kaggle passes as many arguments as the code names
+        self.agent = agent
+        return 0
+
+    def _timed(self, call: Callable[[], Any], fault: str) -> tuple[float, int, dict[str, Any] | None]:
+        """The seconds of a call and ``_describe`` of its result; ``fault`` is the kind of fault if it raises."""
+        ours = sys.stdout, sys.stderr
+        sys.stdout, sys.stderr = io.StringIO(), io.StringIO()  # as on Kaggle: what it prints never reaches our streams
+        start = time.perf_counter()
+        try:
+            action = call()
+            seconds = time.perf_counter() - start
+            return seconds, *_describe(action)
+        except BaseException as problem:  # SystemExit and KeyboardInterrupt too: they would end Kaggle's runner
+            seconds = time.perf_counter() - start
+            kind = fault if isinstance(problem, Exception) else "exit"
+            hint = f" ({self.missing})" if self.missing and isinstance(problem, OSError | ImportError) else ""
+            return seconds, 0, {"fault": kind, "detail": _last_lines(problem) + hint}
+        finally:
+            sys.stdout, sys.stderr = ours
+
+
+def seconds_waited(thread: str) -> float:
+    """Seconds that a thread has waited for a core so far, ready to run; 0 if the system does not tell.
+
+    Args:
+        thread: "thread-self", or the id of a process for its first thread.
+    """
+    try:
+        with open(f"/proc/{thread}/schedstat") as file:
+            return int(file.read().split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return 0.0
+
+
+def seed_everything(seed: int) -> None:
+    """Seeds the global generators of random, and of numpy and torch if they are imported."""
+    random.seed(seed)
+    if numpy := sys.modules.get("numpy"):
+        numpy.random.seed(seed % 2**32)
+    if torch := sys.modules.get("torch"):
+        torch.manual_seed(seed)
+
+
+def _describe(action: Any) -> tuple[int, dict[str, Any] | None]:
+    """The reply for a returned object: (column, None) for a plain int, (0, JSON) for everything else."""
+    if type(action) is int and abs(action) < 2**63:
+        return action, None
+    if isinstance(action, BaseException):
+        return 0, {"fault": "exception", "detail": f"returned {action!r:.{DETAIL}}"}
+    if isinstance(action, int) and not isinstance(action, bool):
+        action = max(-(2**63), min(action, 2**63))  # never a column; Python refuses to print more than 4,300 digits
+    if action is None or (isinstance(action, int | float) and not isinstance(action, bool)):
+        return 0, {"value": action}
+    try:
+        text = f"{action!r:.{DETAIL}}"
+    except Exception as problem:
+        text = f"<its repr raises {type(problem).__name__}>"
+    return 0, {"opaque": type(action).__name__, "text": text}
+
+
+def _can_be_told(told: Any) -> bool:
+    """Whether thoughts have the form that every board can show: a dict of texts, finite numbers and lists of those."""
+
+    def fits(name: Any, value: Any) -> bool:
+        if name in ("line", "visits"):
+            return type(value) is list and all(type(each) is int for each in value)
+        if type(value) is list:
+            return all(fits("", each) and type(each) is not list for each in value)
+        return type(value) in (str, int, bool, type(None)) or (type(value) is float and math.isfinite(value))
+
+    return type(told) is dict and all(type(name) is str and fits(name, value) for name, value in told.items())
+
+
+def _last_lines(problem: BaseException) -> str:
+    lines = traceback.format_exception(problem)
+    if isinstance(problem, SyntaxError):
+        lines[-1] = f"{type(problem).__name__}: {problem}"  # with the line number, which is otherwise in another line
+    elif place := _place(problem):
+        lines[-1] = f"{lines[-1].rstrip()} ({place})"
+    return "".join(lines)[-DETAIL:]
+
+
+def _place(problem: BaseException) -> str:
+    """ "my_agent.py, line 7": the last frame in the agent's own code, not in this project or in a package."""
+    frames = [frame for frame in traceback.extract_tb(problem.__traceback__) if _is_agents_own(frame.filename)]
+    return f"{os.path.basename(frames[-1].filename)}, line {frames[-1].lineno}" if frames else ""
+
+
+def _is_agents_own(file: str) -> bool:
+    ours = tuple(os.path.join(ROOT, folder, "") for folder in ("connectx", "connectx_toolkit"))
+    pythons = (os.path.join(os.path.dirname(os.__file__), ""), "<frozen")  # installed packages lie below it
+    return not file.startswith((*ours, *pythons)) and "site-packages" not in file
+
+
+def serve(sock: socket.socket, spec: AgentSpec, missing: str = "") -> None:
+    """Answers requests until the other end closes the socket. ``missing``: see ``HostedAgent``."""
+    player = HostedAgent(spec, missing, is_alone=True)
+    try:
+        while message := receive(sock):
+            _, kind, ply, mark, bank = REQUEST.unpack_from(message)
+            body = message[REQUEST.size :]
+            seconds, column, extra = 0.0, 0, None
+            if kind == b"G":
+                player.start_game(**json.loads(body))
+            elif kind == b"L":
+                seconds, column, extra = player.load(json.loads(body))
+            elif kind == b"T":
+                seconds, column, extra = player.thoughts()
+            else:
+                seconds, column, extra = player.move(ply, mark, bank, body)
+            sock.sendall(pack_reply(seconds, column, extra))
+    finally:
+        os._exit(0)  # a fork must not run its parent's exit handlers
+
+
+def serve_descriptor(descriptor: int, spec: list[str], parent: int, is_unpacked: bool) -> None:
+    """Entry point of a new interpreter (see ``connectx_toolkit.arena.players.process``).
+
+    Args:
+        is_unpacked: whether the spec is the main.py of an archive (see ``arena.players.archives``). Its folder is then
+            mounted where Kaggle has it, if this system allows that.
+    """
+    found, missing = AgentSpec(*spec), ""
+    if found.kind == "file":
+        from connectx_toolkit.kaggle.folder import AGENT, enter, hide_credentials
+
+        with contextlib.suppress(OSError):  # a precaution, which not every system allows
+            hide_credentials()
+        folder = os.path.dirname(found.target)
+        try:
+            if is_unpacked:
+                enter(folder, os.path.join(os.path.dirname(folder), "root"))
+                found = found._replace(target=os.path.join(AGENT, "main.py"))
+        except OSError as problem:
+            missing = f"{AGENT} cannot be shown here: {problem.strerror}"
+    die_with_parent()  # not earlier: entering a user namespace would undo it
+    if os.getppid() == parent:  # else the parent died before the line above
+        serve(socket.socket(fileno=descriptor), found, missing)

@@ -1,0 +1,127 @@
+"""A replay seen from one's own seat: how it ended and why, and what was given away in it."""
+
+import difflib
+import re
+import shlex
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from connectx_toolkit.arena.analysis.exact_analysis import JudgedMove, mistakes
+from connectx_toolkit.arena.replays.record import Replay
+from connectx_toolkit.arena.results.records import UNKNOWN_NAMES
+
+RESULTS = {1.0: "won", 0.5: "drawn", 0.0: "lost", None: "unfinished"}
+SEATS = ("first", "second")
+VERSION = re.compile(
+    " [0-9a-f]{6}$"
+)  # that connectx_toolkit.arena.results.store adds to the name of a file of which it has several
+
+
+@dataclass(frozen=True)
+class Review:
+    """A game from one's own seat, with the moves of both sides judged as far as they could be."""
+
+    replay: Replay
+    seat: int
+    judged: list[JudgedMove]
+
+    @property
+    def opponent(self) -> str:
+        return "itself" if self.replay.is_self_play else self.replay.record.names[1 - self.seat]
+
+    @property
+    def score(self) -> float | None:
+        return self.replay.score(self.seat)
+
+    @property
+    def own(self) -> list[JudgedMove]:
+        return [move for move in self.judged if move.seat == self.seat]
+
+    @property
+    def mistakes(self) -> list[JudgedMove]:
+        """One's own moves that gave a result away."""
+        return mistakes(self.own)
+
+    @property
+    def cause(self) -> str:
+        """Why the game was not won: one's own fault, or what was given away last; "" of a game that was won."""
+        record = self.replay.record
+        if self.score in (1.0, None):
+            return ""
+        if record.forfeit:
+            return self.replay.fault
+        if given := self.mistakes:
+            return f"{given[-1].results[0]} position given away"
+        if not self.own:
+            return "not judged"
+        return f"{RESULTS[self.score]} {'by the opening' if record.opening else 'from the start'}"
+
+    def row(self) -> dict[str, Any]:
+        """The game for machines, and for the page; times in seconds, columns from 0."""
+        replay, given = self.replay, self.mistakes
+        slowest = replay.slowest(self.seat)
+        return {
+            "game": replay.name,
+            "file": str(replay.path),
+            "opponent": self.opponent,
+            "seat": SEATS[self.seat],
+            "result": RESULTS[self.score],
+            "status": replay.fault or "played",
+            "ending": replay.ending,
+            "cause": self.cause,
+            "plies": len(replay.record.moves),
+            "opening": replay.record.opening,
+            "overage": round(replay.overage_used(self.seat), 3),
+            "slowest": slowest and {"ply": slowest[0], "seconds": round(slowest[1], 3)},
+            "mistakes": [_mistake(move) for move in given],
+            "moves": list(replay.record.moves),
+        }
+
+
+def _mistake(move: JudgedMove) -> dict[str, Any]:
+    before, after = move.results
+    return {"ply": move.ply, "column": move.column, "best": move.best_columns, "before": before, "after": after}
+
+
+def team_of(replays: Sequence[Replay], wanted: str | None = None) -> str:
+    """Whose games these are: the player that was asked for, or else the one name that is in all of them.
+
+    An agent's file may be asked for without its folder, and without both folder and suffix.
+
+    Raises:
+        ValueError: there is no such name, or more than one; in words that say how to choose.
+    """
+    counts = Counter(name for replay in replays for name in set(replay.record.names))
+    known = ", ".join(f"{name} ({count})" for name, count in counts.most_common(5))
+    if wanted is not None:
+        called = [wanted] if wanted in counts else [name for name in counts if _is_called(name, wanted)]
+        if len(called) == 1:
+            return called[0]
+        close = called or difflib.get_close_matches(wanted, counts, 1)
+        meant = f"did you mean {' or '.join(map(shlex.quote, close))}? " if close else ""
+        found = f"fits {len(called)} names" if called else "is in none of the games"
+        raise ValueError(f"--me {wanted!r} {found}: {meant}Names and games: {known}")
+    everywhere = [name for name, count in counts.items() if count == len(replays)]
+    if len(everywhere) == 1:
+        return everywhere[0]
+    if set(everywhere) == set(UNKNOWN_NAMES):
+        raise ValueError("the games do not name their players: pass --me first or --me second, whichever seat is yours")
+    what = "more than one name is" if everywhere else "no name is"
+    which = f"all {len(replays)} games" if len(replays) > 1 else "the game"
+    raise ValueError(f"{what} in {which}: pass --me NAME. Names and games: {known}")
+
+
+def _is_called(name: str, wanted: str) -> bool:
+    """Whether an agent's name may be meant by a file's path, name or stem; of any version of the file."""
+    path = Path(VERSION.sub("", name))
+    return str(Path(wanted)) in (str(path), path.name, path.stem)
+
+
+def seat_of(replay: Replay, team: str) -> int:
+    """The seat of a team. In a game against itself: that which failed, or else the first."""
+    if replay.is_self_play:
+        return replay.record.forfeit[0] if replay.record.forfeit else 0
+    return replay.record.names.index(team)

@@ -1,0 +1,295 @@
+"""The summary of one's own games: where points were lost, and what to look at first."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from connectx.geometry import Geometry
+from connectx.notation import write_columns
+from connectx.position import Position
+from connectx.score import plies_to_end
+from connectx_toolkit.arena.analysis.exact_analysis import JudgedMove, accuracy, mistakes
+from connectx_toolkit.arena.replays.review import RESULTS, SEATS, Review
+
+OPENING_PLIES = 4  # of a game that count as its opening: with more of them, 50 games have hardly two alike
+STRENGTHS = ((0.97, "strong"), (0.88, "middling"), (0.0, "weak"))  # least share of its moves that kept the result
+AHEAD = ((4, "1 to 4"), (10, "5 to 10"), (20, "11 to 20"), (10**9, "more than 20"))  # plies
+BAND = 8  # plies
+MOST_REPEATED = 8  # rows
+SHORT_OF_TIME = 10.0  # seconds of overage time left
+
+
+Row = Sequence[str | int | float]
+
+
+class Section(NamedTuple):
+    """A table of the summary. Cells are texts or numbers, so that terminal, page and machines can all show it."""
+
+    title: str
+    heads: tuple[str, ...]
+    rows: Sequence[Row]
+    note: str = ""
+
+
+def headline(team: str, reviews: Sequence[Review]) -> list[str]:
+    """The games in a few sentences: what was scored, by what it was lost, and where to look first."""
+    counted = _counted(reviews)
+    if not counted:
+        return [f"{team}: no game that counts, of {len(reviews)}"]
+    tally = Counter(RESULTS[review.score] for review in counted)
+    points = sum(review.score or 0 for review in counted)
+    share = 100 * points / len(counted)
+    results = f"won {tally['won']}, drawn {tally['drawn']}, lost {tally['lost']}"
+    lines = [f"{team}: {len(counted)} games, {results}: {points:g} points ({share:.0f}%)."]
+    if causes := _causes(counted):
+        lines.append(f"Points lost: {', '.join(f'{cause} {lost:g}' for cause, _, lost, _ in causes)}.")
+    if deciding := _deciding(counted):
+        start, count = Counter(move.ply // BAND * BAND for _, move in deciding).most_common(1)[0]
+        ahead = [_ahead(review, move) for review, move in deciding]
+        near, far = sum(plies <= AHEAD[0][0] for plies in ahead), sum(plies > AHEAD[-2][0] for plies in ahead)
+        lines.append(
+            f"Deciding mistakes (your last one in a game not won): {len(deciding)}, {count} of them on plies "
+            f"{start} to {start + BAND - 1}; visible within {AHEAD[0][0]} plies: {near}, "
+            f"only beyond {AHEAD[-2][0]} plies: {far}."
+        )
+    if again := _again(counted):
+        review, move = again[0][0]
+        after = write_columns(review.replay.record.moves[: move.ply]) or "the start"
+        best = " or ".join(map(str, move.best_columns))
+        lines.append(f"Made most often: column {move.column} after {after}, in {len(again[0])} games; best is {best}.")
+    missed, allowed = (sum(len(oversights(review)[kind]) for review in counted) for kind in (0, 1))
+    if missed or allowed:
+        lines.append(f"Wins in one overlooked: your own {missed}, the opponent's {allowed}.")
+    return lines
+
+
+def _deciding(reviews: Sequence[Review]) -> list[tuple[Review, JudgedMove]]:
+    """The last mistake of each game that was not won, but for those lost by a fault."""
+    return [(one, one.mistakes[-1]) for one in reviews if one.cause and one.mistakes and not one.replay.fault]
+
+
+def _counted(reviews: Sequence[Review]) -> list[Review]:
+    """The games that give points: those that were ended, against others."""
+    return [review for review in reviews if review.score is not None and not review.replay.is_self_play]
+
+
+def summary(reviews: Sequence[Review]) -> list[Section]:
+    """Where points were lost, by cause, seat, opponent, ply, foresight and opening; and what time was used."""
+    counted = _counted(reviews)
+    sections = [
+        _by_cause(counted),
+        _by_seat(counted),
+        _by_strength(counted),
+        _by_ply(counted),
+        _repeated(counted),
+        _by_column(counted),
+        _by_foresight(counted),
+        _overlooked(counted),
+        _by_opening(counted),
+        _time(reviews),
+    ]
+    return [section for section in sections if section.rows]
+
+
+def _points_lost(reviews: Sequence[Review]) -> float:
+    return sum(1.0 - (review.score or 0.0) for review in reviews)
+
+
+def _causes(reviews: Sequence[Review]) -> list[tuple[str, int, float, str]]:
+    """Cause, games, points lost and the first games, the dearest cause first."""
+    by_cause: dict[str, list[Review]] = {}
+    for review in reviews:
+        if review.cause:
+            by_cause.setdefault(review.cause, []).append(review)
+    found = []
+    for cause, games in by_cause.items():
+        lost = _points_lost(games)
+        found.append((cause, len(games), lost, " ".join(review.replay.name for review in games[:4])))
+    return sorted(found, key=lambda item: -item[2])
+
+
+def _by_cause(reviews: Sequence[Review]) -> Section:
+    note = "given away: the value of the position before your last mistake, with perfect play"
+    heads = ("why", "games", "points lost", "for example")
+    return Section("Why points were lost", heads, [*_causes(reviews)], note)
+
+
+def _results(reviews: Sequence[Review]) -> tuple[int, int, int, int, float]:
+    """Games, won, drawn, lost, and the percentage of the points."""
+    scores = [review.score or 0 for review in reviews]
+    counts = [scores.count(score) for score in (1, 0.5, 0)]
+    return len(scores), counts[0], counts[1], counts[2], 100 * sum(scores) / len(scores)
+
+
+RESULT_HEADS = ("games", "won", "drawn", "lost", "points %")
+
+
+def _by_seat(reviews: Sequence[Review]) -> Section:
+    groups = [(name, [review for review in reviews if review.seat == seat]) for seat, name in enumerate(SEATS)]
+    rows = [(name, *_results(games)) for name, games in groups if games]
+    return Section("Points by seat", ("moving", *RESULT_HEADS), rows)
+
+
+def opponents_kept(reviews: Sequence[Review]) -> dict[str, float]:
+    """Of each opponent, in all games against it, the share of its moves that kept the result, where there was one."""
+    moves: dict[str, list[JudgedMove]] = {}
+    for review in reviews:
+        moves.setdefault(review.opponent, []).extend(m for m in review.judged if m.seat != review.seat)
+    found = {name: accuracy(listed) for name, listed in moves.items()}
+    return {name: one.kept / one.holding for name, one in found.items() if one.holding}
+
+
+def _by_strength(reviews: Sequence[Review]) -> Section:
+    kept, rows = opponents_kept(reviews), []
+    strength = {name: next(word for least, word in STRENGTHS if share >= least) for name, share in kept.items()}
+    for _, word in STRENGTHS:
+        games = [review for review in reviews if strength.get(review.opponent) == word]
+        if games:
+            names = {review.opponent for review in games}
+            rows.append((word, len(names), *_results(games)))
+    bounds = ", ".join(f"{word} at least {100 * least:.0f}%" for least, word in STRENGTHS[:-1])
+    note = f"by the share of the opponent's moves that kept the result: {bounds}"
+    return Section("Points by the opponent's strength", ("opponents", "teams", *RESULT_HEADS), rows, note)
+
+
+def _by_ply(reviews: Sequence[Review]) -> Section:
+    own = [move for review in reviews for move in review.own if move.holds]
+    deciding = [move.ply // BAND * BAND for _, move in _deciding(reviews)]
+    rows: list[Row] = []
+    for start in sorted({move.ply // BAND * BAND for move in own}):
+        here = [move for move in own if move.ply // BAND * BAND == start]
+        given = [len([m for m in mistakes(here) if m.results[0] == before]) for before in ("won", "drawn")]
+        share = 100 * sum(given) / len(here)
+        rows.append((f"{start} to {start + BAND - 1}", len(here), *given, share, deciding.count(start)))
+    heads = ("plies", "moves", "wins given away", "draws given away", "given away %", "deciding")
+    note = "of your moves in positions that were not lost yet; deciding: your last mistake in a game not won"
+    return Section("Mistakes by ply", heads, rows, note)
+
+
+def _by_column(reviews: Sequence[Review]) -> Section:
+    """An agent that shuns a column, or takes to one, shows here only."""
+    given = [(review, move) for review in reviews for move in review.mistakes]
+    played = Counter(move.column for _, move in given)
+    best = Counter(column for _, move in given for column in move.best_columns)
+    deciding = Counter(column for _, move in _deciding(reviews) for column in move.best_columns)
+    columns = sorted({column for review, _ in given for column in range(review.replay.record.geometry.columns)})
+    rows: list[Row] = [(str(column), played[column], best[column], deciding[column]) for column in columns]
+    heads = ("column", "played", "was best", "was best, deciding")
+    note = "in how many of your mistakes the column was played, and in how many it was a best move"
+    return Section("Mistakes by column", heads, rows, note)
+
+
+def _ahead(review: Review, move: JudgedMove) -> int:
+    """Plies to look ahead from a mistake to see it: to the end of the loss that it leads to, or of the missed win."""
+    score = move.played if move.played < 0 else move.value
+    return plies_to_end(score, move.ply, review.replay.record.geometry.cells)
+
+
+def _by_foresight(reviews: Sequence[Review]) -> Section:
+    ahead = [(_ahead(review, move), move.results[0]) for review, move in _deciding(reviews)]
+    rows: list[Row] = []
+    least = 0
+    for most, words in AHEAD:
+        here = [before for plies, before in ahead if least < plies <= most]
+        rows.append((words, here.count("won"), here.count("drawn")))
+        least = most
+    note = "plies to the end, with perfect play, of the loss that the mistake leads to or of the win that it misses"
+    heads = ("plies ahead", "wins given away", "draws given away")
+    return Section("How far ahead the deciding mistakes could be seen", heads, rows if ahead else [], note)
+
+
+def oversights(review: Review) -> tuple[list[int], list[int]]:
+    """Plies of one's own moves that left a win in one untaken, and of those that needlessly gave the opponent one."""
+    cells = review.replay.record.geometry.cells
+
+    def ends_in(score: int, ply: int, plies: int) -> bool:
+        return score != 0 and plies_to_end(score, ply, cells) == plies
+
+    worse = [move for move in review.own if not move.is_perfect]
+    missed = [move.ply for move in worse if move.value > 0 and ends_in(move.value, move.ply, 1)]
+    allowed = [move.ply for move in worse if move.played < 0 and ends_in(move.played, move.ply, 2)]
+    return missed, allowed
+
+
+def _overlooked(reviews: Sequence[Review]) -> Section:
+    found = [(review, oversights(review)) for review in reviews]
+    rows: list[Row] = []
+    for kind, words in enumerate(("your own win in one", "the opponent's win in one")):
+        games = [(review.replay.name, plies[kind]) for review, plies in found if plies[kind]]
+        where = ", ".join(f"{name} ply {plies[0]}" for name, plies in games[:3])
+        rows.append((words, sum(len(plies) for _, plies in games), len(games), where))
+    note = "the opponent's: only where another move would have prevented or delayed it"
+    heads = ("what", "moves", "games", "for example")
+    return Section("Overlooked", heads, rows if any(row[1] for row in rows) else [], note)
+
+
+def _openings(reviews: Sequence[Review]) -> Iterator[tuple[str, str, list[Review]]]:
+    """Openings by seat, a mirror image being the same: columns, seat, the games."""
+    found: dict[tuple[Geometry, int, int], tuple[str, str, list[Review]]] = {}
+    for review in reviews:
+        record = review.replay.record
+        plies = record.opening or OPENING_PLIES
+        if len(record.moves) > plies:
+            moves = record.moves[:plies]
+            key = record.geometry, Position.from_moves(moves, record.geometry).canonical().key, review.seat
+            found.setdefault(key, (write_columns(moves), SEATS[review.seat], []))[2].append(review)
+    yield from found.values()
+
+
+def _by_opening(reviews: Sequence[Review]) -> Section:
+    rows: list[tuple[str, str, int, float, str]] = []
+    for columns, seat, games in _openings(reviews):
+        lost = _points_lost(games)
+        firsts = [review.mistakes[0].ply for review in games if review.mistakes]
+        early = f"ply {min(firsts)}" if firsts else "-"
+        if lost:
+            rows.append((columns, seat, len(games), lost, early))
+    rows.sort(key=lambda row: (-row[3], row[2]))
+    heads = ("columns", "moving", "games", "points lost", "earliest mistake")
+    note = f"the opening that was set, or the first {OPENING_PLIES} plies; mirrored or not"
+    return Section("Openings that cost most", heads, [*rows[:3]], note)
+
+
+def _again(reviews: Sequence[Review]) -> list[list[tuple[Review, JudgedMove]]]:
+    """One's mistakes that were made more than once, mirrored or not, the most frequent first."""
+    found: dict[tuple[Geometry, int, int], list[tuple[Review, JudgedMove]]] = {}
+    for review in reviews:
+        record = review.replay.record
+        for move in review.mistakes:
+            before = Position.from_moves(record.moves[: move.ply], record.geometry)
+            mirrored = record.geometry.columns - 1 - move.column
+            key, column = min((before.key, move.column), (before.mirror().key, mirrored))
+            found.setdefault((record.geometry, key, column), []).append((review, move))
+    return sorted((made for made in found.values() if len(made) > 1), key=len, reverse=True)
+
+
+def _repeated(reviews: Sequence[Review]) -> Section:
+    rows: list[Row] = []
+    for made in _again(reviews)[:MOST_REPEATED]:
+        review, move = made[0]
+        lost = _points_lost([one for one, _ in made])
+        after, best = write_columns(review.replay.record.moves[: move.ply]), " ".join(map(str, move.best_columns))
+        rows.append((after or "the start", str(move.column), best, len(made), lost, review.replay.name))
+    heads = ("after", "you play", "best", "games", "points lost", "for example")
+    return Section("Mistakes that come again", heads, rows, "the same position or its mirror image, as in the example")
+
+
+def _time(reviews: Sequence[Review]) -> Section:
+    rows: list[Row] = []
+    if not reviews:
+        return Section("Time", (), rows)
+    most = max(reviews, key=lambda review: review.replay.overage_used(review.seat))
+    used = most.replay.overage_used(most.seat)
+    if used > 0:
+        rows.append(("most overage time of a game, s", used, most.replay.name))
+    slow = [(found, review) for review in reviews if (found := review.replay.slowest(review.seat))]
+    if slow:
+        (ply, time), review = max(slow, key=lambda item: item[0][1])
+        rows.append(("slowest move, s", time, f"{review.replay.name}, ply {ply}"))
+    short = [r for r in reviews if r.replay.banks[r.seat] - r.replay.overage_used(r.seat) < SHORT_OF_TIME]
+    rows.append(
+        (f"games with less than {SHORT_OF_TIME:g} s left", len(short), " ".join(r.replay.name for r in short[:4]))
+    )
+    late = [r for r in reviews if r.replay.fault == "timeout" and r.score == 0]
+    rows.append(("games lost by timeout", len(late), " ".join(r.replay.name for r in late[:4])))
+    return Section("Time", ("what", "value", "where"), rows)

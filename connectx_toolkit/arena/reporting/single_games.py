@@ -1,0 +1,159 @@
+"""Single games: where each one turned, and how good its moves were."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from connectx.exact import has_openings
+from connectx.geometry import STANDARD
+from connectx.notation import write_columns
+from connectx.position import Position
+from connectx_toolkit.arena.analysis.exact_analysis import (
+    GAME_SECONDS,
+    JudgedMove,
+    ProvenMove,
+    chosen_from,
+    first_judged,
+    judge_in_time,
+    mistakes,
+    proven_moves,
+    solvers_for,
+)
+from connectx_toolkit.arena.analysis.exact_words import STONES, drawn
+from connectx_toolkit.arena.replays.record import Replay, read_replay
+from connectx_toolkit.arena.replays.stored import is_store, stored_replays
+from connectx_toolkit.arena.reporting.tables import accuracy_table, moves_table
+from connectx_toolkit.arena.results.records import GameRecord, is_columns, parse_game
+from connectx_toolkit.console.progress import progress
+from connectx_toolkit.console.tables import console_for_tables
+
+LISTED = 10  # games of each group of a store, unless it is asked for more
+TOO_LARGE = "boards of more than 64 bits cannot be solved; of a single game, analyse tells short wins and losses"
+LONG_BEFORE = 8  # plies: one position of fewer stones can take the solver longer than anyone waits without a word
+
+
+def show_games(records: Sequence[GameRecord], from_ply: int | None = None, seconds: float = GAME_SECONDS) -> None:
+    """Prints where each game turned, and how good the moves were; of a single game every move.
+
+    Of a single game, what a search of a few plies proves is told of the moves that are not solved.
+
+    Args:
+        from_ply: the first ply to judge; moves of an opening are never judged. None: ``first_judged``.
+        seconds: time limit per game; moves left unsolved are marked.
+    """
+    console = console_for_tables()
+    by_agent: dict[str, list[JudgedMove]] = {}
+    for record in records:
+        start = judged_from(record, from_ply)
+        solved, proven = judged(record, start, seconds), list[ProvenMove]()
+        for move in solved:
+            by_agent.setdefault(record.names[move.seat], []).append(move)
+        if len(records) == 1 and start < len(record.moves):
+            proven = _proven(record, start, solved)
+            console.print(moves_table(record, solved, start, proven))
+            for line in _boards(record, _given(solved, proven)):
+                console.print(line, highlight=False, markup=False)
+        line = f"{record.names[0]} v {record.names[1]}, {write_columns(record.moves)}: "
+        console.print(line + in_words(record, solved, start, proven), highlight=False, markup=False, soft_wrap=True)
+    if by_agent:
+        console.print(accuracy_table(by_agent))
+
+
+def judged_from(record: GameRecord, from_ply: int | None) -> int:
+    """The first ply of a game to judge: not before its agents took over."""
+    return max(first_judged(record.geometry) if from_ply is None else from_ply, record.opening)
+
+
+def judged(record: GameRecord, start: int, seconds: float) -> list[JudgedMove]:
+    """The moves that could be solved in time; none on a board that the solver cannot hold."""
+    if not record.geometry.fits_word:
+        return []
+    solvers_for(record.geometry)  # compiles before there is a bar
+    count = len(chosen_from(record, start))
+    may_be_long = count and start < LONG_BEFORE and not has_openings(record.geometry)
+    with progress(count, "move", delay=0 if may_be_long else 2) as bar:
+        return judge_in_time(record, start, seconds, bar.update)
+
+
+def _proven(record: GameRecord, start: int, judged: Sequence[JudgedMove]) -> list[ProvenMove]:
+    """What is proven of the other moves."""
+    with progress(len(chosen_from(record, start)) - len(judged), "move", "short search") as bar:
+        return proven_moves(record, start, judged, bar.update)
+
+
+def _given(judged: Sequence[JudgedMove], proven: Sequence[ProvenMove]) -> list[JudgedMove | ProvenMove]:
+    """The moves that changed the result, in order."""
+    return sorted([*mistakes(judged), *mistakes(proven)], key=lambda move: move.ply)
+
+
+def _boards(record: GameRecord, turning: Sequence[JudgedMove | ProvenMove]) -> list[str]:
+    """The positions in which the result was given away for the first and for the last time."""
+    lines = []
+    for move in dict.fromkeys([*turning[:1], *turning[-1:]]):
+        position = Position.from_moves(record.moves[: move.ply], record.geometry)
+        who = f"{record.player(move.seat)} ({STONES[1 + move.seat]})"
+        lines.append(f"\nbefore ply {move.ply}, in which {who} played column {move.column}; best: {move.best}")
+        lines.append(drawn(bytes(position.to_board()), record.geometry) + "\n")
+    return lines
+
+
+def in_words(record: GameRecord, judged: Sequence[JudgedMove], from_ply: int, proven: Sequence[ProvenMove] = ()) -> str:
+    """What the judged moves of a game show, in a line."""
+    plies, given = len(record.moves), _given(judged, proven)
+    words = [f"{record.player(record.forfeit[0])} lost by {record.forfeit[1]} on ply {plies}"] if record.forfeit else []
+    unsolved = sorted({*chosen_from(record, from_ply)} - {move.ply for move in judged})
+    after = [move for move in judged if not unsolved or move.ply > unsolved[-1]]
+    if given:
+        turning = given.pop()
+        words.append(f"turning point of {record.player(turning.seat)}: {turning.words()}")
+        others = [f"{record.player(m.seat)} on ply {m.ply} ({m.results[0]}, now {m.results[1]})" for m in given]
+        words += [f"given away before: {', '.join(others)}"] if others else []
+    elif after:
+        words.append(_unturned(record, after[0], bool(unsolved)))
+    elif not unsolved and record.opening >= plies:
+        words.append("no move to judge after the opening")
+    elif not unsolved:
+        words.append(f"the game has {plies} plies, judged from ply {from_ply} on: --from-ply N judges earlier ones")
+    if unsolved and not record.geometry.fits_word:
+        words.append(f"not solved: {TOO_LARGE}")
+    elif unsolved:
+        words.append(f"not solved in time: ply {', '.join(map(str, unsolved))} (--time SECONDS gives them more)")
+    return "; ".join(words)
+
+
+def _unturned(record: GameRecord, start: JudgedMove, unsolved: bool) -> str:
+    """Of a game that nobody turned from a move on."""
+    winner = start.seat if start.value > 0 else 1 - start.seat
+    result = "drawn" if start.value == 0 else f"won by {record.player(winner)}"
+    words = f"no move from ply {start.ply} on changed the result: the position there was {result} with perfect play"
+    is_whole = unsolved or start.ply <= record.opening + 1  # of who lost, there may be no earlier move
+    return words if is_whole else f"{words} (--from-ply N judges earlier ones)"
+
+
+def records_of(what: str, games: int = LISTED) -> list[GameRecord]:
+    """Games by their text: the columns of a game on 7x6, or a path as ``replays_in`` takes it.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    if is_columns(what) and not Path(what).exists():
+        return [parse_game(what, STANDARD)]
+    return [replay.record for replay in replays_in(Path(what), games)]
+
+
+def replays_in(path: Path, games: int = LISTED) -> list[Replay]:
+    """The game of a replay, or the latest games of a store.
+
+    Args:
+        games: how many of each group of a store.
+
+    Raises:
+        ValueError: the file is neither, or there is none.
+    """
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder, where a game's columns, a replay (.json) or a store was expected")
+    if is_store(path):
+        return [replay for group in stored_replays(path) for replay in group[-games:]]
+    if path.exists() or path.suffix == ".json":
+        return [read_replay(path)]
+    expected = "expected columns from 0 (3342 or 3,10,3), a replay (.json), a folder of replays or a store (.sqlite)"
+    raise ValueError(f"{path} is neither a game's columns nor a file: {expected}")

@@ -1,0 +1,81 @@
+"""Games to be looked at: from a match, or given by their columns."""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from connectx.geometry import STANDARD, Geometry
+from connectx.notation import parse_columns, write_columns
+from connectx.position import Position
+
+SEATS = ("moving first", "moving second")
+UNKNOWN_NAMES = ("first", "second")  # of players that nobody named
+
+
+@dataclass(frozen=True)
+class GameRecord:
+    """A game: its board, players and moves."""
+
+    geometry: Geometry
+    names: tuple[str, str]
+    moves: tuple[int, ...]
+    opening: int = 0  # plies that the agents did not choose
+    forfeit: tuple[int, str] | None = None  # (the seat that lost by a fault, the fault)
+
+    @property
+    def winner(self) -> int | None:
+        """The seat that made a line; None if neither did."""
+        last = Position.from_moves(self.moves, self.geometry)
+        return 1 - last.ply % 2 if last.is_lost() else None
+
+    @property
+    def command(self) -> str:
+        """The command line that analyses the game."""
+        command = f"python evaluate.py analyse {write_columns(self.moves)}"
+        if self.opening:
+            command += f" --opening {self.opening}"
+        if self.geometry != STANDARD:
+            command += " --config rows={},columns={},inarow={}".format(*self.geometry[:3])
+        if self.names != UNKNOWN_NAMES:
+            command += f" --names {shlex.join(self.names)}"
+        return command
+
+    def player(self, seat: int) -> str:
+        """The name of the agent in a seat, with the seat if both have the same name."""
+        return f"{self.names[seat]} ({SEATS[seat]})" if self.names[0] == self.names[1] else self.names[seat]
+
+
+def is_columns(text: str) -> bool:
+    """Whether a text has the form of a game's columns: digits, with or without commas."""
+    return text.replace(",", "").isdecimal()
+
+
+def parse_game(text: str, geometry: Geometry, opening: int = 0, names: tuple[str, str] = UNKNOWN_NAMES) -> GameRecord:
+    """A game written as its columns, counted from 0.
+
+    Args:
+        opening: plies that the agents did not choose.
+
+    Raises:
+        ValueError: the columns cannot be played, or there are fewer of them than the opening should have.
+    """
+    moves = parse_columns(text)
+    check_playable(moves, geometry)
+    if opening > (plies := len(moves)):
+        has = f"the game has only {plies} {'ply' if plies == 1 else 'plies'}"
+        raise ValueError(f"{has}: its opening cannot have {opening} (--opening)")
+    return GameRecord(geometry, names, moves, opening)
+
+
+def check_playable(moves: Sequence[Any], geometry: Geometry) -> None:
+    """Raises ValueError if a move of a game cannot be played; it says which one and why."""
+    position = Position.empty(geometry)
+    for ply, column in enumerate(moves):
+        if type(column) is not int or column not in range(geometry.columns):
+            counted = f"columns are counted from 0, here to {geometry.columns - 1}"
+            raise ValueError(f"there is no column {column!r:.40}: {counted} (ply {ply})")
+        if position.is_over() or column not in position.legal_columns():
+            why = f"the game was over after ply {ply - 1}" if position.is_over() else "the column is full"
+            raise ValueError(f"column {column} cannot be played on ply {ply}: {why}")
+        position = position.play(column)

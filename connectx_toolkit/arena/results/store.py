@@ -1,0 +1,266 @@
+"""Stores results in SQLite: every game with moves, times and seeds, so that a killed run can be resumed.
+
+A match is identified by its key and its conditions. The key is a hash of what the match asks for: the agents with their
+fingerprints (see ``arena.players.fingerprint``), configuration, overage time, referee, openings and seed. The
+conditions are what it is played under (see ``arena.results.conditions``). The same match under the same conditions
+finds its games; more pairs or another SPRT add to them. Each game is committed when it ends. Its number is unique
+within the match, so that no game is counted twice.
+"""
+
+import contextlib
+import json
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from connectx.notation import Columns, parse_columns, write_columns
+from connectx_toolkit.arena.players.fingerprint import fingerprint
+from connectx_toolkit.arena.players.spec import AgentSpec
+from connectx_toolkit.arena.players.task import Setup, Task
+from connectx_toolkit.arena.results.conditions import Conditions, conditions_here
+from connectx_toolkit.arena.results.match import Match
+from connectx_toolkit.arena.results.records import GameRecord
+from connectx_toolkit.arena.results.store_file import in_words, open_to_read, open_to_write
+from connectx_toolkit.arena.results.tournament import Tournament
+from connectx_toolkit.arena.results.turns import Turns
+from connectx_toolkit.kaggle.rules import DEFAULTS, Fault, Game, Rules
+
+SIZES = ("rows", "columns", "inarow")
+RELOADED = {None: "files reloaded before every game", True: "all agents reloaded", False: "no agents reloaded"}
+
+
+class StoredMatch(NamedTuple):
+    """A match in the store; ``hashes`` distinguish agents with the same label."""
+
+    match: Match
+    hashes: tuple[str, str]
+    config: dict[str, Any]
+    referee: str
+    seed: int
+    fresh: bool | None  # see Setup
+    conditions: Conditions
+
+    @property
+    def title(self) -> str:
+        """The configuration and the overage time."""
+        config = self.config
+        changed = {key: value for key, value in config.items() if DEFAULTS.get(key) != value}
+        size = f"{config['rows']}x{config['columns']}, {config['inarow']} in a row, {self.match.bank:g} s overage time"
+        return size + "".join(f", {key}={value}" for key, value in changed.items() if key not in SIZES)
+
+    def aspects(self) -> dict[str, str]:
+        """All else that matches with the same title may differ in, in words."""
+        return {"referee": f"{self.referee} referee", "fresh": RELOADED[self.fresh], **self.conditions.aspects()}
+
+
+class Store:
+    """An SQLite file of matches. Use it in a ``with`` block.
+
+    Args:
+        create: make the file if there is none, and upgrade that of an older version. False: only read it, which works
+            in a read-only folder too and changes nothing.
+
+    Raises:
+        ValueError: the file is not such a store, of a schema that this version cannot read, or cannot be written or
+            read; at the end of the block: it is damaged or could not be written.
+    """
+
+    def __init__(self, path: Path, create: bool = True):
+        self.path = path
+        self.aim = "written" if create else "read"
+        self.connection = open_to_write(path) if create else open_to_read(path)
+        self.connection.row_factory = sqlite3.Row
+        self._turns = Turns(path.with_name(f"{path.name}.lock"))
+
+    def __enter__(self) -> "Store":
+        return self
+
+    def __exit__(self, kind: object, problem: object, trace: object) -> None:
+        self._turns.close()
+        with contextlib.suppress(sqlite3.Error):  # closing writes, too
+            self.connection.close()
+        if isinstance(problem, sqlite3.Error):  # damaged, or the disk is full
+            raise ValueError(in_words(self.path, problem, self.aim)) from None
+
+    def match_id(
+        self,
+        first: AgentSpec,
+        second: AgentSpec,
+        setup: Setup,
+        openings: Sequence[Columns],
+        seed: int,
+        conditions: Conditions | None = None,
+    ) -> int:
+        """The id of the match, which is added to the store if it is new.
+
+        Args:
+            conditions: that its games are played under; by default those of one game at a time here.
+        """
+        hashed = [(spec, fingerprint(spec)) for spec in (first, second)]
+        first_agent, second_agent = (json.dumps([*spec, content]) for spec, content in hashed)
+        rules = {
+            "config": json.dumps(setup.rules.config, sort_keys=True),
+            "bank": setup.rules.bank,
+            "referee": setup.referee,
+            "fresh": json.dumps(setup.fresh),
+        }
+        decisive = [[spec.kind, spec.target, content] for spec, content in hashed]
+        parts = [decisive, list(rules.values()), seed, list(map(write_columns, openings))]
+        unique = {
+            "key": sha256(json.dumps(parts).encode()).hexdigest(),
+            "conditions": (conditions or conditions_here()).to_json(),
+        }
+        told = {"first": first_agent, "second": second_agent, "seed": seed, "started": _now()}
+        self._insert("matches", unique | rules | told)
+        found = self.connection.execute("SELECT id FROM matches WHERE key = :key AND conditions = :conditions", unique)
+        return found.fetchone()["id"]
+
+    def elsewhere(self, match: int) -> Iterator[tuple[Conditions, dict[int, Game]]]:
+        """The games of the same match under other conditions, with these; oldest first, none without games."""
+        others = "SELECT id, conditions FROM matches WHERE key = (SELECT key FROM matches WHERE id = ?1) AND id != ?1"
+        for row in self.connection.execute(f"{others} ORDER BY id", [match]).fetchall():
+            if games := self.games(row["id"]):
+                yield Conditions.from_json(row["conditions"]), games
+
+    @contextlib.contextmanager
+    def turn(self, match: int, total: int) -> Iterator[dict[int, Game]]:
+        """Keeps other processes from playing the match in the block; waits, and says so, while one of them does.
+
+        Matches that differ can be played at the same time. The turn of a process that dies ends with it. Stores of one
+        process do not exclude each other.
+
+        Args:
+            total: how many games the match is to have.
+
+        Yields:
+            Those of them that are stored when the turn comes, by number.
+
+        Raises:
+            ValueError: the lock file beside the store cannot be made.
+        """
+        with contextlib.ExitStack() as held:
+            try:
+                held.enter_context(self._turns.turn(match))
+            except OSError as problem:
+                raise ValueError(in_words(self._turns.path, problem)) from None
+            known = {number: game for number, game in self.games(match).items() if number < total}
+            self._turns.announce(match, total - len(known))
+            yield known
+
+    def _insert(self, table: str, row: dict[str, Any]) -> None:
+        """Adds a row, unless one with the same unique fields exists."""
+        names = ", ".join(row)
+        values = ", ".join(f":{name}" for name in row)
+        self.connection.execute(f"INSERT OR IGNORE INTO {table} ({names}) VALUES ({values})", row)
+
+    def games(self, match: int) -> dict[int, Game]:
+        """The games of a match by number."""
+        rows = self.connection.execute("SELECT * FROM games WHERE match = ? ORDER BY number", [match])
+        return {row["number"]: _game(row) for row in rows}
+
+    def add(self, match: int, task: Task, game: Game) -> Game:
+        """Stores a game at once, unless one with its number is stored already; returns the one that is stored then."""
+        row = {"match": match, "number": task.number, "moves": write_columns(game.moves), "opening": game.opening}
+        written = {
+            "seeds": task.seeds,
+            "rewards": game.rewards,
+            "statuses": game.statuses,
+            "ending": game.ending,
+            "faults": game.faults,
+            "seconds": [round(s, 6) for s in game.seconds],
+            "banks": game.banks,
+            "loads": game.loads and [round(s, 6) for s in game.loads],
+        }
+        row |= {name: json.dumps(value) for name, value in written.items()}
+        self._insert("games", {**row, "finished": _now()})
+        stored = self.connection.execute("SELECT * FROM games WHERE match = :match AND number = :number", row)
+        return _game(stored.fetchone())
+
+    def matches(self) -> Iterator[StoredMatch]:
+        """Every match that has games, oldest first."""
+        for row in self.connection.execute("SELECT * FROM matches ORDER BY id").fetchall():
+            *first, first_hash = json.loads(row["first"])
+            *second, second_hash = json.loads(row["second"])
+            hashes, config = (first_hash, second_hash), json.loads(row["config"])
+            fresh, conditions = json.loads(row["fresh"]), Conditions.from_json(row["conditions"])
+            if games := self.games(row["id"]):
+                match = Match(AgentSpec(*first), AgentSpec(*second), row["bank"], games, Rules(config).geometry)
+                yield StoredMatch(match, hashes, config, row["referee"], row["seed"], fresh, conditions)
+
+
+class Group(NamedTuple):
+    """Matches that can be compared."""
+
+    title: str
+    config: dict[str, Any]
+    tournament: Tournament
+    edited: set[str]  # names of agents that exist in several versions
+
+
+def groups(store: Store, mix: bool = False) -> list[Group]:
+    """The store's matches in groups: each of one configuration, referee and reloading, under the same conditions.
+
+    The titles of groups with the same configuration and overage time name what else distinguishes them. If agents with
+    the same label differ, their names get the start of their hash.
+
+    Args:
+        mix: put all matches of one configuration and overage time into one group.
+    """
+    stored = list(store.matches())
+    content: dict[str, set[str]] = {}
+    for item in stored:
+        for spec, digest in zip((item.match.first, item.match.second), item.hashes, strict=True):
+            content.setdefault(spec.label, set()).add(digest)
+    edited = {f"{label} {digest[:6]}" for label, digests in content.items() if len(digests) > 1 for digest in digests}
+
+    def name(spec: AgentSpec, digest: str) -> str:
+        return spec.label if len(content[spec.label]) == 1 else f"{spec.label} {digest[:6]}"
+
+    found: dict[tuple, list[StoredMatch]] = {}
+    for item in stored:
+        apart = () if mix else (item.referee, item.fresh, item.conditions)
+        found.setdefault((item.title, *apart), []).append(item)
+    titles = _titles([items[0] for items in found.values()])
+    made = []
+    for title, items in zip(titles, found.values(), strict=True):
+        names = [(name(i.match.first, i.hashes[0]), name(i.match.second, i.hashes[1])) for i in items]
+        made.append(Group(title, items[0].config, Tournament([i.match for i in items], names), edited))
+    return made
+
+
+def _titles(items: Sequence[StoredMatch]) -> Iterable[str]:
+    """A title for each group, by one of its matches: with what not all groups of the same configuration share."""
+    for item in items:
+        others = [other.aspects() for other in items if other.title == item.title]
+        told = [words for name, words in item.aspects().items() if any(other.get(name) != words for other in others)]
+        yield ", ".join([item.title, *told])
+
+
+def group_records(group: Group) -> list[tuple[GameRecord, str]]:
+    """The games of a group, in the form that the analysis takes, each with its ending."""
+    records = []
+    for match, names in zip(group.tournament.matches, group.tournament.names, strict=True):
+        records += [(match.record(number, names=names), game.ending) for number, game in sorted(match.games.items())]
+    return records
+
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+def _game(row: sqlite3.Row) -> Game:
+    loads = json.loads(row["loads"])
+    return Game(
+        parse_columns(row["moves"]),
+        row["opening"],
+        tuple(json.loads(row["rewards"])),
+        tuple(json.loads(row["statuses"])),
+        tuple(json.loads(row["seconds"])),
+        tuple(json.loads(row["banks"])),
+        tuple(Fault(*fault) for fault in json.loads(row["faults"])),
+        json.loads(row["ending"]),
+        None if loads is None else tuple(loads),
+    )

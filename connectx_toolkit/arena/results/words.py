@@ -1,0 +1,165 @@
+"""What a match proves and which faults occurred, as plain lines of text."""
+
+from collections import Counter
+from math import isfinite, log10
+
+from connectx_toolkit.arena.results.evidence import Evidence
+from connectx_toolkit.arena.results.match import COPIES, Match
+from connectx_toolkit.arena.results.stats import FEWEST_PAIRS, Estimate, Sprt, anytime, mean_and_variance, pairs_needed
+from connectx_toolkit.kaggle.rules import Fault, Game
+
+SHORT_LOAD = 0.05  # seconds; shorter loads are not mentioned
+WITHIN = 20.0  # Elo: a difference below it is called none
+MANY_FORFEITS = 0.1  # share of the games above which the result says little about strength
+DIFFERENCES = (25, 50, 100, 200)  # Elo, of which a verdict that is missing says how many pairs would show one
+ANY_TIME, AS_AGREED = "95%, valid at every look", "95%, for a number of games fixed beforehand"
+
+
+def signed(elo: float) -> str:
+    """A finite Elo difference as text: +12, -3."""
+    return f"{elo:+.0f}"
+
+
+def interval(result: Estimate, kind: str = ANY_TIME) -> str:
+    """ "Elo +55, between +28 and +83 (95%, valid at every look)"; where the games give one bound only, that one."""
+    ends = isfinite(result.low), isfinite(result.high)
+    if all(ends):
+        about = f"{signed(result.elo)}, " if isfinite(result.elo) else ""
+        return f"Elo {about}between {signed(result.low)} and {signed(result.high)} ({kind})"
+    if not any(ends):
+        return "too few games for a bound on Elo"
+    return f"Elo above {signed(result.low)} ({kind})" if ends[0] else f"Elo below {signed(result.high)} ({kind})"
+
+
+def kinds(faults: Counter) -> str:
+    """ "2 timeout, 1 crash", or "" without faults."""
+    return ", ".join(f"{count} {kind}" for kind, count in faults.most_common())
+
+
+def fault_words(game: Game, fault: Fault) -> str:
+    """ "first on ply 6: 36.1 s load + 5.2 s": the ply of a fault and its reason; for a timeout, what took the time."""
+    reason = fault.detail.strip().splitlines()[-1:] or [fault.kind]
+    load = game.loads[fault.seat] if game.loads else 0.0
+    if fault.kind == "timeout" and load >= SHORT_LOAD:
+        reason = [f"{load:.1f} s load + {game.move_seconds(fault.ply - game.opening):.1f} s"]
+    return f"first on ply {fault.ply}: {reason[0]:.160}"
+
+
+def match_lines(match: Match, sprt: Sprt | None = None) -> list[str]:
+    """What the pairs prove: Elo with its interval, the pairs' results, the SPRT, and the verdict in plain words."""
+    evidence, lines = match.evidence, fault_lines(match)
+    if not evidence.pairs:
+        return [*lines, "no complete pair of games yet: no result"]
+    lines += [interval(anytime(evidence.counts)), pair_words(evidence)]
+    if match.ending == "copies":
+        lines.append(
+            f"stopped: the last {COPIES} pairs repeat earlier ones, so both agents play without chance and the "
+            "openings are used up; add openings for more evidence"
+        )
+    if sprt:
+        lines.append(sprt_words(sprt, evidence))
+    return [*lines, verdict(evidence, *match.names, sprt), *forfeits_line(match)]
+
+
+def pair_words(evidence: Evidence) -> str:
+    """The results of the pairs, and how many of them are evidence."""
+    line = f"pair results 0, 1/2, 1, 1 1/2, 2: {' '.join(map(str, evidence.results))}"
+    if evidence.distinct < evidence.pairs:
+        line += f"; {evidence.distinct} distinct {plural('pair', evidence.distinct)} among {evidence.pairs}"
+        line += f" from {evidence.openings} {plural('opening', evidence.openings)}, the others are copies"
+    return line
+
+
+def plural(noun: str, count: int) -> str:
+    """The noun, with an s unless there is one."""
+    return noun if count == 1 else f"{noun}s"
+
+
+def sprt_words(sprt: Sprt, evidence: Evidence) -> str:
+    """ "SPRT of +0 against +50 Elo accepts +50: LLR 3.07 is above the upper bound 2.94"."""
+    counts, (lower, upper) = evidence.counts, sprt.bounds
+    llr, accepted = sprt.llr(counts), sprt.accepted(counts)
+    title = f"SPRT of {signed(sprt.elo0)} against {signed(sprt.elo1)} Elo"
+    if accepted == "H1":
+        return f"{title} accepts {signed(sprt.elo1)}: LLR {llr:.2f} is above the upper bound {upper:.2f}"
+    if accepted == "H0":
+        return f"{title} accepts {signed(sprt.elo0)}: LLR {llr:.2f} is below the lower bound {lower:.2f}"
+    return f"{title} is undecided: LLR {llr:.2f} is between its bounds {lower:.2f} and {upper:.2f}"
+
+
+def sprt_progress(sprt: Sprt, evidence: Evidence) -> str:
+    """ "LLR 1.20 of -2.94 to 2.94, about 60 pairs left": where the test stands, and what it needs at this pace."""
+    llr, (lower, upper) = sprt.llr(evidence.counts), sprt.bounds
+    line = f"LLR {llr:.2f} of {lower:.2f} to {upper:.2f}"
+    if not llr:
+        return line
+    left = evidence.pairs * ((upper if llr > 0 else lower) / llr - 1)
+    return f"{line}, about {max(1, round(left, -int(log10(max(left, 1))))):.0f} pairs left"
+
+
+def verdict(
+    evidence: Evidence, first: str, second: str, sprt: Sprt | None = None, result: Estimate | None = None
+) -> str:
+    """The verdict in plain words: who is stronger, a difference below ``WITHIN`` Elo, or what is missing.
+
+    Args:
+        result: the interval to judge by; that which is valid at every look if it is None.
+    """
+    result, scope = result or anytime(evidence.counts), _scope(evidence)
+    accepted = sprt.accepted(evidence.counts) if sprt else None
+    if evidence.distinct < FEWEST_PAIRS:
+        return _too_few(evidence)
+    if result.is_proof:
+        return f"{first if result.low > 0 else second} is stronger{scope}"
+    if sprt and accepted == "H1":
+        return f"{first} is stronger{scope}" if sprt.elo0 >= 0 else f"{first} is above {signed(sprt.elo0)} Elo{scope}"
+    if sprt and accepted == "H0":
+        return f"{second} is stronger{scope}" if sprt.elo1 <= 0 else f"{first} is below {signed(sprt.elo1)} Elo{scope}"
+    if result.low > -WITHIN and result.high < WITHIN:
+        return f"no difference of {WITHIN:g} Elo or more{scope}"
+    return f"too early to tell{_missing(evidence)}"
+
+
+def _scope(evidence: Evidence) -> str:
+    """What a verdict is about, where openings were played more than once: these openings, not all."""
+    return f" from these {evidence.openings} openings" if 1 < evidence.openings < evidence.distinct else ""
+
+
+def _too_few(evidence: Evidence) -> str:
+    mean = mean_and_variance(evidence.results)[0]
+    return (
+        f"no verdict: {evidence.distinct} distinct {plural('pair', evidence.distinct)} of games, "
+        f"{FEWEST_PAIRS} are needed; the first agent made {mean:.0%} of the points"
+    )
+
+
+def _missing(evidence: Evidence) -> str:
+    """ ": a difference of 100 Elo needs about 60 pairs", for the largest one that needs more than were played."""
+    needed = ((elo, pairs_needed(evidence.counts, elo)) for elo in reversed(DIFFERENCES))
+    elo, pairs = next(((elo, pairs) for elo, pairs in needed if pairs > evidence.distinct), (0, 0))
+    return f": a difference of {elo} Elo needs about {pairs} pairs" if elo else ""
+
+
+def fault_lines(match: Match) -> list[str]:
+    """ "my_agent.py, 3 timeout (first on ply 6: ...)", a line for each kind of fault of either agent."""
+    lines = []
+    for agent, name in enumerate(match.names):
+        counts = match.side(agent).faults
+        for kind, (game, fault) in match.first_faults(agent).items():
+            lines.append(f"{name}, {counts[kind]} {kind} ({fault_words(game, fault)})")
+    return lines
+
+
+def forfeits_line(match: Match) -> list[str]:
+    """A warning if many games were decided by faults."""
+    forfeits, games = sum(match.side(agent).forfeits for agent in (0, 1)), len(match.games)
+    if forfeits <= MANY_FORFEITS * games:
+        return []
+    return [f"{forfeits} of {games} games were forfeits: this measures faults more than strength"]
+
+
+def lost_game_line(match: Match) -> list[str]:
+    """The command that analyses the longest game that the first agent lost on the board."""
+    lost = [record for record in match.lost(0) if record.forfeit is None] if match.geometry.fits_word else []
+    longest = sorted(lost, key=lambda record: -len(record.moves))[:1]
+    return [f"a game that {match.names[0]} lost: {record.command}" for record in longest]

@@ -1,0 +1,243 @@
+"""``evaluate.py board``: the board as a page of this machine's own, for this user alone.
+
+It listens on 127.0.0.1. Every address begins with a token, so that no other user's and no other page's request is
+answered; requests that another page has made the browser send are refused by their origin and by their host. Port and
+token of the last run are used again where they are free: pages that are still open find the server that was restarted.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import re
+import secrets
+import socket
+import sys
+import tempfile
+import webbrowser
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from aiohttp import WSMsgType, web
+
+from connectx_toolkit.arena.players import archives
+from connectx_toolkit.arena.players.loading import resolve
+from connectx_toolkit.arena.replays.record import read_replay
+from connectx_toolkit.arena.results.records import GameRecord, parse_game
+from connectx_toolkit.board.analyst import Analyst
+from connectx_toolkit.board.session import Opening, Session
+from connectx_toolkit.kaggle.rules import Rules
+from connectx_toolkit.page.component import FOLDER
+
+HOST = "127.0.0.1"
+PAGE = "board.html"
+LARGEST = 16 * 2**20  # bytes of a message: a replay has 10 to 60 kB
+SECURITY = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self' ws://{host}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-store",
+}
+
+
+class Address(NamedTuple):
+    """Where the server is found."""
+
+    port: int  # 0: any that is free
+    token: str
+
+    @classmethod
+    def new(cls) -> "Address":
+        return cls(0, secrets.token_urlsafe(24))
+
+    @property
+    def url(self) -> str:
+        return f"http://{HOST}:{self.port}/{self.token}/"
+
+
+def application(address: Address, opening: Opening, analyst: Analyst) -> web.Application:
+    """The board's server: its page below the token, and a socket for each board that is open."""
+    app = web.Application(middlewares=[_guard(address)])
+    app["lines"] = set()
+
+    async def page(request: web.Request) -> web.StreamResponse:
+        name = request.match_info["name"] or PAGE
+        if name not in {path.name for path in FOLDER.iterdir()}:
+            raise web.HTTPNotFound
+        return web.FileResponse(FOLDER / name)
+
+    async def converse(request: web.Request) -> web.WebSocketResponse:
+        return await _converse(request, opening, analyst)
+
+    app.router.add_get(f"/{address.token}/socket", converse)
+    app.router.add_get(f"/{address.token}/{{name:[a-z_.]*}}", page)
+    app.on_shutdown.append(_close_all)
+    return app
+
+
+def _guard(address: Address):
+    """Refuses what does not come from our own page, and gives every answer its security headers."""
+    hosts = {f"{name}:{address.port}" for name in (HOST, "localhost")}
+
+    @web.middleware
+    async def guard(request: web.Request, handler: Callable[[web.Request], Awaitable]) -> web.StreamResponse:
+        origin = request.headers.get("Origin")
+        if request.host not in hosts or (origin is not None and origin.removeprefix("http://") not in hosts):
+            raise web.HTTPForbidden(text="requests of other pages are refused")
+        return await handler(request)
+
+    return guard
+
+
+async def _add_headers(request: web.Request, response: web.StreamResponse) -> None:
+    response.headers.update({name: value.format(host=request.host) for name, value in SECURITY.items()})
+
+
+async def _close_all(app: web.Application) -> None:
+    for line in set(app["lines"]):
+        await line.close(code=1001)
+
+
+async def _converse(request: web.Request, opening: Opening, analyst: Analyst) -> web.WebSocketResponse:
+    """One board, as long as its page is open."""
+    line = web.WebSocketResponse(max_msg_size=LARGEST, heartbeat=30.0)
+    await line.prepare(request)
+    loop, outgoing = asyncio.get_running_loop(), asyncio.Queue[dict]()
+
+    def send(message: dict) -> None:
+        with suppress(RuntimeError):  # the loop has ended, and an agent's last words come too late
+            loop.call_soon_threadsafe(outgoing.put_nowait, message)
+
+    async def deliver() -> None:
+        while True:
+            await line.send_str(_encoded(await outgoing.get()))
+
+    session, sender = Session(send, analyst, opening), asyncio.create_task(deliver())
+    request.app["lines"].add(line)
+    try:
+        async for message in line:
+            if message.type is WSMsgType.TEXT:
+                await loop.run_in_executor(None, _receive, session, message.data, send)
+    finally:
+        request.app["lines"].discard(line)
+        sender.cancel()
+        session.close()
+    return line
+
+
+def _receive(session: Session, text: str, send: Callable[[dict], None]) -> None:
+    try:
+        message = json.loads(text)
+    except (ValueError, RecursionError) as problem:
+        send({"type": "problem", "text": f"expected JSON: {problem}"})
+        return
+    session.receive(message)
+
+
+def _encoded(message: dict) -> str:
+    """A message as browsers parse it: they know neither NaN nor infinity, and would lose all of it."""
+    try:
+        return json.dumps(message, allow_nan=False)
+    except ValueError as problem:
+        about = {"about": message.get("type"), "id": message.get("id")}
+        return json.dumps({"type": "problem", **about, "text": f"an answer could not be sent: {problem}"})
+
+
+# The address of the last run
+
+
+def _remembered() -> Path:
+    return Path(tempfile.gettempdir(), f"connectx-board-{os.getuid()}")
+
+
+def last_address() -> Address:
+    """Port and token of the last run, or new ones if there are none, or if they are not this user's alone."""
+    try:
+        handle = os.open(_remembered(), os.O_RDONLY | os.O_NOFOLLOW)
+    except OSError:
+        return Address.new()
+    with os.fdopen(handle) as file:
+        status = os.fstat(handle)
+        found = re.fullmatch(r"(\d{1,5}) ([\w-]{32})", file.read(100))
+    if found is None or status.st_uid != os.getuid() or status.st_mode & 0o077:
+        return Address.new()
+    return Address(int(found[1]), found[2])
+
+
+def remember(address: Address) -> None:
+    """Writes down where the server is, for the next run; only this user can read it."""
+    with suppress(OSError):
+        _remembered().unlink(missing_ok=True)
+        handle = os.open(_remembered(), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "w") as file:
+            file.write(f"{address.port} {address.token}")
+
+
+def listen(address: Address) -> tuple[socket.socket, Address]:
+    """A socket that listens at the address, or where that is taken at a new one; and the address."""
+    for wanted in (address, Address.new()):
+        sock = socket.socket()
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            sock.bind((HOST, wanted.port))
+            sock.listen()  # a browser may ask as soon as it has the address
+        except OSError:
+            sock.close()
+            continue
+        return sock, Address(sock.getsockname()[1], wanted.token)
+    raise OSError(f"no port of {HOST} is free")
+
+
+async def serve(sock: socket.socket, address: Address, opening: Opening) -> None:
+    """Serves until it is cancelled."""
+    app = application(address, opening, Analyst())
+    app.on_response_prepare.append(_add_headers)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
+    await runner.setup()
+    try:
+        await web.SockSite(runner, sock).start()
+        await asyncio.Event().wait()
+    finally:
+        await runner.cleanup()
+
+
+def opening_of(options: argparse.Namespace) -> Opening:
+    """How the board begins, by the command's options.
+
+    Raises:
+        ValueError: an unknown agent, a bad configuration, or a game that cannot be played.
+    """
+    rules = Rules(options.config or {}, options.bank)
+    specs = [resolve(name) for name in options.agents]
+    if len(specs) > 2:
+        raise ValueError(f"a board has two sides, not {len(specs)}")
+    seats = [None, *specs] if len(specs) == 1 else [*specs, None, None]
+    if options.second:
+        seats = seats[1::-1]
+    return Opening(rules, (seats[0], seats[1]), _game_of(options.game, rules) if options.game else None)
+
+
+def _game_of(text: str, rules: Rules) -> GameRecord:
+    is_file = text.endswith(".json") or Path(text).is_file()
+    return read_replay(Path(text)).record if is_file else parse_game(text, rules.geometry)
+
+
+def may_open_browser() -> bool:
+    """Whether there is a screen that a browser could show the page on."""
+    return sys.platform != "linux" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def board(options: argparse.Namespace) -> None:
+    """Serves the board until Ctrl-C."""
+    opening = opening_of(options)
+    sock, address = listen(last_address())
+    remember(address)
+    print(f"the board: {address.url}\nCtrl-C ends it", flush=True)
+    if not options.no_browser and may_open_browser():
+        webbrowser.open(address.url)
+    with archives.shared(), suppress(KeyboardInterrupt):
+        asyncio.run(serve(sock, address, opening))

@@ -1,0 +1,72 @@
+"""The board in a notebook: ``from evaluate import Board; Board("minimax@2")``."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import anywidget
+import traitlets
+
+from connectx.notation import parse_columns
+from connectx.position import Position
+from connectx_toolkit.arena.players.loading import resolve
+from connectx_toolkit.arena.results.records import GameRecord
+from connectx_toolkit.board.analyst import Analyst
+from connectx_toolkit.board.session import Opening, Session
+from connectx_toolkit.kaggle.rules import BANK, Rules
+from connectx_toolkit.page.component import script, style
+
+_analyst = Analyst()  # one for all boards of a notebook
+
+
+class Board(anywidget.AnyWidget):
+    """A board to click in a notebook.
+
+    Args:
+        agents: none (you play both sides), one (it moves second), or two (they play each other): names, paths or
+            functions, as ``get_win_percentages`` takes them. None is you: ``Board("perfect", None)`` lets it begin.
+        game: one to look at: its columns, or a game of ``get_win_percentages(...).lost(agent)``.
+        config: Kaggle's configuration; 6 rows, 7 columns and 4 in a row unless it says otherwise.
+        bank: seconds that an agent may use beyond actTimeout in a whole game.
+
+    Attributes:
+        moves: the columns of the game on the board, counted from 0, as it goes on.
+
+    Raises:
+        ValueError: an unknown agent, a bad configuration, or a game that cannot be played.
+    """
+
+    _esm = script("notebook.js")
+    _css = style()
+    moves = traitlets.List(traitlets.Int()).tag(sync=True)
+    _session: Session | None = None  # of a widget whose arguments were refused: it is closed, too
+
+    def __init__(
+        self,
+        *agents: Any,
+        game: "GameRecord | Sequence[int] | str | None" = None,
+        config: dict | None = None,
+        bank: float = BANK,
+    ):
+        if len(agents) > 2:
+            raise ValueError(f"a board has two sides, not {len(agents)}")
+        rules = Rules(config or {}, bank)
+        specs = [None if agent is None else resolve(agent) for agent in agents]
+        seats = [None, *specs] if len(specs) == 1 else [*specs, None, None]
+        opening = Opening(rules, (seats[0], seats[1]), _record(game, rules))
+        super().__init__()
+        session = self._session = Session(self.send, _analyst, opening)
+        self.on_msg(lambda widget, message, buffers: session.receive(message))
+
+    def close(self) -> None:
+        """Takes the board away, and ends its agents."""
+        if self._session is not None:
+            self._session.close()
+        super().close()
+
+
+def _record(game: "GameRecord | Sequence[int] | str | None", rules: Rules) -> GameRecord | None:
+    if game is None or isinstance(game, GameRecord):
+        return game
+    moves = parse_columns(game) if isinstance(game, str) else tuple(game)
+    Position.from_moves(moves, rules.geometry)
+    return GameRecord(rules.geometry, ("first", "second"), moves)

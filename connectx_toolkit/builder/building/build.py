@@ -1,0 +1,272 @@
+"""Builds a submission: inline, embed, pre-flight, compare with the source. If one of them fails, nothing is written."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import sqrt
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from connectx.geometry import STANDARD
+from connectx.weights import reduce, reduction_error
+from connectx_toolkit.builder.building.embed import archive, submission_text
+from connectx_toolkit.builder.preflight.check import check
+from connectx_toolkit.builder.preflight.questions import NODE_BUDGET, Question, sample
+from connectx_toolkit.builder.preflight.remedies import remedy
+from connectx_toolkit.builder.preflight.report import Limits, Report
+from connectx_toolkit.builder.preflight.stage import Runner, Stage
+from connectx_toolkit.builder.source.files import listed
+from connectx_toolkit.builder.source.inline import Inlined, Refused, import_name
+from connectx_toolkit.builder.source.refusals import TORCH_FILES, adopt_command
+from connectx_toolkit.console.files import replacing
+from connectx_toolkit.places import ROOT
+
+POSITIONS = 500
+PUBLISHED = Limits()
+COMPARE_SECONDS = 40.0  # after this time no further position is asked
+SIGMAS = 3.0  # at most one in 500 faithful builds of an agent that plays at random is refused
+CLOCKED = 0.05  # seconds a move: from there on the clock may decide how far an agent searches
+NODE_CLOCK = f"moves are compared at {NODE_BUDGET} nodes each, without a clock; budget.is_late(nodes) counts them, too"
+
+
+class NotAccepted(Exception):
+    """The submission was built, but the pre-flight or the comparison refused it."""
+
+    def __init__(self, report: Report):
+        super().__init__("; ".join(report.reasons))
+        self.report = report
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of a build.
+
+    dtype: "float16" or "int8", for the floating-point arrays of embedded .npz files and weight containers
+    positions: on how many positions the built file is compared with its source
+    """
+
+    dtype: str | None = None
+    positions: int = POSITIONS
+    slowdown: float | None = None
+    full: bool = False
+    limits: Limits = PUBLISHED
+
+
+def render(inlined: Inlined, dtype: str | None) -> tuple[str, list[str]]:
+    """The submission's text, and with a ``dtype`` a line about each data file.
+
+    Raises:
+        OSError: a data file cannot be read.
+        ValueError: a data file has values that ``dtype`` cannot represent.
+    """
+    contents = {path: file.read_bytes() for path, file in inlined.data.items()}
+    reduced, lines, notes = {}, [], {}
+    for path, content in sorted(contents.items()) if dtype else []:
+        smaller = reduce(content, dtype or "")
+        if smaller is None:
+            lines.append(f"{path}: no floating-point arrays that could be reduced, embedded as it is")
+            continue
+        largest, relative = reduction_error(content, smaller)
+        reduced[path], notes[path] = smaller, f" as {dtype}"
+        size = f"{len(content):,} to {len(smaller):,} bytes before compression"
+        lines.append(f"{path} as {dtype}: {size}, largest error {largest:.3g}, {relative:.2%} of the weights' size")
+    return submission_text(inlined, contents, reduced, notes), lines
+
+
+def submission_bytes(inlined: Inlined, output: Path, options: Options) -> tuple[bytes, list[str]]:
+    """The bytes of the submission, an archive if ``output`` ends in .tar.gz, and lines about its data.
+
+    Raises:
+        Refused: the agent opens files by path, and ``output`` is a single .py.
+        OSError, ValueError: see ``render``; or the files are larger than the judge's limit.
+    """
+    sizes = {path: file.stat().st_size for path, (file, _) in inlined.files.items()}
+    packed = f"{sum(sizes.values()):,} bytes in {len(sizes)} files beside the agent: {listed(sizes)}"
+    if sum(sizes.values()) > options.limits.size:
+        raise ValueError(f"the judge allows {options.limits.size:,} bytes: move away what it does not open; {packed}")
+    text, lines = render(inlined, options.dtype)
+    if output.name.endswith(".tar.gz"):
+        if sizes:
+            as_is = f"; --dtype {options.dtype} changes only embedded data" if options.dtype else ""
+            lines.append(f"the archive holds main.py and {packed}{as_is}")
+        return archive(text.encode(), {path: file.read_bytes() for path, (file, _) in inlined.files.items()}), lines
+    if inlined.files:
+        cure = 'build an archive (.tar.gz), or read it by connectx.weights.read_data("name"), which embeds it'
+        file, place = next(iter(inlined.files.values()))
+        if file.suffix in TORCH_FILES:
+            cure += f", or `{adopt_command(file.name, inlined.agent_path)}`"
+        raise Refused([place._replace(reason=f"{place.reason}, which a single .py cannot hold: {cure}; {packed}")])
+    return text.encode(), lines
+
+
+def build(
+    inlined: Inlined, output: Path, options: Options, runner: Runner, tell: Callable[[str], None] = lambda text: None
+) -> Report:
+    """Writes ``output``, a .py or a .tar.gz by its name, if and only if the pre-flight and the comparison accept it.
+
+    Args:
+        tell: called with a line at each stage.
+
+    Raises:
+        builder.source.refusals.Refused: the agent opens files by path, which a .py cannot hold; with file and line.
+        NotAccepted: it was refused; with the report.
+        OSError, ValueError: a file cannot be read, or data cannot be reduced.
+    """
+    content, lines = submission_bytes(inlined, output, options)
+    tell(f"checking {len(content):,} bytes, {len(inlined.sources)} modules, {len(inlined.files)} files beside them")
+
+    def compare(stage: Stage, file: Path, report: Report) -> None:
+        if report.accepted:
+            seconds = 2 * COMPARE_SECONDS
+            tell(f"comparing with the source on {options.positions} positions, for at most {seconds:g} s")
+            compare_with_source(stage, file, inlined, options, report)
+        elif cure := next(filter(None, (remedy(reason, "", stage.situation) for reason in report.reasons)), ""):
+            report.add("cure", "note", cure)
+
+    with replacing(output) as partial:
+        partial.write_bytes(content)
+        report = check(partial, runner, options.limits, options.slowdown, options.full, compare)
+        report.name = output.name
+        for line in lines:
+            report.add("data", "note", line)
+        for line in inlined.notes:
+            report.add("source", "note", line)
+        if not report.accepted:
+            raise NotAccepted(report)
+    return report
+
+
+def _source_job(inlined: Inlined) -> dict[str, Any]:
+    root, module = import_name(inlined.agent_path)
+    folder = inlined.agent_path.resolve().parent
+    paths = list(dict.fromkeys([str(folder), str(root), str(ROOT)]))
+    files = {name: str(file) for name, (file, _) in inlined.files.items()}
+    return {
+        "module": module,
+        "function": inlined.entry[1],
+        "folder": str(folder),
+        "paths": paths,
+        "files": files,
+        "stop_after": COMPARE_SECONDS,
+    }
+
+
+def compare_with_source(stage: Stage, file: Path, inlined: Inlined, options: Options, report: Report) -> None:
+    """The built file and its source must choose the same moves: same positions, same seed for each, same node budget.
+
+    Positions in which the source chooses no legal column are replaced by others on 7x6, because the built file's guard
+    answers there. If moves differ, the source is asked a second time (see ``_judge_difference``).
+    """
+    source = _source_job(inlined)
+    source["folders"] = [str(stage.root), *source["paths"]]
+    asked = _ask_source(stage, source, inlined, options, report)
+    if not report.accepted:
+        return
+    questions = [question for question, _ in asked]
+    built = stage.replies(file, "path", questions)
+    if _failed(built, "the built file", report):
+        return
+    columns = [reply["column"] for reply in built["result"]["replies"]]
+    differ = [i for i, (_, reply) in enumerate(asked) if columns[i] != reply["column"]]
+    report.figures |= {"compared_positions": len(asked), "different_moves": len(differ)}
+    is_cut = len(asked) < options.positions
+    cut = f", all of {options.positions} that the source answered in {COMPARE_SECONDS:g} s" if is_cut else ""
+    if not differ:
+        report.add("same moves", "pass", f"the built file and its source agree on {len(asked)} positions{cut}")
+    elif options.dtype:
+        share = f"{len(differ)} of {len(asked)} moves ({len(differ) / len(asked):.1%}) change with {options.dtype}{cut}"
+        report.add("same moves", "note", share)
+    else:
+        again = stage.replies(inlined.agent_path.resolve(), "source", questions, **source)
+        _judge_difference(asked, differ, again, report)
+
+
+def _ask_source(
+    stage: Stage, source: dict[str, Any], inlined: Inlined, options: Options, report: Report
+) -> list[tuple[Question, dict[str, Any]]]:
+    """The questions that the source answers with a legal column, and its replies."""
+    asked: list[tuple[Question, dict[str, Any]]] = []
+    failed: list[tuple[Question, dict[str, Any]]] = []
+    agent = inlined.agent_path.resolve()
+    for questions in (sample(options.positions), sample(options.positions, 8, (STANDARD,))):
+        wanted = questions[: options.positions - len(asked)]
+        answer = stage.replies(agent, "source", wanted, **source) if wanted else None
+        if answer is None or _failed(answer, "the source agent", report):
+            break
+        replied = list(zip(wanted, answer["result"]["replies"], strict=False))
+        asked += [(question, reply) for question, reply in replied if reply["column"] in question.legal]
+        failed += [(q, reply) for q, reply in replied if q.is_standard and reply["column"] not in q.legal]
+        if len(replied) < len(wanted):
+            break  # COMPARE_SECONDS have passed
+    if report.accepted:
+        _report_failures(asked, failed, report)
+    _note_repairs({reply["type"]: reply["text"] for _, reply in asked}, report)
+    return asked
+
+
+def _report_failures(
+    asked: list[tuple[Question, dict[str, Any]]], failed: list[tuple[Question, dict[str, Any]]], report: Report
+) -> None:
+    """Notes positions of Connect Four that the source does not answer; rejects a source that answers none at all."""
+    if failed:
+        question, reply = failed[0]
+        what = f"{'raises' if reply['type'] == 'exception' else 'returns'} {reply['text']}"
+        text = f"the source {what} on {question.name} ({_place(question)})"
+        text += f", and gives no legal column on {len(failed)} of {len(failed) + len(asked)} positions"
+        text += "; the guard plays there" if asked else ""
+        report.add("same moves", "note" if asked else "reject", text)
+    elif not asked:
+        report.add("same moves", "reject", "the source answers no position")
+
+
+def _place(question: Question) -> str:
+    return f"{question.config['rows']} x {question.config['columns']}, after {question.obs['step']} plies"
+
+
+def _note_repairs(kinds: dict[str, str], report: Report) -> None:
+    """Notes types of replies that count only because the guard converts them to ints."""
+    for kind in sorted(kinds.keys() - {"int"}):
+        text = f"the agent returns {kinds[kind]}, of type {kind}. Kaggle accepts only a plain int, so the source itself"
+        text += " would lose every game, also in evaluate.py; the guard of the built file converts it"
+        report.add("guard", "note", f"{text}. Better return int(column)")
+
+
+def _judge_difference(
+    asked: list[tuple[Question, dict[str, Any]]], differ: list[int], again: dict[str, Any], report: Report
+) -> None:
+    """Decides whether moves differ because of the build, or because the source does not repeat its own moves.
+
+    A faithful build and a second run of the source should differ from the source's first run about equally often.
+    Among the positions where exactly one of the two differs, the build has about half; an excess of more than
+    ``SIGMAS`` standard deviations means that the build is to blame. A source that is quick and repeats all its moves
+    has no noise: one difference is enough.
+    """
+    replies = again["result"]["replies"] if again["result"] and "replies" in again["result"] else []
+    fickle = {i for i, ((_, a), b) in enumerate(zip(asked, replies, strict=False)) if a["column"] != b["column"]}
+    alone = [i for i in differ if i not in fickle and i < len(replies)]
+    excused = len(fickle.difference(differ))
+    is_clocked = median(reply["seconds"] for _, reply in asked) >= CLOCKED
+    if (fickle or is_clocked) and len(alone) - excused <= SIGMAS * sqrt(len(alone) + excused):
+        text = f"the built file differs from its source on {len(differ)} of {len(asked)} positions, and the source from"
+        text += (
+            f" itself on {len(fickle)} of {len(replies)}, with the same seeds: its clock or its own random generator"
+        )
+        report.add("same moves", "note", f"{text} decides, so this shows no fault of the build")
+    else:
+        where = asked[(alone or differ)[0]][0]
+        text = f"the built file differs from its source on {len(differ)} of {len(asked)} positions"
+        besides = f", on {len(alone)} of them where the source agrees with itself" if fickle else ""
+        report.add("same moves", "reject", f"{text}{besides}, first on {where.name} ({_place(where)})")
+
+
+def _failed(answer: dict[str, Any], who: str, report: Report) -> bool:
+    """Reports a comparison that could not be made; returns whether that is so."""
+    if answer["ended"] != "ok":
+        why = f": {NODE_CLOCK}" if answer["ended"] == "timeout" else ""
+        report.add("same moves", "reject", f"{who} gave no replies: {answer['ended']} ({answer['stage']}){why}")
+    elif "raised" in answer["result"]:
+        text = f"{who} does not load: {answer['result']['raised']}: {answer['result']['text']}"
+        report.add("same moves", "reject", text)
+    else:
+        return False
+    return True

@@ -1,0 +1,60 @@
+"""Finds which function of a file Kaggle's loader takes, and whether the author meant that one."""
+
+import ast
+from typing import Any
+
+from connectx_toolkit.builder.preflight.report import Report
+from connectx_toolkit.kaggle.bindings import first_bindings
+
+OBSERVATIONS = ("obs", "observation", "state", "board_state", "observations")  # usual names of the first argument
+CURE = "define it last, under a name used nowhere above"
+
+
+def async_agent(tree: ast.Module) -> str:
+    """The name of the ``async def`` that Kaggle would take, but never await; "" if there is none."""
+    bound = first_bindings(tree)
+    last = next((node for node in reversed(tree.body) if isinstance(node, ast.AsyncFunctionDef)), None)
+    return last.name if last is not None and bound[-1][0] == last.name else ""
+
+
+def meant_agent(tree: ast.Module, taken: str, fails: bool) -> ast.FunctionDef | None:
+    """The function that the author probably meant, if Kaggle takes another callable; None if that may be right.
+
+    A taken function with parameters that uses a likely agent is a wrapper, and right. Functions with an agent's
+    arguments but another name count only if the game fails, because helpers often have such arguments, too.
+    """
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    likely = [f for f in functions.values() if f.args.args and f.args.args[0].arg in OBSERVATIONS]
+    named = [f for f in likely if "agent" in f.name.lower()]
+    mine = functions.get(taken)
+    names = {f.name for f in likely}
+    is_called = mine is not None and bool(mine.args.args or mine.args.vararg)  # unlike main(), which plays games
+    if mine is not None and is_called and any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(mine)):
+        return None
+    if mine in named or (mine in likely and not named):
+        return None
+    candidates = [f for f in named or (likely if fails else []) if f.name != taken]
+    return next((f for f in candidates if f.name == "agent"), candidates[-1] if candidates else None)
+
+
+def judge_callable(tree: ast.Module, loaded: dict[str, Any], fails: bool, report: Report) -> None:
+    """Reports which callable Kaggle's loader took, and whether the author can have meant it.
+
+    Args:
+        loaded: its "name", "kind" and "arguments".
+        fails: whether the validation game fails.
+    """
+    name, kind = loaded["name"], loaded["kind"]
+    lines = {bound: line for bound, line, _ in first_bindings(tree)}
+    line = f" (line {lines[name]})" if name in lines else ""
+    what = "function" if kind == "function" else f"callable (a {kind})"
+    text = f"Kaggle will call `{name}`{line}: the last {what} defined in the file"
+    report.figures["callable"] = {"name": name, "kind": kind, "arguments": loaded["arguments"]}
+    meant = meant_agent(tree, name, fails)
+    if meant is not None:
+        text = f"{text}. `{meant.name}` (line {lines.get(meant.name, meant.lineno)}) is not called: {CURE}"
+        report.add("callable", "reject" if fails else "warning", text)
+    elif kind != "function":
+        report.add("callable", "note", f"{text}; not a plain function: older versions of Kaggle's loader refuse it")
+    else:
+        report.add("callable", "pass", text)

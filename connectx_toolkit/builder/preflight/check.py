@@ -1,0 +1,319 @@
+"""Will Kaggle accept this file? Tests it in fresh processes against the rules of its loader, clock and environment.
+
+The verdict comes from the validation game: the file against itself in Kaggle's own environment, each seat in its own
+process in the judge's place (``kaggle.judge_folder``, ``kaggle.seats``). Before it, hard positions are asked:
+they show why a game fails, and which positions will be a problem for an accepted file later.
+"""
+
+import ast
+import math
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from connectx_toolkit.builder.preflight.asking import ASK_SECONDS, GAME_MOVES, OVERAGE, Asked, ask, fault_of, first_of
+from connectx_toolkit.builder.preflight.callables import async_agent, judge_callable
+from connectx_toolkit.builder.preflight.questions import hard_questions
+from connectx_toolkit.builder.preflight.report import Finding, Limits, Report
+from connectx_toolkit.builder.preflight.stage import Runner, Stage, stage
+from connectx_toolkit.builder.preflight.validation import Game, play, validate
+from connectx_toolkit.kaggle.packages import KNOWN, standing
+from connectx_toolkit.kaggle.slow_processor import Restriction
+from connectx_toolkit.kaggle.upload import Unsuitable, parse, read, unpack
+
+GUARD_MARK = "submission guard:"
+CURE_OF_OVERAGE = (
+    "think for less than config.actTimeout, or read obs.remainingOverageTime "
+    "(budget_for of connectx.clock does both, in an agent that build_submission.py builds)"
+)
+# kind of a finding of ``connectx_toolkit.kaggle.watch`` -> topic and text of the note on a file that plays all the same
+ASSUMPTIONS = {
+    "file": ("isolation", "opens {}, which is on this machine and not on the judge: hidden here, it played without"),
+    "network": ("isolation", "asks the network for {}, which the judge has not: blocked here, it played without"),
+    "late": ("package", "imports {} when Kaggle's loader has taken their folder off sys.path, and went on without"),
+}
+
+
+def check(
+    path: Path,
+    runner: Runner,
+    limits: Limits | None = None,
+    slowdown: float | None = None,
+    full: bool = False,
+    extra: Callable[[Stage, Path, Report], None] | None = None,
+) -> Report:
+    """The pre-flight check of a finished file, a .py or a .tar.gz.
+
+    Args:
+        limits: the judge's limits; by default ``Limits()``.
+        slowdown: also measure with the processor restricted to 1/slowdown of one core.
+        full: with ``extra``, play the validation game at the judge's own clock, too, which may take minutes.
+        extra: called as extra(stage, file, report) after the games, for the builder's comparison. A built file has a
+            guard and is compared with its source, so that a quick game will do.
+
+    Raises:
+        OSError: the file cannot be read.
+        RunnerDied: kaggle-environments does not work here.
+    """
+    limits = limits or Limits()
+    report = Report(path.name)
+    with stage(limits, runner) as here:
+        main = _lay_out(path, here, report)
+        tree = None if main is None else _parsed(main, report)
+        if main is None or tree is None:
+            return report
+        if waits := async_agent(tree):
+            report.add("callable", "reject", f"{waits} is async: Kaggle does not await it; write a plain def")
+            return report
+        report.figures["kaggle_environments"] = runner.hello["kaggle"]
+        here.seal()
+        asked = ask(here, report)
+        _judge(here, tree, asked, extra is not None and not full, report)
+        _note_assumptions(here, tree, asked, report)
+        if report.accepted:
+            _try_as_text(here, report)
+        if extra is not None:
+            extra(here, main, report)
+        if slowdown is not None and report.accepted:
+            _check_slow(here, report, slowdown)
+    return report
+
+
+def _lay_out(path: Path, here: Stage, report: Report) -> Path | None:
+    """Unpacks the file as Kaggle does; if Kaggle cannot, adds a finding and returns None."""
+    try:
+        content = read(path, here.limits.size)
+    except Unsuitable as fault:
+        report.add("size", "reject", str(fault))
+        return None
+    report.figures["size"] = len(content)
+    report.add("size", "pass", f"{len(content):,} bytes of {here.limits.size:,} allowed")
+    try:
+        return unpack(path.name, content, here.root / "agent")
+    except Unsuitable as fault:
+        report.add("format", "reject", str(fault))
+        return None
+
+
+def _parsed(main: Path, report: Report) -> ast.Module | None:
+    try:
+        tree = parse(main.read_bytes())
+    except Unsuitable as fault:
+        report.add("text", "reject", str(fault))
+        return None
+    report.add("text", "pass", "UTF-8, compiles")
+    return tree
+
+
+def _judge(here: Stage, tree: ast.Module, asked: Asked, is_quick: bool, report: Report) -> None:
+    """Plays the validation game. If it fails, the questions' faults are the reasons; otherwise they are warnings."""
+    if _leave_open(here, asked, report):
+        return
+    is_clear = any(fault.ends_all for fault in asked.faults)
+    game = None if is_clear else validate(here, asked, is_quick, report)
+    fails = game is None or bool(game.fault)
+    is_open = fails and _is_for_want_of_place(here)
+    if asked.loaded is not None:
+        judge_callable(tree, asked.loaded, fails and not is_open, report)
+    level = "unknown" if is_open else "reject" if fails else "warning"
+    for fault in asked.faults:
+        report.add(fault.topic, level, fault.text if fails else fault.later)
+    _report_replies(here, asked, report)
+    if game is not None:
+        _report_game(here, game, asked, report)
+
+
+def _is_for_want_of_place(here: Stage) -> bool:
+    """Whether the file may fail only because it names the judge's folder, which cannot be made here."""
+    return here.mentions_place and not here.has_place
+
+
+def _leave_open(here: Stage, asked: Asked, report: Report) -> bool:
+    """Reports if the file cannot be judged because this machine lacks a package that Kaggle probably has."""
+    for fault in asked.faults:
+        found = re.search(r"No module named '(\w+)", fault.text)
+        name = found[1] if found else ""
+        if fault.is_first and ("missing", name) in asked.seen and name in KNOWN:
+            text = f"{name} is not installed here, so not judged: {standing(name)}; pip install it"
+            report.add("package", "unknown", text)
+            return True
+    return False
+
+
+def _report_game(here: Stage, game: Game, asked: Asked, report: Report) -> None:
+    """Reports the game and its clock, and a second game without other programs if the file starts any."""
+    asked.seen += [(kind, name) for kind, name in game.result.get("seen", [])]
+    is_true = game.clock == (here.limits.act_timeout, here.limits.bank)
+    quick = f"only a quick game ({game.clock[0]:g} s a move; --full and --submit play it at the judge's clock)"
+    clock = "the judge's clock" if is_true else quick
+    name = f"against itself, a process for each seat, {clock}"
+    if game.fault:
+        is_told = not game.cure or any(game.cure in fault.text for fault in asked.faults)
+        text = f"{name}: {game.fault}" + ("" if is_told else f"; {game.cure}")
+        if _is_for_want_of_place(here):
+            report.add("place", "unknown", f"not judged, for {here.place_note}: {game.fault}")
+        elif game.is_late_for_the_machine(here.limits):
+            busy = "other programs kept it from the processor. Check again on an idle machine"
+            report.add("game", "unknown", f"{text}; not judged: {busy}")
+        else:
+            report.add("memory" if game.answer["ended"] == "memory" else "game", "reject", text)
+    else:
+        durations, banks = game.result["durations"], game.result["banks"]
+        firsts = " and ".join(f"{times[0]:.2f} s" for times in durations if times)
+        slowest = f"slowest later move {max(max(times[1:], default=0.0) for times in durations):.2f} s"
+        done = f"DONE in {game.result['plies']} plies"
+        done += f" (none of {game.count} games with seeds from 0 failed)" if game.count > 1 else ""
+        text = f"{name}: {done}, first moves with load {firsts}, {slowest}"
+        report.add("game", "pass", f"{text}, {min(banks):.1f} s of overage time left")
+        report.figures["banks_left"] = banks
+        _judge_guard(game.result["stderr"], report)
+        _judge_without_programs(here, game, asked, report)
+    _report_clock(here, game, asked, report)
+
+
+def _report_clock(here: Stage, game: Game, asked: Asked, report: Report) -> None:
+    """Reports load, first move and overage time; a suspicion is a reason to reject if the game ran out of time."""
+    figures, limits = report.figures, here.limits
+    if "load_seconds" not in figures:
+        return
+    first = figures["first_move_seconds"]
+    slowest = f"slowest move {figures['slowest_move_seconds']:.2f} s"
+    with_move = f"with the first move {first:.2f} s of {limits.first_move:g} s"
+    load = f"load {figures['load_seconds']:.2f} s, {with_move}, {slowest}"
+    is_late = game.is_late and not game.is_late_for_the_machine(limits)
+    if "first move" not in asked.suspicions:
+        report.add("first move", "pass", load)
+    elif is_late:
+        report.add("first move", "reject", load)
+    else:
+        report.add("first move", "note", f"{load}; a whole game at the judge's clock kept to it")
+    _report_overage(game, is_late, asked, limits, report)
+
+
+def _report_overage(game: Game, is_late: bool, asked: Asked, limits: Limits, report: Report) -> None:
+    """Says how long the overage time lasts; rejects what would run out of it in a game of usual length."""
+    used = report.figures["projected_bank_seconds"]
+    if OVERAGE not in asked.suspicions:
+        pace = f"a game of {GAME_MOVES} moves at this pace takes {used:.1f} s of the {limits.bank:g} s"
+        report.add(OVERAGE, "pass", pace)
+        return
+    count = game.moves_on_overage(limits, report.figures["overdrawn_seconds"])
+    gone = f"it is gone after {count:.0f} moves" if count < math.inf else "later in the game it takes less"
+    level = "reject" if is_late or count < GAME_MOVES else "note"
+    usual = f", and a game may have {GAME_MOVES}" if level == "reject" else ""
+    report.add(OVERAGE, level, f"{asked.suspicions[OVERAGE]}: {gone}{usual}. Cure: {CURE_OF_OVERAGE}")
+
+
+def _judge_without_programs(here: Stage, game: Game, asked: Asked, report: Report) -> None:
+    """If the file starts programs, plays a second game with them hidden: it is not known which ones the judge has."""
+    programs = sorted({name for kind, name in asked.seen if kind == "program"})
+    if not programs:
+        return
+    hidden = play(here, game.clock, hides_programs=True)
+    started = f"starts {', '.join(programs[:3])}; nobody says whether the judge has that"
+    if hidden.fault:
+        text = f"{started}, and without it the game fails: {hidden.fault}; catch the failure and go on in Python"
+        report.add("isolation", "reject", text)
+    else:
+        report.add("isolation", "note", f"{started}; it plays on without")
+
+
+def _report_replies(here: Stage, asked: Asked, report: Report) -> None:
+    """Reports the replies to what Kaggle asks today, and in one line those to what it may ask one day."""
+    if asked.loaded is None:
+        return
+    memory = f"peak {report.figures['peak_memory'] / 2**20:.0f} MiB"
+    grown = max(0, report.figures["peak_memory"] - here.runner.hello["memory"])
+    report.add("memory", "pass", f"{memory}, {grown / 2**20:.0f} more than the empty judge")
+    if not asked.faults:
+        wanted = sum(not question.is_optional for question in asked.questions)
+        cut = "" if len(asked.standard) == wanted else f" of {wanted}: {ASK_SECONDS:g} s were over"
+        report.add("replies", "pass", f"a legal int to each of {len(asked.standard)} hard positions{cut}")
+        missed = [q.name for q, reply in asked.standard if q.sound is not None and reply["column"] not in q.sound]
+        if missed:
+            report.add("play", "note", f"misses {'; '.join(missed)}")
+    _judge_guard([asked.loaded["load_stderr"], *(reply["stderr"] for _, reply in asked.standard)], report)
+    pairs = list(zip(asked.questions, asked.replies, strict=False))
+    for question, reply in pairs:
+        if question.is_optional and GUARD_MARK in reply["stderr"]:
+            asked.optional.setdefault(f"the guard answers: {reply['stderr'].strip()}", []).append(question.name)
+    if asked.optional:
+        names = list(dict.fromkeys(name for names in asked.optional.values() for name in names))
+        report.add("not asked today", "note", f"on {first_of(names)}: {first_of(list(asked.optional), 1)}")
+
+
+def _judge_guard(texts: list[str], report: Report) -> None:
+    """Rejects a submission of ours whose guard had to answer: it is legal, but not what its author meant."""
+    lines = [line for text in texts for line in text.splitlines() if GUARD_MARK in line]
+    if lines and not any(finding.topic == "guard" for finding in report.findings):
+        report.add("guard", "reject", f"the agent itself failed, the guard answered: {lines[0][:400]}")
+
+
+def _note_assumptions(here: Stage, tree: ast.Module, asked: Asked, report: Report) -> None:
+    """Notes what the file tried to use and was denied, or was given here and may lack on the judge."""
+    if not report.accepted:
+        return
+    found: dict[str, list[str]] = {}
+    for kind, name in dict.fromkeys(asked.seen):
+        if kind != "file" or os.path.exists(name):  # on this machine, outside the place
+            found.setdefault(kind, []).append(name)
+    report.figures["seen"] = [f"{kind} {name}" for kind, names in found.items() for name in names]
+    for kind, (topic, text) in ASSUMPTIONS.items():
+        if kind in found:
+            report.add(topic, "note", text.format(first_of(found[kind])))
+    for name in found.get("missing", []):
+        otherwise = ": there it may play otherwise" if name in KNOWN else ""
+        text = f"{name} is not installed here, and it played without; {standing(name)}{otherwise}"
+        report.add("package", "note", text)
+    _note_names(here, tree, report)
+
+
+def _note_names(here: Stage, tree: ast.Module, report: Report) -> None:
+    """Notes what the text alone shows: names that behave differently on the judge."""
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    bound = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    if "__file__" in used - bound:
+        text = "names __file__, which Kaggle's loader does not set: it went on after the NameError, as it would there"
+        report.add("text", "note", text)
+    attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    if "signal" in used and attributes & {"alarm", "setitimer", "SIGALRM"}:
+        report.add("text", "note", "sets signals: they fail if Kaggle's server calls the agent in another thread")
+    if _is_for_want_of_place(here):
+        report.add("place", "note", f"{here.place_note}: what it does there could not be tried, the rest could")
+
+
+def _try_as_text(here: Stage, report: Report) -> None:
+    """Tries the file as source text, as notebooks may play it. Kaggle loads by path, so that a fault is only noted."""
+    if not here.situation.is_alone or report.figures.get("load_seconds", ASK_SECONDS) > ASK_SECONDS / 5:
+        return
+    questions = hard_questions(here.limits.act_timeout, here.limits.bank)[2:3]
+    answer = here.replies(here.main, "raw", questions)
+    text = answer["ended"] if answer["ended"] != "ok" else answer["result"].get("text", "")
+    if answer["ended"] == "ok" and "raised" not in answer["result"]:
+        text = fault_of(questions[0], answer["result"]["replies"][0])[1]
+    if text:
+        report.add("text", "note", f"works by path, as Kaggle loads it, but not as source text: {text[:300]}")
+
+
+def _check_slow(here: Stage, report: Report, slowdown: float) -> None:
+    """Checks the clock again on a restricted processor; if it is at risk, a game at the judge's clock decides."""
+    with Restriction(1 / slowdown) as restriction:
+        spin = here.run({"job": "spin", "seconds": 1.5} | restriction.job)
+        slow = Report(report.name)
+        asked = ask(here, slow, restriction.job, at_least=2, stop_after=0.0)
+        share = spin["result"]["share"]
+        report.figures["slow"] = {"wanted_share": 1 / slowdown, "achieved_share": share, "by": restriction.kind}
+        report.figures["slow"] |= slow.figures
+        text = f"one core, {share:.0%} of it measured, {1 / slowdown:.0%} wanted, by {restriction.kind}"
+        report.add("slow", "note", text)
+        is_late = any(fault.kind == "run out of time" for fault in asked.faults)
+        game = Game((0, 0), {"ended": "ok", "result": {}})
+        if asked.suspicions and not is_late:
+            game = play(here, (here.limits.act_timeout, here.limits.bank), **restriction.job)
+    _report_clock(here, game, asked, slow)
+    for fault in asked.faults:
+        slow.add(fault.topic, "reject" if fault.is_first else "warning", fault.text)
+    if game.fault:
+        slow.add("game", "reject", game.fault)
+    report.findings += [Finding("slow", finding.level, finding.text) for finding in slow.findings]

@@ -1,0 +1,215 @@
+"""Where the pre-flight tries a file: folders as on the judge, and the process (runner) that works in them."""
+
+import contextlib
+import ctypes
+import json
+import os
+import select
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from connectx_toolkit.builder.preflight.questions import Question
+from connectx_toolkit.builder.preflight.remedies import Situation
+from connectx_toolkit.builder.preflight.report import Limits
+from connectx_toolkit.kaggle import judge_folder as place
+from connectx_toolkit.places import ROOT
+
+# The runner removes its own modules from sys.modules: the code under test must not find any of this project.
+START = (
+    "import sys; sys.path[:0] = {paths}; from connectx_toolkit.kaggle.runner import serve; del sys.path[0]; "
+    "ours = [name for name in sys.modules if name.split('.')[0] == 'connectx_toolkit']; "
+    "[sys.modules.pop(name) for name in ours]; serve({folder!r})"
+)
+PATIENCE = 5.0  # seconds beyond the judge's limit until a stage is given up
+SILENCE = 4.9  # seconds without a message from the runner after which progress is printed
+GAME_PLIES = 36  # of a usual game between two equal players
+LONG = 20.0  # seconds: longer games are announced
+
+
+class RunnerDied(RuntimeError):
+    """The runner itself, not the code under test, ended: kaggle-environments is missing or broken."""
+
+
+def _drop_override() -> None:
+    """Makes read-only folders binding for root, as they are for the judge's user; no effect for other users."""
+    if _PRCTL is not None:
+        prctl_capbset_drop, cap_dac_override = 24, 1
+        _PRCTL(prctl_capbset_drop, cap_dac_override, 0, 0, 0)
+
+
+_PRCTL = getattr(ctypes.CDLL(None), "prctl", None)  # only on Linux
+
+
+class Runner:
+    """A running ``runner.py``, as a context manager. It serves any number of files, each job in its own process.
+
+    Args:
+        kaggle: a folder with another version of kaggle-environments.
+        has_place: False to work without the judge's place, as on systems that cannot make it.
+    """
+
+    def __init__(self, kaggle: Path | None = None, has_place: bool = True):
+        self.tell: Callable[[str], None] = lambda line: None  # called with a line about each step that takes long
+        paths = [str(ROOT), *([str(kaggle)] if kaggle else [])]
+        path = os.pathsep.join([os.path.dirname(sys.executable), os.defpath, "/usr/local/bin"])
+        self._folder = tempfile.TemporaryDirectory(prefix="preflight-")
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed in __exit__)
+        self._process = subprocess.Popen(
+            [sys.executable, "-sPBc", START.format(paths=paths, folder=self._folder.name if has_place else "")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            cwd=tempfile.gettempdir(),
+            env={"PATH": path, "LANG": "C.UTF-8", "PYTHONHASHSEED": "0"},  # verdicts do not hang on a set's order
+            preexec_fn=_drop_override,  # noqa: PLW1509 (it only makes one system call)
+        )
+
+    def __enter__(self) -> "Runner":
+        return self
+
+    @cached_property
+    def hello(self) -> dict[str, Any]:
+        """The runner's first message, sent after it has imported Kaggle's package, which takes seconds."""
+        return self._read("starting kaggle-environments")
+
+    def _read(self, doing: str) -> dict[str, Any]:
+        stream = self._process.stdout
+        assert stream is not None
+        started = time.monotonic()
+        while not select.select([stream], [], [], SILENCE)[0]:
+            self.tell(f"checking: {doing}, {time.monotonic() - started:.0f} s")
+        line = stream.readline()
+        if not line:
+            self._errors.seek(0)
+            last = self._errors.read().decode(errors="replace").strip().splitlines()[-1:]
+            raise RunnerDied(f"the runner for kaggle-environments ended: {''.join(last)}")
+        return json.loads(line)
+
+    def run(self, job: dict[str, Any], doing: str = "", names: list[str] | None = None) -> dict[str, Any]:
+        """The answer to a job; ``doing`` and ``names``, of its questions, are for messages of progress.
+
+        A job with "before a game" tells how long that game may take, as soon as a reply shows it.
+        """
+        assert self._process.stdin is not None and self.hello
+        self._process.stdin.write(json.dumps(job).encode() + b"\n")
+        self._process.stdin.flush()
+        while "at" in (answer := self._read(doing)):
+            seconds = GAME_PLIES * answer["slowest"] if job.get("before a game") else 0.0
+            then = f"; then a game, about {seconds:.0f} s" if seconds > LONG else ""
+            self.tell(f"checking: {doing}, {_stage_text(answer['at'], names or [])}, {answer['seconds']:.0f} s{then}")
+        return answer
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.communicate()
+        self._errors.close()
+        self._folder.cleanup()
+
+
+def _stage_text(at: str, names: list[str]) -> str:
+    """A stage of the runner in words."""
+    kind, _, number = at.partition(" ")
+    return f"at {names[int(number)]!r}" if kind == "question" and names else at
+
+
+@contextlib.contextmanager
+def stage(limits: Limits, runner: Runner) -> Iterator["Stage"]:
+    """Makes folders as on the judge, which are removed at the end."""
+    with tempfile.TemporaryDirectory(prefix="preflight-") as folder:
+        root = Path(folder)
+        for name in ("agent", "home", "elsewhere", "root"):
+            (root / name).mkdir()
+        try:
+            yield Stage(root, runner, limits)
+        finally:
+            for path in [root / "agent", *(root / "agent").rglob("*")]:
+                if path.is_dir() and not path.is_symlink():
+                    path.chmod(0o755)
+
+
+@dataclass
+class Stage:
+    """Where a file is tried: ``root/agent`` becomes the judge's folder, or replaces it if that cannot be made."""
+
+    root: Path
+    runner: Runner
+    limits: Limits
+
+    @cached_property
+    def has_place(self) -> bool:
+        return not self.runner.hello["obstacle"]
+
+    @property
+    def main(self) -> Path:
+        return self.root / "agent" / "main.py"
+
+    @property
+    def place_note(self) -> str:
+        return f"{place.AGENT} cannot be made here ({self.runner.hello['obstacle']})"
+
+    @cached_property
+    def mentions_place(self) -> bool:
+        return any(b"kaggle_simulations" in path.read_bytes() for path in (self.root / "agent").rglob("*.py"))
+
+    @cached_property
+    def situation(self) -> Situation:
+        folder = self.root / "agent"
+        files = frozenset(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+        return Situation(files, self.runner.hello["numpy"])
+
+    def seal(self) -> None:
+        """Makes the agent's folder read-only."""
+        for path in [*(self.root / "agent").rglob("*"), self.root / "agent"]:
+            if not path.is_symlink():  # its target is sealed by itself, if it exists
+                path.chmod(0o555 if path.is_dir() else path.stat().st_mode & 0o555 | 0o444)
+
+    def run(self, job: dict[str, Any], doing: str = "", names: list[str] | None = None) -> dict[str, Any]:
+        """The runner's answer to a job.
+
+        Raises:
+            RunnerDied: the runner has ended, or cannot make the judge's place.
+        """
+        common = {
+            "limit": self.limits.first_move + PATIENCE,
+            "memory": self.limits.memory + self.runner.hello["memory"],
+            "folders": [str(self.root)],
+            "file": str(self.main),
+            "home": str(self.root / "home"),
+            "cwd": str(self.root / "elsewhere"),
+        }
+        if self.has_place and job.get("form") != "source":
+            folders = [str(self.root / name) for name in ("root", "agent", "home")]
+            common |= {"place": folders, "file": f"{place.AGENT}/main.py"}
+        answer = self.runner.run(common | job, doing, names)
+        if (answer["result"] or {}).get("raised") == "NoPlace":
+            raise RunnerDied(f"the judge's place cannot be made: {answer['result']['text']}")
+        return answer
+
+    def replies(self, file: Path, form: str, questions: list[Question], **options: Any) -> dict[str, Any]:
+        """Loads a file and asks it the questions; the answer's "result" contains the "replies".
+
+        Args:
+            form: how to load it: "path" or "raw" (as text) for ``main``; "source" for the author's own agent, which is
+                loaded outside the judge's place.
+        """
+        asked = [question.as_json() for question in questions]
+        job = {"job": "replies", "form": form, "questions": asked} | ({"file": str(file)} if form == "source" else {})
+        answer = self.run(job | options, "loading and asking", [question.name for question in questions])
+        if answer["ended"] == "ok" and "raised" not in answer["result"]:
+            answer["result"] = answer["parts"][0] | {"replies": answer["parts"][1:]}
+        return answer
+
+    def game(self, act_timeout: float, bank: float, seed: int, **options: Any) -> dict[str, Any]:
+        """The file against itself in Kaggle's environment; games with another ``seed`` draw other random numbers."""
+        files = [f"{place.AGENT}/main.py" if self.has_place else str(self.main)] * 2
+        limit = act_timeout + bank + 2 * PATIENCE  # the referee gives up a move earlier than this
+        job = {"job": "game", "files": files, "config": {"actTimeout": act_timeout}, "bank": bank, "limit": limit}
+        doing = f"game at {act_timeout:g} s a move and {bank:g} s a game"
+        return self.run(job | {"seed": seed} | options, doing)

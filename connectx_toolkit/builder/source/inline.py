@@ -1,0 +1,228 @@
+"""Collects the sources of a submission from an agent's file: follows imports, rewrites them, refuses what would differ.
+
+Modules remain modules. Three things are rewritten; everything else, and all line numbers, stay the same:
+
+- project imports become relative, so that the copies in a submission find each other under any package name,
+- ``cache=True`` of numba's decorators becomes ``cache=False``, because a cached kernel looks up its module by a name
+  that does not exist under Kaggle's loader,
+- paths of data files that the agent opens are wrapped in ``__beside__()``, which finds them although the judge's
+  working directory is not the author's.
+"""
+
+import ast
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from connectx_toolkit.builder.source import files
+from connectx_toolkit.builder.source.flows import Flows, Literal
+from connectx_toolkit.builder.source.module import Module, Project
+from connectx_toolkit.builder.source.refusals import Refusal, Refused, adopt_command
+from connectx_toolkit.kaggle.bindings import agent_in, first_bindings
+from connectx_toolkit.places import ROOT
+
+
+@dataclass
+class Inlined:
+    """The sources of a submission.
+
+    sources: embedded path ("connectx/clock.py") -> rewritten source; every package has its ``__init__.py``
+    data: embedded path -> the data file on disk, for the files named in ``read_data``
+    files: path in the archive -> (the data file on disk, the place in the source that names it), for those opened by
+        path
+    entry: the agent's dotted module name and the name of its function there
+    paths: the modules on disk
+    notes: what may fail on the judge, with file and line
+    """
+
+    agent_path: Path
+    entry: tuple[str, str]
+    paths: set[Path] = field(default_factory=set)
+    sources: dict[str, str] = field(default_factory=dict)
+    data: dict[str, Path] = field(default_factory=dict)
+    files: dict[str, tuple[Path, Refusal]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+def import_name(agent_path: Path) -> tuple[Path, str]:
+    """(root folder, dotted name) to import an agent's file with; folders with ``__init__.py`` are packages.
+
+    A file name that is not an identifier, such as "my-agent.py", becomes one that no module beside it has.
+    """
+    agent_path = agent_path.resolve()
+    root, parts = agent_path.parent, [re.sub(r"\W", "_", agent_path.stem)]
+    while parts[0] != agent_path.stem and any((root / name).exists() for name in (parts[0], f"{parts[0]}.py")):
+        parts[0] += "_"
+    while (root / "__init__.py").is_file():
+        parts.insert(0, root.name)
+        root = root.parent
+    return root, ".".join(parts)
+
+
+def inline(agent_path: Path, extra_packages: frozenset[str] = frozenset(), extra_files: Sequence[Path] = ()) -> Inlined:
+    """The sources that the agent in ``agent_path`` needs, its own included, ready to be embedded, and its data files.
+
+    Args:
+        agent_path: a Python file. Its helpers are modules or packages beside it, or in ``connectx``.
+        extra_packages: third-party packages that may be imported besides ``connectx_toolkit.kaggle.packages.KNOWN``.
+        extra_files: other files and folders beside the agent that it opens, by names that are not in its sources.
+
+    Raises:
+        Refused: with the file and line of everything that cannot be inlined faithfully.
+        OSError: a file cannot be read.
+        ValueError: one of ``extra_files`` does not lie beside the agent.
+    """
+    root, name = import_name(agent_path)
+    folder = agent_path.resolve().parent
+    project = Project(tuple(dict.fromkeys([folder, root, ROOT])), extra_packages)
+    inlined = Inlined(agent_path, (name, ""))
+    refusals: list[Refusal] = []
+    modules = _follow_imports(name, agent_path.resolve(), project, refusals)
+    inlined.files = _files(modules.values(), agent_path.resolve(), extra_files, inlined.notes)
+    for dotted, module in modules.items():
+        refusals += module.refusals
+        inlined.data |= {key: file for key, (file, _) in module.data.items()}
+        if dotted == name:
+            inlined.entry = (name, _entry_name(module, refusals))
+    inlined.paths = {module.path.resolve() for module in modules.values()}
+    inlined.sources = {module.key: module.rewritten(bool(inlined.files)) for module in modules.values()}
+    refusals += _saved_whole(modules.values(), inlined)
+    if refusals:
+        raise Refused(sorted(set(refusals)))
+    inlined.notes += _grouped([note for module in modules.values() for note in module.notes])
+    imported = {name.split(".")[0] for module in modules.values() for name in module.names.values()}
+    inlined.notes += [f"--allow-package {name}: nothing imports it" for name in sorted(extra_packages - imported)]
+    return inlined
+
+
+def _follow_imports(name: str, path: Path, project: Project, refusals: list[Refusal]) -> dict[str, Module]:
+    """Dotted name -> module, for the agent and everything of the project that it imports, directly or indirectly."""
+    pending, modules, done = {name: path}, dict[str, Module](), set[str]()
+    while pending:
+        dotted, path = pending.popitem()
+        done.add(dotted)
+        key = dotted.replace(".", "/") + ("/__init__.py" if path.name == "__init__.py" or path.is_dir() else ".py")
+        try:
+            module = modules[dotted] = Module(key, path, project)
+        except Refused as refused:
+            refusals += refused.refusals
+            continue
+        pending |= {wanted: where for wanted, where in module.wanted.items() if wanted not in done}
+    return modules
+
+
+def _files(
+    modules: Collection[Module], agent: Path, extra: Sequence[Path], notes: list[str]
+) -> dict[str, tuple[Path, Refusal]]:
+    """``Inlined.files``: what the modules read by path. What will clearly be missing is refused or noted."""
+    found: dict[str, tuple[Path, Refusal]] = {}
+    written = {name for module in modules for name in module.written_names()}
+    flows = Flows(modules)
+    moves = [(module, call.args) for module in modules for call in module.calls_of("os.chdir")]
+    entered = set().union(*(flows.literals(module, path) for module, paths in moves for path in paths))
+    for module in modules:
+        if not any(files.name_in(literal.text) for literal in entered):
+            module.judge_missing(agent.parent, written)
+        for call, path in module.openings:
+            purpose = files.purpose(call, module.qualified)
+            literals = flows.literals(module, path) | entered if purpose else set[Literal]()
+            for key, file in _opened(purpose, literals, module, agent).items():
+                place = Refusal(module.path, call.lineno, f"{key} is opened by its path")
+                found.setdefault(key, (file, place))
+    private = sorted(key for key, (file, _) in found.items() if files.is_private(file))
+    for key in private:
+        notes.append(f"{found[key][1].path.name}:{found[key][1].line}: {key} is not packed: it may be private")
+    found = {key: entry for key, entry in found.items() if key not in private}
+    return found | _added(agent, extra)
+
+
+def _opened(purpose: str, literals: Collection[Literal], module: Module, agent: Path) -> dict[str, Path]:
+    """Path in the archive -> file on disk, for one call that reads a file or lists a folder.
+
+    A folder is taken whole if it is listed, or if no literal names the file in it that is read.
+    """
+    names = {name for literal in literals if (name := files.name_in(literal.text))}
+    folders = {(m.path.parent, "/".join(m.package)) for m in (module, *(literal.module for literal in literals))}
+    taken: dict[str, Path] = {}
+    for folder, package in [*sorted(folders), (agent.parent, "")] if names else ():
+        read, entered = files.reached(folder, names)
+        for path in entered if purpose == "list" or not read else read:
+            key = (Path(package) / path.relative_to(folder)).as_posix()
+            taken |= files.files_at(path, key)
+    return taken
+
+
+def _added(agent: Path, extra: Sequence[Path]) -> dict[str, tuple[Path, Refusal]]:
+    """What --data names."""
+    found: dict[str, tuple[Path, Refusal]] = {}
+    for path in extra:
+        if not path.exists():
+            raise ValueError(f"--data {path}: no such file or folder")
+        if not path.resolve().is_relative_to(agent.parent):
+            raise ValueError(f"--data {path} does not lie beside the agent, in {agent.parent} or below it")
+        inside = path.resolve().relative_to(agent.parent).as_posix()
+        for key, file in files.files_at(path.resolve(), inside).items():
+            if files.is_private(file, by_name=True):
+                raise ValueError(f"--data {path}: {file.name} may hold a credential, and people share submissions")
+            found[key] = (file, Refusal(agent, 1, f"--data {path}"))
+    return found
+
+
+def _saved_whole(modules: Collection[Module], inlined: Inlined) -> list[Refusal]:
+    """Refuses data files with pickled classes, such as a whole network, which cannot be read on the judge."""
+    data = [entry for module in modules for entry in module.data.values()] + list(inlined.files.values())
+    own = {"__main__", *(module.key.removesuffix(".py").replace("/", ".") for module in modules)}
+    loads = [files.loads_numbers_only(node) for module in modules for node in module.calls_of("torch.load")]
+    refusals = []
+    for file, place in data:
+        names = sorted(files.pickled_classes(file))
+        mine = [name for name in names if name.rpartition(".")[0] in own]
+        layers = [name for name in names if name.startswith("torch.nn.modules.") and loads and all(loads)]
+        if mine or layers:
+            why = (
+                "a class of your own: unpickling looks for its module, which the judge has not"
+                if mine
+                else ("a whole module: torch.load reads only numbers")
+            )
+            cure = (
+                "save those, by torch.save(net.state_dict(), ...), and build the network in the agent, or "
+                f"`{adopt_command(file.name, inlined.agent_path)}`"
+            )
+            refusals.append(place._replace(reason=f"{file.name} holds {[*mine, *layers][0]}, {why}; {cure}"))
+    return refusals
+
+
+def _grouped(notes: list[Refusal]) -> list[str]:
+    """One line per reason: its first place, and the number of further places."""
+    places: dict[str, list[Refusal]] = {}
+    for note in sorted(set(notes)):
+        places.setdefault(note.reason, []).append(note)
+    return [
+        f"{first.path.name}:{first.line}: {reason}" + (f" (and in {len(rest)} more places)" if rest else "")
+        for reason, (first, *rest) in places.items()
+    ]
+
+
+def _entry_name(module: Module, refusals: list[Refusal]) -> str:
+    """The name of the agent function (see ``kaggle.bindings.agent_in``); refuses what Kaggle cannot call."""
+    name = agent_in(module.tree)
+    lines = {bound: (line, kind) for bound, line, kind in first_bindings(module.tree)}
+    coroutines = {node.name for node in ast.walk(module.tree) if isinstance(node, ast.AsyncFunctionDef)}
+    if not name:
+        refusals.append(
+            Refusal(
+                module.path,
+                1,
+                "no function is defined: Kaggle calls agent(obs, config), and plays the column that it returns",
+            )
+        )
+    elif name in coroutines or lines[name][1] == "class":
+        refusals.append(
+            Refusal(
+                module.path,
+                lines[name][0],
+                f"{name} must be a plain function (def): Kaggle calls it with (obs, config) and awaits nothing",
+            )
+        )
+    return name

@@ -1,0 +1,392 @@
+"""Analyses one source file of an agent: its imports, data files, what is refused in it, and its embedded text."""
+
+import ast
+import io
+import re
+import sys
+import tokenize
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from connectx_toolkit.builder.source import files
+from connectx_toolkit.builder.source.refusals import (
+    Refusal,
+    Refused,
+    Verdict,
+    judged_import,
+    judged_use,
+    unknown_package,
+)
+from connectx_toolkit.kaggle.agent_file import REACHED
+from connectx_toolkit.kaggle.packages import IN_PUBLIC_IMAGE, KNOWN
+from connectx_toolkit.places import ROOT
+
+NUMBA_DECORATORS = frozenset({"jit", "njit", "vectorize", "guvectorize", "cfunc", "stencil", "jit_module"})
+CONDITIONAL = (ast.Try, ast.If, ast.IfExp)  # code inside these may not run, or may fail without harm
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+ON_YOUR_WORD = "package {}: taken on your word (--allow-package); if Kaggle lacks it, the load fails there"
+PERHAPS_WITHOUT = "package {}: not known to be on Kaggle, where the agent will probably play without it"
+UNCHECKED = frozenset({"connectx/weights.py"})  # may contain open(): inside a submission it is not called
+
+
+class Project(NamedTuple):
+    """Where an agent's modules are searched, in this order, and which further packages are allowed."""
+
+    roots: tuple[Path, ...]  # the agent's folder first, as ``connectx_toolkit.kaggle.agent_file`` finds its modules
+    extra_packages: frozenset[str]
+
+    def find(self, dotted: str) -> Path | None:
+        """The file of a project module, the folder of a package without ``__init__.py``, or None."""
+        for number, root in enumerate(self.roots):
+            if number and root == ROOT and dotted.split(".")[0] != REACHED:
+                continue
+            base = root.joinpath(*dotted.split("."))
+            if (base / "__init__.py").is_file():
+                return base / "__init__.py"
+            if base.with_name(base.name + ".py").is_file():
+                return base.with_name(base.name + ".py")
+            if base.is_dir() and any(base.rglob("*.py")):
+                return base
+        return None
+
+
+def read_source(path: Path) -> str:
+    """A Python source as text, in any declared encoding, without byte order mark, with line feeds as line ends."""
+    try:
+        with tokenize.open(path) as file:
+            text = file.read()
+    except (SyntaxError, UnicodeDecodeError) as fault:
+        raise Refused([Refusal(path, 1, f"not readable as Python source: {fault}")]) from None
+    if "\0" in text:
+        raise Refused([Refusal(path, 1 + text[: text.index("\0")].count("\n"), "a NUL character in the source")])
+    return text if text.endswith("\n") or not text else text + "\n"
+
+
+class Module:
+    """One source file: its imports and data files, what is refused in it, and its embedded text."""
+
+    def __init__(self, key: str, path: Path, project: Project):
+        self.key, self.path, self.project = key, path, project
+        self.text = "" if path.is_dir() else read_source(path)
+        try:
+            self.tree = ast.parse(self.text, str(path))
+        except SyntaxError as fault:
+            raise Refused([Refusal(path, fault.lineno or 1, f"syntax error: {fault.msg}")]) from None
+        except (RecursionError, MemoryError):  # these do not tell the line
+            raise Refused([Refusal(path, 1, "nested too deeply for Python to parse it")]) from None
+        self.lines = self.text.splitlines(keepends=True)
+        self.refusals: list[Refusal] = []
+        self.notes: list[Refusal] = []
+        self.wanted: dict[str, Path] = {}
+        self.data: dict[str, tuple[Path, Refusal]] = {}
+        self.openings: list[tuple[ast.Call, ast.expr]] = []  # calls that open files, with the path's expression
+        self.edits: list[tuple[int, int, str]] = []
+        self.names: dict[str, str] = {}  # what imports bind: "np" -> "numpy"
+        self._line_starts = [0]
+        for line in io.StringIO(self.text, newline="\n"):
+            self._line_starts.append(self._line_starts[-1] + len(line))
+        dead = _dead_nodes(self.tree)
+        self.nodes = [node for node in ast.walk(self.tree) if id(node) not in dead]
+        self.conditional = _inside(self.tree, CONDITIONAL)
+        self.in_functions = _inside(self.tree, FUNCTIONS)
+        self.deferred = self.conditional | self.in_functions  # may not run when the file is loaded
+        self._want_parents()
+        self._read_imports()
+        self._read_uses()
+
+    def refuse(self, node: ast.AST, reason: str) -> None:
+        self.refusals.append(Refusal(self.path, getattr(node, "lineno", 1), reason))
+
+    def judge(self, node: ast.AST, verdict: Verdict | None) -> None:
+        if verdict is not None and self.key not in UNCHECKED:
+            found = self.refusals if verdict.is_refused else self.notes
+            found.append(Refusal(self.path, getattr(node, "lineno", 1), verdict.reason))
+
+    def rewritten(self, opens_files: bool) -> str:
+        text = self.text
+        for start, end, new in sorted([*self.edits, *(self._path_edits() if opens_files else ())], reverse=True):
+            text = text[:start] + new + text[end:]
+        return text
+
+    def _path_edits(self) -> Iterator[tuple[int, int, str]]:
+        inside_text = _inside(self.tree, ast.JoinedStr)  # in f-strings Python 3.11 gives wrong positions
+        for call, path in self.openings:
+            if id(path) not in inside_text and not files.writes(call):
+                start, end = self._span(path)
+                yield from ((start, start, "__beside__("), (end, end, ")"))
+
+    def calls_of(self, name: str) -> list[ast.Call]:
+        return [node for node in self.nodes if isinstance(node, ast.Call) and self.qualified(node.func) == name]
+
+    def written_names(self) -> list[str]:
+        return [files.literal_path(path, self.qualified) for call, path in self.openings if files.writes(call)]
+
+    def judge_missing(self, folder: Path, written: Collection[str]) -> None:
+        """Refuses reads of missing files (inside functions: notes them), except where the agent may do without."""
+        for call, path in self.openings:
+            reason = files.missing(call, path, self.qualified, folder, written)
+            if reason and id(call) not in self.conditional:
+                self.judge(call, Verdict(reason, id(call) not in self.deferred))
+
+    @property
+    def package(self) -> list[str]:
+        return self.key.split("/")[:-1]
+
+    def _offset(self, line: int, column: int) -> int:
+        """The index in the text of a position that ast gives as (line from 1, byte in the line)."""
+        start = self._line_starts[line - 1]
+        rest = self.text[start : self._line_starts[line]]
+        return start + len(rest.encode()[:column].decode())
+
+    def _span(self, node) -> tuple[int, int]:
+        return self._offset(node.lineno, node.col_offset), self._offset(node.end_lineno, node.end_col_offset)
+
+    def _want_parents(self) -> None:
+        """Adds the module's packages, which run before it."""
+        for depth in range(1, len(self.package) + 1):
+            dotted = ".".join(self.package[:depth])
+            found = self.project.find(dotted)
+            if found is not None and found != self.path:
+                self.wanted[dotted] = found
+
+    def _read_imports(self) -> None:
+        forgiving = _forgiven_imports(self.tree)
+        for node in self.nodes:
+            if isinstance(node, ast.Import):
+                self._read_import(node, id(node) in forgiving)
+            elif isinstance(node, ast.ImportFrom):
+                self._read_import_from(node, id(node) in forgiving)
+
+    def _is_project(self, node: ast.stmt, dotted: str, forgiving: bool) -> bool:
+        """Whether ``dotted`` is a project module, which is then added. Refuses it if it is no known package either."""
+        top = dotted.split(".")[0]
+        local = self.project.find(top)
+        known = top in sys.stdlib_module_names or top in KNOWN | self.project.extra_packages
+        if known and local is not None and local != self.path and not local.is_dir():
+            self.refuse(node, f"{local.name} beside the agent has the name of the module {top}: rename it")
+        elif local is None and not known and not forgiving and judged_import(dotted) is None:
+            self.refuse(node, unknown_package(top, self.path, self.nodes))
+        elif local is None:
+            self._note_package(node, top)
+        if known or local is None:
+            return False
+        parts = dotted.split(".")
+        for depth in range(1, len(parts) + 1):
+            found = self.project.find(".".join(parts[:depth]))
+            if found is None:
+                self.refuse(node, f"no module {dotted} in {local.parent}: only modules there can be embedded")
+                break
+            self.wanted[".".join(parts[:depth])] = found
+        return True
+
+    def _note_package(self, node: ast.stmt, package: str) -> None:
+        """Notes the assumption of an import about the judge's packages."""
+        if package in self.project.extra_packages:
+            text = ON_YOUR_WORD.format(package)
+        elif package in IN_PUBLIC_IMAGE:
+            text = f"package {package}: in Kaggle's notebook image, not seen on the judge; catch ImportError to be sure"
+        elif package in sys.stdlib_module_names or package in KNOWN:
+            return
+        else:
+            text = PERHAPS_WITHOUT.format(package)
+        self.judge(node, Verdict(text, is_refused=False))
+
+    def _read_import(self, node: ast.Import, forgiving: bool) -> None:
+        dots, statements, is_changed = "." * len(self.key.split("/")), [], False
+        for alias in node.names:
+            self.names[alias.asname or alias.name.split(".")[0]] = (
+                alias.name if alias.asname else alias.name.split(".")[0]
+            )
+            self.judge(node, judged_import(alias.name))
+            parent, _, last = alias.name.rpartition(".")
+            renamed = f" as {alias.asname}" if alias.asname else ""
+            if not self._is_project(node, alias.name, forgiving):
+                statements.append(f"import {alias.name}{renamed}")
+                continue
+            is_changed = True
+            if parent and not alias.asname:  # import a.b loads a.b, but binds a
+                top = parent.split(".")[0]
+                statements += [f"from {dots}{parent} import {last} as {top}", f"from {dots} import {top}"]
+            else:
+                statements.append(f"from {dots}{parent} import {last}{renamed}")
+        if is_changed:
+            padding = " \\\n" * ((node.end_lineno or node.lineno) - node.lineno)
+            self.edits.append((*self._span(node), "; ".join(statements) + padding))
+
+    def _read_import_from(self, node: ast.ImportFrom, forgiving: bool) -> None:
+        base = self._base(node)
+        if base is None:
+            return self.refuse(node, "a relative import from beyond the top of the agent's package: import it by name")
+        for alias in node.names:
+            self.names[alias.asname or alias.name] = f"{base}.{alias.name}"
+            self.judge(node, judged_import(f"{base}.{alias.name}"))
+        if not base or self._is_project(node, base, forgiving):
+            self._want_members(node, base)
+        elif node.level:
+            self.refuse(node, f"no module {base} in this package")
+
+    def _base(self, node: ast.ImportFrom) -> str | None:
+        """The dotted name of the module after ``from``; "" for the agent's root, None for anything above the root."""
+        if not node.level:
+            return node.module or ""
+        if node.level > len(self.package) + 1:
+            return None
+        anchor = self.package[: len(self.package) - node.level + 1]
+        return ".".join([*anchor, *([node.module] if node.module else [])])
+
+    def _want_members(self, node: ast.ImportFrom, base: str) -> None:
+        """Adds the submodules that are imported from a project module."""
+        if any(alias.name == "*" for alias in node.names):
+            return self.refuse(node, f"a star import from the project module {base}: name what you import")
+        for alias in node.names:
+            dotted = f"{base}.{alias.name}".strip(".")
+            submodule = self.project.find(dotted)
+            if submodule is not None and submodule != self.path:
+                self.wanted[dotted] = submodule
+        if not node.level:
+            self._make_relative(node, base)
+
+    def _make_relative(self, node: ast.ImportFrom, base: str) -> None:
+        """Replaces the text between ``from`` and ``import``."""
+        start, end = self._span(node)
+        words = re.compile(r"from\b(.*?)\bimport\b", re.DOTALL).match(self.text, start, end)
+        assert words is not None, ast.unparse(node)
+        gap = "\\\n" * words.group(1).count("\n")
+        self.edits.append((*words.span(1), f" {'.' * len(self.key.split('/'))}{base} {gap}"))
+
+    def qualified(self, node: ast.AST) -> str:
+        """The dotted name of an expression, resolved by this module's imports; "" if it is not a dotted name."""
+        parts: list[str] = []
+        while isinstance(node, ast.Attribute):
+            parts.insert(0, node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name):
+            return ""
+        return ".".join([self.names.get(node.id, node.id), *parts])
+
+    def _read_uses(self) -> None:
+        own_names = _bound_names(self.nodes)
+        calls_of_data = {id(node.func) for node in self.nodes if isinstance(node, ast.Call)}
+        for node in self.nodes:
+            if isinstance(node, ast.Call):
+                self._strip_cache(node)
+                self._read_data_call(node)
+                self._read_opening(node, own_names)
+            elif (
+                isinstance(node, (ast.Name, ast.Attribute))
+                and id(node) not in calls_of_data
+                and self._is_read_data(node)
+            ):
+                self.refuse(node, 'read_data must be called where it is named: read_data("file")')
+            self.judge(node, judged_use(node, self.qualified, own_names, id(node) not in self.deferred))
+
+    def _read_opening(self, call: ast.Call, own_names: set[str]) -> None:
+        path = files.path_of(call, self.qualified, self.names)
+        if path is not None and self.key not in UNCHECKED and self.qualified(call.func) not in own_names:
+            self.openings.append((call, path))
+
+    def _strip_cache(self, call: ast.Call) -> None:
+        name = self.qualified(call.func).split(".")[-1]
+        if name not in NUMBA_DECORATORS:
+            return
+        for keyword in call.keywords:
+            if keyword.arg != "cache":
+                continue
+            if not isinstance(keyword.value, ast.Constant):
+                self.refuse(
+                    call,
+                    "cache= of a numba decorator must be a plain True or False: on the judge no cached kernel is found",
+                )
+            elif keyword.value.value:
+                self.edits.append((*self._span(keyword.value), "False"))
+
+    def _is_read_data(self, node: ast.AST) -> bool:
+        return self.qualified(node) == "connectx.weights.read_data"
+
+    def _read_data_call(self, call: ast.Call) -> None:
+        """Records the data file that a ``read_data("name")`` names."""
+        if not self._is_read_data(call.func):
+            return
+        name = call.args[0].value if len(call.args) == 1 and isinstance(call.args[0], ast.Constant) else None
+        if not isinstance(name, str):
+            return self.refuse(call, 'read_data takes one literal name, as in read_data("weights.npz")')
+        parts = [*self.package, *Path(name).parts]
+        file = self.path.parent / name
+        if Path(name).is_absolute() or ".." in parts:
+            self.refuse(call, f"the data file {name!r} must lie beside this source or in a folder below it")
+        elif not file.is_file():
+            self.refuse(call, f"the data file {file} does not exist")
+        else:
+            place = Refusal(self.path, call.lineno, name)
+            self.data["/".join(part for part in parts if part != ".")] = (file, place)
+
+
+def _is_main_test(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test) in (
+        "__name__ == '__main__'",
+        "'__main__' == __name__",
+    )
+
+
+def _is_typing_test(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")
+
+
+def _dead_nodes(tree: ast.Module) -> set[int]:
+    """The nodes that never run in a submission: bodies of ``if __name__ == "__main__"`` and ``if TYPE_CHECKING``."""
+    blocks = [node for node in ast.walk(tree) if _is_main_test(node) or _is_typing_test(node)]
+    bodies = [statement for block in blocks if isinstance(block, ast.If) for statement in block.body]
+    return {id(node) for statement in bodies for node in ast.walk(statement)}
+
+
+def _inside(tree: ast.Module, kinds: type | tuple[type, ...]) -> set[int]:
+    """The nodes inside statements and expressions of these kinds."""
+    blocks = [node for node in ast.walk(tree) if isinstance(node, kinds)]
+    return {id(node) for block in blocks for child in ast.iter_child_nodes(block) for node in ast.walk(child)}
+
+
+def _forgiven_imports(tree: ast.Module) -> set[int]:
+    """The imports inside a ``try`` that catches ImportError: the module works without them."""
+
+    def catches(handler: ast.ExceptHandler) -> bool:
+        names = "Exception" if handler.type is None else ast.unparse(handler.type)
+        return bool(re.search(r"\b(ImportError|ModuleNotFoundError|Exception|BaseException)\b", names))
+
+    tries = [node for node in ast.walk(tree) if isinstance(node, ast.Try) and any(map(catches, node.handlers))]
+    return {id(node) for block in tries for statement in block.body for node in ast.walk(statement)}
+
+
+def needed_packages(sources: Iterable[bytes]) -> dict[str, list[ast.AST]]:
+    """Top-level names that sources import where no handler catches ImportError, with all nodes of the source.
+
+    Sources that are no Python are left out.
+    """
+    needed: dict[str, list[ast.AST]] = {}
+    for source in sources:
+        try:
+            tree = ast.parse(source)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+        without = _forgiven_imports(tree) | _dead_nodes(tree)
+        nodes = [node for node in ast.walk(tree) if id(node) not in without]
+        for node in nodes:
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                names = [node.module]
+            needed |= {name.split(".")[0]: nodes for name in names}
+    return needed
+
+
+def _bound_names(nodes: list[ast.AST]) -> set[str]:
+    """Every name that the module binds other than by import."""
+
+    def names(node: ast.AST) -> Iterator[str]:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield node.name
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.arg):
+            yield node.arg
+
+    return {name for node in nodes for name in names(node)}

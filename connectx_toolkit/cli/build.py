@@ -1,0 +1,300 @@
+"""Builds one file that Kaggle accepts from an agent, or says why it cannot; or checks any finished submission.
+
+  python build_submission.py minimax                       agents/minimax.py -> submissions/minimax.py
+  python build_submission.py my_agent.py -o submission.py  any agent file, with the helper modules beside it
+  python build_submission.py policy --backend torch        the torch version of an agent that has one
+  python build_submission.py --check submission.py         will Kaggle accept this .py or .tar.gz?
+  python build_submission.py minimax --submit "depth 12"   build it and submit it (needs a Kaggle API token)
+
+An agent is a Python file that defines `def agent(obs, config)`, which returns the number of a column as an int.
+It may import the standard library, numpy, numba, torch, this repo's `connectx`, and modules or packages beside it.
+Data (weights, tables, an opening book) is in files beside it, either opened by path or embedded:
+
+  weights = np.load(Path(__file__).parent / "weights.npz")     the submission becomes a .tar.gz
+  weights = np.load(io.BytesIO(read_data("weights.npz")))      from connectx.weights import read_data; it stays one .py
+
+The built file contains all modules in readable form, embedded data as text, and a guard: whatever the agent does, a
+legal column is played in time. The file is written only if Kaggle's own environment accepts it and it plays the same
+moves as its source.
+"""
+
+import argparse
+import difflib
+import json
+import math
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from connectx_toolkit.catalogue import our_agents
+from connectx_toolkit.console.files import check_folder, locked, write_whole
+from connectx_toolkit.console.parser import Parser, missing_package
+from connectx_toolkit.places import AGENTS, IS_CHECKOUT, ROOT
+
+try:
+    from rich.table import Table
+
+    from connectx_toolkit.console.tables import console_for_tables
+except ModuleNotFoundError as missing:
+    print(f"build_submission.py: {missing_package(missing)}", file=sys.stderr)
+    sys.exit(2)
+
+from connectx_toolkit.builder.building.build import POSITIONS, NotAccepted, Options, build
+from connectx_toolkit.builder.building.embed import HEADER, is_submission, sources_of
+from connectx_toolkit.builder.preflight.check import check
+from connectx_toolkit.builder.preflight.report import Limits, Report
+from connectx_toolkit.builder.preflight.stage import Runner, RunnerDied
+from connectx_toolkit.builder.source.inline import Inlined, Refused, inline
+from connectx_toolkit.builder.source.module import ON_YOUR_WORD, PERHAPS_WITHOUT, needed_packages
+from connectx_toolkit.builder.source.refusals import unknown_package
+from connectx_toolkit.kaggle.packages import KNOWN
+
+if TYPE_CHECKING:
+    from connectx_toolkit.kaggle.account.client import Kaggle
+
+SUBMISSIONS = ROOT / "submissions" if IS_CHECKOUT else Path("submissions")
+ORIGINS = SUBMISSIONS / "origins.json"  # name of a file there -> path of the agent it was built from
+STYLES = {"note": "yellow", "warning": "bold yellow", "unknown": "bold magenta", "reject": "bold red"}
+EXIT_CODES = {"ACCEPT": 0, "REJECT": 1, "NOT JUDGED": 3}
+MOST_POSITIONS = 20_000  # drawing so many takes half a minute
+
+
+class UsageError(Exception):
+    """The command line asks for something impossible; the text says what, in one line."""
+
+
+def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
+    parser = Parser(prog="build_submission.py", description=__doc__)
+    add = parser.add_argument
+    add("agent", nargs="?", help="agent to build: a name from agents/, or a file")
+    where = "file to write (default: submissions/AGENT.py, or .tar.gz if the agent opens files)"
+    add("-o", "--output", type=Path, metavar="FILE", help=f"{where}; replaces only files that this script has built")
+    add("--check", type=Path, metavar="FILE", help="check a finished .py or .tar.gz, and build nothing")
+    which = "version of a named agent to build (default: numpy)"
+    add("--backend", choices=("numpy", "torch"), default="numpy", help=which)
+    add("--format", choices=("py", "tar.gz"), help="kind of file to write (default: by the ending of -o)")
+    data = "add a file or folder to the archive, if no literal in the source names it; may be repeated"
+    add("--data", action="append", default=[], type=Path, metavar="FILE", help=data)
+    precision = "precision of the float arrays in embedded data files (default: as they are)"
+    add("--dtype", choices=("float16", "int8"), help=precision)
+    package = "accept the import of a package that Kaggle is not known to have; may be repeated"
+    add("--allow-package", action="append", default=[], metavar="NAME", help=package)
+    count = "number of positions on which the built file is compared with its source (default: %(default)s)"
+    add("--positions", type=int, default=POSITIONS, metavar="N", help=count)
+    add("--slowdown", type=float, metavar="N", help="also measure times on 1/N of one core")
+    full = "when building, play the validation game at Kaggle's clock too (a minute or more); --check always does"
+    add("--full", action="store_true", help=full)
+    add(
+        "--size-limit", type=float, default=100, metavar="MIB", help="largest submission, in MiB (default: %(default)s)"
+    )
+    memory = "memory that the agent may use, in MiB (default: %(default)s)"
+    add("--memory-limit", type=float, default=6144, metavar="MIB", help=memory)
+    submit = "submit the accepted file to Kaggle with this message; asks first on a terminal"
+    add("--submit", metavar="MESSAGE", help=submit)
+    add("--json", action="store_true", help="print the report as JSON")
+    return parser.parse_args(arguments)
+
+
+def find_agent(name: str) -> Path:
+    """The file of an agent given by name or path."""
+    if name in our_agents():
+        return AGENTS / f"{name}.py"
+    path = Path(name)
+    if path.is_dir():
+        raise UsageError(f"{name} is a folder; give the file that defines agent(obs, config)")
+    if not path.is_file():
+        known = our_agents()
+        close = difflib.get_close_matches(name, [*known, *(str(p) for p in path.parent.glob("*.py"))], 1)
+        meant = f"did you mean {close[0]}? " if close else ""
+        raise UsageError(f"no agent {name}: {meant}It should be a file or one of {', '.join(known)}")
+    if path.suffix != ".py":
+        raise UsageError(f"{name} is not a Python file (.py)")
+    return path
+
+
+def backend_of(name: str, backend: str) -> str:
+    """The agent to build for a backend: the torch version of an agent is agents/NAME_torch.py."""
+    if backend == "numpy":
+        return name
+    have = sorted(name.removesuffix(f"_{backend}") for name in our_agents() if name.endswith(f"_{backend}"))
+    if name not in have:
+        raise UsageError(f"only {', '.join(have)} has a {backend} version: build {name} without --backend")
+    return f"{name}_{backend}"
+
+
+def options_of(given: argparse.Namespace) -> Options:
+    for name in ("positions", "size_limit", "memory_limit"):
+        if not 0 < getattr(given, name) * 2**20 < math.inf:  # MiB in bytes
+            raise UsageError(f"--{name.replace('_', '-')} should be positive, not {getattr(given, name)}")
+    if given.positions > MOST_POSITIONS:
+        raise UsageError(f"--positions should be at most {MOST_POSITIONS:,}, not {given.positions:,}")
+    if given.slowdown is not None and not 1 <= given.slowdown < math.inf:
+        raise UsageError(f"--slowdown should be at least 1, not {given.slowdown:g}")
+    if (given.agent is None) == (given.check is None):
+        raise UsageError("give either an agent to build or --check FILE; --help explains both")
+    of_building = [name for name in ("output", "format", "data", "dtype") if getattr(given, name)]
+    if given.check is not None and of_building:
+        raise UsageError(f"--{of_building[0].replace('_', '-')} is for building; --check takes a file as it is")
+    if given.submit is not None and not given.submit.strip():
+        raise UsageError("--submit takes a message for Kaggle's list of your submissions, not an empty one")
+    for package in given.allow_package:
+        if not package.isidentifier():
+            raise UsageError(f"--allow-package takes a name as import statements have it, not {package!r}")
+    limits = Limits(size=int(given.size_limit * 2**20), memory=int(given.memory_limit * 2**20))
+    return Options(given.dtype, given.positions, given.slowdown, given.full or given.submit is not None, limits=limits)
+
+
+def output_of(given: argparse.Namespace, agent: Path, inlined: Inlined) -> Path:
+    """The file to write: -o, or the agent's name in submissions/.
+
+    Raises:
+        UsageError, ValueError: it cannot be written, or what it would replace may be missed.
+    """
+    output = given.output or ORIGINS.with_name(f"{agent.stem}.{given.format or ('tar.gz' if inlined.files else 'py')}")
+    check_folder(output)
+    if not output.name.endswith(f".{given.format}" if given.format else (".py", ".tar.gz")):
+        raise UsageError(f"{output} should end in .{given.format or 'py or .tar.gz'}")
+    if output.resolve() in inlined.paths:
+        what = "the agent itself" if output.resolve() == agent.resolve() else "a module that the agent imports"
+        raise UsageError(f"{output} is {what}: choose another file with -o")
+    if output.exists() and not is_submission(output):
+        found = f"{output} exists and was not built by this script (it does not begin with {HEADER!r})"
+        raise UsageError(f"{found}: choose another file with -o, or move it away first")
+    origin = origins().get(output.name, "an agent that is not known")
+    if given.output is None and output.exists() and origin != str(agent.resolve()):
+        raise UsageError(f"{output} was built from {origin}: -o {output} replaces it, another -o keeps both")
+    return output
+
+
+def origins() -> dict[str, str]:
+    try:
+        return dict(json.loads(ORIGINS.read_text()))
+    except (FileNotFoundError, ValueError, TypeError):
+        return {}
+
+
+def note_origin(output: Path, agent: Path) -> None:
+    """Records what a file in submissions/ was built from, so that no other agent of that name replaces it."""
+    if output.resolve().parent == ORIGINS.parent.resolve():
+        with locked(ORIGINS):
+            known = origins() | {output.name: str(agent.resolve())}
+            write_whole(ORIGINS, (json.dumps(known, indent=2, sort_keys=True) + "\n").encode())
+
+
+def show(report: Report, as_json: bool, written: Path | None) -> None:
+    """Prints the verdict with its reasons, for people or for machines."""
+    if as_json:
+        print(json.dumps(report.as_json() | {"written": str(written) if written else None}, indent=2))
+        return
+    console = console_for_tables()
+    table = Table("what", "", "found", box=None, pad_edge=False)
+    for topic, level, text in report.findings:
+        table.add_row(topic, level, text, style=STYLES.get(level))
+    console.print(table)
+    warned = "; Kaggle takes it, and the warnings say where it will lose games" if report.warnings else ""
+    verdict = f"{report.verdict} {report.name}{warned if report.accepted else ''}"
+    console.print(verdict, style="green" if report.accepted else "bold red", soft_wrap=True)
+    if written:
+        console.print(f"wrote {written}", soft_wrap=True)
+
+
+def tell(line: str) -> None:
+    """Prints a line of progress to stderr; long steps print one every few seconds."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def run(given: argparse.Namespace) -> int:
+    options = options_of(given)
+    if given.submit is None:
+        return build_or_check(given, options)[0]
+    from connectx_toolkit.kaggle.account.client import connected  # takes half a second
+    from connectx_toolkit.kaggle.account.submit import submissions_left
+
+    with connected() as kaggle:
+        left = submissions_left(kaggle)  # before the build, which takes a minute
+        code, path = build_or_check(given, options)
+        if code == 0 and path is not None:
+            offer(kaggle, path, given.submit, left)
+    return code
+
+
+def offer(kaggle: "Kaggle", path: Path, message: str, left: int) -> None:
+    """Submits an accepted file; on a terminal, only if whoever sits there agrees."""
+    from connectx_toolkit.kaggle.account.submit import submit
+
+    if sys.stdin.isatty() and not agrees(f"submit {path} to Kaggle ({left} left today)? [y/N] "):
+        tell("not submitted")
+        return
+    tell(f"uploading {path}")
+    submitted = submit(kaggle, path, message)
+    tell(f"submitted as {submitted.number}: {submitted.words}")
+    tell(f"its games, when it has played some: python evaluate.py episodes {submitted.number}")
+
+
+def agrees(question: str) -> bool:
+    try:
+        return input(question).strip().lower() in ("y", "yes")
+    except EOFError:
+        return False
+
+
+def judge_packages(file: Path, allowed: frozenset[str], report: Report) -> None:
+    """Judges the packages that a finished file was seen to import by the rule of the build; ``allowed``: on the user's
+    word."""
+    seen = {entry.removeprefix("package ") for entry in report.figures.get("seen", ()) if entry.startswith("package ")}
+    needed = needed_packages(sources_of(file)) if seen - KNOWN else {}
+    for name in sorted(seen - KNOWN):
+        if name in allowed:
+            report.add("package", "note", ON_YOUR_WORD.format(name))
+        elif name in needed:
+            report.add("package", "unknown", unknown_package(name, file, needed[name]))
+        else:
+            report.add("package", "note", PERHAPS_WITHOUT.format(name))
+
+
+def build_or_check(given: argparse.Namespace, options: Options) -> tuple[int, Path | None]:
+    """The exit code, and the file that was accepted."""
+    if given.check is not None:
+        with Runner() as runner:
+            runner.tell = tell
+            report = check(given.check, runner, options.limits, options.slowdown, options.full)
+        judge_packages(given.check, frozenset(given.allow_package), report)
+        show(report, given.json, None)
+        return EXIT_CODES[report.verdict], given.check
+    agent = find_agent(backend_of(given.agent, given.backend))
+    try:
+        with Runner() as runner:
+            runner.tell = tell
+            inlined = inline(agent, frozenset(given.allow_package), given.data)
+            output = output_of(given, agent, inlined)
+            report = build(inlined, output, options, runner, tell)
+    except NotAccepted as refused:
+        show(refused.report, given.json, None)
+        return EXIT_CODES[refused.report.verdict], None
+    note_origin(output, agent)
+    show(report, given.json, output)
+    return 0, output
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs the script and returns its exit code.
+
+    0: built or accepted. 1: the pre-flight rejects it. 2: bad usage, or it cannot be built. 3: it cannot be judged
+    here, because a package or the judge's folder is missing, or because nobody knows whether Kaggle has a package.
+    130: interrupted.
+    """
+    given = parse_arguments(arguments)
+    try:
+        return run(given)
+    except Refused as refused:
+        print(*(f"build_submission.py: {refusal}" for refusal in refused.refusals), sep="\n", file=sys.stderr)
+        return 2
+    except FileNotFoundError as fault:
+        print(f"build_submission.py: no such file: {fault.filename}", file=sys.stderr)
+        return 2
+    except (UsageError, OSError, ValueError, RunnerDied) as fault:
+        print(f"build_submission.py: {fault}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("build_submission.py: interrupted", file=sys.stderr)
+        return 130

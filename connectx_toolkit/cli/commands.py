@@ -1,0 +1,199 @@
+"""The commands of evaluate.py by name, and those of them that play games."""
+
+import argparse
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from math import inf
+from typing import NamedTuple
+
+from tqdm import tqdm
+
+from connectx_toolkit.arena.play.match import play_match
+from connectx_toolkit.arena.play.open import Slots, open_slots
+from connectx_toolkit.arena.play.openings import Opening, openings_for
+from connectx_toolkit.arena.play.pairings import pairings, participants
+from connectx_toolkit.arena.play.rounds import play_rounds, rounds_lines
+from connectx_toolkit.arena.players.loading import resolve
+from connectx_toolkit.arena.players.spec import AgentSpec
+from connectx_toolkit.arena.players.task import Setup, Task
+from connectx_toolkit.arena.reporting.tables import match_table
+from connectx_toolkit.arena.results.conditions import Conditions, conditions_here
+from connectx_toolkit.arena.results.evidence import Evidence
+from connectx_toolkit.arena.results.match import Match
+from connectx_toolkit.arena.results.stats import Sprt
+from connectx_toolkit.arena.results.store import Store
+from connectx_toolkit.arena.results.tournament import Tournament
+from connectx_toolkit.arena.results.words import lost_game_line, match_lines, sprt_progress
+from connectx_toolkit.cli.list_agents import list_agents
+from connectx_toolkit.cli.options import FRESH, PAIRS, SPRT_PAIRS
+from connectx_toolkit.cli.play import play
+from connectx_toolkit.cli.replays import analyse, rematch
+from connectx_toolkit.cli.review import report, show_ladder
+from connectx_toolkit.console.files import check_folder
+from connectx_toolkit.console.progress import beside_bars, progress
+from connectx_toolkit.console.tables import console_for_tables
+from connectx_toolkit.kaggle.rules import Game, Rules
+from connectx_toolkit.machine.cores import check_concurrency
+
+STORED = "the games are stored; the same command goes on"
+
+
+def episodes(options: argparse.Namespace) -> None:
+    """The games of a submission, from Kaggle. Its SDK takes half a second to import, which only this command pays."""
+    from connectx_toolkit.cli.episodes import episodes as fetch_and_review
+
+    fetch_and_review(options)
+
+
+def _setup(options: argparse.Namespace, specs: Iterable[AgentSpec]) -> Setup:
+    referee = options.referee
+    if referee == "auto":
+        referee = "kaggle" if any(spec.kind == "file" for spec in specs) else "fast"
+    check_concurrency(options.concurrency)
+    return Setup(Rules(options.config or {}, options.bank), referee, FRESH[options.fresh])
+
+
+def rounds(options: argparse.Namespace) -> None:
+    """Two agents by the course's protocol."""
+    specs = resolve(options.agent1), resolve(options.agent2)
+    seed = secrets.randbits(32) if options.seed is None else options.seed
+    played = play_rounds(specs, options.rounds, _setup(options, specs), options.concurrency, seed)
+    print(*rounds_lines(played), sep="\n")
+    if len(played.games) < played.asked:
+        raise KeyboardInterrupt("games of --rounds are not stored; those of match are")
+
+
+class _Entry(NamedTuple):
+    """A match in the store: its number there, and the games that are played already."""
+
+    pair: tuple[AgentSpec, AgentSpec]
+    number: int
+    known: dict[int, Game]
+
+
+def _play(
+    pairs: Sequence[tuple[AgentSpec, AgentSpec]], options: argparse.Namespace, sprt: Sprt | None = None
+) -> Iterator[Match]:
+    """Plays those games of each two agents that the store does not have; yields the matches as they end."""
+    setup = _setup(options, {spec for pair in pairs for spec in pair})
+    openings = openings_for(setup.rules.geometry, options.openings, options.seed)
+    here, total = conditions_here(options.concurrency, options.scheduler), 2 * options.pairs
+    with Store(options.store) as store, open_slots(setup, options.concurrency, options.scheduler) as slots:
+        entries = []
+        for pair in pairs:
+            number = store.match_id(*pair, setup, openings, options.seed, here)
+            known = {index: game for index, game in store.games(number).items() if index < total}
+            entries.append(_Entry(pair, number, known))
+        _say_what_is_known(store, entries, total, options, here)
+        slots.check(dict.fromkeys(spec for entry in entries if len(entry.known) < total for spec in entry.pair))
+        left = sum(total - len(entry.known) for entry in entries)
+        with progress(left, "game", delay=0 if sprt else 2) as bar:
+            run = _Run(store, setup, openings, options, sprt, slots, bar)
+            for entry in entries:
+                yield _play_entry(run, entry)
+
+
+class _Run(NamedTuple):
+    """What all matches of a run have in common."""
+
+    store: Store
+    setup: Setup
+    openings: Sequence[Opening]
+    options: argparse.Namespace
+    sprt: Sprt | None
+    slots: Slots
+    bar: tqdm
+
+
+def _play_entry(run: _Run, entry: _Entry) -> Match:
+    """Plays a match when no other process is playing it; what it returns is what the store holds."""
+
+    def on_game(task: Task, game: Game) -> Game:
+        run.bar.update()
+        return run.store.add(entry.number, task, game)
+
+    def on_pair(evidence: Evidence) -> None:
+        if run.sprt:
+            run.bar.set_postfix_str(sprt_progress(run.sprt, evidence), refresh=False)
+
+    pairs, seed = run.options.pairs, run.options.seed
+    with run.store.turn(entry.number, 2 * pairs) as known:
+        run.bar.update(len(known) - len(entry.known))  # another process has played these meanwhile
+        if run.options.mix:
+            for _, games in run.store.elsewhere(entry.number):
+                known = {number: game for number, game in games.items() if number < 2 * pairs} | known
+        return play_match(
+            *entry.pair, run.setup, run.openings, pairs, seed, sprt=run.sprt, known=known,
+            on_game=on_game, on_pair=on_pair, slots=run.slots,
+        )  # fmt: skip
+
+
+def _say_what_is_known(
+    store: Store, entries: Sequence[_Entry], total: int, options: argparse.Namespace, here: Conditions
+) -> None:
+    """How many games the store has already, and how many more it has from elsewhere."""
+    if known := sum(len(entry.known) for entry in entries):
+        print(f"reused {known} of {len(entries) * total} games from {options.store}; --seed N plays new ones")
+    for entry in entries:
+        for conditions, games in store.elsewhere(entry.number):
+            count = sum(number < total for number in games)
+            why, names = ", ".join(conditions.differences(here)), " v ".join(spec.label for spec in entry.pair)
+            does = "are counted (--mix)" if options.mix else "are not counted (--mix counts them)"
+            print(f"{names}: {count} games in {options.store} were played elsewhere and {does}: {why}")
+
+
+def _sprt(elos: Sequence[float] | None) -> Sprt | None:
+    if elos is None:
+        return None
+    if not -inf < elos[0] < elos[1] < inf:
+        raise ValueError(f"--sprt takes two Elo differences, the lower one first, not {elos[0]:g} {elos[1]:g}")
+    return Sprt(*elos)
+
+
+def match(options: argparse.Namespace) -> None:
+    """Two agents, from balanced openings, with a verdict."""
+    sprt, console = _sprt(options.sprt), console_for_tables()
+    options.pairs = options.pairs or (SPRT_PAIRS if sprt else PAIRS)
+    (played,) = _play([(resolve(options.agent1), resolve(options.agent2))], options, sprt)
+    console.print(match_table(played))
+    for line in [*match_lines(played, sprt), *lost_game_line(played)]:
+        console.print(line, soft_wrap=True)
+    if played.ending == "interrupted":
+        raise KeyboardInterrupt(STORED)
+
+
+def tournament(options: argparse.Namespace) -> None:
+    """Many agents, and a ladder of them."""
+    specs = participants(options.agents)
+    anchor = options.anchor or specs[-1].label
+    if anchor not in [spec.label for spec in specs]:
+        raise ValueError(f"--anchor {anchor!r} is not one of the agents")
+    check_folder(options.ladder)
+    console, matches = console_for_tables(), []
+    for match in _play(pairings(specs, options.gauntlet), options):
+        matches.append(match)
+        tally = match.side(0).tally
+        line = f"{match.first.label} v {match.second.label}: won {tally.wins} drawn {tally.draws} lost {tally.losses}"
+        with beside_bars():
+            console.print(line)
+        if match.ending == "interrupted":
+            break
+    names = [(match.first.label, match.second.label) for match in matches]
+    is_whole = matches[-1].ending != "interrupted"
+    show_ladder(Tournament(matches, names), anchor, console, options.ladder if is_whole else None)
+    if not is_whole:
+        raise KeyboardInterrupt(STORED)
+
+
+# Each has its options in connectx_toolkit.cli.options.OPTIONS, under the same name.
+COMMANDS: dict[str, Callable[[argparse.Namespace], None]] = {
+    "": rounds,
+    "match": match,
+    "tournament": tournament,
+    "report": report,
+    "analyse": analyse,
+    "rematch": rematch,
+    "episodes": episodes,
+    "list": list_agents,
+    "play": play,
+}

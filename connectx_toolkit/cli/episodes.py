@@ -1,0 +1,61 @@
+"""``evaluate.py episodes``: the games of a submission are fetched from Kaggle, then judged as ``analyse`` does."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.table import Table
+
+from connectx_toolkit.arena.replays.record import read_replays, replay_paths
+from connectx_toolkit.cli.replays import show_reviews
+from connectx_toolkit.console.progress import progress
+from connectx_toolkit.console.tables import console_for_tables
+from connectx_toolkit.kaggle.account.client import Kaggle, KaggleProblem, connected
+from connectx_toolkit.kaggle.account.episodes import Episode, check_ours, episodes_of, fetch, missing, submissions
+
+
+def episodes(options: argparse.Namespace) -> None:
+    with connected(options.pause) as kaggle:
+        if options.submission is None:
+            console_for_tables().print(_submissions_table(kaggle))
+            return
+        folder = options.folder / str(options.submission)
+        check_ours(kaggle, options.submission)
+        found = episodes_of(kaggle, options.submission)[: options.latest]
+        if not found:
+            raise ValueError(f"submission {options.submission} has played no game to its end yet")
+        left_out = _fetch(kaggle, found, folder)
+    replays, problems = read_replays(replay_paths([str(folder)]))
+    names = {name for replay in replays for name in replay.record.names}
+    options.me = options.me or next((one.team for one in found if one.team in names), None)
+    show_reviews(replays, [*left_out, *problems], options)
+
+
+def _submissions_table(kaggle: Kaggle) -> Table:
+    table = Table(title="your submissions")
+    for head in ("number", "date", "status", "score", "file", "message"):
+        table.add_column(head, justify="right" if head in ("number", "score") else "left")
+    for one in submissions(kaggle):
+        date = f"{one.date:%Y-%m-%d %H:%M}" if one.date else ""
+        cells = (str(one.ref), date, one.status.name.lower(), one.public_score, one.file_name, one.description)
+        table.add_row(*(cell or "" for cell in cells))
+    return table
+
+
+def _fetch(kaggle: Kaggle, found: Sequence[Episode], folder: Path) -> list[str]:
+    """Fetches what is not there yet; what Kaggle has not.
+
+    Raises:
+        KaggleProblem: Kaggle refuses or breaks off; in words that say how much is there.
+    """
+    wanted, absent = missing(found, folder), []
+    print(f"{len(found)} games, {len(wanted)} files to fetch into {folder}", file=sys.stderr)
+    with progress(len(wanted), "file", "fetching", delay=0) as bar:
+        try:
+            for problem in fetch(kaggle, wanted):
+                absent += [problem] if problem else []
+                bar.update()
+        except KaggleProblem as problem:
+            raise KaggleProblem(f"{problem}; {bar.n} of {len(wanted)} files were fetched", problem.status) from None
+    return absent

@@ -1,0 +1,393 @@
+"""The options of evaluate.py, command by command. Nothing here takes long to import: --help should be quick."""
+
+import argparse
+import difflib
+import json
+import os
+from collections.abc import Callable, Sequence
+from math import inf
+from pathlib import Path
+
+from connectx_toolkit.catalogue import our_agents
+from connectx_toolkit.kaggle.rules import BANK, DEFAULTS
+
+STORE = Path("runs/arena.sqlite")
+PAIRS, SPRT_PAIRS = 50, 1000  # of a match: to play, and at most with --sprt
+MISTAKES = Path("runs/mistakes.txt")
+EPISODES = Path("runs/episodes")
+FRESH = {"files": None, "always": True, "never": False}  # as Setup.fresh has it
+REFEREES = ("auto", "fast", "kaggle")
+AGENTS = """\
+An agent is one of
+  minimax, perfect, ...   a name in agents/ (python evaluate.py list)
+  random, negamax         one of Kaggle's own
+  my_agent.py             a file, loaded as Kaggle loads it, anew for each game
+  minimax@4               minimax that searches 4 plies, whatever the clock says
+  perfect~10              any named agent that plays a random move 10% of the time; minimax@4~10 is both
+"""
+
+
+def parse_config(text: str) -> dict:
+    """``rows=5,columns=4`` as a dict; values are JSON.
+
+    Raises:
+        argparse.ArgumentTypeError: an item is not NAME=NUMBER.
+    """
+    config = {}
+    for item in text.split(","):
+        name, separator, value = item.partition("=")
+        try:
+            config[name] = json.loads(value)
+        except json.JSONDecodeError:
+            separator = ""
+        if not (name and separator):
+            raise argparse.ArgumentTypeError(f"an item of the configuration should be NAME=NUMBER, not {item!r}")
+    return config
+
+
+def integer_from(least: int, beyond: float = inf, named: str = "") -> Callable[[str], int]:
+    """A type of argparse's: an integer of at least ``least`` and below ``beyond``, which ``named`` puts in words."""
+    expected = named or f"an integer of at least {least}"
+
+    def parse(text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"expected {expected}, not {text!r}") from None
+        if not least <= number < beyond:
+            raise argparse.ArgumentTypeError(f"expected {expected}, not {number}")
+        return number
+
+    return parse
+
+
+def number(text: str) -> float:
+    """A number, of which it is said elsewhere whether it will do."""
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected a number, not {text!r}") from None
+
+
+def seconds(text: str) -> float:
+    """A time that is finite, and 0 or more."""
+    found = number(text)
+    if not 0 <= found < inf:
+        raise argparse.ArgumentTypeError(f"expected a number of seconds of at least 0, not {text!r}")
+    return found
+
+
+from_one = integer_from(1)
+any_seed = integer_from(-(2**63), 2**63, "an integer of at least -2**63 and less than 2**63")  # what a store can hold
+
+
+def _add_config(parser: argparse.ArgumentParser) -> None:
+    names = ", ".join(f"{name}={value}" for name, value in DEFAULTS.items())
+    parser.add_argument(
+        "--config", type=parse_config, metavar="NAME=NUMBER,...", help=f"Kaggle's configuration; default {names}"
+    )
+
+
+def _add_setup(parser: argparse.ArgumentParser, referee: str) -> None:
+    """The options that say how games are played. ``referee`` is the default."""
+    _add_config(parser)
+    parser.add_argument("--bank", type=number, default=BANK, metavar="SECONDS", help="time bank of a game (60)")
+    parser.add_argument(
+        "--referee",
+        choices=REFEREES,
+        default=referee,
+        help="kaggle: Kaggle's environment; fast: our loop, with the same verdicts; auto: kaggle if a file plays, "
+        f"else fast (default: {referee})",
+    )
+    parser.add_argument(
+        "--concurrency", type=from_one, default=1, metavar="N", help="games at a time, each on its own core (1)"
+    )
+    parser.add_argument("--fresh", choices=tuple(FRESH), default="files", help="who is loaded anew for each game")
+
+
+def _add_scheduler(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--scheduler", metavar="ADDRESS", help="play on a dask cluster instead, one game at a time a worker"
+    )
+
+
+def _add_store(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--store", type=Path, default=STORE, metavar="FILE", help=f"where results are kept ({STORE})")
+
+
+def _add_pairs(parser: argparse.ArgumentParser, pairs: int | None, help_text: str) -> None:
+    parser.add_argument("--pairs", type=from_one, default=pairs, metavar="N", help=help_text)
+    help_text = "file with one opening per line, as columns counted from 0, for example 3342 (default: our own)"
+    parser.add_argument("--openings", type=Path, metavar="FILE", help=help_text)
+    help_text = "random seed of openings and agents (default 1); another one plays new games"
+    parser.add_argument("--seed", type=any_seed, default=1, metavar="N", help=help_text)
+
+
+def _add_mix(parser: argparse.ArgumentParser) -> None:
+    help_text = "also count stored games from other machines, package versions or numbers of games at a time"
+    parser.add_argument("--mix", action="store_true", help=help_text)
+
+
+def _add_ladder(parser: argparse.ArgumentParser) -> None:
+    help_text = "also write the ladder to STEM.md, STEM.png and STEM.json"
+    parser.add_argument("--ladder", type=Path, metavar="STEM", help=help_text)
+
+
+def _add_judging(parser: argparse.ArgumentParser) -> None:
+    help_text = "first ply to judge (default 0; on 7x6 without the opening table, 10)"
+    parser.add_argument("--from-ply", type=integer_from(0), metavar="N", help=help_text)
+
+
+def add_rounds(parser: argparse.ArgumentParser) -> None:
+    parser.description = "Lets two agents play and counts wins and faults, as Kaggle's course does."
+    parser.epilog = f"""{AGENTS}
+examples
+  python evaluate.py minimax negamax --rounds 20
+  python evaluate.py my_agent.py minimax@2 --rounds 100 --concurrency 2
+
+more, each with --help
+  python evaluate.py match        who is stronger, with intervals and an early stop
+  python evaluate.py tournament   a ladder of many agents
+  python evaluate.py report       ladder, plots and a page with replays from stored games
+  python evaluate.py analyse      every move of a game, or all of one's replays, against exact values
+  python evaluate.py episodes     fetch a submission's games from Kaggle, and judge them
+  python evaluate.py rematch      does a new agent repeat the mistakes of old games?
+  python evaluate.py list         the agents, with their strength
+  python evaluate.py play         you against an agent
+  python evaluate.py board        a board to click: play, watch, analyse
+"""
+    parser.add_argument("agent1", help="see below")
+    parser.add_argument("agent2")
+    parser.add_argument(
+        "--rounds", type=from_one, default=100, metavar="N", help="games; half with seats swapped (100)"
+    )
+    parser.add_argument(
+        "--seed", type=any_seed, metavar="N", help="of the agents' random generators; drawn if not given"
+    )
+    _add_setup(parser, referee="kaggle")
+
+
+def add_match(parser: argparse.ArgumentParser) -> None:
+    parser.description = "Plays pairs of games from balanced openings, seats swapped, and says who is stronger."
+    parser.epilog = f"""{AGENTS}
+examples
+  python evaluate.py match my_agent.py minimax@4 --pairs 100 --concurrency 2
+  python evaluate.py match my_agent.py perfect~20 --sprt 0 50     the way we recommend: stops when the games decide
+"""
+    parser.add_argument("agent1", help="see below")
+    parser.add_argument("agent2")
+    parser.add_argument(
+        "--sprt", type=number, nargs=2, metavar=("ELO0", "ELO1"),
+        help="sequential test: play until one of two Elo differences is accepted, for example 0 50",
+    )  # fmt: skip
+    help_text = f"pairs of games to play (default {PAIRS}); with --sprt, the most to play (default {SPRT_PAIRS})"
+    _add_pairs(parser, None, help_text)
+    _add_store(parser)
+    _add_mix(parser)
+    _add_setup(parser, referee="auto")
+    _add_scheduler(parser)
+
+
+def add_tournament(parser: argparse.ArgumentParser) -> None:
+    parser.description = "Plays agents against each other and rates them."
+    parser.epilog = f"""{AGENTS}  agents/                 a folder: every Python file in it
+
+examples
+  python evaluate.py tournament my_agent.py n_step minimax@4 random --pairs 20
+  python evaluate.py tournament my_agent.py minimax@2 minimax@4 perfect~20 --gauntlet
+  python evaluate.py tournament perfect minimax n_step leftmost random --pairs 50 --concurrency 2 --ladder runs/ladder
+"""
+    parser.add_argument("agents", nargs="+", help="see below")
+    parser.add_argument("--gauntlet", action="store_true", help="only the first agent plays, against each other one")
+    parser.add_argument("--anchor", metavar="NAME", help="whose Elo is 0 (the last agent)")
+    _add_ladder(parser)
+    _add_pairs(parser, 20, "pairs of games for each two agents (default 20)")
+    _add_store(parser)
+    _add_mix(parser)
+    _add_setup(parser, referee="auto")
+    _add_scheduler(parser)
+
+
+def add_report(parser: argparse.ArgumentParser) -> None:
+    parser.description = "Ladder and crosstable from the store alone."
+    parser.epilog = """\
+examples
+  python evaluate.py report
+  python evaluate.py report --html runs/report.html --judge     plots, and games to replay with exact scores
+"""
+    parser.add_argument("--anchor", metavar="NAME", help="whose Elo is 0 (random, or else the first in the alphabet)")
+    _add_ladder(parser)
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write a page with plots and games to replay")
+    parser.add_argument("--games", type=from_one, default=20, metavar="N", help="games on the page, the latest (20)")
+    parser.add_argument("--judge", action="store_true", help="add exact scores to these games")
+    _add_judging(parser)
+    _add_store(parser)
+    _add_mix(parser)
+
+
+def _add_judging_time(parser: argparse.ArgumentParser) -> None:
+    help_text = "time limit per game in seconds (default 60); moves left unsolved are marked"
+    parser.add_argument("--time", type=seconds, default=60.0, metavar="SECONDS", help=help_text)
+
+
+def _add_me(parser: argparse.ArgumentParser) -> None:
+    help_text = "your name in the games: a team, or an agent as the store names it (default: the one name in all games)"
+    parser.add_argument("--me", metavar="NAME", help=help_text)
+
+
+def _add_review(parser: argparse.ArgumentParser) -> None:
+    """The options of what shows all of one's own games."""
+    _add_me(parser)
+    help_text = "write a page to FILE: your games to filter and to replay with exact scores, and the summary"
+    parser.add_argument("--html", type=Path, metavar="FILE", help=help_text)
+    parser.add_argument("--json", action="store_true", help="print your games and the summary as JSON, not as tables")
+
+
+def add_analyse(parser: argparse.ArgumentParser) -> None:
+    parser.description = """\
+Shows which moves gave a result away. Of one game it lists every move with its exact score. Of your own games it says
+where points were lost: a row for each game, a summary, and a page if you ask for one."""
+    parser.epilog = """\
+examples
+  python evaluate.py analyse 362133214545441233165554311450066
+                                                     one game, as columns counted from 0
+  python evaluate.py analyse episode-12345.json      one game, a replay downloaded from Kaggle
+  python evaluate.py analyse runs/arena.sqlite       the latest games of a store, a line each
+  python evaluate.py analyse runs/arena.sqlite --me my_agent.py --html runs/my_agent.html
+                                                     your agent's games in a store: rows, summary, page
+  python evaluate.py analyse my_replays --html runs/replays.html
+                                                     your games on Kaggle: all replays in a folder
+"""
+    help_text = (
+        "a game as its columns; or replays (.json), folders of them, stores (.sqlite) and patterns, in any number"
+    )
+    parser.add_argument("what", nargs="+", help=help_text)
+    _add_review(parser)
+    _add_config(parser)
+    help_text = "take only the latest N games of each group of a store (default: 10 in a list, all with --me, "
+    parser.add_argument("--games", type=from_one, metavar="N", help=f"{help_text}--html or --json)")
+    help_text = "do not judge the first N plies of a game given as columns: its players did not choose them (default 0)"
+    parser.add_argument("--opening", type=integer_from(0), default=0, metavar="N", help=help_text)
+    help_text = "names of the players of a game given as columns, in the order of their moves (default: first second)"
+    parser.add_argument("--names", nargs=2, metavar=("FIRST", "SECOND"), help=help_text)
+    _add_judging(parser)
+    _add_judging_time(parser)
+
+
+def add_rematch(parser: argparse.ArgumentParser) -> None:
+    parser.description = """\
+Asks an agent for the positions of old games that were not won, wherever a win or a draw was there to be kept: which of
+the old mistakes it still makes, and which new ones. The positions of the mistakes are kept in a file of openings."""
+    parser.epilog = f"""{AGENTS}
+examples
+  python evaluate.py rematch my_replays --agent my_new_agent.py
+  python evaluate.py rematch my_replays --agent my_new_agent.py --all
+  python evaluate.py rematch my_replays --agent my_new_agent.py --config actTimeout=0.2 --bank 38
+"""
+    parser.add_argument("replays", nargs="+", help="replays of Kaggle's: files, folders, patterns")
+    parser.add_argument("--agent", required=True, help="see below")
+    _add_me(parser)
+    help_text = "ask about the games that were won, too, and so about every mistake (default: games not won)"
+    parser.add_argument("--all", action="store_true", help=help_text)
+    help_text = f"where positions of mistakes are added ({MISTAKES})"
+    parser.add_argument("--mistakes", type=Path, default=MISTAKES, metavar="FILE", help=help_text)
+    _add_config(parser)
+    parser.add_argument("--bank", type=number, default=BANK, metavar="SECONDS", help="time bank of a game (60)")
+    parser.add_argument("--seed", type=any_seed, default=1, metavar="N", help="of the agent's random generators (1)")
+    _add_judging(parser)
+    _add_judging_time(parser)
+
+
+def add_episodes(parser: argparse.ArgumentParser) -> None:
+    parser.description = """\
+Fetches the games of a submission of yours from Kaggle, replays and your agent's logs, then judges them as analyse does.
+What has been fetched is not fetched again."""
+    parser.epilog = """\
+examples
+  python evaluate.py episodes                        your submissions, with their numbers
+  python evaluate.py episodes 45678901 --html runs/episodes.html
+
+Credentials are those of Kaggle's own command line: ~/.kaggle/access_token, KAGGLE_API_TOKEN, ~/.kaggle/kaggle.json, ...
+"""
+    parser.add_argument("submission", nargs="?", type=from_one, help="its number; without it, yours are listed")
+    help_text = f"where the files go, in a folder of the submission's number ({EPISODES})"
+    parser.add_argument("--folder", type=Path, default=EPISODES, metavar="FOLDER", help=help_text)
+    parser.add_argument("--latest", type=from_one, metavar="N", help="only the latest games (all)")
+    parser.add_argument(
+        "--pause", type=seconds, default=1.0, metavar="SECONDS", help="between two requests to Kaggle (1)"
+    )
+    _add_review(parser)
+    _add_judging(parser)
+    _add_judging_time(parser)
+
+
+def add_list(parser: argparse.ArgumentParser) -> None:
+    parser.description = "The agents that can be named: what each does, its measured strength, its weights, its size."
+    parser.epilog = """\
+example
+  python evaluate.py list
+
+Strengths are those of arena/ladder.json, which a tournament writes with --ladder arena/ladder.
+"""
+
+
+def add_play(parser: argparse.ArgumentParser) -> None:
+    parser.description = "You against an agent, in the terminal. At the prompt: a column, hint, scores, or quit."
+    parser.epilog = f"""{AGENTS}
+examples
+  python evaluate.py play minimax@2
+  python evaluate.py play perfect --second
+"""
+    parser.add_argument("agent", help="see below")
+    parser.add_argument("--second", action="store_true", help="the agent moves first")
+    _add_config(parser)
+    parser.add_argument("--bank", type=number, default=BANK, metavar="SECONDS", help="the agent's time bank (60)")
+    parser.add_argument(
+        "--seed", type=any_seed, metavar="N", help="of the agent's random generators; drawn if not given"
+    )
+
+
+def add_board(parser: argparse.ArgumentParser) -> None:
+    parser.description = "A board to click, in the browser: play, watch and analyse, with exact scores."
+    parser.epilog = f"""{AGENTS}
+examples
+  python evaluate.py board minimax@2
+  python evaluate.py board perfect value_search                  two agents play each other
+  python evaluate.py board --game 362133214545441233165554311450066
+  python evaluate.py board --game episode-12345.json             a replay downloaded from Kaggle
+
+The page is served on 127.0.0.1 and for you alone; agents, board and game can be changed on it.
+"""
+    parser.add_argument("agents", nargs="*", metavar="AGENT", help="see below; one plays you, two each other")
+    parser.add_argument("--second", action="store_true", help="you move second")
+    parser.add_argument(
+        "--game", metavar="GAME", help="one to look at: its columns, counted from 0, or a replay (.json)"
+    )
+    _add_config(parser)
+    parser.add_argument("--bank", type=number, default=BANK, metavar="SECONDS", help="the agents' time bank (60)")
+    parser.add_argument("--no-browser", action="store_true", help="print the address only")
+
+
+OPTIONS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
+    "": add_rounds,
+    "match": add_match,
+    "tournament": add_tournament,
+    "report": add_report,
+    "analyse": add_analyse,
+    "rematch": add_rematch,
+    "episodes": add_episodes,
+    "list": add_list,
+    "play": add_play,
+    "board": add_board,
+}
+
+
+def misspelt_command(arguments: Sequence[str]) -> str:
+    """What to say if the first argument is no agent but close to a command; else ""."""
+    if not arguments or arguments[0].startswith("-") or os.path.exists(arguments[0]):
+        return ""
+    close = difflib.get_close_matches(arguments[0], [*filter(None, OPTIONS)], 1)
+    if not close or arguments[0] in our_agents() or set("@~") & set(arguments[0]):
+        return ""
+    commands = ", ".join(filter(None, OPTIONS))
+    return f"no agent or command {arguments[0]!r}: did you mean {close[0]}? Commands are {commands}"

@@ -1,0 +1,215 @@
+"""The commands of evaluate.py that look back at games: analyse, and rematch."""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from itertools import chain
+from pathlib import Path
+
+from rich.console import Console
+
+from connectx.geometry import Geometry
+from connectx_toolkit.arena.analysis.exact_analysis import JudgedMove, judge_in_time
+from connectx_toolkit.arena.play.open import OwnSlot
+from connectx_toolkit.arena.play.openings import read_openings
+from connectx_toolkit.arena.play.slot import Slot
+from connectx_toolkit.arena.players.loading import resolve
+from connectx_toolkit.arena.players.process import Player
+from connectx_toolkit.arena.players.task import Setup
+from connectx_toolkit.arena.replays.record import Replay, read_replays, replay_paths
+from connectx_toolkit.arena.replays.rematch import Answer, add_mistakes, ask, games_to_ask, positions_to_ask
+from connectx_toolkit.arena.replays.review import Review, seat_of, team_of
+from connectx_toolkit.arena.replays.stored import is_store, stored_replays
+from connectx_toolkit.arena.replays.summary import headline, summary
+from connectx_toolkit.arena.reporting.replay_tables import answers_table, answers_words, reviews_table, section_table
+from connectx_toolkit.arena.reporting.replays_page import replays_page
+from connectx_toolkit.arena.reporting.single_games import LISTED, judged_from, replays_in, show_games
+from connectx_toolkit.arena.results.records import UNKNOWN_NAMES, is_columns, parse_game
+from connectx_toolkit.console.files import check_folder, write_whole
+from connectx_toolkit.console.progress import progress
+from connectx_toolkit.console.tables import console_for_tables
+from connectx_toolkit.kaggle.rules import Rules
+
+
+def analyse(options: argparse.Namespace) -> None:
+    """One game move by move, a store's latest games in a line each, or all of one's own games with a summary."""
+    what = options.what
+    is_review = options.me is not None or options.html or options.json
+    columns = [text for text in what if is_columns(text) and not Path(text).exists()]
+    if options.names and not columns:
+        raise ValueError("--names is for a game given as columns: replays and stores name their players")
+    if columns and (is_review or len(what) > 1):
+        raise ValueError(f"{columns[0]}: a game's columns are analysed alone, without --me, --html and --json")
+    if columns:
+        geometry, names = Rules(options.config or {}).geometry, tuple(options.names or UNKNOWN_NAMES)
+        game = parse_game(columns[0], geometry, options.opening, names)
+        show_games([game], options.from_ply, options.time)
+    elif len(what) == 1 and not is_review and _is_one_file(what[0]):
+        _show_replays(replays_in(Path(what[0]), options.games or LISTED), options)
+    else:
+        check_folder(options.html)
+        show_reviews(*_own_games(options), options)
+
+
+def _is_one_file(what: str) -> bool:
+    """Whether it is to be shown game by game: one replay or store, not a folder or a pattern."""
+    return not Path(what).is_dir() and (Path(what).exists() or not set("*?[") & set(what))
+
+
+def _show_replays(replays: Sequence[Replay], options: argparse.Namespace) -> None:
+    """A line for each game; of a single one every move, and what the clocks showed."""
+    show_games([replay.record for replay in replays], options.from_ply, options.time)
+    if len(replays) == 1:
+        _say(console_for_tables(), [_clock_words(replays[0], seat) for seat in (0, 1)])
+
+
+def _clock_words(replay: Replay, seat: int) -> str:
+    """ "my_team: 3.1 s of 60 s overage time used, slowest move 4.2 s on ply 8"."""
+    slowest = replay.slowest(seat)
+    words = f", slowest move {slowest[1]:.1f} s on ply {slowest[0]}" if slowest else ""
+    used = f"{replay.overage_used(seat):.1f} s of {replay.banks[seat]:g} s overage time used"
+    return f"{replay.record.player(seat)}: {used}{words}"
+
+
+def _own_games(options: argparse.Namespace) -> tuple[list[Replay], list[str]]:
+    """All games of replays, and one's own of stores, the latest of each group if ``--games`` says so; sets ``--me``.
+
+    Returns:
+        The games, and why files were left out.
+    """
+    paths = replay_paths(options.what)
+    stores = [path for path in paths if is_store(path)]
+    files = [path for path in paths if path not in stores]
+    replays, left_out = read_replays(files) if files else ([], [])
+    prefixes = [f"{path.stem} " if len(stores) > 1 else "" for path in stores]
+    groups = [group for path, prefix in zip(stores, prefixes, strict=True) for group in stored_replays(path, prefix)]
+    options.me = team_of([*replays, *chain.from_iterable(groups)], options.me)
+    for group in groups:
+        own = [replay for replay in group if options.me in replay.record.names]
+        replays += own[-options.games :] if options.games else own
+    return replays, left_out
+
+
+def show_reviews(replays: Sequence[Replay], left_out: Sequence[str], options: argparse.Namespace) -> None:
+    """Judges games from one's own seat; prints the rows and the summary, as JSON if asked; writes the page."""
+    team = team_of(replays, options.me)
+    others = [replay for replay in replays if team not in replay.record.names]
+    notes = [*left_out, *(f"{replay.path}: {team} is not in it" for replay in others)]
+    reviews = judged_reviews(replays, team, options)
+    lines, sections = [*headline(team, reviews), *_numbering(replays), *_not_judged(reviews, options)], summary(reviews)
+    if options.html:
+        write_whole(options.html, replays_page(team, reviews, lines, sections).encode())
+    if options.json:
+        tables = {one.title: [dict(zip(one.heads, row, strict=True)) for row in one.rows] for one in sections}
+        games = [review.row() for review in reviews]
+        print(json.dumps({"me": team, "games": games, "summary": tables, "left_out": notes}, indent=2))
+        return
+    console = console_for_tables()
+    console.print(reviews_table(team, reviews))
+    for section in sections:
+        console.print(section_table(section))
+    _say(console, [*lines, *_notes(notes), *([f"page: {options.html}"] if options.html else [])])
+
+
+def _numbering(replays: Sequence[Replay]) -> list[str]:
+    """How the names of stored games are to be read."""
+    stored = any(replay.is_stored for replay in replays)
+    return ["Stored games are numbered by match and game: 3-12 is game 12 of match 3."] if stored else []
+
+
+def _notes(notes: Sequence[str]) -> list[str]:
+    return [f"left out: {notes[0]}" + (f" (and {len(notes) - 1} more)" if len(notes) > 1 else "")] if notes else []
+
+
+def _say(console: Console, lines: Sequence[str]) -> None:
+    for line in lines:
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def judged_reviews(replays: Sequence[Replay], team: str, options: argparse.Namespace) -> list[Review]:
+    """The games of a team, judged."""
+    reviews = []
+    own = [replay for replay in replays if team in replay.record.names]
+    with progress(len(own), "game", "judging", delay=0) as bar:
+        for replay in own:
+            reviews.append(Review(replay, seat_of(replay, team), _judged(replay, options)))
+            bar.update()
+    return reviews
+
+
+def _judged(replay: Replay, options: argparse.Namespace) -> list[JudgedMove]:
+    """The moves of a game that could be judged in time; none where the solver cannot hold the board."""
+    if not replay.record.geometry.fits_word:
+        return []
+    return judge_in_time(replay.record, judged_from(replay.record, options.from_ply), options.time)
+
+
+def _not_judged(reviews: Sequence[Review], options: argparse.Namespace) -> list[str]:
+    """How many moves could not be judged, if any."""
+    records = [one.replay.record for one in reviews]
+    asked = [len(record.moves[judged_from(record, options.from_ply) :]) for record in records]
+    missing = [count - len(one.judged) for count, one in zip(asked, reviews, strict=True)]
+    games = sum(map(bool, missing))
+    if not games:
+        return []
+    why = "--time SECONDS gives them more; boards of more than 64 bits cannot be solved"
+    return [f"not judged: {sum(missing)} moves in {games} game{'' if games == 1 else 's'} ({why})"]
+
+
+def rematch(options: argparse.Namespace) -> None:
+    """An agent in the positions of old games that were not won, or of all."""
+    spec = resolve(options.agent)
+    replays, left_out = read_replays(replay_paths(options.replays))
+    team = team_of(replays, options.me)
+    board = _board_of(replays)
+    if options.mistakes.exists():
+        read_openings(options.mistakes, board)  # refused before any work is done
+    config = {**(options.config or {}), "rows": board.rows, "columns": board.columns, "inarow": board.inarow}
+    setup = Setup(Rules(config, options.bank))
+    reviews = judged_reviews(replays, team, options)
+    games = games_to_ask(reviews, options.all)
+    if not games:
+        what = "was a result to keep" if options.all else f"did {team} fail to win with something to keep"
+        raise ValueError(f"in none of the {len(replays)} replays {what}")
+    with closing(Slot(setup)) as slot:
+        OwnSlot(slot).check([spec])
+        (player,) = slot.players_for([(spec, 0)])
+        answers = list(_asked(player, games, setup.rules, options.seed))
+    added, held = add_mistakes(options.mistakes, games)
+    console = console_for_tables()
+    console.print(answers_table(spec.label, team, answers))
+    command = f"python evaluate.py match {options.agent} OLD_AGENT --openings {options.mistakes}"
+    lines = [answers_words(spec.label, team, answers), *_not_asked(reviews, games), *_notes(left_out)]
+    lines.append(f"{options.mistakes}: {added} positions added, {held} in all; a match from there: {command}")
+    _say(console, lines)
+
+
+def _not_asked(reviews: Sequence[Review], games: Sequence[Review]) -> list[str]:
+    """How many mistakes are not asked about, if any."""
+    asked, made = (sum(len(one.mistakes) for one in some) for some in (games, games_to_ask(reviews, with_won=True)))
+    if asked == made:
+        return []
+    return [f"Asked about {asked} of {made} mistakes: those of the games that were not won. --all asks about all."]
+
+
+def _board_of(replays: Sequence[Replay]) -> Geometry:
+    """The one board of all of them. Raises ValueError if they are of several."""
+    boards = {replay.record.geometry for replay in replays}
+    if len(boards) > 1:
+        sizes = ", ".join(sorted(f"{board.rows}x{board.columns}" for board in boards))
+        raise ValueError(f"rematch takes games of one board, not of {sizes}: name fewer replays")
+    return boards.pop()
+
+
+def _asked(player: Player, games: Sequence[Review], rules: Rules, seed: int) -> Iterator[Answer]:
+    """Answers, with a bar. Ctrl-C ends it with those that are there."""
+    with progress(sum(len(positions_to_ask(game)) for game in games), "position", "asking", delay=0) as bar:
+        try:
+            for game in games:
+                for answer in ask(player, game, rules, seed):
+                    bar.update()
+                    yield answer
+        except KeyboardInterrupt:
+            print("stopped: what follows is of the positions asked until now", file=sys.stderr)

@@ -1,0 +1,98 @@
+"""The command that reports on a store."""
+
+import argparse
+from collections.abc import Collection
+from pathlib import Path
+
+from rich.console import Console
+
+from connectx_toolkit.arena.analysis.exact_analysis import (
+    GAME_SECONDS,
+    JudgedMove,
+    first_judged,
+)
+from connectx_toolkit.arena.reporting.ladder import write_ladder
+from connectx_toolkit.arena.reporting.page import game_entry, group_html, page
+from connectx_toolkit.arena.reporting.single_games import TOO_LARGE, judged
+from connectx_toolkit.arena.reporting.tables import cross_table, ladder_table
+from connectx_toolkit.arena.results.store import Group, Store, group_records, groups
+from connectx_toolkit.arena.results.tournament import Standing, Tournament
+from connectx_toolkit.console.files import check_folder, write_whole
+from connectx_toolkit.console.tables import console_for_tables
+from connectx_toolkit.kaggle.rules import Rules
+
+
+def show_ladder(
+    tournament: Tournament, anchor: str, console: Console, stem: Path | None, edited: Collection[str] = ()
+) -> list[Standing]:
+    """Prints the ladder and the crosstable; writes the ladder to files too if ``stem`` is given.
+
+    Agents that no games connect with the anchor have no place on it, and are named. ``edited``: those that are one of
+    several versions of an agent.
+    """
+    parts = tournament.components()
+    part = next((names for names in parts if anchor in names), set[str]())
+    if part and (left_out := sorted(set[str]().union(*parts) - part)):
+        why = "; edited versions of a file count as different agents" if set(edited) & {*left_out, anchor} else ""
+        line = f"left out, as no games connect them with {anchor}: {', '.join(left_out)}{why}"
+        console.print(line, highlight=False, soft_wrap=True)
+        tournament = tournament.among(part)
+    try:
+        ladder = tournament.ladder(anchor)
+    except ValueError as problem:
+        console.print(f"no ladder: {problem}", highlight=False)
+        return []
+    console.print(ladder_table(ladder, anchor))
+    console.print(cross_table(tournament, [line.name for line in ladder]))
+    if stem is not None:
+        write_ladder(stem, ladder, anchor)
+    return ladder
+
+
+def report(options: argparse.Namespace) -> None:
+    check_folder(options.html)
+    check_folder(options.ladder)
+    console, sections, entries, unsolvable = console_for_tables(), [], [], []
+    with Store(options.store, create=False) as store:
+        found = groups(store, options.mix)
+    if not found:
+        raise ValueError(f"{options.store} holds no games")
+    if options.ladder and len(found) > 1:
+        titles = "; ".join(group.title for group in found)
+        raise ValueError(f"--ladder takes a store of one kind of games, but {options.store} holds {titles}")
+    if options.anchor and not any(options.anchor in pair for group in found for pair in group.tournament.names):
+        raise ValueError(f"--anchor {options.anchor!r} has played no games in {options.store}")
+    for group in found:
+        anchor = options.anchor or _anchor_of(group.tournament)
+        console.print(f"\n{group.title}", highlight=False)
+        ladder = show_ladder(group.tournament, anchor, console, options.ladder, group.edited)
+        if options.html:
+            by_agent, games = _judged_games(group, options)
+            if options.judge and not Rules(group.config).geometry.fits_word:
+                unsolvable.append(group.title)
+            entries += games
+            sections += group_html(group.title, group.tournament, ladder, by_agent)
+    if options.html:
+        write_whole(options.html, page(sections, entries).encode())
+    for title in unsolvable:
+        console.print(f"not judged: {title} ({TOO_LARGE})", highlight=False, soft_wrap=True)
+
+
+def _anchor_of(tournament: Tournament) -> str:
+    """random, or else the first in the alphabet, of the largest group of agents that games connect."""
+    parts = tournament.components() or [{name for pair in tournament.names for name in pair}]
+    return "random" if "random" in parts[0] else min(parts[0])
+
+
+def _judged_games(group: Group, options: argparse.Namespace) -> tuple[dict[str, list[JudgedMove]], list[dict]]:
+    """The latest games of a group for the page; their moves by agent, judged if that was asked for."""
+    geometry = Rules(group.config).geometry
+    first = first_judged(geometry) if options.from_ply is None else options.from_ply
+    by_agent: dict[str, list[JudgedMove]] = {}
+    entries = []
+    for record, ending in group_records(group)[-options.games :]:
+        moves = judged(record, first, GAME_SECONDS) if options.judge else []
+        for move in moves:
+            by_agent.setdefault(record.names[move.seat], []).append(move)
+        entries.append(game_entry(record, moves, ending))
+    return by_agent, entries

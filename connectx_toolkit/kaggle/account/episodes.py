@@ -1,0 +1,105 @@
+"""One's submissions, the games that they played, and their replays and logs, each of which is fetched once."""
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from kagglesdk.competitions.types.competition_api_service import (
+    ApiGetEpisodeAgentLogsRequest,
+    ApiGetEpisodeReplayRequest,
+    ApiGetSubmissionRequest,
+    ApiListSubmissionEpisodesRequest,
+    ApiListSubmissionsRequest,
+)
+from kagglesdk.competitions.types.episode import EpisodeState
+
+from connectx_toolkit.console.files import write_whole
+from connectx_toolkit.kaggle.account.client import COMPETITION, Kaggle, KaggleProblem
+
+NOT_OURS = (403, 404)
+
+
+class Episode(NamedTuple):
+    """A game of a submission: its number, and the seats that the submission had in it."""
+
+    number: int
+    seats: tuple[int, ...]
+    team: str
+
+    def files(self, folder: Path) -> dict[Path, int | None]:
+        """What there is to fetch, by where it goes: None for the replay, a seat for its logs. Names are the CLI's."""
+        stem = f"episode-{self.number}"
+        logs: dict[Path, int | None] = {folder / f"{stem}-agent-{seat}-logs.json": seat for seat in self.seats}
+        return {folder / f"{stem}-replay.json": None, **logs}
+
+
+def submissions(kaggle: Kaggle) -> list[Any]:
+    """One's latest submissions, as the SDK's ApiSubmission. Raises KaggleProblem."""
+    request = ApiListSubmissionsRequest()
+    request.competition_name = COMPETITION
+    return list(kaggle.call("list_submissions", request).submissions or [])
+
+
+def check_ours(kaggle: Kaggle, number: int) -> None:
+    """Raises KaggleProblem unless a submission is one's own."""
+    request = ApiGetSubmissionRequest()
+    request.ref = number
+    try:
+        kaggle.call("get_submission", request)
+    except KaggleProblem as problem:
+        if problem.status not in NOT_OURS:
+            raise
+        words = f"submission {number} is none of yours ({problem}): `python evaluate.py episodes` lists them"
+        raise KaggleProblem(words, problem.status) from None
+
+
+def episodes_of(kaggle: Kaggle, number: int) -> list[Episode]:
+    """The games of a submission that have ended, the latest first. Raises KaggleProblem."""
+    request = ApiListSubmissionEpisodesRequest()
+    request.submission_id = number
+    found = []
+    for episode in kaggle.call("list_submission_episodes", request).episodes or []:
+        own = [agent for agent in episode.agents if agent.submission_id == number]
+        if episode.state == EpisodeState.COMPLETED and own:
+            found.append(Episode(episode.id, tuple(agent.index for agent in own), own[0].team_name))
+    return sorted(found, reverse=True)
+
+
+def missing(episodes: Sequence[Episode], folder: Path) -> list[tuple[Episode, Path, int | None]]:
+    """What has not been fetched yet: of which game, where it goes, and the seat of logs, None for a replay."""
+    wanted = [(episode, path, seat) for episode in episodes for path, seat in episode.files(folder).items()]
+    return [item for item in wanted if not item[1].exists()]
+
+
+def fetch(kaggle: Kaggle, wanted: Sequence[tuple[Episode, Path, int | None]]) -> Iterator[str]:
+    """Fetches files one after the other; after each, "" or why Kaggle has it not.
+
+    Raises:
+        KaggleProblem: Kaggle refuses, or breaks off; the files until then are there, whole.
+    """
+    for episode, path, seat in wanted:
+        try:
+            content = kaggle.call(*_request(episode.number, seat))
+        except KaggleProblem as problem:
+            if problem.status not in NOT_OURS:
+                raise
+            yield f"{path.name}: {problem}"
+            continue
+        try:
+            json.loads(content)
+        except ValueError:
+            raise KaggleProblem(f"{path.name}: what came is not JSON; the same command asks again") from None
+        write_whole(path, content)
+        yield ""
+
+
+def _request(number: int, seat: int | None) -> tuple[str, Any]:
+    """The SDK's call for a replay, or for the logs of a seat."""
+    if seat is None:
+        replay = ApiGetEpisodeReplayRequest()
+        replay.episode_id = number
+        return "get_episode_replay", replay
+    logs = ApiGetEpisodeAgentLogsRequest()
+    logs.episode_id, logs.agent_index = number, seat
+    return "get_episode_agent_logs", logs

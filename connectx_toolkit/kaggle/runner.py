@@ -1,0 +1,396 @@
+"""Runs code under test for ``connectx_toolkit.builder.preflight.check``, each job in a forked process.
+
+Jobs arrive as JSON lines on stdin, answers leave as JSON lines on stdout. The runner imports kaggle-environments once,
+as Kaggle's server does, and leaves no module of this project importable. So each fork is a fresh process with the same
+modules as on the judge. A job that takes too much time or memory is killed with its whole process group.
+"""
+
+import builtins
+import contextlib
+import ctypes
+import gc
+import io
+import json
+import os
+import resource
+import select
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from importlib.machinery import PathFinder
+
+from connectx_toolkit.kaggle import judge_folder as place
+from connectx_toolkit.kaggle import seats
+from connectx_toolkit.kaggle.watch import Watch
+from connectx_toolkit.places import ROOT
+
+TAIL = 4000  # characters kept of the output of a job that Kaggle's own capture misses
+TRACE = 1500  # characters kept of a traceback
+POLL = 0.05  # seconds between checks of a job's memory
+NEWS = 4.0  # seconds between two messages that a job is still running
+PRCTL = getattr(ctypes.CDLL(None), "prctl", None)  # only on Linux
+DUTY_PERIOD = 0.03  # seconds of one stop-and-go cycle where control groups are not available
+NOWHERE = "/nonexistent"
+
+
+def settle(job):
+    """Moves this process to the judge's place, or the nearest substitute that is possible here.
+
+    Returns the ``Watch`` that records what the code under test tries to access.
+    """
+    if job.get("place"):
+        place.enter(*job["place"])
+        own = (place.AGENT, place.WORK, place.HOME, "/tmp")
+        folders = {"HOME": place.HOME}
+    else:
+        work = tempfile.mkdtemp(dir=job["cwd"])
+        os.chdir(work)
+        own = (*job["folders"], work)
+        folders = {"HOME": job["home"], "TMPDIR": work}
+        tempfile.tempdir = None  # so that tempfile uses the new TMPDIR
+    os.environ.update(folders, **({"PATH": NOWHERE} if job.get("hides_programs") else {}))
+    if PRCTL is not None:  # after the move, which would undo it
+        PRCTL(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: a job does not outlive a runner that is killed
+    folder = os.path.dirname(job["file"])
+    watch = Watch(folder, own, hides_files=not job.get("place"), hides_programs=bool(job.get("hides_programs")))
+    if job.get("form") != "source":
+        watch.install()
+        sys.meta_path.insert(0, WithoutToolkit)
+    return watch
+
+
+class WithoutToolkit:
+    """An entry for ``sys.meta_path``: an installed toolkit lies among Python's packages, and Kaggle has it not."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name not in ("connectx", "connectx_toolkit"):
+            return None
+        spec = PathFinder.find_spec(name, [entry for entry in sys.path if os.path.realpath(entry) != str(ROOT)])
+        if spec is None:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        return spec
+
+
+def provide(files):
+    """Makes a new working directory with links to ``files``, and redirects the judge's folder to it, too."""
+    folder = tempfile.mkdtemp(dir=os.getcwd())
+    os.chdir(folder)
+    for name, file in files.items():
+        os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
+        os.symlink(file, name)
+
+    def redirected(function):
+        def call(path, *arguments, **options):
+            name = os.fspath(path) if isinstance(path, os.PathLike) else path
+            if isinstance(name, str) and (name + "/").startswith(place.AGENT + "/"):
+                path = folder + name[len(place.AGENT) :]
+            return function(path, *arguments, **options)
+
+        return call
+
+    for module, name in ((builtins, "open"), (io, "open"), *((os, n) for n in ("stat", "listdir", "scandir", "chdir"))):
+        setattr(module, name, redirected(getattr(module, name)))
+
+
+def load_source(job):
+    """The author's own agent, imported with its folders on the path, as a function of (obs, config)."""
+    import importlib.util
+    import inspect
+
+    if job["files"]:
+        provide(job["files"])
+    sys.path[:0] = job["paths"]
+    package = type(sys)("source_under_test")  # allows relative imports in a single file, as in a submission
+    package.__path__ = [job["folder"]]
+    sys.modules["source_under_test"] = package
+    name = job["module"] if "." in job["module"] else f"source_under_test.{job['module']}"
+    importlib.import_module(name.rpartition(".")[0])
+    spec = importlib.util.spec_from_file_location(name, job["file"])  # the file's name may not be an identifier
+    assert spec is not None and spec.loader is not None, job["file"]
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    function = getattr(module, job["function"])
+    kinds = [parameter.kind for parameter in inspect.signature(function).parameters.values()]
+    count = 2 if inspect.Parameter.VAR_POSITIONAL in kinds else len(kinds)
+
+    def agent(obs, config):
+        collects = gc.isenabled()
+        gc.disable()  # as the guard of a built file does: a search against the clock reaches as far in both
+        try:
+            return function(*(obs, config)[:count])
+        finally:
+            if collects:
+                gc.enable()
+
+    return agent
+
+
+def load(job):
+    """(agent, path or text that it was loaded from): by Kaggle's loader, or from the author's source."""
+    if job["form"] == "source":
+        return load_source(job), job["file"]
+    from kaggle_environments.agent import get_last_callable
+    from kaggle_environments.utils import read_file
+
+    text = read_file(job["file"])
+    raw_path = job["file"] if job["form"] == "path" else text
+    return get_last_callable(text, path=raw_path), raw_path
+
+
+def call(agent, arguments):
+    """Calls the agent as Kaggle does, with as many arguments as its code object has."""
+    code = getattr(agent, "__code__", None)
+    return agent(*arguments[: code.co_argcount] if code is not None else arguments)
+
+
+def described(value):
+    """Describes a reply: (name of its type, its value as an int or None, its text)."""
+    try:
+        column = None if isinstance(value, (bool, float)) else int(value.__index__())
+    except Exception:
+        column = None
+    return type(value).__name__, column, repr(value)[:80]
+
+
+def ask(agent, question, raw_path, structify):
+    """Calls the agent directly: its reply, its seconds, those it waited for a processor, what it printed to stderr."""
+    obs, config = question["obs"], question["config"]
+    if not question.get("plain"):
+        obs, config = structify(obs), structify(config)
+    config["__raw_path__"] = raw_path  # as Kaggle's loader does: an item, not an attribute
+    seats.seed(question["seed"])
+    out, err = io.StringIO(), io.StringIO()
+    started, waited = time.perf_counter(), seats.waiting()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        trace = ""
+        try:
+            kind, column, text = described(call(agent, [obs, config]))
+        except Exception as fault:
+            kind, column, text = "exception", None, repr(fault)[:300]
+            trace = traceback.format_exc()[-TRACE:]
+    return {
+        "type": kind,
+        "column": column,
+        "text": text,
+        "trace": trace,
+        "seconds": time.perf_counter() - started,
+        "waited": seats.waiting() - waited,
+        "stderr": err.getvalue()[-600:],
+    }
+
+
+def job_replies(job, progress, part):
+    """Loads an agent and asks it the questions; stops early after ``stop_after`` seconds and ``at_least`` questions.
+
+    Passes each result to ``part`` as it comes: what was loaded, then the reply to each question.
+    """
+    from kaggle_environments.utils import structify
+
+    watch = settle(job)
+    progress("load")
+    seats.seed(0)
+    started = time.perf_counter()
+    err = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(err):
+            agent, raw_path = load(job)
+    except BaseException:
+        part({"seen": watch.findings()})
+        raise
+    code = getattr(agent, "__code__", None)
+    loaded = {
+        "load_seconds": time.perf_counter() - started,
+        "name": getattr(agent, "__name__", type(agent).__name__),
+        "kind": type(agent).__name__,
+        "arguments": getattr(code, "co_argcount", None),
+        "load_stderr": err.getvalue()[-600:],
+    }
+    part(loaded | {"seen": watch.findings()})
+    asking = time.perf_counter()
+    for number, question in enumerate(job["questions"]):
+        progress(f"question {number}")
+        part(ask(agent, question, raw_path, structify) | {"seen": watch.findings()})
+        if number + 1 >= job.get("at_least", 1) and time.perf_counter() - asking > job.get("stop_after", float("inf")):
+            break
+    return {}
+
+
+def job_game(job, progress, part):
+    """Plays a game between two files in Kaggle's environment (see ``connectx_toolkit.kaggle.seats``)."""
+    return seats.play(job, progress, lambda: settle(job).findings)
+
+
+def job_spin(job, progress, part):
+    """Measures the share of one core that a busy process gets."""
+    cpu, wall = time.process_time(), time.perf_counter()
+    while time.perf_counter() - wall < job["seconds"]:
+        pass
+    return {"share": (time.process_time() - cpu) / (time.perf_counter() - wall)}
+
+
+JOBS = {"replies": job_replies, "game": job_game, "spin": job_spin}
+
+
+def child(job, answer, output):
+    """The forked process: does the job, writes its result to ``answer``, and ends."""
+    os.setsid()
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    if PRCTL is not None:
+        PRCTL(1, signal.SIGKILL)
+    if job.get("core") is not None:
+        os.sched_setaffinity(0, {job["core"]})
+    if job.get("cgroup"):
+        with open(os.path.join(job["cgroup"], "cgroup.procs"), "w") as group:
+            group.write(str(os.getpid()))
+    file = os.fdopen(answer, "w", buffering=1)
+
+    def tell(mark, content):
+        print(mark + content, file=file)
+
+    try:
+        result = JOBS[job["job"]](job, lambda stage: tell("", stage), lambda part: tell("+", json.dumps(part)))
+    except BaseException as fault:  # SystemExit and KeyboardInterrupt are results, too
+        text, trace = str(fault)[:500], traceback.format_exc()[-TRACE:]
+        result = {"raised": type(fault).__name__, "text": text, "trace": trace}
+    tell("=", json.dumps(result))
+    os._exit(0)
+
+
+def resident(pid):
+    """Resident memory of a process, in bytes."""
+    try:
+        with open(f"/proc/{pid}/statm") as file:
+            return int(file.read().split()[1]) * resource.getpagesize()
+    except (OSError, IndexError, ValueError):
+        return 0
+
+
+def duty_cycle(pid, share, elapsed):
+    """Stops or continues a process so that it runs ``share`` of each period; returns seconds to the next switch."""
+    phase = elapsed % DUTY_PERIOD
+    running = phase < share * DUTY_PERIOD
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGCONT if running else signal.SIGSTOP)
+    return (share * DUTY_PERIOD if running else DUTY_PERIOD) - phase
+
+
+class Progress:
+    """What a job has reported so far: its stage, its processes, its parts, its result."""
+
+    def __init__(self, pid):
+        self.pids, self.stage, self.parts, self.result = [pid], "start", [], None
+        self._rest = b""
+
+    def read(self, chunk):
+        *lines, self._rest = (self._rest + chunk).split(b"\n")
+        for line in lines:
+            mark, content = line[:1], line[1:]
+            if mark == b"+":
+                self.parts.append(json.loads(content))
+            elif mark == b"=":
+                self.result = json.loads(content)
+            elif line.startswith(b"pid "):
+                self.pids.append(int(line[4:]))
+            else:
+                self.stage = line.decode()
+
+
+def broken_limit(job, stage, seconds, peak):
+    """The limit that a job exceeds after ``seconds`` in a stage: "timeout" or "memory"; "ok" if none."""
+    if seconds > job.get("limits", {}).get(stage, job["limit"]):
+        return "timeout"
+    return "memory" if peak > job["memory"] else "ok"
+
+
+def supervise(pid, job, answer, output, news):
+    """Waits for a job's process, reads its output, and kills it when it exceeds a limit.
+
+    ``job["limit"]`` is in seconds since the last sign of progress (the load, each question, each move); stages in
+    ``job["limits"]`` have their own. ``news`` is called every few seconds with the stage, the seconds of the job and
+    those of its slowest reply so far.
+    """
+    started = last = looked = told = time.perf_counter()
+    peak, ended, pause, tail = 0, "ok", POLL, b""
+    progress, streams = Progress(pid), [answer, output]
+    while answer in streams and progress.result is None:
+        now = time.perf_counter()
+        if job.get("duty"):
+            pause = duty_cycle(pid, job["duty"], now - started)
+        if now - looked >= POLL:
+            looked, peak = now, max(peak, *map(resident, progress.pids))
+        if now - told >= NEWS:
+            told = now
+            news(progress.stage, now - started, max((part.get("seconds", 0.0) for part in progress.parts), default=0.0))
+        ended = broken_limit(job, progress.stage, now - last, peak)
+        if ended != "ok":
+            break
+        for file in select.select(streams, [], [], pause)[0]:
+            chunk = os.read(file, 1 << 16)
+            if not chunk:
+                streams.remove(file)
+            elif file == output:
+                tail = (tail + chunk)[-TAIL:]
+            else:
+                progress.read(chunk)
+                last = now
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)
+    _, status, usage = os.wait4(pid, 0)
+    if ended == "ok" and progress.result is None:
+        ended = f"ended itself with exit code {os.waitstatus_to_exitcode(status)}"
+    return {
+        "ended": ended,
+        "seconds": time.perf_counter() - started,
+        "peak": max(peak, usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)),
+        "tail": tail.decode(errors="replace"),
+        "stage": progress.stage,
+        "parts": progress.parts,
+        "result": progress.result,
+    }
+
+
+def serve(folder: str) -> None:
+    """Runs jobs until stdin closes. ``folder``: an empty one to test whether the judge's place can be made, or ""."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # only answers may reach the real stdout
+    with contextlib.redirect_stdout(io.StringIO()):
+        import kaggle_environments
+
+    import numpy
+
+    hello = {
+        "kaggle": getattr(kaggle_environments, "__version__", "?"),
+        "numpy": numpy.__version__,
+        "memory": resident(os.getpid()),
+        "obstacle": place.obstacle(folder) if folder else "switched off",
+    }
+
+    def answer(content):
+        print(json.dumps(content), file=answers, flush=True)
+
+    answer(hello)
+    for line in sys.stdin:
+        job = json.loads(line)
+        answer_read, answer_write = os.pipe()
+        output_read, output_write = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            os.close(answer_read)
+            os.close(output_read)
+            child(job, answer_write, output_write)
+        os.close(answer_write)
+        os.close(output_write)
+
+        def news(stage, seconds, slowest):
+            answer({"at": stage, "seconds": seconds, "slowest": slowest})
+
+        result = supervise(pid, job, answer_read, output_read, news)
+        os.close(answer_read)
+        os.close(output_read)
+        answer(result)

@@ -1,0 +1,231 @@
+"""A game in Kaggle's environment with a process for each seat, as on Kaggle.
+
+The referee is Kaggle's ``Environment.run`` with two functions that pass on each question. Each seat is Kaggle's
+``Agent`` in a process of its own, which loads the file at its first move, measures the time, captures the output, and
+checks the clock. Questions and replies are sent as JSON, as over Kaggle's HTTP.
+"""
+
+import contextlib
+import json
+import os
+import random
+import select
+import signal
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from connectx_toolkit.kaggle.judge_folder import NoPlace
+
+STDERR_KEPT = 3000  # characters per seat
+SETTLE_SECONDS = 60.0  # for a new process to get ready; not on any game clock
+GRACE = 1.0  # seconds that Kaggle waits for a reply beyond what the clock allows
+
+
+def reply_of(agent: Any, observation: Any) -> dict[str, Any]:
+    """One move of a Kaggle ``Agent``, in a form that JSON can hold.
+
+    Keys: "action", "late", or "fault" with a text; "stderr"; and "waited", in seconds.
+    """
+    from kaggle_environments.errors import DeadlineExceeded
+
+    waited = waiting()
+    try:
+        action, log = agent.act(observation)
+    except BaseException as fault:  # SystemExit and KeyboardInterrupt, which Kaggle's Agent does not catch
+        return {"fault": f"{type(fault).__name__} escapes: {str(fault)[:300]}", "stderr": ""}
+    reply = {"stderr": log.get("stderr", "")[-STDERR_KEPT:], "waited": waiting() - waited}
+    if isinstance(action, DeadlineExceeded):
+        return reply | {"late": True}
+    if isinstance(action, BaseException):
+        return reply | {"fault": repr(action)[:300]}
+    try:
+        json.dumps(action)
+    except (TypeError, ValueError, RecursionError):
+        action = repr(action)[:80]  # a string is just as invalid
+    return reply | {"action": action}
+
+
+def serve_seat(
+    raw: str, env: Any, number: int, questions: int, answers: int, settle: Callable[[], Callable[[], list]]
+) -> None:
+    """Moves to the judge's place, reports it, and answers observations until the referee closes the pipe.
+
+    ``number`` seeds what is random: forks of one parent would otherwise draw alike, unlike Kaggle's processes.
+    """
+    from kaggle_environments.agent import Agent
+    from kaggle_environments.utils import structify
+
+    with os.fdopen(questions) as asked, os.fdopen(answers, "w") as replies:
+        try:
+            findings = settle()
+        except NoPlace as fault:
+            print(json.dumps({"no place": str(fault)}), file=replies, flush=True)
+            return
+        seed(number)
+        agent = Agent(raw, env)
+        print(json.dumps({"ready": True}), file=replies, flush=True)
+        for line in asked:
+            reply = reply_of(agent, structify(json.loads(line)))
+            print(json.dumps(reply | {"seen": findings()}), file=replies, flush=True)
+
+
+class Seat:
+    """One player's process, as the referee sees it.
+
+    Args:
+        serve: called in the new process with the descriptors for questions and answers.
+    """
+
+    def __init__(self, serve: Callable[[int, int], None]):
+        their_questions, self._questions = os.pipe()
+        self._answers, their_answers = os.pipe()
+        self._rest = b""
+        self.stderr = ""
+        self.waited: list[float] = []  # for a processor, at each move
+        self.last: dict[str, Any] = {}
+        self.seen: list[list[str]] = []
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                os.close(self._questions)
+                os.close(self._answers)
+                serve(their_questions, their_answers)
+            finally:
+                os._exit(1)  # whatever happens, this process never goes on as a second referee
+        os.close(their_questions)
+        os.close(their_answers)
+
+    def ask(self, observation: Any, seconds: float) -> dict[str, Any]:
+        """The seat's reply to an observation."""
+        with contextlib.suppress(BrokenPipeError):
+            os.write(self._questions, json.dumps(observation).encode() + b"\n")
+        reply = self.last = self.receive(seconds)
+        self.stderr = (self.stderr + reply.get("stderr", ""))[-STDERR_KEPT:]
+        self.seen += reply.get("seen", [])
+        self.waited.append(reply.get("waited", 0.0))
+        return reply
+
+    def receive(self, seconds: float) -> dict[str, Any]:
+        """The next line from the seat; {"late": True} if there is none within ``seconds``."""
+        deadline = time.perf_counter() + seconds
+        while b"\n" not in self._rest:
+            left = max(0.0, deadline - time.perf_counter())
+            if not select.select([self._answers], [], [], left)[0]:
+                return {"late": True}
+            chunk = os.read(self._answers, 1 << 16)
+            if not chunk:
+                return {"fault": f"the process {self.ending()}"}
+            self._rest += chunk
+        line, _, self._rest = self._rest.partition(b"\n")
+        return json.loads(line)
+
+    def ending(self) -> str:
+        """How a process that has closed its pipe ended."""
+        _, status = os.waitpid(self.pid, 0)
+        self.pid = 0
+        code = os.waitstatus_to_exitcode(status)
+        return f"ended itself with exit code {code}" if code >= 0 else f"was ended by {signal.Signals(-code).name}"
+
+    def close(self) -> None:
+        os.close(self._questions)
+        os.close(self._answers)
+        if self.pid:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+
+
+def make_environment(config: dict[str, Any], bank: float) -> Any:
+    """Kaggle's environment, with ``bank`` seconds instead of those in its specification."""
+    from kaggle_environments import make
+
+    env = make("connectx", configuration=config)
+    env.specification.observation["remainingOverageTime"]["default"] = bank
+    for seat in (0, 1):
+        env.__dict__.pop(f"__state_schema_{seat}", None)  # made again from the specification at the reset
+    return env
+
+
+def player(seat: Seat, act_timeout: float, progress: Callable[[str], None]) -> Callable[[Any, Any], Any]:
+    """The agent function for a seat in Kaggle's environment: it answers, fails or is late as the seat does."""
+    from kaggle_environments.errors import DeadlineExceeded
+
+    def ask(observation: Any, configuration: Any) -> Any:
+        bank = observation["remainingOverageTime"]
+        progress(f"ply {observation['step']}, {max(0.0, bank):.0f} s of overage time")
+        reply = seat.ask(observation, bank + act_timeout + GRACE)
+        if "late" in reply:
+            return DeadlineExceeded()
+        return RuntimeError(reply["fault"]) if "fault" in reply else reply["action"]
+
+    return ask
+
+
+def play(
+    job: dict[str, Any], progress: Callable[[str], None], settle: Callable[[], Callable[[], list]]
+) -> dict[str, Any]:
+    """Plays ``job["files"]``, two paths or texts for Kaggle's loader, against each other.
+
+    Args:
+        progress: called with the id of each seat's process, and at each move.
+        settle: called in each seat's process to move it to the judge's place; returns a function for its findings.
+
+    Raises:
+        NoPlace: a process cannot be moved there.
+        Exception: anything that Kaggle's environment does not catch.
+    """
+    env = make_environment(job["config"], job["bank"])
+
+    def server(raw: str, number: int) -> Callable[[int, int], None]:
+        return lambda questions, answers: serve_seat(raw, env, number, questions, answers, settle)
+
+    seats = [Seat(server(raw, 2 * job["seed"] + seat)) for seat, raw in enumerate(job["files"])]
+    try:
+        for seat in seats:
+            progress(f"pid {seat.pid}")
+            first = seat.receive(SETTLE_SECONDS)
+            if "ready" not in first:
+                raise NoPlace(first.get("no place", "a seat's process does not start"))
+        steps = env.run([player(seat, env.configuration.actTimeout, progress) for seat in seats])
+    finally:
+        for seat in seats:
+            seat.close()
+    logs = [[entry[seat] for entry in env.logs if len(entry) > seat and entry[seat]] for seat in (0, 1)]
+    return {
+        "statuses": [str(state.status) for state in steps[-1]],
+        "rewards": [state.reward for state in steps[-1]],
+        "plies": len(steps) - 1,
+        "banks": [state.observation.remainingOverageTime for state in steps[-1]],
+        "durations": [[entry.get("duration", 0.0) for entry in log] for log in logs],
+        "waited": [seat.waited for seat in seats],
+        "board": steps[-1][0].observation.board,
+        "last": [{key: value for key, value in seat.last.items() if key in ("action", "fault")} for seat in seats],
+        "stderr": [seat.stderr for seat in seats],
+        "seen": [found for seat in seats for found in seat.seen],
+    }
+
+
+def seed(number: int) -> None:
+    """Seeds the generators of ``random``, numpy and torch, and what numpy's new ones begin with if they are given none.
+
+    A verdict that is a coin would change from run to run; what draws from the system itself (``random.Random()``,
+    ``secrets``) still does.
+    """
+    random.seed(number)
+    if "numpy" in sys.modules:
+        numpy = sys.modules["numpy"]
+        numpy.random.seed(number)
+        numpy.random.bit_generator.randbits = random.Random(number).getrandbits
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(number)
+
+
+def waiting() -> float:
+    """Seconds that this process could have run but waited for a processor; 0.0 where Linux does not tell."""
+    try:
+        with open("/proc/self/schedstat") as file:
+            return int(file.read().split()[1]) * 1e-9
+    except (OSError, IndexError, ValueError):
+        return 0.0

@@ -1,0 +1,112 @@
+"""What Kaggle does with an uploaded file before it runs: determines its kind, unpacks it, compiles it."""
+
+import ast
+import io
+import json
+import stat
+import warnings
+from pathlib import Path
+
+from connectx_toolkit.kaggle import archive as archives
+
+OTHER_KINDS = {
+    b"PK\x03\x04": "a .zip",
+    b"BZh": "compressed by bzip2",
+    b"\xfd7zXZ": "compressed by xz",
+    b"7z\xbc\xaf": "a .7z",
+    b"\x28\xb5\x2f\xfd": "compressed by zstd",
+}
+REMEDY = "submit a .py, or a .tar.gz with main.py at its root: tar czf submission.tar.gz main.py"
+
+
+class Unsuitable(ValueError):
+    """Kaggle cannot run the file; the text says why, and what to submit instead."""
+
+
+def read(path: Path, most: int) -> bytes:
+    """The content of the file to be uploaded, of at most ``most`` bytes.
+
+    Raises:
+        OSError: it cannot be read, or is not a file.
+        Unsuitable: it is larger than Kaggle accepts.
+    """
+    found = path.stat()
+    if stat.S_ISDIR(found.st_mode):
+        raise IsADirectoryError(f"{path} is a folder: pack it, tar czf submission.tar.gz -C {path} .")
+    if not stat.S_ISREG(found.st_mode):
+        kind = "a pipe" if stat.S_ISFIFO(found.st_mode) else "a device or a socket"
+        raise OSError(f"{path} is {kind}, not a file")
+    if found.st_size > most:
+        raise Unsuitable(f"{found.st_size:,} bytes of {most:,} allowed")
+    return path.read_bytes()
+
+
+def unpack(name: str, content: bytes, folder: Path) -> Path:
+    """Unpacks a file in ``folder`` as Kaggle does and returns the Python file that is loaded, main.py.
+
+    Raises:
+        Unsuitable: Kaggle cannot run it.
+    """
+    for start, kind in OTHER_KINDS.items():
+        if content.startswith(start):
+            raise Unsuitable(f"it is {kind}; only a .tar.gz is certain to be unpacked: {REMEDY}")
+    if content[257:262] == b"ustar":
+        raise Unsuitable(f"it is a .tar that is not compressed by gzip: {REMEDY}")
+    if content[:2] != b"\x1f\x8b":
+        _refuse_other_texts(name, content)
+        (folder / "main.py").write_bytes(content)
+        return folder / "main.py"
+    try:
+        return archives.unpack(io.BytesIO(content), folder)
+    except archives.BadArchive as fault:
+        raise Unsuitable(f"{fault}; {REMEDY}") from None
+    except OSError as fault:
+        raise Unsuitable(f"the archive cannot be unpacked: {fault}") from fault
+
+
+def _refuse_other_texts(name: str, content: bytes) -> None:
+    """Raises Unsuitable for notebooks, replays and the like: they are text, and some even compile as Python."""
+    if name.endswith(".gz") or name.endswith(".tgz"):
+        raise Unsuitable(f"it is named like an archive, but is not compressed by gzip: {REMEDY}")
+    if content.lstrip()[:1] not in (b"{", b"["):
+        return
+    try:
+        value = json.loads(content)
+    except (ValueError, RecursionError):
+        return
+    keys = value.keys() if isinstance(value, dict) else ()
+    if "cells" in keys:
+        raise Unsuitable("it is a notebook: write the agent to a file with %%writefile main.py, and submit that file")
+    if "steps" in keys:
+        raise Unsuitable("it is the replay of a game, not an agent: evaluate.py analyse reads replays")
+    raise Unsuitable(f"it is JSON, not Python: {REMEDY}")
+
+
+def parse(content: bytes) -> ast.Module:
+    """Parses main.py as Kaggle reads and compiles it. Raises Unsuitable if that fails."""
+    mark = "begins with a byte order mark, which Kaggle's loader does not skip: save it as UTF-8 without one"
+    faults = [
+        (content.startswith((b"\xff\xfe", b"\xfe\xff")), "is UTF-16, and Kaggle reads UTF-8: save it as that"),
+        (content.startswith(b"\xef\xbb\xbf"), mark),
+        (b"\0" in content, "holds a NUL character"),
+        (not content.strip(), "is empty: Kaggle calls the last function that the file defines"),
+    ]
+    for is_so, text in faults:
+        if is_so:
+            raise Unsuitable(text)
+    try:
+        with warnings.catch_warnings(action="ignore"):  # about invalid escapes, which Kaggle accepts
+            tree = ast.parse(content.decode("utf-8"))
+            compile(content.decode("utf-8"), "main.py", "exec", dont_inherit=True)  # finds more than the parser does
+    except UnicodeDecodeError as fault:
+        raise Unsuitable(f"is not UTF-8, as Kaggle reads it: {fault}") from None
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as fault:
+        text = str(fault).replace("<unknown>", "main.py") or "nested too deeply"
+        raise Unsuitable(f"does not compile: {text}{_notebook_remedy(content)}") from None
+    return tree
+
+
+def _notebook_remedy(content: bytes) -> str:
+    first = next((line.lstrip() for line in content.splitlines() if line.lstrip()[:1] in (b"%", b"!")), b"")
+    shown = first.decode(errors="replace")[:40]
+    return f"; {shown!r} is a notebook's command, not Python: leave it out" if first else ""

@@ -1,0 +1,196 @@
+"""From a torch module to what an agent computes: steps in numpy where its layers are known, else TorchScript."""
+
+import io
+import operator
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import fx, nn
+from torch.nn import functional
+
+from connectx.nets.layers import Step
+
+Settings = dict[str, Any]
+BATCH_NORMS = (nn.BatchNorm1d, nn.BatchNorm2d)
+IDENTITIES = (nn.Identity, nn.Dropout, nn.Dropout2d)
+FUNCTIONS: dict[Any, str] = {
+    torch.relu: "relu",
+    functional.relu: "relu",
+    torch.tanh: "tanh",
+    functional.tanh: "tanh",
+    torch.sigmoid: "sigmoid",
+    functional.silu: "silu",
+    torch.add: "add",
+    operator.add: "add",
+    operator.iadd: "add",
+}
+METHODS: dict[Any, str] = {"relu": "relu", "tanh": "tanh", "sigmoid": "sigmoid", "add": "add"}
+CASTS = ("float", "contiguous", "to")
+
+
+class Unknown(Exception):
+    """A layer that connectx.nets.layers does not compute."""
+
+
+def conv2d(module: nn.Conv2d) -> tuple[str, Settings]:
+    is_plain = module.groups == 1 and module.dilation == (1, 1) and module.padding_mode == "zeros"
+    if not is_plain or isinstance(module.padding, str):
+        raise Unknown(str(module))
+    return "conv2d", {"stride": list(module.stride), "padding": list(module.padding)}
+
+
+def flatten(module: nn.Flatten) -> tuple[str, Settings]:
+    if (module.start_dim, module.end_dim) != (1, -1):
+        raise Unknown(str(module))
+    return "flatten", {}
+
+
+def layer_norm(module: nn.LayerNorm) -> tuple[str, Settings]:
+    if module.weight is None or module.bias is None:
+        raise Unknown(str(module))
+    return "layernorm", {"eps": module.eps}
+
+
+LAYERS: dict[type[nn.Module], Callable[[Any], tuple[str, Settings]]] = {
+    nn.Linear: lambda module: ("linear", {}),
+    nn.Conv2d: conv2d,
+    nn.Flatten: flatten,
+    nn.LayerNorm: layer_norm,
+    nn.ReLU: lambda module: ("relu", {}),
+    nn.Tanh: lambda module: ("tanh", {}),
+    nn.Sigmoid: lambda module: ("sigmoid", {}),
+    nn.SiLU: lambda module: ("silu", {}),
+    nn.ELU: lambda module: ("elu", {"alpha": module.alpha}),
+    nn.LeakyReLU: lambda module: ("leakyrelu", {"slope": module.negative_slope}),
+}
+
+
+class _Leaves(fx.Tracer):
+    """Follows every module but torch's own."""
+
+    def is_leaf_module(self, module: nn.Module, module_qualified_name: str) -> bool:
+        return type(module).__module__.startswith("torch.nn") and not isinstance(module, nn.Sequential)
+
+
+def steps_of(module: nn.Module, scale: float = 1.0) -> tuple[list[Step], dict[str, np.ndarray]]:
+    """The steps of connectx.nets.layers, and their arrays, that compute a module in evaluation mode.
+
+    Args:
+        scale: what observations are multiplied by before.
+
+    Raises:
+        Unknown: it has a layer, or does something, that connectx.nets.layers does not compute.
+    """
+    try:
+        graph = _Leaves().trace(module)
+    except Exception as fault:  # whatever a forward pass cannot do with a stand-in for numbers
+        raise Unknown(f"its forward pass cannot be followed: {fault}") from None
+    steps, arrays = list[Step](), dict[str, np.ndarray]()
+    if scale != 1:
+        steps.append(("scale", [0], {"factor": scale}))
+    number: dict[fx.Node, int] = {}
+    for node in graph.nodes:
+        if node.op == "placeholder":
+            if number:
+                raise Unknown("it takes more than the observation")
+            number[node] = len(steps)
+        elif node.op == "output":
+            return _ended(node, number, steps), arrays
+        else:
+            number[node] = _add(node, module, number, steps, arrays)
+    raise Unknown("it gives nothing")
+
+
+def _ended(node: fx.Node, number: dict[fx.Node, int], steps: list[Step]) -> list[Step]:
+    """All steps up to the one that is the output."""
+    output = node.args[0]
+    if isinstance(output, dict) and "policy" in output:
+        output = output["policy"]
+    output = output[0] if isinstance(output, tuple | list) and output else output
+    if not isinstance(output, fx.Node):
+        raise Unknown("its output is no tensor")
+    return steps[: number[output]]
+
+
+def _add(node: fx.Node, module: nn.Module, number: dict[fx.Node, int], steps: list[Step], arrays: dict) -> int:
+    """Adds the step that a node is; the number of its value."""
+    inputs = [number[each] for each in node.args if isinstance(each, fx.Node)]
+    if node.op == "call_module":
+        layer = module.get_submodule(str(node.target))
+        if isinstance(layer, IDENTITIES):
+            return inputs[0]
+        name, settings = _layer(layer)
+        for key, value in _arrays(layer).items():
+            arrays[f"{len(steps) + 1}.{key}"] = value
+    elif node.op == "call_method" and node.target in CASTS:
+        return inputs[0]
+    else:
+        name, settings = _function(node), {}
+        if name == "cat":
+            inputs = [number[each] for each in node.all_input_nodes]
+    steps.append((name, inputs, settings))
+    return len(steps)
+
+
+def _function(node: fx.Node) -> str:
+    """The operation of a call that is no module's."""
+    known: dict[Any, str] = {"call_function": FUNCTIONS, "call_method": METHODS}.get(node.op, {})
+    others = [*node.args[1:], *node.kwargs.values()]
+    if node.target in (torch.flatten, "flatten") and others in ([1], [1, -1]):
+        return "flatten"
+    if node.target in (torch.cat, torch.concat) and others == [1]:
+        return "cat"
+    if (
+        node.target not in known
+        or node.kwargs.keys() - {"inplace"}
+        or not all(isinstance(a, fx.Node) for a in node.args)
+    ):
+        raise Unknown(f"{getattr(node.target, '__name__', node.target)}")
+    return known[node.target]
+
+
+def _layer(layer: nn.Module) -> tuple[str, Settings]:
+    if isinstance(layer, BATCH_NORMS):
+        if layer.running_mean is None or not layer.affine:
+            raise Unknown(str(layer))
+        return "batchnorm", {"eps": layer.eps}
+    if type(layer) not in LAYERS:
+        raise Unknown(str(layer))
+    return LAYERS[type(layer)](layer)
+
+
+def _arrays(layer: nn.Module) -> dict[str, np.ndarray]:
+    """The parameters of a layer by the names of connectx.nets.layers.PARAMETERS, float32."""
+    named = {"weight": "weight", "bias": "bias", "running_mean": "mean", "running_var": "variance"}
+    state = layer.state_dict()
+    return {name: state[key].numpy().astype(np.float32) for key, name in named.items() if key in state}
+
+
+class Scaled(nn.Module):
+    """A module whose input is multiplied first, and of whose outputs the first, or "policy", is given."""
+
+    def __init__(self, module: nn.Module, scale: float):
+        super().__init__()
+        self.module, self.scale = module, scale
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return first_output(self.module(x * self.scale if self.scale != 1 else x))
+
+
+def first_output(output: Any) -> torch.Tensor:
+    """What is taken for the logits: the tensor, the first of several, or the one that is called "policy"."""
+    if isinstance(output, dict):
+        return output["policy"]
+    return output[0] if isinstance(output, tuple | list) else output
+
+
+def script_of(module: nn.Module, shape: tuple[int, ...], scale: float = 1.0) -> bytes:
+    """TorchScript of a module, as it computes one observation of a shape, (1, *shape): bytes for torch.jit.load."""
+    content = io.BytesIO()
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what depends on the number of observations, and that the format is old
+        torch.jit.save(torch.jit.trace(Scaled(module, scale), torch.zeros(1, *shape)), content)
+    return content.getvalue()

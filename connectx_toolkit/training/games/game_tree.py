@@ -1,0 +1,152 @@
+"""All positions of a small game with exact values, for tables of moves and for perfect opponents."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from connectx_toolkit.training.games.batch import Games
+from connectx_toolkit.training.games.players import Player
+
+MOST_CELLS = 39  # 3 ** 39 < 2 ** 63
+NO_MOVE, OVER = -2, -1  # in ``Tree.children``: the action is not legal, or ends the game
+
+
+@dataclass(frozen=True)
+class Tree:
+    """The positions of a game that are not over; number 0 is the start. Values: 1 win, 0 draw, -1 loss.
+
+    Attributes:
+        boards: (positions, rows, columns) int8, seen by the side to move. Equal boards are one position.
+        children: (positions, actions) int32, the position after each action, or NO_MOVE or OVER.
+        rewards: (positions, actions) int8, the mover's result if the action ends the game, else 0.
+        values: (positions, actions) int8, the mover's result of each action with perfect play after it; -2 if illegal.
+    """
+
+    boards: np.ndarray
+    children: np.ndarray
+    rewards: np.ndarray
+    values: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.boards)
+
+    @property
+    def legal(self) -> np.ndarray:
+        """(positions, actions) bool."""
+        return self.children != NO_MOVE
+
+    @property
+    def best(self) -> np.ndarray:
+        """(positions, actions) bool: the actions that keep the exact value of the position."""
+        return self.values == self.values.max(1, keepdims=True)
+
+    def numbers(self, boards: np.ndarray) -> np.ndarray:
+        """(n,) int64: the number of each position in ``boards`` (n, rows, columns).
+
+        Raises:
+            ValueError: a board cannot occur in this game, or the game is over there.
+        """
+        keys, order = self._sorted_keys
+        wanted = keys_of(boards)
+        places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        if (keys[places] != wanted).any():
+            raise ValueError("a board is not a position of this game at which a move is to be made")
+        return order[places]
+
+    @cached_property
+    def _sorted_keys(self) -> tuple[np.ndarray, np.ndarray]:
+        keys = keys_of(self.boards)
+        order = np.argsort(keys)
+        return keys[order], order
+
+    def turns(self, seat: int) -> np.ndarray:
+        """(positions,) bool: in which positions the first (0) or the second (1) player can be to move."""
+        turns = np.zeros((2, len(self)), bool)
+        turns[0, 0] = True
+        while True:
+            reached = turns.copy()
+            for mover in (0, 1):
+                children = self.children[turns[mover]]
+                reached[1 - mover, children[children >= 0]] = True
+            if (reached == turns).all():
+                return turns[seat]
+            turns = reached
+
+    def look_ahead(self, plies: int) -> np.ndarray:
+        """(positions, actions) int8: values of a search of ``plies`` plies with draws at its leaves; -2 if illegal."""
+        values = backed_up(self.children, self.rewards, np.zeros(len(self), np.int8))
+        for _ in range(plies - 1):
+            values = backed_up(self.children, self.rewards, values.max(1))
+        return values
+
+
+def keys_of(boards: np.ndarray) -> np.ndarray:
+    """(n,) int64: the boards as numbers in base 3."""
+    flat = boards.reshape(len(boards), -1).astype(np.int64) + 1
+    return flat @ 3 ** np.arange(flat.shape[1])
+
+
+def backed_up(children: np.ndarray, rewards: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """(positions, actions) int8: the value of each action, backed up from the value of each position for its mover."""
+    inside = np.where(children >= 0, -values[np.maximum(children, 0)], rewards)
+    return np.where(children == NO_MOVE, np.int8(-2), inside).astype(np.int8)
+
+
+def tree_of(games: Games, limit: int = 1_000_000) -> Tree:
+    """The tree of a kind of game, built breadth first. Only the kind of ``games`` matters.
+
+    Raises:
+        ValueError: there are more than ``limit`` positions, or more than ``MOST_CELLS`` cells.
+    """
+    if games.rows * games.columns > MOST_CELLS:
+        raise ValueError(f"a table holds boards of at most {MOST_CELLS} cells, not {games.rows * games.columns}")
+    layer = games.empty(1)
+    numbers = {layer.boards()[0].tobytes(): 0}
+    boards, rows = [layer.boards()], []
+    while len(layer):
+        moved, parents, actions = layer.children()
+        children = np.full((len(layer), games.actions), NO_MOVE, np.int32)
+        rewards = np.zeros((len(layer), games.actions), np.int8)
+        rewards[parents, actions] = moved.winner * layer.mover[parents]
+        fresh = []
+        for index, board in enumerate(moved.boards()):
+            if moved.done[index]:
+                children[parents[index], actions[index]] = OVER
+                continue
+            known = len(numbers)
+            children[parents[index], actions[index]] = numbers.setdefault(board.tobytes(), known)
+            if len(numbers) > known:
+                fresh.append(index)
+        rows.append((children, rewards))
+        if len(numbers) > limit:
+            raise ValueError(f"the game has more than {limit} positions, too many for a table")
+        layer = moved.take(np.array(fresh, np.int64))
+        boards.append(layer.boards())
+    return valued(np.concatenate(boards), *(np.concatenate(parts) for parts in zip(*rows, strict=True)))
+
+
+def valued(boards: np.ndarray, children: np.ndarray, rewards: np.ndarray) -> Tree:
+    """The tree with exact values, backed up until nothing changes: at most once per ply of the longest game."""
+    values = backed_up(children, rewards, np.zeros(len(boards), np.int8))
+    while True:
+        better = backed_up(children, rewards, values.max(1))
+        if (better == values).all():
+            return Tree(boards, children, rewards, values)
+        values = better
+
+
+def shares(weights: np.ndarray) -> np.ndarray:
+    """(positions, actions) float64: each row divided by its sum."""
+    return weights / weights.sum(1, keepdims=True)
+
+
+def table_player(tree: Tree, chances: np.ndarray, rng: np.random.Generator) -> Player:
+    """A player that draws actions with the probabilities in ``chances`` (positions, actions)."""
+    sums = chances.cumsum(1)
+
+    def player(games: Games, which: np.ndarray) -> np.ndarray:
+        reached = sums[tree.numbers(games.boards(which))]
+        return (reached <= rng.random((len(which), 1)) * reached[:, -1:]).sum(1)
+
+    return player

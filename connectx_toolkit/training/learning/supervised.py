@@ -1,0 +1,145 @@
+"""Supervised training of one head of a network: Adam, mirrored data, checkpoints, accuracy on held-out data."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from connectx.nets.torch_form import Network
+from connectx_toolkit.console.progress import progress, tell_rate
+from connectx_toolkit.training.learning import torch_state
+from connectx_toolkit.training.learning.networks import device_of, planes_of_boards
+from connectx_toolkit.training.support import checkpoint
+from connectx_toolkit.training.support.plots import save_curve
+
+HELD_OUT = 20  # one game in so many is not used for training
+CHECKPOINT_STEPS = 500
+PART = 100_000  # boards encoded at once
+
+
+class Examples(NamedTuple):
+    """Boards and their labels."""
+
+    boards: np.ndarray  # (n, rows, columns) int8, seen by the side to move
+    answers: np.ndarray  # (n,) int64, indices of the head's outputs
+
+
+def kept_planes(network: Network, boards: np.ndarray) -> Tensor:
+    """The planes of boards on the network's device: (n, planes, rows, columns) uint8, a quarter of their float32."""
+    kind, device = network.architecture, device_of(network)
+    parts = np.array_split(boards, 1 + len(boards) // PART)
+    return torch.cat([planes_of_boards(part, kind.geometry, kind.encoding).to(device, torch.uint8) for part in parts])
+
+
+class Schedule(NamedTuple):
+    """Length and speed of a fit."""
+
+    steps: int  # updates
+    batch: int  # examples per update
+    learning_rate: float  # of Adam, falling to 0 over the steps
+
+
+class Fit:
+    """The training of one head; it resumes from the checkpoint in ``folder``, if there is one.
+
+    Args:
+        mirrored: gives the answers, (n,), of the mirrored boards from those of the boards.
+        settings: the options that a checkpoint must share with this fit.
+
+    Raises:
+        ValueError: the checkpoint is damaged or from another fit.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        training: Examples,
+        test: Examples,
+        schedule: Schedule,
+        mirrored: Callable[[np.ndarray], np.ndarray],
+        folder: Path,
+        settings: dict[str, Any],
+    ):
+        self.network, self.training, self.test = network, training, test
+        self.schedule, self.folder, self.settings = schedule, folder, settings
+        self._head, self._mirrored, self._device = network.architecture.heads[0][0], mirrored, device_of(network)
+        self._planes, self._test_planes = (kept_planes(network, part.boards) for part in (training, test))
+        self._rng = np.random.default_rng(settings["seed"])
+        self._optimizer = torch.optim.Adam(network.parameters(), schedule.learning_rate)
+        self.steps, self.seconds = 0, 0.0  # of processor time; there is only one thread
+        self.accuracies: list[tuple[int, float]] = []  # (updates, accuracy on the held-out examples)
+        if found := checkpoint.load(self._checkpoint, settings):
+            with checkpoint.restoring(self._checkpoint):
+                torch_state.restore(found.arrays, self._optimizer, network=network)
+                self.steps, self.seconds, self.accuracies, self._rng.bit_generator.state = (
+                    found.facts[name] for name in ("steps", "seconds", "accuracies", "rng")
+                )
+
+    @property
+    def _checkpoint(self) -> Path:
+        return self.folder / "checkpoint.bin"
+
+    def step(self) -> float:
+        """One update on random examples, half of them mirrored. Returns the loss before the update."""
+        started = time.process_time()
+        rows = self._rng.integers(len(self.training.boards), size=self.schedule.batch)
+        answers, mirror = self.training.answers[rows], self._rng.random(len(rows)) < 0.5
+        wanted = self._there(np.where(mirror, self._mirrored(answers), answers))
+        self._optimizer.param_groups[0]["lr"] = self.schedule.learning_rate * (1 - self.steps / self.schedule.steps)
+        planes, turned = self._planes[self._there(rows)].float(), self._there(mirror)[:, None, None, None]
+        outputs = self._outputs(torch.where(turned, planes.flip(3), planes))
+        loss = functional.cross_entropy(outputs, wanted)
+        self._optimizer.zero_grad()
+        loss.backward()
+        self._optimizer.step()
+        self.steps += 1
+        self.seconds += time.process_time() - started
+        return float(loss.detach())
+
+    def _there(self, array: np.ndarray) -> Tensor:
+        """An array on the network's device."""
+        return torch.from_numpy(array).to(self._device)
+
+    def _outputs(self, planes: Tensor) -> Tensor:
+        """The head's outputs, float32; on CUDA, matrix products take bfloat16."""
+        with torch.autocast("cuda", torch.bfloat16, enabled=self._device.type == "cuda"):
+            return self.network(planes)[self._head].float()
+
+    def accuracy(self) -> float:
+        """The share of held-out examples for which the most likely answer is right."""
+        with torch.inference_mode():
+            answers = self._outputs(self._test_planes.float()).argmax(1)
+        return float((answers.cpu().numpy() == self.test.answers).mean())
+
+    def save(self) -> None:
+        """Measures the accuracy and writes a checkpoint."""
+        self.accuracies.append((self.steps, self.accuracy()))
+        facts = {"steps": self.steps, "seconds": self.seconds, "accuracies": self.accuracies}
+        arrays = torch_state.arrays_of(self._optimizer, network=self.network)
+        checkpoint.save(self._checkpoint, self.settings, facts | {"rng": self._rng.bit_generator.state}, arrays)
+
+    def run(self, label: str) -> None:
+        """Makes all remaining updates and plots the accuracy in ``curve.png``; ``label`` is the name of its axis."""
+        started, before = time.perf_counter(), self.steps
+        with progress(self.schedule.steps, "update", done=self.steps) as bar:
+            while self.steps < self.schedule.steps:
+                self.step()
+                bar.update()
+                if self.steps % CHECKPOINT_STEPS == 0 or self.steps == self.schedule.steps:
+                    self.save()
+        tell_rate((self.steps - before) * self.schedule.batch, "positions", started, self._device.type)
+        steps, accuracies = np.array(self.accuracies).T
+        save_curve(self.folder / "curve.png", "updates", label, {"": (steps, accuracies)})
+
+
+def split(games: int) -> tuple[np.ndarray, np.ndarray]:
+    """Indices of the games for training and of those held out, so that no game has positions in both."""
+    if games < 2:
+        raise ValueError(f"at least 2 games are needed, not {games}: some are held out")
+    numbers = np.arange(games)
+    return numbers[numbers % HELD_OUT != 0], numbers[numbers % HELD_OUT == 0]

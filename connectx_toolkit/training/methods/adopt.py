@@ -1,0 +1,152 @@
+"""A trained model becomes an agent: a Python file and a container of weights beside it, ready for build_submission.py.
+
+    python train.py adopt model.zip -o my_ppo_agent.py
+    python train.py adopt model.zip -o my_cnn_agent.py --module lesson.py:CustomCNN
+    python train.py adopt net.pt -o my_net_agent.py --module my_net.py:Net --observation my_net.py:encode
+
+The first is a model of stable-baselines3 (PPO, A2C, DQN, or sb3-contrib's MaskablePPO); a features extractor of your
+own is shown by --module, as a file or a notebook. The last is any network of torch, saved by
+torch.save(net.state_dict(), "net.pt"), with the function of (obs, config) that makes what it sees. Of the files that
+are named only the definitions run, in a process of its own: nothing is trained again, and nothing is unpickled.
+
+Where its layers are known, the agent needs numpy alone; other networks become TorchScript. Full columns are never
+played. Before anything is written, the agent's moves are compared with model.predict(deterministic=True).
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from connectx.geometry import geometry_of
+from connectx_toolkit.console.files import write_whole
+from connectx_toolkit.places import ROOT
+from connectx_toolkit.training.adoption.text import MARK, RESULT, TASK
+from connectx_toolkit.training.support.manifest import check_output
+from connectx_toolkit.training.support.options import Options, option
+
+WORKER = """
+import signal, sys
+from pathlib import Path
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C reaches both processes, and this one has nothing to say
+from connectx_toolkit.training.adoption.worker import main
+main(Path(sys.argv[1]))
+"""
+
+
+@dataclass
+class Config(Options):
+    """Options of ``train.py adopt``."""
+
+    METHOD = "adopt"
+
+    model: Path = option(
+        Path(), "the model: model.zip of stable-baselines3, or a state_dict of torch", comes_first=True
+    )
+    output: Path = option(Path("adopted.py"), "the agent; its weights are written beside it", short="-o")
+    module: str = option("", "FILE:NAME of the network's class, or of the features extractor's")
+    observation: str = option("", "course, sides, an encoding, or FILE:NAME of a function of (obs, config)")
+    arguments: str = option("{}", "JSON: arguments of the network's class, or further policy_kwargs")
+    board: str = option("6x7k4", "rows x columns k inarow")
+    positions: int = option(500, "positions that the agent is compared with the model in", least=1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.shape_of_board()
+        self.keywords()
+        if self.output.suffix != ".py" or not self.output.stem.isidentifier():
+            raise ValueError(f"output should be the name of a Python file, such as my_agent.py, not {self.output}")
+
+    def shape_of_board(self) -> tuple[int, int, int]:
+        """Rows, columns, inarow."""
+        try:
+            rows, columns, inarow = map(int, self.board.replace("k", "x").split("x"))
+            return geometry_of(rows, columns, inarow)[:3]
+        except ValueError:
+            raise ValueError(f"board should read like 6x7k4, not {self.board!r}") from None
+
+    def keywords(self) -> dict[str, Any]:
+        try:
+            found = json.loads(self.arguments)
+        except ValueError:
+            found = None
+        if not isinstance(found, dict):
+            raise ValueError(
+                f"arguments should be an object of JSON, such as '{{\"width\": 64}}', not {self.arguments!r}"
+            )
+        return found
+
+
+def check_paths(config: Config) -> None:
+    """Raises OSError or ValueError where there is no model, or the agent would replace what is no agent of ours."""
+    if not config.model.is_file():
+        raise FileNotFoundError(f"no model {config.model}" + _close_to(config.model))
+    check_output(config.output)
+    is_ours = config.output.exists() and MARK in config.output.read_text(encoding="utf-8", errors="replace")
+    for path in (config.output, *(config.output.with_suffix(end) for end in (".bin", ".pt"))):
+        if path.exists() and (not is_ours or path.samefile(config.model)):
+            raise FileExistsError(
+                f"{path} is there already, and no part of an adopted agent: choose another name for -o"
+            )
+
+
+def _close_to(path: Path) -> str:
+    """Words for a file whose ending was left out."""
+    names = [path.with_name(path.name + end) for end in (".zip", ".pt", ".pth")]
+    return "".join(f": did you mean {name}?" for name in names if name.is_file())
+
+
+def work(config: Config, folder: Path) -> dict[str, Any]:
+    """What the worker says of the agent that it left in ``folder``. Raises ValueError if it left none, and why."""
+    task: dict[str, Any] = {"model": str(config.model), "output": str(config.output), "module": config.module}
+    task |= {"observation": config.observation, "arguments": config.keywords(), "positions": config.positions}
+    (folder / TASK).write_text(json.dumps(task | {"board": config.shape_of_board()}), encoding="utf-8")
+    paths = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
+    command = [sys.executable, "-P", "-c", WORKER, str(folder)]  # -P: a json.py in the current folder is not ours
+    process = subprocess.run(command, env=os.environ | {"PYTHONPATH": paths}, stdout=subprocess.DEVNULL, check=False)
+    if not (folder / RESULT).exists():
+        raise ValueError(f"the process that reads {config.model} ended with code {process.returncode}")
+    result = json.loads((folder / RESULT).read_text(encoding="utf-8"))
+    if "error" in result:
+        raise ValueError(result["error"])
+    return result
+
+
+def train(config: Config) -> None:
+    """Writes the agent and its weights, and says what they are."""
+    check_paths(config)
+    with tempfile.TemporaryDirectory() as name:
+        result = work(config, Path(name))
+        *first, last = [config.output.with_name(file) for file in reversed(result["files"])]
+        for path in (*first, last):  # the agent comes last: whoever finds it finds its weights
+            write_whole(path, (Path(name) / path.name).read_bytes())
+    print("\n".join(report(config, result)))
+
+
+def report(config: Config, result: dict[str, Any]) -> list[str]:
+    """The lines that say what was made, and what to do with it."""
+    data = result["files"][1]
+    how = f"TorchScript (not in numpy: {result['script']})" if data.endswith(".pt") else "numpy"
+    lines = [f"{config.output} and {data}: {result['title']}"]
+    lines.append(
+        f"the same moves as the model in {config.positions} of {config.positions} positions; computed by {how}"
+    )
+    lines.append(f"it sees {result['observation']}" + _hint(result["observation"]))
+    if result["full"]:
+        lines.append(f"in {result['full']} of them the model chose a full column: there its best legal one is played")
+    lines.append(f"next: python evaluate.py {config.output} random --rounds 100")
+    lines.append(f"      python build_submission.py {config.output}")
+    return lines
+
+
+def _hint(observation: str) -> str:
+    """Of two observations of one shape, the other."""
+    other = {
+        "course": "the board with 1 for the first player's stones, as the course has it",
+        "sides": "the board with 1 for the stones of whoever moves",
+    }
+    return f": {other[observation]}; --observation if yours is another" if observation in other else ""

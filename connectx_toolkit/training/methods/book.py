@@ -1,0 +1,269 @@
+"""Builds the opening books on all cores, by our own solver: the first seat's, or with --second that of the second seat.
+
+The first seat wins with perfect play, and its book holds a quickest win in every position that can arise. Every score
+is appended to a file at once, one line per position; an interrupted run resumes from it.
+
+The second seat's positions are lost or drawn, and its book holds the move after which the model of replies (``train.py
+replies``) expects most gifts, by expectimax as in ``connectx.choice`` but with more time than a game has. It grows from
+the empty board, the most probable positions first, and holds only what is probable enough: the model says which replies
+to expect, and what each tells of the opponent. Every entry is appended to a file, from which an interrupted run
+resumes.
+"""
+
+import hashlib
+import heapq
+import os
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, as_completed, wait
+from dataclasses import dataclass
+from functools import cache
+from itertools import count
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from connectx.book import Book, Layer, SparseBook, walk
+from connectx.choice import Gifts, choices, choose
+from connectx.clock import Budget
+from connectx.exact import move_values
+from connectx.geometry import STANDARD
+from connectx.nets.network import PlainNetwork
+from connectx.openings import openings
+from connectx.opponent_model import ReplyModel, columns_of_scores
+from connectx.position import Position
+from connectx.score import Scores
+from connectx_toolkit.console.progress import progress
+from connectx_toolkit.places import WEIGHTS
+from connectx_toolkit.training.data.book_scores import ScoreFile
+from connectx_toolkit.training.support.manifest import begin, publish
+from connectx_toolkit.training.support.options import Options, option
+from connectx_toolkit.training.support.pool import LARGEST_TABLE, process_solver, solver_pool
+
+
+@dataclass
+class Config(Options):
+    """Options of ``train.py book``."""
+
+    METHOD = "book"
+
+    second: bool = option(False, "make the second seat's book instead of the first's")
+    first_ply: int = option(10, "last ply of the first seat's book", least=1)
+    second_ply: int = option(11, "last ply of the second seat's book", least=1)
+    least: float = option(0.0002, "smallest probability of a position of the second seat's book", above=0)
+    nodes: int = option(10_000_000, "of the solver, for each position of the second seat's book", least=1)
+    table_bits: int = option(
+        25,
+        "log2 of the number of entries (8 bytes each) in each process's table",
+        least=2,
+        most=LARGEST_TABLE,
+        is_free=True,
+    )
+    workers: int = option(os.cpu_count() or 1, "number of processes", least=1, is_free=True)
+    taste: Path = option(
+        WEIGHTS / "taste.bin", "for the second seat: the policy network of the replies", reads=(".bin",)
+    )
+    replies: Path = option(WEIGHTS / "replies.bin", "for the second seat: the model of replies", reads=(".bin",))
+    scores: Path = option(Path("training/book-scores.txt"), "file of all scores found so far, also by earlier runs")
+    entries: Path = option(Path("runs/second-book.txt"), "file of the second seat's entries found so far")
+    run: Path = option(Path("runs/book"), "folder of the run")
+    output: Path = option(Path(), "file to write: the book", in_run="book.bin")
+
+
+def solve(position: Position) -> Scores:
+    """The exact score of each column; called in a worker process."""
+    return exact_scores(position, None) or []
+
+
+def exact_scores(position: Position, budget: Budget | None) -> Scores | None:
+    """The same; None if the budget ends before."""
+    values = move_values(position, process_solver(), budget)
+    if all(value is None or value.exact for value in values):
+        return [None if value is None else value.low for value in values]
+    return None
+
+
+def positions_of(layer: Layer) -> list[Position]:
+    return [Position(int(p), int(m), STANDARD) for p, m in zip(layer.positions, layer.masks, strict=True)]
+
+
+class Builder:
+    """Solves the positions of the walk and chooses the first seat's columns."""
+
+    def __init__(self, scores: ScoreFile, pool: Executor):
+        self.scores, self.pool = scores, pool
+        self.columns: list[np.ndarray] = []
+
+    def learn(self, positions: list[Position], label: str) -> None:
+        """Solves the positions that are not known yet."""
+        wanted = [position for position in positions if self.scores.get(position) is None]
+        tasks = {self.pool.submit(solve, position): position for position in wanted}
+        with progress(len(tasks), "position", label) as bar:
+            for task in as_completed(tasks):
+                self.scores.add(tasks[task], task.result())
+                bar.update()
+
+    def columns_of(self, layer: Layer, _: np.ndarray) -> np.ndarray:
+        """Our column in each position of a layer."""
+        positions = positions_of(layer)
+        self.learn(positions, f"ply {positions[0].ply}")
+        self.columns.append(np.array([choose(p, self.scores[p]) for p in positions], np.uint8))
+        return self.columns[-1]
+
+
+def first_book(config: Config) -> Book:
+    """The first seat's book. The same scores give the same book."""
+    last_plies = (config.first_ply, -1)
+    with ScoreFile(config.scores) as scores, solver_pool(config.workers, config.table_bits) as pool:
+        builder = Builder(scores, pool)
+        for layer in walk(STANDARD, 0, last_plies, builder.columns_of):
+            print(f"ply {positions_of(layer)[0].ply}: {len(layer.masks)} positions", flush=True)
+    return Book(STANDARD, 0, last_plies, np.concatenate(builder.columns))
+
+
+class Ahead(NamedTuple):
+    """A position that the second seat may meet: how probable it is, and what the way there tells of the opponent."""
+
+    position: Position  # canonical
+    reach: float
+    belief: np.ndarray  # (types,)
+
+
+# The second seat's columns in a position: equally good, nothing is lost by them.
+Entry = tuple[int, ...]
+
+
+class Search(NamedTuple):
+    """How entries are found."""
+
+    taste: Path  # the model's two files
+    replies: Path
+    nodes: int  # of the solver, for each entry
+
+    @property
+    def model(self) -> ReplyModel:
+        return read_model(self.taste, self.replies)
+
+
+@cache
+def read_model(taste: Path, replies: Path) -> ReplyModel:
+    return ReplyModel.from_bytes(replies.read_bytes(), PlainNetwork.from_bytes(taste.read_bytes()))
+
+
+def entry_of(ahead: Ahead, search: Search) -> Entry:
+    """The best columns by a search of its nodes; none where the position is won. In a worker."""
+    solver = process_solver()
+    scores = solve(ahead.position)
+    if max(score for score in scores if score is not None) > 0:
+        return ()
+    start = solver.nodes
+
+    def replies(position: Position) -> Scores | None:
+        left = search.nodes - (solver.nodes - start)
+        return exact_scores(position, Budget(nodes=left)) if left > 0 else None
+
+    return tuple(choices(ahead.position, scores, Gifts(search.model, ahead.belief, replies, openings().scores)))
+
+
+def answers(ahead: Ahead, scores: Scores, model: ReplyModel) -> list[Ahead]:
+    """The positions after each of the opponent's moves, unless the game is over or won for us."""
+    position = ahead.position
+    chances = model.chances([position], columns_of_scores([scores]))[0]
+    found = []
+    for column, score in enumerate(scores):
+        if score is None or score < 0 or column in position.winning_columns():
+            continue
+        belief, child = ahead.belief * chances[:, column], position.play(column).canonical()
+        if not child.is_full():
+            found.append(Ahead(child, ahead.reach * float(belief.sum()), belief / belief.sum()))
+    return found
+
+
+def visit(ahead: Ahead, search: Search, known: Entry | None) -> tuple[Entry, list[Ahead]]:
+    """The entry of a position and the positions that follow it, in a worker."""
+    entry, later = known or entry_of(ahead, search), list[Ahead]()
+    for column in entry:
+        reply = ahead.position.play(column)
+        later += answers(Ahead(reply, ahead.reach / len(entry), ahead.belief), solve(reply), search.model)
+    return entry, later
+
+
+class EntryFile:
+    """Entries in memory and in a file: a line "position mask columns" each. An unfinished last line is dropped.
+
+    Args:
+        recipe: what the entries depend on; the file's first line.
+
+    Raises:
+        ValueError: the file holds something else, or entries of another recipe.
+    """
+
+    def __init__(self, path: Path, recipe: str):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.known: dict[Position, Entry] = {}
+        text = path.read_text(encoding="ascii", errors="replace") if path.exists() else ""
+        whole = text[: text.rfind("\n") + 1]
+        first, *lines = whole.splitlines() or [recipe]
+        if first != recipe:
+            raise ValueError(f"{path} begins with {first!r:.60}, expected {recipe!r}: remove it, or name another file")
+        for number, line in enumerate(lines, 2):
+            try:
+                position, mask, columns = line.split()
+                self.known[Position(int(position), int(mask), STANDARD)] = tuple(map(int, columns))
+            except ValueError:
+                raise ValueError(f"{path}, line {number}: expected position, mask, columns, not {line!r:.60}") from None
+        self._file = path.open("a", encoding="ascii")
+        self._file.truncate(len(whole))
+        if not whole:
+            self._file.write(recipe + "\n")
+
+    def add(self, position: Position, entry: Entry) -> None:
+        self.known[position] = entry
+        self._file.write(f"{position.position} {position.mask} {''.join(map(str, entry))}\n")
+        self._file.flush()
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def second_book(config: Config) -> SparseBook:
+    """The second seat's book: visits the most probable positions first, ``config.workers`` at a time."""
+    search = Search(config.taste, config.replies, config.nodes)
+    made_by = hashlib.sha256(search.taste.read_bytes() + search.replies.read_bytes()).hexdigest()[:16]
+    entries = EntryFile(config.entries, f"model {made_by}, {config.nodes} nodes")
+    number, met, chosen = count(), set[Position](), dict[Position, Entry]()
+    queue: list[tuple[float, int, Ahead]] = []
+
+    def expect(positions: list[Ahead]) -> None:
+        for ahead in positions:
+            wanted = ahead.reach >= config.least and ahead.position.ply <= config.second_ply
+            if wanted and ahead.position not in met:
+                met.add(ahead.position)
+                heapq.heappush(queue, (-ahead.reach, next(number), ahead))
+
+    start = Position.empty(STANDARD)
+    expect(answers(Ahead(start, 1.0, search.model.prior), openings().scores(start) or [], search.model))
+    with solver_pool(config.workers, config.table_bits) as pool, progress(len(met), "position", delay=0) as bar:
+        running: dict[Future, Ahead] = {}
+        while queue or running:
+            while queue and len(running) < config.workers:
+                ahead = heapq.heappop(queue)[2]
+                running[pool.submit(visit, ahead, search, entries.known.get(ahead.position))] = ahead
+            for task in wait(running, return_when=FIRST_COMPLETED).done:
+                ahead, (entry, later) = running.pop(task), task.result()
+                if entry and ahead.position not in entries.known:
+                    entries.add(ahead.position, entry)
+                if entry:
+                    chosen[ahead.position] = entry
+                expect(later)
+                bar.total = len(met)
+                bar.update()
+    entries.close()
+    return SparseBook.of(chosen)
+
+
+def train(config: Config) -> Book | SparseBook:
+    """Builds a book and writes it."""
+    begin(config)
+    book = second_book(config) if config.second else first_book(config)
+    publish(config, book.to_bytes(), {"positions": len(book)})
+    return book

@@ -1,0 +1,142 @@
+"""Trains the strong policy agent: a policy network that imitates a look-ahead of fixed depth, on games of the latter.
+
+In these games alpha-beta with ``connectx.heuristic`` plays itself, with random moves in between to make the games
+different. Every position is labelled with the move that the look-ahead prefers. The network is the opponent in
+``train.py policy-gradient``.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from connectx.geometry import STANDARD
+from connectx.jit import njit
+from connectx.position import column_cells, has_line, open_cells
+from connectx_toolkit.console.progress import progress
+from connectx_toolkit.training.data.sampling import WON, look_ahead
+from connectx_toolkit.training.games.connectx import ConnectX
+from connectx_toolkit.training.games.players import NO_MOVE, replay
+from connectx_toolkit.training.learning.networks import small_network
+from connectx_toolkit.training.learning.supervised import Examples, Fit, Schedule, split
+from connectx_toolkit.training.support import checkpoint
+from connectx_toolkit.training.support.manifest import begin, publish
+from connectx_toolkit.training.support.options import Options, option
+
+CELLS, COLUMNS = STANDARD.cells, STANDARD.columns
+ORDER = np.array(STANDARD.column_order)
+PART = 500  # games that are played and saved together
+
+
+@dataclass
+class Config(Options):
+    """Options of ``train.py imitate``."""
+
+    METHOD = "imitate"
+
+    depth: int = option(4, "depth of the look-ahead in plies", least=1)
+    games: int = option(10_000, "games of the look-ahead against itself", least=1)
+    random_share: float = option(0.25, "probability of a random move in place of the preferred one", least=0, most=1)
+    steps: int = option(3000, "updates of the network", least=1)
+    batch: int = option(256, "positions per update", least=1)
+    learning_rate: float = option(1e-3, "initial learning rate of Adam; decays to 0", above=0)
+    channels: int = option(16, "channels of the convolution", least=1)
+    hidden: int = option(128, "width of the first dense layer", least=1)
+    seed: int = option(1, "seed of games and weights")
+    run: Path = option(Path("runs/imitate"), "folder for games, checkpoint and curve")
+    output: Path = option(Path(), "file to write: the policy network", in_run="strong_policy.bin")
+
+
+@njit
+def preferred_column(position, mask, depth, geometry):
+    """The column with the best value at a depth of ``depth`` plies; among equal ones the most central."""
+    best, preferred = -2 * WON, -1
+    for column in ORDER:
+        move = open_cells(mask, geometry) & column_cells(column, geometry)
+        if move:
+            value = WON
+            if not has_line(position | move, geometry):
+                value = -look_ahead(position ^ mask, mask | move, depth - 1, -2 * WON, -best, geometry)
+            if value > best:
+                best, preferred = value, column
+    return preferred
+
+
+@njit
+def lookahead_games(count, depth, random_share, seed, geometry):
+    """Games of the look-ahead against itself.
+
+    Args:
+        depth: plies that it looks ahead, at least 1.
+        random_share: probability of a random legal move in place of the preferred one.
+
+    Returns:
+        (moves, preferred): (count, cells) int8 each, NO_MOVE after the end of a game.
+    """
+    np.random.seed(seed)
+    moves = np.full((count, geometry.rows * geometry.columns), NO_MOVE, np.int8)
+    preferred = moves.copy()
+    for game in range(count):
+        position = mask = 0
+        ply = 0
+        while mask != geometry.board_mask and not has_line(position ^ mask, geometry):
+            best = preferred_column(position, mask, depth, geometry)
+            column = best
+            if np.random.random() < random_share:
+                column = np.random.randint(geometry.columns)
+                while open_cells(mask, geometry) & column_cells(column, geometry) == 0:
+                    column = np.random.randint(geometry.columns)
+            moves[game, ply], preferred[game, ply] = column, best
+            move = open_cells(mask, geometry) & column_cells(column, geometry)
+            position, mask = position ^ mask, mask | move
+            ply += 1
+    return moves, preferred
+
+
+def games_of(config: Config) -> tuple[np.ndarray, np.ndarray]:
+    """The games that the config asks for; those that are in the run's folder are read, the others played.
+
+    A part of the games depends only on the seed and on its number.
+    """
+    path = config.run / "games.bin"
+    recipe = {"depth": config.depth, "random_share": config.random_share, "seed": config.seed}
+    moves = preferred = np.empty((0, CELLS), np.int8)
+    if found := checkpoint.load(path, recipe):
+        with checkpoint.restoring(path):
+            moves, preferred = found.arrays["moves"], found.arrays["preferred"]
+    with progress(config.games, "game", "look-ahead games", done=len(moves)) as bar:
+        while len(moves) < config.games:
+            seed = int(np.random.default_rng([config.seed, len(moves) // PART]).integers(1 << 32))
+            part = lookahead_games(PART, config.depth, config.random_share, seed, STANDARD)
+            moves, preferred = np.concatenate([moves, part[0]]), np.concatenate([preferred, part[1]])
+            checkpoint.save(path, recipe, {}, {"moves": moves, "preferred": preferred})
+            bar.update(PART)
+    return moves[: config.games], preferred[: config.games]
+
+
+def labelled(moves: np.ndarray, preferred: np.ndarray) -> Examples:
+    """All positions of the games in which a move was played, with the preferred column."""
+    games = ConnectX(len(moves), STANDARD)
+    boards = [games.boards(np.flatnonzero(moves[:, 0] != NO_MOVE))]
+    for ply, _ in enumerate(replay(games, moves[:, :-1]), 1):
+        boards.append(games.boards(np.flatnonzero(moves[:, ply] != NO_MOVE)))
+    columns = preferred.T[preferred.T != NO_MOVE]  # ply by ply, as the boards are
+    return Examples(np.concatenate(boards), columns.astype(np.int64))
+
+
+def train(config: Config) -> Fit:
+    """Plays the games, trains the network on them, and writes it; resumes from saved games and a checkpoint."""
+    begin(config)
+    torch.set_num_threads(1)
+    moves, preferred = games_of(config)
+    training, test = (labelled(moves[part], preferred[part]) for part in split(len(moves)))
+    network = small_network("policy", COLUMNS, config.channels, config.hidden, config.seed)
+    schedule = Schedule(config.steps, config.batch, config.learning_rate)
+    fit = Fit(network, training, test, schedule, lambda columns: COLUMNS - 1 - columns, config.run, config.settings)
+    fit.run("agreement with the look-ahead")
+    agreement = fit.accuracies[-1][1]
+    facts = {"agreement": round(agreement, 3), "look_ahead": config.depth, "seed": config.seed}
+    publish(config, network.to_bytes(), facts)
+    print(f"agrees with the look-ahead of {config.depth} plies in {agreement:.1%}; {config.output}")
+    return fit

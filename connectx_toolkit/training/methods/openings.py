@@ -1,0 +1,174 @@
+"""Makes the table of openings: the exact score of every position up to ply 8, by our own solver, on all cores.
+
+Only positions of the last ply in which the side to move cannot win at once are solved; the scores of earlier plies
+follow from them. Every score is appended to a file at once, one line per position; an interrupted run resumes from it.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+
+import numpy as np
+
+from connectx.geometry import STANDARD, Geometry
+from connectx.openings import LAST_PLY, Openings, layers, wins_at_once
+from connectx.position import Position, key_of
+from connectx.solver import NO_LIMIT, UNKNOWN, Limit, Solver, Value, job_of, read_queue
+from connectx_toolkit.console.interrupts import ctrl_c_waits
+from connectx_toolkit.console.progress import progress
+from connectx_toolkit.training.data.book_scores import parse_line, read_lines
+from connectx_toolkit.training.support.manifest import begin, publish
+from connectx_toolkit.training.support.options import Options, option
+from connectx_toolkit.training.support.pool import LARGEST_TABLE
+
+STOPPABLE = Limit(float("inf"), NO_LIMIT)  # with a deadline, the solver looks up now and then
+LINE = re.compile(rb"\d+ \d+ -?\d+")
+HALF_LINE = re.compile(rb"[-\d ]*")
+
+Bounds = dict[int, Value]  # what is known about scores, by the key of the canonical position
+
+
+@dataclass
+class Config(Options):
+    """Options of ``train.py openings``."""
+
+    METHOD = "openings"
+
+    table_bits: int = option(
+        27,
+        "log2 of the number of entries (8 bytes each) in the shared table",
+        least=2,
+        most=LARGEST_TABLE,
+        is_free=True,
+    )
+    lasting_bits: int = option(
+        27, "the same for the table's part for positions of up to 14 stones", least=2, most=LARGEST_TABLE, is_free=True
+    )
+    workers: int = option(os.cpu_count() or 1, "number of threads", least=1, is_free=True)
+    scores: Path = option(Path("runs/openings-scores.txt"), "file of all scores found so far, also by earlier runs")
+    book_scores: Path = option(
+        Path("training/book-scores.txt"), "scores found when the book was built", reads=(".txt",)
+    )
+    run: Path = option(Path("runs/openings"), "folder of the run")
+    output: Path = option(Path(), "file to write: the table", in_run="openings.bin")
+
+
+class ScoreFile:
+    """Exact scores by key, in memory and in a file of lines ``position mask score``.
+
+    Positions are canonical: of a position and its mirror image, the one with the smaller key.
+    """
+
+    def __init__(self, path: Path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        *lines, rest = (path.read_bytes() if path.exists() else b"").split(b"\n")
+        for number, line in enumerate([*lines, rest], 1):
+            if not (LINE if number <= len(lines) else HALF_LINE).fullmatch(line):
+                raise ValueError(f"{path}, line {number}: expected a position, its mask and a score, not {line[:40]!r}")
+        numbers = [tuple(map(int, line.split())) for line in lines]
+        self.known = {key_of(position, mask): score for position, mask, score in numbers}
+        self._file = path.open("ab")
+        self._file.truncate(self._file.tell() - len(rest))
+
+    def add(self, position: Position, score: int) -> None:
+        self.known[position.key] = score
+        self._file.write(f"{position.position} {position.mask} {score}\n".encode("ascii"))
+        self._file.flush()
+
+
+def bounds_from(path: Path) -> Bounds:
+    """What the book's scores tell about the last ply: from its positions, and those one ply before and after."""
+    bounds: Bounds = {}
+
+    def learn(position: Position, value: Value) -> None:
+        known = bounds.get(position.canonical().key, UNKNOWN)
+        bounds[position.canonical().key] = Value(max(known.low, value.low), min(known.high, value.high))
+
+    for line in read_lines(path)[0]:
+        position, scores = parse_line(line)
+        legal = {column: score for column, score in enumerate(scores) if score is not None}
+        if position.ply == LAST_PLY:
+            learn(position, Value(max(legal.values()), max(legal.values())))
+        elif position.ply == LAST_PLY - 1:
+            for column, score in legal.items():
+                learn(position.play(column), Value(-score, -score))
+        elif position.ply == LAST_PLY + 1:
+            for parent in parents(position):
+                learn(parent, Value(-max(legal.values()), UNKNOWN.high))
+    return bounds
+
+
+def parents(position: Position) -> Iterator[Position]:
+    """The positions from which one move leads to this one."""
+    geometry = position.geometry
+    for column in range(geometry.columns):
+        stones = position.mask & geometry.column_mask(column)
+        top = 1 << stones.bit_length() - 1 if stones else 0
+        if top & ~position.position:
+            yield Position(position.position ^ position.mask ^ top, position.mask ^ top, geometry)
+
+
+def solve_all(positions: list[Position], bounds: Bounds, scores: ScoreFile, config: Config) -> None:
+    """Solves the positions, started in the given order, and writes each score as soon as it is found."""
+    if not positions:
+        return
+    with ctrl_c_waits():
+        first = Solver(
+            positions[0].geometry, config.table_bits, lasting_bits=config.lasting_bits, threads=config.workers
+        )
+        solvers = [first, *(first.beside(number) for number in range(1, config.workers))]
+    idle: SimpleQueue[Solver] = SimpleQueue()
+    for solver in solvers:
+        idle.put(solver)
+
+    def solve(position: Position) -> int:
+        solver = idle.get()
+        queue = solver.queue([job_of(position, bounds.get(position.canonical().key, UNKNOWN))])
+        solver.work(queue, STOPPABLE)
+        idle.put(solver)
+        return read_queue(queue)[0].low
+
+    with ThreadPoolExecutor(config.workers) as pool:
+        try:
+            tasks = {pool.submit(solve, position): position for position in positions}
+            with progress(len(tasks), "position", "openings", delay=0) as bar:
+                for task in as_completed(tasks):
+                    scores.add(tasks[task], task.result())
+                    bar.update()
+        finally:
+            for solver in solvers:
+                solver.is_stopped = True  # a position may take minutes
+            pool.shutdown(cancel_futures=True)
+
+
+def build(config: Config, geometry: Geometry, last_ply: int, bounds: Bounds) -> Openings:
+    """The table of a board's openings; solves the positions that are not yet in the file of scores.
+
+    Args:
+        bounds: what is known about the scores of the last ply.
+    """
+    scores = ScoreFile(config.scores)
+    *_, last = layers(geometry, last_ply)
+    quiet = ~wins_at_once(last, geometry)
+    positions = [
+        Position(int(p), int(m), geometry) for p, m in zip(last.positions[quiet], last.masks[quiet], strict=True)
+    ]
+    unknown = [position for position in positions if position.key not in scores.known]
+    print(
+        f"{len(positions)} positions of ply {last_ply} in which nobody wins at once, {len(unknown)} to solve",
+        flush=True,
+    )
+    solve_all(unknown, bounds, scores, config)
+    return Openings(geometry, last_ply, np.array([scores.known[position.key] for position in positions], np.int8))
+
+
+def train(config: Config) -> Openings:
+    """Makes the table and writes it. The same scores give the same bytes."""
+    begin(config)
+    table = build(config, STANDARD, LAST_PLY, bounds_from(config.book_scores))
+    publish(config, table.to_bytes(), {"positions": len(table), "last_ply": LAST_PLY})
+    return table

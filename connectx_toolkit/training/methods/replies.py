@@ -1,0 +1,209 @@
+"""The model of an opponent's replies, from games of fallible first players: what a second seat can hope for.
+
+The players are ``DEVELOPMENT`` of training.games.zoo. Against each, two second players give no result away: one plays
+any such move, the other is the agent perfect with the model that it has. The exact scores of the positions in which
+the player was to move, and what it played, are kept in the run's folder, player by player; an interrupted run resumes
+there.
+
+Mixtures of kinds of players are fitted to the moves (``training.learning.reply_types``), with the taste of a small
+policy network, which ``train.py distill`` makes. Then a network learns, on the positions of ``train.py labels``, what
+each of these types will give away (``connectx_toolkit.training.learning.gifts``).
+"""
+
+import json
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from connectx.choice import unhurried
+from connectx.exact import move_values
+from connectx.geometry import STANDARD
+from connectx.nets.network import Architecture, PlainNetwork
+from connectx.opponent_model import KINDS, ReplyModel, arrays_of, columns_of_scores, kinds_chances, lengths_of
+from connectx.position import Position
+from connectx.score import Scores, sign
+from connectx.solver import Solver
+from connectx_toolkit.console.progress import progress
+from connectx_toolkit.kaggle.agent_file import last_callable
+from connectx_toolkit.places import AGENTS
+from connectx_toolkit.training.data.shards import TRAINING, Labels, labels_of, read_labels
+from connectx_toolkit.training.games.zoo import DEVELOPMENT, Column, Player, column_of
+from connectx_toolkit.training.learning.gifts import BATCH, Learner, problems_of
+from connectx_toolkit.training.learning.networks import layers_of
+from connectx_toolkit.training.learning.reply_types import fit
+from connectx_toolkit.training.support import checkpoint
+from connectx_toolkit.training.support.manifest import begin, publish
+from connectx_toolkit.training.support.options import Options, option
+
+CLOCK = {"rows": STANDARD.rows, "columns": STANDARD.columns, "inarow": STANDARD.inarow, "actTimeout": 0.15}
+BANK = 38.0  # seconds, of which perfect uses none on purpose
+LATE, VERY_LATE = 18, 28  # stones from which on half and a quarter of the labels suffice
+
+
+@dataclass
+class Config(Options):
+    """Options of ``train.py replies``."""
+
+    METHOD = "replies"
+
+    games: int = option(60, "of each player against any moves that keep the result", least=1)
+    rematches: int = option(25, "of each player against the agent perfect", least=0)
+    types: int = option(4, "of opponents", least=1)
+    samples: int = option(16_000_000, "positions that the network of gifts trains on", least=BATCH)
+    layers: str = option("dense:256,dense:64", "of the network of gifts, kind:width of each")
+    seed: int = option(1, "of the games, of the fit and of the network")
+    labels: Path = option(Path("data/labels"), "folder that train.py labels has made", reads=(".shard", ".labels"))
+    taste: Path = option(
+        Path("agents/weights/taste.bin"), "the policy network whose taste opponents have", reads=(".bin",)
+    )
+    run: Path = option(Path("runs/replies"), "folder of the games")
+    output: Path = option(Path(), "the model", in_run="replies.bin")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.architecture()
+
+    def architecture(self) -> Architecture:
+        return Architecture(
+            "lines-1", layers_of(self.layers), (("gift", self.types), ("hope", self.types)), STANDARD[:3]
+        )
+
+
+class Moves(NamedTuple):
+    """Moves of one player, n of them."""
+
+    positions: np.ndarray  # (n,) int64, stones of the player
+    masks: np.ndarray  # (n,) int64
+    scores: np.ndarray  # (n, columns) int64, exact, see connectx.score.NO_MOVE
+    columns: np.ndarray  # (n,) what it played
+    games: np.ndarray  # (n,) number of the game
+
+
+def exact_scores(position: Position, solver: Solver) -> Scores:
+    return [None if value is None else value.low for value in move_values(position, solver)]
+
+
+def any_keeping(position: Position, scores: Scores) -> int:
+    """A second player's move: any that keeps the result and does not lose at once."""
+    best = max(score for score in scores if score is not None)
+    kept = [column for column, score in enumerate(scores) if score is not None and sign(score) == sign(best)]
+    return random.choice(unhurried(position, kept))
+
+
+@cache
+def perfect() -> Callable:
+    """The agent perfect, which notices by itself that a new game has begun."""
+    return last_callable(str(AGENTS / "perfect.py"))[0]
+
+
+def by_perfect(position: Position) -> int:
+    seen = {"board": position.to_board(), "mark": 2, "remainingOverageTime": BANK, "step": position.ply}
+    return perfect()(seen, CLOCK)
+
+
+def played(column: Column, second: Callable[[Position], int]) -> Iterator[tuple[Position, int]]:
+    """Positions of a game from the empty board with the first player to move, and what it played in each."""
+    position = Position.empty(STANDARD)
+    while not position.is_over():
+        chosen = column(position) if position.ply % 2 == 0 else second(position)
+        if position.ply % 2 == 0:
+            yield position, chosen
+        position = position.play(chosen)
+
+
+def games_of(player: Player, config: Config) -> Moves:
+    """Plays and scores the player's games."""
+    column, solver, rows = column_of(player), Solver(STANDARD), []
+
+    def careless(position: Position) -> int:
+        return any_keeping(position, exact_scores(position, solver))
+
+    for number in range(config.games + config.rematches):
+        random.seed(f"{config.seed} {player.name} {number}")
+        for position, chosen in played(column, careless if number < config.games else by_perfect):
+            if len(position.legal_columns()) > 1:
+                rows.append((position, exact_scores(position, solver), chosen, number))
+    positions, scores, columns, games = zip(*rows, strict=True)
+    return Moves(*arrays_of(list(positions)), columns_of_scores(scores), np.array(columns), np.array(games))
+
+
+def moves_of(player: Player, config: Config) -> Moves:
+    """The moves of a player, from the run's folder or played now.
+
+    Raises:
+        ValueError: its file there is damaged, or of another number of games or another seed.
+    """
+    recipe = {name: config.settings[name] for name in ("games", "rematches", "seed")}
+    path = config.run / f"{player.name.replace(' ', '-')}.bin"
+    if found := checkpoint.load(path, recipe):
+        return Moves(**found.arrays)
+    moves = games_of(player, config)
+    checkpoint.save(path, recipe, {}, moves._asdict())
+    return moves
+
+
+def progress_over(players: tuple[Player, ...]) -> Iterator[Player]:
+    with progress(len(players), "player", delay=0) as bar:
+        for player in players:
+            yield player
+            bar.update()
+
+
+def likelihoods(moves: Moves, taste: PlainNetwork) -> np.ndarray:
+    """The probability that each kind gave to each move: (n, kinds)."""
+    policy = taste.judge_many(moves.positions, moves.masks)["policy"].astype(float)
+    lengths = lengths_of(moves.positions, moves.masks, moves.scores, STANDARD)
+    return kinds_chances(moves.scores, lengths, policy)[np.arange(len(moves.masks)), :, moves.columns]
+
+
+def fitted(players: list[Moves], taste: PlainNetwork, config: Config) -> tuple[np.ndarray, np.ndarray, float]:
+    """Prior and shares of the types, and their log loss in nats a move on players left out one by one."""
+    moves = [likelihoods(player, taste) for player in players]
+    firsts = np.cumsum([0] + [int(player.games.max()) + 1 for player in players])
+    games = [player.games + first for player, first in zip(players, firsts[:-1], strict=True)]
+    loss = []
+    for out in range(len(players)):
+        kept = [index for index in range(len(players)) if index != out]
+        numbers = np.unique(np.concatenate([games[index] for index in kept]), return_inverse=True)[1]
+        prior, types = fit(np.concatenate([moves[index] for index in kept]), numbers, config.types, config.seed)
+        loss.append(-np.log(moves[out] @ types.T @ prior))
+    numbers = np.unique(np.concatenate(games), return_inverse=True)[1]
+    prior, types = fit(np.concatenate(moves), numbers, config.types, config.seed)
+    return prior, types, float(np.concatenate(loss).mean())
+
+
+def thinned(labels: Labels, seed: int) -> Labels:
+    """All early positions and a part of the late ones."""
+    shares = np.select([labels.plies < LATE, labels.plies < VERY_LATE], [1.0, 0.5], 0.25)
+    return labels.take(np.flatnonzero(np.random.default_rng(seed).random(len(labels)) < shares))
+
+
+def train(config: Config) -> dict[str, Any]:
+    """Plays the games that are missing, fits the model and writes it."""
+    begin(config)
+    torch.set_num_threads(1)
+    taste, labels = PlainNetwork.from_bytes(config.taste.read_bytes()), read_labels(config.labels)
+    players = [moves_of(player, config) for player in progress_over(DEVELOPMENT)]
+    prior, types, loss = fitted(players, taste, config)
+    problems = problems_of(thinned(labels_of(labels, TRAINING), config.seed), taste, types)
+    learner = Learner(problems, config.architecture(), config.samples // BATCH, config.seed)
+    gifts_loss = learner.run()
+    facts = {
+        "moves": sum(len(player.masks) for player in players),
+        "log_loss_of_players_left_out": round(loss, 4),
+        "gifts_loss": round(gifts_loss, 4),
+        "types": [
+            dict(zip(map(str, map(tuple, KINDS)), np.round(shares, 3).tolist(), strict=True)) for shares in types
+        ],
+        "prior": np.round(prior, 3).tolist(),
+    }
+    content = ReplyModel.to_bytes(prior, types, learner.average.to_bytes())
+    publish(config, content, facts)
+    print(json.dumps(facts))
+    return facts

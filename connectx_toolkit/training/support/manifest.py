@@ -1,0 +1,67 @@
+"""The manifest beside weight files: for each file, how it was made, its checksum, and what was measured.
+
+``begin`` comes before hours of work, ``publish`` after it: a run that has published is finished, and is neither done
+again nor taken for another one.
+"""
+
+import hashlib
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from connectx_toolkit.console.files import locked, write_whole
+from connectx_toolkit.training.support import checkpoint
+
+NAME = "manifest.json"
+FINISHED = "finished.bin"  # in a run's folder: its settings
+
+
+def check_output(path: Path) -> None:
+    """Raises OSError if a file cannot be written there; called before hours of work. Creates the file's folder."""
+    if path.is_dir():
+        raise IsADirectoryError(f"cannot write {path}: it is a folder")
+    folder = next(folder for folder in path.parents if folder.exists())
+    if not folder.is_dir():
+        raise NotADirectoryError(f"cannot write {path}: {folder} is not a folder")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    tempfile.TemporaryFile(dir=path.parent).close()
+
+
+def is_finished(config: Any) -> bool:
+    """Whether a run with these settings is finished. Raises ValueError if its folder holds another finished run."""
+    return checkpoint.load(config.run / FINISHED, config.settings) is not None
+
+
+def begin(config: Any) -> None:
+    """Notes what the run reads, as it is now, and refuses what could not be published.
+
+    Raises:
+        ValueError: the run is finished, or its folder holds another finished run.
+        OSError: its output cannot be written.
+    """
+    if is_finished(config):
+        raise ValueError(f"{config.run} is finished: choose another --run, or delete it")
+    check_output(config.output)
+    assert config.origin
+
+
+def finish(config: Any) -> None:
+    """From now on ``begin`` refuses the run."""
+    checkpoint.save(config.run / FINISHED, config.settings, {}, {})
+
+
+def publish(config: Any, content: bytes, facts: dict[str, Any]) -> None:
+    """Writes the output of a run with its entry in the manifest beside it: its origin, its checksum, and the facts.
+
+    Args:
+        facts: any JSON object with what the file is and how good it is.
+    """
+    path = config.output
+    write_whole(path, content)
+    manifest = path.parent / NAME
+    with locked(manifest):
+        entries = json.loads(manifest.read_text(encoding="utf-8")) if manifest.exists() else {}
+        entries[path.name] = {**config.origin, "sha256": hashlib.sha256(content).hexdigest(), **facts}
+        write_whole(manifest, (json.dumps(entries, indent=2, sort_keys=True) + "\n").encode())
+    finish(config)
