@@ -2,7 +2,6 @@
 
 import json
 import random
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,7 +15,7 @@ from connectx.position import Position
 from connectx.search import Searcher
 from connectx.weights import pack, unpack
 from connectx_toolkit.cli import train
-from connectx_toolkit.places import AGENTS
+from connectx_toolkit.places import AGENTS, ROOT
 from connectx_toolkit.training.data.shards import book_labels, canonical_keys, read_labels, write_shard
 from connectx_toolkit.training.methods import labels
 from connectx_toolkit.training.methods import leaf as trainer
@@ -25,7 +24,7 @@ from connectx_toolkit.training.support.manifest import NAME
 from tests.conftest import random_game
 
 WEIGHTS = AGENTS / "weights" / "leaf.bin"
-SCORES = Path(__file__).parents[2] / "connectx_toolkit" / "training" / "book-scores.txt"
+SCORES = ROOT / "connectx_toolkit" / "training" / "book-scores.txt"
 
 
 @pytest.fixture(scope="module")

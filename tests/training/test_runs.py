@@ -19,6 +19,7 @@ from connectx.geometry import STANDARD, geometry_of
 from connectx.openings import Openings
 from connectx.weights import pack
 from connectx_toolkit.cli import train
+from connectx_toolkit.places import ROOT
 from connectx_toolkit.training.data.bounds import Bounds, write_bounds
 from connectx_toolkit.training.data.sampling import has_choice
 from connectx_toolkit.training.data.shards import book_labels, write_shard
@@ -32,7 +33,6 @@ from connectx_toolkit.training.support.options import Options, command_of, optio
 from connectx_toolkit.training.support.origins import digest_of
 from tests.training.in_place import pool_in_place
 
-ROOT = Path(__file__).resolve().parents[2]
 BOOK_SCORES = ROOT / "connectx_toolkit" / "training" / "book-scores.txt"
 ZOO = "connectx_toolkit/training/games/networks"
 MANIFESTS = [ROOT / folder / NAME for folder in ("agents/weights", "connectx/data", ZOO)]

@@ -22,9 +22,9 @@ from connectx.geometry import STANDARD
 from connectx.position import Position
 from connectx_toolkit.arena.analysis.exact_analysis import JudgedMove, mistakes
 from connectx_toolkit.page import component
+from connectx_toolkit.places import ROOT
 from tests.conftest import REAL_CLOCK
 
-ROOT = Path(__file__).resolve().parent.parent
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="no chromium: apt-get install chromium")
 GAME = "362133214545441233165554311450066"  # that of the README

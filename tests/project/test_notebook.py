@@ -17,9 +17,9 @@ from nbclient.exceptions import CellExecutionError
 from packaging.requirements import Requirement
 
 from connectx_toolkit.cli import train
+from connectx_toolkit.places import ROOT
 from connectx_toolkit.training.support.options import config_from
 
-ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOK = ROOT / "notebooks" / "connectx.ipynb"
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 SETTINGS = ("KAGGLE_KERNEL_RUN_TYPE", "CONNECTX_REPOSITORY", "CONNECTX_WORK", "CONNECTX_QUICK")

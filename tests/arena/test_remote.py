@@ -14,7 +14,7 @@ import pytest
 from connectx_toolkit.arena.play import dask as remote
 from connectx_toolkit.cli.evaluate import main
 from connectx_toolkit.machine.cores import usable_cores
-from tests.test_store import ROOT, stored
+from tests.arena.test_store import ROOT, stored
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="cores are reserved by Linux's means")
 PAIRS = 100

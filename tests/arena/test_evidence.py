@@ -6,8 +6,8 @@ from connectx.geometry import STANDARD
 from connectx_toolkit.arena.results.evidence import Evidence, PairOfGames, pair_of
 from connectx_toolkit.arena.results.stats import FEWEST_PAIRS, Sprt, estimate
 from connectx_toolkit.arena.results.words import interval, match_lines, pair_words, sprt_progress, sprt_words, verdict
-from tests.test_match import LEFT, RANDOM, scripted
-from tests.test_ratings import evidence
+from tests.arena.test_match import LEFT, RANDOM, scripted
+from tests.arena.test_ratings import evidence
 
 OPENING = (3, 2)
 

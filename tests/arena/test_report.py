@@ -22,7 +22,7 @@ from connectx_toolkit.arena.results.store import Store, group_records, groups
 from connectx_toolkit.cli.evaluate import main
 from connectx_toolkit.console.tables import console_for_tables
 from connectx_toolkit.kaggle.rules import Game, Rules
-from tests.test_analysis import small_scores
+from tests.arena.test_analysis import small_scores
 
 SMALL = Setup(Rules({"rows": 4, "columns": 3, "inarow": 3}), "fast", isolate=False)
 

@@ -14,7 +14,7 @@ import pytest
 
 from connectx_toolkit.arena.results.store import Store
 from connectx_toolkit.arena.results.turns import Turns
-from tests.test_store import FAST, HERE, LEFT, OPENINGS, RANDOM, ROOT, add_games
+from tests.arena.test_store import FAST, HERE, LEFT, OPENINGS, RANDOM, ROOT, add_games
 
 GAMES = 40
 PLAY = f"""
@@ -23,7 +23,7 @@ from pathlib import Path
 from connectx_toolkit.arena.play.match import pair_tasks
 from connectx_toolkit.arena.results.store import Store
 from connectx_toolkit.arena.play.slot import Slot
-from tests.test_store import FAST, HERE, LEFT, OPENINGS, RANDOM
+from tests.arena.test_store import FAST, HERE, LEFT, OPENINGS, RANDOM
 
 store, seed, pause = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
 signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background inherits an ignored one

@@ -4,7 +4,6 @@ import dataclasses
 import random
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,9 +26,9 @@ from connectx.nets.threats import settled
 from connectx.nets.torch_form import Network
 from connectx.position import Position
 from connectx.weights import pack, unpack
+from connectx_toolkit.places import ROOT
 from tests.conftest import random_game
 
-ROOT = Path(__file__).parent.parent
 LAYERS = [
     (("conv", 8), ("residual", 8), ("point", 3), ("dense", 16)),
     (("conv", 5), ("conv", 7)),

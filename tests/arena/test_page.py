@@ -18,7 +18,7 @@ from connectx_toolkit.arena.reporting.page import game_entry, group_html, page
 from connectx_toolkit.arena.results.match import Match
 from connectx_toolkit.arena.results.records import GameRecord
 from connectx_toolkit.arena.results.tournament import Tournament
-from tests.test_match import scripted
+from tests.arena.test_match import scripted
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="no chromium: apt-get install chromium")

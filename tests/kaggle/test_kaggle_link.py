@@ -18,9 +18,9 @@ from benchmarks.replay_games import TEAM, make_games
 from connectx_toolkit.builder.preflight.stage import Runner
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.cli import evaluate
+from connectx_toolkit.places import ROOT
 from tests.kaggle_server import SUBMISSION, TOKEN, Account, account_of, serving
 
-ROOT = Path(__file__).resolve().parent.parent
 LATE = ["--from-ply", "30"]  # exact scores are not what these tests are about
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+from connectx_toolkit.places import ROOT
+
 TOOLKIT = ROOT / "connectx_toolkit"
 # Each part imports itself and the parts below it, in this order. Parts of one line don't import each other.
 FLOORS = [

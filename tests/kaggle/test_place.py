@@ -16,9 +16,8 @@ from connectx_toolkit.builder.preflight.check import check
 from connectx_toolkit.builder.preflight.report import Limits
 from connectx_toolkit.builder.preflight.stage import Runner
 from connectx_toolkit.kaggle import judge_folder as place
+from connectx_toolkit.places import ROOT
 from tests.corpus_files import CORPUS, content_of
-
-ROOT = Path(__file__).resolve().parent.parent
 
 # What has to be in the place's /tmp: a Python that lies there, as that of a checkout in /tmp does.
 PYTHONS = {Path(path).parts[2] for path in (sys.prefix, sys.base_prefix) if Path(path).parts[:2] == ("/", "tmp")}

@@ -1,7 +1,6 @@
 """The exact agent: what it plays keeps the value, on the standard board and on others, in time or out of it."""
 
 import random
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,9 +14,8 @@ from connectx.openings import openings
 from connectx.position import Position
 from connectx.score import sign
 from connectx.solver import Solver, Value
+from connectx_toolkit.places import ROOT
 from tests.conftest import REAL_CLOCK, observe, random_game
-
-ROOT = Path(__file__).resolve().parent.parent
 
 
 @pytest.fixture(scope="module")

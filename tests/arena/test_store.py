@@ -24,8 +24,8 @@ from connectx_toolkit.arena.results.store import Store, groups
 from connectx_toolkit.arena.results.store_file import SCHEMA_VERSION
 from connectx_toolkit.kaggle.rules import Fault, Game, Rules
 from connectx_toolkit.machine.cores import usable_cores
+from connectx_toolkit.places import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
 FAST = Setup(Rules(), "fast")
 LEFT, RANDOM = resolve("leftmost"), resolve("random")
 OPENINGS = [(3, 3), (0, 1, 2)]

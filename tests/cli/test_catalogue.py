@@ -13,7 +13,7 @@ from connectx_toolkit.cli import list_agents as catalogue
 from connectx_toolkit.cli.evaluate import main
 from connectx_toolkit.cli.list_agents import entry_of, kilobytes
 from connectx_toolkit.places import ROOT
-from tests.test_tournament import A, B, C, match_of, tournament_of
+from tests.arena.test_tournament import A, B, C, match_of, tournament_of
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+from connectx_toolkit.places import ROOT
 
 
 def python_of(folder: Path, version: str) -> Path:

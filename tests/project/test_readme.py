@@ -21,8 +21,8 @@ from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.cli import evaluate, train
 from connectx_toolkit.cli.options import OPTIONS
 from connectx_toolkit.console.parser import Parser
+from connectx_toolkit.places import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 SETTING_UP = ("git", "cd", ".", "pip", "source")  # what is typed before there is anything to test

@@ -246,9 +246,9 @@ class Net:
 @pytest.mark.parametrize("protocol", [2, 3, 4, 5])
 def test_classes_in_pickles_are_seen_without_unpickling(protocol, tmp_path):
     path = tmp_path / "net.pkl"
-    path.write_bytes(pickle.dumps({"tests.test_files": "Net", "nets": [Net(), Net()]}, protocol))
+    path.write_bytes(pickle.dumps({"tests.builder.test_files": "Net", "nets": [Net(), Net()]}, protocol))
     assert f"{__name__}.Net" in pickled_classes(path)
-    path.write_bytes(pickle.dumps({"tests.test_files": "Net", "table": np.arange(3)}, protocol))
+    path.write_bytes(pickle.dumps({"tests.builder.test_files": "Net", "table": np.arange(3)}, protocol))
     assert {name.split(".")[0] for name in pickled_classes(path)} <= {"numpy", "_codecs"}
     path.write_bytes(path.read_bytes()[:20])
     assert not pickled_classes(path)

@@ -19,10 +19,9 @@ from connectx_toolkit.cli import commands
 from connectx_toolkit.cli.evaluate import main
 from connectx_toolkit.cli.options import OPTIONS, REFEREES, parse_config
 from connectx_toolkit.machine.cores import usable_cores
+from connectx_toolkit.places import ROOT
 from evaluate import analyse, get_win_percentages
 from tests.conftest import REAL_CLOCK
-
-ROOT = Path(__file__).resolve().parent.parent
 
 
 def wins_down_the_left(obs, config):

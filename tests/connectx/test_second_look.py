@@ -1,7 +1,6 @@
 """The second look: where a network doubts, what it says of replies counts; elsewhere nothing changes."""
 
 from itertools import islice, product
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,9 +22,10 @@ from connectx.nets.network import (
 from connectx.nets.second_look import DOUBT, SHARE, chances_of_largest, doubted, geometric_mean, second_look
 from connectx.position import Position
 from connectx.solver import Solver
+from connectx_toolkit.places import ROOT
 from connectx_toolkit.training.data.shards import VALIDATION, Labels, concatenated, labels_of, read_labels
 
-LABELS = Path(__file__).parent.parent / "data" / "labels"
+LABELS = ROOT / "data" / "labels"
 FOLDERS = ("walks10", "walks15")  # of the second, a network doubted the result of its move
 HEADS = {REPLIES: (("move", 1), ("score", 43)), POSITION: (("policy", 7), ("value", 3))}
 

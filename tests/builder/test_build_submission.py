@@ -32,7 +32,7 @@ from connectx_toolkit.kaggle import slow_processor as restrict
 from connectx_toolkit.places import ROOT
 from tests.conftest import REAL_CLOCK
 
-AGENTS = Path(__file__).with_name("corpus") / "agents"
+AGENTS = Path(__file__).parents[1] / "corpus" / "agents"
 LEGAL = "[c for c in range(config.columns) if obs.board[c] == 0]"
 # Needs the guard: each agent fails in its own way, and a legal column must come in time all the same.
 FAILING = {

@@ -28,7 +28,7 @@ from connectx_toolkit.arena.results.records import GameRecord, parse_game
 from connectx_toolkit.arena.results.store import Store, group_records, groups
 from connectx_toolkit.cli.evaluate import main
 from connectx_toolkit.kaggle.rules import Fault, Game, Rules
-from tests.test_page import BROWSER, browse
+from tests.arena.test_page import BROWSER, browse
 
 OPPONENTS = ("leftmost", "middle", "one_step", "random_legal")
 JUDGED_LATE = ["--from-ply", "24"]  # where exact scores are not what a test is about

@@ -18,8 +18,8 @@ from connectx_toolkit.arena.reporting.tables import cross_table, ladder_table
 from connectx_toolkit.arena.results.match import Match
 from connectx_toolkit.arena.results.tournament import Tournament
 from connectx_toolkit.kaggle.rules import Rules
+from tests.arena.test_match import scripted
 from tests.conftest import observe, random_game
-from tests.test_match import scripted
 
 A, B, C = (resolve(name) for name in ("leftmost", "middle", "random"))
 

@@ -26,7 +26,7 @@ from connectx_toolkit.arena.analysis.exact_analysis import (
 )
 from connectx_toolkit.arena.replays.record import read_replay
 from connectx_toolkit.arena.results.records import GameRecord, parse_game
-from tests.test_openings import exact_score
+from tests.arena.test_openings import exact_score
 
 SMALL, FIVE = geometry_of(4, 3, 3), geometry_of(5, 5, 4)
 

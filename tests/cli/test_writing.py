@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from connectx_toolkit.console.files import check_folder, in_words, locked, replacing, write_whole
+from connectx_toolkit.places import ROOT
 from tests.conftest import disk_that_is
 
-ROOT = Path(__file__).resolve().parent.parent
 SIZE, TIMES = 200_000, 60
 # Two runs at once: each publishes its own letter, so a file of both letters or another length is half of somebody's.
 WRITER = """

@@ -18,9 +18,9 @@ from connectx.weights import pack
 from connectx_toolkit.builder.preflight.stage import Runner
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.cli import evaluate, train
+from connectx_toolkit.places import ROOT
 from tests.conftest import disk_that_is
 
-ROOT = Path(__file__).resolve().parent.parent
 MAINS: dict[str, Callable] = {"build": build_submission.main, "evaluate": evaluate.main, "train": train.main}
 NAMES = {"build": "build_submission.py", "evaluate": "evaluate.py", "train": "train.py"}
 REPLAY = '{"name": "connectx", "configuration": {"rows": 6, "columns": 7, "inarow": 4}, "statuses": ["DONE", "DONE"], '
