@@ -16,7 +16,6 @@ import numpy as np
 from connectx.geometry import Geometry, geometry_of
 from connectx.nets.afterstates import Afterstates, afterstates, chances_of_moves, hopes_of, policy_of, value_of
 from connectx.nets.encoding import encode_many, planes_of
-from connectx.nets.threats import settled
 from connectx.position import Position
 from connectx.weights import Scales, compressed, pack, reduce, restored, unpack
 
@@ -247,7 +246,7 @@ def judged_replies(
     masks: np.ndarray,
 ) -> tuple[Afterstates, dict[str, np.ndarray]]:
     """What the moves of n positions lead to, and what a network that judges replies says of it: (m, size) a head."""
-    states = settled(afterstates(positions, masks, architecture.geometry), architecture.geometry)
+    states = afterstates(positions, masks, architecture.geometry)
     seen = encode_many(states.positions, states.masks, architecture.geometry, architecture.encoding)
     return states, mean_of_views(forward(both_views(seen)))
 

@@ -140,7 +140,7 @@ def choices_of(labels: Labels) -> tuple[Labels, Afterstates]:
     states = afterstates(labels.positions, labels.masks, STANDARD)
     chosen = np.bincount(states.rows, minlength=len(labels)) >= 2
     asked = chosen[states.rows]
-    of_moves = {name: getattr(states, name)[asked] for name in ("columns", "positions", "masks", "is_own", "proven")}
+    of_moves = {name: getattr(states, name)[asked] for name in ("columns", "positions", "masks", "is_own")}
     of_positions = {name: getattr(states, name)[chosen] for name in ("scores", "blocks")}
     rows = (np.cumsum(chosen) - 1)[states.rows[asked]]
     return labels.take(np.flatnonzero(chosen)), Afterstates(rows=rows, **of_moves, **of_positions)
