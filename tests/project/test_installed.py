@@ -10,8 +10,6 @@ import pytest
 
 from connectx_toolkit.places import ROOT
 
-pytestmark = pytest.mark.slow
-
 AGENT = """from connectx.position import Position
 
 
