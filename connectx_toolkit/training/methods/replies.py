@@ -31,6 +31,7 @@ from connectx.score import Scores, sign
 from connectx.solver import Solver
 from connectx_toolkit.console.progress import progress
 from connectx_toolkit.kaggle.agent_file import last_callable
+from connectx_toolkit.kaggle.rules import DEFAULTS, sizes_of
 from connectx_toolkit.places import AGENTS
 from connectx_toolkit.training.data.shards import TRAINING, Labels, labels_of, read_labels
 from connectx_toolkit.training.games.zoo import DEVELOPMENT, Column, Player, column_of
@@ -41,7 +42,7 @@ from connectx_toolkit.training.support import checkpoint
 from connectx_toolkit.training.support.manifest import begin, publish
 from connectx_toolkit.training.support.options import Options, option
 
-CLOCK = {"rows": STANDARD.rows, "columns": STANDARD.columns, "inarow": STANDARD.inarow, "actTimeout": 0.15}
+CLOCK = DEFAULTS | sizes_of(STANDARD) | {"actTimeout": 0.15}
 BANK = 38.0  # seconds, of which perfect uses none on purpose
 LATE, VERY_LATE = 18, 28  # stones from which on half and a quarter of the labels suffice
 

@@ -1,16 +1,20 @@
-"""The judge's place: a process that enters it finds the file under test in /kaggle_simulations/agent, read-only.
+"""The folder in which Kaggle puts a submission, /kaggle_simulations/agent, and the machine around it.
 
-The process gets its own root, in a mount namespace that no other process sees. It contains the folders of the system
-and of Python, read-only, and nothing else of this machine. The working directory and /tmp are empty at first and vanish
-with the process. Nothing is written outside the caller's temporary folder, so that any number of them can run at once.
+``show_agent`` gives one process that folder, and leaves it all else of this machine: for agents in our own games.
+``enter`` moves a process to the judge's place, for a file under test. The process gets its own root, in a mount
+namespace that no other process sees: the folders of the system and of Python, read-only, and nothing else of this
+machine. The working directory and /tmp are empty at first and vanish with the process. Nothing is written outside the
+caller's temporary folder, so that any number of them can run at once.
 This needs Linux, and root or user namespaces; elsewhere ``obstacle`` says what is missing.
 """
 
 import os
 import sys
+from pathlib import Path
 
-from connectx_toolkit.kaggle.mounts import AGENT, MS_NODEV, MS_NOSUID, bind, mount, unshare
+from connectx_toolkit.kaggle.mounts import AGENT, MS_NODEV, MS_NOSUID, MS_RDONLY, bind, mount, unshare
 
+CREDENTIALS = ("~/.kaggle", "~/.config/kaggle")  # of the user's account
 HOME = "/home/judge"
 WORK = "/episode"  # the working directory: Kaggle's is not published, and it is not the agent's folder
 
@@ -95,3 +99,49 @@ def obstacle(folder: str) -> str:
         text = file.read()
     os.waitpid(pid, 0)
     return text
+
+
+def hide_credentials() -> None:
+    """Mounts an empty folder over each of ``CREDENTIALS`` for the rest of this process, which must have one thread.
+
+    Raises:
+        OSError: the system does not allow it.
+    """
+    folders = [folder for folder in map(os.path.expanduser, CREDENTIALS) if os.path.isdir(folder)]
+    if folders:
+        unshare()
+    for folder in folders:
+        mount("none", folder, "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV)
+
+
+def _mirror(source: str, target: str) -> None:
+    """Makes ``source``, with everything mounted below it, visible at ``target``, too."""
+    if os.path.islink(source):
+        os.symlink(os.readlink(source), target)
+        return
+    if os.path.isdir(source):
+        os.mkdir(target)
+    else:
+        Path(target).touch()
+    bind(source, target, read_only=False)
+
+
+def show_agent(agent: str, root: str) -> None:
+    """Mounts the folder ``agent`` at ``AGENT``, read-only, for the rest of this process, which must have one thread.
+
+    Args:
+        root: an empty folder to mount the new root on; other processes do not see that mount.
+
+    Raises:
+        OSError: the system does not allow it.
+    """
+    here = os.getcwd()
+    unshare()
+    mount("none", root, "tmpfs", 0)
+    for name in os.listdir("/"):
+        if name != AGENT.split("/")[1]:
+            _mirror(f"/{name}", f"{root}/{name}")
+    os.makedirs(root + AGENT)
+    bind(agent, root + AGENT, read_only=True)
+    os.chroot(root)
+    os.chdir(here)
