@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import agents  # noqa: F401 (a folder: before kaggle_environments makes another agents.py importable)
 from connectx.geometry import Geometry, geometry_of
 from connectx.position import Position
 

@@ -2,7 +2,7 @@
 
 Modules are joined by their imports, which the browser would follow if it were given addresses: a line
 ``import { names } from "./module.js";`` goes, and so does the word ``export``. So they share one scope: no two of them
-may use a name at their top level (tests/test_board.py).
+may use a name at their top level (tests/board/test_board.py).
 """
 
 import re

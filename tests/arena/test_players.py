@@ -151,7 +151,7 @@ def test_what_lies_beside_an_agent_comes_before_this_toolkit(name, form, tmp_pat
     ours = [module for module in modules if module.partition(".")[0] in OURS]
     assert sys.path == before and all(sys.modules[module] is modules[module] for module in ours)
     assert PICK in inline(path).sources.values()
-    for module in [module for module in sys.modules if module.partition(".")[0] == "helper"]:
+    for module in [module for module in sys.modules if module.partition(".")[0] in ("board", "helper")]:
         del sys.modules[module]
 
 

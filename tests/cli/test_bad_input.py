@@ -18,7 +18,7 @@ from connectx.weights import pack
 from connectx_toolkit.builder.preflight.stage import Runner
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.cli import evaluate, train
-from connectx_toolkit.places import ROOT
+from connectx_toolkit.places import BOOK_SCORES, ROOT
 from tests.conftest import disk_that_is
 
 MAINS: dict[str, Callable] = {"build": build_submission.main, "evaluate": evaluate.main, "train": train.main}
@@ -421,7 +421,7 @@ def disk(request, made, tmp_path) -> Iterator[Path]:
 def test_a_disk_that_is_full_or_read_only(command, disk, made, capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     Path("games").write_bytes((made / "games").read_bytes())
-    Path("scores").write_bytes((ROOT / "connectx_toolkit" / "training" / "book-scores.txt").read_bytes())
+    Path("scores").write_bytes(BOOK_SCORES.read_bytes())
     before = content_of(disk)
     code, _, err = outcome(command.replace("DISK", str(disk)), capsys)
     (line,) = without_progress(err)
@@ -451,7 +451,7 @@ SLOW_TO_BUILD = f"import time\n\ntime.sleep(60)\n\n\n{AGENT}"
         ("train.py book --table-bits 10 --scores scores --output new.bin --workers 1", "scores"),
         (
             "train.py openings --table-bits 10 --lasting-bits 10 --scores scores --output new.bin --workers 1 "
-            f"--book-scores {ROOT / 'training' / 'book-scores.txt'}",
+            f"--book-scores {BOOK_SCORES}",
             "scores",
         ),
     ],

@@ -74,13 +74,6 @@ def test_the_published_ladder_can_be_read():
     assert rows == sorted(ladder, key=lambda name: -ladder[name].elo)
 
 
-def test_ladders_of_old_are_read(tmp_path):
-    """They gave the anchor no interval, and did not say how surely one stands above the next."""
-    entry = '{"elo": 0, "low": 0, "high": 0, "games": 10}'
-    (tmp_path / "ladder.json").write_text(f'{{"anchor": "a", "agents": {{"a": {entry}}}}}')
-    assert str(read_ladder(tmp_path / "ladder.json")["a"]) == "0 (the anchor)"
-
-
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"anchor": "a", "agents": {"a": {"elo": 1}}}'])
 def test_what_is_no_ladder_is_refused(content, tmp_path):
     (tmp_path / "ladder.json").write_text(content)

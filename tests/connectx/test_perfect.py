@@ -14,7 +14,7 @@ from connectx.openings import openings
 from connectx.position import Position
 from connectx.score import sign
 from connectx.solver import Solver, Value
-from connectx_toolkit.places import ROOT
+from connectx_toolkit.places import BOOK_SCORES
 from tests.conftest import REAL_CLOCK, observe, random_game
 
 
@@ -59,7 +59,7 @@ def book_positions() -> list[Position]:
 
 def known_scores() -> dict[tuple[int, int], list[int | None]]:
     """What the solver found once, by position and mask."""
-    lines = (ROOT / "connectx_toolkit" / "training" / "book-scores.txt").read_text().splitlines()
+    lines = BOOK_SCORES.read_text().splitlines()
     rows = [line.split() for line in lines]
     return {(int(p), int(m)): [None if s == "-" else int(s) for s in scores] for p, m, *scores in rows}
 

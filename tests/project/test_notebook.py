@@ -112,7 +112,7 @@ def test_every_cell_does_what_it_says(executed, work):
 @pytest.mark.skipif(BROWSER is None, reason="no chromium: apt-get install chromium")
 def test_games_are_visible_offline(executed, tmp_path):
     """Kaggle's player of the first game, in a browser that reaches no other machine."""
-    (cell,) = (cell for cell in executed.cells if "n_step.agent" in cell.source)
+    (cell,) = (cell for cell in executed.cells if "n_step.py" in cell.source)
     page = next(out["data"]["text/html"] for out in cell.outputs if "text/html" in out.get("data", {}))
     (tmp_path / "page.html").write_text(f"<html><body>{page}</body></html>")
     command = [str(BROWSER), "--headless", "--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP * ~NOTFOUND"]

@@ -18,6 +18,7 @@ from connectx.position import Position, mirror_bits
 from connectx.score import NO_MOVE
 from connectx.weights import unpack
 from connectx_toolkit.cli import train
+from connectx_toolkit.places import BOOK_SCORES
 from connectx_toolkit.training.data.examples import LARGEST, MULTIPLE, SCORES, Examples, Targets
 from connectx_toolkit.training.data.held_out import asked_in, without
 from connectx_toolkit.training.data.shards import TEST, Labels, book_labels, labels_of, write_shard
@@ -27,7 +28,6 @@ from connectx_toolkit.training.methods.distill import Config, batches, measure, 
 from connectx_toolkit.training.support.device import device_named, mixed_precision
 from connectx_toolkit.training.support.manifest import NAME
 
-BOOK_SCORES = Path(__file__).parents[2] / "connectx_toolkit" / "training" / "book-scores.txt"
 SMALL: dict[str, Any] = {
     "encoding": "lines-1",
     "layers": "dense:48",

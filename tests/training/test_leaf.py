@@ -15,7 +15,7 @@ from connectx.position import Position
 from connectx.search import Searcher
 from connectx.weights import pack, unpack
 from connectx_toolkit.cli import train
-from connectx_toolkit.places import AGENTS, ROOT
+from connectx_toolkit.places import AGENTS, BOOK_SCORES
 from connectx_toolkit.training.data.shards import book_labels, canonical_keys, read_labels, write_shard
 from connectx_toolkit.training.methods import labels
 from connectx_toolkit.training.methods import leaf as trainer
@@ -24,7 +24,6 @@ from connectx_toolkit.training.support.manifest import NAME
 from tests.conftest import random_game
 
 WEIGHTS = AGENTS / "weights" / "leaf.bin"
-SCORES = ROOT / "connectx_toolkit" / "training" / "book-scores.txt"
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +117,7 @@ def test_resumed_with_it_changes_nothing(net, monkeypatch):
 
 def test_examples_are_what_a_search_evaluates():
     """Quiet positions, and no others; the results of moves are those of the positions after them."""
-    labels = book_labels(SCORES)
+    labels = book_labels(BOOK_SCORES)
     labels = labels.take(np.arange(0, len(labels), 40))
     for position, mask in zip(labels.positions.tolist(), labels.masks.tolist(), strict=True):
         state = Position(position, mask, STANDARD)
@@ -135,7 +134,7 @@ def test_examples_are_what_a_search_evaluates():
 
 
 def test_held_out_positions_are_not_trained_on():
-    labels = book_labels(SCORES)
+    labels = book_labels(BOOK_SCORES)
     training, test = trainer.training_examples(labels), trainer.held_out_examples(labels)
     keys = [set(canonical_keys(part.first, part.masks, STANDARD).tolist()) for part in (training, test)]
     assert len(keys[0]) == len(training.masks) and len(keys[1]) > 100 and not keys[0] & keys[1]
@@ -144,7 +143,7 @@ def test_held_out_positions_are_not_trained_on():
 @pytest.mark.parametrize("mirrored", [False, True])
 def test_gradients(mirrored):
     """Against differences of the loss, for the largest gradient of each part."""
-    examples = trainer.held_out_examples(book_labels(SCORES))
+    examples = trainer.held_out_examples(book_labels(BOOK_SCORES))
     examples = examples.take(np.arange(0, len(examples.masks), len(examples.masks) // 50))
     parameters = first_parameters(4, np.random.default_rng(1))
     gradients = Parameters(*(np.zeros_like(part) for part in parameters))
@@ -162,7 +161,7 @@ def test_gradients(mirrored):
 
 def test_it_overfits_and_its_integers_agree(tmp_path):
     """It learns a few examples by heart; rounded, it says the same."""
-    examples = trainer.training_examples(book_labels(SCORES))
+    examples = trainer.training_examples(book_labels(BOOK_SCORES))
     few = examples.take(np.flatnonzero(examples.results != 0.5)[::40][:200])
     net = rounded(trainer.fit(Config(samples=100_000, batch=50, hidden=16, output=tmp_path / "x"), few))
     assert measure(net, few)["sign"] > 0.98 > measure(None, few)["sign"]
@@ -170,7 +169,7 @@ def test_it_overfits_and_its_integers_agree(tmp_path):
 
 def test_command(tmp_path):
     """From labels to a file that reads back, and its entry in the manifest; the same seed makes the same bytes."""
-    write_shard(tmp_path / "book.shard", book_labels(SCORES), labels.recipe_of(labels.Config()))
+    write_shard(tmp_path / "book.shard", book_labels(BOOK_SCORES), labels.recipe_of(labels.Config()))
     arguments = ["leaf", "--labels", str(tmp_path), "--hidden", "8", "--samples", "50000"]
     for name in ("a", "b"):
         where = ["--run", str(tmp_path / name), "--output", str(tmp_path / f"{name}.bin")]
@@ -194,5 +193,5 @@ def test_bad_options(tmp_path, capsys):
 
 def test_better_than_the_heuristic(net):
     """The published net orders won and lost openings that it was not trained on better than the heuristic does."""
-    test = trainer.held_out_examples(book_labels(SCORES))
+    test = trainer.held_out_examples(book_labels(BOOK_SCORES))
     assert measure(net, test)["auc"] > measure(None, test)["auc"] + 0.05

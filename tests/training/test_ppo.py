@@ -13,6 +13,7 @@ import torch
 from connectx.nets.network import PlainNetwork
 from connectx.weights import pack, unpack
 from connectx_toolkit.cli import train
+from connectx_toolkit.places import WEIGHTS
 from connectx_toolkit.training.environments.duels import ENDINGS
 from connectx_toolkit.training.methods import ppo
 from connectx_toolkit.training.support.manifest import FINISHED, NAME
@@ -101,7 +102,7 @@ def test_state_of_another_run(tmp_path):
     (tmp_path / "checkpoint.bin").write_bytes(saved[:-9] + b"corrupted")
     with pytest.raises(ValueError, match="checksum"):
         ppo.train(config(tmp_path))
-    (tmp_path / "checkpoint.bin").write_bytes((Path(ppo.__file__).parents[2] / "agents/weights/leaf.bin").read_bytes())
+    (tmp_path / "checkpoint.bin").write_bytes((WEIGHTS / "leaf.bin").read_bytes())
     with pytest.raises(ValueError, match="not the checkpoint of a training run"):
         ppo.train(config(tmp_path))
     arrays, facts = unpack(saved)

@@ -14,6 +14,7 @@ from connectx.book import Book, walk
 from connectx.geometry import STANDARD
 from connectx.position import Position
 from connectx_toolkit.cli import train
+from connectx_toolkit.places import BOOK_SCORES
 from connectx_toolkit.training.data.book_scores import ScoreFile, read_scores
 from connectx_toolkit.training.methods import book
 from connectx_toolkit.training.support.manifest import NAME
@@ -152,7 +153,7 @@ def test_the_book_follows_from_its_scores(tmp_path, monkeypatch):
 
     monkeypatch.setattr(book, "solve", unexpected)
     scores = tmp_path / "scores.txt"
-    scores.write_bytes((WEIGHTS.parent.parent / "connectx_toolkit" / "training" / "book-scores.txt").read_bytes())
+    scores.write_bytes((BOOK_SCORES).read_bytes())
     committed = Book.from_bytes((WEIGHTS / "book.bin").read_bytes())
     with ScoreFile(scores) as known:
         builder = book.Builder(known, InPlace())

@@ -33,7 +33,7 @@ from connectx.opponent_model import ReplyModel, columns_of_scores
 from connectx.position import Position
 from connectx.score import Scores
 from connectx_toolkit.console.progress import progress
-from connectx_toolkit.places import WEIGHTS
+from connectx_toolkit.places import BOOK_SCORES, WEIGHTS
 from connectx_toolkit.training.data.book_scores import ScoreFile
 from connectx_toolkit.training.support.manifest import begin, publish
 from connectx_toolkit.training.support.options import Options, option
@@ -63,7 +63,7 @@ class Config(Options):
         WEIGHTS / "taste.bin", "for the second seat: the policy network of the replies", reads=(".bin",)
     )
     replies: Path = option(WEIGHTS / "replies.bin", "for the second seat: the model of replies", reads=(".bin",))
-    scores: Path = option(Path("training/book-scores.txt"), "file of all scores found so far, also by earlier runs")
+    scores: Path = option(BOOK_SCORES, "file of all scores found so far, also by earlier runs")
     entries: Path = option(Path("runs/second-book.txt"), "file of the second seat's entries found so far")
     run: Path = option(Path("runs/book"), "folder of the run")
     output: Path = option(Path(), "file to write: the book", in_run="book.bin")

@@ -45,6 +45,7 @@ from connectx.geometry import STANDARD
 from connectx.nets.network import REPLIES, PlainNetwork
 from connectx.openings import openings
 from connectx_toolkit.console.progress import progress
+from connectx_toolkit.places import BOOK_SCORES
 from connectx_toolkit.training.data.bounds import SUFFIX, Bounds, gleaned, write_bounds
 from connectx_toolkit.training.data.doubts import DOUBTFUL, DOUBTS, RESULTS, SCORES, doubts
 from connectx_toolkit.training.data.packed import ShardScores, completed, digest_of, read_scores_for
@@ -163,9 +164,7 @@ class Config(Options):
         among=(SCORES, RESULTS),
     )
     bounds: int = option(0, "bounds to keep from the solver's table for each position that it labels", least=0)
-    book_scores: Path = option(
-        Path("training/book-scores.txt"), "scores of the opening book, added to the mix 'late'", reads=(".txt",)
-    )
+    book_scores: Path = option(BOOK_SCORES, "scores of the opening book, added to the mix 'late'", reads=(".txt",))
     packed: Path = option(Path("runs/pack"), "folder with packed scores, which need no solving again")
     output: Path = option(Path("runs/labels"), "folder for the shards")
 

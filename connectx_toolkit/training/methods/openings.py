@@ -20,6 +20,7 @@ from connectx.position import Position, key_of
 from connectx.solver import NO_LIMIT, UNKNOWN, Limit, Solver, Value, job_of, read_queue
 from connectx_toolkit.console.interrupts import ctrl_c_waits
 from connectx_toolkit.console.progress import progress
+from connectx_toolkit.places import BOOK_SCORES
 from connectx_toolkit.training.data.book_scores import parse_line, read_lines
 from connectx_toolkit.training.support.manifest import begin, publish
 from connectx_toolkit.training.support.options import Options, option
@@ -50,9 +51,7 @@ class Config(Options):
     )
     workers: int = option(os.cpu_count() or 1, "number of threads", least=1, is_free=True)
     scores: Path = option(Path("runs/openings-scores.txt"), "file of all scores found so far, also by earlier runs")
-    book_scores: Path = option(
-        Path("training/book-scores.txt"), "scores found when the book was built", reads=(".txt",)
-    )
+    book_scores: Path = option(BOOK_SCORES, "scores found when the book was built", reads=(".txt",))
     run: Path = option(Path("runs/openings"), "folder of the run")
     output: Path = option(Path(), "file to write: the table", in_run="openings.bin")
 
