@@ -142,5 +142,10 @@ def openings() -> Openings:
 
 
 def score(position: Position) -> int | None:
-    """The exact score of a position of 7x6 with at most 8 stones; None for others (see ``Openings.score``)."""
+    """The exact score of a position of 7x6 with at most 8 stones; None for others (see ``Openings.score``).
+
+    >>> from connectx.geometry import STANDARD
+    >>> score(Position.empty(STANDARD)), score(Position.from_moves([0, 3], STANDARD))
+    (1, -2)
+    """
     return openings().score(position)

@@ -382,6 +382,10 @@ class Limit(NamedTuple):
 class Solver:
     """Solves positions of one geometry. Its table is kept and speeds up later calls.
 
+    >>> from connectx.geometry import STANDARD
+    >>> Solver(STANDARD).solve(Position.from_moves([3] * 6 + [2] * 6, STANDARD))
+    Value(low=14, high=14)
+
     Scores are for the side to move: a win with its stone at ply m scores ``(cells + 1 - m) // 2``, a loss the negative,
     a draw 0. ``nodes`` is the number of nodes entered since the solver was made.
 
