@@ -12,13 +12,18 @@ $(error $(VENV) is of $(OTHER), not of $(PYTHON): remove it, or name another, as
 endif
 endif
 
-.PHONY: submission test check benchmark train-smoke clean
+.PHONY: submission install test quick check benchmark train-smoke clean
 
-submission: $(VENV)/.installed  ## build and check submissions/submission.py (AGENT=name for another agent)
+submission: $(VENV)/.installed-build  ## build and check submissions/submission.py (AGENT=name for another agent)
 	$(BIN)/python build_submission.py $(AGENT) -o submissions/submission.py
+
+install: $(VENV)/.installed  ## everything that the commands need
 
 test: check  ## lint, types, and every test
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
+
+quick: $(VENV)/.installed-dev  ## the tests that take no time: no browser, no training, no games of Kaggle's
+	$(BIN)/python -m pytest --quick -n auto --dist loadfile --no-loadscope-reorder
 
 check: $(VENV)/.installed-dev  ## lint and types only
 	$(BIN)/ruff check .
@@ -52,11 +57,19 @@ $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11, 4) and f"Python 3.11.4 or newer is needed, $(PYTHON) is {sys.version.split()[0]}")'
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed: requirements.txt | $(BIN)/python
-	@echo "installing torch, kaggle-environments and others into $(VENV), almost 3 GB: some minutes"
-	$(BIN)/pip install -q --disable-pip-version-check -r requirements.txt
+PIP := $(BIN)/pip install -q --disable-pip-version-check
+
+$(VENV)/.installed-build: requirements-build.txt requirements.txt | $(BIN)/python
+	@echo "installing numba, kaggle-environments and others into $(VENV), half a gigabyte"
+	$(PIP) -r requirements-build.txt
+	$(BIN)/python -c 'import kaggle_environments' 2>/dev/null || $(PIP) --no-deps "$$(sed -n 's/^\(kaggle-environments[^ ]*\).*/\1/p' requirements.txt)"
 	touch $@
 
+$(VENV)/.installed: requirements.txt | $(BIN)/python
+	@echo "installing torch, kaggle-environments and others into $(VENV), almost 3 GB: some minutes"
+	$(PIP) -r requirements.txt
+	touch $@ $(VENV)/.installed-build
+
 $(VENV)/.installed-dev: requirements-dev.txt $(VENV)/.installed
-	$(BIN)/pip install -q --disable-pip-version-check -r requirements-dev.txt
+	$(PIP) -r requirements-dev.txt
 	touch $@

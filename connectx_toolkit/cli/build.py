@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING
 from connectx_toolkit.catalogue import our_agents
 from connectx_toolkit.console.files import check_folder, locked, write_whole
 from connectx_toolkit.console.parser import Parser, missing_package
+from connectx_toolkit.console.programs import as_typed
 from connectx_toolkit.places import AGENTS, IS_CHECKOUT, ROOT
 
 try:
@@ -36,7 +37,7 @@ try:
 
     from connectx_toolkit.console.tables import console_for_tables
 except ModuleNotFoundError as missing:
-    print(f"build_submission.py: {missing_package(missing)}", file=sys.stderr)
+    print(as_typed(f"build_submission.py: {missing_package(missing)}"), file=sys.stderr)
     sys.exit(2)
 
 from connectx_toolkit.builder.building.build import POSITIONS, NotAccepted, Options, build
@@ -189,7 +190,7 @@ def show(report: Report, as_json: bool, written: Path | None) -> None:
     console = console_for_tables()
     table = Table("what", "", "found", box=None, pad_edge=False)
     for topic, level, text in report.findings:
-        table.add_row(topic, level, text, style=STYLES.get(level))
+        table.add_row(topic, level, as_typed(text), style=STYLES.get(level))
     console.print(table)
     warned = "; Kaggle takes it, and the warnings say where it will lose games" if report.warnings else ""
     verdict = f"{report.verdict} {report.name}{warned if report.accepted else ''}"
@@ -200,7 +201,13 @@ def show(report: Report, as_json: bool, written: Path | None) -> None:
 
 def tell(line: str) -> None:
     """Prints a line of progress to stderr; long steps print one every few seconds."""
-    print(line, file=sys.stderr, flush=True)
+    print(as_typed(line), file=sys.stderr, flush=True)
+
+
+def complain(*lines: str) -> None:
+    """Prints what went wrong to stderr."""
+    for line in lines:
+        print(as_typed(f"build_submission.py: {line}"), file=sys.stderr)
 
 
 def run(given: argparse.Namespace) -> int:
@@ -287,14 +294,14 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return run(given)
     except Refused as refused:
-        print(*(f"build_submission.py: {refusal}" for refusal in refused.refusals), sep="\n", file=sys.stderr)
+        complain(*map(str, refused.refusals))
         return 2
     except FileNotFoundError as fault:
-        print(f"build_submission.py: no such file: {fault.filename}", file=sys.stderr)
+        complain(f"no such file: {fault.filename}")
         return 2
     except (UsageError, OSError, ValueError, RunnerDied) as fault:
-        print(f"build_submission.py: {fault}", file=sys.stderr)
+        complain(str(fault))
         return 2
     except KeyboardInterrupt:
-        print("build_submission.py: interrupted", file=sys.stderr)
+        complain("interrupted")
         return 130
