@@ -26,6 +26,7 @@ from connectx.clock import Budget
 from connectx.geometry import Geometry
 from connectx.jit import compiles, int_array, jitable, njit, plain, popcount
 from connectx.position import Position, has_line, key_of, mirror_bits, stones_of, winning_spots
+from connectx.score import SPAN
 
 HASH_FACTOR = 0x1E3779B97F4A7C15  # odd, so that multiplication modulo a power of two keeps keys distinct
 BOUND_BITS = 6  # a bound of a score: at most 63 cells fit a word, so 0 <= score + 32 < 64
@@ -40,7 +41,6 @@ LASTING_EMPTY = 28  # nodes with at least so many empty cells use the lasting pa
 BARE_EMPTY = 6  # nodes with fewer empty cells are not stored: searching them is faster than looking them up
 NO_LIMIT = 1 << 62  # nodes
 NOTHING = -99  # in place of beta: the job is done
-SPAN = 32  # the largest score of any board that fits a 64-bit word
 COMPILED_SLICE, PLAIN_SLICE = 1 << 16, 1 << 7  # nodes between two looks at the clock: about 10 ms
 
 # Fields of a job, one row of JOB numbers each: a position, an interval that contains its score, and the interval of
@@ -381,6 +381,10 @@ class Limit(NamedTuple):
 
 class Solver:
     """Solves positions of one geometry. Its table is kept and speeds up later calls.
+
+    >>> from connectx.geometry import STANDARD
+    >>> Solver(STANDARD).solve(Position.from_moves([3] * 6 + [2] * 6, STANDARD))
+    Value(low=14, high=14)
 
     Scores are for the side to move: a win with its stone at ply m scores ``(cells + 1 - m) // 2``, a loss the negative,
     a draw 0. ``nodes`` is the number of nodes entered since the solver was made.

@@ -4,12 +4,8 @@ The container is ``MAGIC``, the sha256 of everything after it (32 bytes), the he
 a JSON header, and the arrays one after another as little-endian bytes. The header holds ``meta`` (any JSON) and the
 name, dtype and shape of each array, and which are in Fortran order, not in C order; reading checks all of them.
 
-A container may be compressed: ``COMPRESSED``, then the xz stream of one, or ``FIRST_COMPRESSED`` and a zlib stream, as
-it was written before: of 1.7 million weights of a network xz makes 804 kB, zlib 899. Matrices of whole numbers of 8
-bits are in Fortran order there: weights for one input are alike in size, so that they shrink by a tenth more.
-
-Containers of the first version can be read, too. There the length follows the magic directly, and the header holds the
-sha256 of the arrays alone, so that damage to a name or to ``meta`` goes unnoticed.
+A container may be compressed: ``COMPRESSED``, then the xz stream of one. Matrices of whole numbers of 8 bits are in
+Fortran order there: weights for one input are alike in size, so that they shrink by a tenth more.
 """
 
 import hashlib
@@ -20,7 +16,6 @@ import math
 import struct
 import sys
 import zipfile
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, NoReturn
@@ -28,9 +23,7 @@ from typing import Any, Literal, NamedTuple, NoReturn
 import numpy as np
 
 MAGIC = b"CXW2"
-FIRST_MAGIC = b"CXW1"
 COMPRESSED = b"CXWX"
-FIRST_COMPRESSED = b"CXWZ"
 LARGEST = 1 << 28  # bytes of a container that was compressed
 MEMORY = 1 << 26  # bytes that expanding xz may take: 9 million are usual
 DIGEST = 32  # bytes
@@ -87,12 +80,12 @@ def compressed(content: bytes) -> bytes:
 
 def _expanded(content: bytes) -> bytes:
     """The container that was given to ``compressed``; another one as it is."""
-    if content[:4] not in (COMPRESSED, FIRST_COMPRESSED):
+    if content[:4] != COMPRESSED:
         return content
-    stream = lzma.LZMADecompressor(lzma.FORMAT_XZ, MEMORY) if content[:4] == COMPRESSED else zlib.decompressobj()
+    stream = lzma.LZMADecompressor(lzma.FORMAT_XZ, MEMORY)
     try:
         whole = stream.decompress(content[4:], LARGEST)
-    except (lzma.LZMAError, zlib.error) as fault:
+    except lzma.LZMAError as fault:
         _broken(f"its compressed bytes are damaged ({fault})")
     if not stream.eof or stream.unused_data:
         _broken(f"its compressed bytes end too soon, go on too long, or hold more than {LARGEST}")
@@ -105,27 +98,18 @@ def _broken(reason: str) -> NoReturn:
 
 def _checked_header(content: bytes) -> tuple[dict[str, Any], int]:
     """The header of a container whose checksum is right, and where the arrays begin."""
-    is_first = content[:4] == FIRST_MAGIC
-    if not is_first and content[:4] != MAGIC:
+    if content[:4] != MAGIC:
         _broken(f"it begins with {content[:4]!r}, expected {MAGIC!r}")
-    at = 4 if is_first else 4 + DIGEST  # of the header's length
+    at = 4 + DIGEST  # of the header's length
     if len(content) < at + 4 or len(content) < at + 4 + struct.unpack_from("<I", content, at)[0]:
         _broken(f"its {len(content)} bytes end within the header")
     start = at + 4 + struct.unpack_from("<I", content, at)[0]
-    if not is_first:
-        _check(memoryview(content)[at:], content[4:at].hex())
+    if hashlib.sha256(memoryview(content)[at:]).digest() != content[4:at]:
+        _broken("the checksum differs")
     try:
-        header = json.loads(content[at + 4 : start])
+        return json.loads(content[at + 4 : start]), start
     except ValueError as fault:
         _broken(f"unreadable header: {fault!r}")
-    if is_first:
-        _check(memoryview(content)[start:], header["sha256"])
-    return header, start
-
-
-def _check(part: memoryview, digest: str) -> None:
-    if hashlib.sha256(part).hexdigest() != digest:
-        _broken("the checksum differs")
 
 
 def unpack(content: bytes) -> tuple[dict[str, np.ndarray], Any]:
@@ -162,7 +146,7 @@ def unpack(content: bytes) -> tuple[dict[str, np.ndarray], Any]:
 
 def _read_any(content: bytes) -> tuple[str, dict[str, np.ndarray], Any]:
     """("npz" or "container", arrays, meta) for these two kinds of files; ("", {}, None) for anything else."""
-    if content[:4] in (MAGIC, FIRST_MAGIC, COMPRESSED, FIRST_COMPRESSED):
+    if content[:4] in (MAGIC, COMPRESSED):
         return ("container", *unpack(content))
     if content[:2] == b"PK" and zipfile.is_zipfile(io.BytesIO(content)):
         with zipfile.ZipFile(io.BytesIO(content)) as file:

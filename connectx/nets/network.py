@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from connectx.geometry import Geometry, geometry_of
-from connectx.nets.afterstates import Afterstates, afterstates, chances_of_moves, hopes_of, policy_of, value_of
+from connectx.nets.afterstates import Afterstates, afterstates, chances_of_moves, expected_results, policy_of, value_of
 from connectx.nets.encoding import encode_many, planes_of
-from connectx.nets.threats import settled
+from connectx.nets.threats import after_forced_replies
 from connectx.position import Position
 from connectx.weights import Scales, compressed, pack, reduce, restored, unpack
 
@@ -228,8 +228,8 @@ def judged(
         positions, masks: two (n,) int64.
 
     Returns:
-        (n, size) float32 for each head; for a network that judges replies "policy", "value", and "hopes", the expected
-        result of each move for the side to move, -1 to 1.
+        (n, size) float32 for each head; for a network that judges replies "policy", "value", and "results", what is
+        expected of each move for the side to move, -1 to 1.
     """
     if architecture.judges == POSITION:
         seen = encode_many(positions, masks, architecture.geometry, architecture.encoding)
@@ -237,7 +237,7 @@ def judged(
     states, outputs = judged_replies(forward, architecture, positions, masks)
     moves = chances_of_moves(softmax(outputs["score"]), states)
     policy = policy_of(outputs["move"][:, 0], moves, states)
-    return {"policy": policy, "value": value_of(policy, moves), "hopes": hopes_of(moves)}
+    return {"policy": policy, "value": value_of(policy, moves), "results": expected_results(moves)}
 
 
 def judged_replies(
@@ -247,7 +247,7 @@ def judged_replies(
     masks: np.ndarray,
 ) -> tuple[Afterstates, dict[str, np.ndarray]]:
     """What the moves of n positions lead to, and what a network that judges replies says of it: (m, size) a head."""
-    states = settled(afterstates(positions, masks, architecture.geometry), architecture.geometry)
+    states = after_forced_replies(afterstates(positions, masks, architecture.geometry), architecture.geometry)
     seen = encode_many(states.positions, states.masks, architecture.geometry, architecture.encoding)
     return states, mean_of_views(forward(both_views(seen)))
 

@@ -17,7 +17,7 @@ LONGEST = 6  # threats in a row: of 13,051 positions after moves they decide 2,0
 AT_ONCE = 50_000  # positions, whose moves fill some 30 MB: of 700,000 at once each takes three times as long
 
 
-def settled(states: Afterstates, geometry: Geometry) -> Afterstates:
+def after_forced_replies(states: Afterstates, geometry: Geometry) -> Afterstates:
     """Follows replies where every other one loses to threats, and says who wins by them. ``scores`` stay as they are.
 
     That keeps the result of the move, but not always its score: a reply that is ruled out may lose later.

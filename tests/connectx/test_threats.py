@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from connectx.geometry import STANDARD
-from connectx.nets.afterstates import Afterstates, afterstates, chances_of_moves, hopes_of, policy_of
-from connectx.nets.threats import LONGEST, settled, wins_by_threats
+from connectx.nets.afterstates import Afterstates, afterstates, chances_of_moves, expected_results, policy_of
+from connectx.nets.threats import LONGEST, after_forced_replies, wins_by_threats
 from connectx.position import Position
 from connectx.solver import Solver
 from tests.conftest import random_game
@@ -33,7 +33,7 @@ def positions() -> list[Position]:
 def states(positions) -> tuple[Afterstates, Afterstates]:
     """Quiet ones, before and after threats are looked for."""
     quiet = afterstates(*stones_of(positions), STANDARD)
-    return quiet, settled(quiet, STANDARD)
+    return quiet, after_forced_replies(quiet, STANDARD)
 
 
 def threatens(position: Position, longest: int) -> bool:
@@ -81,8 +81,8 @@ def test_chances_of_known_results(states):
     moves = chances_of_moves(chances, after)
     assert np.allclose(moves.sum(2), 1, atol=1e-5)
     asked = moves[after.rows, after.columns]
-    known, hopes = after.proven != 0, hopes_of(moves)[after.rows, after.columns]
-    assert np.allclose(hopes[known], after.proven[known], atol=1e-5)
+    known, results = after.proven != 0, expected_results(moves)[after.rows, after.columns]
+    assert np.allclose(results[known], after.proven[known], atol=1e-5)
     own = np.where(after.is_own[:, None], chances, chances[:, ::-1])
     won = after.proven == 1
     assert np.allclose(asked[~known], own[~known], atol=1e-6)
@@ -116,5 +116,5 @@ def test_nothing_is_claimed_of_a_full_board():
     reached = quiet._replace(
         rows=rows, columns=rows, positions=stones[0], masks=stones[1], is_own=nobody != 0, proven=nobody
     )
-    after = settled(reached, STANDARD)
+    after = after_forced_replies(reached, STANDARD)
     assert not after.proven.any() and (after.masks == stones[1]).all()

@@ -2,15 +2,12 @@
 
 import hashlib
 import io
-import json
-import zlib
 
 import numpy as np
 import pytest
 
 from connectx.weights import (
     COMPRESSED,
-    FIRST_COMPRESSED,
     MAGIC,
     Scales,
     compressed,
@@ -130,35 +127,6 @@ def test_a_compressed_container_cannot_fill_the_memory(monkeypatch):
     monkeypatch.setattr("connectx.weights.LARGEST", 1000)
     with pytest.raises(ValueError, match="hold more than 1000"):
         unpack(compressed(pack({"x": np.zeros(2000, np.int8)})))
-
-
-def test_a_container_that_was_compressed_before_can_be_read():
-    content = FIRST_COMPRESSED + zlib.compress(pack(ARRAYS))
-    found, _ = unpack(content)
-    assert all(np.array_equal(found[name], array) for name, array in ARRAYS.items())
-    with pytest.raises(ValueError, match="not a weight container: its compressed bytes"):
-        unpack(content[:-9])
-
-
-def of_first_version(arrays: dict[str, np.ndarray], meta: object) -> bytes:
-    """A container as it was written before the checksum took in the header."""
-    entries = [{"name": n, "dtype": a.dtype.name, "shape": list(a.shape)} for n, a in arrays.items()]
-    body = b"".join(array.tobytes() for array in arrays.values())
-    header = {"meta": meta, "arrays": entries, "sha256": hashlib.sha256(body).hexdigest()}
-    text = json.dumps(header, sort_keys=True, separators=(",", ":")).encode()
-    return b"CXW1" + len(text).to_bytes(4, "little") + text + body
-
-
-def test_containers_of_the_first_version_stay_readable():
-    content = of_first_version(ARRAYS, {"encoding": 3})
-    arrays, meta = unpack(content)
-    assert meta == {"encoding": 3} and all(np.array_equal(arrays[name], array) for name, array in ARRAYS.items())
-    assert reduce(content, "float16") is not None
-    for place, reason in ((-1, "checksum"), (12, "unreadable header")):
-        broken = bytearray(content)
-        broken[place] ^= 4
-        with pytest.raises(ValueError, match=reason):
-            unpack(bytes(broken))
 
 
 def sealed(checked: bytes) -> bytes:

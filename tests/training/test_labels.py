@@ -204,7 +204,7 @@ def test_hard_positions_are_hard():
 def test_bad_folders(tmp_path, capsys):
     assert train.main(["distill", "--labels", str(tmp_path)]) == 2
     assert "python train.py labels makes them" in capsys.readouterr().err
-    (tmp_path / "00000.shard").write_bytes(b"CXW1 and nothing good")
+    (tmp_path / "00000.shard").write_bytes(b"CXW2 and nothing good")
     assert train.main(["labels", "--output", str(tmp_path)]) == 2
     error = capsys.readouterr().err
     assert "is no shard of labels" in error and error.count("\n") == 1

@@ -6,13 +6,13 @@ import numpy as np
 
 from connectx.geometry import STANDARD
 from connectx.nets.afterstates import afterstates
-from connectx.nets.threats import settled
+from connectx.nets.threats import after_forced_replies
 from connectx_toolkit.training.data.bounds import Bounds
 from connectx_toolkit.training.data.shards import Labels, canonical_keys, concatenated, read_shard
 
 ALL_KNOWN = 8  # the first ply of which not every position is labelled
 NO_KEY = -1  # the key of no position
-SETTLED_AT_ONCE = 10_000  # positions: what their threats lead to fills some 100 MB
+FOLLOWED_AT_ONCE = 10_000  # positions: what their threats lead to fills some 100 MB
 
 
 def asked_in(folder: Path) -> Labels:
@@ -32,10 +32,10 @@ def without(labels: Labels, asked: Labels) -> Labels:
 def unseen(bounds: Bounds, asked: Labels) -> Bounds:
     """The bounds of positions that are not asked, and that a network that judges replies does not see when they are."""
     seen = [(asked.positions, asked.masks)]
-    for start in range(0, len(asked), SETTLED_AT_ONCE):
-        part = slice(start, start + SETTLED_AT_ONCE)
+    for start in range(0, len(asked), FOLLOWED_AT_ONCE):
+        part = slice(start, start + FOLLOWED_AT_ONCE)
         quiet = afterstates(asked.positions[part], asked.masks[part], STANDARD)
-        seen += [(states.positions, states.masks) for states in (quiet, settled(quiet, STANDARD))]
+        seen += [(states.positions, states.masks) for states in (quiet, after_forced_replies(quiet, STANDARD))]
     positions, masks = (np.concatenate(parts) for parts in zip(*seen, strict=True))
     keys = np.append(np.unique(canonical_keys(positions, masks, STANDARD)), NO_KEY)  # np.isin sorts all bounds, too
     return bounds.take(np.flatnonzero(keys[np.searchsorted(keys[:-1], bounds.keys)] != bounds.keys))

@@ -32,7 +32,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from connectx.geometry import STANDARD
-from connectx.nets.afterstates import worth_of
+from connectx.nets.afterstates import logit_bonus
 from connectx.nets.network import POSITION, REPLIES, Architecture, PlainNetwork
 from connectx.nets.torch_form import Network
 from connectx_toolkit.console.files import write_whole
@@ -168,7 +168,7 @@ def measure(network: Network, examples: Examples, size: int = 1000) -> dict[str,
         losing += float(total(losses(outputs, targets))) * len(rows)
         policy = targets.policy(outputs).cpu().numpy()
         if network.architecture.judges == REPLIES:
-            policy += worth_of(targets.chances_of_moves(torch.softmax(outputs["score"], 1)).cpu().numpy())
+            policy += logit_bonus(targets.chances_of_moves(torch.softmax(outputs["score"], 1)).cpu().numpy())
         columns.append(policy.argmax(1))
         values.append((outputs["value"].argmax(1) == targets.value).cpu().numpy())
     shares = shares_right(np.concatenate(columns), examples.labels)

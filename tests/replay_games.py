@@ -1,12 +1,12 @@
 """Replays to try the review of replays on: games in Kaggle's own environment, of which it is known how they went.
 
-One team meets fourteen others in both seats. Agents think by a clock of the script's own, in the place of Kaggle's, so
+One team meets others in both seats. Agents think by a clock of the script's own, in the place of Kaggle's, so
 that a game at 2 s and 60 s takes no longer than its moves, and that every second in the replays is known beforehand.
 """
 
 import json
 import random
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,16 +18,12 @@ from kaggle_environments import make
 
 from connectx_toolkit.arena.players.loading import load, resolve
 from connectx_toolkit.arena.replays.record import logs_path
-from connectx_toolkit.console.files import write_whole
+from tests.misbehaving import Clock
 
 TEAM = "my_team"
-OPPONENTS = (
-    "leftmost", "middle", "random", "one_step", "n_step", "negamax", "minimax@2", "minimax@4", "minimax@6",
-    "minimax@8~5", "policy", "policy_gradient", "ppo", "actor_critic",
-)  # fmt: skip
-OWN = "minimax@3~8"
 FIRST_EPISODE = 70_000_001
 ACT_TIMEOUT = 2.0  # Kaggle's
+SEATS = ("first", "second")
 SLOW_EVERY = 4  # one game in so many has slow moves, and one in so many has logs beside it
 
 
@@ -58,16 +54,6 @@ class Made(NamedTuple):
     moves: list[int]
     overage: float  # seconds of it that the team used
     slowest: tuple[int, float]  # ply and seconds of the team's slowest move
-
-
-class Clock:
-    """Stands in for time.perf_counter: moves on when an agent "thinks"."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 class Player:
@@ -123,10 +109,10 @@ def make_game(
     players, names = ((own, other), (TEAM, opponent)) if seat == 0 else ((other, own), (opponent, TEAM))
     env = play(players, clock, names, episode)
     path = folder / f"episode-{episode}-replay.json"
-    write_whole(path, json.dumps(env.toJSON(), default=str).encode())
+    path.write_text(json.dumps(env.toJSON(), default=str))
     if number % SLOW_EVERY == 1:
         logs = [[step[seat]] if len(step) > seat and step[seat] else [] for step in env.logs]
-        write_whole(logs_path(path, seat), json.dumps(logs).encode())
+        logs_path(path, seat).write_text(json.dumps(logs))
     return _made(path, opponent, seat, env, own, other)
 
 
@@ -152,9 +138,7 @@ def _made(path: Path, opponent: str, seat: int, env: Any, own: Player, other: Pl
     )
 
 
-def make_games(
-    folder: Path, count: int, names: Sequence[str] = OPPONENTS, own: str = OWN, fault_every: int = 3
-) -> Iterator[Made]:
+def make_games(folder: Path, count: int, names: Sequence[str], own: str, fault_every: int) -> Iterator[Made]:
     """``count`` games in turn against the opponents named, in both seats.
 
     Every ``fault_every``-th game has the next one of ``FAULTS`` in it, until all have been made.
@@ -165,3 +149,37 @@ def make_games(
         fault = faults.pop(0) if faults and number % fault_every == fault_every - 1 else None
         opponent = names[number // 2 % len(names)]
         yield make_game(folder, number, (agents(own), agents(opponent)), opponent, number % 2, fault)
+
+
+def differences(made: Made, row: Mapping[str, Any]) -> list[str]:
+    """What a row says otherwise than the game was made."""
+    ending = f"{made.status} of {TEAM if made.failed == made.seat else made.opponent} on ply {made.ply}"
+    expected = {
+        "opponent": made.opponent,
+        "seat": SEATS[made.seat],
+        "result": made.result,
+        "status": made.status,
+        "plies": made.ply,
+        "moves": made.moves,
+    }
+    found = [f"{name}: {row[name]!r}, not {value!r}" for name, value in expected.items() if row[name] != value]
+    if abs(row["overage"] - made.overage) > 0.002:  # Kaggle rounds durations to microseconds
+        found.append(f"overage: {row['overage']}, not {made.overage}")
+    if made.failed is not None and not row["ending"].startswith(ending):
+        found.append(f"ending: {row['ending']!r}, not {ending!r}")
+    slowest = row["slowest"]
+    if slowest and (slowest["ply"] != made.slowest[0] or abs(slowest["seconds"] - made.slowest[1]) > 0.002):
+        found.append(f"slowest: {slowest}, not {made.slowest}")
+    if not slowest and made.overage:
+        found.append("slowest: not known, though it drew on the overage time")
+    return found
+
+
+def wrong_rows(games: Sequence[Made], rows: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """By game, what its row has wrong; a game without a row is wrong, too."""
+    by_name, wrong = {row["game"]: row for row in rows}, {}
+    for made in games:
+        name = made.path.name.removeprefix("episode-").removesuffix("-replay.json")
+        if found := differences(made, by_name[name]) if name in by_name else ["it has no row"]:
+            wrong[name] = found
+    return wrong
