@@ -12,13 +12,18 @@ $(error $(VENV) is of $(OTHER), not of $(PYTHON): remove it, or name another, as
 endif
 endif
 
-.PHONY: submission test check benchmark train-smoke clean
+.PHONY: submission install test quick check benchmark train-smoke clean
 
-submission: $(VENV)/.installed  ## build and check submissions/submission.py (AGENT=name for another agent)
+submission: $(VENV)/.installed-build  ## build and check submissions/submission.py (AGENT=name for another agent)
 	$(BIN)/python build_submission.py $(AGENT) -o submissions/submission.py
+
+install: $(VENV)/.installed  ## everything that the commands need
 
 test: check  ## lint, types, and every test
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
+
+quick: $(VENV)/.installed-dev  ## the tests that take no time: no browser, no training, no games of Kaggle's
+	$(BIN)/python -m pytest --quick -n auto --dist loadfile --no-loadscope-reorder
 
 check: $(VENV)/.installed-dev  ## lint and types only
 	$(BIN)/ruff check .
@@ -31,10 +36,10 @@ benchmark: $(VENV)/.installed-dev  ## nodes a second and depth of minimax
 SMOKE := runs/smoke
 train-smoke: $(VENV)/.installed  ## every method of train.py for a minute, from nothing: what it prints gets better
 	rm -rf $(SMOKE)
-	$(BIN)/python train.py labels --positions 400 --shard 400 --bounds 50 --output $(SMOKE)/labels
-	$(BIN)/python train.py distill --labels $(SMOKE)/labels --samples 100000 --report-every 20000 --layers dense:128 \
-		--bounds $(SMOKE)/labels --bounds-batch 1024 --run $(SMOKE)/distill
-	$(BIN)/python train.py leaf --labels $(SMOKE)/labels --samples 1000000 --run $(SMOKE)/leaf
+	$(BIN)/python train.py labels --games 3000 --run $(SMOKE)/labels
+	$(BIN)/python train.py distill --labels $(SMOKE)/labels/labels.labels --layers dense:128 --samples 400000 \
+		--run $(SMOKE)/distill
+	$(BIN)/python train.py leaf --labels $(SMOKE)/labels/labels.labels --samples 1000000 --run $(SMOKE)/leaf
 	$(BIN)/python train.py imitate --games 2000 --steps 500 --run $(SMOKE)/imitate
 	$(BIN)/python train.py policy-gradient --start nothing --games 12000 \
 		--opponent $(SMOKE)/imitate/strong_policy.bin --run $(SMOKE)/policy-gradient
@@ -52,11 +57,19 @@ $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11, 4) and f"Python 3.11.4 or newer is needed, $(PYTHON) is {sys.version.split()[0]}")'
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed: requirements.txt | $(BIN)/python
-	@echo "installing torch, kaggle-environments and others into $(VENV), almost 3 GB: some minutes"
-	$(BIN)/pip install -q --disable-pip-version-check -r requirements.txt
+PIP := $(BIN)/pip install -q --disable-pip-version-check
+
+$(VENV)/.installed-build: requirements-build.txt requirements.txt | $(BIN)/python
+	@echo "installing numba, kaggle-environments and others into $(VENV), half a gigabyte"
+	$(PIP) -r requirements-build.txt
+	$(BIN)/python -c 'import kaggle_environments' 2>/dev/null || $(PIP) --no-deps "$$(sed -n 's/^\(kaggle-environments[^ ]*\).*/\1/p' requirements.txt)"
 	touch $@
 
+$(VENV)/.installed: requirements.txt | $(BIN)/python
+	@echo "installing torch, kaggle-environments and others into $(VENV), almost 3 GB: some minutes"
+	$(PIP) -r requirements.txt
+	touch $@ $(VENV)/.installed-build
+
 $(VENV)/.installed-dev: requirements-dev.txt $(VENV)/.installed
-	$(BIN)/pip install -q --disable-pip-version-check -r requirements-dev.txt
+	$(PIP) -r requirements-dev.txt
 	touch $@

@@ -1,6 +1,6 @@
 """The middle column; when it is full, the nearest column that is not.
 
-The course's agent keeps playing the full column and forfeits; benchmarks/course.py measures that one too.
+The course's agent keeps playing the full column and forfeits; benchmarks/learners.py measures that one too.
 """
 
 from connectx.position import Position

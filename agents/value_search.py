@@ -11,12 +11,13 @@ from functools import lru_cache
 import numpy as np
 
 from connectx.clock import Budget, budget_for
-from connectx.exact import move_values, promising, table
+from connectx.exact import move_values, promising
 from connectx.game_memory import GameMemory
 from connectx.geometry import STANDARD, Geometry
 from connectx.jit import compiles
 from connectx.nets.network import PlainNetwork, expected_result, softmax
 from connectx.nets.puct import Judgement, Search
+from connectx.openings import openings
 from connectx.position import Position
 from connectx.score import sign
 from connectx.search import Searcher
@@ -44,7 +45,7 @@ def solver() -> Solver | None:
 def judge(positions: np.ndarray, masks: np.ndarray) -> Judgement:
     """The network's policy and what it expects of positions and moves: probability to win minus that to lose."""
     outputs = network.judge_many(positions, masks)
-    return Judgement(softmax(outputs["policy"], TEMPERATURE), expected_result(outputs["value"]), outputs["hopes"])
+    return Judgement(softmax(outputs["policy"], TEMPERATURE), expected_result(outputs["value"]), outputs["results"])
 
 
 def prove(position: int, mask: int) -> int | None:
@@ -100,6 +101,6 @@ def agent(obs, config):
     return column
 
 
-table()  # 0.1 s
+openings()  # 0.1 s
 if (first := solver()) is not None:  # compiles while the file loads, where the first move has most time
     first.solve(Position.empty(STANDARD), Budget(nodes=1))

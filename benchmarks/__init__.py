@@ -1,1 +1,1 @@
-"""One script for each figure of docs/results.md: prints our figure, the published one if any, and the ratio."""
+"""One script for each figure that README.md and docs/results.md stand on."""

@@ -11,7 +11,6 @@ CNN. Seconds are those of the processor.
 import argparse
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -22,11 +21,12 @@ from kaggle_environments import make
 from stable_baselines3 import PPO
 
 import connectx_toolkit.training.environments
-from benchmarks.machine import describe
+from benchmarks.machine import head, record
+from connectx_toolkit.places import ROOT
 from connectx_toolkit.training.adoption.source import source_of
 from connectx_toolkit.training.environments.sb3 import batch_env
 
-LESSON = Path(__file__).parents[1] / "tests" / "corpus" / "lessons" / "deep_reinforcement_learning.py"
+LESSON = ROOT / "tests" / "corpus" / "lessons" / "deep_reinforcement_learning.py"
 GAMES = 500
 DEFAULTS: dict[str, Any] = {}
 DEFAULTS_OF_MANY = {"n_steps": 4}  # 2,000 steps between two updates, as the 2,048 of one environment
@@ -107,14 +107,16 @@ def main() -> None:
         (f"{GAMES} games, defaults", many, DEFAULTS_OF_MANY, 4 * steps),
         (f"{GAMES} games, batches of {LARGE_BATCHES['batch_size']}", many, LARGE_BATCHES, 16 * steps),
     ]
-    print(f"{describe()}; one thread, processor's seconds")
+    head(threads=1, seed=1)
     print("| environment | alone | PPO, MlpPolicy | PPO, the lesson's CNN |\n|---|---|---|---|")
-    base: list[float] = []
+    kinds, speeds = ("MlpPolicy", "CnnPolicy"), dict[str, list[float]]()
     for name, env, settings, count in rows:
-        found = [alone(env(), count), *(learning(env(), count, kind, settings) for kind in ("MlpPolicy", "CnnPolicy"))]
-        base = base or found
-        cells = [f"{speed:,.0f} ({speed / first:.1f}x)" for speed, first in zip(found, base, strict=True)]
+        speeds[name] = [alone(env(), count), *(learning(env(), count, kind, settings) for kind in kinds)]
+        base = speeds[rows[0][0]]
+        cells = [f"{speed:,.0f} ({speed / first:.1f}x)" for speed, first in zip(speeds[name], base, strict=True)]
         print(f"| {name} | {' | '.join(cells)} |", flush=True)
+    course, *_, most = ([round(speed) for speed in row] for row in speeds.values())
+    record("environments", most[1], "steps a second of PPO with MlpPolicy", course[1], steps_a_second=speeds)
 
 
 if __name__ == "__main__":

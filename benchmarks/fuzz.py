@@ -19,6 +19,7 @@ from typing import Any
 
 from kaggle_environments import make
 
+from benchmarks.machine import head, record
 from connectx.geometry import geometry_of
 from connectx.position import Position
 from connectx_toolkit.arena.players.child import MOST_TOLD, HostedAgent, Struct
@@ -122,6 +123,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=10.0, metavar="N", help="how long to go on (default 10)")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="number of the first case (default 0)")
     options = parser.parse_args()
+    head(seed=options.seed, minutes=options.minutes)
     counts, spent, process, case = Counter[str](), dict.fromkeys(KINDS, 0.0), None, options.seed
     deadline = time.monotonic() + 60 * options.minutes
     while (begun := time.monotonic()) < deadline:
@@ -143,7 +145,9 @@ def main() -> None:
         counts[f"{kind}: {ended.splitlines()[0]}"] += 1
         spent[kind], case = spent[kind] + time.monotonic() - begun, case + 1
     print("\n".join(f"{what} {number}" for what, number in sorted(counts.items())))
-    sys.exit(any(what.endswith(("HANGS", "DIES", "FAILED")) for what in counts))
+    failed = sum(number for what, number in counts.items() if what.endswith(("HANGS", "DIES", "FAILED")))
+    record("fuzz", failed, f"of {counts.total()} cases hang, die or fail", 0, counts=dict(counts))
+    sys.exit(bool(failed))
 
 
 if __name__ == "__main__":

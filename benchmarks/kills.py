@@ -1,4 +1,4 @@
-"""Kills every command that writes, at random moments, and runs it again: does it go on, or start clean?
+"""Kills commands that write, at random moments, and runs it again: does it go on, or start clean?
 
 python -m benchmarks.kills                     all commands, 20 kills each: about an hour
 python -m benchmarks.kills match build --kills 5
@@ -19,17 +19,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.machine import describe
+from benchmarks.machine import head, record
 from connectx_toolkit.console.progress import progress
-from tests.kaggle_server import SUBMISSION, TOKEN, account_of, serving
+from connectx_toolkit.places import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
 LIMIT = 900  # seconds of any one run
 TEMPORARY = (".partial", ".tmp")
 
@@ -70,9 +68,7 @@ def whole_page(name: str) -> Callable[[Path], Any]:
 
 def run(words: str, folder: Path) -> None:
     """Runs a command that has to succeed."""
-    done = subprocess.run(
-        argv(words), cwd=folder, capture_output=True, text=True, timeout=LIMIT, env=environment(), check=False
-    )
+    done = subprocess.run(argv(words), cwd=folder, capture_output=True, text=True, timeout=LIMIT, check=False)
     if done.returncode:
         raise RuntimeError(f"{words}: exit {done.returncode}: {(done.stderr or done.stdout).strip()[-600:]}")
 
@@ -80,10 +76,6 @@ def run(words: str, folder: Path) -> None:
 def argv(words: str) -> list[str]:
     script, *rest = words.split()
     return [sys.executable, str(ROOT / script), *(word.replace("{}", str(ROOT)) for word in rest)]
-
-
-def environment() -> dict[str, str]:
-    return {**os.environ, "KAGGLE_API_ENVIRONMENT": "TEST", "KAGGLE_API_TOKEN": TOKEN}
 
 
 def replays(folder: Path) -> None:
@@ -116,7 +108,7 @@ def model(folder: Path) -> None:
 
 
 def labels(folder: Path) -> None:
-    run("train.py labels --positions 120 --shard 60 --mix choices --workers 1 --output labels", folder)
+    run("train.py labels --games 150 --workers 1 --run labels", folder)
 
 
 COMMANDS = {
@@ -133,25 +125,21 @@ COMMANDS = {
         replays,
         files("mistakes.txt"),
     ),
-    "episodes": Command(
-        f"evaluate.py episodes {SUBMISSION} --folder got --pause 0.05 --time 5 --html page.html",
-        result=files("got/**/*.json"),
-    ),
     "build": Command("build_submission.py leftmost -o built.py", result=files("built.py")),
     "adopt": Command("train.py adopt model.zip -o mine.py --positions 50", model, files("mine.py", "mine*.bin")),
     "labels": Command(
-        "train.py labels --positions 120 --shard 30 --mix choices --workers 1 --output labels",
-        result=files("labels/*.shard"),
+        "train.py labels --games 450 --workers 1 --run labels",
+        result=files("labels/labels.labels"),
     ),
     "distill": Command(
-        "train.py distill --labels labels --samples 40000 --report-every 10000 --layers dense:16 --run run "
+        "train.py distill --labels labels/labels.labels --samples 40000 --batch 256 --layers dense:16 --run run "
         "--output net.bin",
         labels,
         files("net.bin"),
     ),
     "replies": Command(
-        "train.py replies --games 1 --rematches 0 --types 2 --samples 4096 --layers dense:8 --labels labels "
-        "--taste {}/agents/weights/taste.bin --run run --output replies.bin",
+        "train.py replies --games 1 --rematches 0 --types 2 --samples 4096 --layers dense:8 "
+        "--labels labels/labels.labels --taste {}/agents/weights/taste.bin --run run --output replies.bin",
         labels,
         files("replies.bin"),
     ),
@@ -160,19 +148,6 @@ COMMANDS = {
         result=files("book.bin"),
     ),
 }
-
-
-@contextmanager
-def account(name: str) -> Iterator[None]:
-    """Serves a made-up account of Kaggle's while ``episodes`` asks for it."""
-    if name != "episodes":
-        yield
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        replays(Path(folder))
-        known = account_of(Path(folder), {100 + number: (number + 1) % 2 for number in range(6)})
-    with serving(known):
-        yield
 
 
 class Trial:
@@ -197,7 +172,7 @@ class Trial:
         self.fresh(folder)
         quiet = subprocess.DEVNULL
         process = subprocess.Popen(
-            argv(self.command.words), cwd=folder, stdout=quiet, stderr=quiet, env=environment(), start_new_session=True
+            argv(self.command.words), cwd=folder, stdout=quiet, stderr=quiet, start_new_session=True
         )
         try:
             process.wait(after)
@@ -221,10 +196,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--kills", type=int, default=20, metavar="N", help="kills of each command (default 20)")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="random seed of the moments (default 1)")
     options = parser.parse_args(arguments)
-    print(f"{describe()}\n\n| command | seconds | killed | went on or began clean | what else |\n| --- |{' --- |' * 4}")
+    head(seed=options.seed, kills=options.kills)
+    print(f"\n| command | seconds | killed | went on or began clean | what else |\n| --- |{' --- |' * 4}")
     failed, rng = 0, random.Random(options.seed)
     for name in options.commands:
-        with tempfile.TemporaryDirectory() as base, account(name):
+        with tempfile.TemporaryDirectory() as base:
             trial, found = Trial(name, Path(base)), list[str]()
             with progress(options.kills, "kill", name) as bar:
                 while len(found) < options.kills:
@@ -238,6 +214,7 @@ def main(arguments: list[str] | None = None) -> int:
         failed += sum(map(bool, found))
         row = [name, f"{trial.seconds:.1f}", str(len(found)), str(found.count("")), "; ".join(wrong)]
         print(f"| {' | '.join(row)} |", flush=True)
+    record("kills", failed, "killed runs that did not go on or begin clean", 0, commands=options.commands)
     return bool(failed)
 
 

@@ -1,9 +1,10 @@
-"""The learners of the published sources, each trained from scratch: reported results, and ours over several seeds.
+"""The agents and learners of the published sources: reported results, and ours over several seeds.
 
 python -m benchmarks.learners [--seeds N] [--learners NAME ...] [--folder PATH]
 
-Prints one Markdown table. Finished results stay in the folder, so that an interrupted run resumes and a later one
-prints them again. Seconds are processor time of training only, in one thread: the duration on an idle machine.
+Learners are trained from scratch; the agents of Kaggle's course play random by its protocol, half of the games in
+either seat, in Kaggle's environment. Prints one Markdown table. Finished results stay in the folder, so that an
+interrupted run resumes and a later one prints them again. Seconds are processor time of training only, in one thread.
 """
 
 import argparse
@@ -13,25 +14,20 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import mean
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.machine import describe
-from connectx.geometry import STANDARD
+from benchmarks.machine import head, record
 from connectx.nets.network import PlainNetwork, masked_argmax
 from connectx.nets.torch_form import Network
 from connectx.position import Position
 from connectx_toolkit.console.files import write_whole
-from connectx_toolkit.training.games.connectx import ConnectX
-from connectx_toolkit.training.games.players import alternating, play_games, sampling_player
-from connectx_toolkit.training.learning.networks import logits_of
 from connectx_toolkit.training.methods import actor_critic, menace, policy_gradient, ppo, value
 from connectx_toolkit.training.support.manifest import is_finished
 from evaluate import get_win_percentages
 
 STRONG_POLICY = Path("agents/weights/strong_policy.bin")
-FRESH_GAMES = 1000
 
 
 class Figure(NamedTuple):
@@ -62,13 +58,9 @@ def policy_gradient_run(seed: int, folder: Path) -> policy_gradient.Run:
 
 
 def measure_policy_gradient(seed: int, folder: Path) -> tuple[list[float], float]:
-    """Running reward at the end, games until then, and the mean result of new games in which both sides sample."""
-    run, rng = policy_gradient_run(seed, folder), np.random.default_rng(1000 + seed)
-    opponent = Network.from_bytes(STRONG_POLICY.read_bytes())
-    players = (sampling_player(logits_of(run.network), rng), sampling_player(logits_of(opponent), rng))
-    leads = alternating(FRESH_GAMES, policy_gradient.BLOCK)
-    fresh = play_games(ConnectX(FRESH_GAMES, STANDARD), players, leads).outcomes().mean()
-    return [run.running_reward, run.games, float(fresh)], run.seconds
+    """Running reward at the end, and games until then."""
+    run = policy_gradient_run(seed, folder)
+    return [run.running_reward, run.games], run.seconds
 
 
 def measure_value(seed: int, folder: Path) -> tuple[list[float], float]:
@@ -94,10 +86,28 @@ def deciding(network: PlainNetwork) -> Callable:
 
 
 def percent_won(network: PlainNetwork, opponent: str, seed: int) -> float:
-    """Wins in 100 games by the course's protocol: half in either seat."""
-    with contextlib.redirect_stdout(io.StringIO()):
-        rounds = get_win_percentages(deciding(network), opponent, 100, referee="fast", isolate=False, seed=seed)
+    """Wins in 100 games by the course's protocol."""
+    rounds = rounds_of(deciding(network), opponent, 100, referee="fast", isolate=False, seed=seed)
     return 100 * rounds.percentages[0]
+
+
+def rounds_of(*arguments: Any, **options: Any) -> Any:
+    """``get_win_percentages`` without what it prints."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        return get_win_percentages(*arguments, **options)
+
+
+def course_middle(obs, config):
+    """The course's agent_middle, which keeps playing the middle column when it is full."""
+    return config.columns // 2
+
+
+def measure_course(seed: int, folder: Path) -> tuple[list[float], float]:
+    """Percent won v random by the agents of the course, and the invalid plays of its agent_middle."""
+    agents: list[tuple[Any, int]] = [("leftmost", 100), (course_middle, 100), ("one_step", 100), ("n_step", 50)]
+    left, middle, *steps = (rounds_of(agent, "random", games, seed=seed) for agent, games in agents)
+    shares = [100 * rounds.percentages[0] for rounds in (left, middle, *steps)]
+    return [shares[0], shares[1], float(middle.forfeits[0]), *shares[2:]], 0.0
 
 
 def measure_ppo_course(seed: int, folder: Path) -> tuple[list[float], float]:
@@ -107,37 +117,40 @@ def measure_ppo_course(seed: int, folder: Path) -> tuple[list[float], float]:
     return [percent_won(trained.newest, "random", seed)], trained.seconds
 
 
-def measure_ppo(seed: int, folder: Path) -> tuple[list[float], float]:
-    """Wins in 100 games v random and v negamax, after learning against itself and negamax."""
-    trained = ppo.train(ppo.Config(seed=seed, run=folder / "ppo", output=folder / "weights" / "ppo.bin"))
-    return [percent_won(trained.newest, name, seed) for name in ("random", "negamax")], trained.seconds
-
-
 def measure_actor_critic(seed: int, folder: Path) -> tuple[list[float], float]:
-    """Tic-tac-toe: running reward and new games v minimax; wins and losses v the three-step agent, 100 games a seat."""
+    """Tic-tac-toe: running reward v minimax; wins and losses v the three-step agent, 100 games a seat."""
     place = folder / "actor-critic"
     run = actor_critic.train(actor_critic.Config(seed=seed, run=place, output=place / "network.bin"))
     seats = actor_critic.against_lookahead(run)
-    fresh = actor_critic.against_sound(run)
-    return [run.running_reward, fresh, *(float(seat[index]) for seat in seats for index in (0, 2))], run.seconds
+    return [run.running_reward, *(float(seat[index]) for seat in seats for index in (0, 2))], run.seconds
 
 
 def measure_menace(seed: int, folder: Path) -> tuple[list[float], float]:
     """Nim: the first player's wins in percent, of 10,000 games each, for the most informative pairs."""
     config = menace.Config(seed=seed, run=folder / "menace")
     stable, results = menace.train(config)
-    names = [("keep v keep",) * 2, ("drop v drop",) * 2, ("random", "keep v keep"), ("random", "drop v drop")]
+    names = [("keep v keep",) * 2, ("random", "keep v keep"), ("random", "drop v drop")]
     cells = [results.wins[menace.COLUMNS.index(first), menace.COLUMNS.index(second)] for first, second in names]
     against_ideal = results.wins[:, menace.COLUMNS.index("ideal")].max()
     return [100 * float(share) for share in (*cells, against_ideal)], stable.seconds
 
 
 LEARNERS = {
+    "course": Learner(
+        "agents of Kaggle's course",
+        (
+            Figure("leftmost: % won of 100 games v random", "82"),
+            Figure("middle, as in the course: the same", "65"),
+            Figure("its invalid plays", "35"),
+            Figure("one_step: % won of 100 games v random", "96"),
+            Figure("n_step (3): % won of 50 games v random", "100"),
+        ),
+        measure_course,
+    ),
     "actor-critic": Learner(
         "actor-critic, tic-tac-toe",
         (
             Figure("running reward v minimax at the end, over 10,000 games", "-0.005", "{:.4f}"),
-            Figure("mean result of 10,000 games v minimax after it", "-", "{:.4f}"),
             Figure("v the three-step agent, moving first: wins of 100", "72"),
             Figure("losses of these", "0"),
             Figure("moving second: wins of 100", "9"),
@@ -151,8 +164,7 @@ LEARNERS = {
             Figure(
                 "10,000 games of training, 10,000 of test: % that the first player wins, both keep", "0.23", "{:.2f}"
             ),
-            Figure("both drop", "-", "{:.2f}"),
-            Figure("off the main line (first at random): second keeps, learned from one that keeps", "-", "{:.2f}"),
+            Figure("off the main line (first at random): second keeps, learned from one that keeps", "", "{:.2f}"),
             Figure("the same: second drops, learned from one that drops", "more", "{:.2f}"),
             Figure("the most that any first player wins against the ideal second", "0", "{:.2f}"),
         ),
@@ -162,8 +174,7 @@ LEARNERS = {
         "policy gradient, Connect Four",
         (
             Figure("100-game running reward v a strong policy agent at the end", "0.90", "{:.2f}"),
-            Figure("games until then", "-"),
-            Figure(f"mean result of {FRESH_GAMES} games after it", "-", "{:.3f}"),
+            Figure("games until then", ""),
         ),
         measure_policy_gradient,
     ),
@@ -181,11 +192,6 @@ LEARNERS = {
         "PPO, 60,000 steps",
         (Figure("wins in 100 games v random", "68"),),
         measure_ppo_course,
-    ),
-    "ppo": Learner(
-        "PPO against itself and negamax",
-        (Figure("wins in 100 games v random", "-"), Figure("wins in 100 games v negamax", "-")),
-        measure_ppo,
     ),
 }
 
@@ -229,8 +235,14 @@ def main() -> None:
         name: [measured(name, seed, options.folder / f"seed-{seed}") for seed in range(1, options.seeds + 1)]
         for name in options.learners
     }
-    print(f"{describe()}; {options.seeds} seeds")
+    head(seeds=options.seeds)
     print("\n".join(table(results)))
+    for name, seeds in results.items():
+        for number, figure in enumerate(LEARNERS[name].figures):
+            numbers = [figures[number] for figures, _ in seeds]
+            record(
+                f"{name}-{number + 1}", round(mean(numbers), 4), figure.protocol, figure.reported or None, seeds=numbers
+            )
 
 
 if __name__ == "__main__":

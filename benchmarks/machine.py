@@ -1,11 +1,21 @@
-"""The first line of every benchmark: the machine, and the versions of packages."""
+"""What stands beside every figure: where and how it was measured, and the best published one."""
 
+import json
 import os
 import platform
+import shlex
+import subprocess
+import sys
+from datetime import date
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
+
+from connectx_toolkit.console.files import write_whole
+from connectx_toolkit.places import ROOT
 
 PACKAGES = ("numpy", "numba", "torch", "kaggle-environments")
+RESULTS = ROOT / "benchmarks" / "results"
 
 
 def processor() -> str:
@@ -17,8 +27,50 @@ def processor() -> str:
         return platform.processor() or "unknown processor"
 
 
-def describe() -> str:
-    """One line: processor, cores, load, Python and package versions."""
+def machine() -> str:
+    """Processor, cores, and how busy they are."""
     load = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
-    packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
-    return f"{processor()}, {os.cpu_count()} cores{load}; Python {platform.python_version()}, {packages}"
+    return f"{processor()}, {os.cpu_count()} cores{load}"
+
+
+def versions() -> dict[str, str]:
+    """Of Python and of the packages that a figure may depend on."""
+    return {"Python": platform.python_version()} | {name: version(name) for name in PACKAGES}
+
+
+def head(**settings: object) -> None:
+    """Prints a benchmark's first line: machine, versions and the settings, such as the seed."""
+    parts = [f"{name} {number}" for name, number in versions().items()]
+    print(f"{machine()}; {', '.join(parts)}; {', '.join(f'{name} {value}' for name, value in settings.items())}")
+
+
+def commit() -> str | None:
+    """The commit of the source, with "-dirty" if files differ from it; None without git."""
+    command = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+    try:
+        return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def record(name: str, figure: Any, unit: str, anchor: Any = None, **details: Any) -> None:
+    """Prints a figure beside the best published one, and writes ``benchmarks/results/NAME.json``.
+
+    Args:
+        anchor: the published figure, or several by name; None if there is none.
+        details: further numbers of the same run.
+    """
+    command = shlex.join(["python", "-m", f"benchmarks.{Path(sys.argv[0]).stem}", *sys.argv[1:]])
+    found = {
+        "figure": figure,
+        "unit": unit,
+        "anchor": anchor,
+        "command": command,
+        "commit": commit(),
+        "machine": machine(),
+        "versions": versions(),
+        "date": date.today().isoformat(),
+    }
+    path = RESULTS / f"{name}.json"
+    write_whole(path, (json.dumps(found | details, indent=2, ensure_ascii=False) + "\n").encode())
+    print(f"{name}: {figure} {unit}; anchor: {anchor} ({os.path.relpath(path)})")

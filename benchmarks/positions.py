@@ -1,12 +1,9 @@
-"""Samples of positions, reproducible from a seed: from random play, and sets like the six of Pons.
-
-python -m benchmarks.positions [--size 100] [--seed 1]    makes the six sets, or goes on, and prints how hard they are
+"""Positions drawn from games, the same for the same seed; and six sets of the kinds of Pons' tutorial.
 
 The sets are kept in runs/six-sets, a line "moves score nodes" for each position, columns from 1. Whoever asks for them
 again gets them from there.
 """
 
-import argparse
 import math
 import random
 from collections import Counter
@@ -14,9 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 from connectx.clock import Budget
+from connectx.exact import move_values
 from connectx.geometry import STANDARD, Geometry
 from connectx.openings import openings
 from connectx.position import Position
@@ -126,6 +122,19 @@ def careful_choice(rng: random.Random, position: Position, columns: list[int]) -
     return rng.choice(careful or columns)
 
 
+def erring_choice(solver: Solver, error_share: float) -> Choice:
+    """A perfect move, or with some probability any."""
+
+    def choose(rng: random.Random, position: Position, columns: list[int]) -> int:
+        if rng.random() < error_share:
+            return rng.choice(columns)
+        values = move_values(position, solver, best=True)
+        lows = {column: value.low for column in columns if (value := values[column]) is not None}
+        return rng.choice([column for column in columns if lows[column] == max(lows.values())])
+
+    return choose
+
+
 def random_samples(
     seed: int, stones: Sequence[int], geometry: Geometry = STANDARD, choose: Choice = uniform_choice
 ) -> Iterator[Sample]:
@@ -197,9 +206,10 @@ def line_of(sample: Sample) -> str:
 
 
 def sample_of(line: str) -> Sample:
-    """The sample in a line of a file of a set. Raises ValueError if it is none."""
-    moves, score, nodes = line.split()
+    """The sample in a line "moves score" or "moves score nodes", columns from 1. Raises ValueError if it is none."""
+    moves, *numbers = line.split()
     columns = tuple(int(digit) - 1 for digit in moves)
+    score, nodes = numbers if len(numbers) == 2 else (*numbers, "0")
     return Sample(columns, Position.from_moves(columns, STANDARD), int(score), int(nodes))
 
 
@@ -213,20 +223,3 @@ def six_set(kind: Kind, size: int, seed: int, folder: Path = FOLDER) -> list[Sam
             write_whole(path, "".join(f"{line_of(each)}\n" for each in samples).encode())
             bar.update()
     return samples
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--size", type=int, default=100, help="positions in each set")
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
-    print(f"{'set':<16}{'positions':>10}{'stones':>8}{'nodes: mean':>14}{'median':>12}{'most':>14}")
-    for kind in SIX_SETS:
-        samples = six_set(kind, options.size, options.seed)
-        nodes, stones = (np.array(numbers) for numbers in zip(*((s.nodes, s.ply) for s in samples), strict=True))
-        numbers = f"{nodes.mean():>14,.0f}{np.median(nodes):>12,.0f}{nodes.max():>14,}"
-        print(f"{kind.name:<16}{len(samples):>10}{stones.mean():>8.1f}{numbers}", flush=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,9 +1,10 @@
-"""The network alone, and the agent ``policy`` with its second look, on positions that training did not choose.
+"""How well the network plays, alone and in its agents, on positions that training did not choose.
 
-python -m benchmarks.recipes [--weights FILE] [--count 1000] [--seed 1] [--only NAME ...] [--folder runs/recipes]
-                             [--timed 0]
+python -m benchmarks.recipes [--only NAME ...] [--players alone solver] [--count 1000] [--seed 1] [--weights FILE]
+python -m benchmarks.recipes --file FILE          positions of others: lines "moves score" as in Pons' files, columns
+                                                  from 1, or JSON with a "board" as in Kaggle's set of 1,000
 
-The recipes, each reported apart, written down before anything was measured:
+The recipes were written down before anything was measured:
 
 - "random": uniform random play without lines, 9 to 20 stones, each number alike.
 - "half-random": each move by chance random or perfect, 4 to 27 stones, without positions in which somebody could win
@@ -13,50 +14,64 @@ The recipes, each reported apart, written down before anything was measured:
 - "plies 10 to 16": careful random play, in which nobody who can help it lets the other win at once.
 - "near-perfect": three of four moves perfect, the others random, 2 to 36 stones.
 - "searchers": two heuristic alpha-beta searchers of 1 to 8 plies after six random moves, 8 to 36 stones.
+- "End-Easy" to "Begin-Hard": the six sets of benchmarks/positions.py.
 
-Perfect moves are those of the table of the openings and of the exact solver; of equal ones any. Positions and the
-scores of all moves are kept in the folder, so that another network meets the same ones at once. With --timed, the agent
-value_search is asked so many positions of 4 to 16 stones of each recipe, too, with the clock of a game.
+"good": the move keeps the result (win, draw or loss); "critical": the same of positions in which some move does not;
+"perfect": fastest win or slowest loss. The players: "alone" is the network, as the agent policy plays it, "search" the
+agent value_search without the solver at --evaluations, "solver" the same with it, "clock" value_search at Kaggle's
+clock.
+
+Positions and the scores of all moves are kept in --folder, so that another network meets the same.
 """
 
 import argparse
+import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 
 from agents import value_search
-from benchmarks.machine import describe
-from benchmarks.nets import AGENTS, MOVE_SECONDS, played, policy_alone, policy_looking_twice, print_shares
-from benchmarks.positions import Choice, careful_choice, play_out, uniform_choice
+from benchmarks.machine import head, record
+from benchmarks.positions import (
+    SIX_SETS,
+    TABLE_BITS,
+    Choice,
+    careful_choice,
+    erring_choice,
+    play_out,
+    six_set,
+    uniform_choice,
+)
 from connectx.clock import Budget
 from connectx.exact import move_values
 from connectx.geometry import STANDARD
 from connectx.nets.network import PlainNetwork
+from connectx.nets.puct import Search
 from connectx.position import Position
 from connectx.score import NO_MOVE
 from connectx.search import Searcher
 from connectx.solver import Solver
 from connectx_toolkit.console.progress import progress
-from connectx_toolkit.training.data.shards import RANDOM_PLAY, Labels, read_shard, write_shard
+from connectx_toolkit.places import WEIGHTS
+from connectx_toolkit.training.data.labels import (
+    TRAINING,
+    Labels,
+    canonical_keys,
+    labels_of,
+    read_file,
+    write_labels,
+)
 
-TABLE_BITS = 24
-TIMED_STONES = range(4, 17)
 RANDOM_PLIES = 6  # of a game of searchers
-
-
-def erring(solver: Solver, error_share: float) -> Choice:
-    """A perfect move, or with some probability any."""
-
-    def choose(rng: random.Random, position: Position, columns: list[int]) -> int:
-        if rng.random() < error_share:
-            return rng.choice(columns)
-        values = move_values(position, solver, best=True)
-        lows = {column: value.low for column in columns if (value := values[column]) is not None}
-        return rng.choice([column for column in columns if lows[column] == max(lows.values())])
-
-    return choose
+MOVE_SECONDS = 1.7  # of a move in the middle of a game with Kaggle's 2 s
+ALPHAZERO_JL = "% errors of AlphaZero.jl (1.67M parameters, 600 simulations)"
+ERRORS = {kind.name: f"{errors}{ALPHAZERO_JL}" for kind, errors in zip(SIX_SETS, (0, 0, 1.7, 0, 1.6, 6.5), strict=True)}
+PUBLISHED = ERRORS | {
+    "random": "95.8% good on random positions that are not lost (10 x 128 residual, 3M parameters)",
+    "half-random": "93.5% perfect (Clausen 2020, 6M parameters)",
+}
 
 
 def searching(depths: tuple[int, int]) -> Choice:
@@ -92,68 +107,148 @@ def recipe(first: int, last: int, choice: Callable[[random.Random, Solver], Choi
 
 RECIPES: dict[str, Recipe] = {
     "random": recipe(9, 20, lambda rng, solver: uniform_choice),
-    "half-random": recipe(4, 27, lambda rng, solver: erring(solver, 0.5), trivial=False),
+    "half-random": recipe(4, 27, lambda rng, solver: erring_choice(solver, 0.5), trivial=False),
     "plies 4 to 7": recipe(4, 7, lambda rng, solver: uniform_choice),
     "plies 10 to 16": recipe(10, 16, lambda rng, solver: careful_choice),
-    "near-perfect": recipe(2, 36, lambda rng, solver: erring(solver, 0.25)),
+    "near-perfect": recipe(2, 36, lambda rng, solver: erring_choice(solver, 0.25)),
     "searchers": recipe(8, 36, lambda rng, solver: searching((rng.randint(1, 8), rng.randint(1, 8)))),
 }
+KINDS = {kind.name: kind for kind in SIX_SETS}
 
 
-def drawn(name: str, count: int, seed: int) -> Labels:
-    """``count`` different positions of a recipe, mirror images counting as equal, with the score of every move."""
-    rng, solver, found = random.Random(f"{name} {seed}"), Solver(STANDARD, TABLE_BITS), dict[int, Position]()
-    scores = np.full((count, STANDARD.columns), NO_MOVE, np.int8)
-    with progress(count, name) as bar:
-        while len(found) < count:
-            position = RECIPES[name](rng, solver)
-            if position is None or position.canonical().key in found:
-                continue
-            for column, value in enumerate(move_values(position, solver)):
-                if value is not None:
-                    scores[len(found), column] = value.low
-            found[position.canonical().key] = position
-            bar.update()
-    positions, masks = (np.array([state[part] for state in found.values()], np.int64) for part in (0, 1))
-    return Labels(positions, masks, scores, np.full(count, RANDOM_PLAY, np.uint8))
+def drawn(name: str, seed: int, solver: Solver) -> Iterator[Position]:
+    """Positions of a recipe, for ever."""
+    rng = random.Random(f"{name} {seed}")
+    while True:
+        if position := RECIPES[name](rng, solver):
+            yield position
+
+
+def positions_in(path: Path) -> Iterator[Position]:
+    """The positions of a file: lines "moves score", columns from 1, or JSON with a "board". Raises ValueError."""
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        try:
+            if line.startswith("{"):
+                board = json.loads(line)["board"]
+                obs = {"board": board, "mark": 1 + sum(map(bool, board)) % 2}
+                yield Position.from_observation(obs, dict(zip(("rows", "columns", "inarow"), STANDARD, strict=False)))
+            else:
+                yield Position.from_moves([int(digit) - 1 for digit in line.split()[0]], STANDARD)
+        except (ValueError, KeyError, IndexError) as fault:
+            raise ValueError(f"{path}, line {number}: neither 'moves score' nor JSON with a board ({fault})") from None
+
+
+def labelled(name: str, positions: Iterator[Position], count: int, solver: Solver) -> Labels:
+    """The first ``count`` different positions, mirror images counting as equal, with the score of every move."""
+    found: dict[int, Position] = {}
+    scores: list[list[int]] = []
+    with progress(count, "position", name) as bar:
+        for position in positions:
+            if len(found) == count:
+                break
+            if position.canonical().key not in found:
+                found[position.canonical().key] = position
+                values = move_values(position, solver)
+                scores.append([NO_MOVE if value is None else value.low for value in values])
+                bar.update()
+    stones, masks = (np.array([state[part] for state in found.values()], np.int64) for part in (0, 1))
+    return Labels(stones, masks, np.array(scores, np.int8))
 
 
 def labels_for(name: str, options: argparse.Namespace) -> Labels:
     """Those of the folder, or made now."""
-    made_as = {"recipe": name, "count": options.count, "seed": options.seed}
-    path = options.folder / f"{name.replace(' ', '-')}-{options.count}-{options.seed}.shard"
+    count, solver = options.count, Solver(STANDARD, TABLE_BITS)
+    if name in KINDS:
+        samples = six_set(KINDS[name], count, options.seed)
+        return labelled(name, (sample.position for sample in samples), count, solver)
+    path = options.folder / f"{name.replace(' ', '-')}-{count}-{options.seed}.labels"
     if not path.exists():
-        write_shard(path, drawn(name, options.count, options.seed), made_as)
-    return read_shard(path)[0]
+        made_as = {"recipe": name, "count": count, "seed": options.seed}
+        write_labels(path, labelled(name, drawn(name, options.seed, solver), count, solver), made_as)
+    return read_file(path)[0]
+
+
+def unknown(labels: Labels, known: Labels) -> Labels:
+    """Those that a network did not learn from; of fewer than 8 stones all, because every network knows them."""
+    keys, learnt = (canonical_keys(part.positions, part.masks) for part in (labels, known))
+    return labels.take(np.flatnonzero(~np.isin(keys, learnt) | (labels.plies < 8)))
+
+
+def each(name: str, choose: Callable[[Position], int], labels: Labels) -> np.ndarray:
+    """The column that a player chooses in each position: (n,) int64."""
+    columns = []
+    with progress(len(labels), "position", name) as bar:
+        for stones, mask in zip(labels.positions.tolist(), labels.masks.tolist(), strict=True):
+            columns.append(choose(Position(stones, mask, STANDARD)))
+            bar.update()
+    return np.array(columns, np.int64)
+
+
+def columns_of(player: str, network: PlainNetwork, labels: Labels, evaluations: int) -> np.ndarray:
+    """The column of each position: (n,) int64."""
+    if player == "alone":
+        logits = network.judge_many(labels.positions, labels.masks)["policy"]
+        return np.where(labels.legal, logits, -np.inf).argmax(1)
+    if player == "clock":
+        return each(player, lambda p: value_search.best_column(p, Budget.seconds(MOVE_SECONDS)), labels)
+    prove = value_search.prove if player == "solver" else lambda position, mask: None
+
+    def search(position: Position) -> int:
+        return Search(position, value_search.judge, value_search.BATCH, prove).run(Budget(nodes=evaluations)).column
+
+    return each(player, search, labels)
+
+
+def shares(labels: Labels, columns: np.ndarray) -> dict[str, float]:
+    """The shares of good, critical and perfect moves, in percent."""
+    good, perfect = (moves[np.arange(len(labels)), columns] for moves in (labels.good, labels.perfect))
+    critical = good[labels.critical].mean() if labels.critical.any() else 1.0
+    found = {"good": good.mean(), "critical": critical, "perfect": perfect.mean()}
+    return {name: round(100 * float(share), 2) for name, share in found.items()}
+
+
+def measure(name: str, labels: Labels, options: argparse.Namespace) -> None:
+    """Prints a row for each player."""
+    network, rows = value_search.network, {}
+    for player in options.players:
+        rows[player] = shares(labels, columns_of(player, network, labels, options.evaluations))
+        numbers = "".join(f"{share:>10.2f}" for share in rows[player].values())
+        print(f"{name:<18}{player:<10}{len(labels):>10}{numbers}", flush=True)
+    last = rows[options.players[-1]]["good"]
+    unit = f"% good moves of {options.players[-1]}"
+    stem = f"network-{name.replace(' ', '-')}"
+    record(stem, last, unit, PUBLISHED.get(name), positions=len(labels), seed=options.seed, players=rows)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--weights", type=Path, default=AGENTS / "weights" / "net.bin", help="the network")
-    parser.add_argument("--count", type=int, default=1000, help="positions of each recipe")
+    names, players = [*RECIPES, *KINDS], ("alone", "search", "solver", "clock")
+    parser.add_argument("--only", nargs="+", choices=names, default=list(RECIPES), metavar="NAME", help="the recipes")
+    parser.add_argument("--players", nargs="+", choices=players, default=players[:1], metavar="NAME")
+    parser.add_argument("--file", type=Path, help="positions of others, in place of the recipes")
+    parser.add_argument("--count", type=int, default=1000, help="positions of each (default %(default)s)")
+    parser.add_argument("--evaluations", type=int, default=600, help="a move of a search (default %(default)s)")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", nargs="+", choices=RECIPES, default=list(RECIPES), metavar="NAME")
-    parser.add_argument("--timed", type=int, default=0, help="positions of each recipe for value_search at the clock")
+    parser.add_argument("--weights", type=Path, default=WEIGHTS / "net.bin", help="the network")
+    help_text = "the file that the network learnt from: positions of 8 stones and more in it are left out"
+    parser.add_argument("--labels", type=Path, help=help_text)
     parser.add_argument("--folder", type=Path, default=Path("runs/recipes"), help="where positions are kept")
     options = parser.parse_args()
-    print(f"{describe()}; seed {options.seed}; {options.weights}")
-    print(f"{'':<20}{'positions':>7}{'kept':>7}{'decisive':>10}{'perfect':>10}{'decisive share':>16}")
-    network = PlainNetwork.from_bytes(options.weights.read_bytes())
+    head(seed=options.seed, weights=options.weights)
+    value_search.network = PlainNetwork.from_bytes(options.weights.read_bytes())
+    print(f"{'positions':<18}{'player':<10}{'number':>10}{'good':>10}{'critical':>10}{'perfect':>10}  %")
+    if options.file:
+        try:
+            positions = list(positions_in(options.file))
+        except (OSError, ValueError) as fault:
+            parser.error(str(fault))
+        labels = labelled(options.file.stem, iter(positions), options.count, Solver(STANDARD, TABLE_BITS))
+        return measure(options.file.stem, labels, options)
+    known = labels_of(read_file(options.labels)[0], TRAINING) if options.labels else None
     for name in options.only:
         labels = labels_for(name, options)
-        print_shares(name, labels, policy_alone(network, labels))
-        print_shares("  second look", labels, policy_looking_twice(network, labels))
-    if options.timed:
-        print(f"value_search at {MOVE_SECONDS} s, {TIMED_STONES[0]} to {TIMED_STONES[-1]} stones")
-        for name in options.only:
-            labels = labels_for(name, options)
-            labels = labels.take(np.flatnonzero(np.isin(labels.plies, TIMED_STONES))[: options.timed])
-            print_shares(name, labels, played(at_the_clock, labels, "seconds"))
-
-
-def at_the_clock(position: Position) -> int:
-    """The agent value_search's column."""
-    return value_search.best_column(position, Budget.seconds(MOVE_SECONDS))
+        measure(name, labels if known is None else unknown(labels, known), options)
+    return None
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""The solver against bitbully, without its database, on six sets of positions like those of Pons' tutorial.
+"""The solver against bitbully, an independent one: times and nodes without its database, scores with it.
 
-    python -m benchmarks.solver                     all six sets, 200 positions each, 50 of Begin-Hard
+    python -m benchmarks.solver                     six sets of the kinds of Pons', 200 positions, 50 of Begin-Hard
     python -m benchmarks.solver --size 50 --hard 4  a shorter run
     python -m benchmarks.solver --file FILE         lines of "moves score", moves are columns from 1, as in Pons' files
-    python -m benchmarks.solver --check 5000        no times: compares scores of positions and of all their moves
-    python -m benchmarks.solver --check-file training/book-scores.txt           the same for the scores of the book
     python -m benchmarks.solver --empty             the empty board: its score, and that of every first move
+    python -m benchmarks.solver --check 5000        no times: compares scores of positions and of all their moves
+    python -m benchmarks.solver --openings [FILE]   the same for the opening table: all positions through ply 8
 
 Each set is cut into slices, which both solvers solve in turn on the same core. Times are CPU seconds of one thread.
 Ours solves a slice in one call. bitbully is called once per position, with its default search (MTD(f) from 0) and with
@@ -19,16 +19,19 @@ import itertools
 import random
 import sys
 import time
-from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.machine import describe
-from benchmarks.positions import SIX_SETS, Sample, random_samples, six_set
+from benchmarks.machine import head, record
+from benchmarks.oracle import bitbully_core, scores_of
+from benchmarks.positions import SIX_SETS, Sample, random_samples, sample_of, six_set
 from connectx.geometry import STANDARD
+from connectx.openings import Openings, layers, openings
 from connectx.position import Position
+from connectx.score import Scores
 from connectx.solver import Solver, job_of, read_queue
-from connectx_toolkit.training.data.book_scores import read_scores
+from connectx_toolkit.console.progress import beside_bars, progress
 
 SLICES = 5
 PUBLISHED = {  # (microseconds, nodes) per position: Pons (C++), connect-four-ai (Rust); exact scores, 1,000 positions
@@ -39,7 +42,9 @@ PUBLISHED = {  # (microseconds, nodes) per position: Pons (C++), connect-four-ai
     "Begin-Medium": ((96_600, 1_200_000), (87_300, 1_190_000)),
     "Begin-Hard": ((5_490_000, 65_900_000), (5_090_000, 64_200_000)),
 }
-EMPTY_BOARD = (-2, -1, 0, 1, 0, -1, -2)  # the score of each first move, known since Allis (1988)
+EMPTY_BOARD = [-2, -1, 0, 1, 0, -1, -2]  # the score of each first move, known since Allis (1988)
+C4_SECONDS = 40.1  # of ChristopheSteininger/c4 (C++) for the empty board, compiled here with -O3, 256 MB, one core
+LEAST_STONES = 8  # of a position of --check
 
 
 class Timing(NamedTuple):
@@ -50,18 +55,8 @@ class Timing(NamedTuple):
     wrong: int
 
 
-def bitbully_core() -> Any:
-    """bitbully's C++ core; ends the program with one line if it is not installed."""
-    try:
-        from bitbully import bitbully_core
-
-        return bitbully_core
-    except ImportError:
-        sys.exit("benchmarks.solver: bitbully is not installed (pip install -r requirements-dev.txt)")
-
-
-def board_of(core: Any, moves: tuple[int, ...]) -> Any:
-    board = core.BoardCore()
+def board_of(moves: tuple[int, ...]) -> Any:
+    board = bitbully_core.BoardCore()
     if not board.play("".join(map(str, moves))):
         raise ValueError(f"bitbully cannot play {moves}")
     return board
@@ -76,8 +71,8 @@ def run_ours(solver: Solver, samples: list[Sample]) -> Timing:
     return Timing(seconds, solver.nodes - nodes, wrong)
 
 
-def run_bitbully(core: Any, engine: Any, method: str, samples: list[Sample]) -> Timing:
-    boards, nodes = [board_of(core, sample.moves) for sample in samples], engine.getNodeCounter()
+def run_bitbully(engine: Any, method: str, samples: list[Sample]) -> Timing:
+    boards, nodes = [board_of(sample.moves) for sample in samples], engine.getNodeCounter()
     solve, empty = getattr(engine, method), engine.isBookLoaded
     start = time.thread_time()
     scores = [solve(board, 0) for board in boards] if method == "mtdf" else [solve(board) for board in boards]
@@ -89,13 +84,13 @@ def run_bitbully(core: Any, engine: Any, method: str, samples: list[Sample]) -> 
     return Timing(seconds, engine.getNodeCounter() - nodes, wrong)
 
 
-def compare(core: Any, samples: list[Sample]) -> tuple[Timing, Timing, Timing]:
+def compare(samples: list[Sample]) -> tuple[Timing, Timing, Timing]:
     """Times our solver, bitbully's MTD(f) and its null-window search on the same positions, slice by slice in turn."""
-    solver, engines = Solver(STANDARD), {method: core.BitBullyCore() for method in ("mtdf", "nullWindow")}
+    solver, engines = Solver(STANDARD), {method: bitbully_core.BitBullyCore() for method in ("mtdf", "nullWindow")}
     totals = [Timing(0, 0, 0)] * 3
     for first in range(SLICES):
         part = samples[first::SLICES]
-        runs = [run_ours(solver, part), *(run_bitbully(core, engine, m, part) for m, engine in engines.items())]
+        runs = [run_ours(solver, part), *(run_bitbully(engine, m, part) for m, engine in engines.items())]
         totals = [
             Timing(total.seconds + run.seconds, total.nodes + run.nodes, total.wrong + run.wrong)
             for total, run in zip(totals, runs, strict=True)
@@ -122,18 +117,21 @@ def report(name: str, count: int, timings: tuple[Timing, Timing, Timing]) -> flo
 
 def run_sets(named: dict[str, list[Sample]]) -> int:
     """Times all sets; returns the number of wrong scores."""
-    core, ours, theirs, wrong = bitbully_core(), 0.0, 0.0, 0
+    ours, theirs, wrong, nodes = 0.0, 0.0, 0, {}
     run_ours(Solver(STANDARD), [Sample((), Position.from_moves([0] * 6 + [1] * 6, STANDARD))])  # compiles
     print(
         f"{'set':14} {'count':>5} {'wrong':>5} {'ours us':>12} {'nodes':>12} {'Mnodes/s':>8} {'bitbully us':>13}"
         f" {'nodes':>13} {'null win. us':>13} {'nodes':>13} {'ratio':>7}   Pons us, nodes | connect-four-ai"
     )
     for name, samples in named.items():
-        timings = compare(core, samples)
+        timings = compare(samples)
         theirs += report(name, len(samples), timings) / len(samples)
         ours += timings[0].seconds / len(samples)
         wrong += timings[0].wrong
-    print(f"sum of the sets' mean times: ours {ours:.4g} s, bitbully {theirs:.4g} s, ratio {ours / theirs:.3f}")
+        nodes[name] = round(timings[0].nodes / len(samples), 1)
+    print(f"sum of the sets' mean times: ours {ours:.4g} s, bitbully {theirs:.4g} s; {wrong} scores wrong")
+    unit = "of bitbully's time, sum of the sets' means"
+    record("solver", round(ours / theirs, 3), unit, 1, wrong=wrong, nodes=nodes, published_us_and_nodes=PUBLISHED)
     return wrong
 
 
@@ -143,60 +141,54 @@ def six_sets(size: int, hard: int, seed: int) -> dict[str, list[Sample]]:
 
 
 def read_file(path: Path) -> list[Sample]:
-    """The samples in a file of ``moves score`` lines; moves are columns from 1.
-
-    Raises:
-        ValueError: a line has another form; with its number.
-    """
+    """The samples in a file of ``moves score`` lines. Raises ValueError with the line's number if it is none."""
     samples = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         try:
-            text, score = line.split()
-            moves = tuple(int(digit) - 1 for digit in text)
-            samples.append(Sample(moves, Position.from_moves(moves, STANDARD), int(score)))
+            samples.append(sample_of(line))
         except ValueError as fault:
             raise ValueError(f"{path}, line {number}: expected 'moves score', not {line!r} ({fault})") from None
     return samples
 
 
-def check(count: int, seed: int, least: int) -> int:
-    """Compares the scores of positions and their moves with bitbully's; returns how many positions were wrong."""
-    from benchmarks.oracle import scores_of
+Scored = tuple[Position, int | None, Scores | None]  # a position, our score of it, and ours of its moves if known
 
-    solver, wrong, moves = Solver(STANDARD), 0, 0
-    order = random.Random(seed)
-    plies = [ply for ply in range(least, 42) for _ in range(-(-count // (42 - least)))]
-    order.shuffle(plies)
+
+def by_solver(count: int, seed: int) -> Iterator[Scored]:
+    """Random positions, each number of stones alike, in random order."""
+    solver, plies = Solver(STANDARD), list(range(LEAST_STONES, STANDARD.cells))
+    plies = plies * -(-count // len(plies))
+    random.Random(seed).shuffle(plies)
     sources = {ply: random_samples(seed + ply, [ply]) for ply in set(plies)}
-    start = time.monotonic()
-    samples = [sample for ply in plies for sample in itertools.islice(sources[ply], 1)]
-    for done, sample in enumerate(samples[:count], 1):
-        theirs = scores_of(sample.position)
-        ours = [value and value.low for value in solver.scores(sample.position)]
-        best = solver.solve(sample.position)
-        moves += sum(score is not None for score in ours)
-        if ours != theirs or best != (max(score for score in theirs if score is not None),) * 2:
-            wrong += 1
-            print(f"{sample.moves}: ours {ours} {best}, bitbully {theirs}")
-        if done % 100 == 0 or done == count:
-            print(f"{done:5} positions, {moves} moves, {wrong} wrong, {time.monotonic() - start:.0f} s", flush=True)
-    return wrong
+    samples = (sample for ply in plies for sample in itertools.islice(sources[ply], 1))
+    for sample in itertools.islice(samples, count):
+        value = solver.solve(sample.position)
+        scores = [one and one.low for one in solver.scores(sample.position)]
+        yield sample.position, value.low if value.exact else None, scores
 
 
-def check_file(path: Path) -> int:
-    """Compares the scores in a file of ``train.py book`` with bitbully's; returns how many positions differ."""
-    from benchmarks.oracle import scores_of
+def by_table(table: Openings) -> Iterator[Scored]:
+    """All positions of the table."""
+    for layer in layers(table.geometry, table.last_ply):
+        for stones, mask in zip(*layer, strict=True):
+            position = Position(int(stones), int(mask), table.geometry)
+            yield position, table.score(position), table.scores(position)
 
-    counts, moves, wrong = Counter[int](), 0, 0
-    for position, scores in read_scores(path).items():
-        theirs = scores_of(position)
-        counts[position.ply] += 1
-        moves += sum(score is not None for score in theirs)
-        if theirs != list(scores):
-            wrong += 1
-            print(f"{position}: ours {scores}, bitbully {theirs}")
-    print("positions by ply: " + ", ".join(f"{ply}: {count}" for ply, count in sorted(counts.items())))
-    print(f"{counts.total()} positions, {moves} moves, {wrong} wrong")
+
+def check(name: str, known: Iterable[Scored], count: int) -> int:
+    """Compares scores of positions and of their moves with bitbully's; returns how many positions were wrong."""
+    checked = wrong = moves = 0
+    with progress(count, "position", name) as bar:
+        for position, score, scores in known:
+            checked += 1
+            theirs = scores_of(position)
+            moves += len(theirs) - theirs.count(None) if scores else 0
+            if score != max(one for one in theirs if one is not None) or scores not in (None, theirs):
+                wrong += 1
+                with beside_bars():
+                    print(f"{position}: ours {score} {scores}, bitbully {theirs}")
+            bar.update()
+    record(name, wrong, f"of {checked} positions with a wrong score", 0, positions=checked, moves=moves)
     return wrong
 
 
@@ -206,11 +198,11 @@ def empty_board() -> int:
     solver.solve(Position.from_moves([0] * 6 + [1] * 6 + [2] * 6, STANDARD))  # compiles
     nodes, start = solver.nodes, time.thread_time()
     value = solver.solve(empty)
-    seconds = time.thread_time() - start
-    print(f"empty board: {value}, {seconds:.1f} s CPU, {solver.nodes - nodes:,} nodes, table of 256 MB", flush=True)
-    values = [value and value.low for value in solver.scores(empty)]
-    print(f"its moves: {values}, {time.thread_time() - start:.1f} s CPU in all")
-    return (value != (1, 1)) + (values != list(EMPTY_BOARD))
+    seconds, nodes = time.thread_time() - start, solver.nodes - nodes
+    values = [one and one.low for one in solver.scores(empty)]
+    print(f"empty board: {value}, its moves: {values}, {time.thread_time() - start:.1f} s CPU in all")
+    record("empty-board", round(seconds, 1), "s CPU, table of 256 MB", {"c4 (C++)": C4_SECONDS}, nodes=nodes)
+    return (value != (1, 1)) + (values != EMPTY_BOARD)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -220,18 +212,19 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--file", type=Path, action="append", default=[], help="a file of 'moves score' lines")
     parser.add_argument("--check", type=int, metavar="N", help="compare the scores of N positions and of their moves")
-    parser.add_argument("--least", type=int, default=8, help="fewest stones of a position of --check")
-    parser.add_argument("--check-file", type=Path, metavar="FILE", help="compare scores that train.py book has written")
+    parser.add_argument("--openings", type=Path, nargs="?", const="", metavar="FILE", help="compare an opening table")
     parser.add_argument("--empty", action="store_true", help="solve the empty board")
     options = parser.parse_args(arguments)
-    print(f"{describe()}; seed {options.seed}")
+    head(seed=options.seed)
     if options.empty:
         return bool(empty_board())
     if options.check is not None:
-        return bool(check(options.check, options.seed, options.least))
+        return bool(check("solver-scores", by_solver(options.check, options.seed), options.check))
     try:
-        if options.check_file:
-            return bool(check_file(options.check_file))
+        if options.openings is not None:
+            given = options.openings != Path()
+            table = Openings.from_bytes(options.openings.read_bytes()) if given else openings()
+            return bool(check("opening-table", by_table(table), len(table)))
         files = {path.name: read_file(path) for path in options.file}
     except (OSError, ValueError) as fault:
         print(f"benchmarks.solver: {fault}", file=sys.stderr)

@@ -1,29 +1,18 @@
-"""The exact values of a position's moves: from the table for openings, by the solver for all other positions."""
+"""The exact values of a position's moves: from the opening table, by the solver for all other positions."""
 
 from collections.abc import Iterable
-from functools import cache
 
 from connectx.clock import Budget
 from connectx.geometry import Geometry
-from connectx.openings import Openings, openings
+from connectx.openings import openings
 from connectx.position import Position
 from connectx.score import sign
 from connectx.solver import UNKNOWN, Solver, Value
 
 
-@cache
-def table() -> Openings | None:
-    """The toolkit's table of the openings; None if its file has not been made: then the solver does everything."""
-    try:
-        return openings()
-    except FileNotFoundError:
-        return None
-
-
 def has_openings(geometry: Geometry) -> bool:
-    """Whether the table covers this board."""
-    known = table()
-    return known is not None and known.geometry == geometry
+    """Whether the opening table covers this board."""
+    return openings().geometry == geometry
 
 
 def move_values(
@@ -36,12 +25,10 @@ def move_values(
         budget: of the solver, see there. What is not proven when it runs out is an interval.
         best: prove only which moves are best, and by how much.
     """
-    known = UNKNOWN
-    if (made := table()) is not None:
-        scores, score = made.scores(position), made.score(position)
-        if scores is not None:
-            return [None if one is None else Value(one, one) for one in scores]
-        known = UNKNOWN if score is None else Value(score, score)
+    scores, score = openings().scores(position), openings().score(position)
+    if scores is not None:
+        return [None if one is None else Value(one, one) for one in scores]
+    known = UNKNOWN if score is None else Value(score, score)
     if solver is None:
         legal = position.legal_columns()
         return [UNKNOWN if column in legal else None for column in range(position.geometry.columns)]
@@ -50,7 +37,7 @@ def move_values(
 
 
 def promising(values: Iterable[Value | None]) -> dict[int, Value]:
-    """The columns with the best result that is proven and, of these, most hope left, and what is proven of each."""
+    """The columns with the best proven result, of these those with the best possible one, and their values."""
     known = {column: value for column, value in enumerate(values) if value is not None}
     promises = {column: (sign(value.low), sign(value.high)) for column, value in known.items()}
     best = max(promises.values())

@@ -12,11 +12,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from connectx.book import Layer, after_any
+from connectx.book import Layer, after_any, place_of
 from connectx.geometry import Geometry, geometry_of
 from connectx.position import Position, column_cells, key_of, mirror_bits, open_cells, winning_spots
-from connectx.score import NO_MOVE
-from connectx.solver import SPAN
+from connectx.score import NO_MOVE, SPAN
 from connectx.weights import pack, read_data, unpack
 
 KIND = "openings"
@@ -90,9 +89,8 @@ class Openings:
         """The exact score for the side to move; None after the last ply, on other boards, and if the game is over."""
         if position.geometry != self.geometry or position.ply > self.last_ply:
             return None
-        keys, key = self._keys[position.ply], min(position.key, position.mirror().key)
-        place = int(np.searchsorted(keys, key))
-        return int(self._scores[position.ply][place]) if place < len(keys) and keys[place] == key else None
+        place = place_of(position, self._keys[position.ply])
+        return None if place is None else int(self._scores[position.ply][place])
 
     def scores(self, position: Position) -> list[int | None] | None:
         """The exact score of each column's move, for the side to move; None for a full column.
@@ -144,10 +142,10 @@ def openings() -> Openings:
 
 
 def score(position: Position) -> int | None:
-    """The exact score of a position of 7x6 with at most 8 stones; None for others (see ``Openings.score``)."""
+    """The exact score of a position of 7x6 with at most 8 stones; None for others (see ``Openings.score``).
+
+    >>> from connectx.geometry import STANDARD
+    >>> score(Position.empty(STANDARD)), score(Position.from_moves([0, 3], STANDARD))
+    (1, -2)
+    """
     return openings().score(position)
-
-
-def scores(position: Position) -> list[int | None] | None:
-    """The exact scores of all its moves; None from 8 stones on (see ``Openings.scores``)."""
-    return openings().scores(position)

@@ -135,11 +135,11 @@ class ReplyModel:
         lengths = lengths_of(stones, masks, scores, geometry)
         return np.einsum("tk,nkc->ntc", self.types, kinds_chances(scores, lengths, taste))
 
-    def gifts_to_come(self, positions: list[Position]) -> np.ndarray:
+    def gains_at_reply(self, positions: list[Position]) -> np.ndarray:
         """The points that an opponent of each type will give away, it being to move: (n, types), 0 to 1."""
         return self._estimate(positions, "gift")
 
-    def hopes(self, positions: list[Position]) -> np.ndarray:
+    def gains_at_turn(self, positions: list[Position]) -> np.ndarray:
         """The same where the other side is to move."""
         return self._estimate(positions, "hope")
 

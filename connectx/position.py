@@ -132,7 +132,12 @@ def field(record, name: str, default=_REQUIRED):
 
 
 class Position(NamedTuple):
-    """An immutable position, seen by the side to move. Its score range and legality follow from ``geometry``."""
+    """An immutable position, seen by the side to move. Its score range and legality follow from ``geometry``.
+
+    >>> position = Position.from_moves([3, 0, 3, 0, 3, 0], geometry_of(6, 7, 4))
+    >>> position.ply, position.winning_columns(), position.play(3).is_lost()
+    (6, [3], True)
+    """
 
     position: int  # stones of the side to move
     mask: int  # stones of both sides

@@ -5,6 +5,7 @@ from functools import lru_cache
 
 import numpy as np
 
+SPAN = 32  # the largest score of any board that fits a 64-bit word
 NO_MOVE = -128  # in arrays, in place of the score of a column that takes no stone: int8 has nothing below it
 Scores = Sequence[int | None]  # the exact score of each column's move for the side to move; None if it is full
 

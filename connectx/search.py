@@ -262,6 +262,11 @@ class OutOfBudget(Exception):
 class Searcher:
     """Chooses moves on one geometry. Its transposition table is kept from move to move.
 
+    >>> from connectx.geometry import STANDARD
+    >>> position = Position.from_moves([3, 0, 3, 0, 3], STANDARD)
+    >>> Searcher(STANDARD).search(position, Budget.seconds(1.0), max_depth=4).column
+    3
+
     Args:
         compiled: whether the kernel runs compiled; by default, if numba works and the board fits 64 bits.
         buckets: size of the table; by default TABLE_BUCKETS or PLAIN_TABLE_BUCKETS.

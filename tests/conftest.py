@@ -33,6 +33,28 @@ SHAPES = [
 REAL_CLOCK = pytest.mark.flaky(reruns=3)
 
 
+SLOW = {  # what make quick leaves out: browsers, training, builds, processes of Kaggle's, and what waits
+    "board": "*",
+    "builder": "build_submission embed idioms preflight",
+    "training": "*",
+    "kaggle": "archives check_input kaggle_link place referee",
+    "arena": "forks page players remote replays report",
+    "cli": "bad_input evaluate portable writing",
+    "project": "installed notebook readme six_sets solver_benchmark",
+    "connectx": "choice perfect search",
+}
+
+
+def pytest_addoption(parser):
+    parser.addoption("--quick", action="store_true", help="leave out, and do not even import, the tests of SLOW")
+
+
+def pytest_ignore_collect(collection_path, config):
+    names = SLOW.get(collection_path.parent.name, "") if collection_path.suffix == ".py" else ""
+    is_slow = names == "*" or collection_path.stem.removeprefix("test_") in names.split()
+    return True if is_slow and config.getoption("--quick") else None
+
+
 def pytest_xdist_auto_num_workers(config):
     """One more than there are cores: tests of the clock wait most of the time."""
     return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 1

@@ -7,7 +7,7 @@ import tarfile
 from pathlib import Path
 from typing import NamedTuple
 
-from connectx_toolkit.builder.preflight.report import Limits
+from connectx_toolkit.kaggle.rules import Limits
 
 CORPUS = Path(__file__).with_name("corpus")
 RUNS = int(os.environ.get("CORPUS_RUNS", "1"))  # how often each file is asked, unless it says how often itself

@@ -20,7 +20,7 @@ LEAST_CHANCE = 1e-9  # of a result, even where the rules know another
 UNKNOWN = 127  # instead of the score of a move, where the rules do not know it
 # What counts in a move's logit besides the network's own: being sure that no other move has a better result, and that
 # none has a better score.
-RESULT_WORTH, BEST_WORTH = 48.0, 8.0
+RESULT_BONUS, BEST_BONUS = 48.0, 8.0
 
 
 class Replies(NamedTuple):
@@ -124,15 +124,15 @@ def results_of(moves: np.ndarray) -> np.ndarray:
     return np.stack([moves[..., :most].sum(2), moves[..., most], moves[..., most + 1 :].sum(2)], 2)
 
 
-def hopes_of(moves: np.ndarray) -> np.ndarray:
+def expected_results(moves: np.ndarray) -> np.ndarray:
     """(n, columns): the expected result of each move for the mover, -1 to 1, from the chances of scores."""
     results = results_of(moves)
     return results[..., 2] - results[..., 0]
 
 
-def worth_of(moves: np.ndarray) -> np.ndarray:
+def logit_bonus(moves: np.ndarray) -> np.ndarray:
     """(n, columns): what the chances of a move's scores add to its logit."""
-    return RESULT_WORTH * chances_of_best(results_of(moves)) + BEST_WORTH * chances_of_best(moves)
+    return RESULT_BONUS * chances_of_best(results_of(moves)) + BEST_BONUS * chances_of_best(moves)
 
 
 def policy_of(logits: np.ndarray, moves: np.ndarray, states: Afterstates) -> np.ndarray:
@@ -151,7 +151,7 @@ def policy_of(logits: np.ndarray, moves: np.ndarray, states: Afterstates) -> np.
     loses = NEVER / 2 + 10.0 * scores + 5.0 * states.blocks
     policy = np.select([(scores > 0) & (scores == best), scores < 0], [0, loses], NEVER).astype(np.float32)
     asked = states.rows, states.columns
-    policy[asked] = np.where(states.is_own, -logits, logits) + worth_of(moves)[asked]
+    policy[asked] = np.where(states.is_own, -logits, logits) + logit_bonus(moves)[asked]
     return policy
 
 

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from connectx.geometry import Geometry, geometry_of
-from connectx.nets.afterstates import Afterstates, afterstates, chances_of_moves, hopes_of, policy_of, value_of
+from connectx.nets.afterstates import Afterstates, afterstates, chances_of_moves, expected_results, policy_of, value_of
 from connectx.nets.encoding import encode_many, planes_of
 from connectx.position import Position
-from connectx.weights import Scales, compressed, pack, reduce, restored, unpack
+from connectx.weights import compressed, pack, reduce, restored, unpack
 
 # Kinds of layers; all end in a ReLU. "conv": 3x3 convolution, zero-padded. "residual": two of these; the layer's input
 # is added before the second ReLU. "point": 1x1 convolution. "dense": fully connected; only "dense" may follow it.
@@ -102,17 +102,12 @@ def to_bytes(
     architecture: Architecture,
     arrays: dict[str, np.ndarray],
     dtype: str = "float16",
-    scales: dict[str, Scales] | None = None,
 ) -> bytes:
-    """The network's file; dtype "float16", or "int8": whole numbers, a scale for each row of a weight, compressed.
-
-    Args:
-        scales: of weights, by name, for "int8"; of rows alone, the least possible ones, where none are given.
-    """
+    """The network's file; dtype "float16", or "int8": whole numbers, a scale for each row of a weight, compressed."""
     if dtype == "float16":
         return pack({name: array.astype(np.float16) for name, array in arrays.items()}, architecture.to_json())
     floats = {name: array.astype(np.float32) for name, array in arrays.items()}
-    smaller = reduce(pack(floats, architecture.to_json()), dtype, scales)
+    smaller = reduce(pack(floats, architecture.to_json()), dtype)
     assert smaller is not None  # a network has floats
     return compressed(smaller)
 
@@ -227,8 +222,8 @@ def judged(
         positions, masks: two (n,) int64.
 
     Returns:
-        (n, size) float32 for each head; for a network that judges replies "policy", "value", and "hopes", the expected
-        result of each move for the side to move, -1 to 1.
+        (n, size) float32 for each head; for a network that judges replies "policy", "value", and "results", what is
+        expected of each move for the side to move, -1 to 1.
     """
     if architecture.judges == POSITION:
         seen = encode_many(positions, masks, architecture.geometry, architecture.encoding)
@@ -236,7 +231,7 @@ def judged(
     states, outputs = judged_replies(forward, architecture, positions, masks)
     moves = chances_of_moves(softmax(outputs["score"]), states)
     policy = policy_of(outputs["move"][:, 0], moves, states)
-    return {"policy": policy, "value": value_of(policy, moves), "hopes": hopes_of(moves)}
+    return {"policy": policy, "value": value_of(policy, moves), "results": expected_results(moves)}
 
 
 def judged_replies(

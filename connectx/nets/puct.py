@@ -24,7 +24,7 @@ from connectx.search import safe_moves
 EXPLORATION = 1.5  # weight of the exploration term
 FIRST_PLAY = 0.2  # first-play urgency: an untried move that was not judged counts as its parent's value minus this
 SPREAD = 0.5  # how far the mean of simulations may be off, times the root of their number
-IN_VAIN = 1000  # the search stops after so many batches in a row without a network evaluation
+MAX_IDLE_BATCHES = 1000  # the search stops after so many batches in a row without a network evaluation
 
 
 class Judgement(NamedTuple):
@@ -32,7 +32,7 @@ class Judgement(NamedTuple):
 
     chances: np.ndarray  # (n, columns): the probabilities of the moves
     values: np.ndarray  # (n,): the expected results
-    hopes: np.ndarray | None = None  # (n, columns): those of each move, from a network that judges what moves lead to
+    results: np.ndarray | None = None  # (n, columns): those of each move, from a network that judges what moves lead to
 
 
 Judge = Callable[[np.ndarray, np.ndarray], Judgement]  # of positions and masks, (n,) int64 each
@@ -44,25 +44,25 @@ class Node:
     """A position, seen by the side to move.
 
     Attributes:
-        columns, priors, hopes, children, tries: parallel lists over the moves to search; empty until the node is
-            expanded. The hopes are None where moves are not judged.
+        columns, priors, results, children, tries: parallel lists over the moves to search; empty until the node is
+            expanded. The results are None where moves are not judged.
         visits, total: the number of simulations through this node, from any parent, and the sum of their results.
         score: the proven result as a solver's score, or None. Only the sign is exact.
     """
 
-    __slots__ = ("children", "columns", "hopes", "mask", "position", "priors", "score", "total", "tries", "visits")
+    __slots__ = ("children", "columns", "mask", "position", "priors", "results", "score", "total", "tries", "visits")
 
     def __init__(self, position: int, mask: int):
         self.position, self.mask = position, mask
         self.columns: list[int] = []
         self.priors: list[float] = []
-        self.hopes: list[float] | None = None
+        self.results: list[float] | None = None
         self.children: list[Node | None] = []
         self.tries: list[int] = []
         self.visits, self.total = 0, 0.0
         self.score: int | None = None
 
-    def worth(self) -> float:
+    def expected(self) -> float:
         """The result from -1 to 1: the proven one, or else the mean of the simulations."""
         if self.score is not None:
             return (self.score > 0) - (self.score < 0)
@@ -123,15 +123,15 @@ class Search:
 
     def run(self, budget: Budget) -> Choice:
         """Simulates until the root is proven, has a single move to search, or the budget (time, evaluations) ends."""
-        root, in_vain = self.root, 0
+        root, idle = self.root, 0
         if root.score is None:
             self._judge([[root]])
-        while root.score is None and len(root.columns) > 1 and in_vain < IN_VAIN:
+        while root.score is None and len(root.columns) > 1 and idle < MAX_IDLE_BATCHES:
             if budget.is_late(self.evaluations):
                 break
             room = self.batch if budget.nodes is None else min(self.batch, budget.nodes - self.evaluations)
-            in_vain = 0 if self._simulate(room) else in_vain + 1
-        return Choice(self._best_column(), root.worth(), root.score, self.evaluations)
+            idle = 0 if self._simulate(room) else idle + 1
+        return Choice(self._best_column(), root.expected(), root.score, self.evaluations)
 
     def thoughts(self, choice: Choice) -> dict:
         """What there is to tell of a search that has ended, in words of JSON: visits by column, and its expectation."""
@@ -155,7 +155,7 @@ class Search:
         for _ in range(count):
             path = self._descend()
             if path[-1].score is not None:
-                self._back_up(path, path[-1].worth())
+                self._back_up(path, path[-1].expected())
             elif any(path[-1] is other[-1] for other in waiting):
                 self._back_up(path, None)  # the same leaf already waits for its evaluation: undo this simulation
                 break
@@ -187,11 +187,11 @@ class Search:
     @staticmethod
     def _select(node: Node) -> int:
         """The index of the child to try. Proven children get no exploration: a win is taken, a loss avoided."""
-        scale, untried = EXPLORATION * math.sqrt(node.visits), node.worth() - FIRST_PLAY
+        scale, untried = EXPLORATION * math.sqrt(node.visits), node.expected() - FIRST_PLAY
         best, chosen = -math.inf, 0
         for index, child in enumerate(node.children):
             if child is None:
-                value = (untried if node.hopes is None else node.hopes[index]) + scale * node.priors[index]
+                value = (untried if node.results is None else node.results[index]) + scale * node.priors[index]
             elif child.score is not None:
                 value = 4.0 * (child.score < 0) - 4.0 * (child.score > 0)
             else:
@@ -208,8 +208,8 @@ class Search:
         positions, masks = np.array([leaf.position for leaf in leaves]), np.array([leaf.mask for leaf in leaves])
         judgement = self.judge(positions, masks)
         chances, values = judgement.chances.tolist(), judgement.values.tolist()
-        hopes = [None] * len(paths) if judgement.hopes is None else judgement.hopes.tolist()
-        for path, leaf, priors, value, of_moves in zip(paths, leaves, chances, values, hopes, strict=True):
+        results = [None] * len(paths) if judgement.results is None else judgement.results.tolist()
+        for path, leaf, priors, value, of_moves in zip(paths, leaves, chances, values, results, strict=True):
             moves = safe_moves(leaf.position, leaf.mask, self.geometry)
             order = self.geometry.column_order
             leaf.columns = [column for column in order if moves & column_cells(column, self.geometry)]
@@ -217,7 +217,7 @@ class Search:
                 leaf.columns = [column for column in leaf.columns if column in self._columns]
             whole = sum(priors[column] for column in leaf.columns) or 1.0
             leaf.priors = [priors[column] / whole for column in leaf.columns]
-            leaf.hopes = of_moves and [of_moves[column] for column in leaf.columns]
+            leaf.results = of_moves and [of_moves[column] for column in leaf.columns]
             leaf.children, leaf.tries = [None] * len(leaf.columns), [0] * len(leaf.columns)
             self._back_up(path, value)
         self.evaluations += len(paths)
@@ -232,7 +232,7 @@ class Search:
                 node.visits -= 1
                 node.total -= 1.0
             else:
-                node.total += (value if node.score is None else node.worth()) - 1.0
+                node.total += (value if node.score is None else node.expected()) - 1.0
                 value = -value
         if value is None:
             for node, child in pairwise(path):
@@ -272,5 +272,5 @@ class Search:
         if child is None:
             return -2.0
         if child.score is not None:
-            return -math.inf if child.score > 0 else -child.worth()
-        return -child.worth() - SPREAD / math.sqrt(child.visits)
+            return -math.inf if child.score > 0 else -child.expected()
+        return -child.expected() - SPREAD / math.sqrt(child.visits)

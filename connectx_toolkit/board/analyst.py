@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from connectx.clock import Budget
-from connectx.exact import has_openings, move_values, table
+from connectx.exact import has_openings, move_values
 from connectx.geometry import STANDARD, Geometry
+from connectx.openings import openings
 from connectx.position import Position
 from connectx.solver import Value
 from connectx_toolkit.arena.analysis.exact_analysis import solvers_for
@@ -102,8 +103,7 @@ class Analyst:
             self._thread.start()
 
     def _known(self, position: Position) -> Found:
-        made = table()
-        scores = None if made is None else made.scores(position)
+        scores = openings().scores(position)
         if scores is not None:
             return Found(tuple(None if score is None else Value(score, score) for score in scores))
         return self._found.get(position, Found())

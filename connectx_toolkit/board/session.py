@@ -19,7 +19,7 @@ from connectx_toolkit.board.positions import entry_of as position_entry
 from connectx_toolkit.board.positions import geometry_in, position_in
 from connectx_toolkit.board.seat import Question, Seat
 from connectx_toolkit.catalogue import entry_of
-from connectx_toolkit.kaggle.rules import BANK, Rules
+from connectx_toolkit.kaggle.rules import BANK, Rules, sizes_of
 
 PARTNERS = ("minimax@1", "minimax@2", "minimax@4", "minimax@8", "perfect~20")
 NAMELESS = ("first", "second")  # what a record calls players that nobody named
@@ -51,7 +51,7 @@ def choices() -> list[Message]:
 def game_entry(record: GameRecord) -> Message:
     """A game as the board takes it."""
     entry: Message = {
-        **dict(zip(("rows", "columns", "inarow"), record.geometry[:3], strict=True)),
+        **sizes_of(record.geometry),
         "names": None if record.names == NAMELESS else list(record.names),
         "moves": list(record.moves),
     }
@@ -127,7 +127,7 @@ class Session:
     def _ask(self, message: Message) -> None:
         number, name, seat = int(message["id"]), str(message["agent"]), int(message["seat"])
         position, config = position_in(message["position"]), message.get("config") or {}
-        sizes = dict(zip(("rows", "columns", "inarow"), position.geometry[:3], strict=True))
+        sizes = sizes_of(position.geometry)
         act_timeout = config.get("actTimeout", self._opening.rules.config["actTimeout"])
         rules = Rules({**self._opening.rules.config, **sizes, "actTimeout": act_timeout}, config.get("bank", BANK))
         spec = self._spec(name)

@@ -27,8 +27,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from connectx_toolkit.catalogue import our_agents
-from connectx_toolkit.console.files import check_folder, locked, write_whole
+from connectx_toolkit.console.files import check_folder
 from connectx_toolkit.console.parser import Parser, missing_package
+from connectx_toolkit.console.programs import as_typed
 from connectx_toolkit.places import AGENTS, IS_CHECKOUT, ROOT
 
 try:
@@ -36,24 +37,24 @@ try:
 
     from connectx_toolkit.console.tables import console_for_tables
 except ModuleNotFoundError as missing:
-    print(f"build_submission.py: {missing_package(missing)}", file=sys.stderr)
+    print(as_typed(f"build_submission.py: {missing_package(missing)}"), file=sys.stderr)
     sys.exit(2)
 
 from connectx_toolkit.builder.building.build import POSITIONS, NotAccepted, Options, build
 from connectx_toolkit.builder.building.embed import HEADER, is_submission, sources_of
 from connectx_toolkit.builder.preflight.check import check
-from connectx_toolkit.builder.preflight.report import Limits, Report
+from connectx_toolkit.builder.preflight.report import Report
 from connectx_toolkit.builder.preflight.stage import Runner, RunnerDied
 from connectx_toolkit.builder.source.inline import Inlined, Refused, inline
 from connectx_toolkit.builder.source.module import ON_YOUR_WORD, PERHAPS_WITHOUT, needed_packages
 from connectx_toolkit.builder.source.refusals import unknown_package
 from connectx_toolkit.kaggle.packages import KNOWN
+from connectx_toolkit.kaggle.rules import Limits
 
 if TYPE_CHECKING:
     from connectx_toolkit.kaggle.account.client import Kaggle
 
 SUBMISSIONS = ROOT / "submissions" if IS_CHECKOUT else Path("submissions")
-ORIGINS = SUBMISSIONS / "origins.json"  # name of a file there -> path of the agent it was built from
 STYLES = {"note": "yellow", "warning": "bold yellow", "unknown": "bold magenta", "reject": "bold red"}
 EXIT_CODES = {"ACCEPT": 0, "REJECT": 1, "NOT JUDGED": 3}
 MOST_POSITIONS = 20_000  # drawing so many takes half a minute
@@ -150,7 +151,7 @@ def output_of(given: argparse.Namespace, agent: Path, inlined: Inlined) -> Path:
     Raises:
         UsageError, ValueError: it cannot be written, or what it would replace may be missed.
     """
-    output = given.output or ORIGINS.with_name(f"{agent.stem}.{given.format or ('tar.gz' if inlined.files else 'py')}")
+    output = given.output or SUBMISSIONS / f"{agent.stem}.{given.format or ('tar.gz' if inlined.files else 'py')}"
     check_folder(output)
     if not output.name.endswith(f".{given.format}" if given.format else (".py", ".tar.gz")):
         raise UsageError(f"{output} should end in .{given.format or 'py or .tar.gz'}")
@@ -160,25 +161,7 @@ def output_of(given: argparse.Namespace, agent: Path, inlined: Inlined) -> Path:
     if output.exists() and not is_submission(output):
         found = f"{output} exists and was not built by this script (it does not begin with {HEADER!r})"
         raise UsageError(f"{found}: choose another file with -o, or move it away first")
-    origin = origins().get(output.name, "an agent that is not known")
-    if given.output is None and output.exists() and origin != str(agent.resolve()):
-        raise UsageError(f"{output} was built from {origin}: -o {output} replaces it, another -o keeps both")
     return output
-
-
-def origins() -> dict[str, str]:
-    try:
-        return dict(json.loads(ORIGINS.read_text()))
-    except (FileNotFoundError, ValueError, TypeError):
-        return {}
-
-
-def note_origin(output: Path, agent: Path) -> None:
-    """Records what a file in submissions/ was built from, so that no other agent of that name replaces it."""
-    if output.resolve().parent == ORIGINS.parent.resolve():
-        with locked(ORIGINS):
-            known = origins() | {output.name: str(agent.resolve())}
-            write_whole(ORIGINS, (json.dumps(known, indent=2, sort_keys=True) + "\n").encode())
 
 
 def show(report: Report, as_json: bool, written: Path | None) -> None:
@@ -189,7 +172,7 @@ def show(report: Report, as_json: bool, written: Path | None) -> None:
     console = console_for_tables()
     table = Table("what", "", "found", box=None, pad_edge=False)
     for topic, level, text in report.findings:
-        table.add_row(topic, level, text, style=STYLES.get(level))
+        table.add_row(topic, level, as_typed(text), style=STYLES.get(level))
     console.print(table)
     warned = "; Kaggle takes it, and the warnings say where it will lose games" if report.warnings else ""
     verdict = f"{report.verdict} {report.name}{warned if report.accepted else ''}"
@@ -200,7 +183,13 @@ def show(report: Report, as_json: bool, written: Path | None) -> None:
 
 def tell(line: str) -> None:
     """Prints a line of progress to stderr; long steps print one every few seconds."""
-    print(line, file=sys.stderr, flush=True)
+    print(as_typed(line), file=sys.stderr, flush=True)
+
+
+def complain(*lines: str) -> None:
+    """Prints what went wrong to stderr."""
+    for line in lines:
+        print(as_typed(f"build_submission.py: {line}"), file=sys.stderr)
 
 
 def run(given: argparse.Namespace) -> int:
@@ -271,7 +260,6 @@ def build_or_check(given: argparse.Namespace, options: Options) -> tuple[int, Pa
     except NotAccepted as refused:
         show(refused.report, given.json, None)
         return EXIT_CODES[refused.report.verdict], None
-    note_origin(output, agent)
     show(report, given.json, output)
     return 0, output
 
@@ -287,14 +275,14 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return run(given)
     except Refused as refused:
-        print(*(f"build_submission.py: {refusal}" for refusal in refused.refusals), sep="\n", file=sys.stderr)
+        complain(*map(str, refused.refusals))
         return 2
     except FileNotFoundError as fault:
-        print(f"build_submission.py: no such file: {fault.filename}", file=sys.stderr)
+        complain(f"no such file: {fault.filename}")
         return 2
     except (UsageError, OSError, ValueError, RunnerDied) as fault:
-        print(f"build_submission.py: {fault}", file=sys.stderr)
+        complain(str(fault))
         return 2
     except KeyboardInterrupt:
-        print("build_submission.py: interrupted", file=sys.stderr)
+        complain("interrupted")
         return 130

@@ -30,7 +30,7 @@ from connectx_toolkit.arena.results.records import UNKNOWN_NAMES, is_columns, pa
 from connectx_toolkit.console.files import check_folder, write_whole
 from connectx_toolkit.console.progress import progress
 from connectx_toolkit.console.tables import console_for_tables
-from connectx_toolkit.kaggle.rules import Rules
+from connectx_toolkit.kaggle.rules import Rules, sizes_of
 
 
 def analyse(options: argparse.Namespace) -> None:
@@ -166,7 +166,7 @@ def rematch(options: argparse.Namespace) -> None:
     board = _board_of(replays)
     if options.mistakes.exists():
         read_openings(options.mistakes, board)  # refused before any work is done
-    config = {**(options.config or {}), "rows": board.rows, "columns": board.columns, "inarow": board.inarow}
+    config = (options.config or {}) | sizes_of(board)
     setup = Setup(Rules(config, options.bank))
     reviews = judged_reviews(replays, team, options)
     games = games_to_ask(reviews, options.all)

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from connectx_toolkit.console.files import in_words
+from connectx_toolkit.console.programs import as_typed
+from connectx_toolkit.places import IS_CHECKOUT
 
 MISSING, UNKNOWN = "the following arguments are required", "unrecognized arguments"  # as argparse's messages begin
 
@@ -20,6 +22,9 @@ class Parser(argparse.ArgumentParser):
         # with abbreviations, --sample 4 would mean --samples 4, and replace the shipped network by one of 4 samples
         super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **settings)
 
+    def format_help(self) -> str:
+        return as_typed(super().format_help())
+
     def error(self, message: str) -> NoReturn:
         more = ""
         if message.startswith(MISSING):
@@ -27,6 +32,9 @@ class Parser(argparse.ArgumentParser):
         elif message.startswith(UNKNOWN):
             message += self._meant(message.removeprefix(UNKNOWN).split())
         self.exit(2, f"{self.prog}: {message}\n{more}")
+
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        super().exit(status, as_typed(message or ""))
 
     def _required_usage(self) -> str:
         """ "usage: evaluate.py agent1 agent2": what has to be given, without the options."""
@@ -57,7 +65,19 @@ def in_a_line(problem: BaseException) -> str:
     return " ".join(text.split()) or type(problem).__name__
 
 
+EXTRAS = {  # of pyproject.toml, by the module that is missing
+    **dict.fromkeys(("torch", "stable_baselines3", "sb3_contrib", "gymnasium", "pettingzoo"), "train"),
+    **dict.fromkeys(("anywidget", "IPython"), "notebook"),
+    **dict.fromkeys(("kagglesdk", "requests"), "kaggle"),
+    "distributed": "cluster",
+}
+
+
 def missing_package(problem: ModuleNotFoundError) -> str:
-    """The message of a script that runs outside the virtual environment."""
-    activate = "source .venv/bin/activate (`make submission` sets it up)"
-    return f"this Python has no {problem.name}; activate the virtual environment first: {activate}"
+    """What to install for a command, in one line."""
+    name = (problem.name or "").partition(".")[0]
+    extra = f"[{EXTRAS[name]}]" if name in EXTRAS else ""
+    if not IS_CHECKOUT:
+        return f'this Python has no {name}: pip install "connectx-toolkit{extra}"'
+    activate = "activate the virtual environment first (source .venv/bin/activate)"
+    return f"this Python has no {name}: {activate}, or let `make install` install all that the commands need"

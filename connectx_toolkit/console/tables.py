@@ -1,8 +1,18 @@
 """The rich console for what all commands print."""
 
 import sys
+from typing import Any
 
 from rich.console import Console
+
+from connectx_toolkit.console.programs import as_typed
+
+
+class _Plain(Console):
+    """Commands in what is printed are those that the user types."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        super().print(*(as_typed(item) if isinstance(item, str) else item for item in objects), **options)
 
 
 def console_for_tables() -> Console:
@@ -12,4 +22,4 @@ def console_for_tables() -> Console:
     or in tables. Print with this console alone, and escape nothing.
     """
     width = None if sys.stdout.isatty() else 140
-    return Console(width=width, markup=False, emoji=False, highlight=False)
+    return _Plain(width=width, markup=False, emoji=False, highlight=False)

@@ -23,6 +23,21 @@ MOST_IN_ROW = 64  # looking for lines takes time by its square, whether or not t
 MOST_SECONDS = 1e9  # 32 years; a socket's timeout can be at most 292
 BANK = 60.0  # seconds: Kaggle's remainingOverageTime at the start
 
+
+class Limits(NamedTuple):
+    """What Kaggle allows a submission. Size and memory are those of like competitions: ConnectX publishes none."""
+
+    act_timeout: float = float(DEFAULTS["actTimeout"])  # seconds a move
+    bank: float = BANK  # seconds of overage time a game
+    size: int = 100 << 20  # bytes
+    memory: int = 6 << 30  # bytes
+
+    @property
+    def first_move(self) -> float:
+        """Seconds that the first move may take, and with it the load: no clock allows more."""
+        return self.act_timeout + self.bank
+
+
 # Kinds of fault and Kaggle's status for each. The first five come from arena.players, the rest from the referee.
 STATUS_OF = {
     "exception": "ERROR",
@@ -37,6 +52,11 @@ STATUS_OF = {
     "full column": "INVALID",
     "none": "INVALID",  # None is played as column 0; if that is open, the fault is only counted
 }
+
+
+def sizes_of(geometry: Geometry) -> dict[str, int]:
+    """A board's sizes as a configuration has them."""
+    return {"rows": geometry.rows, "columns": geometry.columns, "inarow": geometry.inarow}
 
 
 @dataclass(frozen=True)

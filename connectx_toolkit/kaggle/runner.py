@@ -21,9 +21,9 @@ import time
 import traceback
 from importlib.machinery import PathFinder
 
-from connectx_toolkit.kaggle import judge_folder as place
-from connectx_toolkit.kaggle import seats
+from connectx_toolkit.kaggle import place, seats
 from connectx_toolkit.kaggle.watch import Watch
+from connectx_toolkit.machine.waiting import seconds_waited
 from connectx_toolkit.places import ROOT
 
 TAIL = 4000  # characters kept of the output of a job that Kaggle's own capture misses
@@ -163,7 +163,7 @@ def ask(agent, question, raw_path, structify):
     config["__raw_path__"] = raw_path  # as Kaggle's loader does: an item, not an attribute
     seats.seed(question["seed"])
     out, err = io.StringIO(), io.StringIO()
-    started, waited = time.perf_counter(), seats.waiting()
+    started, waited = time.perf_counter(), seconds_waited("self")
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         trace = ""
         try:
@@ -177,7 +177,7 @@ def ask(agent, question, raw_path, structify):
         "text": text,
         "trace": trace,
         "seconds": time.perf_counter() - started,
-        "waited": seats.waiting() - waited,
+        "waited": seconds_waited("self") - waited,
         "stderr": err.getvalue()[-600:],
     }
 

@@ -16,7 +16,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from connectx_toolkit.kaggle.judge_folder import NoPlace
+from connectx_toolkit.kaggle.environment import environment_of
+from connectx_toolkit.kaggle.place import NoPlace
+from connectx_toolkit.machine.chance import seed_everything
+from connectx_toolkit.machine.waiting import seconds_waited
 
 STDERR_KEPT = 3000  # characters per seat
 SETTLE_SECONDS = 60.0  # for a new process to get ready; not on any game clock
@@ -30,12 +33,12 @@ def reply_of(agent: Any, observation: Any) -> dict[str, Any]:
     """
     from kaggle_environments.errors import DeadlineExceeded
 
-    waited = waiting()
+    waited = seconds_waited("self")
     try:
         action, log = agent.act(observation)
     except BaseException as fault:  # SystemExit and KeyboardInterrupt, which Kaggle's Agent does not catch
         return {"fault": f"{type(fault).__name__} escapes: {str(fault)[:300]}", "stderr": ""}
-    reply = {"stderr": log.get("stderr", "")[-STDERR_KEPT:], "waited": waiting() - waited}
+    reply = {"stderr": log.get("stderr", "")[-STDERR_KEPT:], "waited": seconds_waited("self") - waited}
     if isinstance(action, DeadlineExceeded):
         return reply | {"late": True}
     if isinstance(action, BaseException):
@@ -137,17 +140,6 @@ class Seat:
             os.waitpid(self.pid, 0)
 
 
-def make_environment(config: dict[str, Any], bank: float) -> Any:
-    """Kaggle's environment, with ``bank`` seconds instead of those in its specification."""
-    from kaggle_environments import make
-
-    env = make("connectx", configuration=config)
-    env.specification.observation["remainingOverageTime"]["default"] = bank
-    for seat in (0, 1):
-        env.__dict__.pop(f"__state_schema_{seat}", None)  # made again from the specification at the reset
-    return env
-
-
 def player(seat: Seat, act_timeout: float, progress: Callable[[str], None]) -> Callable[[Any, Any], Any]:
     """The agent function for a seat in Kaggle's environment: it answers, fails or is late as the seat does."""
     from kaggle_environments.errors import DeadlineExceeded
@@ -176,7 +168,7 @@ def play(
         NoPlace: a process cannot be moved there.
         Exception: anything that Kaggle's environment does not catch.
     """
-    env = make_environment(job["config"], job["bank"])
+    env = environment_of(job["config"], job["bank"])
 
     def server(raw: str, number: int) -> Callable[[int, int], None]:
         return lambda questions, answers: serve_seat(raw, env, number, questions, answers, settle)
@@ -208,24 +200,11 @@ def play(
 
 
 def seed(number: int) -> None:
-    """Seeds the generators of ``random``, numpy and torch, and what numpy's new ones begin with if they are given none.
+    """Seeds all generators, and what numpy's new ones begin with if they are given none.
 
     A verdict that is a coin would change from run to run; what draws from the system itself (``random.Random()``,
     ``secrets``) still does.
     """
-    random.seed(number)
+    seed_everything(number)
     if "numpy" in sys.modules:
-        numpy = sys.modules["numpy"]
-        numpy.random.seed(number)
-        numpy.random.bit_generator.randbits = random.Random(number).getrandbits
-    if "torch" in sys.modules:
-        sys.modules["torch"].manual_seed(number)
-
-
-def waiting() -> float:
-    """Seconds that this process could have run but waited for a processor; 0.0 where Linux does not tell."""
-    try:
-        with open("/proc/self/schedstat") as file:
-            return int(file.read().split()[1]) * 1e-9
-    except (OSError, IndexError, ValueError):
-        return 0.0
+        sys.modules["numpy"].random.bit_generator.randbits = random.Random(number).getrandbits

@@ -16,7 +16,7 @@ export class Table {
     this.options = options;
     this.game = Game.of({rows: 6, columns: 7, inarow: 4});
     this.seats = [null, null]; // names of agents; null is a person
-    this.config = {actTimeout: 2, bank: 60};
+    this.config = {}; // actTimeout and bank, as the host says in its welcome
     this.agents = [];
     this.values = new Map();
     this.view = {overlay: "on", flipped: false, first: options.first ?? 1, pace: 0.5};

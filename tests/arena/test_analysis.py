@@ -18,7 +18,6 @@ from connectx_toolkit.arena.analysis.exact_analysis import (
     JudgedMove,
     accuracy,
     exact_scores,
-    first_judged,
     judge,
     judge_in_time,
     mistakes,
@@ -96,7 +95,7 @@ def five_table(monkeypatch) -> Openings:
     *_, last = layers(FIVE, 2)
     positions = [Position(int(p), int(m), FIVE) for p, m in zip(*last, strict=True)]
     made = Openings(FIVE, 2, np.array([value.low for value in Solver(FIVE).solve_many(positions)], np.int8))
-    monkeypatch.setattr(exact, "table", lambda: made)
+    monkeypatch.setattr(exact, "openings", lambda: made)
     return made
 
 
@@ -114,22 +113,6 @@ def test_the_table_answers_first(five_table, monkeypatch):
     score = five_table.score(position[2])
     assert told == [Value(score, score)] and found == [search(one) for one in position]
     assert exact.has_openings(FIVE) and not exact.has_openings(STANDARD)
-
-
-def test_without_the_table(monkeypatch):
-    """7x6 is judged from ply 10 on, other boards from the first, by the solver alone."""
-
-    def missing():
-        raise FileNotFoundError
-
-    monkeypatch.setattr(exact, "openings", missing)
-    exact.table.cache_clear()
-    try:
-        assert (first_judged(STANDARD), first_judged(FIVE)) == (10, 0)
-        solver, position = Solver(SMALL), Position.empty(SMALL)
-        assert exact.move_values(position, solver) == solver.scores(position)
-    finally:
-        exact.table.cache_clear()
 
 
 def test_what_is_proven_when_the_time_is_over(five_table, monkeypatch):

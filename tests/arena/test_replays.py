@@ -11,8 +11,6 @@ from typing import NamedTuple
 
 import pytest
 
-from benchmarks.replay_games import FAULTS, TEAM, Made, make_games
-from benchmarks.replays import wrong_rows
 from connectx.geometry import STANDARD
 from connectx.notation import write_columns
 from connectx_toolkit.arena.analysis.exact_analysis import JudgedMove, judge_in_time, mistakes
@@ -29,6 +27,7 @@ from connectx_toolkit.arena.results.store import Store, group_records, groups
 from connectx_toolkit.cli.evaluate import main
 from connectx_toolkit.kaggle.rules import Fault, Game, Rules
 from tests.arena.test_page import BROWSER, browse
+from tests.replay_games import FAULTS, TEAM, Made, make_games, wrong_rows
 
 OPPONENTS = ("leftmost", "middle", "one_step", "random_legal")
 JUDGED_LATE = ["--from-ply", "24"]  # where exact scores are not what a test is about
@@ -55,7 +54,7 @@ def test_rows_tell_how_the_games_were_made(games, folder, capsys):
     """Opponent, seat, result, fault with its maker and ply, moves, overage time and the slowest move of each."""
     found = printed_json([str(folder), *JUDGED_LATE], capsys)
     assert found["me"] == TEAM and found["left_out"] == []
-    assert wrong_rows(games, found["games"], with_oracle=False) == {}
+    assert wrong_rows(games, found["games"]) == {}
     faults = [(made.status, made.failed == made.seat) for made in games if made.failed is not None]
     assert faults == [(fault.kind, fault.is_own) for fault in FAULTS]
 
@@ -66,8 +65,8 @@ def test_a_wrong_row_is_noticed(games, folder, capsys):
     for name, value in {"seat": "third", "plies": 50, "overage": 1e3, "ending": "line", "moves": []}.items():
         index = next(i for i, made in enumerate(games) if made.failed is not None)
         changed = [*rows[:index], {**rows[index], name: value}, *rows[index + 1 :]]
-        assert list(wrong_rows(games, changed, with_oracle=False)) == [rows[index]["game"]]
-    assert len(wrong_rows(games, rows[1:], with_oracle=False)) == 1
+        assert list(wrong_rows(games, changed)) == [rows[index]["game"]]
+    assert len(wrong_rows(games, rows[1:])) == 1
 
 
 def test_the_table_and_the_summary(games, folder, capsys):

@@ -446,31 +446,6 @@ def test_a_slow_processor_needs_no_linux(monkeypatch):
         assert restriction.job == {"duty": 1 / 3} and restriction.kind == "stopping and continuing it"
 
 
-@pytest.fixture
-def _submissions(monkeypatch, tmp_path) -> None:
-    """A folder of submissions of its own."""
-    (tmp_path / "submissions").mkdir()
-    monkeypatch.setattr(build_submission, "ORIGINS", tmp_path / "submissions" / "origins.json")
-
-
-@pytest.mark.usefixtures("_submissions")
-def test_agents_of_one_name_do_not_overwrite_each_other(runner, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(build_submission, "Runner", lambda: contextlib.nullcontext(runner))
-    agents = [tmp_path / folder / "x.py" for folder in "ab"]
-    for number, path in enumerate(agents):
-        path.parent.mkdir()
-        path.write_text(f"def agent(obs, config):\n    legal = {LEGAL}\n    return legal[-{number}]\n")
-    output = tmp_path / "submissions" / "x.py"
-    assert build_submission.main([str(agents[0]), "--positions", "5"]) == 0
-    first = output.read_bytes()
-    assert build_submission.main([str(agents[1]), "--positions", "5"]) == 2
-    assert f"{output} was built from {agents[0]}: -o" in capsys.readouterr().err and output.read_bytes() == first
-    assert build_submission.main([str(agents[0]), "--positions", "5"]) == 0  # again, as one does
-    assert build_submission.main([str(agents[1]), "--positions", "5", "-o", str(output)]) == 0
-    assert output.read_bytes() != first
-    assert build_submission.main([str(agents[0]), "--positions", "5"]) == 2
-
-
 @pytest.mark.parametrize("output", ["helper.py", "mine.py", "notes.py", "notes.tar.gz", "built.tar.gz", "link.py"])
 def test_nothing_but_a_built_file_is_replaced(output, runner, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(build_submission, "Runner", lambda: contextlib.nullcontext(runner))

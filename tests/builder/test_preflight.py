@@ -22,10 +22,10 @@ from connectx_toolkit.builder.preflight.callables import first_bindings, meant_a
 from connectx_toolkit.builder.preflight.check import check
 from connectx_toolkit.builder.preflight.questions import hard_questions, late_positions, sample
 from connectx_toolkit.builder.preflight.remedies import Situation, remedy
-from connectx_toolkit.builder.preflight.report import Limits
 from connectx_toolkit.builder.preflight.stage import Runner
 from connectx_toolkit.builder.preflight.validation import Game
 from connectx_toolkit.cli import build as build_submission
+from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.kaggle.slow_processor import Restriction
 from tests.conftest import REAL_CLOCK
 from tests.corpus_files import CORPUS, expected

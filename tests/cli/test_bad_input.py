@@ -451,7 +451,7 @@ SLOW_TO_BUILD = f"import time\n\ntime.sleep(60)\n\n\n{AGENT}"
         ("train.py book --table-bits 10 --scores scores --output new.bin --workers 1", "scores"),
         (
             "train.py openings --table-bits 10 --lasting-bits 10 --scores scores --output new.bin --workers 1 "
-            f"--book-scores {ROOT / 'training' / 'book-scores.txt'}",
+            f"--book-scores {BOOK_SCORES}",
             "scores",
         ),
     ],

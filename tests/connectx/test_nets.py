@@ -11,8 +11,8 @@ import torch
 
 from connectx.geometry import STANDARD, geometry_of
 from connectx.nets.afterstates import (
-    BEST_WORTH,
-    RESULT_WORTH,
+    BEST_BONUS,
+    RESULT_BONUS,
     UNKNOWN,
     afterstates,
     chances_of_best,
@@ -22,7 +22,6 @@ from connectx.nets.afterstates import (
 )
 from connectx.nets.encoding import ENCODINGS, FOUR_PLACES, FOURS, bits_of, encode, encode_many
 from connectx.nets.network import REPLIES, Architecture, PlainNetwork, both_views, from_bytes, masked_argmax, softmax
-from connectx.nets.threats import settled
 from connectx.nets.torch_form import Network
 from connectx.position import Position
 from connectx.weights import pack, unpack
@@ -177,12 +176,13 @@ def test_a_network_that_judges_replies_keeps_the_rules():
     mirrored = plain.judge_many(*stones_of([p.mirror() for p in positions]))
     assert np.allclose(outputs["policy"], mirrored["policy"][:, ::-1], rtol=1e-4, atol=1e-4)
     assert outputs["policy"].shape == (len(positions), 7) and outputs["value"].shape == (len(positions), 3)
-    states, seen = settled(afterstates(*stones_of(positions), STANDARD), STANDARD), {"win": 0, "loss": 0, "else": 0}
+    states = afterstates(*stones_of(positions), STANDARD)
+    seen = {"win": 0, "loss": 0, "else": 0}
     for row, position in enumerate(positions):
         policy, value, known = outputs["policy"][row], outputs["value"][row], states.scores[row].astype(int)
-        hopes, asked = outputs["hopes"][row], states.columns[states.rows == row]
-        assert (hopes[known != UNKNOWN] == np.sign(known[known != UNKNOWN])).all() and (abs(hopes) <= 1 + 1e-6).all()
-        assert (np.delete(hopes, np.union1d(asked, np.flatnonzero(known != UNKNOWN))) == -1).all()
+        results, asked = outputs["results"][row], states.columns[states.rows == row]
+        assert (results[known != UNKNOWN] == np.sign(known[known != UNKNOWN])).all() and abs(results).max() <= 1 + 1e-6
+        assert (np.delete(results, np.union1d(asked, np.flatnonzero(known != UNKNOWN))) == -1).all()
         column, judged = masked_argmax(policy, position), np.flatnonzero(states.rows == row)
         best = max((score for score in known if score != UNKNOWN), default=0)
         kind = "else" if judged.size else "win" if best > 0 else "loss"
@@ -198,7 +198,7 @@ def test_a_network_that_judges_replies_keeps_the_rules():
                 if result := states.proven[state[0]]:
                     mine = [int(result == -1), 0, int(result == 1)]
                 assert np.allclose(mine, softmax(value[None])[0], atol=1e-4)
-                assert np.isclose(hopes[column], mine[2] - mine[0], atol=1e-4)
+                assert np.isclose(results[column], mine[2] - mine[0], atol=1e-4)
         else:
             assert known[column] == best and value.argmax() == {"win": 2, "loss": 0}[kind]
             equals = np.flatnonzero((known == best) & states.blocks[row])
@@ -219,8 +219,8 @@ def test_results_and_being_best_are_worth_something():
     assert moves.shape == (1, 7, len(scores)) and moves.sum(2) == pytest.approx(np.ones((1, 7)))
     assert chances_of_best(moves)[0] == pytest.approx([1 / 32, 0, *[1 / 2] * 5], abs=1e-6)  # a tie counts for both
     policy = policy_of(np.ones(7, np.float32), moves, states)[0]
-    assert policy[:2] == pytest.approx([1 + RESULT_WORTH + BEST_WORTH / 32, 1], abs=1e-4)
-    assert policy[2:] == pytest.approx(np.full(5, 1 + RESULT_WORTH / 2 + BEST_WORTH / 2), abs=1e-4)
+    assert policy[:2] == pytest.approx([1 + RESULT_BONUS + BEST_BONUS / 32, 1], abs=1e-4)
+    assert policy[2:] == pytest.approx(np.full(5, 1 + RESULT_BONUS / 2 + BEST_BONUS / 2), abs=1e-4)
 
 
 def test_int8_files_are_half_as_large_and_nearly_the_same():

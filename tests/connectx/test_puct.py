@@ -29,8 +29,8 @@ def opinionated(seed: int) -> Judge:
     rng = np.random.default_rng(seed)
 
     def judge(positions: np.ndarray, masks: np.ndarray) -> Judgement:
-        hopes = rng.uniform(-1, 1, (len(masks), 7))
-        return Judgement(rng.dirichlet(np.full(7, 0.1), len(masks)), rng.uniform(-1, 1, len(masks)), hopes)
+        results = rng.uniform(-1, 1, (len(masks), 7))
+        return Judgement(rng.dirichlet(np.full(7, 0.1), len(masks)), rng.uniform(-1, 1, len(masks)), results)
 
     return judge
 
@@ -124,7 +124,7 @@ def test_visits_add_up():
     tried = dict.fromkeys(search.nodes.values(), 0)
     for node in search.nodes.values():
         assert len(node.children) == len(node.tries) == len(node.priors) == len(node.columns)
-        assert abs(node.worth()) <= 1 and abs(node.total) <= node.visits + 1e-9
+        assert abs(node.expected()) <= 1 and abs(node.total) <= node.visits + 1e-9
         for child, tries in zip(node.children, node.tries, strict=True):
             if child is not None:
                 tried[child] += tries

@@ -100,7 +100,7 @@ def test_estimates_are_points():
         [Position.from_moves(moves, STANDARD) for moves in ([3], [3, 3, 3], [0, 1, 2])],
         [Position.empty(geometry_of(4, 5, 3))],
     ):
-        for estimate in (MODEL.gifts_to_come(positions), MODEL.hopes(positions)):
+        for estimate in (MODEL.gains_at_reply(positions), MODEL.gains_at_turn(positions)):
             assert estimate.shape == (len(positions), len(MODEL.prior))
             assert (estimate > 0).all() and (estimate < 1).all()
 

@@ -12,8 +12,8 @@ from connectx import jit
 from connectx.clock import Budget
 from connectx.geometry import STANDARD, Geometry, geometry_of
 from connectx.position import Position, open_cells
-from connectx.score import plies_to_end
-from connectx.solver import SPAN, Solver, Value, follow_up_bound
+from connectx.score import SPAN, plies_to_end
+from connectx.solver import Solver, Value, follow_up_bound
 from tests import oracle
 from tests.conftest import REAL_CLOCK
 

@@ -2,17 +2,13 @@
 
 import hashlib
 import io
-import json
-import zlib
 
 import numpy as np
 import pytest
 
 from connectx.weights import (
     COMPRESSED,
-    FIRST_COMPRESSED,
     MAGIC,
-    Scales,
     compressed,
     pack,
     read_data,
@@ -63,25 +59,6 @@ def test_big_endian_arrays_come_back_equal():
     assert np.array_equal(arrays["x"], [1.5, -2])
 
 
-def test_the_order_of_memory_is_kept_in_the_file_alone():
-    matrix = np.arange(6, dtype=np.int8).reshape(2, 3)
-    plain, turned = pack({"x": matrix}), pack({"x": np.asfortranarray(matrix)})
-    assert plain.endswith(bytes([0, 1, 2, 3, 4, 5])) and turned.endswith(bytes([0, 3, 1, 4, 2, 5]))
-    found = unpack(turned)[0]["x"]
-    assert (found == matrix).all() and found.flags.c_contiguous
-    with pytest.raises(ValueError, match=r"not a weight container: .* order 'A'"):
-        unpack(sealed(turned[36:].replace(b'"order":"F"', b'"order":"A"')))
-
-
-def test_given_scales_of_rows_are_taken():
-    content = pack({"x": np.array([[0.5, 1.0, -1.4], [0.0, 2.0, 300.0]], np.float32)})
-    smaller = reduce(content, "int8", {"x": Scales(np.array([0.5, 2.0], np.float32))})
-    assert smaller is not None and unpack(restored(smaller))[0]["x"].tolist() == [[0.5, 1.0, -1.5], [0, 2, 254]]
-    scales = Scales(np.array([0.5, 2.0], np.float32), np.array([1, 2, 0.5], np.float16))
-    smaller = reduce(content, "int8", {"x": scales})
-    assert smaller is not None and unpack(restored(smaller))[0]["x"].tolist() == [[0.5, 1.0, -1.5], [0, 0, 127]]
-
-
 def test_objects_are_refused():
     with pytest.raises(ValueError, match="dtype object"):
         pack({"x": np.array([{}])})
@@ -130,35 +107,6 @@ def test_a_compressed_container_cannot_fill_the_memory(monkeypatch):
     monkeypatch.setattr("connectx.weights.LARGEST", 1000)
     with pytest.raises(ValueError, match="hold more than 1000"):
         unpack(compressed(pack({"x": np.zeros(2000, np.int8)})))
-
-
-def test_a_container_that_was_compressed_before_can_be_read():
-    content = FIRST_COMPRESSED + zlib.compress(pack(ARRAYS))
-    found, _ = unpack(content)
-    assert all(np.array_equal(found[name], array) for name, array in ARRAYS.items())
-    with pytest.raises(ValueError, match="not a weight container: its compressed bytes"):
-        unpack(content[:-9])
-
-
-def of_first_version(arrays: dict[str, np.ndarray], meta: object) -> bytes:
-    """A container as it was written before the checksum took in the header."""
-    entries = [{"name": n, "dtype": a.dtype.name, "shape": list(a.shape)} for n, a in arrays.items()]
-    body = b"".join(array.tobytes() for array in arrays.values())
-    header = {"meta": meta, "arrays": entries, "sha256": hashlib.sha256(body).hexdigest()}
-    text = json.dumps(header, sort_keys=True, separators=(",", ":")).encode()
-    return b"CXW1" + len(text).to_bytes(4, "little") + text + body
-
-
-def test_containers_of_the_first_version_stay_readable():
-    content = of_first_version(ARRAYS, {"encoding": 3})
-    arrays, meta = unpack(content)
-    assert meta == {"encoding": 3} and all(np.array_equal(arrays[name], array) for name, array in ARRAYS.items())
-    assert reduce(content, "float16") is not None
-    for place, reason in ((-1, "checksum"), (12, "unreadable header")):
-        broken = bytearray(content)
-        broken[place] ^= 4
-        with pytest.raises(ValueError, match=reason):
-            unpack(bytes(broken))
 
 
 def sealed(checked: bytes) -> bytes:

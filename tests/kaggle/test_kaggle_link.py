@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.replay_games import TEAM, make_games
 from connectx_toolkit.builder.preflight.stage import Runner
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.cli import evaluate
 from connectx_toolkit.places import ROOT
 from tests.kaggle_server import SUBMISSION, TOKEN, Account, account_of, serving
+from tests.replay_games import TEAM, make_games
 
 LATE = ["--from-ply", "30"]  # exact scores are not what these tests are about
 

@@ -27,7 +27,7 @@ DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 SETTING_UP = ("git", "cd", ".", "pip", "source")  # what is typed before there is anything to test
 PLACEHOLDER = re.compile(r"\b(METHOD|HOST)\b")  # stands for what the reader chooses
-MADE_BY_COMMANDS = ("runs/", "data/", "submissions/", ".venv")
+MADE_BY_COMMANDS = ("runs/", "benchmarks/results/", "data/", "submissions/", ".venv")
 AGENT = "def agent(obs, config):\n    return [c for c in range(config.columns) if obs.board[c] == 0][0]\n"
 LESS_WORK = [(r"--(rounds|pairs) \d+", r"--\1 1"), (r"--concurrency \d+", "--concurrency 1"), (r" --slowdown \d+", "")]
 QUICK = ["one_step", "middle", "leftmost", "random_legal"]  # these neither compile nor think

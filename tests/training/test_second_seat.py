@@ -3,7 +3,6 @@
 import json
 import random
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,7 +15,7 @@ from connectx.opponent_model import KINDS, NO_MOVE, ReplyModel, columns_of_score
 from connectx.position import Position
 from connectx.score import sign
 from connectx.weights import unpack
-from connectx_toolkit.training.data.shards import opening_labels
+from connectx_toolkit.training.data.labels import opening_labels, write_labels
 from connectx_toolkit.training.games import zoo
 from connectx_toolkit.training.games.mcts import most_visited, tree_search
 from connectx_toolkit.training.games.zoo import DEVELOPMENT, HELD_OUT, Player, column_of
@@ -114,12 +113,10 @@ def quick_zoo(monkeypatch):
 
 def test_model_from_games(tmp_path, quick_zoo):
     """Games are kept and not played again; the published file is a model."""
-    (tmp_path / "labels").mkdir()
-    source = Path("data/labels/openings/table.shard")
-    (tmp_path / "labels" / "table.shard").write_bytes(source.read_bytes())
+    write_labels(tmp_path / "one.labels", opening_labels().take(np.arange(1)), {})
     config = replies.Config(
         games=1, rematches=1, types=2, samples=4096, layers="dense:16",
-        labels=tmp_path / "labels", run=tmp_path / "run", output=tmp_path / "replies.bin",
+        labels=tmp_path / "one.labels", run=tmp_path / "run", output=tmp_path / "replies.bin",
     )  # fmt: skip
     facts = replies.train(config)
     assert facts["moves"] > 10 and sum(facts["prior"]) == pytest.approx(1, abs=0.01)

@@ -12,6 +12,7 @@ from typing import Any
 from connectx.position import has_line
 from connectx_toolkit.arena.players.process import Player
 from connectx_toolkit.arena.players.protocol import Opaque, Reply
+from connectx_toolkit.kaggle.environment import environment_of
 from connectx_toolkit.kaggle.rules import STATUS_OF, Fault, Game, Rules
 
 Referee = Callable[[Sequence[Player], Rules, Sequence[int], Sequence[int]], Game]
@@ -101,13 +102,7 @@ def _begin(players: Sequence[Player], rules: Rules, seeds: Sequence[int]) -> Non
 
 @lru_cache(maxsize=8)
 def _environment(config: tuple[tuple[str, Any], ...], bank: float):
-    """Kaggle's environment, cached: making one takes as long as a short game, and the import takes 1.2 s."""
-    from kaggle_environments import environments, make
-
-    parts = dict(environments["connectx"])
-    observation = {**parts["specification"]["observation"], "remainingOverageTime": bank}
-    parts["specification"] = {**parts["specification"], "observation": observation}
-    return make(parts, configuration=dict(config))
+    return environment_of(dict(config), bank)
 
 
 def warm_up(rules: Rules, referee: str) -> None:

@@ -24,6 +24,7 @@ from connectx_toolkit.arena.results.words import (
     plural,
     verdict,
 )
+from connectx_toolkit.console.programs import as_typed
 from connectx_toolkit.console.progress import progress
 from connectx_toolkit.kaggle.rules import Fault, Game
 
@@ -166,7 +167,8 @@ def few_words(evidence: Evidence, games: int) -> str:
     if evidence.distinct == evidence.pairs:
         return f"Too early to tell: {games} games, {needed}"
     different = f"{evidence.distinct} different {plural('pair', evidence.distinct)} of games among {evidence.pairs}"
-    return f"No verdict: {different}; the others are copies. python evaluate.py match begins from many openings"
+    hint = as_typed("python evaluate.py match begins from many openings")
+    return f"No verdict: {different}; the others are copies. {hint}"
 
 
 def notes(rounds: Rounds) -> list[str]:

@@ -9,7 +9,6 @@ import io
 import json
 import math
 import os
-import random
 import signal
 import socket
 import sys
@@ -22,23 +21,14 @@ from connectx_toolkit.arena.players.loading import load
 from connectx_toolkit.arena.players.protocol import REQUEST, pack_reply, receive
 from connectx_toolkit.arena.players.spec import AgentSpec
 from connectx_toolkit.kaggle.agent_file import last_callable
+from connectx_toolkit.kaggle.observation import Struct
+from connectx_toolkit.machine.chance import seed_everything
+from connectx_toolkit.machine.waiting import seconds_waited
 from connectx_toolkit.places import ROOT
 
 DETAIL = 500  # characters of a traceback or a repr that are kept
 MOST_TOLD = 4096  # characters of an agent's thoughts: docs/board.md asks for what is short
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
-
-
-class Struct(dict):
-    """Kaggle's Struct: a dict whose entries can also be read as attributes."""
-
-    def __init__(self, **entries: Any) -> None:
-        super().__init__(entries)
-        self.__dict__.update(entries)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        self.__dict__[name] = value
-        self[name] = value
 
 
 def die_with_parent() -> None:
@@ -135,28 +125,6 @@ class HostedAgent:
             sys.stdout, sys.stderr = ours
 
 
-def seconds_waited(thread: str) -> float:
-    """Seconds that a thread has waited for a core so far, ready to run; 0 if the system does not tell.
-
-    Args:
-        thread: "thread-self", or the id of a process for its first thread.
-    """
-    try:
-        with open(f"/proc/{thread}/schedstat") as file:
-            return int(file.read().split()[1]) / 1e9
-    except (OSError, ValueError, IndexError):
-        return 0.0
-
-
-def seed_everything(seed: int) -> None:
-    """Seeds the global generators of random, and of numpy and torch if they are imported."""
-    random.seed(seed)
-    if numpy := sys.modules.get("numpy"):
-        numpy.random.seed(seed % 2**32)
-    if torch := sys.modules.get("torch"):
-        torch.manual_seed(seed)
-
-
 def _describe(action: Any) -> tuple[int, dict[str, Any] | None]:
     """The reply for a returned object: (column, None) for a plain int, (0, JSON) for everything else."""
     if type(action) is int and abs(action) < 2**63:
@@ -238,14 +206,14 @@ def serve_descriptor(descriptor: int, spec: list[str], parent: int, is_unpacked:
     """
     found, missing = AgentSpec(*spec), ""
     if found.kind == "file":
-        from connectx_toolkit.kaggle.folder import AGENT, enter, hide_credentials
+        from connectx_toolkit.kaggle.place import AGENT, hide_credentials, show_agent
 
         with contextlib.suppress(OSError):  # a precaution, which not every system allows
             hide_credentials()
         folder = os.path.dirname(found.target)
         try:
             if is_unpacked:
-                enter(folder, os.path.join(os.path.dirname(folder), "root"))
+                show_agent(folder, os.path.join(os.path.dirname(folder), "root"))
                 found = found._replace(target=os.path.join(AGENT, "main.py"))
         except OSError as problem:
             missing = f"{AGENT} cannot be shown here: {problem.strerror}"

@@ -22,15 +22,17 @@ import weakref
 from typing import Any, ClassVar
 
 from connectx_toolkit.arena.players import archives, forks
-from connectx_toolkit.arena.players.child import HostedAgent, die_with_parent, seconds_waited, serve
+from connectx_toolkit.arena.players.child import HostedAgent, die_with_parent, serve
 from connectx_toolkit.arena.players.protocol import REPLY, Reply, pack_request, receive, reply_of, unpack_reply
 from connectx_toolkit.arena.players.spec import AgentSpec, callable_of
 from connectx_toolkit.kaggle.archive import BadArchive
+from connectx_toolkit.kaggle.rules import Limits
+from connectx_toolkit.machine.waiting import seconds_waited
 from connectx_toolkit.places import ROOT
 
 GRACE = 1.0  # seconds past actTimeout + bank before a silent agent is killed; Kaggle itself would wait for ever
 START_LIMIT = 60.0  # seconds for a new interpreter to answer; it takes 0.03 on an idle machine
-LOAD_LIMIT = 62.0  # seconds for a load unless the rules say otherwise: Kaggle's actTimeout plus bank
+LOAD_LIMIT = Limits().first_move  # seconds for a load unless the rules say otherwise
 THOUGHTS_LIMIT = 1.0  # seconds that an agent may take to tell its thoughts
 CREDENTIAL = re.compile(
     r"^KAGGLE_|(^|_)(TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?|KEY)(_|$)|^SSH_AUTH_SOCK$", re.IGNORECASE

@@ -8,6 +8,7 @@ from typing import Any
 from connectx.geometry import STANDARD, Geometry
 from connectx.notation import parse_columns, write_columns
 from connectx.position import Position
+from connectx_toolkit.console.programs import as_typed
 
 SEATS = ("moving first", "moving second")
 UNKNOWN_NAMES = ("first", "second")  # of players that nobody named
@@ -32,7 +33,7 @@ class GameRecord:
     @property
     def command(self) -> str:
         """The command line that analyses the game."""
-        command = f"python evaluate.py analyse {write_columns(self.moves)}"
+        command = as_typed(f"python evaluate.py analyse {write_columns(self.moves)}")
         if self.opening:
             command += f" --opening {self.opening}"
         if self.geometry != STANDARD:

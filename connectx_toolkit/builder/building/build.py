@@ -13,12 +13,13 @@ from connectx_toolkit.builder.building.embed import archive, submission_text
 from connectx_toolkit.builder.preflight.check import check
 from connectx_toolkit.builder.preflight.questions import NODE_BUDGET, Question, sample
 from connectx_toolkit.builder.preflight.remedies import remedy
-from connectx_toolkit.builder.preflight.report import Limits, Report
+from connectx_toolkit.builder.preflight.report import Report
 from connectx_toolkit.builder.preflight.stage import Runner, Stage
 from connectx_toolkit.builder.source.files import listed
 from connectx_toolkit.builder.source.inline import Inlined, Refused, import_name
 from connectx_toolkit.builder.source.refusals import TORCH_FILES, adopt_command
 from connectx_toolkit.console.files import replacing
+from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.places import ROOT
 
 POSITIONS = 500

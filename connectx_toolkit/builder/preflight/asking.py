@@ -5,8 +5,9 @@ from typing import Any, NamedTuple
 
 from connectx_toolkit.builder.preflight.questions import Question, hard_questions
 from connectx_toolkit.builder.preflight.remedies import exception_line, with_remedy, wrong_type
-from connectx_toolkit.builder.preflight.report import Limits, Report
+from connectx_toolkit.builder.preflight.report import Report
 from connectx_toolkit.builder.preflight.stage import Stage
+from connectx_toolkit.kaggle.rules import Limits
 
 OVERAGE = "overage time"
 GAME_MOVES = 21  # the longest game has this many moves for each side on 7x6

@@ -1,7 +1,7 @@
 """Will Kaggle accept this file? Tests it in fresh processes against the rules of its loader, clock and environment.
 
 The verdict comes from the validation game: the file against itself in Kaggle's own environment, each seat in its own
-process in the judge's place (``kaggle.judge_folder``, ``kaggle.seats``). Before it, hard positions are asked:
+process in the judge's place (``kaggle.place``, ``kaggle.seats``). Before it, hard positions are asked:
 they show why a game fails, and which positions will be a problem for an accepted file later.
 """
 
@@ -15,10 +15,11 @@ from pathlib import Path
 from connectx_toolkit.builder.preflight.asking import ASK_SECONDS, GAME_MOVES, OVERAGE, Asked, ask, fault_of, first_of
 from connectx_toolkit.builder.preflight.callables import async_agent, judge_callable
 from connectx_toolkit.builder.preflight.questions import hard_questions
-from connectx_toolkit.builder.preflight.report import Finding, Limits, Report
+from connectx_toolkit.builder.preflight.report import Finding, Report
 from connectx_toolkit.builder.preflight.stage import Runner, Stage, stage
 from connectx_toolkit.builder.preflight.validation import Game, play, validate
 from connectx_toolkit.kaggle.packages import KNOWN, standing
+from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.kaggle.slow_processor import Restriction
 from connectx_toolkit.kaggle.upload import Unsuitable, parse, read, unpack
 

@@ -9,11 +9,13 @@ from zlib import crc32
 
 from connectx.geometry import STANDARD, Geometry, geometry_of
 from connectx.position import Position
+from connectx_toolkit.kaggle.rules import DEFAULTS, Limits, sizes_of
 
 # A game in which nobody can win at once, and nobody must block, after LONG_THOUGHTS plies: a search takes its time.
 OPEN_GAME = [int(column) for column in "06664461210050251312045620622"]
 LONG_THOUGHTS = (11, 20, 29)
 NO_OVERAGE = 1e-3  # share of the overage time that is left when it is as good as gone: 0 itself may be divided by
+JUDGES = (Limits().act_timeout, Limits().bank)  # actTimeout and bank of Kaggle's games
 QUICK = (0.2, 38.0)  # actTimeout and bank of questions that test the answer, not the clock
 NODE_BUDGET = 300  # nodes per move when two agents are compared
 
@@ -69,16 +71,7 @@ def question(
         "step": len(played),
         "remainingOverageTime": clock[1],
     }
-    config = {
-        "rows": geometry.rows,
-        "columns": geometry.columns,
-        "inarow": geometry.inarow,
-        "actTimeout": clock[0],
-        "timeout": 2,
-        "agentTimeout": 60,
-        "episodeSteps": 1000,
-        "runTimeout": 1200,
-    } | options
+    config = DEFAULTS | sizes_of(geometry) | {"actTimeout": clock[0]} | options
     return Question(name, obs, config, None if sound is None else frozenset(sound), plain)
 
 
@@ -140,7 +133,7 @@ def sample(count: int, seed: int = 7, geometries: tuple[Geometry, ...] = SAMPLE_
     while len(questions) < count:
         geometry = randomness.choice(geometries)
         moves = random_moves(randomness, geometry, randomness.randrange(geometry.cells))
-        asked = question(f"position {len(questions)}", moves, geometry, (2.0, 60.0), nodeBudget=NODE_BUDGET)
+        asked = question(f"position {len(questions)}", moves, geometry, JUDGES, nodeBudget=NODE_BUDGET)
         key = (geometry, *asked.obs["board"])
         if key not in seen:
             seen.add(key)

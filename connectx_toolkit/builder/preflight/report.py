@@ -1,20 +1,7 @@
-"""The report of the pre-flight on a file, and the limits that it checks."""
+"""The report of the pre-flight on a file."""
 
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
-
-
-class Limits(NamedTuple):
-    """What the judge allows. Size and memory are not published for ConnectX: these are from similar competitions."""
-
-    act_timeout: float = 2.0  # seconds per move
-    bank: float = 60.0  # seconds per game
-    size: int = 100 << 20  # bytes
-    memory: int = 6 << 30  # bytes
-
-    @property
-    def first_move(self) -> float:
-        return self.act_timeout + self.bank
 
 
 class Finding(NamedTuple):

@@ -17,8 +17,8 @@ from typing import Any
 
 from connectx_toolkit.builder.preflight.questions import Question
 from connectx_toolkit.builder.preflight.remedies import Situation
-from connectx_toolkit.builder.preflight.report import Limits
-from connectx_toolkit.kaggle import judge_folder as place
+from connectx_toolkit.kaggle import place
+from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.places import ROOT
 
 # The runner removes its own modules from sys.modules: the code under test must not find any of this project.

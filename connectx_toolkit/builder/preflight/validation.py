@@ -8,8 +8,9 @@ from typing import Any
 
 from connectx_toolkit.builder.preflight.asking import Asked, confirm
 from connectx_toolkit.builder.preflight.remedies import exception_line, remedy
-from connectx_toolkit.builder.preflight.report import Limits, Report
+from connectx_toolkit.builder.preflight.report import Report
 from connectx_toolkit.builder.preflight.stage import GAME_PLIES, LONG, Stage
+from connectx_toolkit.kaggle.rules import Limits
 
 QUICK_ACT, QUICK_BANK = 0.1, 38.0  # clock of a build's game, which tests only validity
 # If the questions found a fault that the first game did not show, more are played. An agent that fails in one game of

@@ -15,9 +15,9 @@ from connectx.heuristic import evaluate
 from connectx.jit import njit, popcount
 from connectx.nets.encoding import safe_cells
 from connectx.position import column_cells, has_line, open_cells, winning_spots
-from connectx.score import NO_MOVE
+from connectx.score import NO_MOVE, SPAN
 from connectx.search import safe_moves
-from connectx.solver import JOB, JOB_LOW, SPAN, Solver
+from connectx.solver import JOB, JOB_LOW, Solver
 
 LARGEST_ERROR_SHARE = 0.4  # of the moves of a near-perfect game; the least is none
 DEPTH = 3  # plies that near-perfect play looks ahead

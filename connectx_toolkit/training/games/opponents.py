@@ -17,6 +17,8 @@ from connectx.position import Position
 from connectx.search import Searcher
 from connectx_toolkit.catalogue import our_agents, parse_agent_name
 from connectx_toolkit.kaggle.agent_file import last_callable
+from connectx_toolkit.kaggle.observation import Struct
+from connectx_toolkit.kaggle.rules import DEFAULTS, sizes_of
 from connectx_toolkit.places import AGENTS
 from connectx_toolkit.training.games.batch import Games
 from connectx_toolkit.training.games.connectx import ConnectX
@@ -26,29 +28,20 @@ from connectx_toolkit.training.games.players import Player, erring, random_playe
 SECONDS = 0.05
 
 
-class Record(dict):
-    """An observation or a configuration whose entries can be read as items or as attributes, as Kaggle's."""
-
-    def __init__(self, **entries: Any):
-        super().__init__(entries)
-        self.__dict__ = self
-
-
 class AgentPlayer:
     """An agent function as a player of training.games.players; it is called for one game after the other."""
 
     def __init__(self, agent: Callable[[Any, Any], int], geometry: Geometry):
-        sizes = {"rows": geometry.rows, "columns": geometry.columns, "inarow": geometry.inarow}
-        self._config = Record(**sizes, actTimeout=SECONDS, timeout=SECONDS, episodeSteps=1000, runTimeout=1200)
+        self._config = Struct(**DEFAULTS | sizes_of(geometry) | {"actTimeout": SECONDS})
         self._agent = agent
 
     def __call__(self, games: Games, which: np.ndarray) -> np.ndarray:
         return np.array([self._agent(self._observe(games, game), self._config) for game in which], np.int64)
 
-    def _observe(self, games: Games, game: int) -> Record:
+    def _observe(self, games: Games, game: int) -> Struct:
         board = np.where(games.stones[game] < 0, 2, games.stones[game]).ravel().tolist()
         ply = int(games.plies[game])
-        return Record(board=board, mark=1 + ply % 2, step=ply, remainingOverageTime=0.0)
+        return Struct(board=board, mark=1 + ply % 2, step=ply, remainingOverageTime=0.0)
 
 
 class FixedDepth:

@@ -20,8 +20,8 @@ from connectx.opponent_model import kinds_chances, lengths_of
 from connectx.position import winning_spots
 from connectx.score import NO_MOVE
 from connectx_toolkit.console.progress import progress
+from connectx_toolkit.training.data.labels import Labels
 from connectx_toolkit.training.data.sampling import moves_of
-from connectx_toolkit.training.data.shards import Labels
 from connectx_toolkit.training.support.device import mixed_precision
 
 BATCH = 1024  # positions in a step: half with the opponent to move, half with us

@@ -24,6 +24,7 @@ from typing import Any
 
 from connectx.geometry import geometry_of
 from connectx_toolkit.console.files import write_whole
+from connectx_toolkit.console.programs import as_typed
 from connectx_toolkit.places import ROOT
 from connectx_toolkit.training.adoption.text import MARK, RESULT, TASK
 from connectx_toolkit.training.support.manifest import check_output
@@ -124,7 +125,7 @@ def train(config: Config) -> None:
         *first, last = [config.output.with_name(file) for file in reversed(result["files"])]
         for path in (*first, last):  # the agent comes last: whoever finds it finds its weights
             write_whole(path, (Path(name) / path.name).read_bytes())
-    print("\n".join(report(config, result)))
+    print(as_typed("\n".join(report(config, result))))
 
 
 def report(config: Config, result: dict[str, Any]) -> list[str]:

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from connectx.book import Book, Layer, SparseBook, walk
-from connectx.choice import Gifts, choices, choose
+from connectx.choice import ErrorForecast, choices, choose
 from connectx.clock import Budget
 from connectx.exact import move_values
 from connectx.geometry import STANDARD
@@ -161,7 +161,7 @@ def entry_of(ahead: Ahead, search: Search) -> Entry:
         left = search.nodes - (solver.nodes - start)
         return exact_scores(position, Budget(nodes=left)) if left > 0 else None
 
-    return tuple(choices(ahead.position, scores, Gifts(search.model, ahead.belief, replies, openings().scores)))
+    return tuple(choices(ahead.position, scores, ErrorForecast(search.model, ahead.belief, replies, openings().scores)))
 
 
 def answers(ahead: Ahead, scores: Scores, model: ReplyModel) -> list[Ahead]:

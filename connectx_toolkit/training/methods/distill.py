@@ -26,7 +26,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from connectx.geometry import STANDARD
-from connectx.nets.afterstates import worth_of
+from connectx.nets.afterstates import logit_bonus
 from connectx.nets.network import REPLIES, Architecture, PlainNetwork
 from connectx.nets.torch_form import Network
 from connectx_toolkit.console.files import write_whole
@@ -98,7 +98,7 @@ def measure(network: Network, examples: Examples, size: int = 1000) -> dict[str,
         planes, targets = examples.batch(rows)
         outputs = outputs_of(network, planes, len(targets.score))
         losing += float(total(losses(outputs, targets))) * len(rows)
-        worth = worth_of(targets.chances_of_moves(torch.softmax(outputs["score"], 1)).cpu().numpy())
+        worth = logit_bonus(targets.chances_of_moves(torch.softmax(outputs["score"], 1)).cpu().numpy())
         columns.append((targets.policy(outputs).cpu().numpy() + worth).argmax(1))
     return {"loss": losing / len(examples), **shares_right(np.concatenate(columns), examples.labels)}
 

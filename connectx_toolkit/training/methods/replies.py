@@ -31,8 +31,9 @@ from connectx.score import Scores, sign
 from connectx.solver import Solver
 from connectx_toolkit.console.progress import progress
 from connectx_toolkit.kaggle.agent_file import last_callable
+from connectx_toolkit.kaggle.rules import DEFAULTS, sizes_of
 from connectx_toolkit.places import AGENTS
-from connectx_toolkit.training.data.shards import TRAINING, Labels, labels_of, read_labels
+from connectx_toolkit.training.data.labels import SUFFIX, TRAINING, Labels, labels_of, read_labels
 from connectx_toolkit.training.games.zoo import DEVELOPMENT, Column, Player, column_of
 from connectx_toolkit.training.learning.gifts import BATCH, Learner, problems_of
 from connectx_toolkit.training.learning.networks import layers_of
@@ -41,7 +42,7 @@ from connectx_toolkit.training.support import checkpoint
 from connectx_toolkit.training.support.manifest import begin, publish
 from connectx_toolkit.training.support.options import Options, option
 
-CLOCK = {"rows": STANDARD.rows, "columns": STANDARD.columns, "inarow": STANDARD.inarow, "actTimeout": 0.15}
+CLOCK = DEFAULTS | sizes_of(STANDARD) | {"actTimeout": 0.15}
 BANK = 38.0  # seconds, of which perfect uses none on purpose
 LATE, VERY_LATE = 18, 28  # stones from which on half and a quarter of the labels suffice
 
@@ -58,7 +59,9 @@ class Config(Options):
     samples: int = option(16_000_000, "positions that the network of gifts trains on", least=BATCH)
     layers: str = option("dense:256,dense:64", "of the network of gifts, kind:width of each")
     seed: int = option(1, "of the games, of the fit and of the network")
-    labels: Path = option(Path("data/labels"), "folder that train.py labels has made", reads=(".shard", ".labels"))
+    labels: Path = option(
+        Path("runs/labels/labels.labels"), "file of labels that train.py labels has made", reads=(SUFFIX,)
+    )
     taste: Path = option(
         Path("agents/weights/taste.bin"), "the policy network whose taste opponents have", reads=(".bin",)
     )

@@ -1,0 +1,193 @@
+"""The built exact agent at Kaggle's clock: in games against bitbully with its database, and position by position.
+
+python -m benchmarks.perfect games FILE [--count 100] [--seed 1] [--share 1.0]
+python -m benchmarks.perfect positions FILE [--count 2000]
+
+FILE is a built submission of the agent perfect; truth is bitbully's, with its database. --share restricts what is
+measured to that part of one core.
+
+games: in Kaggle's own environment, loaded again for each game: --count games as first player, as many as second player
+("choosing"), and again as many with its choice among equal moves switched off, so that it plays the slowest loss
+("slowest"). Perfect play ends at ply 41, and with the choice not before ply 37.
+
+positions: 7x6 with 0 to 40 stones, every other one from uniform random play, the rest from near-perfect play (three of
+four moves best, one random). Each is asked as in a game of its own: 2 s and 60 s of overage time. The file is loaded
+once. Lost positions are asked a second time of the file without the choice, which should lose as slowly as possible.
+"""
+
+import argparse
+import contextlib
+import os
+import random
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from benchmarks.machine import head, record
+from benchmarks.oracle import scores_of
+from benchmarks.positions import erring_choice, play_out, uniform_choice
+from benchmarks.submission import ACT_TIMEOUT, clock_of
+from connectx.geometry import STANDARD
+from connectx.position import Position
+from connectx.score import sign
+from connectx.solver import Solver
+from connectx_toolkit.arena.play.match import derived_seed
+from connectx_toolkit.arena.play.open import play_all
+from connectx_toolkit.arena.players.loading import resolve
+from connectx_toolkit.arena.players.process import AgentProcess
+from connectx_toolkit.arena.players.protocol import Reply
+from connectx_toolkit.arena.players.task import Setup, Task
+from connectx_toolkit.console.progress import beside_bars, progress
+from connectx_toolkit.kaggle.rules import BANK, Game, Rules
+from connectx_toolkit.kaggle.slow_processor import Restriction
+
+OPPONENT = str(Path(__file__).with_name("bitbully_perfect.py"))
+SWITCH = "SWINDLE = True"
+ERROR_SHARE = 0.25  # of the moves of near-perfect play
+HEADS = ("games", "won", "drawn", "faults", "theirs", "shortest", "distinct", "errors", "first", "later", "overage")
+
+
+@contextlib.contextmanager
+def without_choice(file: Path) -> Iterator[Path]:
+    """A copy of the submission with its choice among equal moves switched off."""
+    text = file.read_text(encoding="utf-8")
+    if text.count(SWITCH) != 1:
+        raise SystemExit(f"benchmarks.perfect: {file} should be a built 'perfect', with one line {SWITCH!r}")
+    with tempfile.TemporaryDirectory() as folder:
+        plain = Path(folder, "plain.py")
+        plain.write_text(text.replace(SWITCH, "SWINDLE = False"), encoding="utf-8")
+        yield plain
+
+
+@contextlib.contextmanager
+def restricted(share: float) -> Iterator[None]:
+    """Moves this process and all that it starts into a control group with a part of one core; 1: leaves it alone."""
+    if share >= 1:
+        yield
+        return
+    with Restriction(share) as restriction:
+        if (group := restriction.job.get("cgroup")) is None:
+            sys.exit("benchmarks.perfect: --share needs a control group, which cannot be made here")
+        Path(group, "cgroup.procs").write_text(str(os.getpid()))
+        try:
+            yield
+        finally:
+            Path(group).parent.joinpath("cgroup.procs").write_text(str(os.getpid()))
+
+
+def best_of(scores: list[int | None]) -> int:
+    return max(score for score in scores if score is not None)
+
+
+def results_lost(game: Game, seat: int) -> int:
+    """The number of moves of a seat that made the result worse, by bitbully's scores."""
+    lost, position = 0, Position.empty(STANDARD)
+    for column in game.moves:
+        if position.ply % 2 == seat:
+            scores = scores_of(position)
+            lost += sign(scores[column] or 0) < sign(best_of(scores))
+        position = position.play(column)
+    return lost
+
+
+def play(name: str, file: Path, seat: int, options: argparse.Namespace) -> dict[str, float]:
+    """Plays the games of one seat and prints its row, times being the worst of all games."""
+    players = (resolve(str(file)), resolve(OPPONENT)) if seat == 0 else (resolve(OPPONENT), resolve(str(file)))
+    tasks = [
+        Task(number, players, (), (derived_seed(options.seed, number, 0), derived_seed(options.seed, number, 1)))
+        for number in range(options.count)
+    ]
+    games = []
+    with progress(len(tasks), "game", name) as bar:
+        for _, game in play_all(tasks, Setup(Rules(), "kaggle", fresh=True), 1):
+            games.append(game)
+            bar.update()
+    first, later, _, used = (max(figures) for figures in zip(*(clock_of(game, seat) for game in games), strict=True))
+    counts = (
+        len(games),
+        sum(game.score == 1 - seat for game in games),
+        sum(game.score == 0.5 for game in games),
+        sum(fault.seat == seat for game in games for fault in game.faults),
+        sum(fault.seat != seat for game in games for fault in game.faults),
+        min(len(game.moves) for game in games),
+        len({game.moves for game in games}),
+        sum(results_lost(game, seat) for game in games),
+    )
+    row = dict(zip(HEADS, (*counts, *(round(seconds, 2) for seconds in (first, later, used))), strict=True))
+    print(f"{name:<10}" + "".join(f"{number:>10}" for number in row.values()), flush=True)
+    return row
+
+
+def play_games(options: argparse.Namespace, plain: Path) -> None:
+    print(f"{'seat':<10}" + "".join(f"{name:>10}" for name in HEADS))
+    seats = (("first", options.file, 0), ("choosing", options.file, 1), ("slowest", plain, 1))
+    rows = {name: play(name, file, seat, options) for name, file, seat in seats}
+    unit = f"of {options.count} games won as first player against bitbully with its database"
+    record("perfect-games", rows["first"]["won"], unit, share=options.share, seats=rows)
+
+
+def positions(seed: int, count: int) -> Iterator[Position]:
+    """Distinct positions of unfinished games; the number of stones is drawn uniformly."""
+    rng, seen = random.Random(seed), set[Position]()
+    choosers = [uniform_choice, erring_choice(Solver(STANDARD), ERROR_SHARE)]
+    while len(seen) < count:
+        sample = play_out(rng, STANDARD, rng.randrange(41), choosers[len(seen) % 2])
+        if sample is not None and sample.position not in seen:
+            seen.add(sample.position)
+            yield sample.position
+
+
+@contextlib.contextmanager
+def asked(file: Path) -> Iterator[Callable[[Position], Reply]]:
+    """Asks a file, loaded once, for its move in a position."""
+    with AgentProcess(resolve(str(file)), fresh=False) as worker:
+        worker.begin(Rules().config, 1)
+        worker.ask(0, 1, BANK, bytes(42), ACT_TIMEOUT)  # loads
+        yield lambda p: worker.ask(p.ply, 1 + p.ply % 2, BANK, bytes(p.to_board()), ACT_TIMEOUT)
+
+
+def ask_positions(options: argparse.Namespace, plain: Path) -> None:
+    """Compares the replies to all positions with the exact scores, and prints the table."""
+    slowest, counts = 0.0, Counter[tuple[str, str]]()
+    with asked(options.file) as ask, asked(plain) as ask_plain, progress(options.count, "position") as bar:
+        for position in positions(options.seed, options.count):
+            truth = scores_of(position)
+            best = best_of(truth)
+            kind = ("lost", "drawn", "won")[sign(best) + 1]
+            for name, answer in (kind, ask), *([("lost, no choice", ask_plain)] if kind == "lost" else []):
+                reply = answer(position)
+                chosen = None if reply.fault else truth[reply.action]
+                slowest = max(slowest, reply.seconds)
+                is_good = chosen is not None and sign(chosen) == sign(best)
+                counts.update({(name, "asked"): 1, (name, "good"): is_good, (name, "perfect"): chosen == best})
+                counts[name, "faults"] += chosen is None
+                if not is_good:
+                    with beside_bars():
+                        print(f"{position}: column {reply.action}, {reply.fault}, {truth}")
+            bar.update()
+    rows = {name: {what: counts[name, what] for what in ("asked", "good", "perfect", "faults")} for name, _ in counts}
+    for name, row in rows.items():
+        print(f"{name:<16}{', '.join(f'{what} {number}' for what, number in row.items())}")
+    good = sum(row["good"] for row in rows.values()) / sum(row["asked"] for row in rows.values())
+    unit, overage = "% good moves at Kaggle's clock", round(max(slowest - ACT_TIMEOUT, 0), 2)
+    record("perfect-positions", round(100 * good, 2), unit, overage=overage, share=options.share, positions=rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("games", "positions"))
+    parser.add_argument("file", type=Path, help="a built submission of the agent perfect")
+    parser.add_argument("--count", type=int, help="games in each seat (100), or positions (2000)")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--share", type=float, default=1.0, help="share of one core")
+    options = parser.parse_args()
+    options.count = options.count or {"games": 100, "positions": 2000}[options.what]
+    head(seed=options.seed, share=options.share)
+    with restricted(options.share), without_choice(options.file) as plain:
+        (play_games if options.what == "games" else ask_positions)(options, plain)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,15 @@
+"""How the user calls the commands: as scripts of a checkout, or by the command ``connectx`` that pip installs."""
+
+import re
+import sys
+from pathlib import Path
+
+COMMANDS = {"evaluate": "evaluate", "build_submission": "build", "train": "train"}  # script: word after connectx
+SCRIPT = re.compile(rf"(?:python )?\b({'|'.join(COMMANDS)})\.py\b")
+
+
+def as_typed(text: str) -> str:
+    """A text with commands in it, such as "python evaluate.py list", as the user has to type them."""
+    if Path(sys.argv[0]).stem != "connectx":
+        return text
+    return SCRIPT.sub(lambda found: f"connectx {COMMANDS[found[1]]}", text).replace("evaluate board", "board")

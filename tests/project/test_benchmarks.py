@@ -1,0 +1,60 @@
+"""What benchmarks write down, and what they compare."""
+
+import json
+import sys
+
+import pytest
+
+from benchmarks import machine, second_seat, solver
+from benchmarks.machine import record
+from connectx.geometry import STANDARD
+from connectx.position import Position
+from connectx.solver import Solver
+from connectx_toolkit.arena.players.loading import resolve
+from connectx_toolkit.training.games import zoo
+
+POSITION = Position.from_moves([3] * 6 + [2] * 6 + [4] * 6, STANDARD)
+
+
+@pytest.fixture(autouse=True)
+def results(tmp_path, monkeypatch):
+    monkeypatch.setattr(machine, "RESULTS", tmp_path / "results")
+    return tmp_path / "results"
+
+
+def test_a_figure_is_kept_with_how_it_was_measured(results, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["/somewhere/benchmarks/solver.py", "--file", "a file"])
+    record("speed", 0.16, "of bitbully's time", 1, nodes={"End-Easy": 13.2})
+    kept = json.loads((results / "speed.json").read_text())
+    assert kept["command"] == "python -m benchmarks.solver --file 'a file'"
+    assert (kept["figure"], kept["anchor"], kept["nodes"]) == (0.16, 1, {"End-Easy": 13.2})
+    assert {"unit", "commit", "machine", "versions", "date"} <= kept.keys() and "numpy" in kept["versions"]
+
+
+def test_true_scores_pass_and_false_ones_do_not(results):
+    scores = [value and value.low for value in Solver(STANDARD).scores(POSITION)]
+    best = max(score for score in scores if score is not None)
+    assert solver.check("scores", [(POSITION, best, scores), (POSITION, best, None)], 2) == 0
+    assert json.loads((results / "scores.json").read_text())["moves"] == 4
+    wrong = [score and score + 1 for score in scores]
+    assert solver.check("scores", [(POSITION, best, wrong)], 1) == 1
+    assert solver.check("scores", [(POSITION, best + 1, None)], 1) == 1
+
+
+def test_a_file_of_positions_is_refused_in_one_line(tmp_path, capsys):
+    path = tmp_path / "set.txt"
+    path.write_text("33 2\n8 1\n")
+    assert solver.main(["--file", str(path)]) == 2
+    assert f"{path}, line 2: expected 'moves score', not '8 1'" in capsys.readouterr().err
+
+
+def test_games_are_known_again_by_what_the_players_are(tmp_path):
+    """Not by their names: a file that changes is another player."""
+    path = tmp_path / "agent.py"
+    path.write_text("def agent(obs, config):\n    return 3\n")
+    before = second_seat.contents_of(resolve(str(path)))
+    assert second_seat.contents_of(resolve(str(path))) == before
+    path.write_text("def agent(obs, config):\n    return 2\n")
+    assert second_seat.contents_of(resolve(str(path))) != before
+    one, other = (second_seat.contents_of(resolve(zoo.agent_of(player))) for player in zoo.HELD_OUT[:2])
+    assert one != other
