@@ -21,9 +21,8 @@ from kaggle_environments import evaluate
 
 from benchmarks.machine import describe
 from connectx_toolkit.arena.play import referee as referees
-from connectx_toolkit.arena.play.local import local_slots
 from connectx_toolkit.arena.play.match import pair_tasks
-from connectx_toolkit.arena.play.open import play_all
+from connectx_toolkit.arena.play.pool import open_pool, play_all
 from connectx_toolkit.arena.play.referee import play_fast, play_kaggle
 from connectx_toolkit.arena.players.loading import kaggle_agents, resolve
 from connectx_toolkit.arena.players.task import Setup, Task
@@ -99,13 +98,12 @@ def scaling(games: int) -> None:
     setup = Setup(Rules(), "fast")
     wall: dict[int, list[float]] = {1: [], 2: []}
     cpu: dict[int, list[float]] = {1: [], 2: []}
-    with local_slots(setup, 1) as one, local_slots(setup, 2) as two:
-        for slots in (one, two):
-            list(slots.play(random_games(200)))
-        for _ in range(REPEATS):
-            for count, slots in ((1, one), (2, two)):
+    for _ in range(REPEATS):
+        for count in (1, 2):
+            with open_pool(setup, count) as pool:
+                list(pool.play(random_games(200)))
                 start, cpu_start = time.perf_counter(), running_cpu_seconds()
-                list(slots.play(random_games(count * games)))
+                list(pool.play(random_games(count * games)))
                 wall[count].append(count * games / (time.perf_counter() - start))
                 cpu[count].append((running_cpu_seconds() - cpu_start) / (count * games))
     rates = {count: statistics.median(values) for count, values in wall.items()}

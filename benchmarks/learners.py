@@ -96,7 +96,7 @@ def deciding(network: PlainNetwork) -> Callable:
 def percent_won(network: PlainNetwork, opponent: str, seed: int) -> float:
     """Wins in 100 games by the course's protocol: half in either seat."""
     with contextlib.redirect_stdout(io.StringIO()):
-        rounds = get_win_percentages(deciding(network), opponent, 100, referee="fast", isolate=False, seed=seed)
+        rounds = get_win_percentages(deciding(network), opponent, 100, isolate=False, seed=seed)
     return 100 * rounds.percentages[0]
 
 

@@ -27,7 +27,7 @@ from connectx.geometry import STANDARD
 from connectx.position import Position
 from connectx.score import sign
 from connectx_toolkit.arena.play.match import derived_seed
-from connectx_toolkit.arena.play.open import play_all
+from connectx_toolkit.arena.play.pool import play_all
 from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.players.spec import AgentSpec
 from connectx_toolkit.arena.players.task import Setup, Task
@@ -69,7 +69,7 @@ def play(name: str, players: tuple[AgentSpec, AgentSpec], seat: int, options: ar
         Task(number, players, (), (derived_seed(options.seed, number, 0), derived_seed(options.seed, number, 1)))
         for number in range(options.games)
     ]
-    bar = tqdm(play_all(tasks, Setup(Rules(), "kaggle", fresh=True), 1), total=len(tasks), unit="game", leave=False)
+    bar = tqdm(play_all(tasks, Setup(Rules(), "kaggle"), 1), total=len(tasks), unit="game", leave=False)
     games = [game for _, game in bar]
     won = sum(game.score == 1 - seat for game in games)
     drawn = sum(game.score == 0.5 for game in games)

@@ -80,7 +80,7 @@ def restricted(share: float) -> Iterator[Path | None]:
 def asked(file: Path, group: Path | None) -> Iterator[Callable[[Position], Reply]]:
     """Asks a file, loaded once, for its move in a position; ``group`` is that of ``restricted``."""
     rules = Rules()
-    with AgentProcess(resolve(str(file)), fresh=False) as worker:
+    with AgentProcess(resolve(str(file))) as worker:
         worker.begin(rules.config, 1)
         if group and worker.process:
             group.write_text(str(worker.process.pid))

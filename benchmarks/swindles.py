@@ -34,7 +34,7 @@ from connectx.geometry import STANDARD
 from connectx.openings import openings
 from connectx.solver import Solver
 from connectx_toolkit.arena.play.match import derived_seed
-from connectx_toolkit.arena.play.open import play_all
+from connectx_toolkit.arena.play.pool import play_all
 from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.players.spec import AgentSpec
 from connectx_toolkit.arena.players.task import Setup, Task
@@ -96,7 +96,7 @@ def points(
         seeds = derived_seed(options.seed, number, 0), derived_seed(options.seed, number, 1)
         tasks.append(Task(number, players, start.moves, seeds))
     scores, faults = [0.0] * len(tasks), 0
-    games = play_all(tasks, Setup(rules, "fast", fresh=False), options.concurrency)
+    games = play_all(tasks, Setup(rules, "fast"), options.concurrency)
     for task, game in tqdm(games, opponent.label, len(tasks), leave=False):
         scores[task.number] = game.score if starts[task.number].seat == 0 else 1 - game.score
         faults += len(game.faults)
