@@ -34,7 +34,7 @@ from connectx.position import Position
 from connectx.score import sign
 from connectx.solver import Solver
 from connectx_toolkit.arena.play.match import derived_seed
-from connectx_toolkit.arena.play.open import play_all
+from connectx_toolkit.arena.play.pool import play_all
 from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.players.process import AgentProcess
 from connectx_toolkit.arena.players.protocol import Reply
@@ -101,7 +101,7 @@ def play(name: str, file: Path, seat: int, options: argparse.Namespace) -> dict[
     ]
     games = []
     with progress(len(tasks), "game", name) as bar:
-        for _, game in play_all(tasks, Setup(Rules(), "kaggle", fresh=True), 1):
+        for _, game in play_all(tasks, Setup(Rules(), "kaggle"), 1):
             games.append(game)
             bar.update()
     first, later, _, used = (max(figures) for figures in zip(*(clock_of(game, seat) for game in games), strict=True))
@@ -142,7 +142,7 @@ def positions(seed: int, count: int) -> Iterator[Position]:
 @contextlib.contextmanager
 def asked(file: Path) -> Iterator[Callable[[Position], Reply]]:
     """Asks a file, loaded once, for its move in a position."""
-    with AgentProcess(resolve(str(file)), fresh=False) as worker:
+    with AgentProcess(resolve(str(file))) as worker:
         worker.begin(Rules().config, 1)
         worker.ask(0, 1, BANK, bytes(42), ACT_TIMEOUT)  # loads
         yield lambda p: worker.ask(p.ply, 1 + p.ply % 2, BANK, bytes(p.to_board()), ACT_TIMEOUT)

@@ -34,7 +34,7 @@ from connectx.geometry import STANDARD
 from connectx.openings import openings
 from connectx.solver import Solver
 from connectx_toolkit.arena.play.match import derived_seed
-from connectx_toolkit.arena.play.open import play_all
+from connectx_toolkit.arena.play.pool import play_all
 from connectx_toolkit.arena.players.fingerprint import fingerprint
 from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.players.spec import AgentSpec
@@ -90,7 +90,7 @@ def points(
         players = (agent, opponent) if start.seat == 0 else (opponent, agent)
         seeds = derived_seed(options.seed, number, 0), derived_seed(options.seed, number, 1)
         tasks.append(Task(number, players, start.moves, seeds))
-    setup = Setup(Rules({"actTimeout": options.seconds}, bank=RESERVE), "fast", fresh=False)
+    setup = Setup(Rules({"actTimeout": options.seconds}, bank=RESERVE), "fast")
     scores, faults = [0.0] * len(tasks), 0
     with progress(len(tasks), "game", opponent.label) as bar:
         for task, game in play_all(tasks, setup, options.concurrency):

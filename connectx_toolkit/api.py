@@ -26,13 +26,14 @@ def get_win_percentages(
     *,
     workers: int = 1,
     config: dict | None = None,
-    referee: str = "kaggle",
-    fresh: bool | None = None,
     seed: int | None = None,
     bank: float = BANK,
     isolate: bool = True,
 ) -> "Rounds":
     """Plays ``n_rounds`` games, half of them with agent 1 moving first; prints who won how many, and what that proves.
+
+    The games are played in Kaggle's own environment. Files are loaded again before every game, as Kaggle does. Other
+    agents are loaded once, and every game is charged that time.
 
     Ctrl-C, or a notebook's stop button, ends it early with the games that have been played until then.
 
@@ -41,23 +42,19 @@ def get_win_percentages(
         n_rounds: games in all.
         workers: games at a time, each on a core of its own.
         config: Kaggle's configuration; 6 rows, 7 columns and 4 in a row unless it says otherwise.
-        referee: "kaggle" for Kaggle's own environment, "fast" for our loop, which gives the same verdicts.
-        fresh: whether agents are loaded anew for each game; None does so for files, as Kaggle does.
         seed: of the agents' random generators; None draws one.
         bank: seconds that an agent may use beyond actTimeout in a whole game.
-        isolate: False lets agents play in this process, faster: for callables that neither hang nor crash.
+        isolate: False lets agents play in this process, which is faster. Callables that use a GPU, JAX or numba's
+            ``parallel=True`` need it; none may hang or crash.
 
     Raises:
         ValueError: an unknown agent or one that cannot be loaded, a bad configuration, or too many workers.
         KeyboardInterrupt: it was stopped before the first game had ended.
     """
-    from connectx_toolkit.arena.play.referee import REFEREES
     from connectx_toolkit.arena.play.rounds import play_rounds, rounds_lines
     from connectx_toolkit.arena.players.task import Setup
 
-    if referee not in REFEREES:
-        raise ValueError(f"referee should be one of {', '.join(REFEREES)}, not {referee!r}")
-    setup = Setup(Rules(config or {}, bank), referee, fresh, isolate=isolate)
+    setup = Setup(Rules(config or {}, bank), "kaggle", isolate=isolate)
     seed = secrets.randbits(32) if seed is None else seed
     rounds = play_rounds((resolve(agent1), resolve(agent2)), n_rounds, setup, workers, seed)
     print(*rounds_lines(rounds), sep="\n")

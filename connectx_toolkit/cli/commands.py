@@ -2,16 +2,16 @@
 
 import argparse
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import inf
 from typing import NamedTuple
 
 from tqdm import tqdm
 
 from connectx_toolkit.arena.play.match import play_match
-from connectx_toolkit.arena.play.open import Slots, open_slots
 from connectx_toolkit.arena.play.openings import Opening, openings_for
 from connectx_toolkit.arena.play.pairings import pairings, participants
+from connectx_toolkit.arena.play.pool import Pool, open_pool
 from connectx_toolkit.arena.play.rounds import play_rounds, rounds_lines
 from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.players.spec import AgentSpec
@@ -25,8 +25,7 @@ from connectx_toolkit.arena.results.store import Store
 from connectx_toolkit.arena.results.tournament import Tournament
 from connectx_toolkit.arena.results.words import lost_game_line, match_lines, sprt_progress
 from connectx_toolkit.cli.list_agents import list_agents
-from connectx_toolkit.cli.options import FRESH, PAIRS, SPRT_PAIRS
-from connectx_toolkit.cli.play import play
+from connectx_toolkit.cli.options import PAIRS, SPRT_PAIRS
 from connectx_toolkit.cli.replays import analyse, rematch
 from connectx_toolkit.cli.review import report, show_ladder
 from connectx_toolkit.console.files import check_folder
@@ -45,19 +44,16 @@ def episodes(options: argparse.Namespace) -> None:
     fetch_and_review(options)
 
 
-def _setup(options: argparse.Namespace, specs: Iterable[AgentSpec]) -> Setup:
-    referee = options.referee
-    if referee == "auto":
-        referee = "kaggle" if any(spec.kind == "file" for spec in specs) else "fast"
+def _setup(options: argparse.Namespace, referee: str) -> Setup:
     check_concurrency(options.concurrency)
-    return Setup(Rules(options.config or {}, options.bank), referee, FRESH[options.fresh])
+    return Setup(Rules(options.config or {}, options.bank), referee)
 
 
 def rounds(options: argparse.Namespace) -> None:
     """Two agents by the course's protocol."""
     specs = resolve(options.agent1), resolve(options.agent2)
     seed = secrets.randbits(32) if options.seed is None else options.seed
-    played = play_rounds(specs, options.rounds, _setup(options, specs), options.concurrency, seed)
+    played = play_rounds(specs, options.rounds, _setup(options, "kaggle"), options.concurrency, seed)
     print(*rounds_lines(played), sep="\n")
     if len(played.games) < played.asked:
         raise KeyboardInterrupt("games of --rounds are not stored; those of match are")
@@ -75,20 +71,20 @@ def _play(
     pairs: Sequence[tuple[AgentSpec, AgentSpec]], options: argparse.Namespace, sprt: Sprt | None = None
 ) -> Iterator[Match]:
     """Plays those games of each two agents that the store does not have; yields the matches as they end."""
-    setup = _setup(options, {spec for pair in pairs for spec in pair})
+    setup = _setup(options, "fast")
     openings = openings_for(setup.rules.geometry, options.openings, options.seed)
     here, total = conditions_here(options.concurrency, options.scheduler), 2 * options.pairs
-    with Store(options.store) as store, open_slots(setup, options.concurrency, options.scheduler) as slots:
+    with Store(options.store) as store, open_pool(setup, options.concurrency, options.scheduler) as pool:
         entries = []
         for pair in pairs:
             number = store.match_id(*pair, setup, openings, options.seed, here)
             known = {index: game for index, game in store.games(number).items() if index < total}
             entries.append(_Entry(pair, number, known))
         _say_what_is_known(store, entries, total, options, here)
-        slots.check(dict.fromkeys(spec for entry in entries if len(entry.known) < total for spec in entry.pair))
+        pool.check(dict.fromkeys(spec for entry in entries if len(entry.known) < total for spec in entry.pair))
         left = sum(total - len(entry.known) for entry in entries)
         with progress(left, "game", delay=0 if sprt else 2) as bar:
-            run = _Run(store, setup, openings, options, sprt, slots, bar)
+            run = _Run(store, setup, openings, options, sprt, pool, bar)
             for entry in entries:
                 yield _play_entry(run, entry)
 
@@ -101,7 +97,7 @@ class _Run(NamedTuple):
     openings: Sequence[Opening]
     options: argparse.Namespace
     sprt: Sprt | None
-    slots: Slots
+    pool: Pool
     bar: tqdm
 
 
@@ -124,7 +120,7 @@ def _play_entry(run: _Run, entry: _Entry) -> Match:
                 known = {number: game for number, game in games.items() if number < 2 * pairs} | known
         return play_match(
             *entry.pair, run.setup, run.openings, pairs, seed, sprt=run.sprt, known=known,
-            on_game=on_game, on_pair=on_pair, slots=run.slots,
+            on_game=on_game, on_pair=on_pair, pool=run.pool,
         )  # fmt: skip
 
 
@@ -195,5 +191,4 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], None]] = {
     "rematch": rematch,
     "episodes": episodes,
     "list": list_agents,
-    "play": play,
 }

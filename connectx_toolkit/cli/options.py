@@ -15,13 +15,11 @@ STORE = Path("runs/arena.sqlite")
 PAIRS, SPRT_PAIRS = 50, 1000  # of a match: to play, and at most with --sprt
 MISTAKES = Path("runs/mistakes.txt")
 EPISODES = Path("runs/episodes")
-FRESH = {"files": None, "always": True, "never": False}  # as Setup.fresh has it
-REFEREES = ("auto", "fast", "kaggle")
 AGENTS = """\
 An agent is one of
   minimax, perfect, ...   a name in agents/ (python evaluate.py list)
   random, negamax         one of Kaggle's own
-  my_agent.py             a file, loaded as Kaggle loads it, anew for each game
+  my_agent.py             a file, loaded as Kaggle loads it, again before every game
   minimax@4               minimax that searches 4 plies, whatever the clock says
   perfect~10              any named agent that plays a random move 10% of the time; minimax@4~10 is both
 """
@@ -88,21 +86,18 @@ def _add_config(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_setup(parser: argparse.ArgumentParser, referee: str) -> None:
-    """The options that say how games are played. ``referee`` is the default."""
+def _add_bank(parser: argparse.ArgumentParser) -> None:
+    help_text = "overage time of a game in seconds (default 60)"
+    parser.add_argument("--bank", type=number, default=BANK, metavar="SECONDS", help=help_text)
+
+
+def _add_setup(parser: argparse.ArgumentParser) -> None:
+    """The options that say how games are played."""
     _add_config(parser)
-    parser.add_argument("--bank", type=number, default=BANK, metavar="SECONDS", help="time bank of a game (60)")
-    parser.add_argument(
-        "--referee",
-        choices=REFEREES,
-        default=referee,
-        help="kaggle: Kaggle's environment; fast: our loop, with the same verdicts; auto: kaggle if a file plays, "
-        f"else fast (default: {referee})",
-    )
+    _add_bank(parser)
     parser.add_argument(
         "--concurrency", type=from_one, default=1, metavar="N", help="games at a time, each on its own core (1)"
     )
-    parser.add_argument("--fresh", choices=tuple(FRESH), default="files", help="who is loaded anew for each game")
 
 
 def _add_scheduler(parser: argparse.ArgumentParser) -> None:
@@ -126,6 +121,11 @@ def _add_pairs(parser: argparse.ArgumentParser, pairs: int | None, help_text: st
 def _add_mix(parser: argparse.ArgumentParser) -> None:
     help_text = "also count stored games from other machines, package versions or numbers of games at a time"
     parser.add_argument("--mix", action="store_true", help=help_text)
+
+
+def _add_anchor(parser: argparse.ArgumentParser, default: str) -> None:
+    help_text = f"agent whose rating is fixed at 0 (default: {default})"
+    parser.add_argument("--anchor", metavar="NAME", help=help_text)
 
 
 def _add_ladder(parser: argparse.ArgumentParser) -> None:
@@ -153,7 +153,6 @@ more, each with --help
   python evaluate.py episodes     fetch a submission's games from Kaggle, and judge them
   python evaluate.py rematch      does a new agent repeat the mistakes of old games?
   python evaluate.py list         the agents, with their strength
-  python evaluate.py play         you against an agent
   python evaluate.py board        a board to click: play, watch, analyse
 """
     parser.add_argument("agent1", help="see below")
@@ -164,7 +163,7 @@ more, each with --help
     parser.add_argument(
         "--seed", type=any_seed, metavar="N", help="of the agents' random generators; drawn if not given"
     )
-    _add_setup(parser, referee="kaggle")
+    _add_setup(parser)
 
 
 def add_match(parser: argparse.ArgumentParser) -> None:
@@ -184,7 +183,7 @@ examples
     _add_pairs(parser, None, help_text)
     _add_store(parser)
     _add_mix(parser)
-    _add_setup(parser, referee="auto")
+    _add_setup(parser)
     _add_scheduler(parser)
 
 
@@ -199,12 +198,12 @@ examples
 """
     parser.add_argument("agents", nargs="+", help="see below")
     parser.add_argument("--gauntlet", action="store_true", help="only the first agent plays, against each other one")
-    parser.add_argument("--anchor", metavar="NAME", help="whose Elo is 0 (the last agent)")
+    _add_anchor(parser, "the last one")
     _add_ladder(parser)
     _add_pairs(parser, 20, "pairs of games for each two agents (default 20)")
     _add_store(parser)
     _add_mix(parser)
-    _add_setup(parser, referee="auto")
+    _add_setup(parser)
     _add_scheduler(parser)
 
 
@@ -215,7 +214,11 @@ examples
   python evaluate.py report
   python evaluate.py report --html runs/report.html --judge     plots, and games to replay with exact scores
 """
-    parser.add_argument("--anchor", metavar="NAME", help="whose Elo is 0 (random, or else the first in the alphabet)")
+    parser.add_argument(
+        "--anchor",
+        metavar="NAME",
+        help="agent whose rating is fixed at 0 (default: random, or else the first in the alphabet)",
+    )
     _add_ladder(parser)
     parser.add_argument("--html", type=Path, metavar="FILE", help="write a page with plots and games to replay")
     parser.add_argument("--games", type=from_one, default=20, metavar="N", help="games on the page, the latest (20)")
@@ -292,7 +295,7 @@ examples
     help_text = f"where positions of mistakes are added ({MISTAKES})"
     parser.add_argument("--mistakes", type=Path, default=MISTAKES, metavar="FILE", help=help_text)
     _add_config(parser)
-    parser.add_argument("--bank", type=number, default=BANK, metavar="SECONDS", help="time bank of a game (60)")
+    _add_bank(parser)
     parser.add_argument("--seed", type=any_seed, default=1, metavar="N", help="of the agent's random generators (1)")
     _add_judging(parser)
     _add_judging_time(parser)
@@ -331,22 +334,6 @@ Strengths are those of arena/ladder.json, which a tournament writes with --ladde
 """
 
 
-def add_play(parser: argparse.ArgumentParser) -> None:
-    parser.description = "You against an agent, in the terminal. At the prompt: a column, hint, scores, or quit."
-    parser.epilog = f"""{AGENTS}
-examples
-  python evaluate.py play minimax@2
-  python evaluate.py play perfect --second
-"""
-    parser.add_argument("agent", help="see below")
-    parser.add_argument("--second", action="store_true", help="the agent moves first")
-    _add_config(parser)
-    parser.add_argument("--bank", type=number, default=BANK, metavar="SECONDS", help="the agent's time bank (60)")
-    parser.add_argument(
-        "--seed", type=any_seed, metavar="N", help="of the agent's random generators; drawn if not given"
-    )
-
-
 def add_board(parser: argparse.ArgumentParser) -> None:
     parser.description = "A board to click, in the browser: play, watch and analyse, with exact scores."
     parser.epilog = f"""{AGENTS}
@@ -364,7 +351,13 @@ The page is served on 127.0.0.1 and for you alone; agents, board and game can be
         "--game", metavar="GAME", help="one to look at: its columns, counted from 0, or a replay (.json)"
     )
     _add_config(parser)
-    parser.add_argument("--bank", type=number, default=BANK, metavar="SECONDS", help="the agents' time bank (60)")
+    parser.add_argument(
+        "--bank",
+        type=number,
+        default=BANK,
+        metavar="SECONDS",
+        help="the agents' overage time of a game in seconds (default 60)",
+    )
     parser.add_argument("--no-browser", action="store_true", help="print the address only")
 
 
@@ -377,7 +370,6 @@ OPTIONS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
     "rematch": add_rematch,
     "episodes": add_episodes,
     "list": add_list,
-    "play": add_play,
     "board": add_board,
 }
 

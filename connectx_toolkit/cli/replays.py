@@ -4,7 +4,6 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from itertools import chain
 from pathlib import Path
 
@@ -12,11 +11,11 @@ from rich.console import Console
 
 from connectx.geometry import Geometry
 from connectx_toolkit.arena.analysis.exact_analysis import JudgedMove, judge_in_time
-from connectx_toolkit.arena.play.open import OwnSlot
 from connectx_toolkit.arena.play.openings import read_openings
-from connectx_toolkit.arena.play.slot import Slot
+from connectx_toolkit.arena.play.pool import open_pool
+from connectx_toolkit.arena.play.slot import slot_for
 from connectx_toolkit.arena.players.loading import resolve
-from connectx_toolkit.arena.players.process import Player
+from connectx_toolkit.arena.players.player import Player
 from connectx_toolkit.arena.players.task import Setup
 from connectx_toolkit.arena.replays.record import Replay, read_replays, replay_paths
 from connectx_toolkit.arena.replays.rematch import Answer, add_mistakes, ask, games_to_ask, positions_to_ask
@@ -173,9 +172,9 @@ def rematch(options: argparse.Namespace) -> None:
     if not games:
         what = "was a result to keep" if options.all else f"did {team} fail to win with something to keep"
         raise ValueError(f"in none of the {len(replays)} replays {what}")
-    with closing(Slot(setup)) as slot:
-        OwnSlot(slot).check([spec])
-        (player,) = slot.players_for([(spec, 0)])
+    with open_pool(setup) as pool:
+        pool.check([spec])
+        (player,) = slot_for(setup).players_for([(spec, 0)])
         answers = list(_asked(player, games, setup.rules, options.seed))
     added, held = add_mistakes(options.mistakes, games)
     console = console_for_tables()

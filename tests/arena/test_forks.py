@@ -4,16 +4,14 @@ import multiprocessing
 import subprocess
 import sys
 import time
-from functools import partial
 
 import gymnasium
 import numpy as np
 import pytest
 import torch
 from stable_baselines3 import PPO
-from torch._subclasses import FakeTensorMode
 
-from connectx_toolkit.arena.players.forks import MOST_SEEN, _loaded, obstacle
+from connectx_toolkit.arena.players.forks import _loaded
 from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.players.process import AgentProcess
 from connectx_toolkit.kaggle.rules import DEFAULTS
@@ -136,75 +134,9 @@ def test_a_fork_of_a_fork(network):
     assert not answers.empty() and answers.get() == 16
 
 
-def on_a_gpu() -> torch.Tensor:
-    """A tensor that says so, and needs none."""
-    with FakeTensorMode():
-        return torch.empty(3, device="cuda")
-
-
-class Holder:
-    """An agent that keeps what it uses in a table."""
-
-    def __init__(self, thing):
-        self.table = {"best": [thing]}
-
-    def __call__(self, obs, config):
-        return open_column([0] * 7, obs.board)
-
-
-MODEL = torch.nn.Linear(3, 3)
-MODEL.bias = torch.nn.Parameter(on_a_gpu())
-unused = on_a_gpu()
-
-
-def helper(obs):
-    return int(MODEL(obs.board)[0])
-
-
-def uses_a_helper(obs, config):
-    return helper(obs)
-
-
-def takes_a_model(model, obs, config):
-    return int(model(obs.board)[0])
-
-
-def only_names_an_attribute(obs, config):
-    return obs.unused
-
-
-@pytest.mark.parametrize(
-    "agent",
-    [
-        uses_a_helper,
-        partial(takes_a_model, MODEL),
-        Holder(MODEL),
-        Holder(MODEL).__call__,
-        lambda obs, config: helper(obs),
-    ],
-    ids=["global", "partial", "object", "method", "lambda"],
-)
-def test_a_model_on_another_device_is_refused(agent):
-    """In one line, before any game, with what to do about it."""
-    with pytest.raises(ValueError, match=r"cannot be loaded: it uses a tensor on cuda:0 \(model.cpu\(\)") as problem:
-        get_win_percentages(agent, "random", 2, referee="fast")
-    assert "isolate=False" in str(problem.value) and "\n" not in str(problem.value)
-
-
-def test_it_plays_in_this_process(capsys):
-    rounds = get_win_percentages(Holder(MODEL), "random", 2, referee="fast", isolate=False)
-    assert len(rounds.games) == 2 and rounds.forfeits == (0, 0)
-
-
-def test_what_is_not_used_is_no_obstacle():
-    assert obstacle(only_names_an_attribute) == "" and obstacle(len) == "" and obstacle(Holder(None)) == ""
-    endless: list = []
-    endless.append([endless, *({} for _ in range(10 * MOST_SEEN))])
-    assert obstacle(Holder(endless)) == ""
-
-
 LOST = {
-    "numba": """
+    "numba": (
+        """
 import numba, numpy
 @numba.njit(parallel=True)
 def total(a):
@@ -216,32 +148,38 @@ total(numpy.ones(9))
 def agent(obs, config):
     return obs.board.index(0) + int(total(numpy.zeros(3)))
 """,
-    "jax": """
+        "crash",
+    ),
+    "jax": (
+        """
 import jax, jax.numpy as jnp
 double = jax.jit(lambda x: 2 * x)
 double(jnp.ones(3))
 def agent(obs, config):
     return obs.board.index(0) + int(double(jnp.zeros(3))[0])
 """,
+        "agent cannot be loaded: JAX runs in this process",
+    ),
 }
 
 
 @LINUX
 @pytest.mark.parametrize("library", LOST)
 def test_threads_that_cannot_be_brought_along(library):
-    """One line, and a way that works. In a process of its own: these threads would stay in ours."""
+    """What went wrong is told, with a way that works. In a process of its own: these threads would stay in ours."""
     pytest.importorskip(library)
-    code = f"""{LOST[library]}
+    source, told = LOST[library]
+    code = f"""{source}
 from evaluate import get_win_percentages
-for options in ({{}}, {{"workers": 2}}, {{"workers": 2, "isolate": False}}):
+for options in ({{}}, {{"workers": 2}}):
     try:
-        get_win_percentages(agent, "random", 2, referee="fast", **options)
+        get_win_percentages(agent, "random", 2, **options)
     except ValueError as problem:
-        print("refused:", problem)
-print(get_win_percentages(agent, "random", 2, referee="fast", isolate=False).forfeits)
+        print(problem)
+print(get_win_percentages(agent, "random", 2, isolate=False).forfeits)
 """
     command = [sys.executable, "-W", "ignore", "-c", code]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=True)
-    lines = [line for line in done.stdout.splitlines() if line.startswith("refused: agent cannot be loaded: it uses ")]
-    assert len(lines) == (3 if len(usable_cores()) > 1 else 1) and all("isolate=False" in line for line in lines)
+    lines = [line for line in done.stdout.splitlines() if told in line]
+    assert lines and all("isolate=False" in line for line in lines)
     assert done.stdout.splitlines()[-1] == "(0, 0)"

@@ -12,7 +12,7 @@ import pytest
 
 from connectx.geometry import geometry_of
 from connectx_toolkit.arena.play.match import derived_seed, pair_tasks, play_match
-from connectx_toolkit.arena.play.open import play_all
+from connectx_toolkit.arena.play.pool import play_all
 from connectx_toolkit.arena.play.slot import Slot
 from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.players.task import Setup, Task

@@ -16,7 +16,8 @@ from kaggle_environments.agent import get_last_callable
 
 from connectx_toolkit.arena.players.child import Struct
 from connectx_toolkit.arena.players.loading import our_agents, resolve
-from connectx_toolkit.arena.players.process import AgentProcess, Inline
+from connectx_toolkit.arena.players.player import Inline
+from connectx_toolkit.arena.players.process import AgentProcess
 from connectx_toolkit.arena.players.spec import AgentSpec, UnknownAgent
 from connectx_toolkit.builder.source.inline import inline
 from connectx_toolkit.kaggle.agent_file import last_callable
@@ -155,15 +156,14 @@ def test_what_lies_beside_an_agent_comes_before_this_toolkit(name, form, tmp_pat
         del sys.modules[module]
 
 
-@pytest.mark.parametrize("referee", ["fast", "kaggle"])
 @pytest.mark.parametrize("name", ["agents", "connectx_toolkit", "connectx", "train"])
-def test_both_referees_play_it(name, referee, tmp_path):
+def test_kaggles_environment_plays_it(name, tmp_path):
     path = with_helper(tmp_path, name, "package")
     with tarfile.open(tmp_path / "mine.tar.gz", "w:gz") as tar:
         tar.add(path, "main.py")
         tar.add(tmp_path / name, name)
     for agent in (path, tmp_path / "mine.tar.gz"):
-        assert get_win_percentages(agent, "leftmost", 2, referee=referee).forfeits == (0, 0)
+        assert get_win_percentages(agent, "leftmost", 2).forfeits == (0, 0)
 
 
 @pytest.mark.parametrize("name", ["train", "connectx_toolkit", "tests", "agents", "no_such"])
@@ -214,7 +214,7 @@ def test_a_model_is_freed_with_the_last_run_that_uses_it():
     model = Model()
     ref, spec = weakref.ref(model), resolve(model)
     assert spec == resolve(model) == pickle.loads(pickle.dumps(spec)) and type(spec.target) is not str
-    get_win_percentages(model, "leftmost", 2, referee="fast")
+    get_win_percentages(model, "leftmost", 2)
     del model, spec
     gc.collect()
     assert ref() is None
@@ -235,11 +235,12 @@ def test_graded_names_that_are_none(name, write):
 
 @REAL_CLOCK
 def test_load_time_counts_and_files_start_anew(write, start):
-    """Module state is lost between games for a file and kept for one that is not fresh, as for callables."""
+    """Module state is lost between games for a file and kept for an agent that is not a file."""
     path = write(
         "import time\ntime.sleep(0.2)\nn = 0\ndef agent(obs, config):\n    global n\n    n += 1\n    return n\n"
     )
-    worker, kept = start(path), start(path, fresh=False)
+    worker, kept = start(path), start(path)
+    kept.is_reloaded = False
     for game in range(2):
         replies = [ask(worker), ask(worker, 2, begin=False)]
         assert [reply.action for reply in replies] == [1, 2]

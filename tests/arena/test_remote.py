@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from connectx_toolkit.arena.play import dask as remote
+from connectx_toolkit.arena.play import pool
 from connectx_toolkit.cli.evaluate import main
+from connectx_toolkit.machine import workers
 from connectx_toolkit.machine.cores import usable_cores
 from tests.arena.test_store import ROOT, stored
 
@@ -107,7 +108,7 @@ def test_a_worker_is_killed(cluster, tmp_path):
 
 def test_other_agents_than_here_are_refused(cluster, tmp_path, monkeypatch, capsys):
     """The worker compares an agent's content with what the run has."""
-    monkeypatch.setattr(remote, "fingerprint", lambda spec: "0" * 64)
+    monkeypatch.setattr(pool, "fingerprint", lambda spec: "0" * 64)
     with pytest.raises(SystemExit) as stop:
         main(["match", "random", "middle", "--store", str(tmp_path / "store"), "--scheduler", cluster])
     err = capsys.readouterr().err
@@ -121,7 +122,7 @@ def test_what_cannot_be_loaded_is_not_played_there_either(cluster, tmp_path, cap
 
 
 def test_no_scheduler(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(remote, "CONNECT_LIMIT", 0.5)
+    monkeypatch.setattr(workers, "CONNECT_LIMIT", 0.5)
     for address in ("tcp://127.0.0.1:9", "nonsense://x"):
         err = refusal(["middle", "--store", str(tmp_path / "store"), "--scheduler", address], capsys)
         assert "--scheduler" in err

@@ -15,7 +15,7 @@ from connectx.geometry import STANDARD
 from connectx.notation import write_columns
 from connectx_toolkit.arena.analysis.exact_analysis import JudgedMove, judge_in_time, mistakes
 from connectx_toolkit.arena.players.loading import resolve
-from connectx_toolkit.arena.players.process import Inline
+from connectx_toolkit.arena.players.player import Inline
 from connectx_toolkit.arena.replays.record import Replay, logs_path, read_replay, replay_of, replay_paths
 from connectx_toolkit.arena.replays.rematch import add_mistakes, ask
 from connectx_toolkit.arena.replays.review import Review, team_of
@@ -339,7 +339,7 @@ def store(tmp_path_factory) -> Path:
             "leftmost mine.py --pairs 2",
             "leftmost random --pairs 2 --bank 30 --config rows=5,columns=5,actTimeout=0",
         ):
-            main(f"match {players} --referee fast --store games.sqlite --openings openings".split())
+            main(f"match {players} --store games.sqlite --openings openings".split())
     return folder / "games.sqlite"
 
 
@@ -503,8 +503,6 @@ def test_versions_of_a_file(tmp_path, monkeypatch, capsys):
                 "1",
                 "--store",
                 "two",
-                "--referee",
-                "fast",
                 "--openings",
                 "openings",
             ]

@@ -19,7 +19,7 @@ from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.players.task import Setup, Task
 from connectx_toolkit.arena.results import conditions as conditions_module
 from connectx_toolkit.arena.results import store_file
-from connectx_toolkit.arena.results.conditions import UNKNOWN_MACHINE, Conditions, conditions_here
+from connectx_toolkit.arena.results.conditions import Conditions, conditions_here
 from connectx_toolkit.arena.results.store import Store, groups
 from connectx_toolkit.arena.results.store_file import SCHEMA_VERSION
 from connectx_toolkit.kaggle.rules import Fault, Game, Rules
@@ -65,8 +65,8 @@ def test_games_come_back(tmp_path):
     assert stored.match.first == LEFT and stored.match.second == RANDOM and stored.match.bank == 60.0
     assert [g.moves for g in stored.match.games.values()] == [g.moves for g in played.games.values()]
     assert stored.config == FAST.rules.config and stored.match.geometry == FAST.rules.geometry
-    assert (stored.referee, stored.seed, stored.hashes) == ("fast", 1, (fingerprint(LEFT), fingerprint(RANDOM)))
-    assert (stored.fresh, stored.conditions) == (None, conditions_here(1))
+    assert (stored.seed, stored.hashes) == (1, (fingerprint(LEFT), fingerprint(RANDOM)))
+    assert (stored.fresh, stored.conditions) == ("null", conditions_here(1))
 
 
 def test_a_game_is_stored_once(tmp_path):
@@ -86,7 +86,6 @@ def test_what_decides_the_games_decides_the_match(tmp_path):
         asked: list[tuple] = [
             (LEFT, RANDOM, FAST, OPENINGS, 1),
             (RANDOM, LEFT, FAST, OPENINGS, 1),
-            (LEFT, RANDOM, FAST._replace(referee="kaggle"), OPENINGS, 1),
             (LEFT, RANDOM, FAST._replace(rules=Rules({"rows": 5})), OPENINGS, 1),
             (LEFT, RANDOM, FAST._replace(rules=Rules(bank=1.0)), OPENINGS, 1),
             (LEFT, RANDOM, FAST, OPENINGS[:1], 1),
@@ -142,7 +141,6 @@ def test_a_machine_without_proc(monkeypatch):
     [
         ({}, []),
         ({"machine": "Theirs, 8 cores"}, ["another machine (Theirs, 8 cores)"]),
-        ({"machine": UNKNOWN_MACHINE, "concurrency": None}, ["an unknown machine"]),
         ({"machine": "dask cluster tcp://a:1", "concurrency": None}, ["another machine (dask cluster tcp://a:1)"]),
         ({"concurrency": 1}, ["1 game at a time instead of 2"]),
         ({"versions": (("python", "3.12"), ("numba", "0.60.0"))}, ["numba 0.60.0 instead of 0.68.1"]),
@@ -184,67 +182,19 @@ def test_titles_name_what_differs_only(tmp_path):
     with Store(tmp_path / "store") as store:
         add_games(store, range(2))
         add_games(store, range(2), HERE._replace(concurrency=1))
-        add_games(store, range(2), HERE, FAST._replace(fresh=False))
+        third_match = add_games(store, range(2), HERE._replace(concurrency=3))
+        store.connection.execute("UPDATE matches SET fresh = 'false' WHERE id = ?", [third_match])
         add_games(store, range(2), HERE._replace(machine="Theirs, 8 cores"), FAST._replace(rules=Rules({"rows": 5})))
         add_games(store, range(0), HERE._replace(machine="without games"))
         first, second, third, other = [group.title for group in groups(store)]
     size = "6x7, 4 in a row, 60 s overage time"
     assert first == f"{size}, files reloaded before every game, 2 games at a time"
     assert second == f"{size}, files reloaded before every game, 1 game at a time"
-    assert third == f"{size}, no agents reloaded, 2 games at a time"
+    assert third == f"{size}, no agents reloaded, 3 games at a time"
     assert other == "5x7, 4 in a row, 60 s overage time"
 
 
 # Files of other versions, and files that are something else
-
-
-def downgraded(path: Path) -> dict[str, str]:
-    """Makes a store of schema 2 of one of today; the versions that its matches name."""
-    statements = """
-    ALTER TABLE matches RENAME TO later;
-    CREATE TABLE matches (
-        id INTEGER PRIMARY KEY,
-        key TEXT NOT NULL UNIQUE,
-        first TEXT NOT NULL, second TEXT NOT NULL,
-        config TEXT NOT NULL, bank REAL NOT NULL, referee TEXT NOT NULL, fresh TEXT NOT NULL, seed INTEGER NOT NULL,
-        versions TEXT NOT NULL, started TEXT NOT NULL
-    );
-    INSERT INTO matches SELECT id, key, first, second, config, bank, referee, fresh, seed,
-        '{"kaggle-environments": "1.18", "numpy": "2.1", "numba": "0.60.0", "torch": "absent"}', started FROM later;
-    DROP TABLE later;
-    PRAGMA user_version = 2;
-    """
-    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.executescript(statements)
-    return {"kaggle-environments": "1.18", "numpy": "2.1", "numba": "0.60.0", "torch": "absent"}
-
-
-def test_a_store_of_schema_2_is_upgraded(tmp_path):
-    """Its games stay, under other conditions than today's: its machine is not known."""
-    with Store(tmp_path / "store") as store:
-        match = add_games(store, range(3))
-    versions = downgraded(tmp_path / "store")
-    with Store(tmp_path / "store") as store:
-        assert set(store.games(match)) == {0, 1, 2}
-        new = add_games(store, range(1))
-        assert new != match
-    with Store(tmp_path / "store", create=False) as store:
-        old, later = store.matches()
-        ((conditions, games),) = store.elsewhere(new)
-    assert old.conditions == conditions == Conditions(UNKNOWN_MACHINE, tuple(versions.items()), None)
-    assert later.conditions == HERE and old.match.games == games == dict.fromkeys(range(3), FAULTY)
-    assert conditions.differences(HERE) == ["an unknown machine", "numba 0.60.0 instead of 0.68.1"]
-
-
-def test_reading_a_store_of_schema_2_does_not_upgrade_it(tmp_path):
-    with Store(tmp_path / "store") as store:
-        add_games(store, range(3))
-    downgraded(tmp_path / "store")
-    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
-    with Store(tmp_path / "store", create=False) as store:
-        (stored,) = store.matches()
-        assert stored.conditions.machine == UNKNOWN_MACHINE and len(stored.match.games) == 3
-    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 def test_what_is_read_only_opened_cannot_be_changed(tmp_path):
@@ -259,7 +209,7 @@ def test_what_is_read_only_opened_cannot_be_changed(tmp_path):
 def test_other_schemas_are_refused(tmp_path):
     with Store(tmp_path / "store") as store:
         add_games(store, range(1))
-    for schema, words in ((SCHEMA_VERSION + 1, "a newer version"), (1, "too old a version")):
+    for schema, words in ((SCHEMA_VERSION + 1, "a newer version"), (2, "too old a version")):
         with contextlib.closing(sqlite3.connect(tmp_path / "store", isolation_level=None)) as connection:
             connection.execute(f"PRAGMA user_version = {schema}")
         for create in (True, False):
@@ -337,13 +287,10 @@ def remount(folder: Path, options: str) -> None:
     subprocess.run(["mount", "-o", f"remount,{options}", folder], check=True)
 
 
-@pytest.mark.parametrize("schema", [2, SCHEMA_VERSION])
-def test_a_read_only_disk(disk, schema):
+def test_a_read_only_disk(disk):
     """What is there can be read; what cannot be written is told before any game is played."""
     with Store(disk / "store") as store:
         match = add_games(store, range(3))
-    if schema == 2:
-        downgraded(disk / "store")
     remount(disk, "ro")
     with Store(disk / "store", create=False) as store:
         (stored,) = store.matches()

@@ -11,13 +11,12 @@ import pytest
 
 from connectx.notation import write_columns
 from connectx_toolkit.arena.play import rounds as course
-from connectx_toolkit.arena.play.open import Slots, open_slots
-from connectx_toolkit.arena.play.referee import REFEREES as REFEREE_LOOPS
+from connectx_toolkit.arena.play.pool import Pool, open_pool
 from connectx_toolkit.arena.results.stats import estimate
 from connectx_toolkit.arena.results.store import Store
 from connectx_toolkit.cli import commands
 from connectx_toolkit.cli.evaluate import main
-from connectx_toolkit.cli.options import OPTIONS, REFEREES, parse_config
+from connectx_toolkit.cli.options import OPTIONS, parse_config
 from connectx_toolkit.machine.cores import usable_cores
 from connectx_toolkit.places import ROOT
 from evaluate import analyse, get_win_percentages
@@ -53,7 +52,7 @@ def test_the_course_s_four_lines(capsys):
 
 
 def test_faults_count_as_losses_and_are_named(capsys):
-    rounds = get_win_percentages(gives_up_on_its_second_move, wins_down_the_left, 4, referee="fast")
+    rounds = get_win_percentages(gives_up_on_its_second_move, wins_down_the_left, 4)
     lines = capsys.readouterr().out.splitlines()
     assert lines[:4] == [
         "Agent 1 Win Percentage: 0.0",
@@ -68,7 +67,7 @@ def test_faults_count_as_losses_and_are_named(capsys):
 
 def test_the_games_in_the_course_s_order():
     """Agent 1 moves first in the first half, rounded down; the games of a seed do not depend on how many there are."""
-    rounds = get_win_percentages(wins_down_the_left, "random", 5, referee="fast", seed=4)
+    rounds = get_win_percentages(wins_down_the_left, "random", 5, seed=4)
     assert all(set(game.moves[0::2]) == {0} for game in rounds.games[:2])
     assert all(set(game.moves[1::2]) == {0} for game in rounds.games[2:])
     assert sorted(rounds.match.games) == [0, 1, 2, 3, 5] and rounds.match.games[5] is rounds.games[4]
@@ -76,7 +75,7 @@ def test_the_games_in_the_course_s_order():
 
 def test_what_the_rounds_prove(capsys):
     """The interval and the verdict are those of the pairs; counts by seat add up."""
-    rounds = get_win_percentages("one_step", "random", 50, seed=1, referee="fast")
+    rounds = get_win_percentages("one_step", "random", 50, seed=1)
     line = capsys.readouterr().out.splitlines()[4]
     (won, drawn, lost), *seats = re.findall(r"(\d+) won, (\d+) drawn, (\d+) lost", line)
     assert (int(won), int(lost)) == rounds.wins and int(drawn) == rounds.draws
@@ -90,7 +89,7 @@ def test_what_the_rounds_prove(capsys):
 
 def test_rounds_in_a_notebook(capsys):
     """A line as text, a short table as HTML, in which no name is markup."""
-    rounds = get_win_percentages(lambda obs, config: 99, "random", 100, referee="fast", seed=1)
+    rounds = get_win_percentages(lambda obs, config: 99, "random", 100, seed=1)
     assert repr(rounds) == capsys.readouterr().out.splitlines()[4] and len(repr(rounds)) < 300
     shown = rounds._repr_html_()
     assert len(shown) < 2000 and "<td>&lt;lambda&gt;</td>" in shown and "<lambda>" not in shown
@@ -101,11 +100,11 @@ def test_lost_games(tmp_path, monkeypatch, capsys):
     """By name, file name, callable or number, those by a fault, too; analyse says where one of them turned."""
     monkeypatch.chdir(tmp_path)
     Path("mine.py").write_text("def agent(obs, config):\n    return 3 if obs.step < 2 else 99\n")
-    rounds = get_win_percentages("mine.py", wins_down_the_left, 4, referee="fast")
+    rounds = get_win_percentages("mine.py", wins_down_the_left, 4)
     lost = rounds.lost("mine")
     assert lost == rounds.lost("mine.py") == rounds.lost(1) and rounds.lost(2) == []
     assert [record.forfeit for record in lost] == [(0, "no such column"), (1, "no such column")] * 2
-    rounds = get_win_percentages(plays_column_6, "one_step", 8, referee="fast", seed=2)
+    rounds = get_win_percentages(plays_column_6, "one_step", 8, seed=2)
     lost = rounds.lost(plays_column_6)
     assert len(lost) == rounds.wins[1] > 0 == len(rounds.lost("one_step"))
     assert [record.names.index("one_step") for record in lost] == [1, 0] * 4
@@ -122,11 +121,11 @@ def test_lost_games(tmp_path, monkeypatch, capsys):
 class Stopping:
     """Slots in which Ctrl-C comes after so many games."""
 
-    def __init__(self, slots: Slots, games: int):
-        self.slots, self.games, self.check = slots, games, slots.check
+    def __init__(self, pool: Pool, games: int):
+        self.pool, self.games, self.check = pool, games, pool.check
 
     def play(self, tasks):
-        for number, played in enumerate(self.slots.play(tasks)):
+        for number, played in enumerate(self.pool.play(tasks)):
             if number == self.games:
                 raise KeyboardInterrupt
             yield played
@@ -139,19 +138,19 @@ def stop_after(monkeypatch):
     def stop(games: int) -> None:
         @contextlib.contextmanager
         def stopping(*arguments):
-            with open_slots(*arguments) as slots:
-                yield Stopping(slots, games)
+            with open_pool(*arguments) as pool:
+                yield Stopping(pool, games)
 
-        monkeypatch.setattr(course, "open_slots", stopping)
+        monkeypatch.setattr(course, "open_pool", stopping)
 
     return stop
 
 
 def test_ctrl_c_keeps_what_was_played(stop_after, capsys):
-    whole = get_win_percentages("random", "leftmost", 20, seed=3, referee="fast")
+    whole = get_win_percentages("random", "leftmost", 20, seed=3)
     stop_after(6)
     capsys.readouterr()
-    rounds = get_win_percentages("random", "leftmost", 20, seed=3, referee="fast")
+    rounds = get_win_percentages("random", "leftmost", 20, seed=3)
     played = [game.moves for game in rounds.games]
     assert played == [game.moves for game in (*whole.games[:3], *whole.games[10:13])]  # as many of either seating
     assert sum(rounds.wins) + rounds.draws == 6 and rounds.match.evidence.pairs == 3
@@ -163,7 +162,7 @@ def test_ctrl_c_at_the_command_line(games, stop_after, capsys):
     """What was played is shown, and nothing is promised of it."""
     stop_after(games)
     with pytest.raises(SystemExit) as stop:
-        main(["leftmost", "random", "--rounds", "20", "--referee", "fast"])
+        main(["leftmost", "random", "--rounds", "20"])
     out, err = capsys.readouterr()
     assert stop.value.code == 130 and err.count("\n") == 1 and err.startswith("evaluate.py: stopped")
     assert "store" not in err or "not stored" in err
@@ -171,17 +170,16 @@ def test_ctrl_c_at_the_command_line(games, stop_after, capsys):
 
 
 def test_draws_are_in_the_denominator_only():
-    rounds = get_win_percentages("random", "random", 4, config={"inarow": 10}, referee="fast")
+    rounds = get_win_percentages("random", "random", 4, config={"inarow": 10})
     assert rounds.draws == 4 and rounds.percentages == (0.0, 0.0)
 
 
 def test_the_seed_decides(capsys):
-    first, again, other = (get_win_percentages("random", "random", 6, seed=seed, referee="fast") for seed in (1, 1, 2))
+    first, again, other = (get_win_percentages("random", "random", 6, seed=seed) for seed in (1, 1, 2))
     assert [g.moves for g in first.games] == [g.moves for g in again.games] != [g.moves for g in other.games]
 
 
-@pytest.mark.parametrize("referee", ["kaggle", "fast"])
-def test_workers_play_the_same_games(referee, capsys):
+def test_workers_play_the_same_games(capsys):
     """In order too: a closure of this very test goes to both processes."""
     if len(usable_cores()) < 2:
         pytest.skip("one core only")
@@ -191,7 +189,7 @@ def test_workers_play_the_same_games(referee, capsys):
         next(columns)
         return next(c for c in range(7) if not obs.board[c])
 
-    runs = [get_win_percentages(agent, "random", 9, seed=3, workers=workers, referee=referee) for workers in (1, 2)]
+    runs = [get_win_percentages(agent, "random", 9, seed=3, workers=workers) for workers in (1, 2)]
     assert [game.moves for game in runs[0].games] == [game.moves for game in runs[1].games]
 
 
@@ -218,7 +216,6 @@ def test_command_line(tmp_path):
         "leftmost random --config rows=x",
         "leftmost random --concurrency 1000",
         "leftmost random --bank -1",
-        "leftmost random --referee mine",
         "leftmost random --what",
         "match leftmost",
         "match leftmost nobody",
@@ -243,13 +240,12 @@ def test_bad_input_gives_one_line_and_code_2(arguments, capsys):
 
 @pytest.mark.parametrize("command", OPTIONS)
 def test_help_is_quick(command):
-    """It imports nothing that takes long, and shows examples; every choice of a referee exists."""
+    """It imports nothing that takes long, and shows examples."""
     quiet = f"try:\n    main([*{command!r}.split(), '--help'])\nexcept SystemExit:\n"
     code = f"import sys\nfrom connectx_toolkit.cli.evaluate import main\n{quiet}"
     code += "    print(sorted({'numba', 'numpy', 'torch', 'kaggle_environments', 'rich'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.endswith("[]\n") and f"python evaluate.py {command}".rstrip() in done.stdout
-    assert {"auto", *REFEREE_LOOPS} == set(REFEREES)
 
 
 @pytest.mark.parametrize("command", OPTIONS)
@@ -308,7 +304,7 @@ def test_a_load_that_never_ends(concurrency, tmp_path, monkeypatch, capsys):
     if concurrency > len(usable_cores()):
         pytest.skip("one core only")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("connectx_toolkit.arena.play.trial_load.SILENCE", 0.5)
+    monkeypatch.setattr("connectx_toolkit.arena.play.pool.SILENCE", 0.5)
     Path("endless.py").write_text("while True:\n    pass\n")
     with pytest.raises(SystemExit) as stop:
         main(f"match leftmost endless.py --bank 0.5 --store store --concurrency {concurrency}".split())
@@ -377,12 +373,11 @@ def agent(obs, config):
 
 
 @REAL_CLOCK
-@pytest.mark.parametrize("referee", ["fast", "kaggle"])
-def test_a_slow_load_is_seen(referee, tmp_path, monkeypatch, capsys):
+def test_a_slow_load_is_seen(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     Path("slow.py").write_text(SLOW)
     Path("openings").write_text("00\n")
-    rules = f"--config actTimeout=0.1 --bank 2 --referee {referee}"
+    rules = "--config actTimeout=0.1 --bank 2"
     main(f"match slow.py leftmost --pairs 1 --openings openings --store store {rules}".split())
     out = capsys.readouterr().out
     assert "load s" in out and re.search(r"slow.py +│ both +(│ +\d ){4}│ +1\.5", out)
@@ -401,7 +396,7 @@ def test_a_slow_load_is_seen(referee, tmp_path, monkeypatch, capsys):
 def test_another_function_than_agent(last, name, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     Path("mine.py").write_text("def agent(obs, config):\n    return 0\n\n" + last)
-    main(["mine.py", "leftmost", "--rounds", "1", "--referee", "fast"])
+    main(["mine.py", "leftmost", "--rounds", "1"])
     advice = "move agent to the end of the file, or let build_submission.py build it"
     assert capsys.readouterr().err == (f"mine.py: Kaggle will call {name}, not agent: {advice}\n" if name else "")
 
@@ -412,7 +407,7 @@ def test_another_function_than_agent(last, name, tmp_path, monkeypatch, capsys):
         ("paly minimax@2", "no agent or command 'paly': did you mean play? Commands are match, tournament, "),
         ("tournement leftmost random", "did you mean tournament?"),
         ("match mine leftmost", "no agent 'mine': did you mean mine.py?"),
-        ("play mine", "no agent 'mine': did you mean mine.py?"),
+        ("match mine leftmost", "no agent 'mine': did you mean mine.py?"),
         ("minmax random", "did you mean minimax?"),
         ("analyse game.json", "no such file: game.json"),
     ],
@@ -427,7 +422,7 @@ def test_exceptions_come_with_their_place(tmp_path, monkeypatch, capsys):
     """That of the agent's own code, though a module of Python's raises."""
     monkeypatch.chdir(tmp_path)
     Path("mine.py").write_text("import json\ndef agent(obs, config):\n    return json.loads('{')\n")
-    main(["mine.py", "leftmost", "--rounds", "1", "--referee", "fast"])
+    main(["mine.py", "leftmost", "--rounds", "1"])
     out = capsys.readouterr().out
     assert re.search(r"mine.py, 1 exception \(first on ply \d: json.*JSONDecodeError: .* \(mine.py, line 3\)\)", out)
     Path("late.py").write_text("x = 1\n\nimport missing_module\n")

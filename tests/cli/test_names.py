@@ -45,13 +45,13 @@ def folder(tmp_path_factory) -> Path:
     return folder
 
 
-PLAYED = ["--pairs", "2", "--referee", "fast", "--store", "store"]
+PLAYED = ["--pairs", "2", "--store", "store"]
 BOTH = f"{CRASHES} {PLAYS}.py"
 # What is printed, by command: the texts that must be there.
 COMMANDS: dict[str, tuple[str, ...]] = {
-    f"match {BOTH} --pairs 2 --referee fast --store store": (CRASHES, f"{PLAYS}.py", FAULT),
-    f"tournament {BOTH} leftmost --pairs 2 --referee fast --store store --ladder [bold]": (CRASHES, f"{PLAYS}.py"),
-    f"{BOTH} --rounds 2 --referee fast": (CRASHES, f"{PLAYS}.py", FAULT),
+    f"match {BOTH} --pairs 2 --store store": (CRASHES, f"{PLAYS}.py", FAULT),
+    f"tournament {BOTH} leftmost --pairs 2 --store store --ladder [bold]": (CRASHES, f"{PLAYS}.py"),
+    f"{BOTH} --rounds 2": (CRASHES, f"{PLAYS}.py", FAULT),
     f"report --store store --anchor {CRASHES}": (CRASHES, f"{PLAYS}.py"),
     "analyse store": (CRASHES, f"{PLAYS}.py"),
     f"analyse store --me {CRASHES}": (CRASHES, f"{PLAYS}.py"),

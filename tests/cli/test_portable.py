@@ -49,9 +49,9 @@ def mine(obs, config):
 
 if __name__ == "__main__":
     for workers in (1, 2):
-        rounds = get_win_percentages(mine, "mine.py", 4, workers=min(workers, WORKERS), referee="fast")
+        rounds = get_win_percentages(mine, "mine.py", 4, workers=min(workers, WORKERS))
         assert rounds.forfeits == (0, 0), rounds.forfeits
-    main("match packed.tar.gz minimax@1 --pairs 2 --store store --referee fast".split())
+    main("match packed.tar.gz minimax@1 --pairs 2 --store store".split())
     main("tournament leftmost random mine.py --pairs 1 --store store --ladder ladder".split())
     main("report --store store --html page.html".split())
     main("list".split())

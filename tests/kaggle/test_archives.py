@@ -14,7 +14,8 @@ from connectx_toolkit.arena.players import archives
 from connectx_toolkit.arena.players.archives import unpacked
 from connectx_toolkit.arena.players.fingerprint import fingerprint
 from connectx_toolkit.arena.players.loading import resolve
-from connectx_toolkit.arena.players.process import AgentProcess, Inline
+from connectx_toolkit.arena.players.player import Inline
+from connectx_toolkit.arena.players.process import AgentProcess
 from connectx_toolkit.cli.evaluate import main
 from connectx_toolkit.kaggle import place, upload
 from connectx_toolkit.kaggle.archive import BadArchive
@@ -119,10 +120,10 @@ def test_without_the_place_an_archive_plays_from_a_folder(tmp_path, monkeypatch,
     )
     beside = "import beside\ndef agent(obs, config):\n    return beside.first(obs.board)\n"
     files = {"main.py": beside, "beside.py": "def first(board):\n    return board.index(0)\n"}
-    rounds = get_win_percentages(packed(tmp_path / "beside.tar.gz", files), "leftmost", 2, referee="fast")
+    rounds = get_win_percentages(packed(tmp_path / "beside.tar.gz", files), "leftmost", 2)
     assert rounds.forfeits == (0, 0)
     with pytest.raises(ValueError, match=r"mine\.tar\.gz cannot be loaded: FileNotFoundError") as problem:
-        get_win_percentages(packed(tmp_path / "mine.tar.gz", FILES), "leftmost", 2, referee="fast")
+        get_win_percentages(packed(tmp_path / "mine.tar.gz", FILES), "leftmost", 2)
     assert "(/kaggle_simulations/agent cannot be shown here: linux has no unshare)" in str(problem.value)
 
 
@@ -165,7 +166,7 @@ def test_nothing_is_left_behind(cores, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("tempfile.tempdir", str(folder))
     text = f"import glob\nassert len(glob.glob({str(folder / 'connectx-archives-*' / '*')!r})) == 1\n" + PLAIN
     path = packed(tmp_path / "mine.tar.gz", {"main.py": text})
-    assert get_win_percentages(path, path, 4, workers=cores, referee="fast").forfeits == (0, 0)
+    assert get_win_percentages(path, path, 4, workers=cores).forfeits == (0, 0)
     assert not list(folder.glob("connectx-archives-*"))
 
 

@@ -117,7 +117,7 @@ BAD: dict = {
 
 @pytest.mark.parametrize("name", GOOD)
 def test_callables_that_play(name):
-    assert get_win_percentages(GOOD[name], "random", 2, referee="fast").forfeits[0] == 0
+    assert get_win_percentages(GOOD[name], "random", 2).forfeits[0] == 0
 
 
 @pytest.mark.parametrize("name", BAD)

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from connectx_toolkit.arena.play.open import open_slots
+from connectx_toolkit.arena.play.pool import open_pool
 from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.players.task import Setup, Task
 from connectx_toolkit.kaggle.rules import Rules
@@ -55,7 +55,7 @@ def test_a_single_slot_has_one_core_while_it_plays(tmp_path):
         return obs.step % 7
 
     before = usable_cores()
-    with open_slots(Setup(Rules(), "fast")) as slots:
+    with open_pool(Setup(Rules(), "fast")) as slots:
         list(slots.play([Task(0, (resolve(note_core), resolve("leftmost")), (), (1, 2))]))
         assert len(usable_cores()) == 1 and (tmp_path / "cores").read_text() == repr(usable_cores())
     assert usable_cores() == before
@@ -107,7 +107,7 @@ def test_another_users_locks_do_not_end_a_run(kind, tmp_path, capsys):
         folder.mkdir()
         folder.chmod(0o777)
     assert reserve_core() is None
-    assert get_win_percentages("leftmost", "random", 2, referee="fast").forfeits == (0, 0)
+    assert get_win_percentages("leftmost", "random", 2).forfeits == (0, 0)
 
 
 def test_the_locks_are_this_users_alone(tmp_path):

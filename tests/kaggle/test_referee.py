@@ -12,7 +12,8 @@ from kaggle_environments import make
 from connectx_toolkit.arena.play import referee as referees
 from connectx_toolkit.arena.play.referee import REFEREES, play_fast, play_kaggle
 from connectx_toolkit.arena.players.loading import resolve
-from connectx_toolkit.arena.players.process import AgentProcess, Inline
+from connectx_toolkit.arena.players.player import Inline
+from connectx_toolkit.arena.players.process import AgentProcess
 from connectx_toolkit.kaggle.rules import BANK, DEFAULTS, STATUS_OF, Rules
 from tests.conftest import REAL_CLOCK
 from tests.misbehaving import CASES, CONFIGS, Clock, first_full_column, returning, scripted_games
@@ -134,7 +135,8 @@ def test_every_game_pays_for_the_load(referee, tmp_path):
         f"import time\nopen({str(notes)!r}, 'a').write('loaded ')\ntime.sleep(0.4)\n"
         "def agent(obs, config):\n    return obs.step // 2 % 7\n"
     )
-    workers = [AgentProcess(resolve(str(path)), fresh=False), AgentProcess(resolve(random_legal))]
+    workers = [AgentProcess(resolve(str(path))), AgentProcess(resolve(random_legal))]
+    workers[0].is_reloaded = False  # as if it had a name
     try:
         games = [referee(workers, Rules({"actTimeout": 0.2}, bank=1.0), (), (1, 2)) for _ in range(3)]
         forfeit = referee(workers, Rules({"actTimeout": 0.2}, bank=0.1), (), (1, 2))

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from hashlib import sha256
 
-from connectx_toolkit.arena.play.open import Slots, open_slots
 from connectx_toolkit.arena.play.openings import Opening
+from connectx_toolkit.arena.play.pool import Pool, open_pool
 from connectx_toolkit.arena.players.spec import AgentSpec
 from connectx_toolkit.arena.players.task import Setup, Task
 from connectx_toolkit.arena.results.evidence import Evidence
@@ -48,7 +48,7 @@ def play_match(
     known: Mapping[int, Game] | None = None,
     on_game: Callable[[Task, Game], Game] = lambda task, game: game,
     on_pair: Callable[[Evidence], None] = lambda evidence: None,
-    slots: Slots | None = None,
+    pool: Pool | None = None,
 ) -> Match:
     """Plays up to ``pairs`` pairs, or until the SPRT accepts a hypothesis, or the agents only repeat themselves.
 
@@ -60,14 +60,14 @@ def play_match(
         known: games of this match that were played earlier; they are not played again.
         on_game: called with each new game; gives the one that counts, which is another one in a store that has it.
         on_pair: called with the evidence so far after each pair, in their order.
-        slots: where to play, opened with the same setup; by default ``concurrency`` slots are opened for this match.
+        pool: where to play, opened with the same setup; by default one for ``concurrency`` games at a time is opened.
     """
     match = Match(first, second, setup.rules.bank, dict(known or {}), setup.rules.geometry)
     tasks = (task for task in pair_tasks(first, second, openings, pairs, seed) if task.number not in match.games)
     watch = _Watch(match, sprt, on_pair)
     try:
         if not watch.is_over():
-            with open_slots(setup, concurrency) if slots is None else nullcontext(slots) as used:
+            with open_pool(setup, concurrency) if pool is None else nullcontext(pool) as used:
                 for task, game in used.play(tasks):
                     match.games[task.number] = on_game(task, game)
                     if watch.is_over():

@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import Any
 
 from connectx.position import has_line
-from connectx_toolkit.arena.players.process import Player
+from connectx_toolkit.arena.players.player import Player
 from connectx_toolkit.arena.players.protocol import Opaque, Reply
 from connectx_toolkit.kaggle.environment import environment_of
 from connectx_toolkit.kaggle.rules import STATUS_OF, Fault, Game, Rules

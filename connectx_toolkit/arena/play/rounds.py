@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from connectx_toolkit.arena.play.match import derived_seed
-from connectx_toolkit.arena.play.open import open_slots
+from connectx_toolkit.arena.play.pool import open_pool
 from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.players.spec import AgentSpec
 from connectx_toolkit.arena.players.task import Setup, Task
@@ -114,10 +114,10 @@ def play_rounds(specs: tuple[AgentSpec, AgentSpec], n_rounds: int, setup: Setup,
         raise ValueError(f"n_rounds should be an integer of at least 1, not {n_rounds!r}")
     match = Match(*specs, setup.rules.bank, {}, setup.rules.geometry)
     try:
-        with open_slots(setup, workers) as slots:
-            slots.check(dict.fromkeys(specs))
+        with open_pool(setup, workers) as pool:
+            pool.check(dict.fromkeys(specs))
             with progress(n_rounds, "game") as bar:
-                for task, game in slots.play(_tasks(specs, n_rounds, seed)):
+                for task, game in pool.play(_tasks(specs, n_rounds, seed)):
                     match.games[task.number] = game
                     bar.update()
     except KeyboardInterrupt:

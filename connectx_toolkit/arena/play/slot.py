@@ -4,16 +4,27 @@ So an agent that takes seconds to load is loaded only once. Processes of agents 
 that they cannot use the core of the agents that are.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from os import uname
+from typing import NamedTuple
 
 from connectx_toolkit.arena.play.referee import REFEREES
-from connectx_toolkit.arena.play.trial_load import Finding
-from connectx_toolkit.arena.players.process import AgentProcess, Inline, Player
+from connectx_toolkit.arena.players import archives
+from connectx_toolkit.arena.players.fingerprint import fingerprint
+from connectx_toolkit.arena.players.player import Inline, Player
+from connectx_toolkit.arena.players.process import AgentProcess
 from connectx_toolkit.arena.players.spec import AgentSpec
 from connectx_toolkit.arena.players.task import Setup, Task
 from connectx_toolkit.kaggle.rules import Game
 
 KEPT = 16  # agents' processes per slot; with torch, each takes 0.3 GB
+
+
+class Finding(NamedTuple):
+    """The result of a trial load; each text is one line or empty."""
+
+    problem: str = ""  # why the agent cannot be loaded
+    warning: str = ""
 
 
 class Slot:
@@ -62,6 +73,43 @@ class Slot:
     def _new(self, spec: AgentSpec) -> Player:
         setup = self.setup
         limit = setup.rules.config["actTimeout"] + setup.rules.bank
-        if setup.isolate:
-            return AgentProcess(spec, setup.fresh, setup.grace, limit)
-        return Inline(spec, setup.fresh, limit)
+        return AgentProcess(spec, setup.grace, limit) if setup.isolate else Inline(spec, limit)
+
+
+# In a worker of ``arena.play.pool``, whose slot lasts from call to call
+
+_slot: Slot | None = None
+_compared: set[tuple[AgentSpec, str]] = set()
+
+
+def slot_for(setup: Setup) -> Slot:
+    """This process's slot for the setup."""
+    global _slot  # noqa: PLW0603 (an executor offers no other place for what its processes keep)
+    if _slot is None or _slot.setup != setup:
+        leave_slot()
+        _slot = Slot(setup)
+    return _slot
+
+
+def leave_slot() -> None:
+    """Closes this process's slot, which ends its agents' processes."""
+    global _slot  # noqa: PLW0603
+    if _slot is not None:
+        _slot.close()
+    _slot = None
+
+
+def leave_cluster() -> None:
+    """Cleans up what a run has left in a worker of a cluster."""
+    _compared.clear()
+    leave_slot()
+    archives.clear()
+
+
+def compare(hashes: Mapping[AgentSpec, str]) -> None:
+    """Compares agents on this machine with their fingerprints on the run's. Raises RuntimeError if one is another."""
+    for spec, expected in hashes.items():
+        if (spec, expected) not in _compared:
+            if fingerprint(spec) != expected:
+                raise RuntimeError(f"{spec.label} is another on {uname().nodename}: all need the same checkout")
+            _compared.add((spec, expected))

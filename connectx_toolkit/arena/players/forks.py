@@ -1,32 +1,27 @@
 """What a forked process lacks: the threads of its libraries, and access to other devices.
 
-A callable plays in a fork of the current process. Only the thread that forks exists there, and GNU's OpenMP, which
-torch and many others use, then waits for the other threads of its pool for ever. So its pools are ended before the
-fork; both processes start new ones when needed. LLVM's OpenMP and OpenBLAS do this by themselves. numba's parallel
-functions, JAX and tensors on a GPU cannot be used in a fork at all.
+A callable plays in a fork of the current process, where only the thread that forks exists. The rule: functions with
+numpy and with torch on the CPU play in a fork; all else that has threads or a device of its own (a GPU, JAX, numba's
+``parallel=True``) plays with ``isolate=False`` and one worker, in this process.
+
+torch and many others use GNU's OpenMP, which would wait for the missing threads for ever. So its pools are ended before
+the fork; both processes start new ones when needed. LLVM's OpenMP and OpenBLAS do this by themselves. JAX would wait
+for ever, too: while it runs, no callable is played in a fork. A GPU's libraries and numba fail by themselves.
 """
 
 import contextlib
 import ctypes
-import dis
 import multiprocessing
 import sys
-from collections import deque
-from collections.abc import Callable, Iterator
-from functools import partial
-from itertools import islice
-from types import CodeType, FunctionType, MethodType, ModuleType
-from typing import Any
+from collections.abc import Iterator
 
 OMP_PAUSE_HARD = 2  # omp.h: the pool ends
 SINGLE = {  # part of a library's name: functions that set its number of threads; wheels rename those of OpenBLAS
     "libgomp": ("omp_set_num_threads",),
     "openblas": tuple(f"{p}openblas_set_num_threads{s}" for p in ("", "scipy_") for s in ("", "64_")),
 }
-MOST_SEEN = 5000  # objects that an agent refers to, nearest first; examining them takes 10 ms
-MOST_ITEMS = 200  # examined in a container
-LEAVES = (str, bytes, int, float, complex, type(None), CodeType)
-REMEDY = "let it play in this process: isolate=False, one worker"
+REMEDY = "isolate=False and one worker let it play in this process"
+NEEDS_THIS_PROCESS = "a GPU, JAX and numba's parallel=True need isolate=False"
 
 
 def _loaded(part: str) -> Iterator[ctypes.CDLL]:
@@ -62,74 +57,9 @@ def use_one_thread() -> None:
                     getattr(library, name)(1)
 
 
-def obstacle(agent: Callable) -> str:
-    """Why a fork cannot run this callable, with the remedy; "" if no reason is found."""
-    for item in islice(_reached(agent), MOST_SEEN):
-        if problem := _on_a_device(item) or _parallel(item) or _of_jax(item):
-            return f"{problem}, which a process of its own cannot use: {REMEDY}"
-    return ""
-
-
-def _on_a_device(item: Any) -> str:
-    torch = sys.modules.get("torch")
-    if torch is None or not isinstance(item, torch.Tensor) or item.device.type in ("cpu", "meta"):
-        return ""
-    return f"it uses a tensor on {item.device} (model.cpu() brings a model back)"
-
-
-def _parallel(item: Any) -> str:
-    """For numba: its threading layer notices that it runs in a fork, and ends the process."""
-    numba, pool = sys.modules.get("numba"), sys.modules.get("numba.np.ufunc.parallel")
-    if numba is None or pool is None or not isinstance(item, numba.core.dispatcher.Dispatcher):
-        return ""
-    runs = pool._is_initialized and sys.platform == "linux" and numba.threading_layer() == "omp"
-    is_parallel = runs and item.targetoptions.get("parallel")
-    return f"it uses {item.__name__}, which numba has compiled with parallel=True" if is_parallel else ""
-
-
-def _of_jax(item: Any) -> str:
-    """For JAX: every computation waits for threads that do not exist in the fork."""
+def obstacle() -> str:
+    """Why no callable of this process can be played in a fork, with the remedy; "" if nothing is known against it."""
     bridge = sys.modules.get("jax._src.xla_bridge")
     if bridge is None or not bridge.backends_are_initialized():
         return ""
-    place = item.__name__ if isinstance(item, ModuleType) else type(item).__module__
-    return "it uses JAX, whose threads run already" if place.partition(".")[0] in ("jax", "jaxlib") else ""
-
-
-def _reached(agent: Callable) -> Iterator[Any]:
-    """The callable and what it refers to, by names in its code or as parts of other objects; nearest first."""
-    pending, seen = deque[Any]([agent]), set[int]()
-    while pending:
-        item = pending.popleft()
-        if id(item) not in seen and not isinstance(item, LEAVES):
-            seen.add(id(item))
-            yield item
-            pending.extend(_neighbours(item))
-
-
-def _neighbours(item: Any) -> Iterator[Any]:
-    if isinstance(item, FunctionType):
-        yield from (item.__globals__[name] for name in _names(item.__code__) if name in item.__globals__)
-        yield from item.__defaults__ or ()
-        for cell in item.__closure__ or ():
-            with contextlib.suppress(ValueError):  # the cell is still empty
-                yield cell.cell_contents
-    elif isinstance(item, MethodType):
-        yield from (item.__func__, item.__self__)
-    elif isinstance(item, dict):
-        yield from islice(item.values(), MOST_ITEMS)
-    elif isinstance(item, list | tuple | set):
-        yield from islice(item, MOST_ITEMS)
-    elif isinstance(item, partial):
-        yield from (item.func, *item.args, *item.keywords.values())
-    elif not isinstance(item, type | ModuleType):
-        with contextlib.suppress(Exception):  # it has no __dict__, or does not allow access to it
-            yield from list(vars(item).values())
-
-
-def _names(code: CodeType) -> Iterator[str]:
-    """The names of globals that a function and the functions inside it read; attributes are not included."""
-    yield from (step.argval for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL")
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _names(constant)
+    return f"JAX runs in this process, and a copy of it would wait for JAX's threads for ever: {REMEDY}"

@@ -3,9 +3,6 @@
 Agents of ours, of Kaggle's, and files run in a new Python interpreter that has imported only ``child``,
 so that imports and compilation count in the first move, as on Kaggle. A callable runs in a fork of the current process,
 because a notebook's function exists nowhere else.
-
-Kaggle loads an agent again for each game, as part of its first move. A process that is kept for several games loads it
-once, and each game is charged that load time, so that every game costs the agent what it would cost on Kaggle.
 """
 
 import contextlib
@@ -21,23 +18,21 @@ import time
 import weakref
 from typing import Any, ClassVar
 
-from connectx_toolkit.arena.players import archives, forks
-from connectx_toolkit.arena.players.child import HostedAgent, die_with_parent, serve
-from connectx_toolkit.arena.players.protocol import REPLY, Reply, pack_request, receive, reply_of, unpack_reply
-from connectx_toolkit.arena.players.spec import AgentSpec, callable_of
+from connectx_toolkit.arena.players import forks
+from connectx_toolkit.arena.players.child import die_with_parent, serve
+from connectx_toolkit.arena.players.player import LOAD_LIMIT, Player, unpacked_spec
+from connectx_toolkit.arena.players.protocol import REPLY, Reply, pack_request, receive, unpack_reply
+from connectx_toolkit.arena.players.spec import AgentSpec
 from connectx_toolkit.kaggle.archive import BadArchive
-from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.machine.waiting import seconds_waited
 from connectx_toolkit.places import ROOT
 
 GRACE = 1.0  # seconds past actTimeout + bank before a silent agent is killed; Kaggle itself would wait for ever
 START_LIMIT = 60.0  # seconds for a new interpreter to answer; it takes 0.03 on an idle machine
-LOAD_LIMIT = Limits().first_move  # seconds for a load unless the rules say otherwise
 THOUGHTS_LIMIT = 1.0  # seconds that an agent may take to tell its thoughts
 CREDENTIAL = re.compile(
     r"^KAGGLE_|(^|_)(TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?|KEY)(_|$)|^SSH_AUTH_SOCK$", re.IGNORECASE
 )
-LOAD_SEED = 0  # for loading a persistent agent: the load must not depend on which game comes first
 
 _BOOT = """
 import sys
@@ -49,127 +44,6 @@ from connectx_toolkit.arena.players.child import serve_descriptor
 del settings["path"]
 serve_descriptor(**settings)
 """
-
-
-class Player:
-    """The base of agents in a process of their own and in this process: loading, and charging the load to games.
-
-    Args:
-        spec: from ``connectx_toolkit.arena.players.loading.resolve``.
-        fresh: whether every game loads the agent again; if not, it is persistent. None: only files are loaded again, as
-            Kaggle does.
-        load_limit: seconds that a load may take: no clock allows more than actTimeout and the whole bank.
-    """
-
-    def __init__(self, spec: AgentSpec, fresh: bool | None = None, load_limit: float = LOAD_LIMIT):
-        self.spec = spec
-        self.load_limit = load_limit
-        self.fresh = spec.kind == "file" if fresh is None else fresh
-        self.load_seconds: float | None = None  # None: not loaded
-        self.warning = ""  # of the latest load
-        self.failed: Reply | None = None  # the fault of the latest load
-        self.seed = 0  # of the current game
-        self.is_first_move = False
-
-    def begin(self, config: dict[str, Any], seed: int) -> None:
-        """Tells the agent's process, started if necessary, that a game with this configuration begins.
-
-        A persistent agent is loaded here, once, and each of its games is charged that load. (The game's clock is not
-        used: it would also count the time that the load waits for a core.) A fresh agent is loaded with its first move,
-        on its clock, as on Kaggle.
-
-        Raises:
-            RuntimeError: the process does not start.
-        """
-        if self.fresh:
-            self.close()
-        self.seed = seed
-        self.is_first_move = True
-        self.failed = None if self.fresh or self.load_seconds is not None else self.load()
-        self._start_game(config, seed)
-
-    def ask(self, ply: int, mark: int, bank: float, board: bytes, act_timeout: float) -> Reply:
-        """The agent's reply to a position. ``board``: cells in Kaggle's order, one byte each."""
-        limit = act_timeout + max(bank, 0.0)
-        if not self.is_first_move:
-            return self._move(ply, mark, bank, board, limit)
-        self.is_first_move = False
-        charged = self.load_seconds or 0.0
-        if self.load_seconds is None and self.failed is None:
-            self.failed = self.load(limit)
-        if self.failed is not None:
-            return self.failed._replace(load=self.failed.seconds)
-        load_seconds = self.load_seconds or 0.0
-        reply = self._move(ply, mark, bank, board, limit)
-        return reply._replace(seconds=reply.seconds + load_seconds, load=load_seconds, charged=charged)
-
-    def load(self, limit: float | None = None) -> Reply | None:
-        """Loads the agent; returns None, or the reply with the fault if it cannot be loaded.
-
-        A load that takes longer than the clock allows is given up. Time spent waiting for a core does not count, since
-        compilation is slow on a busy machine.
-
-        Args:
-            limit: seconds; ``load_limit`` by default.
-        """
-        limit = self.load_limit if limit is None else limit
-        reply = self._load(self.seed if self.fresh else LOAD_SEED, limit)
-        if reply.fault == "hang":
-            return reply._replace(detail=f"still loading when its clock had run out ({limit:g} s: actTimeout and bank)")
-        if reply.fault:
-            return reply
-        self.load_seconds, self.warning = reply.seconds, reply.detail
-        return None
-
-    def close(self) -> None:
-        """Drops the agent; it can be loaded again."""
-        self.load_seconds = None
-
-    def pause(self) -> None:
-        """Suspends the agent until ``resume``, if it has a process of its own."""
-
-    def resume(self) -> None:
-        """Undoes ``pause``."""
-
-    def _start_game(self, config: dict[str, Any], seed: int) -> None:
-        raise NotImplementedError
-
-    def _load(self, seed: int, limit: float) -> Reply:
-        raise NotImplementedError
-
-    def _move(self, ply: int, mark: int, bank: float, board: bytes, limit: float) -> Reply:
-        raise NotImplementedError
-
-
-def _unpacked(spec: AgentSpec) -> AgentSpec:
-    """For an archive, the spec of its main.py; any other spec is returned unchanged. Raises BadArchive."""
-    is_packed = spec.kind == "file" and archives.is_archive(spec.target)
-    return spec._replace(target=str(archives.unpacked(spec.target))) if is_packed else spec
-
-
-class Inline(Player):
-    """An agent in this process: games of trivial agents are 3 times as fast.
-
-    Only for trusted code: an agent that hangs or crashes takes this process with it, and both agents share modules and
-    random generators.
-    """
-
-    def __init__(self, spec: AgentSpec, fresh: bool | None = None, load_limit: float = LOAD_LIMIT):
-        super().__init__(spec, fresh, load_limit)
-        self.player = HostedAgent(_unpacked(spec))
-
-    def close(self) -> None:
-        super().close()
-        self.player = HostedAgent(_unpacked(self.spec))
-
-    def _start_game(self, config: dict[str, Any], seed: int) -> None:
-        self.player.start_game(config, seed)
-
-    def _load(self, seed: int, limit: float) -> Reply:
-        return reply_of(*self.player.load(seed))
-
-    def _move(self, ply: int, mark: int, bank: float, board: bytes, limit: float) -> Reply:
-        return reply_of(*self.player.move(ply, mark, bank, board))
 
 
 class _Fork:
@@ -198,10 +72,8 @@ class AgentProcess(Player):
 
     _open: ClassVar["weakref.WeakSet[AgentProcess]"] = weakref.WeakSet()
 
-    def __init__(
-        self, spec: AgentSpec, fresh: bool | None = None, grace: float = GRACE, load_limit: float = LOAD_LIMIT
-    ):
-        super().__init__(spec, fresh, load_limit)
+    def __init__(self, spec: AgentSpec, grace: float = GRACE, load_limit: float = LOAD_LIMIT):
+        super().__init__(spec, load_limit)
         self.grace = grace
         self.sock: socket.socket | None = None
         self.process: subprocess.Popen | _Fork | None = None
@@ -242,14 +114,14 @@ class AgentProcess(Player):
         if self.sock is None:
             self._start()
         reply = self._exchange(pack_request(b"G", body), START_LIMIT)
-        if reply.fault and not self.fresh:  # the process died or hung after its last move: try once more
+        if reply.fault and not self.is_reloaded:  # the process died or hung after its last move: try once more
             self._start()
             reply = self._exchange(pack_request(b"G", body), START_LIMIT)
         if reply.fault:
             raise RuntimeError(f"the process of {self.spec.label} does not start: {reply.fault}, {reply.detail}")
 
     def _load(self, seed: int, limit: float) -> Reply:
-        if self.spec.kind == "callable" and (problem := forks.obstacle(callable_of(self.spec))):
+        if self.spec.kind == "callable" and (problem := forks.obstacle()):
             return Reply(None, 0.0, "load", problem)
         try:
             if self.sock is None:
@@ -275,11 +147,11 @@ class AgentProcess(Player):
             message = receive(self.sock)
         except TimeoutError:
             self.close()
-            return Reply(None, time.perf_counter() - start, "hang", f"killed after {limit:.1f} s")
+            return Reply(None, time.perf_counter() - start, "hang", f"killed after {limit:.1f} s{self._hint()}")
         except OSError:
             message = b""
         if len(message) < REPLY.size:
-            return Reply(None, time.perf_counter() - start, "crash", self._obituary())
+            return Reply(None, time.perf_counter() - start, "crash", self._exit_reason() + self._hint())
         return unpack_reply(message)
 
     def _await_reply(self, limit: float) -> None:
@@ -299,7 +171,10 @@ class AgentProcess(Player):
             left = limit + seconds_waited(thread) - waited - (time.perf_counter() - start)
         raise TimeoutError
 
-    def _obituary(self) -> str:
+    def _hint(self) -> str:
+        return f"; {forks.NEEDS_THIS_PROCESS}" if self.spec.kind == "callable" else ""
+
+    def _exit_reason(self) -> str:
         assert self.process is not None
         deadline = time.perf_counter() + 0.5  # seconds; the process may also have only closed its socket
         while (code := self.process.poll()) is None and time.perf_counter() < deadline:
@@ -321,7 +196,7 @@ class AgentProcess(Player):
         self._open.add(self)
 
     def _start_interpreter(self, theirs: socket.socket) -> subprocess.Popen:
-        spec = _unpacked(self.spec)
+        spec = unpacked_spec(self.spec)
         settings = {
             "path": [str(ROOT), *sys.path],
             "descriptor": theirs.fileno(),

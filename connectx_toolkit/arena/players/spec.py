@@ -46,7 +46,7 @@ def register(agent: Callable) -> AgentSpec:
         UnknownAgent: it cannot be an agent.
     """
     label = getattr(agent, "__name__", type(agent).__name__)
-    if problem := _misfit(agent):
+    if problem := _why_not_an_agent(agent):
         raise UnknownAgent(f"{label} {problem}")
     for known in _keys.values():
         if known.agent is agent:
@@ -57,7 +57,7 @@ def register(agent: Callable) -> AgentSpec:
     return AgentSpec("callable", key, label)
 
 
-def _misfit(agent: Callable) -> str:
+def _why_not_an_agent(agent: Callable) -> str:
     """Why a callable cannot be an agent; "" if it may be one."""
     import inspect  # only callables need it
 

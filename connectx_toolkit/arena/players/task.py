@@ -12,7 +12,6 @@ class Setup(NamedTuple):
 
     rules: Rules
     referee: str = "fast"  # a key of REFEREES
-    fresh: bool | None = None  # see Player
     grace: float = GRACE
     isolate: bool = True  # False: agents run in the slot's own process, see Inline
 

@@ -14,7 +14,6 @@ from connectx_toolkit.arena.players.loading import version_of
 
 PACKAGES = ("numpy", "numba", "torch", "kaggle-environments")
 ABSENT = "absent"  # what version_of says of a package that is not installed
-UNKNOWN_MACHINE = "unknown machine"  # in stores of schema 2, which did not record it
 
 
 class Conditions(NamedTuple):
@@ -22,7 +21,7 @@ class Conditions(NamedTuple):
 
     machine: str
     versions: tuple[tuple[str, str], ...]  # (name, version) of python (without the patch level) and PACKAGES
-    concurrency: int | None  # games at a time; None on a dask cluster, whose workers come and go, and if unknown
+    concurrency: int | None  # games at a time; None on a dask cluster, whose workers come and go
 
     def to_json(self) -> str:
         return json.dumps(self._asdict() | {"versions": dict(self.versions)})
@@ -33,19 +32,15 @@ class Conditions(NamedTuple):
         return cls(fields["machine"], tuple(fields["versions"].items()), fields["concurrency"])
 
     def aspects(self) -> dict[str, str]:
-        """Each condition in words, such as {"numba": "numba 0.60.0"}, without those that are unknown."""
+        """Each condition in words, such as {"numba": "numba 0.60.0"}."""
         words = {"machine": self.machine} | {name: _package(name, version) for name, version in self.versions}
         return words if self.concurrency is None else words | {"concurrency": _at_a_time(self.concurrency)}
 
     def differences(self, other: "Conditions") -> list[str]:
-        """What is different here, in words: "numba 0.60.0 instead of 0.68.1". Empty if nothing is.
-
-        What one of the two did not record is not named: they differ in the machine then.
-        """
+        """What is different here, in words: "numba 0.60.0 instead of 0.68.1". Empty if nothing is."""
         words = []
         if self.machine != other.machine:
-            is_unknown = self.machine == UNKNOWN_MACHINE
-            words.append("an unknown machine" if is_unknown else f"another machine ({self.machine})")
+            words.append(f"another machine ({self.machine})")
         theirs = dict(other.versions)
         for name, version in self.versions:
             if version != theirs.get(name, version):

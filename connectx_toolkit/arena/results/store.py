@@ -1,7 +1,7 @@
 """Stores results in SQLite: every game with moves, times and seeds, so that a killed run can be resumed.
 
 A match is identified by its key and its conditions. The key is a hash of what the match asks for: the agents with their
-fingerprints (see ``arena.players.fingerprint``), configuration, overage time, referee, openings and seed. The
+fingerprints (see ``arena.players.fingerprint``), configuration, overage time, openings and seed. The
 conditions are what it is played under (see ``arena.results.conditions``). The same match under the same conditions
 finds its games; more pairs or another SPRT add to them. Each game is committed when it ends. Its number is unique
 within the match, so that no game is counted twice.
@@ -29,7 +29,12 @@ from connectx_toolkit.arena.results.turns import Turns
 from connectx_toolkit.kaggle.rules import DEFAULTS, Fault, Game, Rules
 
 SIZES = ("rows", "columns", "inarow")
-RELOADED = {None: "files reloaded before every game", True: "all agents reloaded", False: "no agents reloaded"}
+REFEREES = ("fast", "kaggle")  # they give the same results; earlier versions chose Kaggle's where a file took part
+RELOADED = {  # by the text in the column "fresh"; earlier versions could also play in the other ways
+    "null": "files reloaded before every game",
+    "true": "all agents reloaded",
+    "false": "no agents reloaded",
+}
 
 
 class StoredMatch(NamedTuple):
@@ -38,9 +43,8 @@ class StoredMatch(NamedTuple):
     match: Match
     hashes: tuple[str, str]
     config: dict[str, Any]
-    referee: str
     seed: int
-    fresh: bool | None  # see Setup
+    fresh: str  # a key of RELOADED
     conditions: Conditions
 
     @property
@@ -53,15 +57,15 @@ class StoredMatch(NamedTuple):
 
     def aspects(self) -> dict[str, str]:
         """All else that matches with the same title may differ in, in words."""
-        return {"referee": f"{self.referee} referee", "fresh": RELOADED[self.fresh], **self.conditions.aspects()}
+        return {"fresh": RELOADED[self.fresh], **self.conditions.aspects()}
 
 
 class Store:
     """An SQLite file of matches. Use it in a ``with`` block.
 
     Args:
-        create: make the file if there is none, and upgrade that of an older version. False: only read it, which works
-            in a read-only folder too and changes nothing.
+        create: make the file if there is none. False: only read it, which works in a read-only folder too and changes
+            nothing.
 
     Raises:
         ValueError: the file is not such a store, of a schema that this version cannot read, or cannot be written or
@@ -94,29 +98,29 @@ class Store:
         seed: int,
         conditions: Conditions | None = None,
     ) -> int:
-        """The id of the match, which is added to the store if it is new.
+        """The id of the match, which is added to the store if it is new with either referee.
 
         Args:
             conditions: that its games are played under; by default those of one game at a time here.
         """
         hashed = [(spec, fingerprint(spec)) for spec in (first, second)]
         first_agent, second_agent = (json.dumps([*spec, content]) for spec, content in hashed)
-        rules = {
-            "config": json.dumps(setup.rules.config, sort_keys=True),
-            "bank": setup.rules.bank,
-            "referee": setup.referee,
-            "fresh": json.dumps(setup.fresh),
-        }
+        config, fresh = json.dumps(setup.rules.config, sort_keys=True), next(iter(RELOADED))
         decisive = [[spec.kind, spec.target, content] for spec, content in hashed]
-        parts = [decisive, list(rules.values()), seed, list(map(write_columns, openings))]
-        unique = {
-            "key": sha256(json.dumps(parts).encode()).hexdigest(),
-            "conditions": (conditions or conditions_here()).to_json(),
-        }
-        told = {"first": first_agent, "second": second_agent, "seed": seed, "started": _now()}
-        self._insert("matches", unique | rules | told)
-        found = self.connection.execute("SELECT id FROM matches WHERE key = :key AND conditions = :conditions", unique)
-        return found.fetchone()["id"]
+
+        def key(referee: str) -> str:
+            parts = [decisive, [config, setup.rules.bank, referee, fresh], seed, list(map(write_columns, openings))]
+            return sha256(json.dumps(parts).encode()).hexdigest()
+
+        keys, here = [key(referee) for referee in REFEREES], (conditions or conditions_here()).to_json()
+        played = "(SELECT count(*) FROM games WHERE match = id)"
+        known = f"SELECT id FROM matches WHERE key IN (?, ?) AND conditions = ? ORDER BY {played} DESC, id LIMIT 1"
+        if found := self.connection.execute(known, [*keys, here]).fetchone():
+            return found["id"]
+        rules = {"config": config, "bank": setup.rules.bank, "referee": REFEREES[0], "fresh": fresh, "seed": seed}
+        told = {"first": first_agent, "second": second_agent, "started": _now()}
+        self._insert("matches", {"key": keys[0], "conditions": here} | rules | told)
+        return self.connection.execute(known, [*keys, here]).fetchone()["id"]
 
     def elsewhere(self, match: int) -> Iterator[tuple[Conditions, dict[int, Game]]]:
         """The games of the same match under other conditions, with these; oldest first, none without games."""
@@ -185,10 +189,10 @@ class Store:
             *first, first_hash = json.loads(row["first"])
             *second, second_hash = json.loads(row["second"])
             hashes, config = (first_hash, second_hash), json.loads(row["config"])
-            fresh, conditions = json.loads(row["fresh"]), Conditions.from_json(row["conditions"])
+            conditions = Conditions.from_json(row["conditions"])
             if games := self.games(row["id"]):
                 match = Match(AgentSpec(*first), AgentSpec(*second), row["bank"], games, Rules(config).geometry)
-                yield StoredMatch(match, hashes, config, row["referee"], row["seed"], fresh, conditions)
+                yield StoredMatch(match, hashes, config, row["seed"], row["fresh"], conditions)
 
 
 class Group(NamedTuple):
@@ -201,7 +205,7 @@ class Group(NamedTuple):
 
 
 def groups(store: Store, mix: bool = False) -> list[Group]:
-    """The store's matches in groups: each of one configuration, referee and reloading, under the same conditions.
+    """The store's matches in groups: each of one configuration and reloading, under the same conditions.
 
     The titles of groups with the same configuration and overage time name what else distinguishes them. If agents with
     the same label differ, their names get the start of their hash.
@@ -221,7 +225,7 @@ def groups(store: Store, mix: bool = False) -> list[Group]:
 
     found: dict[tuple, list[StoredMatch]] = {}
     for item in stored:
-        apart = () if mix else (item.referee, item.fresh, item.conditions)
+        apart = () if mix else (item.fresh, item.conditions)
         found.setdefault((item.title, *apart), []).append(item)
     titles = _titles([items[0] for items in found.values()])
     made = []

@@ -1,4 +1,4 @@
-"""The SQLite file of a store: its schema, its upgrade from the one before, and its errors in words."""
+"""The SQLite file of a store: its schema, and its errors in words."""
 
 import errno
 import os
@@ -7,21 +7,18 @@ import sqlite3
 import time
 from pathlib import Path
 
-from connectx_toolkit.arena.results.conditions import UNKNOWN_MACHINE
-
 SCHEMA_VERSION = 3
 BUSY_SECONDS = 30.0  # how long to wait while another process writes, which takes milliseconds
 LITTLE_SPACE = 1 << 20  # bytes; SQLite reports some writes that found the disk full as errors of input and output
-MATCHES = """(
+SCHEMA = """
+CREATE TABLE matches (
     id INTEGER PRIMARY KEY,
     key TEXT NOT NULL,  -- hash of what determines the games
     first TEXT NOT NULL, second TEXT NOT NULL,  -- JSON: kind, target, label, hash
     config TEXT NOT NULL, bank REAL NOT NULL, referee TEXT NOT NULL, fresh TEXT NOT NULL, seed INTEGER NOT NULL,
     conditions TEXT NOT NULL, started TEXT NOT NULL,
     UNIQUE (key, conditions)
-)"""
-SCHEMA = f"""
-CREATE TABLE matches {MATCHES};
+);
 CREATE TABLE games (
     match INTEGER NOT NULL REFERENCES matches, number INTEGER NOT NULL,  -- odd: the second agent moves first
     moves TEXT NOT NULL, opening INTEGER NOT NULL, seeds TEXT NOT NULL,
@@ -31,20 +28,10 @@ CREATE TABLE games (
     PRIMARY KEY (match, number)
 ) WITHOUT ROWID
 """
-# Schema 2 had the versions of packages only, and a key was there once.
-CONDITIONS_OF_2 = f"json_object('machine', '{UNKNOWN_MACHINE}', 'versions', json(versions), 'concurrency', NULL)"
-UPGRADE_FROM_2 = f"""
-CREATE TABLE upgraded {MATCHES};
-INSERT INTO upgraded SELECT id, key, first, second, config, bank, referee, fresh, seed, {CONDITIONS_OF_2}, started
-    FROM matches;
-DROP TABLE matches;
-ALTER TABLE upgraded RENAME TO matches
-"""
-VIEW_OF_2 = f"CREATE TEMP VIEW matches AS SELECT *, {CONDITIONS_OF_2} AS conditions FROM main.matches"
 
 
 def open_to_write(path: Path) -> sqlite3.Connection:
-    """Opens a store, makes it if there is none, and upgrades one of schema 2.
+    """Opens a store, and makes it if there is none.
 
     Raises:
         ValueError: it is no store, of another schema, locked, or cannot be written.
@@ -66,9 +53,9 @@ def open_to_write(path: Path) -> sqlite3.Connection:
 
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
-    """Makes or upgrades the tables. It always writes, so that a disk that is full or read-only is found out here."""
+    """Makes the tables of a new file. It always writes, so that a disk that is full or read-only is found out here."""
     connection.execute("BEGIN IMMEDIATE")
-    for statement in {0: SCHEMA, 2: UPGRADE_FROM_2}.get(_schema_of(connection, path), "").split(";"):
+    for statement in "" if _schema_of(connection, path) else SCHEMA.split(";"):
         connection.execute(statement)
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     connection.execute("COMMIT")
@@ -93,7 +80,7 @@ def _use_wal(connection: sqlite3.Connection) -> None:
 
 
 def open_to_read(path: Path) -> sqlite3.Connection:
-    """Opens a store that is not changed; one of schema 2 shows its matches as if it were upgraded.
+    """Opens a store that is not changed.
 
     Raises:
         ValueError: there is none, it is no store or of another schema, or it cannot be read.
@@ -103,11 +90,8 @@ def open_to_read(path: Path) -> sqlite3.Connection:
     try:
         connection = _connect_to_read(path)
         try:
-            schema = _schema_of(connection, path)
-            if not schema:
+            if not _schema_of(connection, path):
                 raise ValueError(f"{path} is not a store of results (it is empty)")
-            if schema == 2:
-                connection.execute(VIEW_OF_2)
             connection.execute("PRAGMA query_only = ON")
         except BaseException:
             connection.close()
@@ -153,7 +137,7 @@ def _schema_of(connection: sqlite3.Connection, path: Path) -> int:
         return 0
     if not tables >= {"matches", "games"}:
         raise ValueError(f"{path} is not a store of results (a database of something else)")
-    if schema not in (2, SCHEMA_VERSION):
+    if schema != SCHEMA_VERSION:
         age = "a newer" if schema > SCHEMA_VERSION else "too old a"
         reads = f"this one reads {SCHEMA_VERSION}"
         raise ValueError(f"{path}: written by {age} version of the toolkit (schema {schema}, {reads})")

@@ -1,36 +1,21 @@
 """Pools of processes for long work; if the run is interrupted, they are killed at once."""
 
-import multiprocessing
-import signal
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 from connectx.geometry import STANDARD
 from connectx.solver import Solver
+from connectx_toolkit.machine.workers import local_workers
 
 LARGEST_TABLE = 30  # log2 of the entries: 8 GiB
 
 
-def _start(initializer: Callable[..., None], arguments: tuple[Any, ...]) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the run, which then ends its workers
-    initializer(*arguments)
-
-
-@contextmanager
-def worker_pool(workers: int, initializer: Callable[..., None], arguments: tuple[Any, ...]) -> Iterator[Any]:
-    """A ProcessPoolExecutor whose processes begin with ``initializer(*arguments)``."""
-    before = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(workers, initializer=_start, initargs=(initializer, arguments))
-    try:
-        yield pool
-    except BaseException:
-        for process in set(multiprocessing.active_children()) - before:
-            process.kill()  # a position may take minutes
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
+def worker_pool(
+    workers: int, initializer: Callable[..., None], arguments: tuple[Any, ...]
+) -> AbstractContextManager[Any]:
+    """Processes that begin with ``initializer(*arguments)`` and take work by ``submit`` or ``map_unordered``."""
+    return local_workers(workers, initializer, arguments)
 
 
 _solver: Solver | None = None  # of a process of ``solver_pool``
