@@ -9,7 +9,6 @@ are there, and the same seed gives the same labels for any number of processes a
 """
 
 import os
-from concurrent.futures import as_completed
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -45,7 +44,8 @@ class Config(Options):
 
     games: int = option(30_000, "games to play, each of which gives about eight positions", least=1)
     seed: int = option(1, "random seed of the games")
-    workers: int = option(os.cpu_count() or 1, "number of processes", least=1, is_free=True)
+    workers: int = option(os.cpu_count() or 1, "number of processes on this machine", least=1, is_free=True)
+    scheduler: str = option("", "address of a dask cluster to use instead, such as tcp://10.0.0.1:8786", is_free=True)
     run: Path = option(Path("runs/labels"), "folder of the run")
     output: Path = option(Path(), "file to write: the labels", in_run="labels.labels")
 
@@ -83,10 +83,9 @@ def train(config: Config) -> dict[str, Any]:
     missing = [number for number, path in enumerate(files) if not path.exists()]
     files[0].parent.mkdir(parents=True, exist_ok=True)
     bar_of = partial(progress, len(files), "file", done=len(files) - len(missing), delay=0)
-    with solver_pool(config.workers, TABLE_BITS) as pool, bar_of() as bar:
-        tasks = {pool.submit(make, config.seed, number): number for number in missing}
-        for task in as_completed(tasks):
-            write_labels(files[tasks[task]], task.result(), config.recipe)
+    with solver_pool(config.workers, TABLE_BITS, config.scheduler) as pool, bar_of() as bar:
+        for number, labels in pool.map_unordered(partial(make, config.seed), missing):
+            write_labels(files[number], labels, config.recipe)
             bar.update()
     labels = concatenated([read_file(path)[0] for path in files])
     counts = np.bincount(splits_of(labels.positions, labels.masks), minlength=3).tolist()
