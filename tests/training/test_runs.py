@@ -25,7 +25,7 @@ from connectx_toolkit.training.data.sampling import has_choice
 from connectx_toolkit.training.data.shards import book_labels, write_shard
 from connectx_toolkit.training.games.players import NO_MOVE
 from connectx_toolkit.training.learning.networks import small_network
-from connectx_toolkit.training.learning.policy_games import BLOCK
+from connectx_toolkit.training.learning.policy_run import BLOCK
 from connectx_toolkit.training.methods import imitation, labels, leaf, openings, replies
 from connectx_toolkit.training.support import manifest, origins, pool
 from connectx_toolkit.training.support.manifest import FINISHED, NAME
@@ -49,14 +49,11 @@ TINY: dict[str, dict[str, Any]] = {
     "distill": {"encoding": "lines-1", "layers": "dense:8", "batch": 128, "samples": 256, "bounds_batch": 16},
     "replies": {"games": 1, "rematches": 0, "types": 2, "samples": 4096, "layers": "dense:8"},
     "imitate": {"games": 40, "depth": 1, "steps": 20, "channels": 4, "hidden": 8},
-    "policy-gradient": {"games": 80, "batch": 40, "channels": 4, "hidden": 8},
-    "value": {"steps": 20, "channels": 4, "hidden": 8, "match_games": 4, "further": 40},
-    "actor-critic": {"games": 200, "batch": 100, "window": 100, "channels": 4, "hidden": 8},
+    "policy-gradient": {"games": 80, "batch": 40},
+    "value": {"steps": 20, "channels": 4, "hidden": 8, "further": 40},
+    "actor-critic": {"games": 200, "batch": 100, "channels": 4, "hidden": 8},
     "menace": {"games": 100, "test_games": 50},
-    "ppo": {
-        "board": "4x4k3", "width": 8, "games": 8, "rollout": 16, "batch": 64, "steps": 128, "period": 128,
-        "test_games": 4, "test_opponent": "random",
-    },
+    "ppo": {"games": 8, "board": "4x4k3", "width": 8, "steps": 128, "opponent": "random"},
 }  # fmt: skip
 
 

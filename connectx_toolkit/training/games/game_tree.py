@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from connectx_toolkit.training.games.batch import Games
-from connectx_toolkit.training.games.players import Player
+from connectx_toolkit.training.games.players import Player, random_player
 
 MOST_CELLS = 39  # 3 ** 39 < 2 ** 63
 NO_MOVE, OVER = -2, -1  # in ``Tree.children``: the action is not legal, or ends the game
@@ -150,3 +150,20 @@ def table_player(tree: Tree, chances: np.ndarray, rng: np.random.Generator) -> P
         return (reached <= rng.random((len(which), 1)) * reached[:, -1:]).sum(1)
 
     return player
+
+
+def tree_player(tree: Tree, name: str, rng: np.random.Generator) -> Player:
+    """An opponent for small games, which draws uniformly among the moves that it finds best.
+
+    Raises:
+        ValueError: the name is not minimax, lookahead@PLIES or random.
+    """
+    kind, _, plies = name.partition("@")
+    if name == "random":
+        return random_player(rng)
+    if name == "minimax":
+        return table_player(tree, shares(tree.best), rng)
+    if kind != "lookahead" or not plies.isdecimal() or int(plies) < 1:
+        raise ValueError(f"the opponent should be minimax, lookahead@PLIES or random, not {name!r}")
+    values = tree.look_ahead(int(plies))
+    return table_player(tree, shares(values == values.max(1, keepdims=True)), rng)

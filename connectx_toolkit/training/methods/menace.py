@@ -21,23 +21,25 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from matplotlib.figure import Figure
 from rich.console import Console
 from rich.table import Table
 
 from connectx_toolkit.console.progress import progress
 from connectx_toolkit.training.games.game_tree import Tree, shares, table_player, tree_of
-from connectx_toolkit.training.games.named import NAMES, games_named
 from connectx_toolkit.training.games.players import play_games
+from connectx_toolkit.training.games.small_games import NAMES, games_named
 from connectx_toolkit.training.games.terminal import play_human
 from connectx_toolkit.training.support import checkpoint
 from connectx_toolkit.training.support.manifest import finish, is_finished
 from connectx_toolkit.training.support.options import Options, option
-from connectx_toolkit.training.support.plots import save_figure
+from connectx_toolkit.training.support.plots import save_curve, save_figure
 
 KEEP, DROP = "keep", "drop"
 PAIRS = [(first, second) for first in (KEEP, DROP) for second in (KEEP, DROP)]  # rules of the pairs that learn
 COLUMNS = ["random", *(f"{own} v {other}" for own, other in PAIRS), "ideal"]  # the players of each seat
 SEATS = ("first", "second")
+BEADS = 10  # for each legal action at the beginning
 CHUNK = 1000  # training games between two looks at the clock
 SAVE_SECONDS = 20.0  # between two checkpoints of a pair in training
 SPAN = 100  # training games per point of the curve
@@ -52,10 +54,9 @@ class Config(Options):
     game: str = option("nim", NAMES)
     games: int = option(10_000, "training games of each pair", least=1)
     test_games: int = option(10_000, "games for each cell of the table", least=1)
-    beads: int = option(10, "beads for each legal action at the beginning", least=1)
     reward: int = option(1, "beads that the winner adds for each action", least=1)
     penalty: int = option(1, "beads that the loser takes away for each action, as far as its rule allows", least=1)
-    seed: int = option(1, "seed of all random draws")
+    seed: int = option(1, "random seed")
     run: Path = option(Path("runs/menace"), "folder for the checkpoint, the table and the curves")
     human: str = option(
         "",
@@ -100,8 +101,8 @@ class Pair:
     """Two players that learn against each other, with their random generator and learning curve."""
 
     def __init__(self, tree: Tree, config: Config, index: int):
-        beads = (config.beads * tree.legal).tolist()
-        self.players = [Boxes(beads, rule) for rule in PAIRS[index]]
+        self.players = [Boxes((BEADS * tree.legal).tolist(), rule) for rule in PAIRS[index]]
+        self.name = "{} against {}".format(*PAIRS[index])
         self.random = random.Random(f"{config.seed} {index}")
         self.played = 0
         self.first_wins: list[int] = []  # of each SPAN games
@@ -127,7 +128,7 @@ class Pair:
             self.first_wins[-1] += winner == 0
 
 
-class Stable:
+class Population:
     """All pairs of learners, and their checkpoint."""
 
     def __init__(self, tree: Tree, config: Config):
@@ -140,9 +141,8 @@ class Stable:
     def train(self) -> None:
         """Plays every pair's games, with a checkpoint every ``SAVE_SECONDS`` and at the end of each pair."""
         children, rewards = self.tree.children.tolist(), self.tree.rewards.tolist()
-        for (first, second), pair in zip(PAIRS, self.pairs, strict=True):
-            label = f"{first} against {second}"
-            with progress(self.config.games, "game", label, done=pair.played) as bar:
+        for pair in self.pairs:
+            with progress(self.config.games, "game", pair.name, done=pair.played) as bar:
                 saved = time.monotonic()
                 while pair.played < self.config.games:
                     count = min(CHUNK - pair.played % CHUNK, self.config.games - pair.played)
@@ -155,18 +155,16 @@ class Stable:
                         self.save()
                         saved = time.monotonic()
 
+    def learners(self, seat: int) -> list[Boxes]:
+        """The learners of a seat in the order of COLUMNS: a column's own rule comes first, a pair's that of SEATS."""
+        order = PAIRS if seat == 0 else [(other, own) for own, other in PAIRS]
+        return [self.pairs[PAIRS.index(rules)].players[seat] for rules in order]
+
     def chances(self) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """For each seat, the players in the order of COLUMNS, as (positions, actions) probabilities."""
+        first, second = ([shares(np.array(player.beads)) for player in self.learners(seat)] for seat in (0, 1))
         uniform, ideal = shares(self.tree.legal), shares(self.tree.best)
-        learned = [[shares(np.array(pair.players[seat].beads)) for pair in self.pairs] for seat in (0, 1)]
-        # A column's own rule comes first; the pairs are listed by the first seat's.
-        second = [learned[1][PAIRS.index((other, own))] for own, other in PAIRS]
-        return [uniform, *learned[0], ideal], [uniform, *second, ideal]
-
-    def visits(self, seat: int) -> list[np.ndarray]:
-        """How often each learner of a seat opened each box, (positions,) each, in the order of COLUMNS."""
-        order = PAIRS if seat == 0 else [(other, own) for own, other in PAIRS]
-        return [np.array(self.pairs[PAIRS.index(rules)].players[seat].visits) for rules in order]
+        return [uniform, *first, ideal], [uniform, *second, ideal]
 
     def save(self) -> None:
         arrays, states = {}, []
@@ -204,13 +202,13 @@ class RoundRobin(NamedTuple):
         return self.counts[..., 0] / self.counts.sum(2)
 
 
-def round_robin(stable: Stable, games: int, seed: int) -> RoundRobin:
+def round_robin(population: Population, games: int, seed: int) -> RoundRobin:
     rng, leads = np.random.default_rng(seed), np.ones(games, bool)
-    rows, columns = ([table_player(stable.tree, c, rng) for c in players] for players in stable.chances())
+    rows, columns = ([table_player(population.tree, c, rng) for c in players] for players in population.chances())
     counts = np.zeros((len(rows), len(columns), 3), np.int64)
     for row, column in np.ndindex(*counts.shape[:2]):
-        played = play_games(games_named(stable.config.game, games), (rows[row], columns[column]), leads)
-        counts[row, column] = [(played.outcomes() == result).sum() for result in (1, 0, -1)]
+        new = games_named(population.config.game, games)
+        counts[row, column] = play_games(new, (rows[row], columns[column]), leads).counts()
     return RoundRobin(counts)
 
 
@@ -230,8 +228,7 @@ def colour(share: float) -> str:
 
 def table_of(results: RoundRobin, title: str) -> Table:
     """The share of games that the row's player won, moving first; with the share of draws, if there were any."""
-    table = Table(title=title)
-    table.add_column("first \\ second")
+    table = Table("first \\ second", title=title)
     for name in COLUMNS:
         table.add_column(name, justify="right")
     for name, row in zip(COLUMNS, results.counts, strict=True):
@@ -243,15 +240,15 @@ def table_of(results: RoundRobin, title: str) -> Table:
     return table
 
 
-def exact_table(stable: Stable) -> Table:
+def exact_table(population: Population) -> Table:
     """Each learner's draws compared with exact values."""
-    table = Table(title="probability of an action that keeps the exact value, where some legal action does not")
-    for name in ("player", "seat", "boxes opened", "in those", "in the others", "in all"):
-        table.add_column(name, justify="left" if name in ("player", "seat") else "right")
-    for seat, players in enumerate(stable.chances()):
-        turns = stable.tree.turns(seat)
-        for name, chances, visits in zip(COLUMNS[1:-1], players[1:-1], stable.visits(seat), strict=True):
-            parts = [kept(stable.tree, chances, which & turns) for which in (visits > 0, visits == 0, visits >= 0)]
+    title = "probability of an action that keeps the exact value, where some legal action does not"
+    table = Table("player", "seat", "boxes opened", "in those", "in the others", "in all", title=title)
+    for seat, players in enumerate(population.chances()):
+        turns = population.tree.turns(seat)
+        for name, chances, boxes in zip(COLUMNS[1:-1], players[1:-1], population.learners(seat), strict=True):
+            visits = np.array(boxes.visits)
+            parts = [kept(population.tree, chances, which & turns) for which in (visits > 0, visits == 0, visits >= 0)]
             opened = f"{(visits > 0).sum()} of {turns.sum()}"
             table.add_row(name, SEATS[seat], opened, *("-" if np.isnan(part) else f"{part:.2%}" for part in parts))
     return table
@@ -259,8 +256,6 @@ def exact_table(stable: Stable) -> Table:
 
 def draw_table(results: RoundRobin, title: str, path: Path) -> None:
     """The table of wins as a picture."""
-    from matplotlib.figure import Figure
-
     figure = Figure(figsize=(8, 6.5), layout="constrained")
     axes = figure.subplots()
     axes.imshow(results.wins, cmap="RdYlGn", vmin=-0.15, vmax=1.15)  # without the ends, too dark for text
@@ -272,21 +267,22 @@ def draw_table(results: RoundRobin, title: str, path: Path) -> None:
     save_figure(figure, path)
 
 
-def draw_curves(stable: Stable, path: Path) -> None:
-    """The first player's share of wins in each SPAN training games, for each pair."""
-    from matplotlib.figure import Figure
+def report(population: Population) -> RoundRobin:
+    """Plays the table's games, prints the tables, and draws the wins and the learning curves."""
+    config = population.config
+    results = round_robin(population, config.test_games, config.seed)
+    title = f"{config.game}: wins of the first player in {config.test_games} games"
+    for table in (table_of(results, title), exact_table(population)):
+        Console().print(table)
+    draw_table(results, title, config.run / f"{config.game}-table.png")
+    wins = {pair.name: np.array(pair.first_wins) / SPAN for pair in population.pairs}
+    curves = {name: (SPAN * np.arange(1, len(won) + 1), won) for name, won in wins.items()}
+    save_curve(config.run / f"{config.game}-curves.png", "training games", "first player's share of wins", curves)
+    print(f"written: {population.path}, and {config.game}-table.png and {config.game}-curves.png beside it")
+    return results
 
-    figure = Figure(figsize=(8, 5), layout="constrained")
-    axes = figure.subplots()
-    for (first, second), pair in zip(PAIRS, stable.pairs, strict=True):
-        shares_won = np.array(pair.first_wins) / SPAN
-        axes.plot(SPAN * np.arange(1, len(shares_won) + 1), shares_won, label=f"{first} against {second}")
-    axes.set(title=stable.config.game, xlabel="training games", ylabel="first player's share of wins", ylim=(0, 1))
-    axes.legend()
-    save_figure(figure, path)
 
-
-def train(config: Config) -> tuple[Stable, RoundRobin]:
+def train(config: Config) -> tuple[Population, RoundRobin]:
     """Trains all players, or resumes from the checkpoint; prints and draws the results.
 
     Raises:
@@ -294,20 +290,12 @@ def train(config: Config) -> tuple[Stable, RoundRobin]:
     """
     if is_finished(config) and not config.human:
         raise ValueError(f"{config.run} is finished: play against it with --human, choose another --run, or delete it")
-    tree = tree_of(games_named(config.game))
-    stable = Stable(tree, config)
-    stable.train()
-    results = round_robin(stable, config.test_games, config.seed)
-    title = f"{config.game}: wins of the first player in {config.test_games} games"
-    console = Console()
-    console.print(table_of(results, title))
-    console.print(exact_table(stable))
-    draw_table(results, title, config.run / f"{config.game}-table.png")
-    draw_curves(stable, config.run / f"{config.game}-curves.png")
-    print(f"written: {stable.path}, and {config.game}-table.png and {config.game}-curves.png beside it")
+    population = Population(tree_of(games_named(config.game)), config)
+    population.train()
+    results = report(population)
     finish(config)
     if config.human:
         seat = SEATS.index(config.human)
-        ours = table_player(tree, stable.chances()[1 - seat][COLUMNS.index("keep v keep")], np.random.default_rng())
-        play_human(games_named(config.game), seat, ours)
-    return stable, results
+        chances = population.chances()[1 - seat][COLUMNS.index("keep v keep")]
+        play_human(games_named(config.game), seat, table_player(population.tree, chances, np.random.default_rng()))
+    return population, results
