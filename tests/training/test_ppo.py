@@ -45,7 +45,6 @@ def test_the_algorithms_and_the_course(tmp_path):
 def test_a_killed_run_goes_on(tmp_path, monkeypatch):
     """Self-play, stopped after the first period: the same policy, to the byte, as without the stop."""
     whole = ppo.train(config(tmp_path / "whole"))
-    monkeypatch.setattr(ppo, "publish", lambda *_: pytest.fail("the run was to be killed before"))
     advance = ppo.Trainer.advance
 
     def killed(trainer) -> None:
@@ -53,10 +52,10 @@ def test_a_killed_run_goes_on(tmp_path, monkeypatch):
             raise KeyboardInterrupt
         advance(trainer)
 
-    monkeypatch.setattr(ppo.Trainer, "advance", killed)
-    with pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(ppo.Trainer, "advance", killed)
         ppo.train(config(tmp_path / "cut"))
-    monkeypatch.undo()
+    assert not (tmp_path / "cut" / "ppo.bin").exists()
     again = ppo.train(config(tmp_path / "cut"))
     assert (tmp_path / "cut" / "ppo.bin").read_bytes() == (tmp_path / "whole" / "ppo.bin").read_bytes()
     assert [point["test"] for point in again.curve] == [point["test"] for point in whole.curve]

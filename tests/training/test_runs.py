@@ -53,7 +53,7 @@ TINY: dict[str, dict[str, Any]] = {
     "value": {"steps": 20, "channels": 4, "hidden": 8, "further": 40},
     "actor-critic": {"games": 200, "batch": 100, "channels": 4, "hidden": 8},
     "menace": {"games": 100, "test_games": 50},
-    "ppo": {"games": 8, "board": "4x4k3", "width": 8, "steps": 128, "opponent": "random"},
+    "ppo": {"width": 8, "games": 8, "board": "4x4k3", "steps": 128, "opponent": "random"},
 }  # fmt: skip
 
 
@@ -235,7 +235,7 @@ def test_a_command_says_every_option(method):
     assert train.config_from(kind, given) == config
 
 
-ASKED = {"labels": {"mix": "walks", "judge": "net.bin"}, "distill": {"start": "net.bin"}}
+ASKED = {"ppo": {"opponent": "random", "encoding": "stones-1"}, "labels": {"mix": "walks", "judge": "net.bin"}, "distill": {"start": "net.bin"}}
 OTHER = {"encoding": "stones-1", "board": "4x5k3"}  # numbers become 3
 
 

@@ -69,7 +69,7 @@ class Config(Options):
     encoding: str = option("lines-1", "input planes, see connectx/nets/encoding.py")
     width: int = option(192, "width of the last hidden layer; the first has twice as many", least=1)
     steps: int = option(3_200_000, "moves of the learner in all, in whole updates", least=1)
-    games: int = option(500, "games played side by side; an update takes 16 moves of each", least=2)
+    games: int = option(500, "games played side by side; an update takes 16 moves of each", least=1)
     learning_rate: float = option(1e-3, "initial learning rate of Adam; falls linearly to 0", above=0)
     seed: int = option(0, "random seed")
     device: str = device_option("cpu")
