@@ -9,7 +9,7 @@ import random
 from functools import lru_cache
 
 from connectx.book import Book, SparseBook
-from connectx.choice import SLOW_LOSS, Gifts, Replies, choices, choose
+from connectx.choice import SLOW_LOSS, ErrorForecast, Replies, choices, choose
 from connectx.clock import Budget, budget_for
 from connectx.exact import promising
 from connectx.game_memory import GameMemory
@@ -87,8 +87,8 @@ def chosen(position: Position, scores: Scores, budget: Budget, solver: Solver | 
     """The move among those of the best result."""
     if not SWINDLE:
         return choose(position, scores)
-    gifts = Gifts(opponent.model, opponent.belief, scores_within(budget, solver), openings().scores)
-    return drawn(choices(position, scores, gifts), budget)
+    forecast = ErrorForecast(opponent.model, opponent.belief, scores_within(budget, solver), openings().scores)
+    return drawn(choices(position, scores, forecast), budget)
 
 
 def exact_move(position: Position, budget: Budget) -> int:

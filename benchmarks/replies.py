@@ -2,10 +2,10 @@
 
 python -m benchmarks.replies [--games 20] [--half held-out] [--seed 2] [--folder runs/replies-benchmark]
 
-For each player of ``training.games.zoo``: the mean log loss in nats of what it played, in games against a second player
-of any moves that keep the result. "even" gives all legal moves the same probability, "model" is the population as it is
-before a game, "in game" learns the opponent's type from its earlier moves. Then, of the moves in positions where
-something could be given away, the share that did, and the mean probability that the model gave to that.
+For each player of ``training.games.opponent_pool``: the mean log loss in nats of what it played, in games against a
+second player of any moves that keep the result. "even" gives all legal moves the same probability, "model" is the
+population as it is before a game, "in game" learns the opponent's type from its earlier moves. Then, of the moves in
+positions where something could be given away, the share that did, and the mean probability that the model gave to that.
 """
 
 import argparse
@@ -46,7 +46,7 @@ def beliefs(moves: Moves, played: np.ndarray, prior: np.ndarray) -> np.ndarray:
 
 
 def row_of(moves: Moves, model: ReplyModel) -> tuple[float, ...]:
-    """Losses, even, model and in game; shares of gifts, foreseen and made; and how many moves could give."""
+    """Losses, even, model and in game; shares of errors, foreseen and made; and how many moves could give."""
     chances, rows = chances_of_types(moves, model), np.arange(len(moves.columns))
     legal = moves.scores != NO_MOVE
     played = chances[rows, :, moves.columns]
@@ -65,7 +65,7 @@ def row_of(moves: Moves, model: ReplyModel) -> tuple[float, ...]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--games", type=int, default=20, help="of each player")
-    parser.add_argument("--half", choices=HALVES, default="held-out", help="of the zoo")
+    parser.add_argument("--half", choices=HALVES, default="held-out", help="of the pool")
     parser.add_argument("--seed", type=int, default=2)
     parser.add_argument("--folder", type=Path, default=Path("runs/replies-benchmark"), help="where games are kept")
     options = parser.parse_args()

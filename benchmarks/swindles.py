@@ -2,9 +2,9 @@
 
 python -m benchmarks.swindles [--starts empty] [--against AGENT] [--half held-out] [--opponents NAME ...] [--games 100]
 
-The same games are played twice against each player of ``training.games.zoo``: by the exact agent, and by --against,
-which is the exact agent without the choice (slowest loss, most central draw), or any other, such as a built file of
-another version. The starts:
+The same games are played twice against each player of ``training.games.opponent_pool``: by the exact agent, and by
+--against, which is the exact agent without the choice (slowest loss, most central draw), or any other, such as a built
+file of another version. The starts:
 
 - "empty": the empty board, the exact agent in the second seat. Its draws among equal choices make games differ, against
   players that always play alike, too.
@@ -39,7 +39,7 @@ from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.players.spec import AgentSpec
 from connectx_toolkit.arena.players.task import Setup, Task
 from connectx_toolkit.kaggle.rules import Rules
-from connectx_toolkit.training.games.zoo import DEVELOPMENT, HELD_OUT, agent_of
+from connectx_toolkit.training.games.opponent_pool import DEVELOPMENT, HELD_OUT, agent_of
 
 HALVES = {"held-out": HELD_OUT, "development": DEVELOPMENT}
 LOST_PLIES, DRAWN_PLIES = range(10, 14), range(4, 8)  # of the openings
@@ -128,17 +128,17 @@ def resolved(name: str, players: dict[str, Callable]) -> AgentSpec:
 
 def compare(options: argparse.Namespace) -> None:
     """Plays against each player and prints its row, then that of all."""
-    zoo = {player.name: agent_of(player) for player in HALVES[options.half]}
+    pool = {player.name: agent_of(player) for player in HALVES[options.half]}
     sides = resolve(with_choice), resolve(options.against or without_choice)
     print(f"{'opponent':<22}{'games':>6}{'points with':>18}{sides[1].label[:14]:>18}{'difference':>18}{'faults':>8}")
     gains: list[float] = []
-    for name in options.opponents or list(zoo):
-        opponent = resolved(name, zoo)
+    for name in options.opponents or list(pool):
+        opponent = resolved(name, pool)
         (on, faults), (off, more) = (played(side, opponent, options) for side in sides)
         gain = [a - b for a, b in zip(on, off, strict=True)]
         gains += gain
         cells = "".join(f"{interval(values):>18}" for values in (on, off, gain))
-        print(f"{name if name in zoo else Path(name).stem:<22}{len(gain):>6}{cells}{faults + more:>8}", flush=True)
+        print(f"{name if name in pool else Path(name).stem:<22}{len(gain):>6}{cells}{faults + more:>8}", flush=True)
     print(f"{'all':<22}{len(gains):>6}{'':36}{interval(gains):>18}")
 
 
@@ -146,7 +146,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--starts", choices=("empty", "lost", "drawn"), default="empty")
     parser.add_argument("--against", metavar="AGENT", help="what the choice is compared with")
-    parser.add_argument("--half", choices=HALVES, default="held-out", help="of the zoo")
+    parser.add_argument("--half", choices=HALVES, default="held-out", help="of the pool")
     parser.add_argument("--opponents", nargs="+", metavar="NAME", help="players of this half, or any agents")
     parser.add_argument("--games", type=int, default=100, help="each is played twice against each opponent")
     parser.add_argument("--seconds", type=float, default=0.3, help="time per move")

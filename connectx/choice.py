@@ -32,7 +32,7 @@ class Branch(NamedTuple):
     """A reply of the opponent: its probability, the points that it gives away, and where it leads."""
 
     share: float
-    gift: float
+    points: float
     turn: "Turn | None"  # ours; None where nothing more can be gained
 
 
@@ -40,20 +40,20 @@ class Turn:
     """A position in which it is our turn.
 
     Attributes:
-        hope: the estimate of the points still to come.
+        gain: the estimate of the points still to come.
         tries: the positions after our moves, once it has been expanded.
     """
 
-    __slots__ = ("hope", "position", "result", "tries")
+    __slots__ = ("gain", "position", "result", "tries")
 
-    def __init__(self, position: Position, result: int, hope: float):
-        self.position, self.result, self.hope = position, result, hope
+    def __init__(self, position: Position, result: int, gain: float):
+        self.position, self.result, self.gain = position, result, gain
         self.tries: list[Reply] = []
 
     def value(self) -> float:
         """The largest value of the tries; the estimate as long as none of them has been expanded."""
         if all(reply.branches is None for reply in self.tries):
-            return self.hope
+            return self.gain
         return max(reply.value() for reply in self.tries)
 
 
@@ -61,30 +61,30 @@ class Reply:
     """A position in which the opponent is to move.
 
     Attributes:
-        gift: the estimate of what it will give away.
+        gain: the estimate of the points that it will give away.
         branches: its replies, once it has been expanded; also an empty list.
     """
 
-    __slots__ = ("_value", "branches", "gift", "position")
+    __slots__ = ("_value", "branches", "gain", "position")
 
-    def __init__(self, position: Position, gift: float):
-        self.position, self.gift = position, gift
+    def __init__(self, position: Position, gain: float):
+        self.position, self.gain = position, gain
         self.branches: list[Branch] | None = None
         self._value: float | None = None
 
     def value(self) -> float:
         """What the opponent is expected to give away from here on; kept until ``forget``."""
         if self.branches is None:
-            return self.gift
+            return self.gain
         if self._value is None:
-            self._value = sum(b.share * (b.gift + (b.turn.value() if b.turn else 0.0)) for b in self.branches)
+            self._value = sum(b.share * (b.points + (b.turn.value() if b.turn else 0.0)) for b in self.branches)
         return self._value
 
     def forget(self) -> None:
         self._value = None
 
 
-class Gifts:
+class ErrorForecast:
     """The tree below our moves in one position, in which we do not win.
 
     Args:
@@ -101,8 +101,8 @@ class Gifts:
         """The nodes of positions in which the opponent is to move, with estimates."""
         new = [p for p in dict.fromkeys(positions) if p not in self.known]
         if new:
-            gifts = self.model.gifts_to_come(new) @ self.belief
-            self.known.update((position, Reply(position, gift)) for position, gift in zip(new, gifts, strict=True))
+            gains = self.model.gains_at_their_turn(new) @ self.belief
+            self.known.update((position, Reply(position, gain)) for position, gain in zip(new, gains, strict=True))
         return [self.known[position] for position in positions]
 
     def grow(self, roots: Iterable[Reply], most_replies: int) -> None:
@@ -147,10 +147,10 @@ class Gifts:
                 if turn:
                     turns.append((turn, self.belief * of_types[:, column]))
         if turns:
-            hopes = self.model.hopes([turn.position for turn, _ in turns])
-            for (turn, belief), hope in zip(turns, hopes, strict=True):
+            gains = self.model.gains_at_our_turn([turn.position for turn, _ in turns])
+            for (turn, belief), gain in zip(turns, gains, strict=True):
                 most = 0.5 if turn.result == 0 else 1.0  # the estimates alone may add up to more
-                turn.hope = min(most, float(hope @ belief / belief.sum()))
+                turn.gain = min(most, float(gain @ belief / belief.sum()))
 
     def next_level(self, level: dict[Reply, float]) -> dict[Reply, float]:
         """The nodes two plies below expanded ones, with the probability to get there."""
@@ -166,7 +166,7 @@ class Gifts:
         for turn, reach in turns:
             if not turn.tries:
                 tries = self.after(ours[turn])
-                turn.tries = sorted(tries, key=lambda reply: -reply.gift)[:BEAM]
+                turn.tries = sorted(tries, key=lambda reply: -reply.gain)[:BEAM]
             for reply in turn.tries:
                 later[reply] = later.get(reply, 0.0) + reach
         return later
@@ -206,33 +206,33 @@ def candidates(position: Position, scores: Scores) -> list[int]:
     return sorted(unhurried(position, kept), key=lambda column: -legal[column])
 
 
-def expected_gifts(
-    position: Position, columns: list[int], gifts: Gifts, most_replies: int = MOST_REPLIES
+def expected_gains(
+    position: Position, columns: list[int], forecast: ErrorForecast, most_replies: int = MOST_REPLIES
 ) -> dict[int, float]:
     """What the opponent is expected to give away after each of our moves, which must not end the game."""
-    nodes = dict(zip(columns, gifts.after([position.play(column) for column in columns]), strict=True))
-    gifts.grow(nodes.values(), most_replies)
+    nodes = dict(zip(columns, forecast.after([position.play(column) for column in columns]), strict=True))
+    forecast.grow(nodes.values(), most_replies)
     return {column: node.value() for column, node in nodes.items()}
 
 
-def choices(position: Position, scores: Scores, gifts: Gifts | None = None) -> list[int]:
+def choices(position: Position, scores: Scores, forecast: ErrorForecast | None = None) -> list[int]:
     """The columns to choose from, the best first, given the exact score of every legal move.
 
     A won position is won as quickly as possible. In a drawn or lost one, the candidates are the moves that keep the
     result; those are returned after which the opponent is expected to give most away, or less than ``EQUAL`` less.
-    Ties, and all choices without ``gifts``, go to the longest game, then to the centre.
+    Ties, and all choices without ``forecast``, go to the longest game, then to the centre.
     """
     legal = {column: score for column, score in enumerate(scores) if score is not None}
     if max(legal.values()) > 0:
         return [max((c for c in position.geometry.column_order if c in legal), key=legal.__getitem__)]
     columns = candidates(position, scores)
-    if gifts is None or len(columns) == 1 or position.play(columns[0]).is_full():
+    if forecast is None or len(columns) == 1 or position.play(columns[0]).is_full():
         return columns[:1]
-    expected = expected_gifts(position, columns, gifts)
+    expected = expected_gains(position, columns, forecast)
     most = max(expected.values())
     return sorted((c for c in columns if expected[c] > most - EQUAL), key=lambda c: -round(expected[c], 6))
 
 
-def choose(position: Position, scores: Scores, gifts: Gifts | None = None) -> int:
+def choose(position: Position, scores: Scores, forecast: ErrorForecast | None = None) -> int:
     """The best of ``choices``."""
-    return choices(position, scores, gifts)[0]
+    return choices(position, scores, forecast)[0]

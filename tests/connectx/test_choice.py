@@ -7,7 +7,7 @@ import pytest
 from agents import perfect
 from connectx import choice
 from connectx import opponent_model as replies_module
-from connectx.choice import MOST_REPLIES, Gifts, candidates, choose, expected_gifts, unhurried
+from connectx.choice import MOST_REPLIES, ErrorForecast, candidates, choose, expected_gains, unhurried
 from connectx.geometry import STANDARD, Geometry, geometry_of
 from connectx.openings import openings
 from connectx.opponent_model import ReplyModel, columns_of_scores
@@ -63,7 +63,7 @@ def model() -> ReplyModel:
     return perfect.opponent.model
 
 
-def gifts_of(model: ReplyModel, exact: Exact, most: int = 40) -> Gifts:
+def forecast_of(model: ReplyModel, exact: Exact, most: int = 40) -> ErrorForecast:
     """A tree in which so many positions can be examined: then the time is over."""
     answers = 0
 
@@ -72,7 +72,7 @@ def gifts_of(model: ReplyModel, exact: Exact, most: int = 40) -> Gifts:
         answers += 1
         return exact.scores(position) if answers <= most else None
 
-    return Gifts(model, model.prior, replies)
+    return ErrorForecast(model, model.prior, replies)
 
 
 @pytest.mark.parametrize("geometry", [SMALL, DRAWISH], ids=str)
@@ -82,7 +82,7 @@ def test_the_result_is_kept(geometry, model):
     results = set()
     for position in positions(geometry, 25):
         scores = exact.scores(position)
-        column = choose(position, scores, gifts_of(model, exact))
+        column = choose(position, scores, forecast_of(model, exact))
         legal = [score for score in scores if score is not None]
         results.add(sign(max(legal)))
         assert sign(scores[column] or 0) == sign(max(legal))
@@ -111,7 +111,7 @@ def plain_expectation(position: Position, replies: int, model: ReplyModel, exact
             if replies > 1:
                 later = max(plain_expectation(p, replies - 1, model, exact) for p in after)
             else:
-                later = float(model.hopes([child])[0] @ model.prior)
+                later = float(model.gains_at_our_turn([child])[0] @ model.prior)
         total += chances[column] * ((sign(best) - sign(score)) / 2 + later)
     return total
 
@@ -126,7 +126,7 @@ def test_expectations_are_those_of_plain_expectimax(replies, model, monkeypatch)
         columns = candidates(position, exact.scores(position))
         if position.ply < 6 or exact.value(position)[0] > 0 or position.play(columns[0]).is_full():
             continue
-        found = expected_gifts(position, columns, gifts_of(model, exact, 9999), replies)
+        found = expected_gains(position, columns, forecast_of(model, exact, 9999), replies)
         for column in columns:
             assert found[column] == pytest.approx(plain_expectation(position.play(column), replies, model, exact))
             compared += 1
@@ -135,16 +135,16 @@ def test_expectations_are_those_of_plain_expectimax(replies, model, monkeypatch)
 
 def test_traps_are_preferred(model, monkeypatch):
     """Of two drawing moves the one is chosen after which more replies lose."""
-    monkeypatch.setattr(replies_module, "UNKNOWN_GIFT", 0.0)
+    monkeypatch.setattr(replies_module, "UNKNOWN_GAIN", 0.0)
     exact, better = Exact(), 0
     for position in positions(DRAWISH, 50):
         scores = exact.scores(position)
         legal = [score for score in scores if score is not None]
         if max(legal) != 0 or legal.count(0) < 2 or position.ply > 13:
             continue
-        gifts = expected_gifts(position, candidates(position, scores), gifts_of(model, exact), MOST_REPLIES)
-        assert gifts[choose(position, scores, gifts_of(model, exact))] == pytest.approx(max(gifts.values()))
-        better += max(gifts.values()) > min(gifts.values())
+        gains = expected_gains(position, candidates(position, scores), forecast_of(model, exact), MOST_REPLIES)
+        assert gains[choose(position, scores, forecast_of(model, exact))] == pytest.approx(max(gains.values()))
+        better += max(gains.values()) > min(gains.values())
     assert better > 5
 
 
@@ -163,5 +163,5 @@ def test_without_time_the_estimates_decide(model):
     exact = Exact()
     for position in positions(DRAWISH, 20):
         scores = exact.scores(position)
-        column = choose(position, scores, Gifts(model, model.prior, lambda later: None))
+        column = choose(position, scores, ErrorForecast(model, model.prior, lambda later: None))
         assert sign(scores[column] or 0) == sign(max(score for score in scores if score is not None))

@@ -33,8 +33,8 @@ from connectx_toolkit.training.support.options import Options, command_of, optio
 from connectx_toolkit.training.support.origins import digest_of
 from tests.training.in_place import pool_in_place
 
-ZOO = "connectx_toolkit/training/games/networks"
-MANIFESTS = [ROOT / folder / NAME for folder in ("agents/weights", "connectx/data", ZOO)]
+POOL_NETWORKS = "connectx_toolkit/training/games/networks"
+MANIFESTS = [ROOT / folder / NAME for folder in ("agents/weights", "connectx/data", POOL_NETWORKS)]
 NO_RUN = ("adopt", "labels", "pack")  # labels goes on by its shards, the others have nothing to go on with
 WEIGHTS = ROOT / "agents" / "weights"
 INPUTS: dict[str, Any] = {  # an input of tiny runs by its option: what ``inputs`` makes, or a file of ours
@@ -235,7 +235,11 @@ def test_a_command_says_every_option(method):
     assert train.config_from(kind, given) == config
 
 
-ASKED = {"ppo": {"opponent": "random", "encoding": "stones-1"}, "labels": {"mix": "walks", "judge": "net.bin"}, "distill": {"start": "net.bin"}}
+ASKED = {
+    "labels": {"mix": "walks", "judge": "net.bin"},
+    "distill": {"start": "net.bin"},
+    "ppo": {"opponent": "random", "encoding": "stones-1"},
+}
 OTHER = {"encoding": "stones-1", "board": "4x5k3"}  # numbers become 3
 
 
