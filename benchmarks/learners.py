@@ -127,8 +127,8 @@ def measure_menace(seed: int, folder: Path) -> tuple[list[float], float]:
     config = menace.Config(seed=seed, run=folder / "menace")
     population, results = menace.train(config)
     names = [("keep v keep",) * 2, ("drop v drop",) * 2, ("random", "keep v keep"), ("random", "drop v drop")]
-    cells = [results.wins[menace.COLUMNS.index(first), menace.COLUMNS.index(second)] for first, second in names]
-    against_ideal = results.wins[:, menace.COLUMNS.index("ideal")].max()
+    cells = [results[menace.COLUMNS.index(first), menace.COLUMNS.index(second), 0] for first, second in names]
+    against_ideal = results[:, menace.COLUMNS.index("ideal"), 0].max()
     return [100 * float(share) for share in (*cells, against_ideal)], population.seconds
 
 

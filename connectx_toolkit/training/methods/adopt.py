@@ -23,10 +23,9 @@ from pathlib import Path
 from typing import Any
 
 from connectx.geometry import geometry_of
-from connectx_toolkit.console.files import write_whole
+from connectx_toolkit.console.files import check_folder, write_whole
 from connectx_toolkit.places import ROOT
 from connectx_toolkit.training.adoption.text import MARK, RESULT, TASK
-from connectx_toolkit.training.support.manifest import check_output
 from connectx_toolkit.training.support.options import Options, option
 
 WORKER = """
@@ -85,7 +84,7 @@ def check_paths(config: Config) -> None:
     """Raises OSError or ValueError where there is no model, or the agent would replace what is no agent of ours."""
     if not config.model.is_file():
         raise FileNotFoundError(f"no model {config.model}" + _close_to(config.model))
-    check_output(config.output)
+    check_folder(config.output, is_made=True)
     is_ours = config.output.exists() and MARK in config.output.read_text(encoding="utf-8", errors="replace")
     for path in (config.output, *(config.output.with_suffix(end) for end in (".bin", ".pt"))):
         if path.exists() and (not is_ours or path.samefile(config.model)):

@@ -18,7 +18,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -40,8 +39,7 @@ PAIRS = [(first, second) for first in (KEEP, DROP) for second in (KEEP, DROP)]  
 COLUMNS = ["random", *(f"{own} v {other}" for own, other in PAIRS), "ideal"]  # the players of each seat
 SEATS = ("first", "second")
 BEADS = 10  # for each legal action at the beginning
-CHUNK = 1000  # training games between two looks at the clock
-SAVE_SECONDS = 20.0  # between two checkpoints of a pair in training
+CHUNK = 1000  # training games of a pair between two checkpoints
 SPAN = 100  # training games per point of the curve
 
 
@@ -67,11 +65,10 @@ class Config(Options):
 
 
 class Boxes:
-    """A player's boxes, ``beads[position][action]``, and how often each was opened during training."""
+    """A player's boxes, ``beads[position][action]``."""
 
     def __init__(self, beads: Sequence[Sequence[int]], rule: str):
         self.beads = [list(box) for box in beads]
-        self.visits = [0] * len(self.beads)
         self.rule = rule
 
     def draw(self, position: int, chance: float) -> int:
@@ -113,9 +110,7 @@ class Pair:
         position, seat = 0, 1
         while position >= 0:
             seat = 1 - seat
-            player = self.players[seat]
-            action = player.draw(position, self.random.random())
-            player.visits[position] += 1
+            action = self.players[seat].draw(position, self.random.random())
             moves[seat].append((position, action))
             position, result = children[position][action], rewards[position][action]
         if self.played % SPAN == 0:
@@ -139,11 +134,10 @@ class Population:
         self._resume()
 
     def train(self) -> None:
-        """Plays every pair's games, with a checkpoint every ``SAVE_SECONDS`` and at the end of each pair."""
+        """Plays every pair's games, with a checkpoint every CHUNK games."""
         children, rewards = self.tree.children.tolist(), self.tree.rewards.tolist()
         for pair in self.pairs:
             with progress(self.config.games, "game", pair.name, done=pair.played) as bar:
-                saved = time.monotonic()
                 while pair.played < self.config.games:
                     count = min(CHUNK - pair.played % CHUNK, self.config.games - pair.played)
                     started = time.process_time()
@@ -151,27 +145,21 @@ class Population:
                         pair.learn(children, rewards, self.config)
                     self.seconds += time.process_time() - started
                     bar.update(count)
-                    if pair.played == self.config.games or time.monotonic() > saved + SAVE_SECONDS:
-                        self.save()
-                        saved = time.monotonic()
-
-    def learners(self, seat: int) -> list[Boxes]:
-        """The learners of a seat in the order of COLUMNS: a column's own rule comes first, a pair's that of SEATS."""
-        order = PAIRS if seat == 0 else [(other, own) for own, other in PAIRS]
-        return [self.pairs[PAIRS.index(rules)].players[seat] for rules in order]
+                    self.save()
 
     def chances(self) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """For each seat, the players in the order of COLUMNS, as (positions, actions) probabilities."""
-        first, second = ([shares(np.array(player.beads)) for player in self.learners(seat)] for seat in (0, 1))
         uniform, ideal = shares(self.tree.legal), shares(self.tree.best)
-        return [uniform, *first, ideal], [uniform, *second, ideal]
+        learned = [[shares(np.array(pair.players[seat].beads)) for pair in self.pairs] for seat in (0, 1)]
+        # A column's own rule comes first; the pairs are listed by the first seat's.
+        second = [learned[1][PAIRS.index((other, own))] for own, other in PAIRS]
+        return [uniform, *learned[0], ideal], [uniform, *second, ideal]
 
     def save(self) -> None:
         arrays, states = {}, []
         for index, pair in enumerate(self.pairs):
             for seat, player in zip(SEATS, pair.players, strict=True):
                 arrays[f"{index}/{seat}/beads"] = np.array(player.beads, np.int64)
-                arrays[f"{index}/{seat}/visits"] = np.array(player.visits, np.int64)
             arrays[f"{index}/curve"] = np.array(pair.first_wins, np.int64)
             states.append({"played": pair.played, "random": pair.random.getstate()})
         checkpoint.save(self.path, self.config.settings, {"pairs": states, "seconds": self.seconds}, arrays)
@@ -185,31 +173,23 @@ class Population:
             for index, (pair, state) in enumerate(zip(self.pairs, found.facts["pairs"], strict=True)):
                 for seat, player in zip(SEATS, pair.players, strict=True):
                     player.beads = found.arrays[f"{index}/{seat}/beads"].tolist()
-                    player.visits = found.arrays[f"{index}/{seat}/visits"].tolist()
                 pair.first_wins, pair.played = found.arrays[f"{index}/curve"].tolist(), state["played"]
                 version, numbers, gauss = state["random"]
                 pair.random.setstate((version, tuple(numbers), gauss))
 
 
-class RoundRobin(NamedTuple):
-    """Results of every player of the first seat (rows) against every player of the second, in the order of COLUMNS."""
+def round_robin(population: Population, games: int, seed: int) -> np.ndarray:
+    """(6, 6, 3): shares of wins, draws and losses of the first seat's players (rows) against the second's.
 
-    counts: np.ndarray  # (6, 6, 3) int64: the first player's wins, draws, losses
-
-    @property
-    def wins(self) -> np.ndarray:
-        """(6, 6): the first player's share of wins."""
-        return self.counts[..., 0] / self.counts.sum(2)
-
-
-def round_robin(population: Population, games: int, seed: int) -> RoundRobin:
+    Both are in the order of COLUMNS.
+    """
     rng, leads = np.random.default_rng(seed), np.ones(games, bool)
     rows, columns = ([table_player(population.tree, c, rng) for c in players] for players in population.chances())
-    counts = np.zeros((len(rows), len(columns), 3), np.int64)
-    for row, column in np.ndindex(*counts.shape[:2]):
+    found = np.zeros((len(rows), len(columns), 3))
+    for row, column in np.ndindex(*found.shape[:2]):
         new = games_named(population.config.game, games)
-        counts[row, column] = play_games(new, (rows[row], columns[column]), leads).counts()
-    return RoundRobin(counts)
+        found[row, column] = play_games(new, (rows[row], columns[column]), leads).counts()
+    return found / games
 
 
 def kept(tree: Tree, chances: np.ndarray, which: np.ndarray) -> float:
@@ -226,48 +206,42 @@ def colour(share: float) -> str:
     return f"rgb({round(255 * min(1, 2 - 2 * share))},{round(255 * min(1, 2 * share))},80)"
 
 
-def table_of(results: RoundRobin, title: str) -> Table:
+def table_of(results: np.ndarray, title: str) -> Table:
     """The share of games that the row's player won, moving first; with the share of draws, if there were any."""
-    table = Table("first \\ second", title=title)
-    for name in COLUMNS:
-        table.add_column(name, justify="right")
-    for name, row in zip(COLUMNS, results.counts, strict=True):
-        cells = []
-        for won, drawn, _ in row / row.sum(1, keepdims=True):
-            draws = f" (={drawn:.1%})" if results.counts[..., 1].any() else ""
-            cells.append(f"[black on {colour(won)}]{won:6.2%}{draws}[/]")
+    table = Table("first \\ second", *COLUMNS, title=title)
+    for name, row in zip(COLUMNS, results, strict=True):
+        draws = [f" (={drawn:.1%})" if results[..., 1].any() else "" for _, drawn, _ in row]
+        cells = [f"[black on {colour(won)}]{won:6.2%}{more}[/]" for (won, *_), more in zip(row, draws, strict=True)]
         table.add_row(name, *cells)
     return table
 
 
 def exact_table(population: Population) -> Table:
-    """Each learner's draws compared with exact values."""
-    title = "probability of an action that keeps the exact value, where some legal action does not"
-    table = Table("player", "seat", "boxes opened", "in those", "in the others", "in all", title=title)
-    for seat, players in enumerate(population.chances()):
-        turns = population.tree.turns(seat)
-        for name, chances, boxes in zip(COLUMNS[1:-1], players[1:-1], population.learners(seat), strict=True):
-            visits = np.array(boxes.visits)
-            parts = [kept(population.tree, chances, which & turns) for which in (visits > 0, visits == 0, visits >= 0)]
-            opened = f"{(visits > 0).sum()} of {turns.sum()}"
-            table.add_row(name, SEATS[seat], opened, *("-" if np.isnan(part) else f"{part:.2%}" for part in parts))
+    """Each player's draws compared with exact values."""
+    tree = population.tree
+    table = Table(
+        "", *COLUMNS, title="probability of a move that keeps the exact value, where some legal move does not"
+    )
+    for seat, name in enumerate(SEATS):
+        table.add_row(name, *(f"{kept(tree, each, tree.turns(seat)):.2%}" for each in population.chances()[seat]))
     return table
 
 
-def draw_table(results: RoundRobin, title: str, path: Path) -> None:
+def draw_table(results: np.ndarray, title: str, path: Path) -> None:
     """The table of wins as a picture."""
     figure = Figure(figsize=(8, 6.5), layout="constrained")
     axes = figure.subplots()
-    axes.imshow(results.wins, cmap="RdYlGn", vmin=-0.15, vmax=1.15)  # without the ends, too dark for text
-    for row, column in np.ndindex(results.wins.shape):
-        axes.text(column, row, f"{results.wins[row, column]:.2%}", ha="center", va="center")
+    wins = results[..., 0]
+    axes.imshow(wins, cmap="RdYlGn", vmin=-0.15, vmax=1.15)  # without the ends, too dark for text
+    for row, column in np.ndindex(wins.shape):
+        axes.text(column, row, f"{wins[row, column]:.2%}", ha="center", va="center")
     axes.set_xticks(range(len(COLUMNS)), COLUMNS, rotation=30, ha="right")
     axes.set_yticks(range(len(COLUMNS)), COLUMNS)
     axes.set(title=title, xlabel="second player", ylabel="first player")
     save_figure(figure, path)
 
 
-def report(population: Population) -> RoundRobin:
+def report(population: Population) -> np.ndarray:
     """Plays the table's games, prints the tables, and draws the wins and the learning curves."""
     config = population.config
     results = round_robin(population, config.test_games, config.seed)
@@ -282,7 +256,7 @@ def report(population: Population) -> RoundRobin:
     return results
 
 
-def train(config: Config) -> tuple[Population, RoundRobin]:
+def train(config: Config) -> tuple[Population, np.ndarray]:
     """Trains all players, or resumes from the checkpoint; prints and draws the results.
 
     Raises:
