@@ -107,12 +107,12 @@ def test_the_forecast_is_learnt(monkeypatch):
 
 
 @pytest.fixture
-def quick_zoo(monkeypatch):
+def quick_pool(monkeypatch):
     monkeypatch.setattr(replies, "DEVELOPMENT", (Player("mcts", 200), Player("minimax", 4)))
     monkeypatch.setattr(replies, "CLOCK", replies.CLOCK | {"actTimeout": 0.02})
 
 
-def test_model_from_games(tmp_path, quick_zoo):
+def test_model_from_games(tmp_path, quick_pool):
     """Games are kept and not played again; the published file is a model."""
     (tmp_path / "labels").mkdir()
     source = Path("data/labels/openings/table.shard")

@@ -223,7 +223,8 @@ def exact_table(population: Population) -> Table:
         "", *COLUMNS, title="probability of a move that keeps the exact value, where some legal move does not"
     )
     for seat, name in enumerate(SEATS):
-        table.add_row(name, *(f"{kept(tree, each, tree.turns(seat)):.2%}" for each in population.chances()[seat]))
+        shares_kept = [kept(tree, chances, tree.turns(seat)) for chances in population.chances()[seat]]
+        table.add_row(name, *("-" if np.isnan(share) else f"{share:.2%}" for share in shares_kept))
     return table
 
 
