@@ -46,7 +46,7 @@ train-smoke: $(VENV)/.installed  ## every method of train.py for a minute, from 
 	$(BIN)/python train.py value --steps 500 --further 4000 --opponent $(SMOKE)/imitate/strong_policy.bin \
 		--policy $(SMOKE)/policy-gradient/policy_gradient.bin \
 		--games $(SMOKE)/policy-gradient/games.bin --run $(SMOKE)/value
-	$(BIN)/python train.py actor-critic --games 40000 --window 2000 --run $(SMOKE)/actor-critic
+	$(BIN)/python train.py actor-critic --games 40000 --run $(SMOKE)/actor-critic
 	$(BIN)/python train.py menace --games 2000 --test-games 1000 --run $(SMOKE)/menace
 	$(BIN)/python train.py ppo --steps 128000 --run $(SMOKE)/ppo
 

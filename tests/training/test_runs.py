@@ -23,7 +23,7 @@ from connectx_toolkit.places import BOOK_SCORES, ROOT
 from connectx_toolkit.training.data.labels import opening_labels, write_labels
 from connectx_toolkit.training.games.players import NO_MOVE
 from connectx_toolkit.training.learning.networks import small_network
-from connectx_toolkit.training.learning.policy_games import BLOCK
+from connectx_toolkit.training.learning.policy_run import BLOCK
 from connectx_toolkit.training.methods import imitation, leaf, openings, replies
 from connectx_toolkit.training.support import manifest, origins, pool
 from connectx_toolkit.training.support.manifest import FINISHED, NAME
@@ -31,8 +31,8 @@ from connectx_toolkit.training.support.options import Options, command_of, optio
 from connectx_toolkit.training.support.origins import digest_of
 from tests.training.in_place import pool_in_place
 
-ZOO = "connectx_toolkit/training/games/networks"
-MANIFESTS = [ROOT / folder / NAME for folder in ("agents/weights", "connectx/data", ZOO)]
+POOL_NETWORKS = "connectx_toolkit/training/games/networks"
+MANIFESTS = [ROOT / folder / NAME for folder in ("agents/weights", "connectx/data", POOL_NETWORKS)]
 NO_RUN = ("adopt", "labels")  # labels goes on by its files, adopt has nothing to go on with
 WEIGHTS = ROOT / "agents" / "weights"
 INPUTS: dict[str, Any] = {  # an input of tiny runs by its option: what ``inputs`` makes, or a file of ours
@@ -47,14 +47,11 @@ TINY: dict[str, dict[str, Any]] = {
     "distill": {"layers": "dense:8", "batch": 128, "samples": 256},
     "replies": {"games": 1, "rematches": 0, "types": 2, "samples": 4096, "layers": "dense:8"},
     "imitate": {"games": 40, "depth": 1, "steps": 20, "channels": 4, "hidden": 8},
-    "policy-gradient": {"games": 80, "batch": 40, "channels": 4, "hidden": 8},
-    "value": {"steps": 20, "channels": 4, "hidden": 8, "match_games": 4, "further": 40},
-    "actor-critic": {"games": 200, "batch": 100, "window": 100, "channels": 4, "hidden": 8},
+    "policy-gradient": {"games": 80, "batch": 40},
+    "value": {"steps": 20, "channels": 4, "hidden": 8, "further": 40},
+    "actor-critic": {"games": 200, "batch": 100, "channels": 4, "hidden": 8},
     "menace": {"games": 100, "test_games": 50},
-    "ppo": {
-        "board": "4x4k3", "width": 8, "games": 8, "rollout": 16, "batch": 64, "steps": 128, "period": 128,
-        "test_games": 4, "test_opponent": "random",
-    },
+    "ppo": {"width": 8, "games": 8, "board": "4x4k3", "steps": 128, "opponent": "random"},
 }  # fmt: skip
 
 
@@ -194,7 +191,7 @@ def test_nothing_of_ours_is_written_unasked(method, monkeypatch):
 def test_a_command_says_every_option(method):
     """The command of a Config with everything changed gives that Config again, by the real parser."""
     kind = train.module_of(method).Config
-    config = kind()
+    config = kind(**ASKED.get(method, {}))
     item: Any
     for item in fields(config):
         value = getattr(config, item.name)
@@ -212,6 +209,7 @@ def test_a_command_says_every_option(method):
     assert train.config_from(kind, given) == config
 
 
+ASKED = {"ppo": {"opponent": "random", "encoding": "stones-1"}}
 OTHER = {"encoding": "stones-1", "board": "4x5k3", "layers": "dense:9"}  # numbers become 3
 
 

@@ -43,7 +43,7 @@ class Player(NamedTuple):
 
     kind: str
     strength: float  # temperature, evaluations, largest depth, playouts, or share of errors
-    network: str = ""  # of "policy" and "puct": a file of the zoo, or of the agents' weights
+    network: str = ""  # of "policy" and "puct": a file of NETWORKS, or of the agents' weights
 
     @property
     def name(self) -> str:

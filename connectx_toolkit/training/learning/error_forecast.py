@@ -39,7 +39,7 @@ class Problems(NamedTuple):
     moves: np.ndarray  # (n, columns) int64, the stone that each column takes
     results: np.ndarray  # (n,) 1, 0, -1 for the side to move
     chances: np.ndarray  # (n, types, columns) float32: that each type of opponent plays the move
-    gifts: np.ndarray  # (n, columns) float32: points that the move gives away
+    points: np.ndarray  # (n, columns) float32: points that the move gives away
     theirs: np.ndarray  # (n, columns) bool: after the move the game goes on, and the opponent does not lose yet
     ours: np.ndarray  # (n, columns) bool: after the move the game goes on, and it keeps the result
 
@@ -52,7 +52,7 @@ def problems_of(labels: Labels, taste: PlainNetwork, types: np.ndarray) -> Probl
     moves = moves_of(masks, STANDARD)
     wins = (winning_spots(positions, masks, STANDARD)[:, None] & moves) != 0
     goes_on = legal & ~wins & (np.bitwise_count(masks) < STANDARD.cells - 1)[:, None]
-    gifts = np.where(legal, (results[:, None] - of_moves) / 2, 0).astype(np.float32)
+    points = np.where(legal, (results[:, None] - of_moves) / 2, 0).astype(np.float32)
     chances = np.empty((len(labels), len(types), STANDARD.columns), np.float32)
     for start in range(0, len(labels), CHUNK):
         part = slice(start, start + CHUNK)
@@ -60,11 +60,11 @@ def problems_of(labels: Labels, taste: PlainNetwork, types: np.ndarray) -> Probl
         policy = taste.judge_many(positions[part], masks[part])["policy"].astype(float)
         chances[part] = np.einsum("tk,nkc->ntc", types, kinds_chances(scores[part], lengths, policy))
     kept = of_moves == results[:, None]
-    return Problems(positions, masks, moves, results, chances, gifts, goes_on & (of_moves >= 0), goes_on & kept)
+    return Problems(positions, masks, moves, results, chances, points, goes_on & (of_moves >= 0), goes_on & kept)
 
 
 class Learner:
-    """The network of gifts in training; ``average`` is the result."""
+    """The network of expected gains in training; ``average`` is the result."""
 
     def __init__(self, problems: Problems, architecture: Architecture, steps: int, seed: int):
         torch.manual_seed(seed)
@@ -123,9 +123,9 @@ class Learner:
         moves = p.moves[rows, np.concatenate([their_columns, our_columns])]
         with torch.no_grad():
             logits = self.logits(self.later, p.positions[rows] ^ p.masks[rows], p.masks[rows] | moves)
-        hopes = np.zeros((len(theirs), *p.chances.shape[1:]), np.float32)
-        hopes[their_rows, :, their_columns] = torch.sigmoid(logits["hope"][: len(their_rows)]).numpy()
-        given = (p.chances[theirs] * (p.gifts[theirs][:, None] + hopes)).sum(2)
-        gifts = np.zeros((len(ours), *p.chances.shape[1:]), np.float32)
-        gifts[our_rows, :, our_columns] = torch.sigmoid(logits["gift"][len(their_rows) :]).numpy()
-        return given, gifts.max(2)
+        later = np.zeros((len(theirs), *p.chances.shape[1:]), np.float32)
+        later[their_rows, :, their_columns] = torch.sigmoid(logits["hope"][: len(their_rows)]).numpy()
+        given = (p.chances[theirs] * (p.points[theirs][:, None] + later)).sum(2)
+        theirs_next = np.zeros((len(ours), *p.chances.shape[1:]), np.float32)
+        theirs_next[our_rows, :, our_columns] = torch.sigmoid(logits["gift"][len(their_rows) :]).numpy()
+        return given, theirs_next.max(2)
