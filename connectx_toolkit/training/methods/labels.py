@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from connectx.geometry import STANDARD
+from connectx_toolkit.console.files import check_folder
 from connectx_toolkit.console.progress import progress
 from connectx_toolkit.training.data.labels import (
     SUFFIX,
@@ -28,7 +29,7 @@ from connectx_toolkit.training.data.labels import (
     write_labels,
 )
 from connectx_toolkit.training.data.sampling import FIRST, sample, score_moves
-from connectx_toolkit.training.support.manifest import check_output, publish
+from connectx_toolkit.training.support.manifest import publish
 from connectx_toolkit.training.support.options import Options, option
 from connectx_toolkit.training.support.pool import process_solver, solver_pool
 
@@ -78,7 +79,7 @@ def files_of(config: Config) -> list[Path]:
 
 def train(config: Config) -> dict[str, Any]:
     """Makes the files that are missing, then the one of all labels."""
-    check_output(config.output)
+    check_folder(config.output, is_made=True)
     files = files_of(config)
     missing = [number for number, path in enumerate(files) if not path.exists()]
     files[0].parent.mkdir(parents=True, exist_ok=True)
