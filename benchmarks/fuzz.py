@@ -24,9 +24,9 @@ from connectx.geometry import geometry_of
 from connectx.position import Position
 from connectx_toolkit.arena.players.child import MOST_TOLD, HostedAgent, Struct
 from connectx_toolkit.arena.players.loading import load, our_agents, resolve
-from connectx_toolkit.arena.replays.record import parse_replay
+from connectx_toolkit.arena.replays.replay import parse_replay
 from connectx_toolkit.arena.replays.review import Review
-from connectx_toolkit.arena.reporting.replays_page import replays_page
+from connectx_toolkit.arena.reporting.page import replays_page
 from connectx_toolkit.board.analyst import Analyst
 from connectx_toolkit.board.session import Opening, Session
 

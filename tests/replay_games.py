@@ -17,7 +17,7 @@ from kaggle_environments import agent as kaggle_agent
 from kaggle_environments import make
 
 from connectx_toolkit.arena.players.loading import load, resolve
-from connectx_toolkit.arena.replays.record import logs_path
+from connectx_toolkit.arena.replays.replay import logs_path
 from tests.misbehaving import Clock
 
 TEAM = "my_team"

@@ -24,7 +24,7 @@ from aiohttp import WSMsgType, web
 
 from connectx_toolkit.arena.players import archives
 from connectx_toolkit.arena.players.loading import resolve
-from connectx_toolkit.arena.replays.record import read_replay
+from connectx_toolkit.arena.replays.replay import read_replay
 from connectx_toolkit.arena.results.records import GameRecord, parse_game
 from connectx_toolkit.board.analyst import Analyst
 from connectx_toolkit.board.session import Opening, Session

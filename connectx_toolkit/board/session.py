@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from connectx.position import Position
 from connectx_toolkit.arena.players.loading import kaggle_agents, our_agents, resolve
 from connectx_toolkit.arena.players.spec import AgentSpec
-from connectx_toolkit.arena.replays.record import parse_replay
+from connectx_toolkit.arena.replays.replay import parse_replay
 from connectx_toolkit.arena.reporting.ladder import read_ladder
 from connectx_toolkit.arena.results.records import GameRecord, parse_game
 from connectx_toolkit.board.analyst import Analyst, Found

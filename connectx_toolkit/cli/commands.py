@@ -27,7 +27,7 @@ from connectx_toolkit.arena.results.words import lost_game_line, match_lines, sp
 from connectx_toolkit.cli.list_agents import list_agents
 from connectx_toolkit.cli.options import PAIRS, SPRT_PAIRS
 from connectx_toolkit.cli.replays import analyse, rematch
-from connectx_toolkit.cli.review import report, show_ladder
+from connectx_toolkit.cli.report import report, show_ladder
 from connectx_toolkit.console.files import check_folder
 from connectx_toolkit.console.progress import beside_bars, progress
 from connectx_toolkit.console.tables import console_for_tables

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.table import Table
 
-from connectx_toolkit.arena.replays.record import read_replays, replay_paths
+from connectx_toolkit.arena.replays.replay import read_replays, replay_paths
 from connectx_toolkit.cli.replays import show_reviews
 from connectx_toolkit.console.progress import progress
 from connectx_toolkit.console.tables import console_for_tables

@@ -10,20 +10,20 @@ from pathlib import Path
 from rich.console import Console
 
 from connectx.geometry import Geometry
-from connectx_toolkit.arena.analysis.exact_analysis import JudgedMove, judge_in_time
+from connectx_toolkit.arena.analysis.exact_analysis import judge_in_time
 from connectx_toolkit.arena.play.openings import read_openings
 from connectx_toolkit.arena.play.pool import open_pool
 from connectx_toolkit.arena.play.slot import slot_for
 from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.players.player import Player
 from connectx_toolkit.arena.players.task import Setup
-from connectx_toolkit.arena.replays.record import Replay, read_replays, replay_paths
 from connectx_toolkit.arena.replays.rematch import Answer, add_mistakes, ask, games_to_ask, positions_to_ask
+from connectx_toolkit.arena.replays.replay import Replay, read_replays, replay_paths
 from connectx_toolkit.arena.replays.review import Review, seat_of, team_of
 from connectx_toolkit.arena.replays.stored import is_store, stored_replays
 from connectx_toolkit.arena.replays.summary import headline, summary
+from connectx_toolkit.arena.reporting.page import replays_page
 from connectx_toolkit.arena.reporting.replay_tables import answers_table, answers_words, reviews_table, section_table
-from connectx_toolkit.arena.reporting.replays_page import replays_page
 from connectx_toolkit.arena.reporting.single_games import LISTED, judged_from, replays_in, show_games
 from connectx_toolkit.arena.results.records import UNKNOWN_NAMES, is_columns, parse_game
 from connectx_toolkit.console.files import check_folder, write_whole
@@ -133,16 +133,10 @@ def judged_reviews(replays: Sequence[Replay], team: str, options: argparse.Names
     own = [replay for replay in replays if team in replay.record.names]
     with progress(len(own), "game", "judging", delay=0) as bar:
         for replay in own:
-            reviews.append(Review(replay, seat_of(replay, team), _judged(replay, options)))
+            start = judged_from(replay.record, options.from_ply)
+            reviews.append(Review(replay, seat_of(replay, team), judge_in_time(replay.record, start, options.time)))
             bar.update()
     return reviews
-
-
-def _judged(replay: Replay, options: argparse.Namespace) -> list[JudgedMove]:
-    """The moves of a game that could be judged in time; none where the solver cannot hold the board."""
-    if not replay.record.geometry.fits_word:
-        return []
-    return judge_in_time(replay.record, judged_from(replay.record, options.from_ply), options.time)
 
 
 def _not_judged(reviews: Sequence[Review], options: argparse.Namespace) -> list[str]:

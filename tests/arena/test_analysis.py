@@ -23,7 +23,7 @@ from connectx_toolkit.arena.analysis.exact_analysis import (
     mistakes,
     solvers_for,
 )
-from connectx_toolkit.arena.replays.record import read_replay
+from connectx_toolkit.arena.replays.replay import read_replay
 from connectx_toolkit.arena.results.records import GameRecord, parse_game
 from tests.arena.test_openings import exact_score
 

@@ -14,7 +14,7 @@ from connectx.geometry import STANDARD
 from connectx.position import Position
 from connectx_toolkit.arena.analysis.exact_analysis import judge_in_time
 from connectx_toolkit.arena.players.loading import resolve
-from connectx_toolkit.arena.reporting.page import game_entry, group_html, page
+from connectx_toolkit.arena.reporting.page import game_entry, group_html
 from connectx_toolkit.arena.results.match import Match
 from connectx_toolkit.arena.results.records import GameRecord
 from connectx_toolkit.arena.results.tournament import Tournament
@@ -38,7 +38,7 @@ def report(tmp_path_factory) -> Path:
     entries = [game_entry(record, judged, "step limit"), game_entry(record, [], "step limit")]
     path = tmp_path_factory.mktemp("page") / "report.html"
     sections = group_html("Board <one>", tournament, tournament.ladder("random"), {"middle": judged})
-    path.write_text(page(sections, entries), encoding="utf-8")
+    path.write_text(results_page(sections, entries), encoding="utf-8")
     return path
 
 

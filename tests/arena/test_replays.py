@@ -16,12 +16,12 @@ from connectx.notation import write_columns
 from connectx_toolkit.arena.analysis.exact_analysis import JudgedMove, judge_in_time, mistakes
 from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.players.player import Inline
-from connectx_toolkit.arena.replays.record import Replay, logs_path, read_replay, replay_of, replay_paths
 from connectx_toolkit.arena.replays.rematch import add_mistakes, ask
+from connectx_toolkit.arena.replays.replay import Replay, logs_path, read_replay, replay_of, replay_paths
 from connectx_toolkit.arena.replays.review import Review, team_of
 from connectx_toolkit.arena.replays.stored import stored_replay
 from connectx_toolkit.arena.replays.summary import Section, headline, oversights, summary
-from connectx_toolkit.arena.reporting.replays_page import replays_page
+from connectx_toolkit.arena.reporting.page import replays_page
 from connectx_toolkit.arena.results.records import GameRecord, parse_game
 from connectx_toolkit.arena.results.store import Store, group_records, groups
 from connectx_toolkit.cli.evaluate import main
@@ -415,7 +415,7 @@ def test_clocks_of_a_stored_game():
     assert replay.ending == "timeout of a on ply 4: 7.5 s" and (replay.score(0), replay.score(1)) == (0, 1)
     early = replace(game, moves=(3, 3), seconds=(15.0,), faults=(fault._replace(ply=2),))
     replay = stored_replay(Path("store"), "1-1", replace(record, moves=(3, 3)), early, 10.0, 2.0)
-    assert replay.ending == "timeout of a on ply 2: 15.0 s, 2.5 s of it to load"
+    assert replay.ending == "timeout of a on ply 2: 2.5 s load + 12.5 s"
 
 
 def test_moves_of_an_opening_are_nobodys(store, capsys):

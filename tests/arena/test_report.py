@@ -15,7 +15,7 @@ from connectx_toolkit.arena.analysis.exact_analysis import JudgedMove, judge, so
 from connectx_toolkit.arena.play.match import play_match
 from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.players.task import Setup, Task
-from connectx_toolkit.arena.reporting.page import game_entry, page
+from connectx_toolkit.arena.reporting.page import game_entry, results_page
 from connectx_toolkit.arena.reporting.tables import accuracy_table
 from connectx_toolkit.arena.results.records import GameRecord
 from connectx_toolkit.arena.results.store import Store, group_records, groups
@@ -138,7 +138,7 @@ def test_the_page_fetches_nothing(path):
 def test_games_on_the_page_carry_their_scores():
     record = GameRecord(geometry_of(4, 3, 3), ("<b>", "</script><script>alert(1)</script>"), (1, 0, 1, 0, 1), 1)
     judged = judge(record, small_scores)
-    text = page([], [game_entry(record, judged, "line")])
+    text = results_page([], [game_entry(record, judged, "line")])
     (game,) = json.loads(Elements(text).data)
     assert game["moves"] == [1, 0, 1, 0, 1] and sorted(map(int, game["judged"])) == [1, 2, 3, 4]
     assert game["judged"]["4"]["scores"] == list(judged[-1].scores)
@@ -291,7 +291,7 @@ def test_all_that_was_given_away_is_named(capsys):
 
 
 @pytest.mark.parametrize(
-    ("failure", "words"), [("deadline", "timeout"), ("raise", "an error"), ("illegal", "an invalid action")]
+    ("failure", "words"), [("deadline", "timeout"), ("raise", "error"), ("illegal", "illegal move")]
 )
 def test_a_replay_that_was_lost_by_a_fault(failure, words, tmp_path, capsys):
     """Eight plies, then the first player fails: that is said, not only that there is nothing to judge."""

@@ -1,6 +1,7 @@
 """The store: games come back as they went in, and a killed run ends as if it had not been killed."""
 
 import contextlib
+import json
 import platform
 import random
 import signal
@@ -9,10 +10,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
+from connectx.notation import write_columns
 from connectx_toolkit.arena.play.match import play_match
 from connectx_toolkit.arena.players.fingerprint import fingerprint
 from connectx_toolkit.arena.players.loading import resolve
@@ -100,6 +103,24 @@ def test_what_decides_the_games_decides_the_match(tmp_path):
         assert len(set(ids)) == len(asked) and ids == [store.match_id(*match) for match in asked]
         path.write_text("def agent(obs, config):\n    return 1\n")
         assert store.match_id(*asked[-1]) not in ids
+
+
+@pytest.mark.parametrize("referee", ["fast", "kaggle"])
+def test_matches_of_before_are_continued(tmp_path, monkeypatch, referee):
+    """Their keys named one of two referees, Kaggle's by default where a file took part, and how agents were reloaded.
+
+    A key made of other bytes than these would lose every game in the stores that people have.
+    """
+    monkeypatch.setattr("connectx_toolkit.arena.results.store.fingerprint", lambda spec: f"hash of {spec.label}")
+    config = json.dumps(FAST.rules.config, sort_keys=True)
+    agents = [[spec.kind, spec.target, f"hash of {spec.label}"] for spec in (LEFT, RANDOM)]
+    parts = [agents, [config, 60.0, referee, "null"], 1, [write_columns(opening) for opening in OPENINGS]]
+    key = sha256(json.dumps(parts).encode()).hexdigest()
+    with Store(tmp_path / "store") as store:
+        match = add_games(store, range(4))
+        store.connection.execute("UPDATE matches SET key = ?, referee = ?", [key, referee])
+        assert add_games(store, range(6)) == match and set(store.games(match)) == set(range(6))
+        assert len(groups(store)) == 1
 
 
 def test_a_game_of_one_move_in_column_10(tmp_path):

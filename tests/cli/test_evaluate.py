@@ -203,41 +203,6 @@ def test_command_line(tmp_path):
     assert done.stdout.startswith("Agent 1 Win Percentage: ")
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        "leftmost",
-        "leftmost nobody",
-        "leftmost missing.py",
-        "leftmost random --rounds 0",
-        "leftmost random --rounds many",
-        "leftmost random --config rows",
-        "leftmost random --config rows=0",
-        "leftmost random --config rows=x",
-        "leftmost random --concurrency 1000",
-        "leftmost random --bank -1",
-        "leftmost random --what",
-        "match leftmost",
-        "match leftmost nobody",
-        "match leftmost random --pairs 0",
-        "match leftmost random --sprt 20 0",
-        "match leftmost random --sprt 0",
-        "match leftmost random --openings missing",
-        "tournament leftmost",
-        "tournament leftmost leftmost",
-        "tournament leftmost random --anchor middle",
-        "tournament leftmost random --pairs 0",
-    ],
-)
-def test_bad_input_gives_one_line_and_code_2(arguments, capsys):
-    with pytest.raises(SystemExit) as stop:
-        main(arguments.split())
-    captured = capsys.readouterr()
-    assert stop.value.code == 2 and captured.out == ""
-    assert captured.err.startswith("evaluate.py")
-    assert captured.err.count("\n") == (3 if "arguments are required" in captured.err else 1)  # with the usage
-
-
 @pytest.mark.parametrize("command", OPTIONS)
 def test_help_is_quick(command):
     """It imports nothing that takes long, and shows examples."""

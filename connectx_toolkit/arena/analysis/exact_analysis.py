@@ -247,7 +247,9 @@ def chosen_from(record: GameRecord, first_ply: int = 0) -> dict[int, Position]:
 def judge_in_time(
     record: GameRecord, first_ply: int, seconds: float = GAME_SECONDS, update: Callable[[], object] = lambda: None
 ) -> list[JudgedMove]:
-    """As ``judge``, with the scores that are found in time (see ``exact_scores``)."""
+    """As ``judge``, with the scores that are found in time; none on a board that the solver cannot hold."""
+    if not record.geometry.fits_word:
+        return []
     positions = [*chosen_from(record, first_ply).values()]
     return judge(record, exact_scores(positions, record.geometry, seconds, update).get, first_ply)
 

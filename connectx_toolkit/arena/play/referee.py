@@ -41,7 +41,7 @@ def _fatal_kind(kind: str | None, overdrawn: bool) -> str:
     return kind
 
 
-class _Record:
+class _Transcript:
     """Replies and faults that either referee records during a game."""
 
     def __init__(self, players: Sequence[Player], rules: Rules, opening: Sequence[int]):
@@ -129,12 +129,12 @@ def play_kaggle(players: Sequence[Player], rules: Rules, opening: Sequence[int],
         seeds: one for each agent's random generators.
     """
     env = _environment(tuple(rules.config.items()), rules.bank)
-    record = _Record(players, rules, opening)
+    transcript = _Transcript(players, rules, opening)
     _begin(players, rules, seeds)
     kinds: list[str | None] = []
 
     def player(obs, config):
-        reply, kind = record.ask(obs.step, obs.remainingOverageTime, bytes(obs.board))
+        reply, kind = transcript.ask(obs.step, obs.remainingOverageTime, bytes(obs.board))
         kinds.append(kind)
         if reply.fault:
             raise _Forfeit(reply.detail)
@@ -144,12 +144,12 @@ def play_kaggle(players: Sequence[Player], rules: Rules, opening: Sequence[int],
     env.logs.clear()
     for ply, column in enumerate(opening):
         env.step([column, 0] if ply % 2 == 0 else [0, column])
-    env.step = lambda actions, logs: _charged_step(env, actions, logs, record.replies[-1].charged)
+    env.step = lambda actions, logs: _charged_step(env, actions, logs, transcript.replies[-1].charged)
     try:
         ending = _run(env, player)
     finally:
         del env.step
-    return _kaggle_game(env, record, kinds, ending)
+    return _kaggle_game(env, transcript, kinds, ending)
 
 
 def _charged_step(env, actions, logs, charged: float) -> None:
@@ -179,25 +179,25 @@ def _run(env, player) -> str | None:
     return None
 
 
-def _kaggle_game(env, record: _Record, kinds: list[str | None], ending: str | None) -> Game:
+def _kaggle_game(env, transcript: _Transcript, kinds: list[str | None], ending: str | None) -> Game:
     state = env.state
     moves = [step[ply % 2].action for ply, step in enumerate(env.steps[1:])]
     statuses, rewards = [s.status for s in state], [s.reward for s in state]
     banks = [s.observation.remainingOverageTime for s in state]
-    mover = (len(record.opening) + len(record.replies) - 1) % 2
+    mover = (len(transcript.opening) + len(transcript.replies) - 1) % 2
     if ending == "float":
         statuses[mover], statuses[1 - mover] = "ERROR", "DONE"
         rewards[mover] = None
-        record.note_fatal(len(moves), "float")
+        transcript.note_fatal(len(moves), "float")
     elif ending == "run limit":
         rewards, statuses = [None, None], ["TIMEOUT", "TIMEOUT"]
     elif None in rewards:
         moves.pop()
         ending = _fatal_kind(kinds[-1], overdrawn=statuses[mover] == "TIMEOUT")
-        record.note_fatal(len(moves), ending)
+        transcript.note_fatal(len(moves), ending)
     else:
         ending = "line" if 1 in rewards else "full board" if all(state[0].observation.board) else "step limit"
-    return record.game(moves, rewards, statuses, banks, ending)
+    return transcript.game(moves, rewards, statuses, banks, ending)
 
 
 # Our own loop
@@ -227,21 +227,21 @@ class _Board:
 
 def play_fast(players: Sequence[Player], rules: Rules, opening: Sequence[int], seeds: Sequence[int]) -> Game:
     """One game in our own loop. Arguments and result are those of ``play_kaggle``."""
-    config, record, board = rules.config, _Record(players, rules, opening), _Board(rules, opening)
+    config, transcript, board = rules.config, _Transcript(players, rules, opening), _Board(rules, opening)
     _begin(players, rules, seeds)
     banks, start, ending = [rules.bank, rules.bank], perf_counter(), None
     while ending is None:
         if perf_counter() - start >= config["runTimeout"]:
-            return record.game(board.moves, (None, None), ("TIMEOUT", "TIMEOUT"), banks, "run limit")
+            return transcript.game(board.moves, (None, None), ("TIMEOUT", "TIMEOUT"), banks, "run limit")
         ply = len(board.moves)
         seat = ply % 2
-        reply, kind = record.ask(ply, banks[seat], bytes(board.cells))
+        reply, kind = transcript.ask(ply, banks[seat], bytes(board.cells))
         overtime = reply.seconds - config["actTimeout"]
         overdrawn = overtime > banks[seat]
         if overtime > 0 and (overdrawn or kind != "float"):  # on a float, Kaggle's interpreter raises before charging
             banks[seat] -= overtime
         if overdrawn or kind:
-            return _forfeited(record, board, banks, _fatal_kind(kind, overdrawn))
+            return _forfeited(transcript, board, banks, _fatal_kind(kind, overdrawn))
         if board.play(reply.action or 0):
             ending = "line"
         elif len(board.moves) == board.geometry.cells:
@@ -249,15 +249,16 @@ def play_fast(players: Sequence[Player], rules: Rules, opening: Sequence[int], s
         elif len(board.moves) >= config["episodeSteps"] - 1:
             ending = "step limit"
     rewards = (0, 0) if ending != "line" else (1, -1) if seat == 0 else (-1, 1)
-    return record.game(board.moves, rewards, ("DONE", "DONE"), banks, ending)
+    return transcript.game(board.moves, rewards, ("DONE", "DONE"), banks, ending)
 
 
-def _forfeited(record: _Record, board: _Board, banks: Sequence[float], kind: str) -> Game:
+def _forfeited(transcript: _Transcript, board: _Board, banks: Sequence[float], kind: str) -> Game:
     seat = len(board.moves) % 2
-    record.note_fatal(len(board.moves), kind)
-    rewards, statuses = [0, 0], ["DONE", "DONE"]
-    statuses[seat] = STATUS_OF[kind]
-    return record.game(board.moves, [None if s == seat else r for s, r in enumerate(rewards)], statuses, banks, kind)
+    transcript.note_fatal(len(board.moves), kind)
+    rewards: list[int | None] = [0, 0]
+    statuses = ["DONE", "DONE"]
+    rewards[seat], statuses[seat] = None, STATUS_OF[kind]
+    return transcript.game(board.moves, rewards, statuses, banks, kind)
 
 
 REFEREES: dict[str, Referee] = {"kaggle": play_kaggle, "fast": play_fast}

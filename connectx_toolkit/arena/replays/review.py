@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from connectx_toolkit.arena.analysis.exact_analysis import JudgedMove, mistakes
-from connectx_toolkit.arena.replays.record import Replay
+from connectx_toolkit.arena.replays.replay import Replay
 from connectx_toolkit.arena.results.records import UNKNOWN_NAMES
 
 RESULTS = {1.0: "won", 0.5: "drawn", 0.0: "lost", None: "unfinished"}

@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from connectx_toolkit.arena.replays.record import Call, Replay
+from connectx_toolkit.arena.replays.replay import Call, Replay
 from connectx_toolkit.arena.results.records import GameRecord
 from connectx_toolkit.arena.results.store import Store, group_records, groups
+from connectx_toolkit.arena.results.words import fault_reason
 from connectx_toolkit.kaggle.rules import Fault, Game
 
 HEADER = b"SQLite format 3\0"
-SHORT_LOAD = 0.05  # seconds; shorter loads do not explain a timeout
 
 
 def is_store(path: Path) -> bool:
@@ -71,10 +71,6 @@ def stored_replay(path: Path, name: str, record: GameRecord, game: Game, bank: f
 
 
 def _fault_detail(game: Game, fault: Fault) -> str:
-    """The kind of a fault and what the referee noted; of a timeout, the seconds of the call and of the load in it."""
-    if fault.kind == "timeout":
-        seconds = game.seconds[-1]
-        load = seconds - game.move_seconds(len(game.seconds) - 1)
-        return f"{seconds:.1f} s" + (f", {load:.1f} s of it to load" if load >= SHORT_LOAD else "")
-    noted = fault.detail.strip().splitlines()[-1:]
-    return ", ".join([fault.kind, *noted])
+    """The kind of a fault and what the referee noted; a timeout's kind is in the status already."""
+    reason = fault_reason(game, fault)
+    return reason if fault.kind in ("timeout", reason) else f"{fault.kind}, {reason}"

@@ -30,6 +30,10 @@ class Section(NamedTuple):
     rows: Sequence[Row]
     note: str = ""
 
+    def is_numeric(self, column: int) -> bool:
+        """Whether a column holds numbers, which are written to the right."""
+        return any(not isinstance(row[column], str) for row in self.rows)
+
 
 def headline(team: str, reviews: Sequence[Review]) -> list[str]:
     """The games in a few sentences: what was scored, by what it was lost, and where to look first."""

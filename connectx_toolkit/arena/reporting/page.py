@@ -1,6 +1,7 @@
-"""One self-contained HTML page: ladder, plots, and games to replay with the exact scores of every move.
+"""Self-contained HTML pages: of a store (ladder, plots, games), and of one's own games (table, games, summary).
 
-Plots are inline SVG, games are JSON inside the page, and its content security policy lets nothing be fetched.
+Games are replayed with the exact scores of every move. Plots are inline SVG, games are JSON inside the page, and its
+content security policy lets nothing be fetched.
 """
 
 import html
@@ -14,7 +15,10 @@ from typing import Any
 
 from connectx.notation import write_columns
 from connectx_toolkit.arena.analysis.exact_analysis import JudgedMove, accuracy
+from connectx_toolkit.arena.replays.review import Review
+from connectx_toolkit.arena.replays.summary import Section
 from connectx_toolkit.arena.reporting.ladder import label, ladder_figure, name_lines, new_figure
+from connectx_toolkit.arena.reporting.replay_tables import cell_text, ending_words, mistake_words, slowest_words
 from connectx_toolkit.arena.reporting.tables import LADDER_NOTE, LADDER_TITLES, ladder_rows
 from connectx_toolkit.arena.results.records import GameRecord
 from connectx_toolkit.arena.results.tournament import Standing, Tournament
@@ -117,16 +121,79 @@ def group_html(
     return sections
 
 
-def page(sections: Sequence[str], games: Sequence[Mapping[str, Any]]) -> str:
-    """The whole page. ``sections``: HTML; ``games``: from ``game_entry``."""
-    return Template(file_text("page.html")).substitute(
-        style=component.style() + file_text("page.css"),
-        script=component.script("replayer.js") + file_text("page.js"),
-        sections="\n".join(sections),
-        games=json.dumps(games).replace("<", "\\u003c"),  # so that no name can end the script element
+def row_entry(review: Review) -> dict[str, Any]:
+    """A row of the table, in words, and what its filters and jumps go by."""
+    row = review.row()
+    given = [mistake_words(one) for one in row["mistakes"]]
+    return {
+        "game": row["game"],
+        "opponent": row["opponent"],
+        "seat": row["seat"],
+        "result": row["result"],
+        "status": row["status"],
+        "cause": row["cause"],
+        "ended": ending_words(review),
+        "plies": row["plies"],
+        "overage": row["overage"],
+        "slowest": slowest_words(row),
+        "first": given[0] if given else "",
+        "last": given[-1] if given else "",
+        "mistakes": [one["ply"] for one in row["mistakes"]],
+    }
+
+
+def section_html(section: Section) -> str:
+    """A section of the summary as an HTML table."""
+    classes = ['class="number"' if section.is_numeric(column) else "" for column in range(len(section.heads))]
+    heads = "".join(f"<th {kind}>{html.escape(head)}</th>" for kind, head in zip(classes, section.heads, strict=True))
+    lines = [f"<section><h2>{html.escape(section.title)}</h2><table><tr>{heads}</tr>"]
+    for row in section.rows:
+        cells = (f"<td {kind}>{html.escape(cell_text(c))}</td>" for kind, c in zip(classes, row, strict=True))
+        lines.append(f"<tr>{''.join(cells)}</tr>")
+    note = f'<p class="note">{html.escape(section.note)}</p>' if section.note else ""
+    return "\n".join([*lines, f"</table>{note}</section>"])
+
+
+def results_page(sections: Sequence[str], games: Sequence[Mapping[str, Any]]) -> str:
+    """The page of a store. ``sections``: HTML; ``games``: from ``game_entry``."""
+    body = _filled("results.html", sections="\n".join(sections))
+    return _page("ConnectX results", body, games, "", _file_text("results.js"))
+
+
+def replays_page(team: str, reviews: Sequence[Review], headline: Sequence[str], sections: Sequence[Section]) -> str:
+    """The page of one's own games: a table to filter, the games to replay with exact scores, and the summary."""
+    body = _filled(
+        "replays.html",
+        team=html.escape(team),
+        headline="\n".join(f"<p>{html.escape(line)}</p>" for line in headline),
+        sections="\n".join(map(section_html, sections)),
+        rows=_json([row_entry(review) for review in reviews]),
+    )
+    games = [game_entry(one.replay.record, one.judged, one.replay.ending) for one in reviews]
+    script = f"{{\n{_file_text('replays.js')}}}\n"  # a scope of its own: the replayer's script has the same names
+    return _page(f"Games of {html.escape(team)}", body, games, _file_text("replays.css"), script)
+
+
+def _page(title: str, body: str, games: Sequence[Mapping[str, Any]], style: str, script: str) -> str:
+    """A whole page around a replayer of games. ``style`` and ``script`` are added to those that all pages have."""
+    return _filled(
+        "page.html",
+        title=title,
+        body=body,
+        games=_json(games),
+        style=component.style() + _file_text("page.css") + style,
+        script=component.script("replayer.js") + script,
     )
 
 
-def file_text(name: str) -> str:
+def _filled(name: str, **fields: str) -> str:
+    return Template(_file_text(name)).substitute(fields)
+
+
+def _file_text(name: str) -> str:
     """What a page is made of: a file beside this one."""
     return Path(__file__).with_name(name).read_text(encoding="utf-8")
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value).replace("<", "\\u003c")  # so that no name can end the script element

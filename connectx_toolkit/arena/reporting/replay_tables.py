@@ -74,9 +74,7 @@ def section_table(section: Section) -> Table:
     table = Table(title=section.title, caption=section.note or None, box=box.SIMPLE_HEAD)
     table.title_justify = table.caption_justify = "left"
     for number, head in enumerate(section.heads):
-        table.add_column(
-            head, justify="right" if any(not isinstance(row[number], str) for row in section.rows) else "left"
-        )
+        table.add_column(head, justify="right" if section.is_numeric(number) else "left")
     for row in section.rows:
         table.add_row(*map(cell_text, row))
     return table

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from connectx.exact import has_openings
-from connectx.geometry import STANDARD
+from connectx.geometry import STANDARD, Geometry
 from connectx.notation import write_columns
 from connectx.position import Position
 from connectx_toolkit.arena.analysis.exact_analysis import (
@@ -18,8 +18,7 @@ from connectx_toolkit.arena.analysis.exact_analysis import (
     proven_moves,
     solvers_for,
 )
-from connectx_toolkit.arena.analysis.exact_words import STONES, drawn
-from connectx_toolkit.arena.replays.record import Replay, read_replay
+from connectx_toolkit.arena.replays.replay import Replay, read_replay
 from connectx_toolkit.arena.replays.stored import is_store, stored_replays
 from connectx_toolkit.arena.reporting.tables import accuracy_table, moves_table
 from connectx_toolkit.arena.results.records import GameRecord, is_columns, parse_game
@@ -28,6 +27,7 @@ from connectx_toolkit.console.tables import console_for_tables
 
 LISTED = 10  # games of each group of a store, unless it is asked for more
 TOO_LARGE = "boards of more than 64 bits cannot be solved; of a single game, analyse tells short wins and losses"
+STONES = ".XO"  # empty, who moves first, who moves second
 LONG_BEFORE = 8  # plies: one position of fewer stones can take the solver longer than anyone waits without a word
 
 
@@ -94,6 +94,15 @@ def _boards(record: GameRecord, turning: Sequence[JudgedMove | ProvenMove]) -> l
         lines.append(f"\nbefore ply {move.ply}, in which {who} played column {move.column}; best: {move.best}")
         lines.append(drawn(bytes(position.to_board()), record.geometry) + "\n")
     return lines
+
+
+def drawn(board: bytes, geometry: Geometry) -> str:
+    """The board as text, the bottom row last, below a line with the numbers of the columns."""
+    lines = [" ".join(f"{column:>2}" for column in range(geometry.columns))]
+    for row in range(geometry.rows):
+        cells = board[row * geometry.columns : (row + 1) * geometry.columns]
+        lines.append(" ".join(f" {STONES[cell]}" for cell in cells))
+    return "\n".join(lines)
 
 
 def in_words(record: GameRecord, judged: Sequence[JudgedMove], from_ply: int, proven: Sequence[ProvenMove] = ()) -> str:

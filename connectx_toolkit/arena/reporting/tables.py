@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 
 from rich.table import Table
 
+from connectx.geometry import Geometry
+from connectx.score import plies_to_end
 from connectx.solver import Value
 from connectx_toolkit.arena.analysis.exact_analysis import JudgedMove, ProvenMove, accuracy, chosen_from
-from connectx_toolkit.arena.analysis.exact_words import score_words
 from connectx_toolkit.arena.results.match import Match, Side
 from connectx_toolkit.arena.results.records import SEATS, GameRecord
 from connectx_toolkit.arena.results.tournament import Standing, Tournament
@@ -135,6 +136,18 @@ def moves_table(
         loser = record.player(last.seat if _result_words(last) == "lost already" else 1 - last.seat)
         table.add_row(f"{plies[decided]} to {plies[-1]}", loser, *[""] * 4, "lost already")
     return table
+
+
+def score_words(value: Value, ply: int, geometry: Geometry) -> str:
+    """The score of a move at this ply in words: its result, and after how many plies, the move included."""
+    if value.result is None:
+        return "at least a draw" if value.low == 0 else "at most a draw" if value.high == 0 else "is not solved yet"
+    words = {1: "wins", 0: "draws", -1: "loses"}[value.result]
+    bound = value.low if value.result > 0 else value.high
+    if bound == 0 or (abs(bound) == 1 and not value.exact):  # a bound that says no more than the result
+        return words
+    plies = plies_to_end(bound, ply, geometry.cells)
+    return f"{words} in {'' if value.exact else 'at most '}{plies} {'ply' if plies == 1 else 'plies'}"
 
 
 def _decided_from(plies: Sequence[int], judged: Mapping[int, JudgedMove | ProvenMove]) -> int:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 POLL_SECONDS = 0.2  # waiting in the system call itself would not hear Ctrl-C in every Python
 WORDLESS_POLLS = 5  # before a holder that has not written who it is (its disk may be full) is mentioned
-RECORD = 32  # bytes of the lock file for each match: the holder's process and how many games it plays
+ENTRY = 32  # bytes of the lock file for each match: the holder's process and how many games it plays
 WAITING = "waiting for it (Ctrl-C stops; nothing is lost)"
 
 
@@ -48,7 +48,7 @@ class Turns:
         finally:
             self._write(match, "")
             if self.file is not None:
-                fcntl.lockf(self.file, fcntl.LOCK_UN, RECORD, RECORD * match)
+                fcntl.lockf(self.file, fcntl.LOCK_UN, ENTRY, ENTRY * match)
 
     def announce(self, match: int, games: int) -> None:
         """Tells those who wait that this process plays so many games of the match, which it holds."""
@@ -69,7 +69,7 @@ class Turns:
         if self.file is None:
             self.file = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
-            fcntl.lockf(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB, RECORD, RECORD * match)
+            fcntl.lockf(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB, ENTRY, ENTRY * match)
         except (BlockingIOError, PermissionError):  # EAGAIN or EACCES, depending on the system
             return False
         if self._is_current(self.file):
@@ -88,12 +88,12 @@ class Turns:
     def _write(self, match: int, text: str) -> None:
         if self.file is not None:
             with contextlib.suppress(OSError):  # on a full disk, others wait without knowing for whom
-                os.pwrite(self.file, text.ljust(RECORD).encode(), RECORD * match)
+                os.pwrite(self.file, text.ljust(ENTRY).encode(), ENTRY * match)
 
     def _holder(self, match: int, polls: int) -> str:
         """Who plays the match, in words; "" if it is not known yet or has nothing to play."""
         assert self.file is not None
-        process, _, games = os.pread(self.file, RECORD, RECORD * match).decode().strip().strip("\0").partition(" ")
+        process, _, games = os.pread(self.file, ENTRY, ENTRY * match).decode().strip().strip("\0").partition(" ")
         if not games:
             return "" if polls < WORDLESS_POLLS else "this match is being played by another process"
         if games == "0":

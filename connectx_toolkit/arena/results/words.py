@@ -36,13 +36,12 @@ def kinds(faults: Counter) -> str:
     return ", ".join(f"{count} {kind}" for kind, count in faults.most_common())
 
 
-def fault_words(game: Game, fault: Fault) -> str:
-    """ "first on ply 6: 36.1 s load + 5.2 s": the ply of a fault and its reason; for a timeout, what took the time."""
-    reason = fault.detail.strip().splitlines()[-1:] or [fault.kind]
+def fault_reason(game: Game, fault: Fault) -> str:
+    """What the referee noted of a fault, in a line; of a timeout after a long load, "36.1 s load + 5.2 s"."""
     load = game.loads[fault.seat] if game.loads else 0.0
     if fault.kind == "timeout" and load >= SHORT_LOAD:
-        reason = [f"{load:.1f} s load + {game.move_seconds(fault.ply - game.opening):.1f} s"]
-    return f"first on ply {fault.ply}: {reason[0]:.160}"
+        return f"{load:.1f} s load + {game.move_seconds(fault.ply - game.opening):.1f} s"
+    return f"{(fault.detail.strip().splitlines() or [fault.kind])[-1]:.160}"
 
 
 def match_lines(match: Match, sprt: Sprt | None = None) -> list[str]:
@@ -146,7 +145,7 @@ def fault_lines(match: Match) -> list[str]:
     for agent, name in enumerate(match.names):
         counts = match.side(agent).faults
         for kind, (game, fault) in match.first_faults(agent).items():
-            lines.append(f"{name}, {counts[kind]} {kind} ({fault_words(game, fault)})")
+            lines.append(f"{name}, {counts[kind]} {kind} (first on ply {fault.ply}: {fault_reason(game, fault)})")
     return lines
 
 

@@ -12,7 +12,7 @@ from connectx_toolkit.arena.analysis.exact_analysis import (
     first_judged,
 )
 from connectx_toolkit.arena.reporting.ladder import write_ladder
-from connectx_toolkit.arena.reporting.page import game_entry, group_html, page
+from connectx_toolkit.arena.reporting.page import game_entry, group_html, results_page
 from connectx_toolkit.arena.reporting.single_games import TOO_LARGE, judged
 from connectx_toolkit.arena.reporting.tables import cross_table, ladder_table
 from connectx_toolkit.arena.results.store import Group, Store, group_records, groups
@@ -73,7 +73,7 @@ def report(options: argparse.Namespace) -> None:
             entries += games
             sections += group_html(group.title, group.tournament, ladder, by_agent)
     if options.html:
-        write_whole(options.html, page(sections, entries).encode())
+        write_whole(options.html, results_page(sections, entries).encode())
     for title in unsolvable:
         console.print(f"not judged: {title} ({TOO_LARGE})", highlight=False, soft_wrap=True)
 

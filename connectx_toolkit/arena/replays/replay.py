@@ -19,8 +19,7 @@ from connectx.geometry import Geometry
 from connectx_toolkit.arena.results.records import UNKNOWN_NAMES, GameRecord, check_playable
 from connectx_toolkit.kaggle.rules import BANK, DEFAULTS, Rules
 
-FORFEITS = {"ERROR": "an error", "INVALID": "an invalid action", "TIMEOUT": "timeout"}  # Kaggle's statuses
-FAULTS = {"ERROR": "error", "INVALID": "illegal move", "TIMEOUT": "timeout"}
+FAULTS = {"ERROR": "error", "INVALID": "illegal move", "TIMEOUT": "timeout"}  # by Kaggle's status
 REPLAY, LOGS = "-replay.json", "-logs.json"
 
 
@@ -138,7 +137,7 @@ def replay_of(content: Any, path: Path) -> Replay:
         geometry, act_timeout = rules.geometry, float(rules.config["actTimeout"])
     with _reading("statuses"):
         statuses = (content["statuses"][0], content["statuses"][1])
-        failed = [seat for seat in (0, 1) if statuses[seat] in FORFEITS]
+        failed = [seat for seat in (0, 1) if statuses[seat] in FAULTS]
     with _reading("steps"):
         steps = list(content["steps"])
         actions = [step[ply % 2]["action"] for ply, step in enumerate(steps[1:])]
@@ -150,10 +149,10 @@ def replay_of(content: Any, path: Path) -> Replay:
     forfeited = last_mover if last_mover in failed else next(iter(failed), None)
     failed_action = actions.pop() if failed and actions else None
     check_playable(actions, geometry)
-    forfeit = None if forfeited is None else (forfeited, FORFEITS[statuses[forfeited]])
-    record = GameRecord(geometry, named, tuple(actions), forfeit=forfeit)
     calls = _calls(path, 0, len(overage)) | _calls(path, 1, len(overage))
     fault = "" if forfeited is None else FAULTS[statuses[forfeited]]
+    forfeit = None if forfeited is None else (forfeited, fault)
+    record = GameRecord(geometry, named, tuple(actions), forfeit=forfeit)
     detail = _fault_detail(fault, failed_action, calls.get(len(actions), Call(0.0)), geometry)
     return Replay(path, _name(path), record, statuses, act_timeout, banks, overage, calls, detail)
 
