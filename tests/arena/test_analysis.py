@@ -196,18 +196,6 @@ def test_games_that_cannot_be_played(columns, words):
     assert str(problem.value) == words
 
 
-def test_a_full_board_ends_a_game():
-    tiny = geometry_of(1, 2, 3)
-    with pytest.raises(ValueError, match="column 0 cannot be played on ply 2: the game was over after ply 1"):
-        parse_game("010", tiny)
-
-
-def test_openings_are_no_longer_than_their_games():
-    assert parse_game("3321", STANDARD, opening=4).opening == 4
-    with pytest.raises(ValueError, match="the game has only 4 plies: its opening cannot have 10"):
-        parse_game("3321", STANDARD, opening=10)
-
-
 def test_the_command_of_a_game():
     """Names that the shell would read otherwise come back whole; those that nobody gave are left out."""
     assert GameRecord(STANDARD, ("first", "second"), (3, 3)).command == "python evaluate.py analyse 33"

@@ -14,7 +14,7 @@ from connectx.geometry import STANDARD
 from connectx.position import Position
 from connectx_toolkit.arena.analysis.exact_analysis import judge_in_time
 from connectx_toolkit.arena.players.loading import resolve
-from connectx_toolkit.arena.reporting.page import game_entry, group_html
+from connectx_toolkit.arena.reporting.page import game_entry, group_html, results_page
 from connectx_toolkit.arena.results.match import Match
 from connectx_toolkit.arena.results.records import GameRecord
 from connectx_toolkit.arena.results.tournament import Tournament

@@ -230,7 +230,7 @@ def test_the_page(games, folder, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     main(["analyse", str(folder), "--html", "runs/page.html", *JUDGED_LATE])
     text = Path("runs/page.html").read_text(encoding="utf-8")
-    data, rows = map(json.loads, re.findall(r'type="application/json" id="\w+">(.*?)</script>', text, re.S))
+    rows, data = map(json.loads, re.findall(r'type="application/json" id="\w+">(.*?)</script>', text, re.S))
     assert [row["opponent"] for row in rows] == [made.opponent for made in games]
     assert [game["moves"] for game in data] == [made.moves for made in games]
     assert "default-src 'none'" in text and set(re.findall(r"https?://[^\s\"']+", text)) <= {
@@ -412,7 +412,7 @@ def test_clocks_of_a_stored_game():
     replay = stored_replay(Path("store"), "1-1", record, game, 10.0, 2.0)
     assert replay.overage == (10, 10, 9, 10, -4.25) and replay.overage_used(0) == 14.25
     assert replay.slowest(0) == (4, 7.5) and replay.slowest(1) == (3, 0.5)
-    assert replay.ending == "timeout of a on ply 4: 7.5 s" and (replay.score(0), replay.score(1)) == (0, 1)
+    assert replay.ending == "timeout of a on ply 4: 2.5 s load + 7.5 s" and (replay.score(0), replay.score(1)) == (0, 1)
     early = replace(game, moves=(3, 3), seconds=(15.0,), faults=(fault._replace(ply=2),))
     replay = stored_replay(Path("store"), "1-1", replace(record, moves=(3, 3)), early, 10.0, 2.0)
     assert replay.ending == "timeout of a on ply 2: 2.5 s load + 12.5 s"
@@ -456,7 +456,7 @@ def test_the_page_of_stored_games(store, stored, tmp_path, capsys):
     target = tmp_path / "page.html"
     main(["analyse", str(store), "--html", str(target), *JUDGED_LATE])
     text = target.read_text(encoding="utf-8")
-    data, rows = map(json.loads, re.findall(r'type="application/json" id="\w+">(.*?)</script>', text, re.S))
+    rows, data = map(json.loads, re.findall(r'type="application/json" id="\w+">(.*?)</script>', text, re.S))
     assert [row["game"] for row in rows] == list(stored) and "Games of leftmost" in text
     assert [tuple(game["names"]) for game in data] == [one.record.names for one in stored.values()]
 

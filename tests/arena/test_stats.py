@@ -15,7 +15,6 @@ from connectx_toolkit.arena.results.stats import (
     FEWEST_PAIRS,
     Sprt,
     anytime,
-    anytime_factor,
     deviance,
     elo_of,
     estimate,
@@ -205,20 +204,6 @@ def test_the_interval_ends_where_the_wealth_reaches_the_limit(counts):
             assert log_wealth(seen, score_of(end)) == pytest.approx(math.log(40), abs=1e-3)
     swapped = anytime(counts[::-1])
     assert swapped.low == pytest.approx(-found.high) and swapped.high == pytest.approx(-found.low)
-
-
-def test_looks_cost_width():
-    """The interval for all looks is wider than that for one, by about 3 to 2 where it is tuned, and also narrows."""
-    one, many = estimate([6, 14, 60, 14, 6]), anytime([6, 14, 60, 14, 6])
-    assert 1.3 < (many.high - many.low) / (one.high - one.low) < 1.8
-    more = anytime([24, 56, 240, 56, 24])
-    assert (more.high - more.low) < 0.6 * (many.high - many.low)
-
-
-def test_factor_of_all_looks():
-    """Robbins' boundary at 5%: 3.03 where it is tuned, by hand from r = 100 / (6 + ln 7) = 12.6."""
-    assert anytime_factor(100, 0.05) == pytest.approx(3.03, abs=0.02)
-    assert anytime_factor(10, 0.05) > anytime_factor(100, 0.05) < anytime_factor(10_000, 0.05)
 
 
 def test_proof_needs_pairs():

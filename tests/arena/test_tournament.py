@@ -1,23 +1,20 @@
 """Tournaments: pairings, crosstable, ladder, and the partners that give a scale."""
 
 import random
-from itertools import islice, pairwise
+from itertools import islice
 
 import pytest
 
 from connectx.geometry import STANDARD
 from connectx.position import Position
-from connectx_toolkit.arena.play.match import play_match
 from connectx_toolkit.arena.play.openings import random_openings
 from connectx_toolkit.arena.play.pairings import pairings, participants
 from connectx_toolkit.arena.players.graded import at_depth, with_errors
 from connectx_toolkit.arena.players.loading import load, resolve
 from connectx_toolkit.arena.players.spec import UnknownAgent
-from connectx_toolkit.arena.players.task import Setup
 from connectx_toolkit.arena.reporting.tables import cross_table, ladder_table
 from connectx_toolkit.arena.results.match import Match
 from connectx_toolkit.arena.results.tournament import Tournament
-from connectx_toolkit.kaggle.rules import Rules
 from tests.arena.test_match import scripted
 from tests.conftest import observe, random_game
 
@@ -94,14 +91,6 @@ def test_games_against_itself_rate_nobody():
     assert tournament_of(match_of(A, A, [1, 1]), *matches).ladder("random") == tournament_of(*matches).ladder("random")
 
 
-def test_errors_come_at_their_rate():
-    random.seed(1)
-    agent = with_errors(lambda obs, config: 3, 30)
-    columns = [agent(*observe(Position.empty(STANDARD))) for _ in range(3000)]
-    others = sum(column != 3 for column in columns) / 3000
-    assert others == pytest.approx(0.3 * 6 / 7, abs=0.03) and set(columns) == set(range(7))
-
-
 def test_partners_by_name():
     assert (
         resolve("minimax@3~5").kind == "partner"
@@ -112,17 +101,19 @@ def test_partners_by_name():
             resolve(name)
 
 
-def test_the_scale_is_graded():
-    """Deeper beats shallower beats erring beats random; a fixed depth repeats itself, and depth 2 blocks."""
+def test_a_depth_is_kept():
+    """A fixed depth repeats itself, and depth 2 blocks."""
     rng = random.Random(2)
     shown = [observe(position) for position in random_game(STANDARD, rng)]
     one, four = at_depth(1), at_depth(4)
     moves = [[agent(*pair) for pair in (shown[0], *shown)] for agent in (one, four, four)]  # begins two games
     assert moves[0] != moves[1] == moves[2]
     assert at_depth(2)(*observe(Position.from_moves((3, 0, 3, 0, 3), STANDARD))) == 3
-    setup, openings = Setup(Rules(), "fast"), [(), (3,), (2, 3), (3, 2, 3), (0, 6), (1, 5)]
-    chain: list = [at_depth(5), at_depth(1), with_errors(at_depth(1), 50), "random"]  # forks have the compiled search
-    for stronger, weaker in pairwise([resolve(agent) for agent in chain]):
-        match = play_match(stronger, weaker, setup, openings, 12, seed=1)
-        tally = match.side(0).tally
-        assert tally.wins - tally.losses >= 8 and match.side(0).faults == match.side(1).faults == {}
+
+
+def test_errors_come_at_their_rate(monkeypatch):
+    """30 of 100 draws are below 0.3; such a move is any legal one."""
+    agent, observed = with_errors(lambda obs, config: 3, 30), observe(Position.empty(STANDARD))
+    for draw, errs in ((0.29, True), (0.31, False)):
+        monkeypatch.setattr(random, "random", lambda draw=draw: draw)
+        assert (len({agent(*observed) for _ in range(200)}) == 7) == errs
