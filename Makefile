@@ -36,17 +36,17 @@ benchmark: $(VENV)/.installed-dev  ## nodes a second and depth of minimax
 SMOKE := runs/smoke
 train-smoke: $(VENV)/.installed  ## every method of train.py for a minute, from nothing: what it prints gets better
 	rm -rf $(SMOKE)
-	$(BIN)/python train.py labels --positions 400 --shard 400 --bounds 50 --output $(SMOKE)/labels
-	$(BIN)/python train.py distill --labels $(SMOKE)/labels --samples 100000 --report-every 20000 --layers dense:128 \
-		--bounds $(SMOKE)/labels --bounds-batch 1024 --run $(SMOKE)/distill
-	$(BIN)/python train.py leaf --labels $(SMOKE)/labels --samples 1000000 --run $(SMOKE)/leaf
+	$(BIN)/python train.py labels --games 3000 --run $(SMOKE)/labels
+	$(BIN)/python train.py distill --labels $(SMOKE)/labels/labels.labels --layers dense:128 --samples 400000 \
+		--run $(SMOKE)/distill
+	$(BIN)/python train.py leaf --labels $(SMOKE)/labels/labels.labels --samples 1000000 --run $(SMOKE)/leaf
 	$(BIN)/python train.py imitate --games 2000 --steps 500 --run $(SMOKE)/imitate
 	$(BIN)/python train.py policy-gradient --start nothing --games 12000 \
 		--opponent $(SMOKE)/imitate/strong_policy.bin --run $(SMOKE)/policy-gradient
 	$(BIN)/python train.py value --steps 500 --further 4000 --opponent $(SMOKE)/imitate/strong_policy.bin \
 		--policy $(SMOKE)/policy-gradient/policy_gradient.bin \
 		--games $(SMOKE)/policy-gradient/games.bin --run $(SMOKE)/value
-	$(BIN)/python train.py actor-critic --games 40000 --window 2000 --run $(SMOKE)/actor-critic
+	$(BIN)/python train.py actor-critic --games 40000 --run $(SMOKE)/actor-critic
 	$(BIN)/python train.py menace --games 2000 --test-games 1000 --run $(SMOKE)/menace
 	$(BIN)/python train.py ppo --steps 128000 --run $(SMOKE)/ppo
 

@@ -4,8 +4,7 @@ import numpy as np
 import torch
 
 from connectx.lookahead import one_step_move
-from connectx.nets.network import masked_argmax
-from connectx.nets.second_look import second_look
+from connectx.nets.network import judged, masked_argmax
 from connectx.nets.torch_form import Network
 from connectx.position import Position
 from connectx.weights import read_data
@@ -21,9 +20,9 @@ def forward(planes: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def policy(position: Position) -> np.ndarray:
-    """The logit of each column, after a second look where the network doubts its move: (columns,) float32."""
+    """The logit of each column: (columns,) float32."""
     stones = np.array([position.position], np.int64), np.array([position.mask], np.int64)
-    return second_look(forward, network.architecture, *stones)[0]
+    return judged(forward, network.architecture, *stones)["policy"][0]
 
 
 def agent(obs, config):

@@ -108,7 +108,7 @@ def model(folder: Path) -> None:
 
 
 def labels(folder: Path) -> None:
-    run("train.py labels --positions 120 --shard 60 --mix choices --workers 1 --output labels", folder)
+    run("train.py labels --games 150 --workers 1 --run labels", folder)
 
 
 COMMANDS = {
@@ -128,18 +128,18 @@ COMMANDS = {
     "build": Command("build_submission.py leftmost -o built.py", result=files("built.py")),
     "adopt": Command("train.py adopt model.zip -o mine.py --positions 50", model, files("mine.py", "mine*.bin")),
     "labels": Command(
-        "train.py labels --positions 120 --shard 30 --mix choices --workers 1 --output labels",
-        result=files("labels/*.shard"),
+        "train.py labels --games 450 --workers 1 --run labels",
+        result=files("labels/labels.labels"),
     ),
     "distill": Command(
-        "train.py distill --labels labels --samples 40000 --report-every 10000 --layers dense:16 --run run "
+        "train.py distill --labels labels/labels.labels --samples 40000 --batch 256 --layers dense:16 --run run "
         "--output net.bin",
         labels,
         files("net.bin"),
     ),
     "replies": Command(
-        "train.py replies --games 1 --rematches 0 --types 2 --samples 4096 --layers dense:8 --labels labels "
-        "--taste {}/agents/weights/taste.bin --run run --output replies.bin",
+        "train.py replies --games 1 --rematches 0 --types 2 --samples 4096 --layers dense:8 "
+        "--labels labels/labels.labels --taste {}/agents/weights/taste.bin --run run --output replies.bin",
         labels,
         files("replies.bin"),
     ),

@@ -128,11 +128,11 @@ def measure_actor_critic(seed: int, folder: Path) -> tuple[list[float], float]:
 def measure_menace(seed: int, folder: Path) -> tuple[list[float], float]:
     """Nim: the first player's wins in percent, of 10,000 games each, for the most informative pairs."""
     config = menace.Config(seed=seed, run=folder / "menace")
-    stable, results = menace.train(config)
+    population, results = menace.train(config)
     names = [("keep v keep",) * 2, ("random", "keep v keep"), ("random", "drop v drop")]
-    cells = [results.wins[menace.COLUMNS.index(first), menace.COLUMNS.index(second)] for first, second in names]
-    against_ideal = results.wins[:, menace.COLUMNS.index("ideal")].max()
-    return [100 * float(share) for share in (*cells, against_ideal)], stable.seconds
+    cells = [results[menace.COLUMNS.index(first), menace.COLUMNS.index(second), 0] for first, second in names]
+    against_ideal = results[:, menace.COLUMNS.index("ideal"), 0].max()
+    return [100 * float(share) for share in (*cells, against_ideal)], population.seconds
 
 
 LEARNERS = {

@@ -1,6 +1,6 @@
 """How well the network plays, alone and in its agents, on positions that training did not choose.
 
-python -m benchmarks.recipes [--only NAME ...] [--players alone policy] [--count 1000] [--seed 1] [--weights FILE]
+python -m benchmarks.recipes [--only NAME ...] [--players alone solver] [--count 1000] [--seed 1] [--weights FILE]
 python -m benchmarks.recipes --file FILE          positions of others: lines "moves score" as in Pons' files, columns
                                                   from 1, or JSON with a "board" as in Kaggle's set of 1,000
 
@@ -17,9 +17,11 @@ The recipes were written down before anything was measured:
 - "End-Easy" to "Begin-Hard": the six sets of benchmarks/positions.py.
 
 "good": the move keeps the result (win, draw or loss); "critical": the same of positions in which some move does not;
-"perfect": fastest win or slowest loss. The players: "alone" is the network, "policy" the agent with its second look,
-"search" the agent value_search without the solver at --evaluations, "solver" the same with it, "clock" value_search at
-Kaggle's clock. Positions and the scores of all moves are kept in --folder, so that another network meets the same.
+"perfect": fastest win or slowest loss. The players: "alone" is the network, as the agent policy plays it, "search" the
+agent value_search without the solver at --evaluations, "solver" the same with it, "clock" value_search at Kaggle's
+clock.
+
+Positions and the scores of all moves are kept in --folder, so that another network meets the same.
 """
 
 import argparse
@@ -47,14 +49,20 @@ from connectx.exact import move_values
 from connectx.geometry import STANDARD
 from connectx.nets.network import PlainNetwork
 from connectx.nets.puct import Search
-from connectx.nets.second_look import second_look
 from connectx.position import Position
 from connectx.score import NO_MOVE
 from connectx.search import Searcher
 from connectx.solver import Solver
 from connectx_toolkit.console.progress import progress
 from connectx_toolkit.places import WEIGHTS
-from connectx_toolkit.training.data.shards import RANDOM_PLAY, Labels, read_shard, write_shard
+from connectx_toolkit.training.data.labels import (
+    TRAINING,
+    Labels,
+    canonical_keys,
+    labels_of,
+    read_file,
+    write_labels,
+)
 
 RANDOM_PLIES = 6  # of a game of searchers
 MOVE_SECONDS = 1.7  # of a move in the middle of a game with Kaggle's 2 s
@@ -144,7 +152,7 @@ def labelled(name: str, positions: Iterator[Position], count: int, solver: Solve
                 scores.append([NO_MOVE if value is None else value.low for value in values])
                 bar.update()
     stones, masks = (np.array([state[part] for state in found.values()], np.int64) for part in (0, 1))
-    return Labels(stones, masks, np.array(scores, np.int8), np.full(len(found), RANDOM_PLAY, np.uint8))
+    return Labels(stones, masks, np.array(scores, np.int8))
 
 
 def labels_for(name: str, options: argparse.Namespace) -> Labels:
@@ -153,11 +161,17 @@ def labels_for(name: str, options: argparse.Namespace) -> Labels:
     if name in KINDS:
         samples = six_set(KINDS[name], count, options.seed)
         return labelled(name, (sample.position for sample in samples), count, solver)
-    path = options.folder / f"{name.replace(' ', '-')}-{count}-{options.seed}.shard"
+    path = options.folder / f"{name.replace(' ', '-')}-{count}-{options.seed}.labels"
     if not path.exists():
         made_as = {"recipe": name, "count": count, "seed": options.seed}
-        write_shard(path, labelled(name, drawn(name, options.seed, solver), count, solver), made_as)
-    return read_shard(path)[0]
+        write_labels(path, labelled(name, drawn(name, options.seed, solver), count, solver), made_as)
+    return read_file(path)[0]
+
+
+def unknown(labels: Labels, known: Labels) -> Labels:
+    """Those that a network did not learn from; of fewer than 8 stones all, because every network knows them."""
+    keys, learnt = (canonical_keys(part.positions, part.masks) for part in (labels, known))
+    return labels.take(np.flatnonzero(~np.isin(keys, learnt) | (labels.plies < 8)))
 
 
 def each(name: str, choose: Callable[[Position], int], labels: Labels) -> np.ndarray:
@@ -175,9 +189,6 @@ def columns_of(player: str, network: PlainNetwork, labels: Labels, evaluations: 
     if player == "alone":
         logits = network.judge_many(labels.positions, labels.masks)["policy"]
         return np.where(labels.legal, logits, -np.inf).argmax(1)
-    if player == "policy":
-        logits = second_look(network.forward, network.architecture, labels.positions, labels.masks)
-        return np.where(labels.legal, logits, -np.inf).argmax(1)
     if player == "clock":
         return each(player, lambda p: value_search.best_column(p, Budget.seconds(MOVE_SECONDS)), labels)
     prove = value_search.prove if player == "solver" else lambda position, mask: None
@@ -190,8 +201,8 @@ def columns_of(player: str, network: PlainNetwork, labels: Labels, evaluations: 
 
 def shares(labels: Labels, columns: np.ndarray) -> dict[str, float]:
     """The shares of good, critical and perfect moves, in percent."""
-    good, perfect = (moves[np.arange(len(labels)), columns] for moves in (labels.kept, labels.perfect))
-    critical = good[labels.decisive].mean() if labels.decisive.any() else 1.0
+    good, perfect = (moves[np.arange(len(labels)), columns] for moves in (labels.good, labels.perfect))
+    critical = good[labels.critical].mean() if labels.critical.any() else 1.0
     found = {"good": good.mean(), "critical": critical, "perfect": perfect.mean()}
     return {name: round(100 * float(share), 2) for name, share in found.items()}
 
@@ -211,14 +222,16 @@ def measure(name: str, labels: Labels, options: argparse.Namespace) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    names, players = [*RECIPES, *KINDS], ("alone", "policy", "search", "solver", "clock")
+    names, players = [*RECIPES, *KINDS], ("alone", "search", "solver", "clock")
     parser.add_argument("--only", nargs="+", choices=names, default=list(RECIPES), metavar="NAME", help="the recipes")
-    parser.add_argument("--players", nargs="+", choices=players, default=players[:2], metavar="NAME")
+    parser.add_argument("--players", nargs="+", choices=players, default=players[:1], metavar="NAME")
     parser.add_argument("--file", type=Path, help="positions of others, in place of the recipes")
     parser.add_argument("--count", type=int, default=1000, help="positions of each (default %(default)s)")
     parser.add_argument("--evaluations", type=int, default=600, help="a move of a search (default %(default)s)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--weights", type=Path, default=WEIGHTS / "net.bin", help="the network")
+    help_text = "the file that the network learnt from: positions of 8 stones and more in it are left out"
+    parser.add_argument("--labels", type=Path, help=help_text)
     parser.add_argument("--folder", type=Path, default=Path("runs/recipes"), help="where positions are kept")
     options = parser.parse_args()
     head(seed=options.seed, weights=options.weights)
@@ -231,8 +244,10 @@ def main() -> None:
             parser.error(str(fault))
         labels = labelled(options.file.stem, iter(positions), options.count, Solver(STANDARD, TABLE_BITS))
         return measure(options.file.stem, labels, options)
+    known = labels_of(read_file(options.labels)[0], TRAINING) if options.labels else None
     for name in options.only:
-        measure(name, labels_for(name, options), options)
+        labels = labels_for(name, options)
+        measure(name, labels if known is None else unknown(labels, known), options)
     return None
 
 

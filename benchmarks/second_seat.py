@@ -2,9 +2,9 @@
 
 python -m benchmarks.second_seat [--starts empty] [--against AGENT] [--opponents NAME ...] [--games 100]
 
-The same games are played twice against each player of ``training.games.zoo``: by the exact agent, and by --against,
-which is the exact agent without its choice among equal moves (slowest loss, most central draw), or any other, such as a
-built file of another version. The starts:
+The same games are played twice against each player of ``training.games.opponent_pool``: by the exact agent, and by
+--against, which is the exact agent without its choice among equal moves (slowest loss, most central draw), or any
+other, such as a built file of another version. The starts:
 
 - "empty": the empty board, the exact agent in the second seat. Its draws among equal choices make games differ, against
   players that always play alike, too.
@@ -45,9 +45,9 @@ from connectx_toolkit.console.files import write_whole
 from connectx_toolkit.console.progress import progress
 from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.places import AGENTS
-from connectx_toolkit.training.games import zoo
+from connectx_toolkit.training.games import opponent_pool
 
-HALVES = {"held-out": zoo.HELD_OUT, "development": zoo.DEVELOPMENT}
+HALVES = {"held-out": opponent_pool.HELD_OUT, "development": opponent_pool.DEVELOPMENT}
 LOST_PLIES, DRAWN_PLIES = range(10, 14), range(4, 8)  # of the openings
 LONGEST = 34  # openings from which perfect play ends at this ply or earlier are left out
 
@@ -105,7 +105,9 @@ def contents_of(spec: AgentSpec) -> list[str]:
 
     A function here is a player of the zoo, of which it finds only what all of them share.
     """
-    behind = [spec.label, fingerprint(AgentSpec("file", zoo.__file__, "zoo"))] if spec.kind == "callable" else []
+    behind = (
+        [spec.label, fingerprint(AgentSpec("file", opponent_pool.__file__, "zoo"))] if spec.kind == "callable" else []
+    )
     return [fingerprint(spec), *behind]
 
 
@@ -127,7 +129,7 @@ def interval(values: list[float]) -> str:
 
 def compare(options: argparse.Namespace, sides: tuple[AgentSpec, AgentSpec]) -> None:
     """Plays both sides against each player and prints its row, then that of all."""
-    players: dict[str, Callable] = {player.name: zoo.agent_of(player) for player in HALVES[options.half]}
+    players: dict[str, Callable] = {player.name: opponent_pool.agent_of(player) for player in HALVES[options.half]}
     other = Path(sides[1].label).stem
     print(f"{'opponent':<22}{'games':>6}{'points with':>18}{other[:14]:>18}{'difference':>18}{'faults':>8}")
     gains: list[float] = []

@@ -32,7 +32,7 @@ class Branch(NamedTuple):
     """A reply of the opponent: its probability, the points that it gives away, and where it leads."""
 
     share: float
-    gain: float
+    points: float
     turn: "Turn | None"  # ours; None where nothing more can be gained
 
 
@@ -61,7 +61,7 @@ class Reply:
     """A position in which the opponent is to move.
 
     Attributes:
-        gain: the estimate of what it will give away.
+        gain: the estimate of the points that it will give away.
         branches: its replies, once it has been expanded; also an empty list.
     """
 
@@ -77,7 +77,7 @@ class Reply:
         if self.branches is None:
             return self.gain
         if self._value is None:
-            self._value = sum(b.share * (b.gain + (b.turn.value() if b.turn else 0.0)) for b in self.branches)
+            self._value = sum(b.share * (b.points + (b.turn.value() if b.turn else 0.0)) for b in self.branches)
         return self._value
 
     def forget(self) -> None:
@@ -101,7 +101,7 @@ class ErrorForecast:
         """The nodes of positions in which the opponent is to move, with estimates."""
         new = [p for p in dict.fromkeys(positions) if p not in self.known]
         if new:
-            gains = self.model.gains_at_reply(new) @ self.belief
+            gains = self.model.gains_at_their_turn(new) @ self.belief
             self.known.update((position, Reply(position, gain)) for position, gain in zip(new, gains, strict=True))
         return [self.known[position] for position in positions]
 
@@ -147,7 +147,7 @@ class ErrorForecast:
                 if turn:
                     turns.append((turn, self.belief * of_types[:, column]))
         if turns:
-            gains = self.model.gains_at_turn([turn.position for turn, _ in turns])
+            gains = self.model.gains_at_our_turn([turn.position for turn, _ in turns])
             for (turn, belief), gain in zip(turns, gains, strict=True):
                 most = 0.5 if turn.result == 0 else 1.0  # the estimates alone may add up to more
                 turn.gain = min(most, float(gain @ belief / belief.sum()))

@@ -5,7 +5,7 @@ win within them, and otherwise follows the taste of a small policy network at so
 move says how far away the end of the game is, so that no search is needed to know what a kind sees. A type is a mixture
 of kinds, and the population a mixture of types; in a game, the opponent's moves tell which type it is (``Opponent``).
 
-For each type, a second network estimates the gifts still to come: the points (a win is 1, a draw 0.5) that a player of
+For each type, a second network estimates the gain still to come: the points (a win is 1, a draw 0.5) that a player of
 this type gives away from here to the end if the other side gives nothing away and otherwise makes it as hard as it can.
 ``python train.py replies`` makes the model; its docstring has the sources of the methods.
 """
@@ -26,7 +26,7 @@ EVERYTHING = 99  # plies: to the end of any game
 HEURISTIC_SCALE = 8.0  # points of the static evaluation for one logit, on boards without a network
 BLUNDER = 0.02  # share of the moves in which a kind plays any move
 FORGETTING = 0.05  # of what the opponent's moves have told, with each further move
-UNKNOWN_GIFT = 0.02  # of a type in each later reply, on boards without a network
+UNKNOWN_GAIN = 0.02  # of a type in each later reply, on boards without a network
 
 
 class Kind(NamedTuple):
@@ -89,16 +89,16 @@ class ReplyModel:
         prior: how frequent each type is, (types,); its sum is 1.
         types: of each type, the shares of the kinds, (types, kinds); sums of rows are 1.
         taste: a network with a policy, on its board; on others the static evaluation serves.
-        gifts: a network with heads "gift" and "hope", a logit for each type: what the side to move will give away, and
-            what the other side will.
+        forecast: a network with heads "gift" and "hope", a logit for each type: the expected gain where the opponent is
+            to move, and where the other side is.
 
     Raises:
         ValueError: the arrays do not fit each other, ``KINDS`` or the networks.
     """
 
-    def __init__(self, prior: np.ndarray, types: np.ndarray, taste: PlainNetwork, gifts: PlainNetwork):
-        self.prior, self.types, self.taste, self.gifts = prior, types, taste, gifts
-        heads = dict(gifts.architecture.heads)
+    def __init__(self, prior: np.ndarray, types: np.ndarray, taste: PlainNetwork, forecast: PlainNetwork):
+        self.prior, self.types, self.taste, self.forecast = prior, types, taste, forecast
+        heads = dict(forecast.architecture.heads)
         if types.shape != (len(prior), len(KINDS)) or heads != {"gift": len(prior), "hope": len(prior)}:
             raise ValueError(f"a model of {prior.shape} types, {types.shape} shares of kinds and heads {heads}")
 
@@ -108,14 +108,14 @@ class ReplyModel:
         arrays, _ = unpack(content)
         if set(arrays) != {"prior", "types", "gifts"}:
             raise ValueError(f"expected a model of replies, got arrays {sorted(arrays)}")
-        gifts = PlainNetwork.from_bytes(arrays["gifts"].tobytes())
-        return cls(arrays["prior"].astype(float), arrays["types"].astype(float), taste, gifts)
+        forecast = PlainNetwork.from_bytes(arrays["gifts"].tobytes())
+        return cls(arrays["prior"].astype(float), arrays["types"].astype(float), taste, forecast)
 
     @staticmethod
-    def to_bytes(prior: np.ndarray, types: np.ndarray, gifts: bytes) -> bytes:
-        """The model's file, given the file of its network of gifts."""
+    def to_bytes(prior: np.ndarray, types: np.ndarray, forecast: bytes) -> bytes:
+        """The model's file, given the file of the network that forecasts the gains."""
         arrays = {"prior": prior.astype(np.float32), "types": types.astype(np.float32)}
-        return pack(arrays | {"gifts": np.frombuffer(gifts, np.uint8)})
+        return pack(arrays | {"gifts": np.frombuffer(forecast, np.uint8)})
 
     def knows(self, geometry: Geometry) -> bool:
         """Whether the networks are for this board."""
@@ -135,19 +135,19 @@ class ReplyModel:
         lengths = lengths_of(stones, masks, scores, geometry)
         return np.einsum("tk,nkc->ntc", self.types, kinds_chances(scores, lengths, taste))
 
-    def gains_at_reply(self, positions: list[Position]) -> np.ndarray:
+    def gains_at_their_turn(self, positions: list[Position]) -> np.ndarray:
         """The points that an opponent of each type will give away, it being to move: (n, types), 0 to 1."""
         return self._estimate(positions, "gift")
 
-    def gains_at_turn(self, positions: list[Position]) -> np.ndarray:
+    def gains_at_our_turn(self, positions: list[Position]) -> np.ndarray:
         """The same where the other side is to move."""
         return self._estimate(positions, "hope")
 
     def _estimate(self, positions: list[Position], head: str) -> np.ndarray:
         if not self.knows(positions[0].geometry):
             left = np.array([position.geometry.cells - position.ply for position in positions])
-            return np.repeat((1 - (1 - UNKNOWN_GIFT) ** (left // 2))[:, None] / 2, len(self.prior), 1)
-        return 1 / (1 + np.exp(-self.gifts.judge_many(*arrays_of(positions))[head].astype(float)))
+            return np.repeat((1 - (1 - UNKNOWN_GAIN) ** (left // 2))[:, None] / 2, len(self.prior), 1)
+        return 1 / (1 + np.exp(-self.forecast.judge_many(*arrays_of(positions))[head].astype(float)))
 
 
 def arrays_of(positions: list[Position]) -> tuple[np.ndarray, np.ndarray]:

@@ -25,7 +25,7 @@ import numpy as np
 from connectx.clock import Budget
 from connectx.geometry import Geometry
 from connectx.jit import compiles, int_array, jitable, njit, plain, popcount
-from connectx.position import Position, has_line, key_of, mirror_bits, stones_of, winning_spots
+from connectx.position import Position, has_line, key_of, mirror_bits, winning_spots
 from connectx.score import SPAN
 
 HASH_FACTOR = 0x1E3779B97F4A7C15  # odd, so that multiplication modulo a power of two keeps keys distinct
@@ -334,15 +334,6 @@ def kernel_for(geometry: Geometry, table_bits: int, lasting_bits: int = 0):
     return run
 
 
-class Entries(NamedTuple):
-    """Positions of which the table has proven something, for the side to move; mirror images count as one."""
-
-    positions: np.ndarray  # (n,) int64
-    masks: np.ndarray  # (n,) int64
-    lows: np.ndarray  # (n,) int8: the score is at least this
-    highs: np.ndarray  # (n,) int8: and at most this
-
-
 class Value(NamedTuple):
     """A proven interval of a score: it lies in ``low .. high``, for the side that the score belongs to."""
 
@@ -439,23 +430,6 @@ class Solver:
     def clear(self) -> None:
         """Forgets all that is proven."""
         self._table[:] = int_array(len(self._table), self.compiled)
-
-    def entries(self) -> Entries:
-        """What the wide part of the table knows: nodes of other calls, too, with more than ``DEEP_EMPTY`` empty cells.
-
-        Tag and bucket of an entry give back its key, because the hash factor is odd.
-        """
-        geometry, word = self.geometry, self.geometry.columns * self.geometry.stride
-        shift = word - min(self._wide_bits - 1, word)
-        table = np.asarray(self._table[: 2 << (word - shift)], np.int64)
-        places = np.flatnonzero(table)
-        entries = table[places]
-        products = (places >> 1) << shift | entries >> 2 * BOUND_BITS & ((1 << shift) - 1)
-        factor = np.int64(pow(HASH_FACTOR, -1, 1 << word))
-        positions, masks = stones_of(products * factor & ((1 << word) - 1), geometry)
-        span = (geometry.cells + 1) // 2
-        lows, highs = (entries & BOUND_MASK) - span, span - (entries >> BOUND_BITS & BOUND_MASK)
-        return Entries(positions, masks, lows.astype(np.int8), highs.astype(np.int8))
 
     def beside(self, deep_part: int) -> "Solver":
         """A solver for another thread that shares the table. ``deep_part``: 1 to ``threads - 1``, another for each.

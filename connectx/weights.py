@@ -2,10 +2,8 @@
 
 The container is ``MAGIC``, the sha256 of everything after it (32 bytes), the header's length (4 bytes, little-endian),
 a JSON header, and the arrays one after another as little-endian bytes. The header holds ``meta`` (any JSON) and the
-name, dtype and shape of each array, and which are in Fortran order, not in C order; reading checks all of them.
-
-A container may be compressed: ``COMPRESSED``, then the xz stream of one. Matrices of whole numbers of 8 bits are in
-Fortran order there: weights for one input are alike in size, so that they shrink by a tenth more.
+name, dtype and shape of each array; reading checks all of them. A container may be compressed: ``COMPRESSED``, then
+the xz stream of one.
 """
 
 import hashlib
@@ -18,7 +16,7 @@ import sys
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -54,7 +52,7 @@ def read_data(name: str) -> bytes:
 
 
 def pack(arrays: Mapping[str, np.ndarray], meta: Any = None) -> bytes:
-    """The container's bytes; the same arrays, in the same order of memory, and meta give the same bytes.
+    """The container's bytes; the same arrays and meta give the same bytes.
 
     Raises:
         ValueError: an array's dtype is neither a plain number nor bool.
@@ -64,10 +62,8 @@ def pack(arrays: Mapping[str, np.ndarray], meta: Any = None) -> bytes:
         if array.dtype.name not in DTYPES:
             raise ValueError(f"array {name!r} has dtype {array.dtype}, expected one of {sorted(DTYPES)}")
         entry: dict[str, Any] = {"name": name, "dtype": array.dtype.name, "shape": list(array.shape)}
-        in_fortran_order = array.flags.f_contiguous and not array.flags.c_contiguous
-        entries.append(entry | ({"order": "F"} if in_fortran_order else {}))
-        order: Literal["F", "C"] = "F" if in_fortran_order else "C"
-        blobs.append(array.astype(array.dtype.newbyteorder("<")).tobytes(order))
+        entries.append(entry)
+        blobs.append(array.astype(array.dtype.newbyteorder("<")).tobytes())
     text = json.dumps({"meta": meta, "arrays": entries}, sort_keys=True, separators=(",", ":")).encode()
     checked = b"".join([struct.pack("<I", len(text)), text, *blobs])
     return MAGIC + hashlib.sha256(checked).digest() + checked
@@ -121,23 +117,20 @@ def unpack(content: bytes) -> tuple[dict[str, np.ndarray], Any]:
     content = _expanded(content)
     try:
         header, start = _checked_header(content)
-        entries = [
-            (str(e["name"]), str(e["dtype"]), [int(n) for n in e["shape"]], e.get("order", "C"))
-            for e in header["arrays"]
-        ]
+        entries = [(str(e["name"]), str(e["dtype"]), [int(n) for n in e["shape"]]) for e in header["arrays"]]
         meta = header["meta"]
     except (AttributeError, KeyError, TypeError) as fault:
         _broken(f"unreadable header: {fault!r}")
     arrays, offset = {}, start
-    for name, dtype, shape, order in entries:
-        if dtype not in DTYPES or order not in ("C", "F") or any(n < 0 for n in shape) or name in arrays:
-            _broken(f"array {name!r} with dtype {dtype!r}, shape {shape!r} and order {order!r}")
+    for name, dtype, shape in entries:
+        if dtype not in DTYPES or any(n < 0 for n in shape) or name in arrays:
+            _broken(f"array {name!r} with dtype {dtype!r} and shape {shape!r}")
         count = math.prod(shape)
         little = np.dtype(dtype).newbyteorder("<")
         if offset + count * little.itemsize > len(content):
             _broken(f"array {name!r} ends beyond the file")
-        array = np.frombuffer(content, little, count, offset).reshape(shape, order=order)
-        arrays[name] = array.astype(dtype, order="C")
+        array = np.frombuffer(content, little, count, offset).reshape(shape)
+        arrays[name] = array.astype(dtype)
         offset += count * little.itemsize
     if offset != len(content):
         _broken(f"{len(content) - offset} bytes too many")
@@ -157,46 +150,38 @@ def _read_any(content: bytes) -> tuple[str, dict[str, np.ndarray], Any]:
     return "", {}, None
 
 
-class Scales(NamedTuple):
-    """What the whole numbers of an array stand for multiples of."""
-
-    rows: np.ndarray  # (rows,) float32, for each index of the first axis
-    columns: np.ndarray | None = None  # (columns,) float16, besides, for those of the second axis of a matrix
-
-    def each(self, dimensions: int) -> np.ndarray:
-        """float64 that broadcasts to the array."""
-        rows = self.rows.astype(np.float64).reshape(-1, *[1] * (dimensions - 1))
-        return rows if self.columns is None else rows * self.columns
-
-
 def row_scales(array: np.ndarray) -> np.ndarray:
     """(rows,) float32: the least scale of each row with which whole numbers of 8 bits stand for all of its values."""
     largest = np.abs(array).max(axis=tuple(range(1, array.ndim)), initial=0.0)
     return np.where(largest > 0, largest / 127, 1).astype(np.float32)
 
 
-def _narrow(name: str, array: np.ndarray, dtype: str, scales: Scales | None) -> tuple[np.ndarray, Scales | None]:
-    """The array in lower precision, and for int8 its scales (vectors become float16, without scales)."""
+def _narrow(name: str, array: np.ndarray, dtype: str) -> tuple[np.ndarray, np.ndarray | None]:
+    """The array in lower precision, and for int8 the scales of its rows (vectors become float16, without scales)."""
     if not np.isfinite(array).all():
         raise ValueError(f"array {name!r} holds infinities or NaN, which {dtype} weights cannot stand for")
     if dtype == "int8" and array.ndim >= 2:
-        scales = Scales(row_scales(array)) if scales is None else scales
-        multiples = np.clip(np.rint(array / scales.each(array.ndim)), -127, 127)
-        return np.asfortranarray(multiples.astype(np.int8)), scales
+        scales = row_scales(array)
+        multiples = np.clip(np.rint(array / _broadcast(scales, array.ndim)), -127, 127)
+        return multiples.astype(np.int8), scales
     if np.abs(array).max(initial=0.0) > np.finfo(np.float16).max:
         raise ValueError(f"array {name!r} holds values beyond float16's {np.finfo(np.float16).max}")
     return array.astype(np.float16), None
 
 
-def reduce(content: bytes, dtype: str, scales: Mapping[str, Scales] | None = None) -> bytes | None:
+def _broadcast(scales: np.ndarray, dimensions: int) -> np.ndarray:
+    """Scales of rows as float64 that broadcasts to their array."""
+    return scales.astype(np.float64).reshape(-1, *[1] * (dimensions - 1))
+
+
+def reduce(content: bytes, dtype: str) -> bytes | None:
     """An .npz file or a container, as a container with its float32 and float64 arrays in lower precision.
 
     ``restored`` turns it back into the same kind of file with the original dtypes. None if ``content`` is neither kind
     or has no such array.
 
     Args:
-        dtype: "float16", or "int8": symmetric, a scale for each index of the first axis, and of the second if given.
-        scales: those of int8, by the array's name; ``row_scales`` where none are given.
+        dtype: "float16", or "int8": symmetric, a scale for each index of the first axis.
 
     Raises:
         ValueError: the dtype is unknown, or cannot represent a value.
@@ -211,10 +196,9 @@ def reduce(content: bytes, dtype: str, scales: Mapping[str, Scales] | None = Non
             stored["values:" + name] = array
             continue
         dtypes[name] = array.dtype.name
-        stored["values:" + name], found = _narrow(name, array, dtype, (scales or {}).get(name))
-        if found is not None:
-            stored["scales:" + name] = found.rows
-            stored |= {"columns:" + name: found.columns} if found.columns is not None else {}
+        stored["values:" + name], scales = _narrow(name, array, dtype)
+        if scales is not None:
+            stored["scales:" + name] = scales
     return pack(stored, {"form": form, "meta": meta, "dtypes": dtypes}) if dtypes else None
 
 
@@ -234,7 +218,7 @@ def restored(content: bytes) -> bytes:
             continue
         rows = stored.get("scales:" + name)
         if rows is not None:
-            array = array * Scales(rows, stored.get("columns:" + name)).each(array.ndim)
+            array = array * _broadcast(rows, array.ndim)
         arrays[name] = array.astype(notes["dtypes"].get(name, array.dtype.name))
     if notes["form"] == "container":
         return pack(arrays, notes["meta"])

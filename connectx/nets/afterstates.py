@@ -1,7 +1,7 @@
 """A policy from what moves lead to: rules follow forced replies, and a network judges the positions where they end.
 
 A reply is forced if it is the only one that does not lose at once: where a stone that completes a line can be kept off
-by one stone, or every other stone would let one be completed; ``threats`` looks further. Replies are followed
+by one stone, or every other stone would let one be completed. Replies are followed
 as long as they are forced, so that what the network sees is quiet: nobody completes a line with the next stone, and the
 side to move has a choice. Where they end with a line, the result and its ply are known. This is the quiescence search
 of chess programs for a game in which what is not quiet has a single answer.
@@ -21,7 +21,6 @@ UNKNOWN = 127  # instead of the score of a move, where the rules do not know it
 # What counts in a move's logit besides the network's own: being sure that no other move has a better result, and that
 # none has a better score.
 RESULT_BONUS, BEST_BONUS = 48.0, 8.0
-PROVEN_BONUS = 100.0  # what a win or a loss counts that threats prove: more than all else together
 
 
 class Replies(NamedTuple):
@@ -43,7 +42,6 @@ class Afterstates(NamedTuple):
     is_own: np.ndarray  # (m,) bool: whether that is the side that made the move
     scores: np.ndarray  # (n, columns) int8: of moves that win or lose by force, for the mover; else UNKNOWN
     blocks: np.ndarray  # (n, columns) bool: the moves that keep the other side from a line there
-    proven: np.ndarray  # (m,) int8: 1 or -1 where threats prove that the side that made the move wins or loses; else 0
 
 
 def follow(positions: np.ndarray, masks: np.ndarray, geometry: Geometry) -> Replies:
@@ -80,8 +78,7 @@ def afterstates(positions: np.ndarray, masks: np.ndarray, geometry: Geometry) ->
     scores[rows[known], places[known]] = -replies.scores[known]
     asked = ~known & ~won(scores)[rows]
     positions, masks, is_own = (part[asked] for part in (replies.positions, replies.masks, replies.turned))
-    proven = np.zeros(len(masks), np.int8)
-    return Afterstates(rows[asked], places[asked], positions, masks, is_own, scores, is_block, proven)
+    return Afterstates(rows[asked], places[asked], positions, masks, is_own, scores, is_block)
 
 
 def won(scores: np.ndarray) -> np.ndarray:
@@ -98,7 +95,7 @@ def scores_of(geometry: Geometry) -> np.ndarray:
 def chances_of_moves(chances: np.ndarray, states: Afterstates) -> np.ndarray:
     """The chances of the scores of all moves, for the mover: (n, columns, scores) float32.
 
-    Where there is no move the least score is sure; where threats prove the result, only its scores are possible.
+    Where there is no move the least score is sure.
 
     Args:
         chances: of the scores of the side to move in each position that was asked for, (m, scores).
@@ -107,10 +104,7 @@ def chances_of_moves(chances: np.ndarray, states: Afterstates) -> np.ndarray:
     known = np.where(states.scores == UNKNOWN, -most, states.scores) + most
     moves = (known[..., None] == np.arange(chances.shape[1])).astype(np.float32)
     chances = np.where(states.is_own[:, None], chances, chances[:, ::-1])
-    signs = np.sign(np.arange(-most, most + 1))
-    possible = (states.proven[:, None] == 0) | (states.proven[:, None] == signs)
-    chances = np.where(possible, np.maximum(chances, LEAST_CHANCE), 0)
-    moves[states.rows, states.columns] = chances / chances.sum(1, keepdims=True)
+    moves[states.rows, states.columns] = chances
     return moves
 
 
@@ -144,9 +138,8 @@ def logit_bonus(moves: np.ndarray) -> np.ndarray:
 def policy_of(logits: np.ndarray, moves: np.ndarray, states: Afterstates) -> np.ndarray:
     """Logits of all columns, (n, columns) float32.
 
-    Of moves that win by force the quickest are played, else those that win by threats. Those that lose by threats are
-    played only where there are no others, and those that lose by force only where there are none of these either: the
-    slowest, and of them one that blocks a line, because it asks more of the other side.
+    Of moves that win by force the quickest are played. Those that lose by force are played only where there are no
+    others: the slowest, and of them one that blocks a line, because it asks more of the other side.
 
     Args:
         logits: the network's own for each position that it was asked for, (m,): how good it is for the side that is
@@ -158,17 +151,8 @@ def policy_of(logits: np.ndarray, moves: np.ndarray, states: Afterstates) -> np.
     loses = NEVER / 2 + 10.0 * scores + 5.0 * states.blocks
     policy = np.select([(scores > 0) & (scores == best), scores < 0], [0, loses], NEVER).astype(np.float32)
     asked = states.rows, states.columns
-    policy[asked] = np.where(states.is_own, -logits, logits) + logit_bonus(moves)[asked] + PROVEN_BONUS * states.proven
+    policy[asked] = np.where(states.is_own, -logits, logits) + logit_bonus(moves)[asked]
     return policy
-
-
-def doubt_of(policy: np.ndarray, moves: np.ndarray) -> np.ndarray:
-    """(n,): the chance that another move than the policy's favourite has a better result.
-
-    Args:
-        policy, moves: as ``policy_of`` and ``chances_of_moves`` give them.
-    """
-    return 1 - chances_of_best(results_of(moves))[np.arange(len(policy)), policy.argmax(1)]
 
 
 def value_of(policy: np.ndarray, moves: np.ndarray) -> np.ndarray:

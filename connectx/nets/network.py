@@ -16,9 +16,8 @@ import numpy as np
 from connectx.geometry import Geometry, geometry_of
 from connectx.nets.afterstates import Afterstates, afterstates, chances_of_moves, expected_results, policy_of, value_of
 from connectx.nets.encoding import encode_many, planes_of
-from connectx.nets.threats import after_forced_replies
 from connectx.position import Position
-from connectx.weights import Scales, compressed, pack, reduce, restored, unpack
+from connectx.weights import compressed, pack, reduce, restored, unpack
 
 # Kinds of layers; all end in a ReLU. "conv": 3x3 convolution, zero-padded. "residual": two of these; the layer's input
 # is added before the second ReLU. "point": 1x1 convolution. "dense": fully connected; only "dense" may follow it.
@@ -103,17 +102,12 @@ def to_bytes(
     architecture: Architecture,
     arrays: dict[str, np.ndarray],
     dtype: str = "float16",
-    scales: dict[str, Scales] | None = None,
 ) -> bytes:
-    """The network's file; dtype "float16", or "int8": whole numbers, a scale for each row of a weight, compressed.
-
-    Args:
-        scales: of weights, by name, for "int8"; of rows alone, the least possible ones, where none are given.
-    """
+    """The network's file; dtype "float16", or "int8": whole numbers, a scale for each row of a weight, compressed."""
     if dtype == "float16":
         return pack({name: array.astype(np.float16) for name, array in arrays.items()}, architecture.to_json())
     floats = {name: array.astype(np.float32) for name, array in arrays.items()}
-    smaller = reduce(pack(floats, architecture.to_json()), dtype, scales)
+    smaller = reduce(pack(floats, architecture.to_json()), dtype)
     assert smaller is not None  # a network has floats
     return compressed(smaller)
 
@@ -247,7 +241,7 @@ def judged_replies(
     masks: np.ndarray,
 ) -> tuple[Afterstates, dict[str, np.ndarray]]:
     """What the moves of n positions lead to, and what a network that judges replies says of it: (m, size) a head."""
-    states = after_forced_replies(afterstates(positions, masks, architecture.geometry), architecture.geometry)
+    states = afterstates(positions, masks, architecture.geometry)
     seen = encode_many(states.positions, states.masks, architecture.geometry, architecture.encoding)
     return states, mean_of_views(forward(both_views(seen)))
 

@@ -26,7 +26,6 @@ METHODS = {  # name: (module of connectx_toolkit.training.methods, summary)
     "book": ("book", "the opening book of the agent perfect, by our own solver"),
     "openings": ("openings", "the exact score of every position of the first 8 plies, by our own solver"),
     "labels": ("labels", "positions with the exact score of every move, as training data for the networks"),
-    "pack": ("pack", "those labels in a few bytes a position, for a repository"),
     "leaf": ("leaf", "the NNUE-style evaluator of the agent minimax, from those labels"),
     "distill": ("distill", "the policy and value network, from those labels"),
     "replies": ("replies", "the model of the replies of fallible opponents, for the second seat"),

@@ -138,18 +138,18 @@ def _make_folder_of(path: Path) -> None:
         raise not_written(problem, path) from None
 
 
-def check_folder(path: Path | None) -> None:
+def check_folder(path: Path | None, is_made: bool = False) -> None:
     """Raises ValueError if a file cannot be written to ``path``. Call it before the work, not after.
 
-    ``runs``, where the documentation's commands write to, is made.
+    ``runs``, where the documentation's commands write to, is made; any other folder if ``is_made``.
     """
     if path is None:
         return
     if path.is_dir():
         raise ValueError(f"cannot write {path}: it is a folder")
     try:
-        if path.parent == RUNS:
-            RUNS.mkdir(exist_ok=True)
+        if is_made or path.parent == RUNS:
+            path.parent.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=path.parent).close()
     except OSError as problem:
         raise ValueError(str(not_written(problem, path))) from None

@@ -111,7 +111,7 @@ def plain_expectation(position: Position, replies: int, model: ReplyModel, exact
             if replies > 1:
                 later = max(plain_expectation(p, replies - 1, model, exact) for p in after)
             else:
-                later = float(model.gains_at_turn([child])[0] @ model.prior)
+                later = float(model.gains_at_our_turn([child])[0] @ model.prior)
         total += chances[column] * ((sign(best) - sign(score)) / 2 + later)
     return total
 
@@ -135,7 +135,7 @@ def test_expectations_are_those_of_plain_expectimax(replies, model, monkeypatch)
 
 def test_traps_are_preferred(model, monkeypatch):
     """Of two drawing moves the one is chosen after which more replies lose."""
-    monkeypatch.setattr(replies_module, "UNKNOWN_GIFT", 0.0)
+    monkeypatch.setattr(replies_module, "UNKNOWN_GAIN", 0.0)
     exact, better = Exact(), 0
     for position in positions(DRAWISH, 50):
         scores = exact.scores(position)

@@ -22,7 +22,6 @@ from connectx.nets.afterstates import (
 )
 from connectx.nets.encoding import ENCODINGS, FOUR_PLACES, FOURS, bits_of, encode, encode_many
 from connectx.nets.network import REPLIES, Architecture, PlainNetwork, both_views, from_bytes, masked_argmax, softmax
-from connectx.nets.threats import after_forced_replies
 from connectx.nets.torch_form import Network
 from connectx.position import Position
 from connectx.weights import pack, unpack
@@ -177,7 +176,7 @@ def test_a_network_that_judges_replies_keeps_the_rules():
     mirrored = plain.judge_many(*stones_of([p.mirror() for p in positions]))
     assert np.allclose(outputs["policy"], mirrored["policy"][:, ::-1], rtol=1e-4, atol=1e-4)
     assert outputs["policy"].shape == (len(positions), 7) and outputs["value"].shape == (len(positions), 3)
-    states = after_forced_replies(afterstates(*stones_of(positions), STANDARD), STANDARD)
+    states = afterstates(*stones_of(positions), STANDARD)
     seen = {"win": 0, "loss": 0, "else": 0}
     for row, position in enumerate(positions):
         policy, value, known = outputs["policy"][row], outputs["value"][row], states.scores[row].astype(int)
@@ -196,8 +195,6 @@ def test_a_network_that_judges_replies_keeps_the_rules():
                 scores = softmax(plain.forward(both_views(encode(end, "lines-1")))["score"].mean(0)[None])[0]
                 after = [part.sum() for part in np.split(scores, [len(scores) // 2, len(scores) // 2 + 1])]
                 mine = after if states.is_own[state[0]] else after[::-1]
-                if result := states.proven[state[0]]:
-                    mine = [int(result == -1), 0, int(result == 1)]
                 assert np.allclose(mine, softmax(value[None])[0], atol=1e-4)
                 assert np.isclose(results[column], mine[2] - mine[0], atol=1e-4)
         else:

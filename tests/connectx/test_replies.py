@@ -100,18 +100,18 @@ def test_estimates_are_points():
         [Position.from_moves(moves, STANDARD) for moves in ([3], [3, 3, 3], [0, 1, 2])],
         [Position.empty(geometry_of(4, 5, 3))],
     ):
-        for estimate in (MODEL.gains_at_reply(positions), MODEL.gains_at_turn(positions)):
+        for estimate in (MODEL.gains_at_their_turn(positions), MODEL.gains_at_our_turn(positions)):
             assert estimate.shape == (len(positions), len(MODEL.prior))
             assert (estimate > 0).all() and (estimate < 1).all()
 
 
 def test_file():
     """What is written is read back; another container, or one that does not fit, is refused."""
-    gifts, content = MODEL.gifts, (Path(perfect.__file__).parent / "weights" / "replies.bin").read_bytes()
+    forecast, content = MODEL.forecast, (Path(perfect.__file__).parent / "weights" / "replies.bin").read_bytes()
     again = ReplyModel.from_bytes(content, MODEL.taste)
     assert np.allclose(again.types, MODEL.types) and np.allclose(again.prior.sum(), 1)
-    assert np.allclose(again.types.sum(1), 1, atol=1e-5) and gifts.architecture == again.gifts.architecture
+    assert np.allclose(again.types.sum(1), 1, atol=1e-5) and forecast.architecture == again.forecast.architecture
     with pytest.raises(ValueError, match="model of replies"):
         ReplyModel.from_bytes(pack({"prior": MODEL.prior}), MODEL.taste)
     with pytest.raises(ValueError, match="shares of kinds"):
-        ReplyModel(MODEL.prior[:1], MODEL.types, MODEL.taste, gifts)
+        ReplyModel(MODEL.prior[:1], MODEL.types, MODEL.taste, forecast)

@@ -9,7 +9,6 @@ import pytest
 from connectx.weights import (
     COMPRESSED,
     MAGIC,
-    Scales,
     compressed,
     pack,
     read_data,
@@ -58,25 +57,6 @@ def test_round_trip_is_exact_and_deterministic():
 def test_big_endian_arrays_come_back_equal():
     arrays, _ = unpack(pack({"x": np.array([1.5, -2], ">f4")}))
     assert np.array_equal(arrays["x"], [1.5, -2])
-
-
-def test_the_order_of_memory_is_kept_in_the_file_alone():
-    matrix = np.arange(6, dtype=np.int8).reshape(2, 3)
-    plain, turned = pack({"x": matrix}), pack({"x": np.asfortranarray(matrix)})
-    assert plain.endswith(bytes([0, 1, 2, 3, 4, 5])) and turned.endswith(bytes([0, 3, 1, 4, 2, 5]))
-    found = unpack(turned)[0]["x"]
-    assert (found == matrix).all() and found.flags.c_contiguous
-    with pytest.raises(ValueError, match=r"not a weight container: .* order 'A'"):
-        unpack(sealed(turned[36:].replace(b'"order":"F"', b'"order":"A"')))
-
-
-def test_given_scales_of_rows_are_taken():
-    content = pack({"x": np.array([[0.5, 1.0, -1.4], [0.0, 2.0, 300.0]], np.float32)})
-    smaller = reduce(content, "int8", {"x": Scales(np.array([0.5, 2.0], np.float32))})
-    assert smaller is not None and unpack(restored(smaller))[0]["x"].tolist() == [[0.5, 1.0, -1.5], [0, 2, 254]]
-    scales = Scales(np.array([0.5, 2.0], np.float32), np.array([1, 2, 0.5], np.float16))
-    smaller = reduce(content, "int8", {"x": scales})
-    assert smaller is not None and unpack(restored(smaller))[0]["x"].tolist() == [[0.5, 1.0, -1.5], [0, 0, 127]]
 
 
 def test_objects_are_refused():

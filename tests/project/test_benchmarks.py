@@ -11,7 +11,7 @@ from connectx.geometry import STANDARD
 from connectx.position import Position
 from connectx.solver import Solver
 from connectx_toolkit.arena.players.loading import resolve
-from connectx_toolkit.training.games import zoo
+from connectx_toolkit.training.games import opponent_pool
 
 POSITION = Position.from_moves([3] * 6 + [2] * 6 + [4] * 6, STANDARD)
 
@@ -56,5 +56,7 @@ def test_games_are_known_again_by_what_the_players_are(tmp_path):
     assert second_seat.contents_of(resolve(str(path))) == before
     path.write_text("def agent(obs, config):\n    return 2\n")
     assert second_seat.contents_of(resolve(str(path))) != before
-    one, other = (second_seat.contents_of(resolve(zoo.agent_of(player))) for player in zoo.HELD_OUT[:2])
+    one, other = (
+        second_seat.contents_of(resolve(opponent_pool.agent_of(player))) for player in opponent_pool.HELD_OUT[:2]
+    )
     assert one != other

@@ -81,13 +81,13 @@ def test_it_is_stored_without_outputs():
 
 
 def test_the_command_for_a_gpu():
-    """As it is typed: options that are there, values that they allow, labels that the toolkit has."""
+    """As it is typed: options that are there, values that they allow."""
     cells = nbformat.read(NOTEBOOK, as_version=4).cells
     (line,) = (line for cell in cells for line in cell.source.splitlines() if "$TRAIN distill" in line)
-    words = shlex.split(line.replace("$SAMPLES", "1000").replace("$MILLION", str(ROOT / "data" / "labels")))
+    words = shlex.split(line.replace("$SAMPLES", "1000"))
     given = train.parse(words[1:])
     config = config_from(train.module_of("distill").Config, given)
-    assert config.device == "cuda" and any(config.labels.rglob("*.shard")) and config.output.name == "my_net.bin"
+    assert config.device == "cuda" and config.output.name == "my_net.bin"
 
 
 def test_every_cell_does_what_it_says(executed, work):
@@ -96,10 +96,10 @@ def test_every_cell_does_what_it_says(executed, work):
     assert "Elo, random = 0" in output_of(executed, "$EVALUATE tournament")
     analysed = output_of(executed, "$EVALUATE analyse")  # in so short a tournament the lost game may be short, too
     assert "moves" in analysed or "judged from ply" in analysed
-    assert "for training" in output_of(executed, "$TRAIN labels")
+    assert "to learn from" in output_of(executed, "$TRAIN labels")
     assert "keeps the result" in output_of(executed, "Trainer(config)")
     assert "my_net_agent.py v my_agent.py" in output_of(executed, "$EVALUATE match")
-    assert ("kept" if torch.cuda.is_available() else "no GPU here") in output_of(executed, "$TRAIN distill")
+    assert ("good" if torch.cuda.is_available() else "no GPU here") in output_of(executed, "$TRAIN distill")
     assert "ACCEPT submission.py" in output_of(executed, "$BUILD my_net_agent.py")
     assert (work / "submission.py").stat().st_size > 100_000  # the network is in it
     assert "same moves as the model" in output_of(executed, "$TRAIN adopt")

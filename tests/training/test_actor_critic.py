@@ -1,4 +1,4 @@
-"""The actor-critic learner: what its network sees, its loss, its opponents, that it learns, and that it resumes."""
+"""The actor-critic learner: what its network sees, its loss, its opponents, and that it resumes."""
 
 from typing import Any
 
@@ -7,15 +7,16 @@ import pytest
 import torch
 
 from connectx.geometry import STANDARD
-from connectx.nets.encoding import encode_many
 from connectx.nets.network import PlainNetwork
 from connectx.position import Position
 from connectx_toolkit.cli import train
 from connectx_toolkit.training.games.connectx import ConnectX
-from connectx_toolkit.training.games.game_tree import tree_of
-from connectx_toolkit.training.games.named import games_named
+from connectx_toolkit.training.games.game_tree import tree_of, tree_player
+from connectx_toolkit.training.games.opponents import two_plies
 from connectx_toolkit.training.games.players import play_games, random_player
-from connectx_toolkit.training.games.tictactoe import TicTacToe
+from connectx_toolkit.training.games.small_games import TicTacToe, games_named
+from connectx_toolkit.training.learning.networks import outputs_of, planes_of_boards
+from connectx_toolkit.training.learning.policy_run import ILLEGAL, Choices, Learner, returns_of
 from connectx_toolkit.training.methods import actor_critic
 from connectx_toolkit.training.methods.actor_critic import (
     Config,
@@ -23,13 +24,11 @@ from connectx_toolkit.training.methods.actor_critic import (
     SelfPlay,
     erring_at_first,
     fresh_network,
+    geometry_for,
     loss_of,
-    planes_of_boards,
-    tree_player,
 )
-from connectx_toolkit.training.methods.policy_gradient import ILLEGAL
 
-SMALL: dict[str, Any] = {"games": 1000, "batch": 100, "window": 200, "channels": 4, "hidden": 16}
+SMALL: dict[str, Any] = {"games": 1000, "batch": 100, "channels": 4, "hidden": 16}
 
 
 def played(games, plies: int, rng):
@@ -40,19 +39,11 @@ def played(games, plies: int, rng):
     return games
 
 
-def test_planes_are_those_of_the_agents():
-    """What the network learns on is what ``connectx.nets.encoding`` gives the agent."""
-    games = played(ConnectX(50, STANDARD), 6, np.random.default_rng(1))
-    stones, masks = games.bitboards()
-    expected = encode_many(stones, masks, STANDARD, actor_critic.ENCODING)
-    assert (planes_of_boards(games.boards()).numpy() == expected).all()
-
-
 def test_dense_layers_read_the_board():
     """Two channels of the fresh convolution are the stones themselves; and the exported network is the same."""
     games = played(TicTacToe(20), 4, np.random.default_rng(2))
-    network = fresh_network(games, 3, channels=4, hidden=8, seed=1)
-    planes = planes_of_boards(games.boards())
+    network = fresh_network(games, channels=4, hidden=8, seed=1)
+    planes = planes_of_boards(games.boards(), geometry_for(games), actor_critic.ENCODING)
     seen = network._layer(0, "conv", planes)
     assert seen.shape == (20, 6, 3, 3) and (seen[:, :2] == planes).all()
     plain = PlainNetwork.from_bytes(network.to_bytes()).forward(planes.numpy())
@@ -97,7 +88,7 @@ def test_two_plies_wins_and_blocks():
     games = played(ConnectX(600, STANDARD), 9, rng)
     going = np.flatnonzero(~games.done)
     stones, masks = games.bitboards(going)
-    columns = actor_critic.two_plies(rng)(games, going)
+    columns = two_plies(rng)(games, going)
     kinds = set()
     for mine, mask, column in zip(stones.tolist(), masks.tolist(), columns.tolist(), strict=True):
         position = Position(mine, mask, STANDARD)
@@ -107,20 +98,25 @@ def test_two_plies_wins_and_blocks():
     assert kinds == {"win", "block", *range(7)}
 
 
-def test_it_learns(tmp_path):
-    """In a few seconds: fewer illegal tries, and better results against minimax, than at the beginning."""
-    run = Run(Config(games=60_000, window=5000, run=tmp_path))
-    for _ in range(150):
-        run.step()
-    curve = np.array(run.curve)
-    before, after = curve[:5].mean(0), curve[-5:].mean(0)
-    assert after[3] < before[3] / 4 and after[1] > before[1] + 0.4 and after[2] > before[2] + 0.4
-    assert run.running_reward > -1.0
-    fresh = actor_critic.against_sound(run, 1000)
-    assert abs(fresh - after[1]) < 0.2
+def test_the_loss_falls_on_one_batch():
+    """In updates on the choices of some random games, whose returns are known."""
+    rng, network = np.random.default_rng(7), fresh_network(TicTacToe(1), channels=4, hidden=32, seed=1)
+    learner = Learner(lambda boards: np.zeros((len(boards), 9)), rng)
+    games = play_games(TicTacToe(40), (learner, random_player(rng)), np.ones(40, bool))
+    choices = learner.choices()
+    returns = torch.from_numpy(returns_of(choices, games.outcomes(), 0.95))
+    optimizer = torch.optim.Adam(network.parameters(), 3e-3)
+    losses = []
+    for _ in range(60):
+        loss = loss_of(outputs_of(network, choices.boards), torch.from_numpy(choices.actions), returns, 0.0)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert np.mean(losses[-5:]) < np.mean(losses[:5]) - 0.2
 
 
-def test_it_settles(tmp_path, monkeypatch):
+def test_rate_and_entropy_decay(tmp_path, monkeypatch):
     """The learning rate falls to a tenth and the entropy's weight to nothing, and there they stay."""
     weights: list[float] = []
 
@@ -129,7 +125,8 @@ def test_it_settles(tmp_path, monkeypatch):
         return loss_of(outputs, actions, returns, entropy)
 
     monkeypatch.setattr(actor_critic, "loss_of", noting)
-    run = Run(Config(**SMALL, settle=0.6, learning_rate=1e-3, entropy=0.1, run=tmp_path))
+    monkeypatch.setattr(actor_critic, "LAST_PART", 0.6)
+    run = Run(Config(**SMALL, learning_rate=1e-3, entropy=0.1, run=tmp_path))
     rates = []
     for _ in range(10):
         run.step()
@@ -158,28 +155,25 @@ def test_a_stopped_run_goes_on(tmp_path, options):
 
 
 def test_self_play_keeps_past_versions():
-    network = fresh_network(games_named("4x4k3"), 3, 4, 8, seed=1)
+    network = fresh_network(games_named("4x4k3"), 4, 8, seed=1)
     pool = SelfPlay(network, np.random.default_rng(5))
-    for _ in range(2 * actor_critic.POOL):
+    for _ in range(2 * actor_critic.VERSIONS):
         with torch.no_grad():
             network.get_parameter("value_bias").add_(1.0)
         pool.add()
     biases = [float(version["value_bias"]) for version in pool.versions]
-    assert len(biases) == actor_critic.POOL and biases == sorted(set(biases)) and biases[-1] == 2 * actor_critic.POOL
+    assert (
+        len(biases) == actor_critic.VERSIONS
+        and biases == sorted(set(biases))
+        and biases[-1] == 2 * actor_critic.VERSIONS
+    )
 
 
-def test_an_illegal_try_counts_as_lost(tmp_path, monkeypatch):
+def test_an_illegal_try_counts_as_lost():
     """Whatever the result of the game."""
-    run = Run(Config(**SMALL, practice=0.0, run=tmp_path))
-    tries: list[np.ndarray] = []
-
-    def learn(choices, results):
-        tries.append(choices.games[choices.turns == ILLEGAL])
-        return 0.0
-
-    monkeypatch.setattr(run, "learn", learn)
-    run.step()
-    assert len(tries[0]) > 10 and (run.results[0][tries[0]] == -1).all()
+    board = np.zeros((4, 3, 3), np.int8)
+    choices = Choices(board, np.zeros(4, np.int64), np.array([0, 1, 1, 2]), np.array([0, ILLEGAL, 0, 0]))
+    assert actor_critic.strictly(np.array([1, 1, 0], np.int8), choices).tolist() == [1, -1, 0]
 
 
 def test_command_line(tmp_path, capsys):
@@ -204,7 +198,7 @@ def test_command_line(tmp_path, capsys):
         (["--opponent", "lookahead@0"], "lookahead@PLIES"),
         (["--opponent", "nobody", "--game", "6x7k4"], "nobody"),
         (["--practice", "1"], "practice should be below 1, not 1.0"),
-        (["--settle", "1"], "settle should be below 1, not 1.0"),
+        (["--game", "9x9k4", "--opponent", "random"], "does not fit the 64 bits"),
         (["--batch", "0"], "at least 1"),
     ],
 )

@@ -15,9 +15,8 @@ from connectx.position import Position
 from connectx.search import Searcher
 from connectx.weights import pack, unpack
 from connectx_toolkit.cli import train
-from connectx_toolkit.places import AGENTS, BOOK_SCORES
-from connectx_toolkit.training.data.shards import book_labels, canonical_keys, read_labels, write_shard
-from connectx_toolkit.training.methods import labels
+from connectx_toolkit.places import AGENTS
+from connectx_toolkit.training.data.labels import canonical_keys, opening_labels, read_labels, write_labels
 from connectx_toolkit.training.methods import leaf as trainer
 from connectx_toolkit.training.methods.leaf import Config, Parameters, first_parameters, measure, rounded, values_of
 from connectx_toolkit.training.support.manifest import NAME
@@ -117,7 +116,7 @@ def test_resumed_with_it_changes_nothing(net, monkeypatch):
 
 def test_examples_are_what_a_search_evaluates():
     """Quiet positions, and no others; the results of moves are those of the positions after them."""
-    labels = book_labels(BOOK_SCORES)
+    labels = opening_labels()
     labels = labels.take(np.arange(0, len(labels), 40))
     for position, mask in zip(labels.positions.tolist(), labels.masks.tolist(), strict=True):
         state = Position(position, mask, STANDARD)
@@ -134,7 +133,7 @@ def test_examples_are_what_a_search_evaluates():
 
 
 def test_held_out_positions_are_not_trained_on():
-    labels = book_labels(BOOK_SCORES)
+    labels = opening_labels()
     training, test = trainer.training_examples(labels), trainer.held_out_examples(labels)
     keys = [set(canonical_keys(part.first, part.masks, STANDARD).tolist()) for part in (training, test)]
     assert len(keys[0]) == len(training.masks) and len(keys[1]) > 100 and not keys[0] & keys[1]
@@ -143,7 +142,7 @@ def test_held_out_positions_are_not_trained_on():
 @pytest.mark.parametrize("mirrored", [False, True])
 def test_gradients(mirrored):
     """Against differences of the loss, for the largest gradient of each part."""
-    examples = trainer.held_out_examples(book_labels(BOOK_SCORES))
+    examples = trainer.held_out_examples(opening_labels())
     examples = examples.take(np.arange(0, len(examples.masks), len(examples.masks) // 50))
     parameters = first_parameters(4, np.random.default_rng(1))
     gradients = Parameters(*(np.zeros_like(part) for part in parameters))
@@ -161,7 +160,7 @@ def test_gradients(mirrored):
 
 def test_it_overfits_and_its_integers_agree(tmp_path):
     """It learns a few examples by heart; rounded, it says the same."""
-    examples = trainer.training_examples(book_labels(BOOK_SCORES))
+    examples = trainer.training_examples(opening_labels())
     few = examples.take(np.flatnonzero(examples.results != 0.5)[::40][:200])
     net = rounded(trainer.fit(Config(samples=100_000, batch=50, hidden=16, output=tmp_path / "x"), few))
     assert measure(net, few)["sign"] > 0.98 > measure(None, few)["sign"]
@@ -169,18 +168,18 @@ def test_it_overfits_and_its_integers_agree(tmp_path):
 
 def test_command(tmp_path):
     """From labels to a file that reads back, and its entry in the manifest; the same seed makes the same bytes."""
-    write_shard(tmp_path / "book.shard", book_labels(BOOK_SCORES), labels.recipe_of(labels.Config()))
-    arguments = ["leaf", "--labels", str(tmp_path), "--hidden", "8", "--samples", "50000"]
+    write_labels(tmp_path / "one.labels", opening_labels().take(np.arange(1)), {})
+    arguments = ["leaf", "--labels", str(tmp_path / "one.labels"), "--hidden", "8", "--samples", "50000"]
     for name in ("a", "b"):
         where = ["--run", str(tmp_path / name), "--output", str(tmp_path / f"{name}.bin")]
         assert train.main([*arguments, *where]) == 0
     net, facts = from_bytes((tmp_path / "a.bin").read_bytes()), json.loads((tmp_path / NAME).read_text())["a.bin"]
     assert (tmp_path / "a.bin").read_bytes() == (tmp_path / "b.bin").read_bytes()
-    paths = {"labels": tmp_path, "run": tmp_path / "a", "output": tmp_path / "a.bin"}
+    paths = {"labels": tmp_path / "one.labels", "run": tmp_path / "a", "output": tmp_path / "a.bin"}
     labels_, run, output = (f"--{name} {path}" for name, path in paths.items())
     assert facts["command"] == f"python train.py leaf {labels_} --hidden 8 --samples 50000 {run} {output}"
     assert {key: facts[key] for key in ("sign", "auc")} == measure(
-        net, trainer.held_out_examples(read_labels(tmp_path))
+        net, trainer.held_out_examples(read_labels(tmp_path / "one.labels"))
     )
 
 
@@ -193,5 +192,5 @@ def test_bad_options(tmp_path, capsys):
 
 def test_better_than_the_heuristic(net):
     """The published net orders won and lost openings that it was not trained on better than the heuristic does."""
-    test = trainer.held_out_examples(book_labels(BOOK_SCORES))
+    test = trainer.held_out_examples(opening_labels())
     assert measure(net, test)["auc"] > measure(None, test)["auc"] + 0.05

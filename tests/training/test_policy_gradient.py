@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -11,13 +11,13 @@ import torch
 
 from benchmarks import learners
 from connectx.geometry import STANDARD
-from connectx.nets.network import PlainNetwork, expected_result
+from connectx.nets.network import PlainNetwork, expected_result, softmax
 from connectx.nets.torch_form import Network
 from connectx.position import Position
 from connectx.weights import pack, unpack
 from connectx_toolkit.cli import train
 from connectx_toolkit.training.games.connectx import ConnectX
-from connectx_toolkit.training.games.players import alternating, play_games, random_player
+from connectx_toolkit.training.games.players import Played, alternating, play_games, random_player, replay
 from connectx_toolkit.training.learning import supervised
 from connectx_toolkit.training.learning.networks import (
     DRAW,
@@ -28,10 +28,11 @@ from connectx_toolkit.training.learning.networks import (
     small_network,
     value_player,
 )
-from connectx_toolkit.training.learning.policy_games import ILLEGAL, Choices, Learner, policy_loss, returns_of
-from connectx_toolkit.training.learning.supervised import Examples, Fit, Schedule
+from connectx_toolkit.training.learning.policy_run import ILLEGAL, Choices, Learner, policy_loss, returns_of
+from connectx_toolkit.training.learning.supervised import Examples, Fit, FitOptions
 from connectx_toolkit.training.methods import imitation, policy_gradient, value
 from connectx_toolkit.training.methods.policy_gradient import Baseline
+from connectx_toolkit.training.support.options import option
 from tests.oracle import board_after
 from tests.oracle import has_line as oracle_has_line
 
@@ -67,15 +68,12 @@ def test_the_baseline_is_that_of_illegal_tries_too():
     """Where a game is lost, an illegal try gains nothing on the legal move: else the policy would learn to make it."""
     rows = choices([0, 1, 1], [0, ILLEGAL, 0])
     rows.boards[1:, 5, :4] = 1, -1, 1, -1
-    baseline, results = Baseline(0.75), np.array([1, -1])
-    for _ in range(30):
+    baseline, results = Baseline(), np.array([1, -1])
+    for _ in range(200):
         baseline.move(rows, returns_of(rows, results, 0.95))
     assert baseline.means[[0, 4]].tolist() == pytest.approx([1, -1], abs=1e-3) and baseline.means[1] == 0
     baseline.means[4] = 0.6
     assert baseline.advantages(rows, np.array([0.5, -1, -1])).tolist() == pytest.approx([-0.5, -1.6, -1.6], abs=1e-3)
-    plain = Baseline(1.0)
-    plain.move(rows, np.ones(3))
-    assert not plain.means.any()
 
 
 def test_gradient_of_the_loss():
@@ -213,10 +211,17 @@ def batch_of_examples(count: int = 64) -> Examples:
     return Examples(games.boards(), rng.integers(3, size=count))
 
 
+@dataclass
+class FitConfig(FitOptions):
+    METHOD = "fit"
+
+    run: Path = option(Path("runs/fit"), "its folder")
+
+
 def fit_in(folder: Path, steps: int = 120) -> Fit:
     examples = batch_of_examples()
-    network = small_network("value", 3, 8, 32, seed=1)
-    return Fit(network, examples, examples, Schedule(steps, 64, 1e-2), lambda a: a, folder, {"seed": 1})
+    config = FitConfig(steps, batch=64, learning_rate=1e-2, run=folder)
+    return Fit(config, small_network("value", 3, 8, 32, seed=1), examples, examples, mirrored=lambda answers: answers)
 
 
 def test_a_fit_overfits_one_batch_and_goes_on_where_it_was_killed(tmp_path, monkeypatch):
@@ -246,9 +251,9 @@ def road(tmp_path_factory) -> Path:
     where = ["--run", str(folder / "imitate"), "--output", strong]
     assert train.main(["imitate", "--games", "60", "--depth", "1", "--steps", "60", *tiny, *where]) == 0
     where = ["--run", str(folder / "pg"), "--output", str(weights / "pg.bin"), "--opponent", strong]
-    assert train.main(["policy-gradient", "--games", "400", "--batch", "40", *tiny, *where]) == 0
+    assert train.main(["policy-gradient", "--games", "400", "--batch", "40", *where]) == 0
     where = ["--run", str(folder / "value"), "--output", str(weights / "value.bin"), "--opponent", strong]
-    games = ["--games", str(folder / "pg" / "games.bin"), "--match-games", "20", "--further", "200"]
+    games = ["--games", str(folder / "pg" / "games.bin"), "--further", "200"]
     where += ["--policy", str(weights / "pg.bin")]
     assert train.main(["value", "--steps", "60", *tiny, *games, *where]) == 0
     return folder
@@ -262,7 +267,7 @@ def test_the_road_from_end_to_end(road):
         "pg.bin": "policy-gradient",
         "value.bin": "value",
     }
-    assert sum(entries["value.bin"]["v_strong_policy"]) == 20
+    assert sum(entries["value.bin"]["v_strong_policy"]) == 100
     moves = value.read_games(road / "pg" / "games.bin")
     assert moves.shape == (400, 42)
     results = unpack((road / "pg" / "games.bin").read_bytes())[0]["results"]
@@ -285,9 +290,7 @@ def test_exported_equals_torch(road):
 
 
 def config_of(road: Path, **changes) -> policy_gradient.Config:
-    config = policy_gradient.Config(
-        games=400, batch=40, channels=8, hidden=32, opponent=road / "weights" / "strong.bin", run=road / "pg"
-    )
+    config = policy_gradient.Config(games=400, batch=40, opponent=road / "weights" / "strong.bin", run=road / "pg")
     return replace(config, **changes)
 
 
@@ -305,7 +308,7 @@ def test_policy_gradient_resumes(road, tmp_path):
 
 def test_checkpoints_of_other_settings_are_refused(road, capsys):
     assert train.main(["policy-gradient", "--run", str(road / "pg"), "--opponent", str(road / "weights/strong.bin"),
-                       "--games", "400", "--batch", "50", "--channels", "8", "--hidden", "32"]) == 2  # fmt: skip
+                       "--games", "400", "--batch", "50"]) == 2  # fmt: skip
     error = capsys.readouterr().err
     assert "--batch 40, not 50" in error and error.count("\n") == 1
 
@@ -319,7 +322,6 @@ def test_checkpoints_of_other_settings_are_refused(road, capsys):
         (["policy-gradient", "--opponent", "missing.bin"], "missing.bin"),
         (["value", "--opponent", "STRONG", "--games", "STRONG"], "expected int8 moves"),
         (["value", "--opponent", "DAMAGED"], "checksum"),
-        (["imitate", "--random-share", "2"], "random_share should be at most 1, not 2.0"),
         (["imitate", "--depth", "3", "--run", "IMITATE"], "choose another --run, or delete it"),
     ],
 )
@@ -346,21 +348,29 @@ def test_a_file_of_something_else_is_no_checkpoint(road, tmp_path):
         policy_gradient.Run(config_of(road, run=tmp_path))
 
 
-def test_policy_gradient_learns(road, tmp_path):
-    """A minute's version: from nothing it improves by much against a weak net, in a few hundred updates."""
-    config = config_of(
-        road,
-        games=6000,
-        run=tmp_path,
-        output=tmp_path / "pg.bin",
-        learning_rate=3e-3,
-        seed=2,
-        stop=0.5,
-        start="nothing",
+def test_an_update_follows_the_returns(road, tmp_path):
+    """On one fixed game, the moves of a winner become likelier, those of a loser less likely."""
+    played = Played(np.array([[3, 0, 3, 0, 3, 0, 3]], np.int8), np.array([1], np.int8), np.array([True]))
+    boards, games = [], ConnectX(1, STANDARD)
+    for moved in replay(games, played.moves):
+        boards.append(games.boards(moved))
+    mine = np.concatenate([np.zeros((1, 6, 7), np.int8), boards[1], boards[3], boards[5]])
+    rows = Choices(mine, np.full(4, 3), np.zeros(4, np.int64), np.arange(4))
+    for result in (1, -1):
+        run = policy_gradient.Run(config_of(road, run=tmp_path, start="nothing", entropy=0.0))
+        before = softmax(logits_of(run.network)(mine))[:, 3]
+        for _ in range(5):
+            run.learn(rows, played._replace(winner=np.array([result], np.int8)))
+        assert ((softmax(logits_of(run.network)(mine))[:, 3] - before) * result > 0).all()
+
+
+def test_a_random_start_is_another_network(road, tmp_path):
+    strong = Network.from_bytes((road / "weights" / "strong.bin").read_bytes())
+    copied, fresh = (
+        policy_gradient.Run(config_of(road, run=tmp_path, start=start)) for start in ("opponent", "nothing")
     )
-    run = policy_gradient.train(config)
-    first, last = (float(np.concatenate(part).mean()) for part in (run.results[:10], run.results[-10:]))
-    assert last > first + 0.3
+    assert copied.network.to_bytes() == strong.to_bytes() != fresh.network.to_bytes()
+    assert fresh.network.architecture == strong.architecture
 
 
 def test_the_table_of_learners():

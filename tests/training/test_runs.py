@@ -20,25 +20,23 @@ from connectx.openings import Openings
 from connectx.weights import pack
 from connectx_toolkit.cli import train
 from connectx_toolkit.places import BOOK_SCORES, ROOT
-from connectx_toolkit.training.data.bounds import Bounds, write_bounds
-from connectx_toolkit.training.data.sampling import has_choice
-from connectx_toolkit.training.data.shards import book_labels, write_shard
+from connectx_toolkit.training.data.labels import opening_labels, write_labels
 from connectx_toolkit.training.games.players import NO_MOVE
 from connectx_toolkit.training.learning.networks import small_network
-from connectx_toolkit.training.learning.policy_games import BLOCK
-from connectx_toolkit.training.methods import imitation, labels, leaf, openings, replies
+from connectx_toolkit.training.learning.policy_run import BLOCK
+from connectx_toolkit.training.methods import imitation, leaf, openings, replies
 from connectx_toolkit.training.support import manifest, origins, pool
 from connectx_toolkit.training.support.manifest import FINISHED, NAME
 from connectx_toolkit.training.support.options import Options, command_of, option
 from connectx_toolkit.training.support.origins import digest_of
 from tests.training.in_place import pool_in_place
 
-ZOO = "connectx_toolkit/training/games/networks"
-MANIFESTS = [ROOT / folder / NAME for folder in ("agents/weights", "connectx/data", ZOO)]
-NO_RUN = ("adopt", "labels", "pack")  # labels goes on by its shards, the others have nothing to go on with
+POOL_NETWORKS = "connectx_toolkit/training/games/networks"
+MANIFESTS = [ROOT / folder / NAME for folder in ("agents/weights", "connectx/data", POOL_NETWORKS)]
+NO_RUN = ("adopt", "labels")  # labels goes on by its files, adopt has nothing to go on with
 WEIGHTS = ROOT / "agents" / "weights"
 INPUTS: dict[str, Any] = {  # an input of tiny runs by its option: what ``inputs`` makes, or a file of ours
-    "labels": "labels", "leave_out": "asked", "bounds": "bounds", "games": "games.bin", "policy": "policy.bin",
+    "labels": "some.labels", "games": "games.bin", "policy": "policy.bin",
     "opponent": "policy.bin", "taste": WEIGHTS / "taste.bin", "replies": WEIGHTS / "replies.bin",
     "book_scores": BOOK_SCORES,
 }  # fmt: skip
@@ -46,17 +44,14 @@ TINY: dict[str, dict[str, Any]] = {
     "book": {"first_ply": 1, "table_bits": 18, "workers": 1},
     "openings": {"table_bits": 18, "lasting_bits": 18, "workers": 1},
     "leaf": {"hidden": 4, "samples": 2000},
-    "distill": {"encoding": "lines-1", "layers": "dense:8", "batch": 128, "samples": 256, "bounds_batch": 16},
+    "distill": {"layers": "dense:8", "batch": 128, "samples": 256},
     "replies": {"games": 1, "rematches": 0, "types": 2, "samples": 4096, "layers": "dense:8"},
     "imitate": {"games": 40, "depth": 1, "steps": 20, "channels": 4, "hidden": 8},
-    "policy-gradient": {"games": 80, "batch": 40, "channels": 4, "hidden": 8},
-    "value": {"steps": 20, "channels": 4, "hidden": 8, "match_games": 4, "further": 40},
-    "actor-critic": {"games": 200, "batch": 100, "window": 100, "channels": 4, "hidden": 8},
+    "policy-gradient": {"games": 80, "batch": 40},
+    "value": {"steps": 20, "channels": 4, "hidden": 8, "further": 40},
+    "actor-critic": {"games": 200, "batch": 100, "channels": 4, "hidden": 8},
     "menace": {"games": 100, "test_games": 50},
-    "ppo": {
-        "board": "4x4k3", "width": 8, "games": 8, "rollout": 16, "batch": 64, "steps": 128, "period": 128,
-        "test_games": 4, "test_opponent": "random",
-    },
+    "ppo": {"width": 8, "games": 8, "board": "4x4k3", "steps": 128, "opponent": "random"},
 }  # fmt: skip
 
 
@@ -64,15 +59,11 @@ TINY: dict[str, dict[str, Any]] = {
 def inputs(tmp_path_factory) -> Path:
     """Folders "0" and "1" with an input of each kind, which differ."""
     folder = tmp_path_factory.mktemp("inputs")
-    known = book_labels(BOOK_SCORES)
-    rows = np.flatnonzero(has_choice(known.positions, known.masks, STANDARD))
+    known = opening_labels()
     for number in (0, 1):
         place = folder / f"{number}"
-        write_shard(place / "labels" / "0.shard", known.take(np.arange(number, len(known))), {})
-        write_shard(place / "asked" / "0.shard", known.take(np.arange(number, len(known), 50)), {})
-        some = known.take(rows[number : number + 40])
-        bounds = Bounds(some.positions + some.masks, some.values, some.values)
-        write_bounds(place / "bounds" / "0.bounds", bounds, {})
+        place.mkdir()
+        write_labels(place / "some.labels", known.take(np.arange(number, 3000)), {})
         (place / "policy.bin").write_bytes(small_network("policy", 7, 4, 8, number).to_bytes())
         moves = np.full((40, STANDARD.cells), NO_MOVE, np.int8)
         moves[:, :7] = [number, 2, number, 2, number, 2, number]
@@ -86,7 +77,7 @@ def _quick(monkeypatch):
     monkeypatch.setattr(pool, "worker_pool", pool_in_place)
     table = Openings(geometry_of(3, 3, 3), 1, np.zeros(2, np.int8))
     monkeypatch.setattr(openings, "build", lambda *_: table)
-    known = book_labels(BOOK_SCORES).take(np.arange(2000, 2040))
+    known = opening_labels().take(np.arange(20_000, 20_040))
     best = known.scores.argmax(1)
     moves = replies.Moves(known.positions, known.masks, known.scores.astype(np.int64), best, np.arange(40) // 20)
     monkeypatch.setattr(replies, "DEVELOPMENT", replies.DEVELOPMENT[:2])
@@ -168,26 +159,6 @@ def own_field(config: Any, name: str) -> Any:
     return next(item for item in fields(config) if item.name == name)
 
 
-def test_labels_with_nothing_to_do_or_other_scores(tmp_path, monkeypatch):
-    """The labels of a folder go on by their shards; the book's, too, are of the scores that are named."""
-    monkeypatch.setattr(pool, "worker_pool", pool_in_place)
-    made = labels.Made(book_labels(BOOK_SCORES).take(np.arange(2000, 2400)))
-    monkeypatch.setattr(labels, "make_shard", lambda *_: made)
-    (tmp_path / "scores").write_text("0 0 -2 -1 0 1 0 -1 -2\n")
-    config = labels.Config(
-        20, shard=20, workers=1, table_bits=18, book_scores=tmp_path / "scores", output=tmp_path / "out"
-    )
-    labels.train(config)
-    before = contents(tmp_path / "out")
-    for again in (config, replace(config, packed=tmp_path)):
-        with pytest.raises(ValueError, match="out is finished: choose another --output, or more --positions"):
-            labels.train(again)
-    (tmp_path / "others").write_text("0 0 -2 -1 0 2 0 -1 -2\n")
-    with pytest.raises(ValueError, match=r"book.shard was made from other scores than these"):
-        labels.train(replace(config, book_scores=tmp_path / "others", positions=40))
-    assert contents(tmp_path / "out") == before
-
-
 def test_a_run_that_could_not_publish_is_not_finished(inputs, tmp_path, monkeypatch):
     """It publishes when it is called again, without any training."""
     monkeypatch.chdir(ROOT)
@@ -238,8 +209,8 @@ def test_a_command_says_every_option(method):
     assert train.config_from(kind, given) == config
 
 
-ASKED = {"labels": {"mix": "walks", "judge": "net.bin"}, "distill": {"start": "net.bin"}}
-OTHER = {"encoding": "stones-1", "board": "4x5k3"}  # numbers become 3
+ASKED = {"ppo": {"opponent": "random", "encoding": "stones-1"}}
+OTHER = {"encoding": "stones-1", "board": "4x5k3", "layers": "dense:9"}  # numbers become 3
 
 
 def history_of(*words: str) -> str:

@@ -1,9 +1,8 @@
-"""What the second seat plays from: the zoo, the fit of types, the gifts, the model as a whole, its book."""
+"""What the second seat plays from: the pool of opponents, the types, the forecast, the model as a whole, its book."""
 
 import json
 import random
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,12 +15,12 @@ from connectx.opponent_model import KINDS, NO_MOVE, ReplyModel, columns_of_score
 from connectx.position import Position
 from connectx.score import sign
 from connectx.weights import unpack
-from connectx_toolkit.training.data.shards import opening_labels
-from connectx_toolkit.training.games import zoo
+from connectx_toolkit.training.data.labels import opening_labels, write_labels
+from connectx_toolkit.training.games import opponent_pool
 from connectx_toolkit.training.games.mcts import most_visited, tree_search
-from connectx_toolkit.training.games.zoo import DEVELOPMENT, HELD_OUT, Player, column_of
-from connectx_toolkit.training.learning import gifts
-from connectx_toolkit.training.learning.gifts import Learner, problems_of
+from connectx_toolkit.training.games.opponent_pool import DEVELOPMENT, HELD_OUT, Player, column_of
+from connectx_toolkit.training.learning import error_forecast
+from connectx_toolkit.training.learning.error_forecast import Learner, problems_of
 from connectx_toolkit.training.learning.reply_types import fit, log_likelihoods
 from connectx_toolkit.training.methods import book, replies
 from connectx_toolkit.training.support import pool
@@ -32,7 +31,7 @@ MODEL = perfect.opponent.model
 
 
 @pytest.mark.parametrize("player", DEVELOPMENT + HELD_OUT, ids=lambda player: player.name)
-def test_players_of_the_zoo(player, monkeypatch):
+def test_players_of_the_pool(player, monkeypatch):
     """Legal moves from the empty board, a win that is there, and not always the same game."""
     if player.kind in ("minimax", "leaf", "puct", "mcts"):
         player = player._replace(strength=min(player.strength, 60 if player.kind in ("puct", "mcts") else 4))
@@ -51,8 +50,8 @@ def test_halves_are_apart():
     assert not set(DEVELOPMENT) & set(HELD_OUT)
     networks = [{player.network for player in half if player.network} for half in (DEVELOPMENT, HELD_OUT)]
     assert not networks[0] & networks[1]
-    manifest = json.loads((zoo.NETWORKS / "manifest.json").read_text())
-    assert {path.name for path in zoo.NETWORKS.glob("*.bin")} == set(manifest)
+    manifest = json.loads((opponent_pool.NETWORKS / "manifest.json").read_text())
+    assert {path.name for path in opponent_pool.NETWORKS.glob("*.bin")} == set(manifest)
 
 
 def test_tree_search_counts_and_finds():
@@ -83,11 +82,11 @@ def test_types_are_recovered():
     assert (log_likelihoods(moves, numbers, types[order]).argmax(1) == np.arange(200) % 2).mean() > 0.95
 
 
-def test_gifts_are_learnt(monkeypatch):
+def test_the_forecast_is_learnt(monkeypatch):
     """On a few openings: chances are probabilities, what cannot be given away is not, and the loss falls."""
-    monkeypatch.setattr(gifts, "BATCH", 128)
-    monkeypatch.setattr(gifts, "WARM_UP", 5)
-    monkeypatch.setattr(gifts, "LEARNING_RATE", 0.02)
+    monkeypatch.setattr(error_forecast, "BATCH", 128)
+    monkeypatch.setattr(error_forecast, "WARM_UP", 5)
+    monkeypatch.setattr(error_forecast, "LEARNING_RATE", 0.02)
     labels = opening_labels()
     labels = labels.take(np.arange(0, len(labels), 40))
     problems = problems_of(labels, MODEL.taste, MODEL.types)
@@ -96,7 +95,7 @@ def test_gifts_are_learnt(monkeypatch):
     row = int(np.flatnonzero(labels.plies == 4)[0])
     position = Position(int(labels.positions[row]), int(labels.masks[row]), STANDARD)
     assert np.allclose(problems.chances[row], MODEL.chances([position], scores[row : row + 1])[0], atol=1e-4)
-    assert (problems.gifts[~labels.legal] == 0).all() and problems.gifts.max() == 1
+    assert (problems.points[~labels.legal] == 0).all() and problems.points.max() == 1
     learner = Learner(problems, replies.Config(types=len(MODEL.prior), layers="dense:16").architecture(), 100, seed=1)
     before = np.mean([learner.learn() for _ in range(5)])
     learner.run()
@@ -107,19 +106,17 @@ def test_gifts_are_learnt(monkeypatch):
 
 
 @pytest.fixture
-def quick_zoo(monkeypatch):
+def quick_pool(monkeypatch):
     monkeypatch.setattr(replies, "DEVELOPMENT", (Player("mcts", 200), Player("minimax", 4)))
     monkeypatch.setattr(replies, "CLOCK", replies.CLOCK | {"actTimeout": 0.02})
 
 
-def test_model_from_games(tmp_path, quick_zoo):
+def test_model_from_games(tmp_path, quick_pool):
     """Games are kept and not played again; the published file is a model."""
-    (tmp_path / "labels").mkdir()
-    source = Path("data/labels/openings/table.shard")
-    (tmp_path / "labels" / "table.shard").write_bytes(source.read_bytes())
+    write_labels(tmp_path / "one.labels", opening_labels().take(np.arange(1)), {})
     config = replies.Config(
         games=1, rematches=1, types=2, samples=4096, layers="dense:16",
-        labels=tmp_path / "labels", run=tmp_path / "run", output=tmp_path / "replies.bin",
+        labels=tmp_path / "one.labels", run=tmp_path / "run", output=tmp_path / "replies.bin",
     )  # fmt: skip
     facts = replies.train(config)
     assert facts["moves"] > 10 and sum(facts["prior"]) == pytest.approx(1, abs=0.01)

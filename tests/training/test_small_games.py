@@ -9,10 +9,8 @@ from connectx.geometry import geometry_of
 from connectx_toolkit.training.games.batch import FIRST, NOBODY, SECOND
 from connectx_toolkit.training.games.connectx import ConnectX
 from connectx_toolkit.training.games.game_tree import shares, table_player, tree_of
-from connectx_toolkit.training.games.named import games_named
-from connectx_toolkit.training.games.nim import Nim
 from connectx_toolkit.training.games.players import play_games, random_player
-from connectx_toolkit.training.games.tictactoe import TicTacToe
+from connectx_toolkit.training.games.small_games import Nim, TicTacToe, games_named
 from tests import oracle
 
 LINES = [{0, 1, 2}, {3, 4, 5}, {6, 7, 8}, {0, 3, 6}, {1, 4, 7}, {2, 5, 8}, {0, 4, 8}, {2, 4, 6}]

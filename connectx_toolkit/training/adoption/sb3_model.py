@@ -65,49 +65,48 @@ def read_archive(path: Path) -> tuple[Archive, dict[str, torch.Tensor]]:
         raise ValueError(f"{path} is no model that stable-baselines3 has saved, or is damaged: {reason:.120}") from None
     if not isinstance(fields, dict) or not isinstance(parameters, dict):
         raise ValueError(f"{path} is no model that stable-baselines3 has saved")
-    facts = Archive(path, *_policy_and_spaces(path, fields), *_policy_kwargs(fields.get("policy_kwargs")))
+    try:
+        facts = Archive(path, *_policy_and_spaces(fields), *_policy_kwargs(_part(fields, "policy_kwargs")))
+    except ValueError as fault:
+        raise ValueError(f"{path} {fault}") from None
     if not facts.steps:
         raise ValueError(f"{path} is untrained: it has taken 0 steps; save the model after model.learn(...)")
     return facts, parameters
 
 
-def _policy_and_spaces(path: Path, fields: dict[str, Any]) -> tuple[str, spaces.Box, int, int]:
-    policy = str(_field(fields, "policy_class", "__module__"))
-    if policy not in POLICIES:
-        raise ValueError(f"{path} holds a policy of {policy}, where PPO's, A2C's, DQN's or MaskablePPO's was expected")
-    seen, acts = _kind(fields, "observation_space"), _kind(fields, "action_space")
-    if acts != "Discrete":
-        raise ValueError(f"{path} has actions of a space {acts}, where Discrete, one for each column, was expected")
-    if seen != "Box":
-        raise ValueError(f"{path} has observations of a space {seen}, where an array (Box) was expected")
-    try:
-        shape = tuple(map(int, _field(fields, "observation_space", "_shape")))
-        dtype = np.dtype(_field(fields, "observation_space", "dtype"))
-        is_picture = dtype == np.uint8 and _field(fields, "observation_space", "high_repr") == "255"
-        box = spaces.Box(0, 255 if is_picture else 1, shape, dtype.type)  # no other bounds make a difference
-        return policy, box, int(_field(fields, "action_space", "n")), int(fields["num_timesteps"])
-    except (TypeError, ValueError, KeyError) as fault:
-        raise ValueError(f"{path} does not say what its model sees and does: {fault}") from None
-
-
-def _field(fields: dict[str, Any], name: str, key: str) -> Any:
+def _part(fields: dict[str, Any], name: str) -> dict[str, Any]:
     found = fields.get(name)
-    return found.get(key) if isinstance(found, dict) else None
+    return found if isinstance(found, dict) else {}
 
 
-def _kind(fields: dict[str, Any], name: str) -> str:
-    """The class of a space: "Box" of "<class 'gymnasium.spaces.box.Box'>"."""
-    return _class_name(_field(fields, name, ":type:")).rpartition(".")[2] or "unknown"
+def _policy_and_spaces(fields: dict[str, Any]) -> tuple[str, spaces.Box, int, int]:
+    """The fields of Archive from ``policy`` to ``steps``. The words of a ValueError follow the archive's name."""
+    policy = str(_part(fields, "policy_class").get("__module__"))
+    if policy not in POLICIES:
+        raise ValueError(f"holds a policy of {policy}, where PPO's, A2C's, DQN's or MaskablePPO's was expected")
+    seen, acts = _part(fields, "observation_space"), _part(fields, "action_space")
+    kinds = [_class_name(space.get(":type:")).rpartition(".")[2] or "unknown" for space in (seen, acts)]
+    if kinds[1] != "Discrete":
+        raise ValueError(f"has actions of a space {kinds[1]}, where Discrete, one for each column, was expected")
+    if kinds[0] != "Box":
+        raise ValueError(f"has observations of a space {kinds[0]}, where an array (Box) was expected")
+    try:
+        dtype = np.dtype(seen["dtype"])
+        high = 255 if dtype == np.uint8 and seen["high_repr"] == "255" else 1  # no other bounds make a difference
+        box = spaces.Box(0, high, tuple(map(int, seen["_shape"])), dtype.type)
+        return policy, box, int(acts["n"]), int(fields["num_timesteps"])
+    except (TypeError, ValueError, KeyError) as fault:
+        raise ValueError(f"does not say what its model sees and does: {fault}") from None
 
 
 def _class_name(text: Any) -> str:
+    """The dotted name in the text of a class, "<class 'gymnasium.spaces.box.Box'>"; "" if it is none."""
     found = CLASS.fullmatch(str(text))
     return found.group(1) if found else ""
 
 
-def _policy_kwargs(given: Any) -> tuple[dict[str, Any], str]:
+def _policy_kwargs(given: dict[str, Any]) -> tuple[dict[str, Any], str]:
     """The options of the policy that are plain, its activation function, and the class of its features extractor."""
-    given = given if isinstance(given, dict) else {}
     kwargs = {name: given[name] for name in OPTIONS if name in given}
     activation = _class_name(given.get("activation_fn"))
     if activation.startswith("torch.nn.modules.activation."):

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from gymnasium import spaces
 from torch import nn
 
 from connectx.geometry import Geometry, geometry_of
@@ -77,7 +76,14 @@ def torch_model(path: Path, task: dict[str, Any], network: Any) -> Model:
     Raises:
         ValueError: the file holds no state_dict, or not that of the module.
     """
-    module = built(network, task["arguments"], task["module"])
+    try:
+        module = network(**task["arguments"])
+    except Exception as fault:  # their code may raise anything
+        reason = f"{fault!r:.200} (its arguments are given by --arguments JSON)"
+        raise ValueError(f"{task['module']} cannot be made: {reason}") from None
+    if not isinstance(module, nn.Module):
+        kind = type(module).__name__
+        raise ValueError(f"{task['module']} makes {kind}, where a torch.nn.Module was expected")
     try:
         module.load_state_dict(state_dict_of(path))
     except RuntimeError as fault:
@@ -95,19 +101,6 @@ def torch_model(path: Path, task: dict[str, Any], network: Any) -> Model:
     return Model(title, module, 1.0, (), np.dtype(np.float32), predict, scores)
 
 
-def built(network: Any, arguments: dict[str, Any], reference: str) -> nn.Module:
-    """The module that a class, or a function, makes."""
-    try:
-        module = network(**arguments)
-    except Exception as fault:  # their code may raise anything
-        raise ValueError(
-            f"{reference} cannot be made: {fault!r:.200} (its arguments are given by --arguments JSON)"
-        ) from None
-    if not isinstance(module, nn.Module):
-        raise ValueError(f"{reference} makes {type(module).__name__}, where a torch.nn.Module was expected")
-    return module
-
-
 def state_dict_of(path: Path) -> dict[str, torch.Tensor]:
     """The parameters in a file of torch.save: a state_dict, or one within a checkpoint.
 
@@ -123,13 +116,10 @@ def state_dict_of(path: Path) -> dict[str, torch.Tensor]:
                 f'trained it: net = torch.load("{path.name}", weights_only=False); '
                 f'torch.save(net.state_dict(), "{path.name}")'
             ) from None
-        raise ValueError(
-            f"{path} is no file of torch.save, or is damaged: {' '.join(str(fault).split()):.120}"
-        ) from None
-    inner = [
-        found[key] for key in ("state_dict", "model_state_dict", "model") if isinstance(found, dict) and key in found
-    ]
-    state = inner[0] if inner else found
+        reason = " ".join(str(fault).split())
+        raise ValueError(f"{path} is no file of torch.save, or is damaged: {reason:.120}") from None
+    within = ("state_dict", "model_state_dict", "model")
+    state = next((found[key] for key in within if isinstance(found, dict) and key in found), found)
     if not isinstance(state, dict) or not state or not all(isinstance(value, torch.Tensor) for value in state.values()):
         raise ValueError(f"{path} holds {type(state).__name__}, where a state_dict was expected")
     return state
@@ -141,24 +131,22 @@ def sees_of(model: Model, named: str, geometry: Geometry) -> tuple[Sees, Source 
     Raises:
         ValueError: no observation has them, or there is none of that name.
     """
-    if not named and not model.shape:
-        raise ValueError(f"a network of torch needs --observation: one of {', '.join(NAMES)}, or FILE.py:FUNCTION")
-    if named and named not in NAMES:
-        if ":" not in named:
-            raise ValueError(f"observation should be one of {', '.join(NAMES)}, or FILE.py:FUNCTION, not {named!r}")
+    if ":" in named:
         source = source_of(named)
         return Sees("", source.name, source.text), source
-    if named:
-        return Sees(named), None
-    spaces_by_name: dict[str, spaces.Box] = {name: observation_named(name, geometry).space for name in NAMES}
-    alike = [name for name, space in spaces_by_name.items() if space.shape == model.shape]
-    same = [name for name in alike if spaces_by_name[name].dtype == model.dtype]
-    if not alike:
+    if named and named not in NAMES:
+        raise ValueError(f"observation should be one of {', '.join(NAMES)}, or FILE.py:FUNCTION, not {named!r}")
+    if not named and not model.shape:
+        raise ValueError(f"a network of torch needs --observation: one of {', '.join(NAMES)}, or FILE.py:FUNCTION")
+    boxes = {name: observation_named(name, geometry).space for name in (NAMES if not named else ())}
+    alike = [name for name, space in boxes.items() if space.shape == model.shape]
+    same = [named, *(name for name in alike if boxes[name].dtype == model.dtype), *alike]
+    if not any(same):
         raise ValueError(
             f"the model sees arrays of shape {model.shape}, as no observation of the kit is on this board: --board "
             "ROWSxCOLUMNSkINAROW names another, --observation FILE.py:NAME a function of (obs, config) that makes them"
         )
-    return Sees((same or alike)[0]), None
+    return Sees(next(filter(None, same))), None
 
 
 def positions(count: int, geometry: Geometry) -> ConnectX:

@@ -1,64 +1,95 @@
-"""A text file of exact scores on 7x6: a line ``position mask score ...`` for each position or its mirror image."""
+"""Text files of what is known about positions, one line each, to which long runs append as they find it.
 
-import os
+A file of exact scores on 7x6, the book's, has a line ``position mask score ...`` for each position or its mirror image.
+"""
+
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import Self
+from typing import Generic, NamedTuple, Self, TypeVar
 
-from connectx.geometry import STANDARD
+from connectx.geometry import STANDARD, Geometry
 from connectx.position import Position
 from connectx.score import Scores
 
-LINE = re.compile(rb"\d+ \d+( -?\d+| -){7}")  # a line of such a file
-HALF_LINE = re.compile(rb"[-\d ]*")
+Known = TypeVar("Known")
 
 
-def read_lines(path: Path) -> tuple[list[str], int]:
-    """The lines of a file of scores, and the length in bytes of an unfinished last line, as a killed run may leave it.
+class Form(NamedTuple, Generic[Known]):
+    """How a line says what is known, after the position and its mask."""
+
+    words: str  # what it is, for messages
+    pattern: str  # regular expression of the text
+    read: Callable[[str], Known]
+    show: Callable[[Known], str]
+
+
+def scores_from(text: str) -> Scores:
+    """The score of each column."""
+    return [None if score == "-" else int(score) for score in text.split()]
+
+
+def text_of(scores: Scores) -> str:
+    return " ".join("-" if score is None else str(score) for score in scores)
+
+
+SCORES = Form("7 scores", r"(?:-?\d+|-)(?: (?:-?\d+|-)){6}", scores_from, text_of)
+
+
+def read_positions(
+    path: Path, form: Form[Known], geometry: Geometry = STANDARD, recipe: str = ""
+) -> tuple[dict[Position, Known], int]:
+    """What a file says, by position, and the length in bytes of an unfinished last line, as a killed run may leave it.
+
+    Args:
+        recipe: what the content depends on, the file's first line; "" where there is no such line.
 
     Raises:
-        ValueError: the file contains something else.
+        OSError: the file cannot be read.
+        ValueError: it contains something else, or what depends on another recipe.
     """
     *lines, rest = path.read_bytes().split(b"\n")
-    for number, line in enumerate([*lines, rest], 1):
-        if not (LINE if number <= len(lines) else HALF_LINE).fullmatch(line):
-            raise ValueError(f"{path}, line {number}: expected a position, its mask and 7 scores, not {line[:40]!r}")
-    return [line.decode("ascii") for line in lines], len(rest)
-
-
-def parse_line(line: str) -> tuple[Position, Scores]:
-    """The position, and the score of each column, in a line of a file of scores."""
-    position, mask, *scores = line.split()
-    columns = [None if score == "-" else int(score) for score in scores]
-    return Position(int(position), int(mask), STANDARD), columns
+    if recipe and lines and lines[0] != recipe.encode():
+        raise ValueError(f"{path} begins with {lines[0][:60]!r}, expected {recipe!r}: remove it, or name another file")
+    line_form, found = re.compile(rf"(\d+) (\d+) ({form.pattern})".encode()), dict[Position, Known]()
+    for number, line in list(enumerate(lines, 1))[1 if recipe else 0 :]:
+        parts = line_form.fullmatch(line)
+        if parts is None:
+            raise ValueError(
+                f"{path}, line {number}: expected a position, its mask and {form.words}, not {line[:40]!r}"
+            )
+        position, mask, said = parts.groups()
+        found[Position(int(position), int(mask), geometry)] = form.read(said.decode("ascii"))
+    is_recipe = recipe.encode().startswith(rest) and not lines
+    if not is_recipe and not re.fullmatch(rb"[-\d ]*", rest):
+        raise ValueError(f"{path}, line {len(lines) + 1}: expected the beginning of a position, not {rest[:40]!r}")
+    return found, len(rest)
 
 
 def read_scores(path: Path) -> dict[Position, Scores]:
     """The scores in a file, by position; of a position and its mirror image, only one is present.
 
-    Raises:
-        OSError: the file cannot be read.
-        ValueError: it contains something else.
+    Raises as ``read_positions``.
     """
-    return dict(map(parse_line, read_lines(path)[0]))
+    return read_positions(path, SCORES)[0]
 
 
-class ScoreFile:
-    """The scores of a file, in memory, and the file open for appending; a context manager, which closes it.
+class PositionFile(Generic[Known]):
+    """What is known about positions, in memory and in a file open for appending; a context manager, which closes it.
 
     An unfinished last line, as a killed run may leave it, is removed. A missing file is created.
 
-    Raises:
-        OSError, ValueError: as ``read_scores``.
+    Args and Raises: as ``read_positions``.
     """
 
-    def __init__(self, path: Path):
+    def __init__(self, path: Path, form: Form[Known], geometry: Geometry = STANDARD, recipe: str = ""):
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = path.open("a+b")
+        self._file, self._form = path.open("ab"), form
         try:
-            lines, rest = read_lines(path)
-            self._known = dict(map(parse_line, lines))
-            self._file.truncate(self._file.seek(0, os.SEEK_END) - rest)
+            self.known, rest = read_positions(path, form, geometry, recipe)
+            self._file.truncate(self._file.tell() - rest)
+            if recipe and not self._file.tell() - rest:
+                self._write(recipe)
         except BaseException:
             self._file.close()
             raise
@@ -69,10 +100,26 @@ class ScoreFile:
     def __exit__(self, *_: object) -> None:
         self._file.close()
 
+    def add(self, position: Position, known: Known) -> None:
+        """Stores what is known about a position, which must be its own ``canonical()``."""
+        self.known[position] = known
+        self._write(f"{position.position} {position.mask} {self._form.show(known)}")
+
+    def _write(self, line: str) -> None:
+        self._file.write(f"{line}\n".encode("ascii"))
+        self._file.flush()
+
+
+class ScoreFile(PositionFile[Scores]):
+    """A file of exact scores, which is asked for a position or its mirror image."""
+
+    def __init__(self, path: Path):
+        super().__init__(path, SCORES)
+
     def get(self, position: Position) -> Scores | None:
         """The scores by column of the given position, not of its mirror image; None if they are not known."""
         state = position.canonical()
-        scores = self._known.get(state)
+        scores = self.known.get(state)
         return scores if scores is None or state == position else scores[::-1]
 
     def __getitem__(self, position: Position) -> Scores:
@@ -80,10 +127,3 @@ class ScoreFile:
         if scores is None:
             raise KeyError(position)
         return scores
-
-    def add(self, position: Position, scores: Scores) -> None:
-        """Stores the scores of a position, which must be its own ``canonical()``."""
-        self._known[position] = scores
-        columns = " ".join("-" if score is None else str(score) for score in scores)
-        self._file.write(f"{position.position} {position.mask} {columns}\n".encode("ascii"))
-        self._file.flush()

@@ -15,10 +15,9 @@ from pettingzoo import AECEnv
 from pettingzoo.utils.wrappers import AssertOutOfBoundsWrapper, OrderEnforcingWrapper
 
 from connectx.geometry import geometry_of
-from connectx_toolkit.training.environments import rendering
-from connectx_toolkit.training.environments.connectx import RENDER_MODES, check_render_mode
-from connectx_toolkit.training.environments.duels import check_columns
+from connectx_toolkit.training.environments.duels import check_among, check_columns
 from connectx_toolkit.training.environments.observations import observation_named
+from connectx_toolkit.training.environments.rendering import RENDER_MODES, rendered
 from connectx_toolkit.training.games.batch import FIRST, SECOND
 from connectx_toolkit.training.games.connectx import ConnectX
 
@@ -57,7 +56,7 @@ class TwoSides(AECEnv):
         render_mode: str | None = None,
     ):
         super().__init__()
-        check_render_mode(render_mode)
+        check_among("render_mode", render_mode, (None, *RENDER_MODES))
         self.render_mode, self.possible_agents = render_mode, list(AGENTS)
         self._geometry = geometry_of(rows, columns, inarow)
         self._seen = observation_named(observation, self._geometry)
@@ -112,4 +111,4 @@ class TwoSides(AECEnv):
 
     def render(self) -> Any:
         """The board in the form of ``render_mode``: str, or (height, width, 3) uint8; None without one."""
-        return rendering.rendered(self.render_mode, self._games.stones[0], self._moves, self._geometry)
+        return rendered(self.render_mode, self._games.stones[0], self._moves, self._geometry)

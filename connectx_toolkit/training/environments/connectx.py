@@ -1,14 +1,13 @@
-"""ConnectX for gymnasium: one game, or thousands side by side. importing the package registers both.
+"""ConnectX for gymnasium: one game, or thousands side by side. Importing the package registers both.
 
     gymnasium.make("ConnectX-v0", opponent="negamax", seat="first")
     gymnasium.make_vec("ConnectX-vec", num_envs=1000, opponent="minimax@2~10", observation="lines-1")
 
-An action is a column, the options are those of training.environments.setting. Infos hold ``action_mask``, (columns,)
+An action is a column, the options are those of training.environments.duels. Infos hold ``action_mask``, (columns,)
 int8, and at the end of a game ``ending``: won, lost, drawn or illegal. ``action_masks()`` gives the legal columns, as
 sb3-contrib's MaskablePPO asks for them, and ``set_policy`` what the opponent "self" plays.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import gymnasium
@@ -17,20 +16,21 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
-from connectx_toolkit.training.environments import rendering
-from connectx_toolkit.training.environments.duels import ENDINGS
-from connectx_toolkit.training.environments.setting import Policy, Setting
-
-RENDER_MODES = ("ansi", "rgb_array", "html")
+from connectx_toolkit.training.environments.duels import ENDINGS, Duels, Policy, Setting, check_among
+from connectx_toolkit.training.environments.rendering import RENDER_MODES, rendered
 
 
-def check_render_mode(mode: str | None, modes: Sequence[str] = RENDER_MODES) -> None:
-    """Raises ValueError if there is no such form."""
-    if mode not in (None, *modes):
-        raise ValueError(f"render_mode should be None or one of {', '.join(modes)}, not {mode!r}")
+class _WithSetting:
+    """What both environments do with their setting."""
+
+    setting: Setting
+
+    def set_policy(self, policy: Policy | None) -> None:
+        """What the opponent "self" plays from its next move on."""
+        self.setting.policy = policy
 
 
-class ConnectXEnv(gymnasium.Env):
+class ConnectXEnv(_WithSetting, gymnasium.Env):
     """One game at a time.
 
     Args:
@@ -44,16 +44,12 @@ class ConnectXEnv(gymnasium.Env):
     metadata = {"render_modes": list(RENDER_MODES), "render_fps": 1}  # noqa: RUF012 - gymnasium's own form
 
     def __init__(self, *, render_mode: str | None = None, **options: Any):
-        check_render_mode(render_mode)
+        check_among("render_mode", render_mode, (None, *RENDER_MODES))
         self.render_mode, self.setting = render_mode, Setting(**options)
         self.observation_space = self.setting.seen.space
         self.action_space = spaces.Discrete(self.setting.columns)
-        self._duels, self._moves = self.setting.duels(1, self.np_random), list[int]()
-        self._begin_record()
-
-    def set_policy(self, policy: Policy | None) -> None:
-        """What the opponent "self" plays from its next move on."""
-        self.setting.policy = policy
+        self._duels = Duels(self.setting, 1, self.np_random)
+        self._moves: list[int] = np.flatnonzero(self._heights()).tolist()
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
         """A new game; where seats alternate, in the other seat than the last one, and with a seed in the first."""
@@ -61,22 +57,20 @@ class ConnectXEnv(gymnasium.Env):
         if seed is None:
             self._duels.restart(np.arange(1))
         else:
-            self._duels = self.setting.duels(1, self.np_random)
-        self._begin_record()
+            self._duels = Duels(self.setting, 1, self.np_random)
+        self._moves = np.flatnonzero(self._heights()).tolist()
         return self._duels.observe()[0], self._info()
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
         """Plays a column and the reply to it."""
         before = self._heights()
-        rewards, endings = self._duels.step(np.array([action]), np.arange(1))
-        if endings[0] != ENDINGS.index("illegal"):
+        rewards, (ending,) = self._duels.step(np.array([action]))
+        if ending != ENDINGS.index("illegal"):
             added = self._heights() - before
             added[action] -= 1
             self._moves += [int(action), *np.flatnonzero(added).tolist()]
-        info = self._info()
-        if endings[0] >= 0:
-            info["ending"] = ENDINGS[endings[0]]
-        return self._duels.observe()[0], float(rewards[0]), bool(endings[0] >= 0), False, info
+        info = self._info() | ({"ending": ENDINGS[ending]} if ending >= 0 else {})
+        return self._duels.observe()[0], float(rewards[0]), bool(ending >= 0), False, info
 
     def action_masks(self) -> np.ndarray:
         """(columns,) bool: the legal columns; none after the end."""
@@ -84,7 +78,7 @@ class ConnectXEnv(gymnasium.Env):
 
     def render(self) -> Any:
         """The board in the form of ``render_mode``: str, or (height, width, 3) uint8; None without one."""
-        return rendering.rendered(self.render_mode, self._duels.games.stones[0], self._moves, self.setting.geometry)
+        return rendered(self.render_mode, self._duels.games.stones[0], self._moves, self.setting.geometry)
 
     def _info(self) -> dict[str, Any]:
         return {"action_mask": self.action_masks().astype(np.int8)}
@@ -92,11 +86,8 @@ class ConnectXEnv(gymnasium.Env):
     def _heights(self) -> np.ndarray:
         return np.count_nonzero(self._duels.games.stones[0], axis=0)
 
-    def _begin_record(self) -> None:
-        self._moves = np.flatnonzero(self._heights()).tolist()
 
-
-class ConnectXVectorEnv(gymnasium.vector.VectorEnv):
+class ConnectXVectorEnv(_WithSetting, gymnasium.vector.VectorEnv):
     """n games at a time, in numpy. A game that ends starts again at once (gymnasium's AutoresetMode.SAME_STEP).
 
     Infos hold arrays of n: ``action_mask``, (n, columns) int8; when games have ended, ``ending``, (n,) int8, an index
@@ -113,27 +104,23 @@ class ConnectXVectorEnv(gymnasium.vector.VectorEnv):
     metadata = {"autoreset_mode": AutoresetMode.SAME_STEP, "render_modes": ["ansi", "rgb_array"]}  # noqa: RUF012
 
     def __init__(self, num_envs: int = 1000, *, render_mode: str | None = None, **options: Any):
-        check_render_mode(render_mode, self.metadata["render_modes"])
+        check_among("render_mode", render_mode, (None, *self.metadata["render_modes"]))
         self.num_envs, self.render_mode, self.setting = num_envs, render_mode, Setting(**options)
         self.single_observation_space = self.setting.seen.space
         self.single_action_space = spaces.Discrete(self.setting.columns)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        self._duels = self.setting.duels(num_envs, self.np_random)
-
-    def set_policy(self, policy: Policy | None) -> None:
-        """What the opponent "self" plays from its next move on."""
-        self.setting.policy = policy
+        self._duels = Duels(self.setting, num_envs, self.np_random)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
         """New games. Where seats alternate, the first has the first seat, its neighbour the second."""
         super().reset(seed=seed)
-        self._duels = self.setting.duels(self.num_envs, self.np_random)
+        self._duels = Duels(self.setting, self.num_envs, self.np_random)
         return self._duels.observe(), {"action_mask": self.action_masks().astype(np.int8)}
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict]:
         """Plays a column in each game, (n,) integers, and the replies; rewards are (n,) float32."""
-        rewards, endings = self._duels.step(np.asarray(actions), np.arange(self.num_envs))
+        rewards, endings = self._duels.step(np.asarray(actions))
         over, infos = endings >= 0, dict[str, Any]()
         if over.any():
             infos = {"ending": endings, "_ending": over, "final_obs": self._duels.observe(), "_final_obs": over}
@@ -149,5 +136,5 @@ class ConnectXVectorEnv(gymnasium.vector.VectorEnv):
         """One form for each game: str, or (height, width, 3) uint8; None without a render mode."""
         if self.render_mode is None:
             return None
-        stones = self._duels.games.stones
-        return tuple(rendering.rendered(self.render_mode, board, [], self.setting.geometry) for board in stones)
+        boards = self._duels.games.stones
+        return tuple(rendered(self.render_mode, board, [], self.setting.geometry) for board in boards)

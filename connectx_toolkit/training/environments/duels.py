@@ -1,56 +1,54 @@
-"""Games between a learner and its opponents, side by side: what all environments are made of.
+"""Games between a learner and its opponents, side by side: what all environments are made of, and their options.
 
-The learner sees positions in which it is to move; the opponent's replies are part of the environment. Rewards are by
-name:
+The learner sees positions in which it is to move; the opponent's replies are part of the environment.
+
+An opponent is a name of ``python evaluate.py list`` (also minimax@4, minimax@4~10, NAME~10), the path of a Python file,
+a function ``agent(obs, config)``, ITSELF, or a mixture of these: a list, or names with "+" between them. Each game
+draws one of a mixture. ITSELF is the policy that learns, or a version of it, as ``set_policy`` was told last; until
+then it plays at random.
+
+Rewards are by name:
 
     course      Kaggle's course "Intro to Game AI": +1 for a win, -1 for a loss or a draw, 1/42 (one over the number of
                 cells) for any other move, -10 for an illegal column, which ends the game
     zero-sum    +1, -1, 0 for a draw and for moves on the way; -10 for an illegal column
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from connectx.geometry import Geometry
-from connectx_toolkit.training.environments.observations import Observation
-from connectx_toolkit.training.games.batch import FIRST, SECOND
+from connectx.geometry import Geometry, geometry_of
+from connectx_toolkit.training.environments.observations import Observation, observation_named
+from connectx_toolkit.training.games.batch import FIRST, SECOND, Games
 from connectx_toolkit.training.games.connectx import ConnectX
-from connectx_toolkit.training.games.players import Player
+from connectx_toolkit.training.games.opponents import AgentPlayer, function_of_file, opponent_named
+from connectx_toolkit.training.games.players import Player, random_player
 
 ENDINGS = ("won", "lost", "drawn", "illegal")  # how the learner's games end
 SEATS = ("alternating", "first", "second")  # where the learner sits
 REWARDS = ("course", "zero-sum")
+ITSELF = "self"
+
+# Columns, (k,) integers, legal or not, for observations, (k, *shape), and legal columns, (k, columns) bool.
+Policy = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
-class Rewards(NamedTuple):
-    """What the learner gets for its move and the reply to it, by what they lead to."""
+class Weighted(NamedTuple):
+    """A player of training.games with its weight in a mixture, where what is named has a weight of 1."""
 
-    win: float
-    loss: float
-    draw: float
-    step: float
-    illegal: float
+    weight: float
+    player: Player
 
 
-def rewards_named(name: str, geometry: Geometry) -> Rewards:
-    """The rewards of the module's docstring.
-
-    Raises:
-        ValueError: there are none of that name.
-    """
-    if name not in REWARDS:
-        raise ValueError(f"rewards should be one of {', '.join(REWARDS)}, not {name!r}")
-    if name == "course":
-        return Rewards(1.0, -1.0, -1.0, 1 / geometry.cells, -10.0)
-    return Rewards(1.0, -1.0, 0.0, 0.0, -10.0)
-
-
-def check_seat(seat: str) -> None:
-    """Raises ValueError if there is no such seat."""
-    if seat not in SEATS:
-        raise ValueError(f"seat should be one of {', '.join(SEATS)}, not {seat!r}")
+def check_among(name: str, value: str | None, allowed: tuple) -> None:
+    """Raises ValueError if an option has a value that is not allowed."""
+    if value not in allowed:
+        raise ValueError(f"{name} should be one of {', '.join(map(str, allowed))}, not {value!r}")
 
 
 def check_columns(columns: np.ndarray, geometry: Geometry) -> None:
@@ -61,40 +59,112 @@ def check_columns(columns: np.ndarray, geometry: Geometry) -> None:
         raise ValueError(f"an action should be a column from 0 to {geometry.columns - 1}, not {wrong!r}")
 
 
+@dataclass
+class Setting:
+    """The options of every environment.
+
+    Attributes:
+        opponent: see the module.
+        seat: one of SEATS: the learner's.
+        rewards: one of REWARDS.
+        observation: "course", "sides" or an encoding, of connectx_toolkit.training.environments.observations.
+        policy: what ITSELF plays; at random if None.
+
+    Raises:
+        ValueError: a name is unknown, the board is none, or does not fit the observation.
+        OSError: a file cannot be read.
+    """
+
+    opponent: Any = "random"
+    seat: str = "alternating"
+    rewards: str = "course"
+    observation: str = "sides"
+    rows: int = 6
+    columns: int = 7
+    inarow: int = 4
+    policy: Policy | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        check_among("seat", self.seat, SEATS)
+        check_among("rewards", self.rewards, REWARDS)
+        self.geometry: Geometry = geometry_of(self.rows, self.columns, self.inarow)
+        self.seen: Observation = observation_named(self.observation, self.geometry)
+        self._members = [loaded(member) for member in parts(self.opponent)]
+        self.players(np.random.default_rng())  # whatever is wrong is said now
+
+    def players(self, rng: np.random.Generator) -> list[Weighted]:
+        """The opponents, which draw all that is random from ``rng``."""
+        return [each if isinstance(each, Weighted) else Weighted(1, self._player(each, rng)) for each in self._members]
+
+    def _player(self, opponent: Any, rng: np.random.Generator) -> Player:
+        if opponent == ITSELF:
+            return Itself(self, rng)
+        if callable(opponent):
+            return AgentPlayer(opponent, self.geometry)
+        if not isinstance(opponent, str):
+            raise ValueError(f"opponent should be a name, a file, a function or a list of these, not {opponent!r:.80}")
+        return opponent_named(opponent, self.geometry, rng)
+
+    def by_ending(self) -> np.ndarray:
+        """(len(ENDINGS) + 1,) float32: the learner's reward for each ending, and in the last place for other moves."""
+        is_course = self.rewards == "course"
+        draw, step = (-1.0, 1 / self.geometry.cells) if is_course else (0.0, 0.0)
+        return np.array([1.0, -1.0, draw, -10.0, step], np.float32)
+
+
+class Itself:
+    """The policy of a setting as a player. Where its column is not legal, a random one is played."""
+
+    def __init__(self, setting: Setting, rng: np.random.Generator):
+        self._setting, self._at_random = setting, random_player(rng)
+
+    def __call__(self, games: Games, which: np.ndarray) -> np.ndarray:
+        columns, policy = self._at_random(games, which), self._setting.policy
+        if policy is None:
+            return columns
+        legal = games.legal()[which]
+        chosen = np.asarray(policy(self._setting.seen.of(games.stones[which], games.mover[which]), legal))
+        return np.where(legal[np.arange(len(which)), chosen], chosen, columns)
+
+
+def parts(opponent: Any) -> Iterator[Any]:
+    """The members of a mixture; of anything else, itself. Raises ValueError if there are none."""
+    if isinstance(opponent, str) and "+" in opponent and not Path(opponent).is_file():
+        yield from opponent.split("+")
+    elif isinstance(opponent, list | tuple) and not isinstance(opponent, Weighted):
+        if not opponent:
+            raise ValueError("a mixture of opponents should have at least one")
+        yield from opponent
+    else:
+        yield opponent
+
+
+def loaded(opponent: Any) -> Any:
+    """The function of a file; anything else as it is. Raises as ``function_of_file``."""
+    is_file = isinstance(opponent, str | os.PathLike) and Path(opponent).suffix == ".py"
+    return function_of_file(Path(opponent)) if is_file else opponent
+
+
 class Duels:
     """n games between a learner and its opponents, always with the learner to move.
 
+    Where seats alternate, the first game of a batch begins in the first seat, its neighbour in the second.
+
     Args:
-        opponents: (weight, player): each new game draws one of them, as often as its weight says.
-        rng: for these draws.
-        seat: one of SEATS; where it alternates, the first game of a batch begins in the first seat, its neighbour in
-            the second.
+        rng: for all that is random. Each new game draws one of the opponents, as often as its weight says.
 
     Attributes:
         games: the positions.
         seats: (n,) int8, FIRST or SECOND: the learner's.
-
-    Raises:
-        ValueError: no such seat.
     """
 
-    def __init__(
-        self,
-        count: int,
-        opponents: Sequence[tuple[float, Player]],
-        geometry: Geometry,
-        rewards: Rewards,
-        observation: Observation,
-        rng: np.random.Generator,
-        seat: str = "alternating",
-    ):
-        check_seat(seat)
-        self.games, self.rewards, self.observation = ConnectX(count, geometry), rewards, observation
-        self._alternates = seat == "alternating"
-        is_first = np.arange(count) % 2 == 1 if self._alternates else np.full(count, seat == "first")
+    def __init__(self, setting: Setting, count: int, rng: np.random.Generator):
+        self.games, self._setting = ConnectX(count, setting.geometry), setting
+        self._alternates = setting.seat == "alternating"
+        is_first = np.arange(count) % 2 == 1 if self._alternates else np.full(count, setting.seat == "first")
         self.seats = np.where(is_first, FIRST, SECOND).astype(np.int8)  # those that alternate change at once
-        weights = np.array([weight for weight, _ in opponents], float)
-        self._chances, self._players, self._rng = weights / weights.sum(), [p for _, p in opponents], rng
+        weights, self._players = zip(*setting.players(rng), strict=True)
+        self._chances, self._rng = np.array(weights, float) / sum(weights), rng
         self._against = np.zeros(count, np.int64)
         self.restart(np.arange(count))
 
@@ -106,26 +176,24 @@ class Duels:
         self._against[which] = self._rng.choice(len(self._players), len(which), p=self._chances)
         self._reply(which[self.seats[which] == SECOND])
 
-    def step(self, columns: np.ndarray, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Plays the learner's columns, (k,), in the games ``which``, (k,) indices, and the opponents' replies.
+    def step(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Plays the learner's columns, (n,), and the opponents' replies.
 
         Returns:
-            rewards, (k,) float32, and endings, (k,) int8: an index into ENDINGS, -1 for a game that goes on. Games that
+            rewards, (n,) float32, and endings, (n,) int8: an index into ENDINGS, -1 for a game that goes on. Games that
             ended stay as they are until ``restart``.
 
         Raises:
             ValueError: one is no column of the board.
         """
         check_columns(columns, self.games.geometry)
-        games = self.games
+        games, which = self.games, np.arange(len(self.games))
         illegal = ~games.legal()[which, columns]
         games.play(columns[~illegal], which[~illegal])
-        self._reply(which[~illegal & ~games.done[which]])
-        done, winner, seat = games.done[which], games.winner[which], self.seats[which]
-        endings = np.select([illegal, ~done, winner == seat, winner == -seat], [3, -1, 0, 1], 2).astype(np.int8)
-        rewards = self.rewards
-        by_ending = [rewards.win, rewards.loss, rewards.draw, rewards.illegal, rewards.step]  # -1 is the last: step
-        return np.array(by_ending, np.float32)[endings], endings
+        self._reply(which[~illegal & ~games.done])
+        won, lost = games.winner == self.seats, games.winner == -self.seats
+        endings = np.select([illegal, ~games.done, won, lost], [3, -1, 0, 1], 2).astype(np.int8)
+        return self._setting.by_ending()[endings], endings
 
     def legal(self) -> np.ndarray:
         """(n, columns) bool."""
@@ -133,7 +201,7 @@ class Duels:
 
     def observe(self) -> np.ndarray:
         """(n, *shape): what the learner sees of each game."""
-        return self.observation.of(self.games.stones, self.seats)
+        return self._setting.seen.of(self.games.stones, self.seats)
 
     def _reply(self, which: np.ndarray) -> None:
         for number, player in enumerate(self._players):

@@ -7,6 +7,7 @@ import numpy as np
 
 from connectx.geometry import Geometry
 
+RENDER_MODES = ("ansi", "rgb_array", "html")
 CELL = 48  # pixels
 BLUE, WHITE = (9, 83, 164), (236, 240, 245)  # the frame, and an empty cell
 DISCS = {0: WHITE, 1: (224, 164, 0), -1: (200, 40, 45)}

@@ -21,8 +21,7 @@ from torch import nn
 
 from connectx.nets.network import Architecture
 from connectx_toolkit.training.environments.connectx import ConnectXVectorEnv
-from connectx_toolkit.training.environments.duels import ENDINGS
-from connectx_toolkit.training.environments.setting import Policy
+from connectx_toolkit.training.environments.duels import ENDINGS, Policy
 
 ALGORITHMS = {"ppo": PPO, "maskable": MaskablePPO}
 
@@ -83,7 +82,7 @@ class BatchEnv(VecEnv):
 
 
 def batch_env(num_envs: int = 1000, **options: Any) -> BatchEnv:
-    """``num_envs`` games for stable-baselines3, with the options of connectx_toolkit.training.environments.setting."""
+    """``num_envs`` games for stable-baselines3, with the options of connectx_toolkit.training.environments.duels."""
     return BatchEnv(ConnectXVectorEnv(num_envs, **options))
 
 

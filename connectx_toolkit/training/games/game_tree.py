@@ -6,9 +6,9 @@ from functools import cached_property
 import numpy as np
 
 from connectx_toolkit.training.games.batch import Games
-from connectx_toolkit.training.games.players import Player
+from connectx_toolkit.training.games.players import Player, random_player
 
-MOST_CELLS = 39  # 3 ** 39 < 2 ** 63
+MOST_CELLS = 39  # of boards that are tried at all
 NO_MOVE, OVER = -2, -1  # in ``Tree.children``: the action is not legal, or ends the game
 
 
@@ -47,18 +47,15 @@ class Tree:
         Raises:
             ValueError: a board cannot occur in this game, or the game is over there.
         """
-        keys, order = self._sorted_keys
-        wanted = keys_of(boards)
-        places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-        if (keys[places] != wanted).any():
-            raise ValueError("a board is not a position of this game at which a move is to be made")
-        return order[places]
+        known = self._numbers
+        try:
+            return np.array([known[board.tobytes()] for board in boards], np.int64)
+        except KeyError:
+            raise ValueError("a board is not a position of this game at which a move is to be made") from None
 
     @cached_property
-    def _sorted_keys(self) -> tuple[np.ndarray, np.ndarray]:
-        keys = keys_of(self.boards)
-        order = np.argsort(keys)
-        return keys[order], order
+    def _numbers(self) -> dict[bytes, int]:
+        return {board.tobytes(): number for number, board in enumerate(self.boards)}
 
     def turns(self, seat: int) -> np.ndarray:
         """(positions,) bool: in which positions the first (0) or the second (1) player can be to move."""
@@ -79,12 +76,6 @@ class Tree:
         for _ in range(plies - 1):
             values = backed_up(self.children, self.rewards, values.max(1))
         return values
-
-
-def keys_of(boards: np.ndarray) -> np.ndarray:
-    """(n,) int64: the boards as numbers in base 3."""
-    flat = boards.reshape(len(boards), -1).astype(np.int64) + 1
-    return flat @ 3 ** np.arange(flat.shape[1])
 
 
 def backed_up(children: np.ndarray, rewards: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -150,3 +141,20 @@ def table_player(tree: Tree, chances: np.ndarray, rng: np.random.Generator) -> P
         return (reached <= rng.random((len(which), 1)) * reached[:, -1:]).sum(1)
 
     return player
+
+
+def tree_player(tree: Tree, name: str, rng: np.random.Generator) -> Player:
+    """An opponent for small games, which draws uniformly among the moves that it finds best.
+
+    Raises:
+        ValueError: the name is not minimax, lookahead@PLIES or random.
+    """
+    kind, _, plies = name.partition("@")
+    if name == "random":
+        return random_player(rng)
+    if name == "minimax":
+        return table_player(tree, shares(tree.best), rng)
+    if kind != "lookahead" or not plies.isdecimal() or int(plies) < 1:
+        raise ValueError(f"the opponent should be minimax, lookahead@PLIES or random, not {name!r}")
+    values = tree.look_ahead(int(plies))
+    return table_player(tree, shares(values == values.max(1, keepdims=True)), rng)

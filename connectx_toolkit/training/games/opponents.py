@@ -13,7 +13,7 @@ import numpy as np
 
 from connectx.clock import Budget
 from connectx.geometry import Geometry
-from connectx.position import Position
+from connectx.position import Position, open_cells, winning_spots
 from connectx.search import Searcher
 from connectx_toolkit.catalogue import our_agents, parse_agent_name
 from connectx_toolkit.kaggle.agent_file import last_callable
@@ -59,6 +59,21 @@ class FixedDepth:
     def _column(self, state: Position) -> int:
         self._searcher.forget()
         return self._searcher.search(state, Budget(), max_depth=self._depth).column
+
+
+def two_plies(rng: np.random.Generator) -> Player:
+    """The look-ahead of two plies on ConnectX: it wins at once if it can, else blocks a win, else plays at random."""
+
+    def player(games: Games, which: np.ndarray) -> np.ndarray:
+        assert isinstance(games, ConnectX)
+        geometry, (mine, masks) = games.geometry, games.bitboards(which)
+        cells = open_cells(masks, geometry)
+        choices = [winning_spots(side, masks, geometry) & cells for side in (mine, mine ^ masks)]
+        bits = np.select([choice != 0 for choice in choices], choices, cells)
+        columns = bits[:, None] & np.array([geometry.column_mask(column) for column in range(geometry.columns)])
+        return np.argmax((columns != 0) * (1 - rng.random(columns.shape)), axis=1)
+
+    return player
 
 
 def function_of_file(path: Path) -> Callable[[Any, Any], int]:

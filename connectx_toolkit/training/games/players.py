@@ -87,6 +87,11 @@ class Played(NamedTuple):
         """(n,) int8: +1 where the first of the two players won, -1 where it lost, 0 for a draw."""
         return self.winner * np.where(self.leads, FIRST, SECOND).astype(np.int8)
 
+    def counts(self) -> tuple[int, int, int]:
+        """Wins, draws and losses of the first of the two players."""
+        wins, draws, losses = (int((self.outcomes() == result).sum()) for result in (1, 0, -1))
+        return wins, draws, losses
+
     def padded(self, plies: int) -> np.ndarray:
         """(n, plies) int8: the moves, filled up with NO_MOVE to ``plies`` plies."""
         return np.pad(self.moves, ((0, 0), (0, plies - self.moves.shape[1])), constant_values=NO_MOVE)

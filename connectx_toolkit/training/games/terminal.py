@@ -5,8 +5,8 @@ import numpy as np
 from connectx_toolkit.console.prompt import Left, ask_number
 from connectx_toolkit.training.games.batch import FIRST, SECOND, Games
 from connectx_toolkit.training.games.connectx import ConnectX
-from connectx_toolkit.training.games.nim import Nim
 from connectx_toolkit.training.games.players import Player
+from connectx_toolkit.training.games.small_games import Nim
 
 MARKS = {FIRST: "X", SECOND: "O", 0: "."}
 

@@ -55,9 +55,17 @@ def device_of(network: Network) -> torch.device:
 
 
 def outputs_of(network: Network, boards: np.ndarray) -> dict[str, Tensor]:
-    """The outputs of each head, (n, size), for boards (n, rows, columns) int8 seen by the side to move."""
-    kind = network.architecture
-    return network(planes_of_boards(boards, kind.geometry, kind.encoding).to(device_of(network)))
+    """The outputs of each head, (n, size), for boards (n, rows, columns) int8 seen by the side to move.
+
+    Equal boards, frequent at the beginning of games, are computed only once.
+    """
+    flat = np.ascontiguousarray(boards).reshape(len(boards), -1)
+    rows = flat.view(np.dtype((np.void, flat.shape[1])))[:, 0]
+    _, first, index = np.unique(rows, return_index=True, return_inverse=True)
+    kind, device = network.architecture, device_of(network)
+    outputs = network(planes_of_boards(boards[first], kind.geometry, kind.encoding).to(device))
+    places = torch.from_numpy(index).to(device)
+    return {name: output[places] for name, output in outputs.items()}
 
 
 def logits_of(network: Network, head: str = "policy") -> Logits:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from connectx_toolkit.console.progress import progress, tell_rate
 from connectx_toolkit.training.learning import torch_state
 from connectx_toolkit.training.learning.networks import device_of, planes_of_boards
 from connectx_toolkit.training.support import checkpoint
+from connectx_toolkit.training.support.options import Options, option
 from connectx_toolkit.training.support.plots import save_curve
 
 HELD_OUT = 20  # one game in so many is not used for training
@@ -36,20 +38,24 @@ def kept_planes(network: Network, boards: np.ndarray) -> Tensor:
     return torch.cat([planes_of_boards(part, kind.geometry, kind.encoding).to(device, torch.uint8) for part in parts])
 
 
-class Schedule(NamedTuple):
-    """Length and speed of a fit."""
+@dataclass
+class FitOptions(Options):
+    """The options that all supervised methods have, besides ``run`` and ``output``."""
 
-    steps: int  # updates
-    batch: int  # examples per update
-    learning_rate: float  # of Adam, falling to 0 over the steps
+    steps: int = option(3000, "updates of the network", least=1)
+    batch: int = option(256, "positions per update", least=1)
+    learning_rate: float = option(1e-3, "initial learning rate of Adam; decays to 0", above=0)
+    channels: int = option(16, "channels of the convolution", least=1)
+    hidden: int = option(128, "width of the first dense layer", least=1)
+    seed: int = option(1, "random seed of games, weights and batches")
 
 
 class Fit:
-    """The training of one head; it resumes from the checkpoint in ``folder``, if there is one.
+    """The training of one head; it resumes from the checkpoint in the run's folder, if there is one.
 
     Args:
+        config: of the method: ``FitOptions`` with ``run``.
         mirrored: gives the answers, (n,), of the mirrored boards from those of the boards.
-        settings: the options that a checkpoint must share with this fit.
 
     Raises:
         ValueError: the checkpoint is damaged or from another fit.
@@ -57,23 +63,20 @@ class Fit:
 
     def __init__(
         self,
+        config: Any,
         network: Network,
         training: Examples,
         test: Examples,
-        schedule: Schedule,
         mirrored: Callable[[np.ndarray], np.ndarray],
-        folder: Path,
-        settings: dict[str, Any],
     ):
-        self.network, self.training, self.test = network, training, test
-        self.schedule, self.folder, self.settings = schedule, folder, settings
+        self.config, self.network, self.training, self.test = config, network, training, test
         self._head, self._mirrored, self._device = network.architecture.heads[0][0], mirrored, device_of(network)
         self._planes, self._test_planes = (kept_planes(network, part.boards) for part in (training, test))
-        self._rng = np.random.default_rng(settings["seed"])
-        self._optimizer = torch.optim.Adam(network.parameters(), schedule.learning_rate)
+        self._rng = np.random.default_rng(config.seed)
+        self._optimizer = torch.optim.Adam(network.parameters(), config.learning_rate)
         self.steps, self.seconds = 0, 0.0  # of processor time; there is only one thread
         self.accuracies: list[tuple[int, float]] = []  # (updates, accuracy on the held-out examples)
-        if found := checkpoint.load(self._checkpoint, settings):
+        if found := checkpoint.load(self._checkpoint, config.settings):
             with checkpoint.restoring(self._checkpoint):
                 torch_state.restore(found.arrays, self._optimizer, network=network)
                 self.steps, self.seconds, self.accuracies, self._rng.bit_generator.state = (
@@ -82,15 +85,15 @@ class Fit:
 
     @property
     def _checkpoint(self) -> Path:
-        return self.folder / "checkpoint.bin"
+        return self.config.run / "checkpoint.bin"
 
     def step(self) -> float:
         """One update on random examples, half of them mirrored. Returns the loss before the update."""
         started = time.process_time()
-        rows = self._rng.integers(len(self.training.boards), size=self.schedule.batch)
+        rows = self._rng.integers(len(self.training.boards), size=self.config.batch)
         answers, mirror = self.training.answers[rows], self._rng.random(len(rows)) < 0.5
         wanted = self._there(np.where(mirror, self._mirrored(answers), answers))
-        self._optimizer.param_groups[0]["lr"] = self.schedule.learning_rate * (1 - self.steps / self.schedule.steps)
+        self._optimizer.param_groups[0]["lr"] = self.config.learning_rate * (1 - self.steps / self.config.steps)
         planes, turned = self._planes[self._there(rows)].float(), self._there(mirror)[:, None, None, None]
         outputs = self._outputs(torch.where(turned, planes.flip(3), planes))
         loss = functional.cross_entropy(outputs, wanted)
@@ -121,20 +124,20 @@ class Fit:
         self.accuracies.append((self.steps, self.accuracy()))
         facts = {"steps": self.steps, "seconds": self.seconds, "accuracies": self.accuracies}
         arrays = torch_state.arrays_of(self._optimizer, network=self.network)
-        checkpoint.save(self._checkpoint, self.settings, facts | {"rng": self._rng.bit_generator.state}, arrays)
+        checkpoint.save(self._checkpoint, self.config.settings, facts | {"rng": self._rng.bit_generator.state}, arrays)
 
     def run(self, label: str) -> None:
         """Makes all remaining updates and plots the accuracy in ``curve.png``; ``label`` is the name of its axis."""
-        started, before = time.perf_counter(), self.steps
-        with progress(self.schedule.steps, "update", done=self.steps) as bar:
-            while self.steps < self.schedule.steps:
+        config, started, before = self.config, time.perf_counter(), self.steps
+        with progress(config.steps, "update", done=self.steps) as bar:
+            while self.steps < config.steps:
                 self.step()
                 bar.update()
-                if self.steps % CHECKPOINT_STEPS == 0 or self.steps == self.schedule.steps:
+                if self.steps % CHECKPOINT_STEPS == 0 or self.steps == config.steps:
                     self.save()
-        tell_rate((self.steps - before) * self.schedule.batch, "positions", started, self._device.type)
+        tell_rate((self.steps - before) * config.batch, "positions", started, self._device.type)
         steps, accuracies = np.array(self.accuracies).T
-        save_curve(self.folder / "curve.png", "updates", label, {"": (steps, accuracies)})
+        save_curve(config.run / "curve.png", "updates", label, {"": (steps, accuracies)})
 
 
 def split(games: int) -> tuple[np.ndarray, np.ndarray]:

@@ -22,12 +22,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from connectx.geometry import geometry_of
-from connectx_toolkit.console.files import write_whole
+from connectx_toolkit.console.files import check_folder, write_whole
 from connectx_toolkit.console.programs import as_typed
 from connectx_toolkit.places import ROOT
 from connectx_toolkit.training.adoption.text import MARK, RESULT, TASK
-from connectx_toolkit.training.support.manifest import check_output
+from connectx_toolkit.training.games.small_games import geometry_named
 from connectx_toolkit.training.support.options import Options, option
 
 WORKER = """
@@ -57,55 +56,40 @@ class Config(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.shape_of_board()
+        geometry_named(self.board)
         self.keywords()
         if self.output.suffix != ".py" or not self.output.stem.isidentifier():
             raise ValueError(f"output should be the name of a Python file, such as my_agent.py, not {self.output}")
 
-    def shape_of_board(self) -> tuple[int, int, int]:
-        """Rows, columns, inarow."""
-        try:
-            rows, columns, inarow = map(int, self.board.replace("k", "x").split("x"))
-            return geometry_of(rows, columns, inarow)[:3]
-        except ValueError:
-            raise ValueError(f"board should read like 6x7k4, not {self.board!r}") from None
-
     def keywords(self) -> dict[str, Any]:
+        """The arguments. Raises ValueError if they are no object of JSON."""
         try:
-            found = json.loads(self.arguments)
-        except ValueError:
-            found = None
-        if not isinstance(found, dict):
-            raise ValueError(
-                f"arguments should be an object of JSON, such as '{{\"width\": 64}}', not {self.arguments!r}"
-            )
-        return found
+            return dict(json.loads(self.arguments))
+        except (ValueError, TypeError):
+            example = '{"width": 64}'
+            raise ValueError(f"arguments should be JSON such as '{example}', not {self.arguments!r}") from None
 
 
 def check_paths(config: Config) -> None:
     """Raises OSError or ValueError where there is no model, or the agent would replace what is no agent of ours."""
     if not config.model.is_file():
-        raise FileNotFoundError(f"no model {config.model}" + _close_to(config.model))
-    check_output(config.output)
+        near = [config.model.with_name(config.model.name + end) for end in (".zip", ".pt", ".pth")]
+        meant = "".join(f": did you mean {name}?" for name in near if name.is_file())
+        raise FileNotFoundError(f"no model {config.model}{meant}")
+    check_folder(config.output, is_made=True)
     is_ours = config.output.exists() and MARK in config.output.read_text(encoding="utf-8", errors="replace")
-    for path in (config.output, *(config.output.with_suffix(end) for end in (".bin", ".pt"))):
+    for path in (config.output.with_suffix(end) for end in (".py", ".bin", ".pt")):
         if path.exists() and (not is_ours or path.samefile(config.model)):
             raise FileExistsError(
                 f"{path} is there already, and no part of an adopted agent: choose another name for -o"
             )
 
 
-def _close_to(path: Path) -> str:
-    """Words for a file whose ending was left out."""
-    names = [path.with_name(path.name + end) for end in (".zip", ".pt", ".pth")]
-    return "".join(f": did you mean {name}?" for name in names if name.is_file())
-
-
 def work(config: Config, folder: Path) -> dict[str, Any]:
     """What the worker says of the agent that it left in ``folder``. Raises ValueError if it left none, and why."""
     task: dict[str, Any] = {"model": str(config.model), "output": str(config.output), "module": config.module}
     task |= {"observation": config.observation, "arguments": config.keywords(), "positions": config.positions}
-    (folder / TASK).write_text(json.dumps(task | {"board": config.shape_of_board()}), encoding="utf-8")
+    (folder / TASK).write_text(json.dumps(task | {"board": geometry_named(config.board)[:3]}), encoding="utf-8")
     paths = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
     command = [sys.executable, "-P", "-c", WORKER, str(folder)]  # -P: a json.py in the current folder is not ours
     process = subprocess.run(command, env=os.environ | {"PYTHONPATH": paths}, stdout=subprocess.DEVNULL, check=False)

@@ -4,10 +4,10 @@ The first seat wins with perfect play, and its book holds a quickest win in ever
 is appended to a file at once, one line per position; an interrupted run resumes from it.
 
 The second seat's positions are lost or drawn, and its book holds the move after which the model of replies (``train.py
-replies``) expects most gifts, by expectimax as in ``connectx.choice`` but with more time than a game has. It grows from
-the empty board, the most probable positions first, and holds only what is probable enough: the model says which replies
-to expect, and what each tells of the opponent. Every entry is appended to a file, from which an interrupted run
-resumes.
+replies``) expects the opponent to give most away, by expectimax as in ``connectx.choice`` but with more time than a
+game has. It grows from the empty board, the most probable positions first, and holds only what is probable enough: the
+model says which replies to expect, and what each tells of the opponent. Every entry is appended to a file, from which
+an interrupted run resumes.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ from connectx.position import Position
 from connectx.score import Scores
 from connectx_toolkit.console.progress import progress
 from connectx_toolkit.places import BOOK_SCORES, WEIGHTS
-from connectx_toolkit.training.data.book_scores import ScoreFile
+from connectx_toolkit.training.data.book_scores import Form, PositionFile, ScoreFile
 from connectx_toolkit.training.support.manifest import begin, publish
 from connectx_toolkit.training.support.options import Options, option
 from connectx_toolkit.training.support.pool import LARGEST_TABLE, process_solver, solver_pool
@@ -130,6 +130,9 @@ class Ahead(NamedTuple):
 
 # The second seat's columns in a position: equally good, nothing is lost by them.
 Entry = tuple[int, ...]
+ENTRIES: Form[Entry] = Form(
+    "columns", r"\d+", lambda text: tuple(map(int, text)), lambda entry: "".join(map(str, entry))
+)
 
 
 class Search(NamedTuple):
@@ -187,49 +190,11 @@ def visit(ahead: Ahead, search: Search, known: Entry | None) -> tuple[Entry, lis
     return entry, later
 
 
-class EntryFile:
-    """Entries in memory and in a file: a line "position mask columns" each. An unfinished last line is dropped.
-
-    Args:
-        recipe: what the entries depend on; the file's first line.
-
-    Raises:
-        ValueError: the file holds something else, or entries of another recipe.
-    """
-
-    def __init__(self, path: Path, recipe: str):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self.known: dict[Position, Entry] = {}
-        text = path.read_text(encoding="ascii", errors="replace") if path.exists() else ""
-        whole = text[: text.rfind("\n") + 1]
-        first, *lines = whole.splitlines() or [recipe]
-        if first != recipe:
-            raise ValueError(f"{path} begins with {first!r:.60}, expected {recipe!r}: remove it, or name another file")
-        for number, line in enumerate(lines, 2):
-            try:
-                position, mask, columns = line.split()
-                self.known[Position(int(position), int(mask), STANDARD)] = tuple(map(int, columns))
-            except ValueError:
-                raise ValueError(f"{path}, line {number}: expected position, mask, columns, not {line!r:.60}") from None
-        self._file = path.open("a", encoding="ascii")
-        self._file.truncate(len(whole))
-        if not whole:
-            self._file.write(recipe + "\n")
-
-    def add(self, position: Position, entry: Entry) -> None:
-        self.known[position] = entry
-        self._file.write(f"{position.position} {position.mask} {''.join(map(str, entry))}\n")
-        self._file.flush()
-
-    def close(self) -> None:
-        self._file.close()
-
-
 def second_book(config: Config) -> SparseBook:
     """The second seat's book: visits the most probable positions first, ``config.workers`` at a time."""
     search = Search(config.taste, config.replies, config.nodes)
     made_by = hashlib.sha256(search.taste.read_bytes() + search.replies.read_bytes()).hexdigest()[:16]
-    entries = EntryFile(config.entries, f"model {made_by}, {config.nodes} nodes")
+    recipe = f"model {made_by}, {config.nodes} nodes"
     number, met, chosen = count(), set[Position](), dict[Position, Entry]()
     queue: list[tuple[float, int, Ahead]] = []
 
@@ -242,7 +207,11 @@ def second_book(config: Config) -> SparseBook:
 
     start = Position.empty(STANDARD)
     expect(answers(Ahead(start, 1.0, search.model.prior), openings().scores(start) or [], search.model))
-    with solver_pool(config.workers, config.table_bits) as pool, progress(len(met), "position", delay=0) as bar:
+    with (
+        PositionFile(config.entries, ENTRIES, recipe=recipe) as entries,
+        solver_pool(config.workers, config.table_bits) as pool,
+        progress(len(met), "position", delay=0) as bar,
+    ):
         running: dict[Future, Ahead] = {}
         while queue or running:
             while queue and len(running) < config.workers:
@@ -257,7 +226,6 @@ def second_book(config: Config) -> SparseBook:
                 expect(later)
                 bar.total = len(met)
                 bar.update()
-    entries.close()
     return SparseBook.of(chosen)
 
 

@@ -1,28 +1,22 @@
-"""Trains the policy and value network on exact labels: the strongest teacher. Checkpoints, resumable, on any device.
+"""Trains the policy and value network on exact labels. Checkpoints, resumable, on any device.
 
-The network judges a position by what its moves and forced replies lead to, or, with ``--judges position``, by itself;
-see ``connectx_toolkit.training.data.examples``. Targets of a position with the exact score of every move:
+The network judges a position by what its moves and forced replies lead to (training/data/examples.py). It learns, of
+each position with the exact score of every move:
 
-- policy: the probability given to all moves that keep the result, and that given to all perfect ones (quickest win,
+- move: the probability given to all moves that keep the result, and that given to all perfect ones (quickest win,
   slowest loss), each by its logarithm. No move among equals is preferred.
-- value: win, draw or loss of what the network sees, three classes. score: its exact score, 43 classes. A network that
-  judges replies publishes the score, others the value.
-- results: win, draw or loss of each move, where the network sees the position. It is not published, either.
-
-Of positions with proven bounds (``train.py labels --bounds``), which come besides in every step, the target is the
-probability of the interval that contains the score.
+- score: the exact score of what the network sees, 43 classes.
 
 The matrices of the trunk learn by Muon (Jordan et al. 2024), the rest by AdamW (Loshchilov and Hutter 2019). The
 learning rates warm up and fall as a cosine (the same, 2017), half of the batches are mirrored, and what is measured and
-published is the exponential average of the weights.
-It is published in whole numbers, as fine as its file may be large (``training.learning.quantization``).
+published is the exponential average of the weights, rounded to whole numbers of 8 bits with a scale for each unit.
 """
 
 import json
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,51 +27,30 @@ from torch import Tensor
 
 from connectx.geometry import STANDARD
 from connectx.nets.afterstates import logit_bonus
-from connectx.nets.network import POSITION, REPLIES, Architecture, PlainNetwork
+from connectx.nets.network import REPLIES, Architecture, PlainNetwork
 from connectx.nets.torch_form import Network
 from connectx_toolkit.console.files import write_whole
 from connectx_toolkit.console.progress import progress
-from connectx_toolkit.training.data.bounds import SUFFIX, read_bounds
-from connectx_toolkit.training.data.examples import (
-    CLASSES,
-    SCORES,
-    BoundedExamples,
-    BoundedScores,
-    Examples,
-    Targets,
-    classes,
-)
-from connectx_toolkit.training.data.held_out import ALL_KNOWN, asked_in, unseen, without
-from connectx_toolkit.training.data.shards import (
-    TEST,
-    TRAINING,
-    VALIDATION,
-    Labels,
-    canonical_keys,
-    concatenated,
-    labels_of,
-    read_labels,
-)
-from connectx_toolkit.training.learning import quantization, torch_state
-from connectx_toolkit.training.learning.label_losses import bounds_loss, losses, total
+from connectx_toolkit.machine.cores import usable_cores
+from connectx_toolkit.training.data.examples import SCORES, Examples, Targets
+from connectx_toolkit.training.data.labels import SUFFIX, TEST, TRAINING, VALIDATION, Labels, labels_of, read_labels
+from connectx_toolkit.training.learning import torch_state
+from connectx_toolkit.training.learning.label_losses import losses, total
 from connectx_toolkit.training.learning.muon import Muon
-from connectx_toolkit.training.learning.networks import layers_of, parse_pairs
+from connectx_toolkit.training.learning.networks import layers_of
 from connectx_toolkit.training.support import checkpoint
 from connectx_toolkit.training.support.device import NAMES, device_named, mixed_precision
 from connectx_toolkit.training.support.manifest import begin, publish
 from connectx_toolkit.training.support.options import Options, option
 from connectx_toolkit.training.support.plots import save_figure
 
-HEADS = {
-    POSITION: (("policy", 7), ("value", CLASSES), ("score", SCORES), ("results", 7 * CLASSES)),
-    REPLIES: (("move", 1), ("value", CLASSES), ("score", SCORES)),
-}
-PUBLISHED = {POSITION: ("policy", "value"), REPLIES: ("move", "score")}
+ENCODING = "fours-1"
+HEADS = (("move", 1), ("score", SCORES))
 WARM_UP = 0.03  # share of the steps
 AVERAGED = 1000  # steps over which the weights are averaged
-BOUNDS_SHARE = 2.0  # weight of the loss on bounds; with 5 a network learns less from the same labels and bounds
 ADAM_SHARE = 0.25  # of Muon's learning rate, for what AdamW learns
-ROUNDED_BY = 24_000  # examples whose positions, some five each, say how weights are rounded
+OPENING_PLIES, OPENING_TIMES = 8, 8  # positions of these plies, of which every one is known, come so often in an epoch
+REPORTS = 20  # measurements in a run
 CHECKPOINT = "checkpoint.bin"
 
 
@@ -87,66 +60,25 @@ class Config(Options):
 
     METHOD = "distill"
 
-    labels: Path = option(Path("data/labels"), "folder that train.py labels has made", reads=(".shard", ".labels"))
-    leave_out: str = option(
-        "",
-        "folder of shards whose positions of plies 8 on are not learnt from, such as runs/recipes, by which "
-        "benchmarks.recipes judges a network",
-        reads=(".shard",),
+    labels: Path = option(
+        Path("runs/labels/labels.labels"), "file of labels that train.py labels has made", reads=(SUFFIX,)
     )
-    judges: str = option(
-        REPLIES,
-        "what the network sees: the position, or what its moves and forced replies lead to",
-        among=(POSITION, REPLIES),
-    )
-    encoding: str = option("fours-1", "of the positions, by name and version")
-    layers: str = option("dense:1280,dense:448,dense:64", "kind:width of each layer")
-    samples: int = option(43_000_000, "positions to train on, counting repetitions", least=1)
+    layers: str = option("dense:1024,dense:384,dense:64", "kind and width of each layer of the trunk")
+    samples: int = option(20_000_000, "positions to train on, counting repetitions", least=1)
     batch: int = option(1024, "positions in a step", least=1)
-    bounds: str = option("", "folder of bounds that train.py labels --bounds has kept", reads=(SUFFIX,))
-    bounds_batch: int = option(8192, "positions with proven bounds in a step, if there are bounds", least=1)
-    moves_share: float = option(1.0, "weight of the losses of moves; what is reported has 1", least=0)
-    learning_rate: float = option(0.02, "of Muon, its largest value", above=0)
-    weight_decay: float = option(0.01, "of both optimizers", least=0)
-    openings: int = option(
-        8, "times that positions of plies 0 to 7, of which every one is known, are in an epoch", least=1
-    )
-    often: str = option(
-        "", "folders of the labels and how many times their positions are in an epoch, such as walks11:4,walks13:4"
-    )
-    start: str = option(
-        "",
-        "file of a network whose weights it begins with, of the same layers or narrower ones; without: random ones",
-        reads=(".bin",),
-    )
-    start_share: float = option(
-        0.0,
-        "of the weights that it begins with in those that it publishes: what is new costs less of what was known",
-        least=0,
-        most=1,
-    )
-    seed: int = option(1, "of the first weights and of the order of the positions")
-    threads: int = option(1, "number of torch threads", least=1, is_free=True)
-    file_bytes: int = option(
-        900_000, "of the network's file, at most: its weights are rounded to steps as fine as that allows", least=1
-    )
-    device: str = option("auto", "of torch, where all positions are kept", among=NAMES, is_free=True)
-    report_every: int = option(
-        4_000_000, "positions between two measurements on validation positions", least=1, is_free=True
-    )
-    run: Path = option(Path("runs/distill"), "folder of checkpoint, log and curves")
-    output: Path = option(Path(), "the network", in_run="net.bin")
+    learning_rate: float = option(0.02, "largest learning rate, of Muon", above=0)
+    weight_decay: float = option(0.01, "weight decay of both optimizers, times the learning rate", least=0)
+    seed: int = option(1, "random seed of the first weights and of the order of the positions")
+    device: str = option("auto", "device of torch, which also holds all positions", among=NAMES, is_free=True)
+    run: Path = option(Path("runs/distill"), "folder of the run: checkpoint, log and curves")
+    output: Path = option(Path(), "file to write: the network", in_run="net.bin")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.architecture()
-        parse_pairs(self.often, "often")
-        if self.start_share and not self.start:
-            raise ValueError("start_share needs a network to begin with, --start")
 
     def architecture(self) -> Architecture:
-        layers = layers_of(self.layers)
-        return Architecture(self.encoding, layers, HEADS[self.judges], STANDARD[:3], self.judges)
+        return Architecture(ENCODING, layers_of(self.layers), HEADS, STANDARD[:3], REPLIES)
 
     @property
     def steps(self) -> int:
@@ -159,20 +91,16 @@ class Config(Options):
 
 @torch.inference_mode()
 def measure(network: Network, examples: Examples, size: int = 1000) -> dict[str, float]:
-    """The loss, and the shares of right moves, as agents choose them but for threats and mirror images, and values."""
-    losing, columns, values = 0.0, [], []
+    """The loss, and the shares of right moves, as agents choose them but for mirror images."""
+    losing, columns = 0.0, []
     for start in range(0, len(examples), size):
         rows = np.arange(start, min(start + size, len(examples)))
         planes, targets = examples.batch(rows)
         outputs = outputs_of(network, planes, len(targets.score))
         losing += float(total(losses(outputs, targets))) * len(rows)
-        policy = targets.policy(outputs).cpu().numpy()
-        if network.architecture.judges == REPLIES:
-            policy += logit_bonus(targets.chances_of_moves(torch.softmax(outputs["score"], 1)).cpu().numpy())
-        columns.append(policy.argmax(1))
-        values.append((outputs["value"].argmax(1) == targets.value).cpu().numpy())
-    shares = shares_right(np.concatenate(columns), examples.labels)
-    return {"loss": losing / len(examples), **shares, "value": float(np.concatenate(values).mean())}
+        worth = logit_bonus(targets.chances_of_moves(torch.softmax(outputs["score"], 1)).cpu().numpy())
+        columns.append((targets.policy(outputs).cpu().numpy() + worth).argmax(1))
+    return {"loss": losing / len(examples), **shares_right(np.concatenate(columns), examples.labels)}
 
 
 def outputs_of(network: torch.nn.Module, planes: Tensor, count: int) -> dict[str, Tensor]:
@@ -183,9 +111,9 @@ def outputs_of(network: torch.nn.Module, planes: Tensor, count: int) -> dict[str
 
 
 def shares_right(columns: np.ndarray, labels: Labels) -> dict[str, float]:
-    """Shares of the chosen moves, (n,), that keep the result (in all, in decisive positions) or are perfect."""
-    kept, perfect = (moves[np.arange(len(labels)), columns] for moves in (labels.kept, labels.perfect))
-    shares = {"kept": kept, "kept_decisive": kept[labels.decisive], "perfect": perfect}
+    """Shares of the chosen moves, (n,), that are good (of all, and of critical positions) and perfect."""
+    good, perfect = (moves[np.arange(len(labels)), columns] for moves in (labels.good, labels.perfect))
+    shares = {"good": good, "good_critical": good[labels.critical], "perfect": perfect}
     return {name: float(share.mean()) for name, share in shares.items()}
 
 
@@ -194,11 +122,8 @@ class Trainer:
 
     def __init__(self, config: Config):
         self.config, self.step = config, 0
-        self.network, self.average = (
-            fresh_network(config.architecture(), config.seed).to(config.where) for _ in range(2)
-        )
-        if config.start:
-            begin_with(self.network, Path(config.start))
+        torch.manual_seed(config.seed)
+        self.network, self.average = (Network(config.architecture()).to(config.where) for _ in range(2))
         self.average.load_state_dict(self.network.state_dict())
         self.rates, self.optimizers = optimizers_of(self.network, config)
         self.log: list[dict[str, float]] = []
@@ -208,14 +133,10 @@ class Trainer:
         done = self.step / self.config.steps
         return min(1.0, (done + 1e-4) / WARM_UP) * (1 + math.cos(math.pi * done)) / 2
 
-    def learn(self, planes: Tensor, targets: Targets, bounded: tuple[Tensor, BoundedScores] | None = None) -> Tensor:
-        """One step; its loss on the labels, a number that stays on the device."""
+    def learn(self, planes: Tensor, targets: Targets) -> Tensor:
+        """One step; its loss, a number that stays on the device."""
         speed = self.speed()
-        parts = losses(outputs_of(self.network, planes, len(targets.score)), targets)
-        loss, shown = total(parts, self.config.moves_share), total(parts).detach()
-        if bounded:
-            planes, ends = bounded
-            loss = loss + BOUNDS_SHARE * bounds_loss(outputs_of(self.network, planes, len(planes))["score"], ends)
+        loss = total(losses(outputs_of(self.network, planes, len(targets.score)), targets))
         self.network.zero_grad()
         loss.backward()
         for rate, optimizer in zip(self.rates, self.optimizers, strict=True):
@@ -226,7 +147,7 @@ class Trainer:
         weight = 1 / min(AVERAGED, self.step + 1)
         with torch.no_grad():
             torch._foreach_lerp_(list(self.average.parameters()), list(self.network.parameters()), weight)
-        return shown
+        return loss.detach()
 
     def save(self, path: Path) -> None:
         arrays = torch_state.arrays_of(*self.optimizers, network=self.network, average=self.average)
@@ -242,34 +163,6 @@ class Trainer:
             self.step, self.log = found.facts["step"], found.facts["log"]
 
 
-def fresh_network(architecture: Architecture, seed: int) -> Network:
-    """Random weights; those of the trunk depend on its layers and the seed alone."""
-    torch.manual_seed(seed)
-    return Network(architecture)
-
-
-def begin_with(network: Network, path: Path) -> None:
-    """Gives a network the weights of a published one; heads that are not published keep their own.
-
-    Where its dense layers are wider, it computes the same: the new units keep their random inputs, and what was known
-    does not yet look at them (Chen et al. 2016, "Net2Net").
-
-    Raises:
-        ValueError: the file is damaged, or of a network of another kind.
-        OSError: it cannot be read.
-    """
-    known = Network.from_bytes(path.read_bytes())
-    expected, found = published_architecture(network.architecture), known.architecture
-    alike = replace(found, layers=()) == replace(expected, layers=()) and len(found.layers) == len(expected.layers)
-    layers = zip(found.layers, expected.layers, strict=True) if alike else ()
-    if not alike or not all(a == b or (a[0] == b[0] == "dense" and a[1] < b[1]) for a, b in layers):
-        raise ValueError(f"{path} is a network of {found!r}, expected {expected!r} or narrower dense layers")
-    own = network.state_dict()  # shares its memory with the parameters
-    for name, value in known.state_dict().items():
-        own[name][: len(value)] = 0
-        own[name][tuple(slice(size) for size in value.shape)] = value
-
-
 def optimizers_of(network: Network, config: Config) -> tuple[list[float], list[torch.optim.Optimizer]]:
     """Muon for the matrices of the trunk, AdamW for biases, heads and convolutions, and the learning rates of both."""
     heads = {name for name, _ in network.architecture.heads}
@@ -283,20 +176,6 @@ def optimizers_of(network: Network, config: Config) -> tuple[list[float], list[t
     if not matrices:
         return rates[1:], [adam]
     return rates, [Muon(matrices, rates[0], decay), adam]
-
-
-def epoch_of(labels: Labels, config: Config) -> np.ndarray:
-    """The rows of an epoch: each once, those of plies 0 to 7 and of some folders as often as is wanted.
-
-    Raises:
-        ValueError: a folder has no labels, or a damaged file.
-    """
-    times = np.where(labels.plies < ALL_KNOWN, config.openings, 1)
-    keys = canonical_keys(labels.positions, labels.masks, STANDARD)
-    for folder, wanted in parse_pairs(config.often, "often"):
-        found = read_labels(config.labels / folder)
-        times[np.isin(keys, canonical_keys(found.positions, found.masks, STANDARD))] = wanted
-    return np.repeat(np.arange(len(labels)), times)
 
 
 def batches(seed: int, count: int, batch: int, step: int) -> Iterator[tuple[np.ndarray, bool]]:
@@ -318,7 +197,7 @@ def plot(log: list[dict[str, float]], path: Path) -> None:
     samples = [entry["samples"] / 1e6 for entry in log]
     for name in ("training_loss", "loss"):
         left.plot(samples, [entry[name] for entry in log], label=name.replace("_", " "))
-    for name in ("kept", "kept_decisive", "perfect", "value"):
+    for name in ("good", "good_critical", "perfect"):
         right.plot(samples, [100 * entry[name] for entry in log], label=name.replace("_", " "))
     for axes, title in ((left, "loss"), (right, "% of validation positions")):
         axes.set_title(title)
@@ -328,34 +207,17 @@ def plot(log: list[dict[str, float]], path: Path) -> None:
     save_figure(figure, path)
 
 
-def examples_of(labels: Labels, split: int, config: Config) -> Examples:
-    return Examples(labels_of(labels, split), config.architecture(), config.where)
-
-
-def bounded_examples(held_out: Labels, config: Config) -> BoundedExamples | None:
-    """Those of the bounds that tell nothing of positions that are held out; None if no bounds are wanted.
-
-    Raises:
-        ValueError: there are none in the folder, or a file is damaged.
-    """
-    if not config.bounds:
-        return None
-    bounds = unseen(read_bounds(Path(config.bounds)), held_out)
-    return BoundedExamples(bounds, config.encoding, config.where)
-
-
-def run(trainer: Trainer, training: Examples, validation: Examples, bounded: BoundedExamples | None = None) -> None:
+def run(trainer: Trainer, training: Examples, validation: Examples) -> None:
     """Trains to the end, with a measurement, a checkpoint and the curves now and then."""
     config, recent, started = trainer.config, [], time.perf_counter()
-    every = max(1, config.report_every // config.batch)
-    epoch = epoch_of(training.labels, config)
+    every = max(1, config.steps // REPORTS)
+    times = np.where(training.labels.plies < OPENING_PLIES, OPENING_TIMES, 1)
+    epoch = np.repeat(np.arange(len(training)), times)
     order = batches(config.seed, len(epoch), config.batch, trainer.step)
-    order_bounded = batches(config.seed, len(bounded) if bounded else 0, config.bounds_batch, trainer.step)
     with progress(config.steps, "step", done=trainer.step, delay=0) as bar:
         while trainer.step < config.steps:
             rows, mirrored = next(order)
-            more = bounded.batch(*next(order_bounded)) if bounded else None
-            recent.append(trainer.learn(*training.batch(epoch[rows], mirrored), more))
+            recent.append(trainer.learn(*training.batch(epoch[rows], mirrored)))
             bar.update()
             if trainer.step % every == 0 or trainer.step == config.steps:
                 loss = float(torch.stack(recent).mean())
@@ -369,70 +231,30 @@ def run(trainer: Trainer, training: Examples, validation: Examples, bounded: Bou
                 plot(trainer.log, config.run / "curves.png")
 
 
-def published_architecture(whole: Architecture) -> Architecture:
-    """With only the heads that agents use."""
-    return replace(whole, heads=tuple(head for head in whole.heads if head[0] in PUBLISHED[whole.judges]))
-
-
-def published(network: Network) -> Network:
-    """The network with only the heads that agents use, on the processor."""
-    small = Network(published_architecture(network.architecture))
-    small.load_state_dict({name: network.state_dict()[name] for name in small.state_dict()})
-    return small
-
-
-def blended(network: Network, config: Config) -> Network:
-    """A published network with some of the weights that its run began with (Wortsman et al. 2022, WiSE-FT).
-
-    Raises:
-        ValueError, OSError: as ``begin_with``.
-    """
-    if config.start_share:
-        known = fresh_network(network.architecture, config.seed)
-        begin_with(known, Path(config.start))
-        with torch.no_grad():
-            torch._foreach_lerp_(list(network.parameters()), list(known.parameters()), config.start_share)
-    return network
-
-
-def file_of(network: Network, examples: Examples, config: Config) -> bytes:
-    """The file of the network, rounded by what it sees of some examples and of the mirror images of others."""
-    rows = np.random.default_rng(config.seed).permutation(len(examples))[:ROUNDED_BY]
-    planes = np.concatenate([examples.batch(rows[view::2], bool(view))[0].cpu().numpy() for view in (0, 1)])
-    return quantization.to_limit(network.architecture, network.arrays(), planes, config.file_bytes)
-
-
 def judged_right(network: PlainNetwork, labels: Labels) -> dict[str, float]:
-    """``shares_right`` of what agents play, who look at mirror images, too, and the share of right values."""
-    outputs = network.judge_many(labels.positions, labels.masks)
-    columns = np.where(labels.legal, outputs["policy"], -np.inf).argmax(1)
-    right = outputs["value"].argmax(1) == classes(labels.values)
-    return {**shares_right(columns, labels), "value": float(right.mean())}
+    """``shares_right`` of what agents play, who look at mirror images, too."""
+    policy = network.judge_many(labels.positions, labels.masks)["policy"]
+    return shares_right(np.where(labels.legal, policy, -np.inf).argmax(1), labels)
 
 
 def train(config: Config) -> dict[str, Any]:
     """Trains, or resumes training, then writes the network and its accuracy on test positions, as agents use it."""
     begin(config)
-    for folder, _ in parse_pairs(config.often, "often"):
-        if not (config.labels / folder).is_dir():
-            raise ValueError(f"often should name folders of {config.labels}, not {folder!r}")
-    torch.set_num_threads(config.threads)
+    torch.set_num_threads(len(usable_cores()))
     torch.set_flush_denormal(True)  # many gradients are next to nothing, and the processor slow with such numbers
-    asked = asked_in(Path(config.leave_out)) if config.leave_out else concatenated([])
-    labels = without(read_labels(config.labels), asked)
+    labels = read_labels(config.labels)
     trainer = Trainer(config)
     trainer.load(config.run / CHECKPOINT)
-    training, validation = (examples_of(labels, split, config) for split in (TRAINING, VALIDATION))
-    held_out = concatenated([asked, *(labels_of(labels, split) for split in (VALIDATION, TEST))])
-    bounded = bounded_examples(held_out, config)
-    print(f"left out of training: {config.leave_out or 'nothing'}; bounds: {config.bounds or 'none'}", flush=True)
-    run(trainer, training, validation, bounded)
-    whole = blended(published(trainer.average), config)
-    content, test = file_of(whole, training, config), labels_of(labels, TEST)
-    network = PlainNetwork.from_bytes(content)
-    facts: dict[str, Any] = {"parameters": network.architecture.size}
-    facts |= {"training_positions": len(training), "test_positions": len(test)}
-    facts |= {name: round(share, 4) for name, share in judged_right(network, test).items()}
+    parts = (labels_of(labels, split) for split in (TRAINING, VALIDATION))
+    training, validation = (Examples(part, ENCODING, config.where) for part in parts)
+    if len(training) < config.batch:
+        few = f"{len(training):,} positions to learn from, fewer than a batch of {config.batch:,}"
+        raise ValueError(f"{config.labels} has {few}: label more games")
+    run(trainer, training, validation)
+    content = trainer.average.to_bytes("int8")
+    right = judged_right(PlainNetwork.from_bytes(content), labels_of(labels, TEST))
+    facts: dict[str, Any] = {"parameters": trainer.network.architecture.size, "training_positions": len(training)}
+    facts |= {name: round(share, 4) for name, share in right.items()}
     publish(config, content, facts)
     print(json.dumps(facts))
     return facts

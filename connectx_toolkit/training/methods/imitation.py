@@ -19,31 +19,25 @@ from connectx_toolkit.training.data.sampling import WON, look_ahead
 from connectx_toolkit.training.games.connectx import ConnectX
 from connectx_toolkit.training.games.players import NO_MOVE, replay
 from connectx_toolkit.training.learning.networks import small_network
-from connectx_toolkit.training.learning.supervised import Examples, Fit, Schedule, split
+from connectx_toolkit.training.learning.supervised import Examples, Fit, FitOptions, split
 from connectx_toolkit.training.support import checkpoint
 from connectx_toolkit.training.support.manifest import begin, publish
-from connectx_toolkit.training.support.options import Options, option
+from connectx_toolkit.training.support.options import option
 
 CELLS, COLUMNS = STANDARD.cells, STANDARD.columns
 ORDER = np.array(STANDARD.column_order)
 PART = 500  # games that are played and saved together
+RANDOM_SHARE = 0.25  # of moves at random in place of the preferred ones
 
 
 @dataclass
-class Config(Options):
+class Config(FitOptions):
     """Options of ``train.py imitate``."""
 
     METHOD = "imitate"
 
     depth: int = option(4, "depth of the look-ahead in plies", least=1)
     games: int = option(10_000, "games of the look-ahead against itself", least=1)
-    random_share: float = option(0.25, "probability of a random move in place of the preferred one", least=0, most=1)
-    steps: int = option(3000, "updates of the network", least=1)
-    batch: int = option(256, "positions per update", least=1)
-    learning_rate: float = option(1e-3, "initial learning rate of Adam; decays to 0", above=0)
-    channels: int = option(16, "channels of the convolution", least=1)
-    hidden: int = option(128, "width of the first dense layer", least=1)
-    seed: int = option(1, "seed of games and weights")
     run: Path = option(Path("runs/imitate"), "folder for games, checkpoint and curve")
     output: Path = option(Path(), "file to write: the policy network", in_run="strong_policy.bin")
 
@@ -100,7 +94,7 @@ def games_of(config: Config) -> tuple[np.ndarray, np.ndarray]:
     A part of the games depends only on the seed and on its number.
     """
     path = config.run / "games.bin"
-    recipe = {"depth": config.depth, "random_share": config.random_share, "seed": config.seed}
+    recipe = {"depth": config.depth, "seed": config.seed}
     moves = preferred = np.empty((0, CELLS), np.int8)
     if found := checkpoint.load(path, recipe):
         with checkpoint.restoring(path):
@@ -108,7 +102,7 @@ def games_of(config: Config) -> tuple[np.ndarray, np.ndarray]:
     with progress(config.games, "game", "look-ahead games", done=len(moves)) as bar:
         while len(moves) < config.games:
             seed = int(np.random.default_rng([config.seed, len(moves) // PART]).integers(1 << 32))
-            part = lookahead_games(PART, config.depth, config.random_share, seed, STANDARD)
+            part = lookahead_games(PART, config.depth, RANDOM_SHARE, seed, STANDARD)
             moves, preferred = np.concatenate([moves, part[0]]), np.concatenate([preferred, part[1]])
             checkpoint.save(path, recipe, {}, {"moves": moves, "preferred": preferred})
             bar.update(PART)
@@ -132,8 +126,7 @@ def train(config: Config) -> Fit:
     moves, preferred = games_of(config)
     training, test = (labelled(moves[part], preferred[part]) for part in split(len(moves)))
     network = small_network("policy", COLUMNS, config.channels, config.hidden, config.seed)
-    schedule = Schedule(config.steps, config.batch, config.learning_rate)
-    fit = Fit(network, training, test, schedule, lambda columns: COLUMNS - 1 - columns, config.run, config.settings)
+    fit = Fit(config, network, training, test, mirrored=lambda columns: COLUMNS - 1 - columns)
     fit.run("agreement with the look-ahead")
     agreement = fit.accuracies[-1][1]
     facts = {"agreement": round(agreement, 3), "look_ahead": config.depth, "seed": config.seed}

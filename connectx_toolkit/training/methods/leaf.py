@@ -27,8 +27,8 @@ from connectx.nets.leaf import ENCODING, GEOMETRY, MOST_ROWS, ROWS, LeafNet, act
 from connectx.position import mirror_bits, open_cells, winning_spots
 from connectx.weights import pack
 from connectx_toolkit.console.progress import progress
-from connectx_toolkit.training.data.sampling import moves_of
-from connectx_toolkit.training.data.shards import (
+from connectx_toolkit.training.data.labels import (
+    SUFFIX,
     TEST,
     TRAINING,
     Labels,
@@ -37,6 +37,7 @@ from connectx_toolkit.training.data.shards import (
     read_labels,
     splits_of,
 )
+from connectx_toolkit.training.data.sampling import moves_of
 from connectx_toolkit.training.support.manifest import begin, publish
 from connectx_toolkit.training.support.options import Options, option
 
@@ -52,7 +53,9 @@ class Config(Options):
 
     METHOD = "leaf"
 
-    labels: Path = option(Path("data/labels"), "folder that train.py labels has made", reads=(".shard", ".labels"))
+    labels: Path = option(
+        Path("runs/labels/labels.labels"), "file of labels that train.py labels has made", reads=(SUFFIX,)
+    )
     hidden: int = option(32, "units of the hidden layer", least=1)
     samples: int = option(30_000_000, "positions to train on, counting repetitions", least=1)
     batch: int = option(1024, "positions per step", least=1)
@@ -101,7 +104,7 @@ def children(labels: Labels) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def examples_of(positions: np.ndarray, masks: np.ndarray, scores: np.ndarray) -> Examples:
     """The quiet ones among these positions; of a position and its mirror image, only one."""
     chosen = np.flatnonzero(quiet(positions, masks))
-    keys = canonical_keys(positions[chosen], masks[chosen], GEOMETRY)
+    keys = canonical_keys(positions[chosen], masks[chosen])
     chosen = chosen[np.unique(keys, return_index=True)[1]]
     positions, masks, signs = positions[chosen], masks[chosen], np.sign(scores[chosen])
     is_first = np.bitwise_count(masks) % 2 == 0

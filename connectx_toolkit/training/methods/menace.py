@@ -18,28 +18,28 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
+from matplotlib.figure import Figure
 from rich.console import Console
 from rich.table import Table
 
 from connectx_toolkit.console.progress import progress
 from connectx_toolkit.training.games.game_tree import Tree, shares, table_player, tree_of
-from connectx_toolkit.training.games.named import NAMES, games_named
 from connectx_toolkit.training.games.players import play_games
+from connectx_toolkit.training.games.small_games import NAMES, games_named
 from connectx_toolkit.training.games.terminal import play_human
 from connectx_toolkit.training.support import checkpoint
 from connectx_toolkit.training.support.manifest import finish, is_finished
 from connectx_toolkit.training.support.options import Options, option
-from connectx_toolkit.training.support.plots import save_figure
+from connectx_toolkit.training.support.plots import save_curve, save_figure
 
 KEEP, DROP = "keep", "drop"
 PAIRS = [(first, second) for first in (KEEP, DROP) for second in (KEEP, DROP)]  # rules of the pairs that learn
 COLUMNS = ["random", *(f"{own} v {other}" for own, other in PAIRS), "ideal"]  # the players of each seat
 SEATS = ("first", "second")
-CHUNK = 1000  # training games between two looks at the clock
-SAVE_SECONDS = 20.0  # between two checkpoints of a pair in training
+BEADS = 10  # for each legal action at the beginning
+CHUNK = 1000  # training games of a pair between two checkpoints
 SPAN = 100  # training games per point of the curve
 
 
@@ -52,10 +52,9 @@ class Config(Options):
     game: str = option("nim", NAMES)
     games: int = option(10_000, "training games of each pair", least=1)
     test_games: int = option(10_000, "games for each cell of the table", least=1)
-    beads: int = option(10, "beads for each legal action at the beginning", least=1)
     reward: int = option(1, "beads that the winner adds for each action", least=1)
     penalty: int = option(1, "beads that the loser takes away for each action, as far as its rule allows", least=1)
-    seed: int = option(1, "seed of all random draws")
+    seed: int = option(1, "random seed")
     run: Path = option(Path("runs/menace"), "folder for the checkpoint, the table and the curves")
     human: str = option(
         "",
@@ -66,11 +65,10 @@ class Config(Options):
 
 
 class Boxes:
-    """A player's boxes, ``beads[position][action]``, and how often each was opened during training."""
+    """A player's boxes, ``beads[position][action]``."""
 
     def __init__(self, beads: Sequence[Sequence[int]], rule: str):
         self.beads = [list(box) for box in beads]
-        self.visits = [0] * len(self.beads)
         self.rule = rule
 
     def draw(self, position: int, chance: float) -> int:
@@ -100,8 +98,8 @@ class Pair:
     """Two players that learn against each other, with their random generator and learning curve."""
 
     def __init__(self, tree: Tree, config: Config, index: int):
-        beads = (config.beads * tree.legal).tolist()
-        self.players = [Boxes(beads, rule) for rule in PAIRS[index]]
+        self.players = [Boxes((BEADS * tree.legal).tolist(), rule) for rule in PAIRS[index]]
+        self.name = "{} against {}".format(*PAIRS[index])
         self.random = random.Random(f"{config.seed} {index}")
         self.played = 0
         self.first_wins: list[int] = []  # of each SPAN games
@@ -112,9 +110,7 @@ class Pair:
         position, seat = 0, 1
         while position >= 0:
             seat = 1 - seat
-            player = self.players[seat]
-            action = player.draw(position, self.random.random())
-            player.visits[position] += 1
+            action = self.players[seat].draw(position, self.random.random())
             moves[seat].append((position, action))
             position, result = children[position][action], rewards[position][action]
         if self.played % SPAN == 0:
@@ -127,7 +123,7 @@ class Pair:
             self.first_wins[-1] += winner == 0
 
 
-class Stable:
+class Population:
     """All pairs of learners, and their checkpoint."""
 
     def __init__(self, tree: Tree, config: Config):
@@ -138,12 +134,10 @@ class Stable:
         self._resume()
 
     def train(self) -> None:
-        """Plays every pair's games, with a checkpoint every ``SAVE_SECONDS`` and at the end of each pair."""
+        """Plays every pair's games, with a checkpoint every CHUNK games."""
         children, rewards = self.tree.children.tolist(), self.tree.rewards.tolist()
-        for (first, second), pair in zip(PAIRS, self.pairs, strict=True):
-            label = f"{first} against {second}"
-            with progress(self.config.games, "game", label, done=pair.played) as bar:
-                saved = time.monotonic()
+        for pair in self.pairs:
+            with progress(self.config.games, "game", pair.name, done=pair.played) as bar:
                 while pair.played < self.config.games:
                     count = min(CHUNK - pair.played % CHUNK, self.config.games - pair.played)
                     started = time.process_time()
@@ -151,9 +145,7 @@ class Stable:
                         pair.learn(children, rewards, self.config)
                     self.seconds += time.process_time() - started
                     bar.update(count)
-                    if pair.played == self.config.games or time.monotonic() > saved + SAVE_SECONDS:
-                        self.save()
-                        saved = time.monotonic()
+                    self.save()
 
     def chances(self) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """For each seat, the players in the order of COLUMNS, as (positions, actions) probabilities."""
@@ -163,17 +155,11 @@ class Stable:
         second = [learned[1][PAIRS.index((other, own))] for own, other in PAIRS]
         return [uniform, *learned[0], ideal], [uniform, *second, ideal]
 
-    def visits(self, seat: int) -> list[np.ndarray]:
-        """How often each learner of a seat opened each box, (positions,) each, in the order of COLUMNS."""
-        order = PAIRS if seat == 0 else [(other, own) for own, other in PAIRS]
-        return [np.array(self.pairs[PAIRS.index(rules)].players[seat].visits) for rules in order]
-
     def save(self) -> None:
         arrays, states = {}, []
         for index, pair in enumerate(self.pairs):
             for seat, player in zip(SEATS, pair.players, strict=True):
                 arrays[f"{index}/{seat}/beads"] = np.array(player.beads, np.int64)
-                arrays[f"{index}/{seat}/visits"] = np.array(player.visits, np.int64)
             arrays[f"{index}/curve"] = np.array(pair.first_wins, np.int64)
             states.append({"played": pair.played, "random": pair.random.getstate()})
         checkpoint.save(self.path, self.config.settings, {"pairs": states, "seconds": self.seconds}, arrays)
@@ -187,31 +173,23 @@ class Stable:
             for index, (pair, state) in enumerate(zip(self.pairs, found.facts["pairs"], strict=True)):
                 for seat, player in zip(SEATS, pair.players, strict=True):
                     player.beads = found.arrays[f"{index}/{seat}/beads"].tolist()
-                    player.visits = found.arrays[f"{index}/{seat}/visits"].tolist()
                 pair.first_wins, pair.played = found.arrays[f"{index}/curve"].tolist(), state["played"]
                 version, numbers, gauss = state["random"]
                 pair.random.setstate((version, tuple(numbers), gauss))
 
 
-class RoundRobin(NamedTuple):
-    """Results of every player of the first seat (rows) against every player of the second, in the order of COLUMNS."""
+def round_robin(population: Population, games: int, seed: int) -> np.ndarray:
+    """(6, 6, 3): shares of wins, draws and losses of the first seat's players (rows) against the second's.
 
-    counts: np.ndarray  # (6, 6, 3) int64: the first player's wins, draws, losses
-
-    @property
-    def wins(self) -> np.ndarray:
-        """(6, 6): the first player's share of wins."""
-        return self.counts[..., 0] / self.counts.sum(2)
-
-
-def round_robin(stable: Stable, games: int, seed: int) -> RoundRobin:
+    Both are in the order of COLUMNS.
+    """
     rng, leads = np.random.default_rng(seed), np.ones(games, bool)
-    rows, columns = ([table_player(stable.tree, c, rng) for c in players] for players in stable.chances())
-    counts = np.zeros((len(rows), len(columns), 3), np.int64)
-    for row, column in np.ndindex(*counts.shape[:2]):
-        played = play_games(games_named(stable.config.game, games), (rows[row], columns[column]), leads)
-        counts[row, column] = [(played.outcomes() == result).sum() for result in (1, 0, -1)]
-    return RoundRobin(counts)
+    rows, columns = ([table_player(population.tree, c, rng) for c in players] for players in population.chances())
+    found = np.zeros((len(rows), len(columns), 3))
+    for row, column in np.ndindex(*found.shape[:2]):
+        new = games_named(population.config.game, games)
+        found[row, column] = play_games(new, (rows[row], columns[column]), leads).counts()
+    return found / games
 
 
 def kept(tree: Tree, chances: np.ndarray, which: np.ndarray) -> float:
@@ -228,65 +206,58 @@ def colour(share: float) -> str:
     return f"rgb({round(255 * min(1, 2 - 2 * share))},{round(255 * min(1, 2 * share))},80)"
 
 
-def table_of(results: RoundRobin, title: str) -> Table:
+def table_of(results: np.ndarray, title: str) -> Table:
     """The share of games that the row's player won, moving first; with the share of draws, if there were any."""
-    table = Table(title=title)
-    table.add_column("first \\ second")
-    for name in COLUMNS:
-        table.add_column(name, justify="right")
-    for name, row in zip(COLUMNS, results.counts, strict=True):
-        cells = []
-        for won, drawn, _ in row / row.sum(1, keepdims=True):
-            draws = f" (={drawn:.1%})" if results.counts[..., 1].any() else ""
-            cells.append(f"[black on {colour(won)}]{won:6.2%}{draws}[/]")
+    table = Table("first \\ second", *COLUMNS, title=title)
+    for name, row in zip(COLUMNS, results, strict=True):
+        draws = [f" (={drawn:.1%})" if results[..., 1].any() else "" for _, drawn, _ in row]
+        cells = [f"[black on {colour(won)}]{won:6.2%}{more}[/]" for (won, *_), more in zip(row, draws, strict=True)]
         table.add_row(name, *cells)
     return table
 
 
-def exact_table(stable: Stable) -> Table:
-    """Each learner's draws compared with exact values."""
-    table = Table(title="probability of an action that keeps the exact value, where some legal action does not")
-    for name in ("player", "seat", "boxes opened", "in those", "in the others", "in all"):
-        table.add_column(name, justify="left" if name in ("player", "seat") else "right")
-    for seat, players in enumerate(stable.chances()):
-        turns = stable.tree.turns(seat)
-        for name, chances, visits in zip(COLUMNS[1:-1], players[1:-1], stable.visits(seat), strict=True):
-            parts = [kept(stable.tree, chances, which & turns) for which in (visits > 0, visits == 0, visits >= 0)]
-            opened = f"{(visits > 0).sum()} of {turns.sum()}"
-            table.add_row(name, SEATS[seat], opened, *("-" if np.isnan(part) else f"{part:.2%}" for part in parts))
+def exact_table(population: Population) -> Table:
+    """Each player's draws compared with exact values."""
+    tree = population.tree
+    table = Table(
+        "", *COLUMNS, title="probability of a move that keeps the exact value, where some legal move does not"
+    )
+    for seat, name in enumerate(SEATS):
+        shares_kept = [kept(tree, chances, tree.turns(seat)) for chances in population.chances()[seat]]
+        table.add_row(name, *("-" if np.isnan(share) else f"{share:.2%}" for share in shares_kept))
     return table
 
 
-def draw_table(results: RoundRobin, title: str, path: Path) -> None:
+def draw_table(results: np.ndarray, title: str, path: Path) -> None:
     """The table of wins as a picture."""
-    from matplotlib.figure import Figure
-
     figure = Figure(figsize=(8, 6.5), layout="constrained")
     axes = figure.subplots()
-    axes.imshow(results.wins, cmap="RdYlGn", vmin=-0.15, vmax=1.15)  # without the ends, too dark for text
-    for row, column in np.ndindex(results.wins.shape):
-        axes.text(column, row, f"{results.wins[row, column]:.2%}", ha="center", va="center")
+    wins = results[..., 0]
+    axes.imshow(wins, cmap="RdYlGn", vmin=-0.15, vmax=1.15)  # without the ends, too dark for text
+    for row, column in np.ndindex(wins.shape):
+        axes.text(column, row, f"{wins[row, column]:.2%}", ha="center", va="center")
     axes.set_xticks(range(len(COLUMNS)), COLUMNS, rotation=30, ha="right")
     axes.set_yticks(range(len(COLUMNS)), COLUMNS)
     axes.set(title=title, xlabel="second player", ylabel="first player")
     save_figure(figure, path)
 
 
-def draw_curves(stable: Stable, path: Path) -> None:
-    """The first player's share of wins in each SPAN training games, for each pair."""
-    from matplotlib.figure import Figure
+def report(population: Population) -> np.ndarray:
+    """Plays the table's games, prints the tables, and draws the wins and the learning curves."""
+    config = population.config
+    results = round_robin(population, config.test_games, config.seed)
+    title = f"{config.game}: wins of the first player in {config.test_games} games"
+    for table in (table_of(results, title), exact_table(population)):
+        Console().print(table)
+    draw_table(results, title, config.run / f"{config.game}-table.png")
+    wins = {pair.name: np.array(pair.first_wins) / SPAN for pair in population.pairs}
+    curves = {name: (SPAN * np.arange(1, len(won) + 1), won) for name, won in wins.items()}
+    save_curve(config.run / f"{config.game}-curves.png", "training games", "first player's share of wins", curves)
+    print(f"written: {population.path}, and {config.game}-table.png and {config.game}-curves.png beside it")
+    return results
 
-    figure = Figure(figsize=(8, 5), layout="constrained")
-    axes = figure.subplots()
-    for (first, second), pair in zip(PAIRS, stable.pairs, strict=True):
-        shares_won = np.array(pair.first_wins) / SPAN
-        axes.plot(SPAN * np.arange(1, len(shares_won) + 1), shares_won, label=f"{first} against {second}")
-    axes.set(title=stable.config.game, xlabel="training games", ylabel="first player's share of wins", ylim=(0, 1))
-    axes.legend()
-    save_figure(figure, path)
 
-
-def train(config: Config) -> tuple[Stable, RoundRobin]:
+def train(config: Config) -> tuple[Population, np.ndarray]:
     """Trains all players, or resumes from the checkpoint; prints and draws the results.
 
     Raises:
@@ -294,20 +265,12 @@ def train(config: Config) -> tuple[Stable, RoundRobin]:
     """
     if is_finished(config) and not config.human:
         raise ValueError(f"{config.run} is finished: play against it with --human, choose another --run, or delete it")
-    tree = tree_of(games_named(config.game))
-    stable = Stable(tree, config)
-    stable.train()
-    results = round_robin(stable, config.test_games, config.seed)
-    title = f"{config.game}: wins of the first player in {config.test_games} games"
-    console = Console()
-    console.print(table_of(results, title))
-    console.print(exact_table(stable))
-    draw_table(results, title, config.run / f"{config.game}-table.png")
-    draw_curves(stable, config.run / f"{config.game}-curves.png")
-    print(f"written: {stable.path}, and {config.game}-table.png and {config.game}-curves.png beside it")
+    population = Population(tree_of(games_named(config.game)), config)
+    population.train()
+    results = report(population)
     finish(config)
     if config.human:
         seat = SEATS.index(config.human)
-        ours = table_player(tree, stable.chances()[1 - seat][COLUMNS.index("keep v keep")], np.random.default_rng())
-        play_human(games_named(config.game), seat, ours)
-    return stable, results
+        chances = population.chances()[1 - seat][COLUMNS.index("keep v keep")]
+        play_human(games_named(config.game), seat, table_player(population.tree, chances, np.random.default_rng()))
+    return population, results

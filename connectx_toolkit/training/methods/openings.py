@@ -5,7 +5,6 @@ follow from them. Every score is appended to a file at once, one line per positi
 """
 
 import os
-import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -16,19 +15,18 @@ import numpy as np
 
 from connectx.geometry import STANDARD, Geometry
 from connectx.openings import LAST_PLY, Openings, layers, wins_at_once
-from connectx.position import Position, key_of
+from connectx.position import Position
 from connectx.solver import NO_LIMIT, UNKNOWN, Limit, Solver, Value, job_of, read_queue
 from connectx_toolkit.console.interrupts import ctrl_c_waits
 from connectx_toolkit.console.progress import progress
 from connectx_toolkit.places import BOOK_SCORES
-from connectx_toolkit.training.data.book_scores import parse_line, read_lines
+from connectx_toolkit.training.data.book_scores import Form, PositionFile, read_scores
 from connectx_toolkit.training.support.manifest import begin, publish
 from connectx_toolkit.training.support.options import Options, option
 from connectx_toolkit.training.support.pool import LARGEST_TABLE
 
 STOPPABLE = Limit(float("inf"), NO_LIMIT)  # with a deadline, the solver looks up now and then
-LINE = re.compile(rb"\d+ \d+ -?\d+")
-HALF_LINE = re.compile(rb"[-\d ]*")
+SCORE: Form[int] = Form("a score", r"-?\d+", int, str)
 
 Bounds = dict[int, Value]  # what is known about scores, by the key of the canonical position
 
@@ -56,29 +54,6 @@ class Config(Options):
     output: Path = option(Path(), "file to write: the table", in_run="openings.bin")
 
 
-class ScoreFile:
-    """Exact scores by key, in memory and in a file of lines ``position mask score``.
-
-    Positions are canonical: of a position and its mirror image, the one with the smaller key.
-    """
-
-    def __init__(self, path: Path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        *lines, rest = (path.read_bytes() if path.exists() else b"").split(b"\n")
-        for number, line in enumerate([*lines, rest], 1):
-            if not (LINE if number <= len(lines) else HALF_LINE).fullmatch(line):
-                raise ValueError(f"{path}, line {number}: expected a position, its mask and a score, not {line[:40]!r}")
-        numbers = [tuple(map(int, line.split())) for line in lines]
-        self.known = {key_of(position, mask): score for position, mask, score in numbers}
-        self._file = path.open("ab")
-        self._file.truncate(self._file.tell() - len(rest))
-
-    def add(self, position: Position, score: int) -> None:
-        self.known[position.key] = score
-        self._file.write(f"{position.position} {position.mask} {score}\n".encode("ascii"))
-        self._file.flush()
-
-
 def bounds_from(path: Path) -> Bounds:
     """What the book's scores tell about the last ply: from its positions, and those one ply before and after."""
     bounds: Bounds = {}
@@ -87,8 +62,7 @@ def bounds_from(path: Path) -> Bounds:
         known = bounds.get(position.canonical().key, UNKNOWN)
         bounds[position.canonical().key] = Value(max(known.low, value.low), min(known.high, value.high))
 
-    for line in read_lines(path)[0]:
-        position, scores = parse_line(line)
+    for position, scores in read_scores(path).items():
         legal = {column: score for column, score in enumerate(scores) if score is not None}
         if position.ply == LAST_PLY:
             learn(position, Value(max(legal.values()), max(legal.values())))
@@ -111,7 +85,7 @@ def parents(position: Position) -> Iterator[Position]:
             yield Position(position.position ^ position.mask ^ top, position.mask ^ top, geometry)
 
 
-def solve_all(positions: list[Position], bounds: Bounds, scores: ScoreFile, config: Config) -> None:
+def solve_all(positions: list[Position], bounds: Bounds, scores: PositionFile[int], config: Config) -> None:
     """Solves the positions, started in the given order, and writes each score as soon as it is found."""
     if not positions:
         return
@@ -150,19 +124,17 @@ def build(config: Config, geometry: Geometry, last_ply: int, bounds: Bounds) -> 
     Args:
         bounds: what is known about the scores of the last ply.
     """
-    scores = ScoreFile(config.scores)
     *_, last = layers(geometry, last_ply)
     quiet = ~wins_at_once(last, geometry)
     positions = [
         Position(int(p), int(m), geometry) for p, m in zip(last.positions[quiet], last.masks[quiet], strict=True)
     ]
-    unknown = [position for position in positions if position.key not in scores.known]
-    print(
-        f"{len(positions)} positions of ply {last_ply} in which nobody wins at once, {len(unknown)} to solve",
-        flush=True,
-    )
-    solve_all(unknown, bounds, scores, config)
-    return Openings(geometry, last_ply, np.array([scores.known[position.key] for position in positions], np.int8))
+    with PositionFile(config.scores, SCORE, geometry) as scores:
+        unknown = [position for position in positions if position not in scores.known]
+        quietly = f"{len(positions)} positions of ply {last_ply} in which nobody wins at once"
+        print(f"{quietly}, {len(unknown)} to solve", flush=True)
+        solve_all(unknown, bounds, scores, config)
+        return Openings(geometry, last_ply, np.array([scores.known[position] for position in positions], np.int8))
 
 
 def train(config: Config) -> Openings:

@@ -5,7 +5,7 @@ maskable`` illegal columns get no probability (Huang and Ontanon, arXiv:2006.141
 are illegal is learnt from the reward. In self-play, half of the games are against the newest version of the policy and
 the rest against versions drawn from a pool of past ones.
 
-Every ``--period`` steps, all that is needed to go on is saved, without pickle. Games in progress are then given up and
+Every twenty updates, all that is needed to go on is saved, without pickle. Games in progress are then given up and
 the generators seeded anew from the seed and the number of steps: an interrupted run makes the same policy as an
 uninterrupted one. The protocol of Kaggle's course "Intro to Game AI" is the function ``course``.
 
@@ -16,11 +16,10 @@ The environments that it learns in are there for your own code. After ``import c
     connectx_toolkit.training.environments.sb3.batch_env(500, opponent="minimax@2~10")   the same for stable-baselines3
     connectx_toolkit.training.environments.aec.env()                                     both sides, for PettingZoo
 
-environments/setting.py has their options, docs/training.md a lesson; ``train.py adopt`` makes an agent of what
+environments/duels.py has their options, docs/training.md a lesson; ``train.py adopt`` makes an agent of what
 stable-baselines3 has trained in them.
 """
 
-import json
 import sys
 import time
 from dataclasses import dataclass
@@ -29,29 +28,30 @@ from typing import Any
 
 import numpy as np
 import torch
-from matplotlib.figure import Figure
 
-from connectx.geometry import Geometry, geometry_of
+from connectx.geometry import Geometry
 from connectx.nets.encoding import planes_of
 from connectx.nets.network import Architecture, PlainNetwork, to_bytes
-from connectx_toolkit.console.files import write_whole
 from connectx_toolkit.console.progress import progress, tell_rate
-from connectx_toolkit.training.environments.duels import ENDINGS, rewards_named
-from connectx_toolkit.training.environments.observations import observation_named
-from connectx_toolkit.training.environments.setting import ITSELF, Weighted, parts
+from connectx_toolkit.training.environments.duels import ENDINGS, ITSELF, Setting, Weighted, parts
 from connectx_toolkit.training.games.batch import Games
 from connectx_toolkit.training.games.connectx import ConnectX
 from connectx_toolkit.training.games.opponents import opponent_named
-from connectx_toolkit.training.games.players import Player, alternating, play_games, random_player, sample
+from connectx_toolkit.training.games.players import Player, alternating, play_games, sample
+from connectx_toolkit.training.games.small_games import geometry_named
 from connectx_toolkit.training.learning import torch_state
 from connectx_toolkit.training.support import checkpoint
-from connectx_toolkit.training.support.device import NAMES, device_named
+from connectx_toolkit.training.support.device import device_named, device_option
 from connectx_toolkit.training.support.manifest import begin, publish
 from connectx_toolkit.training.support.options import Options, option
-from connectx_toolkit.training.support.plots import save_figure
+from connectx_toolkit.training.support.plots import save_curve
 
 ALGORITHMS = ("maskable", "ppo")
-PAST_OPPONENTS = 3  # drawn from the pool for each period
+VERSIONS, PAST_OPPONENTS = 20, 3  # past versions that are kept, and drawn from them for each period
+PERIOD = 20  # updates from one saved state to the next
+ROLLOUT, MINIBATCHES, EPOCHS = 16, 4, 3  # of an update: moves in each game; minibatches, gone through so many times
+DISCOUNT, GAE_LAMBDA, ENTROPY = 0.99, 0.9, 0.02
+TEST_OPPONENT, TEST_GAMES = "negamax", 200  # of each point of the curve
 
 
 @dataclass
@@ -67,78 +67,46 @@ class Config(Options):
     rewards: str = option("zero-sum", "course or zero-sum, see connectx_toolkit/training/environments/duels.py")
     board: str = option("6x7k4", "rows x columns k inarow")
     encoding: str = option("lines-1", "input planes, see connectx/nets/encoding.py")
-    width: int = option(192, "numbers in the last hidden layer; the first has twice as many", least=1)
-    steps: int = option(3_200_000, "moves of the learner in all", least=1)
-    games: int = option(500, "games side by side", least=1)
-    rollout: int = option(16, "moves in each game between two updates", least=1)
-    batch: int = option(2000, "moves in a gradient step", least=2)
-    epochs: int = option(3, "times that an update goes through its moves", least=1)
-    learning_rate: float = option(1e-3, "of Adam at the start; it falls linearly to 0", above=0)
-    discount: float = option(0.99, "gamma, for each move of the learner", above=0, most=1)
-    gae: float = option(0.9, "lambda of generalised advantage estimation", least=0, most=1)
-    entropy: float = option(0.02, "weight of the entropy bonus", least=0)
-    pool: int = option(20, "past versions kept for self-play; one is added every period", least=1)
-    period: int = option(160_000, "steps from one saved state to the next", least=1)
-    test_opponent: str = option("negamax", "whom the curve shows games against")
-    test_games: int = option(200, "games of each point of the curve", least=1)
-    seed: int = option(0, "of everything")
-    device: str = option(
-        "cpu", "of torch; the games themselves are always played on the processor", among=NAMES, is_free=True
-    )
+    width: int = option(192, "width of the last hidden layer; the first has twice as many", least=1)
+    steps: int = option(3_200_000, "moves of the learner in all, in whole updates", least=1)
+    games: int = option(500, "games played side by side; an update takes 16 moves of each", least=1)
+    learning_rate: float = option(1e-3, "initial learning rate of Adam; falls linearly to 0", above=0)
+    seed: int = option(0, "random seed")
+    device: str = device_option("cpu")
     run: Path = option(Path("runs/ppo"), "folder of the saved state and the curve, for resuming")
-    output: Path = option(Path(), "the policy's weights", in_run="ppo.bin")
+    output: Path = option(Path(), "file to write: the policy's weights", in_run="ppo.bin")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("steps", "period"):
-            if getattr(self, name) % self.update:
-                raise ValueError(f"{name} should be a multiple of games x rollout = {self.update}")
-        if self.update % self.batch == 1:  # advantages are divided by their standard deviation
-            raise ValueError(f"batch should not leave a single step of {self.update}, as {self.batch} does")
-        rewards_named(self.rewards, self.geometry)
+        if self.steps % self.update:
+            raise ValueError(f"steps should be a multiple of {ROLLOUT} x games = {self.update}, not {self.steps}")
         planes_of(self.encoding)
-        observation_named(self.encoding, self.geometry)
-        for name in {*self.opponents, self.test_opponent} - {ITSELF}:
-            opponent_named(name, self.geometry, np.random.default_rng())
-
-    @property
-    def opponents(self) -> list[str]:
-        return list(parts(self.opponent))
+        Setting(self.opponent, "alternating", self.rewards, self.encoding, *self.geometry[:3])
 
     @property
     def update(self) -> int:
         """Steps between two updates of the policy."""
-        return self.games * self.rollout
+        return self.games * ROLLOUT
 
     @property
     def geometry(self) -> Geometry:
-        try:
-            rows, columns, inarow = map(int, self.board.replace("k", "x").split("x"))
-            return geometry_of(rows, columns, inarow)
-        except ValueError:
-            raise ValueError(f"board should read like 6x7k4, not {self.board!r}") from None
+        return geometry_named(self.board)
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        return dict(zip(("rows", "columns", "inarow"), self.geometry, strict=False))
 
     @property
     def architecture(self) -> Architecture:
-        geometry = self.geometry
-        layers, heads = (("dense", 2 * self.width), ("dense", self.width)), (("policy", geometry.columns), ("value", 1))
-        return Architecture(self.encoding, layers, heads, geometry[:3])
+        layers = (("dense", 2 * self.width), ("dense", self.width))
+        heads = (("policy", self.geometry.columns), ("value", 1))
+        return Architecture(self.encoding, layers, heads, self.geometry[:3])
 
 
 def course(**changes: Any) -> Config:
     """The protocol of Kaggle's course: 60,000 steps against random, illegal columns punished and not masked."""
-    small = {"games": 20, "rollout": 50, "batch": 125, "epochs": 6, "period": 10_000, "test_opponent": "random"}
-    rules = {"algorithm": "ppo", "opponent": "random", "rewards": "course", "steps": 60_000}
-    sees = {"encoding": "tactics-1", "width": 128}
-    return Config(**{**rules, **sees, **small, **changes})
-
-
-def library():
-    """connectx_toolkit.training.environments.sb3, imported when it is needed, for it takes seconds."""
-    sys.modules.setdefault("gym", None)  # type: ignore[arg-type] # it would be imported to say that it is unmaintained
-    from connectx_toolkit.training.environments import sb3
-
-    return sb3
+    rules = {"algorithm": "ppo", "opponent": "random", "rewards": "course", "steps": 60_000, "games": 25}
+    return Config(**{**rules, "encoding": "tactics-1", "width": 128, **changes})
 
 
 def network_player(network: PlainNetwork, rng: np.random.Generator | None = None) -> Player:
@@ -152,64 +120,57 @@ def network_player(network: PlainNetwork, rng: np.random.Generator | None = None
     return player
 
 
-def points(player: Player, opponent: Player, count: int, geometry: Geometry) -> float:
-    """The player's share of the points (a draw is half of one) in ``count`` games, seats alternating."""
-    outcomes = play_games(ConnectX(count, geometry), (player, opponent), alternating(count, 1)).outcomes()
-    return float((outcomes.mean() + 1) / 2)
-
-
 class Trainer:
     """The policy, its past versions and its curve; ``advance`` takes all of them one period further."""
 
     def __init__(self, config: Config):
+        sys.modules.setdefault("gym", None)  # type: ignore[arg-type] # it would say that it is unmaintained
+        from connectx_toolkit.training.environments import sb3  # takes seconds, and --help should not
+
         torch.set_num_threads(1)  # the nets are too small to share
-        self._sb3 = library()
-        self._sb3.set_random_seed(config.seed)
-        self.config, self.path = config, config.run / "checkpoint.bin"
+        self._sb3, self.config, self.path = sb3, config, config.run / "checkpoint.bin"
+        sb3.set_random_seed(config.seed)
         self.steps, self.seconds = 0, 0.0
         self.curve: list[dict[str, float]] = []
-        self.model = self._sb3.ALGORITHMS[config.algorithm](
+        self.model = sb3.ALGORITHMS[config.algorithm](
             "MlpPolicy",
-            self._env([Weighted(1, random_player(np.random.default_rng()))]),
+            self._env("random"),
             learning_rate=lambda _: config.learning_rate * (1 - self.steps / config.steps),
-            n_steps=config.rollout,
-            batch_size=config.batch,
-            n_epochs=config.epochs,
-            gamma=config.discount,
-            gae_lambda=config.gae,
-            ent_coef=config.entropy,
+            n_steps=ROLLOUT,
+            batch_size=config.update // MINIBATCHES,
+            n_epochs=EPOCHS,
+            gamma=DISCOUNT,
+            gae_lambda=GAE_LAMBDA,
+            ent_coef=ENTROPY,
             device=device_named(config.device),
             policy_kwargs={
-                "features_extractor_class": self._sb3.Trunk,
+                "features_extractor_class": sb3.Trunk,
                 "features_extractor_kwargs": {"architecture": config.architecture},
                 "net_arch": [],
             },
         )
-        self.model.set_logger(self._sb3.Logger(None, []))  # its own would leave a folder in /tmp
-        self.pool = [self._sb3.arrays_of(self.model.policy)]
+        self.model.set_logger(sb3.Logger(None, []))  # its own would leave a folder in /tmp
+        self.versions = [sb3.arrays_of(self.model.policy)]
 
-    def _env(self, opponents: list[Weighted]):
+    def _env(self, opponent: Any) -> Any:
         config = self.config
-        board = dict(zip(("rows", "columns", "inarow"), config.geometry, strict=False))
-        return self._sb3.batch_env(
-            config.games, opponent=opponents, rewards=config.rewards, observation=config.encoding, **board
-        )
-
-    def network(self, arrays: dict[str, np.ndarray]) -> PlainNetwork:
-        return PlainNetwork(self.config.architecture, arrays)
+        options = {"opponent": opponent, "rewards": config.rewards, "observation": config.encoding}
+        return self._sb3.batch_env(config.games, **options, **config.sizes)
 
     @property
     def newest(self) -> PlainNetwork:
-        return self.network(self.pool[-1])
+        return PlainNetwork(self.config.architecture, self.versions[-1])
 
     def _opponents(self, rng: np.random.Generator) -> list[Weighted]:
         """Those of the next period."""
         found: list[Weighted] = []
-        for name in self.config.opponents:
+        for name in parts(self.config.opponent):
             if name == ITSELF:
-                past = [self.pool[rng.integers(len(self.pool))] for _ in range(PAST_OPPONENTS)]
-                found.append(Weighted(0.5, network_player(self.newest, rng)))
-                found += [Weighted(0.5 / PAST_OPPONENTS, network_player(self.network(old), rng)) for old in past]
+                past = [self.versions[rng.integers(len(self.versions))] for _ in range(PAST_OPPONENTS)]
+                networks = [self.newest, *(PlainNetwork(self.config.architecture, old) for old in past)]
+                weights = [0.5] + [0.5 / PAST_OPPONENTS] * PAST_OPPONENTS
+                players = [network_player(network, rng) for network in networks]
+                found += map(Weighted, weights, players)
             else:
                 found.append(Weighted(1, opponent_named(name, self.config.geometry, rng)))
         return found
@@ -223,22 +184,35 @@ class Trainer:
         env.seed(int(rng.integers(2**31)))
         self.model.set_env(env)
         self.model.num_timesteps = self.steps
-        self.model.learn(min(config.period, config.steps - self.steps), reset_num_timesteps=False)
-        self.steps, arrays = self.model.num_timesteps, self._sb3.arrays_of(self.model.policy)
-        self.pool = [*self.pool, arrays][-config.pool :]
+        steps = min(PERIOD * config.update, config.steps - self.steps)
+        self.model.learn(steps, reset_num_timesteps=False)
+        self.steps = self.model.num_timesteps
+        self.versions = [*self.versions, self._sb3.arrays_of(self.model.policy)][-VERSIONS:]
         self.seconds += time.process_time() - started
-        tester = opponent_named(config.test_opponent, config.geometry, np.random.default_rng(config.seed))
-        test = points(network_player(self.newest), tester, config.test_games, config.geometry)
         shares = (env.counts / max(1, env.counts.sum())).tolist()
-        point = {"steps": self.steps, "seconds": self.seconds, "test": test}
-        self.curve.append(point | dict(zip(ENDINGS, shares, strict=True)))
+        self.curve.append({"steps": self.steps, "test": self.test()} | dict(zip(ENDINGS, shares, strict=True)))
+
+    def test(self) -> float:
+        """The newest version's share of the points in TEST_GAMES against TEST_OPPONENT; a draw is half a point."""
+        geometry = self.config.geometry
+        players = (
+            network_player(self.newest),
+            opponent_named(TEST_OPPONENT, geometry, np.random.default_rng(self.config.seed)),
+        )
+        played = play_games(ConnectX(TEST_GAMES, geometry), players, alternating(TEST_GAMES, 1))
+        return float((played.outcomes().mean() + 1) / 2)
 
     def save(self) -> None:
+        """Writes the checkpoint, and draws how the games of training ended, and the test, by steps."""
         policy = self.model.policy
         arrays = torch_state.arrays_of(policy.optimizer, policy=policy)
-        arrays |= {f"pool:{i}:{name}": value for i, past in enumerate(self.pool) for name, value in past.items()}
+        arrays |= {f"pool:{i}:{name}": value for i, past in enumerate(self.versions) for name, value in past.items()}
         facts = {"steps": self.steps, "seconds": self.seconds, "curve": self.curve}
         checkpoint.save(self.path, self.config.settings, facts, arrays)
+        steps, *shares = np.array([list(point.values()) for point in self.curve]).T
+        names = [f"points v {TEST_OPPONENT}, most probable moves", *(f"training: {name}" for name in ENDINGS)]
+        curves = {name: (steps, share) for name, share in zip(names, shares, strict=True)}
+        save_curve(self.config.run / "curve.png", "moves of the learner", "share of games", curves)
 
     def resume(self) -> None:
         """Goes back to the checkpoint, if there is one. Raises ValueError if it is damaged or of another run."""
@@ -248,23 +222,8 @@ class Trainer:
         with checkpoint.restoring(self.path):
             policy = self.model.policy
             torch_state.restore(found.arrays, policy.optimizer, policy=policy)
-            self.pool = list(checkpoint.numbered(found.arrays, "pool").values())
+            self.versions = list(checkpoint.numbered(found.arrays, "pool").values())
             self.steps, self.seconds, self.curve = (found.facts[name] for name in ("steps", "seconds", "curve"))
-
-
-def draw(curve: list[dict[str, float]], config: Config) -> Figure:
-    """How the games of training ended, and the test, by steps."""
-    figure = Figure(figsize=(8, 4.5), layout="constrained")
-    axes = figure.add_subplot(xlabel="moves of the learner", ylabel="share of games", ylim=(-0.02, 1.02))
-    steps = [point["steps"] for point in curve]
-    for name in ENDINGS:
-        axes.plot(steps, [point[name] for point in curve], label=f"training: {name}", alpha=0.7)
-    tests = [point["test"] for point in curve]
-    axes.plot(steps, tests, "k.-", label=f"points against {config.test_opponent}, most probable moves")
-    axes.set_title(f"PPO on ConnectX {config.board} against {config.opponent}, seed {config.seed}")
-    axes.grid(alpha=0.3)
-    axes.legend()
-    return figure
 
 
 def train(config: Config) -> Trainer:
@@ -277,18 +236,16 @@ def train(config: Config) -> Trainer:
         while trainer.steps < config.steps:
             trainer.advance()
             trainer.save()
-            write_whole(config.run / "curve.json", json.dumps(trainer.curve, indent=1).encode())
-            save_figure(draw(trainer.curve, config), config.run / "curve.png")
             last = trainer.curve[-1]
-            so_far = f"{last['won']:.0%} won, {last['test']:.0%} of points v {config.test_opponent}"
+            so_far = f"{last['won']:.0%} won, {last['test']:.0%} of points v {TEST_OPPONENT}"
             bar.set_postfix_str(so_far, refresh=False)
             bar.update(trainer.steps - bar.n)
     tell_rate(trainer.steps - before, "steps", started, trainer.model.device.type)
-    facts: dict[str, Any] = {
+    facts: dict[str, float] = {
         "steps": trainer.steps,
         "cpu_seconds": round(trainer.seconds),
         "parameters": config.architecture.size,
     }
-    facts[f"points against {config.test_opponent}"] = trainer.curve[-1]["test"]
-    publish(config, to_bytes(config.architecture, trainer.pool[-1]), facts)
+    facts |= {f"points against {TEST_OPPONENT}": trainer.curve[-1]["test"]}
+    publish(config, to_bytes(config.architecture, trainer.versions[-1]), facts)
     return trainer

@@ -1,13 +1,13 @@
-"""The model of an opponent's replies, from games of fallible first players: what a second seat can hope for.
+"""The model of an opponent's replies, from games of fallible first players: what a second seat can expect of them.
 
-The players are ``DEVELOPMENT`` of training.games.zoo. Against each, two second players give no result away: one plays
-any such move, the other is the agent perfect with the model that it has. The exact scores of the positions in which
-the player was to move, and what it played, are kept in the run's folder, player by player; an interrupted run resumes
-there.
+The players are ``DEVELOPMENT`` of training.games.opponent_pool. Against each, two second players give no result away:
+one plays any such move, the other is the agent perfect with the model that it has. The exact scores of the positions in
+which the player was to move, and what it played, are kept in the run's folder, player by player; an interrupted run
+resumes there.
 
 Mixtures of kinds of players are fitted to the moves (``training.learning.reply_types``), with the taste of a small
 policy network, which ``train.py distill`` makes. Then a network learns, on the positions of ``train.py labels``, what
-each of these types will give away (``connectx_toolkit.training.learning.gifts``).
+each of these types will give away (``connectx_toolkit.training.learning.error_forecast``).
 """
 
 import json
@@ -33,9 +33,9 @@ from connectx_toolkit.console.progress import progress
 from connectx_toolkit.kaggle.agent_file import last_callable
 from connectx_toolkit.kaggle.rules import DEFAULTS, sizes_of
 from connectx_toolkit.places import AGENTS
-from connectx_toolkit.training.data.shards import TRAINING, Labels, labels_of, read_labels
-from connectx_toolkit.training.games.zoo import DEVELOPMENT, Column, Player, column_of
-from connectx_toolkit.training.learning.gifts import BATCH, Learner, problems_of
+from connectx_toolkit.training.data.labels import SUFFIX, TRAINING, Labels, labels_of, read_labels
+from connectx_toolkit.training.games.opponent_pool import DEVELOPMENT, Column, Player, column_of
+from connectx_toolkit.training.learning.error_forecast import BATCH, Learner, problems_of
 from connectx_toolkit.training.learning.networks import layers_of
 from connectx_toolkit.training.learning.reply_types import fit
 from connectx_toolkit.training.support import checkpoint
@@ -56,10 +56,12 @@ class Config(Options):
     games: int = option(60, "of each player against any moves that keep the result", least=1)
     rematches: int = option(25, "of each player against the agent perfect", least=0)
     types: int = option(4, "of opponents", least=1)
-    samples: int = option(16_000_000, "positions that the network of gifts trains on", least=BATCH)
-    layers: str = option("dense:256,dense:64", "of the network of gifts, kind:width of each")
+    samples: int = option(16_000_000, "positions that the network that forecasts errors trains on", least=BATCH)
+    layers: str = option("dense:256,dense:64", "of the network that forecasts errors, kind:width of each")
     seed: int = option(1, "of the games, of the fit and of the network")
-    labels: Path = option(Path("data/labels"), "folder that train.py labels has made", reads=(".shard", ".labels"))
+    labels: Path = option(
+        Path("runs/labels/labels.labels"), "file of labels that train.py labels has made", reads=(SUFFIX,)
+    )
     taste: Path = option(
         Path("agents/weights/taste.bin"), "the policy network whose taste opponents have", reads=(".bin",)
     )
@@ -194,11 +196,11 @@ def train(config: Config) -> dict[str, Any]:
     prior, types, loss = fitted(players, taste, config)
     problems = problems_of(thinned(labels_of(labels, TRAINING), config.seed), taste, types)
     learner = Learner(problems, config.architecture(), config.samples // BATCH, config.seed)
-    gifts_loss = learner.run()
+    forecast_loss = learner.run()
     facts = {
         "moves": sum(len(player.masks) for player in players),
         "log_loss_of_players_left_out": round(loss, 4),
-        "gifts_loss": round(gifts_loss, 4),
+        "forecast_loss": round(forecast_loss, 4),
         "types": [
             dict(zip(map(str, map(tuple, KINDS)), np.round(shares, 3).tolist(), strict=True)) for shares in types
         ],

@@ -34,35 +34,24 @@ from connectx_toolkit.training.games.players import (
     sampling_player,
 )
 from connectx_toolkit.training.learning.networks import DRAW, logits_of, small_network, value_player
-from connectx_toolkit.training.learning.policy_games import BLOCK
-from connectx_toolkit.training.learning.supervised import Examples, Fit, Schedule, split
-from connectx_toolkit.training.support.device import NAMES, device_named
+from connectx_toolkit.training.learning.policy_run import BLOCK
+from connectx_toolkit.training.learning.supervised import Examples, Fit, FitOptions, split
+from connectx_toolkit.training.support.device import device_named, device_option
 from connectx_toolkit.training.support.manifest import begin, publish
-from connectx_toolkit.training.support.options import Options, option
+from connectx_toolkit.training.support.options import option
 
 ENCODING = "tactics-1"  # has a plane of the cells that win at once, which occur too rarely to learn them
 LAST_RANDOM_PLY = 35
+MATCH_GAMES = 100  # against the strong policy agent at the end
 
 
 @dataclass
-class Config(Options):
+class Config(FitOptions):
     """Options of ``train.py value``."""
 
     METHOD = "value"
 
-    steps: int = option(3000, "updates of the network", least=1)
-    batch: int = option(256, "positions per update", least=1)
-    learning_rate: float = option(1e-3, "initial learning rate of Adam; decays to 0", above=0)
-    channels: int = option(16, "channels of the convolution", least=1)
-    hidden: int = option(128, "width of the first dense layer", least=1)
-    seed: int = option(1, "seed of weights, batches, further games and the match")
-    device: str = option(
-        "auto",
-        "of torch, for the updates; on cuda in mixed precision, with all positions kept there",
-        among=NAMES,
-        is_free=True,
-    )
-    match_games: int = option(100, "games against the strong policy agent at the end", least=1)
+    device: str = device_option("auto")
     further: int = option(
         40_000, "games of the trained policy against the strong one, with a random move in each", least=0
     )
@@ -157,8 +146,7 @@ def match(
         return plain.judge_many(*bitboards(boards, STANDARD))["value"]
 
     players = (value_player(logits, rules), sampling_player(logits_of(opponent), rng))
-    outcomes = play_games(ConnectX(games, STANDARD), players, alternating(games, BLOCK)).outcomes()
-    return int((outcomes > 0).sum()), int((outcomes == 0).sum()), int((outcomes < 0).sum())
+    return play_games(ConnectX(games, STANDARD), players, alternating(games, BLOCK)).counts()
 
 
 class Trained(NamedTuple):
@@ -179,10 +167,9 @@ def train(config: Config) -> Trained:
     seconds = time.process_time() - started
     training, test = (examples(recorded.take(part)) for part in split(len(recorded.moves)))
     network = small_network("value", 3, config.channels, config.hidden, config.seed, ENCODING).to(device)
-    schedule = Schedule(config.steps, config.batch, config.learning_rate)
-    fit = Fit(network, training, test, schedule, lambda classes: classes, config.run, config.settings)
+    fit = Fit(config, network, training, test, mirrored=lambda classes: classes)
     fit.run("share of results foreseen")
-    result = match(network, opponent, config.match_games, np.random.default_rng(config.seed))
+    result = match(network, opponent, MATCH_GAMES, np.random.default_rng(config.seed))
     facts = {"accuracy": round(fit.accuracies[-1][1], 3), "v_strong_policy": list(result), "seed": config.seed}
     publish(config, network.to_bytes(), facts)
     print(f"foresees {fit.accuracies[-1][1]:.1%} of results; v the strong policy agent {result[0]} wins, "

@@ -1,9 +1,20 @@
 """Where torch computes: the processor, or an accelerator where there is one."""
 
+from typing import Any
+
 import torch
+
+from connectx_toolkit.training.support.options import option
 
 NAMES = ("auto", "cpu", "cuda", "mps")
 NATIVE_BFLOAT16 = ("avx512_bf16", "amx_bf16", "bf16")  # a processor's names for matrix products of bfloat16
+
+
+def device_option(default: str) -> Any:
+    """The option ``--device`` of a Config."""
+    return option(
+        default, "torch device of the networks; games are always played on the processor", among=NAMES, is_free=True
+    )
 
 
 def device_named(name: str) -> torch.device:

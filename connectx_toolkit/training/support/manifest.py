@@ -6,26 +6,13 @@ again nor taken for another one.
 
 import hashlib
 import json
-import tempfile
-from pathlib import Path
 from typing import Any
 
-from connectx_toolkit.console.files import locked, write_whole
+from connectx_toolkit.console.files import check_folder, locked, write_whole
 from connectx_toolkit.training.support import checkpoint
 
 NAME = "manifest.json"
 FINISHED = "finished.bin"  # in a run's folder: its settings
-
-
-def check_output(path: Path) -> None:
-    """Raises OSError if a file cannot be written there; called before hours of work. Creates the file's folder."""
-    if path.is_dir():
-        raise IsADirectoryError(f"cannot write {path}: it is a folder")
-    folder = next(folder for folder in path.parents if folder.exists())
-    if not folder.is_dir():
-        raise NotADirectoryError(f"cannot write {path}: {folder} is not a folder")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    tempfile.TemporaryFile(dir=path.parent).close()
 
 
 def is_finished(config: Any) -> bool:
@@ -37,12 +24,11 @@ def begin(config: Any) -> None:
     """Notes what the run reads, as it is now, and refuses what could not be published.
 
     Raises:
-        ValueError: the run is finished, or its folder holds another finished run.
-        OSError: its output cannot be written.
+        ValueError: the run is finished, its folder holds another finished run, or its output cannot be written.
     """
     if is_finished(config):
         raise ValueError(f"{config.run} is finished: choose another --run, or delete it")
-    check_output(config.output)
+    check_folder(config.output, is_made=True)
     assert config.origin
 
 

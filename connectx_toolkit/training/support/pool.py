@@ -6,7 +6,7 @@ from typing import Any
 
 from connectx.geometry import STANDARD
 from connectx.solver import Solver
-from connectx_toolkit.machine.workers import local_workers
+from connectx_toolkit.machine.workers import cluster_workers, local_workers
 
 LARGEST_TABLE = 30  # log2 of the entries: 8 GiB
 
@@ -21,8 +21,12 @@ def worker_pool(
 _solver: Solver | None = None  # of a process of ``solver_pool``
 
 
-def solver_pool(workers: int, table_bits: int) -> AbstractContextManager[Any]:
-    """A ``worker_pool`` in which each process has a solver, with a table of 2 ** ``table_bits`` entries."""
+def solver_pool(workers: int, table_bits: int, scheduler: str = "") -> AbstractContextManager[Any]:
+    """Workers each of which has a solver, with a table of 2 ** ``table_bits`` entries: processes of this machine, or
+    those of the dask cluster whose scheduler has this address.
+    """
+    if scheduler:
+        return cluster_workers(scheduler, make_solver, (table_bits,))
     return worker_pool(workers, make_solver, (table_bits,))
 
 

@@ -1,0 +1,158 @@
+"""First players that are good but fallible, none deterministic: whom the second seat learns from, and is tried on.
+
+Two halves, written down before anything was measured. The model of replies (``train.py replies``) learns from games of
+``DEVELOPMENT`` alone; ``HELD_OUT`` is for final figures. Their small networks come from training runs of a minute or
+two (see ``networks/manifest.json``); "large.bin" is the one that agents had before, "ppo.bin" that of an agent.
+
+- "policy": a network's move, drawn with a temperature.
+- "puct": a tree search with a network, so many evaluations, its move drawn by visits.
+- "minimax", "leaf": alpha-beta with the heuristic or the leaf network; each move's depth is drawn, two plies wide.
+- "mcts": so many random playouts.
+- "exact": perfect moves, but for a share of random ones.
+"""
+
+import random
+from collections.abc import Callable
+from functools import cache, partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from connectx.clock import Budget
+from connectx.exact import move_values
+from connectx.geometry import STANDARD
+from connectx.nets.leaf import from_bytes
+from connectx.nets.network import PlainNetwork, expected_result, softmax
+from connectx.nets.puct import Judgement, Search
+from connectx.position import Position
+from connectx.search import Searcher
+from connectx.solver import Solver
+from connectx_toolkit.places import WEIGHTS
+from connectx_toolkit.training.games.mcts import most_visited
+
+NETWORKS = Path(__file__).with_name("networks")
+PRIOR_TEMPERATURE = 1.5  # of the policy in "puct"
+VISITS_POWER = 3  # a move of "puct" is drawn by the cube of its visits
+
+Column = Callable[[Position], int]
+
+
+class Player(NamedTuple):
+    """A player's kind and what sets it apart from others of its kind."""
+
+    kind: str
+    strength: float  # temperature, evaluations, largest depth, playouts, or share of errors
+    network: str = ""  # of "policy" and "puct": a file of NETWORKS, or of the agents' weights
+
+    @property
+    def name(self) -> str:
+        return " ".join(filter(None, (self.kind, self.network.removesuffix(".bin"), f"{self.strength:g}")))
+
+
+DEVELOPMENT = (
+    Player("policy", 1.0, "small.bin"),
+    Player("policy", 0.5, "ppo.bin"),
+    Player("puct", 20, "small.bin"),
+    Player("puct", 150, "small.bin"),
+    Player("minimax", 6),
+    Player("minimax", 10),
+    Player("leaf", 8),
+    Player("leaf", 12),
+    Player("mcts", 1000),
+    Player("mcts", 10_000),
+    Player("exact", 0.1),
+)
+HELD_OUT = (
+    Player("policy", 0.5, "medium.bin"),
+    Player("policy", 1.0, "large.bin"),
+    Player("puct", 10, "large.bin"),
+    Player("puct", 60, "medium.bin"),
+    Player("puct", 400, "large.bin"),
+    Player("minimax", 8),
+    Player("minimax", 13),
+    Player("leaf", 10),
+    Player("leaf", 14),
+    Player("mcts", 3000),
+    Player("mcts", 50_000),
+    Player("exact", 0.05),
+)
+
+
+@cache
+def network_of(file: str) -> PlainNetwork:
+    path = NETWORKS / file
+    return PlainNetwork.from_bytes((path if path.exists() else WEIGHTS / file).read_bytes())
+
+
+@cache
+def searcher(leaf: bool) -> Searcher:
+    return Searcher(STANDARD, net=from_bytes((WEIGHTS / "leaf.bin").read_bytes()) if leaf else None)
+
+
+@cache
+def solver() -> Solver:
+    return Solver(STANDARD)
+
+
+def drawn(weights: np.ndarray | list[float]) -> int:
+    """An index drawn by its weight, with the generator of ``random``, which the arena seeds."""
+    return random.choices(range(len(weights)), list(weights))[0]
+
+
+def by_policy(position: Position, network: PlainNetwork, temperature: float) -> int:
+    chances = softmax(network.judge(position)["policy"][None], temperature)[0]
+    legal = position.legal_columns()
+    return legal[drawn(chances[legal])]
+
+
+def by_puct(position: Position, network: PlainNetwork, evaluations: int) -> int:
+    def judge(positions: np.ndarray, masks: np.ndarray) -> Judgement:
+        outputs = network.judge_many(positions, masks)
+        return Judgement(softmax(outputs["policy"], PRIOR_TEMPERATURE), expected_result(outputs["value"]))
+
+    search = Search(position, judge)
+    choice = search.run(Budget(nodes=evaluations))
+    if choice.score is not None or not any(search.root.tries):
+        return choice.column
+    return search.root.columns[drawn([float(tries) ** VISITS_POWER for tries in search.root.tries])]
+
+
+def by_depth(position: Position, leaf: bool, deepest: int) -> int:
+    """Alpha-beta of ``deepest`` plies or up to two less, of the position or its mirror image, in an empty table."""
+    asked = searcher(leaf)
+    asked.forget()
+    mirrored, depth = random.random() < 0.5, random.randint(deepest - 2, deepest)
+    column = asked.search(position.mirror() if mirrored else position, Budget(), max_depth=depth).column
+    return position.geometry.columns - 1 - column if mirrored else column
+
+
+def by_solver(position: Position, errors: float) -> int:
+    if random.random() < errors:
+        return random.choice(position.legal_columns())
+    values = move_values(position, solver(), best=True)
+    lows = {column: value.low for column, value in enumerate(values) if value is not None}
+    return random.choice([column for column, low in lows.items() if low == max(lows.values())])
+
+
+def column_of(player: Player) -> Column:
+    """What the player would play, as a function of the position; draws from the generator of ``random``."""
+    made: dict[str, Callable[[], Column]] = {
+        "policy": lambda: partial(by_policy, network=network_of(player.network), temperature=player.strength),
+        "puct": lambda: partial(by_puct, network=network_of(player.network), evaluations=int(player.strength)),
+        "minimax": lambda: partial(by_depth, leaf=False, deepest=int(player.strength)),
+        "leaf": lambda: partial(by_depth, leaf=True, deepest=int(player.strength)),
+        "mcts": lambda: partial(most_visited, playouts=int(player.strength)),
+        "exact": lambda: partial(by_solver, errors=player.strength),
+    }
+    return made[player.kind]()
+
+
+def agent_of(player: Player) -> Callable:
+    """The player as an agent."""
+
+    def agent(obs, config):
+        return column_of(player)(Position.from_observation(obs, config))
+
+    agent.__name__ = player.name
+    return agent
