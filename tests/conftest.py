@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
-import agents  # noqa: F401 (a folder: before kaggle_environments makes another agents.py importable)
 from connectx.geometry import Geometry, geometry_of
 from connectx.position import Position
+from connectx_toolkit.catalogue import import_from_agents
+
+import_from_agents()
 
 # rows, columns, inarow: the standard board, small, tall, wide, single-row, square, and beyond 64 bits.
 SHAPES = [
