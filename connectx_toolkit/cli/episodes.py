@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.table import Table
 
 from connectx_toolkit.arena.replays.replay import read_replays, replay_paths
-from connectx_toolkit.cli.replays import show_reviews
+from connectx_toolkit.cli.analyse import show_reviews
 from connectx_toolkit.console.progress import progress
 from connectx_toolkit.console.tables import console_for_tables
 from connectx_toolkit.kaggle.account.client import Kaggle, KaggleProblem, connected

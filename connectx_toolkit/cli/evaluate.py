@@ -4,36 +4,55 @@ What takes long to import is imported where it is used, so that --help and a mis
 """
 
 import argparse
+import difflib
+import os
 import sqlite3
 import sys
 from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import NamedTuple
 
-from connectx_toolkit.cli.options import OPTIONS, misspelt_command
+from connectx_toolkit.catalogue import our_agents
+from connectx_toolkit.cli import options as options_of
 from connectx_toolkit.console.parser import Parser, in_a_line, missing_package
 
 STOPPED = "games that the store holds are not played again"
 
 
-def _command(name: str) -> Callable[[argparse.Namespace], None]:
-    if name == "board":
-        from connectx_toolkit.board.server import board
+class Command(NamedTuple):
+    """A command: its options, and where the function is that takes them. Its module is imported when it runs."""
 
-        return board
-    from connectx_toolkit.cli.commands import COMMANDS
+    add_options: Callable[[argparse.ArgumentParser], None]
+    module: str  # of connectx_toolkit
+    function: str
 
-    return COMMANDS[name]
+    def run(self, options: argparse.Namespace) -> None:
+        getattr(import_module(f"connectx_toolkit.{self.module}"), self.function)(options)
+
+
+COMMANDS = {
+    "": Command(options_of.add_rounds, "cli.games", "rounds"),
+    "match": Command(options_of.add_match, "cli.games", "match"),
+    "tournament": Command(options_of.add_tournament, "cli.games", "tournament"),
+    "report": Command(options_of.add_report, "cli.report", "report"),
+    "analyse": Command(options_of.add_analyse, "cli.analyse", "analyse"),
+    "rematch": Command(options_of.add_rematch, "cli.rematch", "rematch"),
+    "episodes": Command(options_of.add_episodes, "cli.episodes", "episodes"),
+    "list": Command(options_of.add_list, "cli.list_agents", "list_agents"),
+    "board": Command(options_of.add_board, "board.server", "board"),
+}
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     arguments = list(sys.argv[1:] if argv is None else argv)
-    command = arguments.pop(0) if arguments and arguments[0] in OPTIONS else ""
-    parser = Parser(prog=f"evaluate.py {command}".rstrip())
-    OPTIONS[command](parser)
-    if not command and (meant := misspelt_command(arguments)):
+    name = arguments.pop(0) if arguments and arguments[0] in COMMANDS else ""
+    parser = Parser(prog=f"evaluate.py {name}".rstrip())
+    COMMANDS[name].add_options(parser)
+    if not name and (meant := misspelt_command(arguments)):
         parser.error(meant)
     options = parser.parse_args(arguments)
     try:
-        _command(command)(options)
+        COMMANDS[name].run(options)
     except ModuleNotFoundError as problem:
         parser.error(missing_package(problem))
     except (ValueError, OSError, sqlite3.Error) as problem:
@@ -41,5 +60,16 @@ def main(argv: Sequence[str] | None = None) -> None:
     except RuntimeError as problem:  # a process that did not start, or died
         parser.exit(1, f"{parser.prog}: {in_a_line(problem)}\n")
     except KeyboardInterrupt as stop:
-        words = str(stop) or (STOPPED if command in ("match", "tournament") else "")
+        words = str(stop) or (STOPPED if name in ("match", "tournament") else "")
         parser.exit(130, f"{parser.prog}: stopped{words and '; '}{words}\n")
+
+
+def misspelt_command(arguments: Sequence[str]) -> str:
+    """What to say if the first argument is no agent but close to a command; else ""."""
+    if not arguments or arguments[0].startswith("-") or os.path.exists(arguments[0]):
+        return ""
+    close = difflib.get_close_matches(arguments[0], [*filter(None, COMMANDS)], 1)
+    if not close or arguments[0] in our_agents() or set("@~") & set(arguments[0]):
+        return ""
+    commands = ", ".join(filter(None, COMMANDS))
+    return f"no agent or command {arguments[0]!r}: did you mean {close[0]}? Commands are {commands}"

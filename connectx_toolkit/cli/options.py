@@ -1,17 +1,30 @@
 """The options of evaluate.py, command by command. Nothing here takes long to import: --help should be quick."""
 
 import argparse
-import difflib
-import json
-import os
-from collections.abc import Callable, Sequence
-from math import inf
 from pathlib import Path
 
-from connectx_toolkit.catalogue import our_agents
-from connectx_toolkit.kaggle.rules import BANK, DEFAULTS
+from connectx_toolkit.cli.option_groups import (
+    add_anchor,
+    add_bank,
+    add_config,
+    add_judging,
+    add_judging_time,
+    add_ladder,
+    add_me,
+    add_mix,
+    add_pairs,
+    add_review,
+    add_scheduler,
+    add_setup,
+    add_store,
+    any_seed,
+    from_one,
+    integer_from,
+    number,
+    seconds,
+)
+from connectx_toolkit.kaggle.rules import BANK
 
-STORE = Path("runs/arena.sqlite")
 PAIRS, SPRT_PAIRS = 50, 1000  # of a match: to play, and at most with --sprt
 MISTAKES = Path("runs/mistakes.txt")
 EPISODES = Path("runs/episodes")
@@ -23,119 +36,6 @@ An agent is one of
   minimax@4               minimax that searches 4 plies, whatever the clock says
   perfect~10              any named agent that plays a random move 10% of the time; minimax@4~10 is both
 """
-
-
-def parse_config(text: str) -> dict:
-    """``rows=5,columns=4`` as a dict; values are JSON.
-
-    Raises:
-        argparse.ArgumentTypeError: an item is not NAME=NUMBER.
-    """
-    config = {}
-    for item in text.split(","):
-        name, separator, value = item.partition("=")
-        try:
-            config[name] = json.loads(value)
-        except json.JSONDecodeError:
-            separator = ""
-        if not (name and separator):
-            raise argparse.ArgumentTypeError(f"an item of the configuration should be NAME=NUMBER, not {item!r}")
-    return config
-
-
-def integer_from(least: int, beyond: float = inf, named: str = "") -> Callable[[str], int]:
-    """A type of argparse's: an integer of at least ``least`` and below ``beyond``, which ``named`` puts in words."""
-    expected = named or f"an integer of at least {least}"
-
-    def parse(text: str) -> int:
-        try:
-            number = int(text)
-        except ValueError:
-            raise argparse.ArgumentTypeError(f"expected {expected}, not {text!r}") from None
-        if not least <= number < beyond:
-            raise argparse.ArgumentTypeError(f"expected {expected}, not {number}")
-        return number
-
-    return parse
-
-
-def number(text: str) -> float:
-    """A number, of which it is said elsewhere whether it will do."""
-    try:
-        return float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"expected a number, not {text!r}") from None
-
-
-def seconds(text: str) -> float:
-    """A time that is finite, and 0 or more."""
-    found = number(text)
-    if not 0 <= found < inf:
-        raise argparse.ArgumentTypeError(f"expected a number of seconds of at least 0, not {text!r}")
-    return found
-
-
-from_one = integer_from(1)
-any_seed = integer_from(-(2**63), 2**63, "an integer of at least -2**63 and less than 2**63")  # what a store can hold
-
-
-def _add_config(parser: argparse.ArgumentParser) -> None:
-    names = ", ".join(f"{name}={value}" for name, value in DEFAULTS.items())
-    parser.add_argument(
-        "--config", type=parse_config, metavar="NAME=NUMBER,...", help=f"Kaggle's configuration; default {names}"
-    )
-
-
-def _add_bank(parser: argparse.ArgumentParser) -> None:
-    help_text = "overage time of a game in seconds (default 60)"
-    parser.add_argument("--bank", type=number, default=BANK, metavar="SECONDS", help=help_text)
-
-
-def _add_setup(parser: argparse.ArgumentParser) -> None:
-    """The options that say how games are played."""
-    _add_config(parser)
-    _add_bank(parser)
-    parser.add_argument(
-        "--concurrency", type=from_one, default=1, metavar="N", help="games at a time, each on its own core (1)"
-    )
-
-
-def _add_scheduler(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--scheduler", metavar="ADDRESS", help="play on a dask cluster instead, one game at a time a worker"
-    )
-
-
-def _add_store(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--store", type=Path, default=STORE, metavar="FILE", help=f"where results are kept ({STORE})")
-
-
-def _add_pairs(parser: argparse.ArgumentParser, pairs: int | None, help_text: str) -> None:
-    parser.add_argument("--pairs", type=from_one, default=pairs, metavar="N", help=help_text)
-    help_text = "file with one opening per line, as columns counted from 0, for example 3342 (default: our own)"
-    parser.add_argument("--openings", type=Path, metavar="FILE", help=help_text)
-    help_text = "random seed of openings and agents (default 1); another one plays new games"
-    parser.add_argument("--seed", type=any_seed, default=1, metavar="N", help=help_text)
-
-
-def _add_mix(parser: argparse.ArgumentParser) -> None:
-    help_text = "also count stored games from other machines, package versions or numbers of games at a time"
-    parser.add_argument("--mix", action="store_true", help=help_text)
-
-
-def _add_anchor(parser: argparse.ArgumentParser, default: str) -> None:
-    help_text = f"agent whose rating is fixed at 0 (default: {default})"
-    parser.add_argument("--anchor", metavar="NAME", help=help_text)
-
-
-def _add_ladder(parser: argparse.ArgumentParser) -> None:
-    help_text = "also write the ladder to STEM.md, STEM.png and STEM.json"
-    parser.add_argument("--ladder", type=Path, metavar="STEM", help=help_text)
-
-
-def _add_judging(parser: argparse.ArgumentParser) -> None:
-    help_text = "first ply to judge (default 0; on 7x6 without the opening table, 10)"
-    parser.add_argument("--from-ply", type=integer_from(0), metavar="N", help=help_text)
 
 
 def add_rounds(parser: argparse.ArgumentParser) -> None:
@@ -163,7 +63,7 @@ more, each with --help
     parser.add_argument(
         "--seed", type=any_seed, metavar="N", help="of the agents' random generators; drawn if not given"
     )
-    _add_setup(parser)
+    add_setup(parser)
 
 
 def add_match(parser: argparse.ArgumentParser) -> None:
@@ -180,11 +80,11 @@ examples
         help="sequential test: play until one of two Elo differences is accepted, for example 0 50",
     )  # fmt: skip
     help_text = f"pairs of games to play (default {PAIRS}); with --sprt, the most to play (default {SPRT_PAIRS})"
-    _add_pairs(parser, None, help_text)
-    _add_store(parser)
-    _add_mix(parser)
-    _add_setup(parser)
-    _add_scheduler(parser)
+    add_pairs(parser, None, help_text)
+    add_store(parser)
+    add_mix(parser)
+    add_setup(parser)
+    add_scheduler(parser)
 
 
 def add_tournament(parser: argparse.ArgumentParser) -> None:
@@ -198,13 +98,13 @@ examples
 """
     parser.add_argument("agents", nargs="+", help="see below")
     parser.add_argument("--gauntlet", action="store_true", help="only the first agent plays, against each other one")
-    _add_anchor(parser, "the last one")
-    _add_ladder(parser)
-    _add_pairs(parser, 20, "pairs of games for each two agents (default 20)")
-    _add_store(parser)
-    _add_mix(parser)
-    _add_setup(parser)
-    _add_scheduler(parser)
+    add_anchor(parser, "the last one")
+    add_ladder(parser)
+    add_pairs(parser, 20, "pairs of games for each two agents (default 20)")
+    add_store(parser)
+    add_mix(parser)
+    add_setup(parser)
+    add_scheduler(parser)
 
 
 def add_report(parser: argparse.ArgumentParser) -> None:
@@ -219,31 +119,13 @@ examples
         metavar="NAME",
         help="agent whose rating is fixed at 0 (default: random, or else the first in the alphabet)",
     )
-    _add_ladder(parser)
+    add_ladder(parser)
     parser.add_argument("--html", type=Path, metavar="FILE", help="write a page with plots and games to replay")
     parser.add_argument("--games", type=from_one, default=20, metavar="N", help="games on the page, the latest (20)")
     parser.add_argument("--judge", action="store_true", help="add exact scores to these games")
-    _add_judging(parser)
-    _add_store(parser)
-    _add_mix(parser)
-
-
-def _add_judging_time(parser: argparse.ArgumentParser) -> None:
-    help_text = "time limit per game in seconds (default 60); moves left unsolved are marked"
-    parser.add_argument("--time", type=seconds, default=60.0, metavar="SECONDS", help=help_text)
-
-
-def _add_me(parser: argparse.ArgumentParser) -> None:
-    help_text = "your name in the games: a team, or an agent as the store names it (default: the one name in all games)"
-    parser.add_argument("--me", metavar="NAME", help=help_text)
-
-
-def _add_review(parser: argparse.ArgumentParser) -> None:
-    """The options of what shows all of one's own games."""
-    _add_me(parser)
-    help_text = "write a page to FILE: your games to filter and to replay with exact scores, and the summary"
-    parser.add_argument("--html", type=Path, metavar="FILE", help=help_text)
-    parser.add_argument("--json", action="store_true", help="print your games and the summary as JSON, not as tables")
+    add_judging(parser)
+    add_store(parser)
+    add_mix(parser)
 
 
 def add_analyse(parser: argparse.ArgumentParser) -> None:
@@ -265,16 +147,16 @@ examples
         "a game as its columns; or replays (.json), folders of them, stores (.sqlite) and patterns, in any number"
     )
     parser.add_argument("what", nargs="+", help=help_text)
-    _add_review(parser)
-    _add_config(parser)
+    add_review(parser)
+    add_config(parser)
     help_text = "take only the latest N games of each group of a store (default: 10 in a list, all with --me, "
     parser.add_argument("--games", type=from_one, metavar="N", help=f"{help_text}--html or --json)")
     help_text = "do not judge the first N plies of a game given as columns: its players did not choose them (default 0)"
     parser.add_argument("--opening", type=integer_from(0), default=0, metavar="N", help=help_text)
     help_text = "names of the players of a game given as columns, in the order of their moves (default: first second)"
     parser.add_argument("--names", nargs=2, metavar=("FIRST", "SECOND"), help=help_text)
-    _add_judging(parser)
-    _add_judging_time(parser)
+    add_judging(parser)
+    add_judging_time(parser)
 
 
 def add_rematch(parser: argparse.ArgumentParser) -> None:
@@ -289,16 +171,16 @@ examples
 """
     parser.add_argument("replays", nargs="+", help="replays of Kaggle's: files, folders, patterns")
     parser.add_argument("--agent", required=True, help="see below")
-    _add_me(parser)
+    add_me(parser)
     help_text = "ask about the games that were won, too, and so about every mistake (default: games not won)"
     parser.add_argument("--all", action="store_true", help=help_text)
     help_text = f"where positions of mistakes are added ({MISTAKES})"
     parser.add_argument("--mistakes", type=Path, default=MISTAKES, metavar="FILE", help=help_text)
-    _add_config(parser)
-    _add_bank(parser)
+    add_config(parser)
+    add_bank(parser)
     parser.add_argument("--seed", type=any_seed, default=1, metavar="N", help="of the agent's random generators (1)")
-    _add_judging(parser)
-    _add_judging_time(parser)
+    add_judging(parser)
+    add_judging_time(parser)
 
 
 def add_episodes(parser: argparse.ArgumentParser) -> None:
@@ -319,9 +201,9 @@ Credentials are those of Kaggle's own command line: ~/.kaggle/access_token, KAGG
     parser.add_argument(
         "--pause", type=seconds, default=1.0, metavar="SECONDS", help="between two requests to Kaggle (1)"
     )
-    _add_review(parser)
-    _add_judging(parser)
-    _add_judging_time(parser)
+    add_review(parser)
+    add_judging(parser)
+    add_judging_time(parser)
 
 
 def add_list(parser: argparse.ArgumentParser) -> None:
@@ -350,7 +232,7 @@ The page is served on 127.0.0.1 and for you alone; agents, board and game can be
     parser.add_argument(
         "--game", metavar="GAME", help="one to look at: its columns, counted from 0, or a replay (.json)"
     )
-    _add_config(parser)
+    add_config(parser)
     parser.add_argument(
         "--bank",
         type=number,
@@ -359,27 +241,3 @@ The page is served on 127.0.0.1 and for you alone; agents, board and game can be
         help="the agents' overage time of a game in seconds (default 60)",
     )
     parser.add_argument("--no-browser", action="store_true", help="print the address only")
-
-
-OPTIONS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
-    "": add_rounds,
-    "match": add_match,
-    "tournament": add_tournament,
-    "report": add_report,
-    "analyse": add_analyse,
-    "rematch": add_rematch,
-    "episodes": add_episodes,
-    "list": add_list,
-    "board": add_board,
-}
-
-
-def misspelt_command(arguments: Sequence[str]) -> str:
-    """What to say if the first argument is no agent but close to a command; else ""."""
-    if not arguments or arguments[0].startswith("-") or os.path.exists(arguments[0]):
-        return ""
-    close = difflib.get_close_matches(arguments[0], [*filter(None, OPTIONS)], 1)
-    if not close or arguments[0] in our_agents() or set("@~") & set(arguments[0]):
-        return ""
-    commands = ", ".join(filter(None, OPTIONS))
-    return f"no agent or command {arguments[0]!r}: did you mean {close[0]}? Commands are {commands}"

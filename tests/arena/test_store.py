@@ -119,8 +119,10 @@ def test_matches_of_before_are_continued(tmp_path, monkeypatch, referee):
     with Store(tmp_path / "store") as store:
         match = add_games(store, range(4))
         store.connection.execute("UPDATE matches SET key = ?, referee = ?", [key, referee])
+        later = add_games(store, range(2), HERE._replace(concurrency=1))  # under other conditions it is found, too
+        assert [(found, set(games)) for found, games in store.elsewhere(later)] == [(HERE, set(range(4)))]
         assert add_games(store, range(6)) == match and set(store.games(match)) == set(range(6))
-        assert len(groups(store)) == 1
+        assert len(groups(store, mix=True)) == 1
 
 
 def test_a_game_of_one_move_in_column_10(tmp_path):

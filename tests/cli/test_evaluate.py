@@ -13,9 +13,9 @@ from connectx.notation import write_columns
 from connectx_toolkit.arena.play import rounds as course
 from connectx_toolkit.arena.play.pool import Pool, open_pool
 from connectx_toolkit.arena.results.stats import estimate
-from connectx_toolkit.cli import commands
-from connectx_toolkit.cli.evaluate import main
-from connectx_toolkit.cli.options import OPTIONS, parse_config
+from connectx_toolkit.cli import games
+from connectx_toolkit.cli.evaluate import COMMANDS, main
+from connectx_toolkit.cli.option_groups import parse_config
 from connectx_toolkit.machine.cores import usable_cores
 from connectx_toolkit.places import ROOT
 from evaluate import analyse, get_win_percentages
@@ -202,7 +202,7 @@ def test_command_line(tmp_path):
     assert done.stdout.startswith("Agent 1 Win Percentage: ")
 
 
-@pytest.mark.parametrize("command", OPTIONS)
+@pytest.mark.parametrize("command", COMMANDS)
 def test_help_is_quick(command):
     """It imports nothing that takes long, and shows examples."""
     quiet = f"try:\n    main([*{command!r}.split(), '--help'])\nexcept SystemExit:\n"
@@ -212,7 +212,7 @@ def test_help_is_quick(command):
     assert done.stdout.endswith("[]\n") and f"python evaluate.py {command}".rstrip() in done.stdout
 
 
-@pytest.mark.parametrize("command", OPTIONS)
+@pytest.mark.parametrize("command", COMMANDS)
 def test_each_example_once_and_of_its_command(command, capsys):
     with pytest.raises(SystemExit):
         main([*command.split(), "--help"])
@@ -289,7 +289,7 @@ def test_ctrl_c_gives_one_line(monkeypatch, capsys):
     def interrupted(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(commands, "play_rounds", interrupted)
+    monkeypatch.setattr(games, "play_rounds", interrupted)
     with pytest.raises(SystemExit) as stop:
         main(["leftmost", "random"])
     assert stop.value.code == 130 and capsys.readouterr().err.count("\n") == 1

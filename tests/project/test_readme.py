@@ -19,7 +19,7 @@ from connectx.position import Position
 from connectx_toolkit.arena.players.loading import our_agents
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.cli import evaluate, train
-from connectx_toolkit.cli.options import OPTIONS
+from connectx_toolkit.cli.evaluate import COMMANDS
 from connectx_toolkit.console.parser import Parser
 from connectx_toolkit.places import ROOT
 
@@ -100,11 +100,11 @@ def parse(words: list[str]) -> None:
     if "--help" in arguments:
         arguments.remove("--help")
         assert script in ("evaluate.py", "build_submission.py", "train.py")
-        assert not arguments or arguments[0] in {*OPTIONS, *train.METHODS}
+        assert not arguments or arguments[0] in {*COMMANDS, *train.METHODS}
     elif script == "evaluate.py":
-        command = arguments.pop(0) if arguments and arguments[0] in OPTIONS else ""
+        command = arguments.pop(0) if arguments and arguments[0] in COMMANDS else ""
         parser = Parser(prog=f"evaluate.py {command}")
-        OPTIONS[command](parser)
+        COMMANDS[command].add_options(parser)
         parser.parse_args(arguments)
     else:
         {"build_submission.py": build_submission.parse_arguments, "train.py": train.parse}[script](arguments)

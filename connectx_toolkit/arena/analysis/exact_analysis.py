@@ -265,33 +265,24 @@ def proven_moves(
     known, found = {move.ply for move in judged}, []
     for ply, position in reversed(chosen_from(record, first_ply).items()):
         if ply not in known:
-            values = values_in_time(position)
+            values = _values_in_time(position)
             found.append(ProvenMove(ply, record.moves[ply], tuple(values)))
             update()
     return found[::-1]
 
 
-def values_in_time(position: Position, seconds: float = PROOF_SECONDS, best: bool = False) -> list[Value | None]:
-    """What is proven of each column's move on any board, by a short search and within a time by the solver.
-
-    Args:
-        best: prove only which moves are best, and by how much.
-    """
-    values = proven_values(position, min(seconds, PROOF_SECONDS))
+def _values_in_time(position: Position) -> list[Value | None]:
+    """What is proven of each column's move on any board, by a short search and then by the solver."""
+    values = proven_values(position, PROOF_SECONDS)
     if not position.geometry.fits_word or all(value is None or value.exact for value in values):
         return values
     solver, *_ = solvers_for(position.geometry)  # compiles for some seconds, when it is first asked for
-    return narrowed(values, move_values(position, solver, Budget.seconds(seconds), best=best))
+    return narrowed(values, move_values(position, solver, Budget.seconds(PROOF_SECONDS)))
 
 
 def mistakes(judged: Iterable[Move]) -> list[Move]:
     """The moves that changed the result."""
     return [move for move in judged if not move.kept_result]
-
-
-def losing_move(judged: Sequence[JudgedMove]) -> JudgedMove | None:
-    """The last move that changed the result; None if no move did."""
-    return next(reversed(mistakes(judged)), None)
 
 
 class Accuracy(NamedTuple):

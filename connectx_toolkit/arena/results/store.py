@@ -29,9 +29,10 @@ from connectx_toolkit.arena.results.turns import Turns
 from connectx_toolkit.kaggle.rules import DEFAULTS, Fault, Game, Rules
 
 SIZES = ("rows", "columns", "inarow")
-REFEREES = ("fast", "kaggle")  # they give the same results; earlier versions chose Kaggle's where a file took part
+REFEREE, KAGGLES = "fast", "kaggle"  # in keys: both give the same results; earlier versions let Kaggle's play files
+FILES_RELOADED = "null"
 RELOADED = {  # by the text in the column "fresh"; earlier versions could also play in the other ways
-    "null": "files reloaded before every game",
+    FILES_RELOADED: "files reloaded before every game",
     "true": "all agents reloaded",
     "false": "no agents reloaded",
 }
@@ -98,29 +99,37 @@ class Store:
         seed: int,
         conditions: Conditions | None = None,
     ) -> int:
-        """The id of the match, which is added to the store if it is new with either referee.
+        """The id of the match, which is added to the store if it is new. If the other referee played it, under whatever
+        conditions, its key becomes today's.
 
         Args:
             conditions: that its games are played under; by default those of one game at a time here.
         """
         hashed = [(spec, fingerprint(spec)) for spec in (first, second)]
-        first_agent, second_agent = (json.dumps([*spec, content]) for spec, content in hashed)
-        config, fresh = json.dumps(setup.rules.config, sort_keys=True), next(iter(RELOADED))
         decisive = [[spec.kind, spec.target, content] for spec, content in hashed]
+        config = json.dumps(setup.rules.config, sort_keys=True)
 
         def key(referee: str) -> str:
-            parts = [decisive, [config, setup.rules.bank, referee, fresh], seed, list(map(write_columns, openings))]
+            mode = [config, setup.rules.bank, referee, FILES_RELOADED]
+            parts = [decisive, mode, seed, list(map(write_columns, openings))]
             return sha256(json.dumps(parts).encode()).hexdigest()
 
-        keys, here = [key(referee) for referee in REFEREES], (conditions or conditions_here()).to_json()
-        played = "(SELECT count(*) FROM games WHERE match = id)"
-        known = f"SELECT id FROM matches WHERE key IN (?, ?) AND conditions = ? ORDER BY {played} DESC, id LIMIT 1"
-        if found := self.connection.execute(known, [*keys, here]).fetchone():
-            return found["id"]
-        rules = {"config": config, "bank": setup.rules.bank, "referee": REFEREES[0], "fresh": fresh, "seed": seed}
-        told = {"first": first_agent, "second": second_agent, "started": _now()}
-        self._insert("matches", {"key": keys[0], "conditions": here} | rules | told)
-        return self.connection.execute(known, [*keys, here]).fetchone()["id"]
+        row = {
+            "key": key(REFEREE),
+            "first": json.dumps([*first, hashed[0][1]]),
+            "second": json.dumps([*second, hashed[1][1]]),
+            "config": config,
+            "bank": setup.rules.bank,
+            "referee": REFEREE,
+            "fresh": FILES_RELOADED,
+            "seed": seed,
+            "conditions": (conditions or conditions_here()).to_json(),
+            "started": _now(),
+        }
+        self.connection.execute("UPDATE OR IGNORE matches SET key = ? WHERE key = ?", [key(REFEREE), key(KAGGLES)])
+        self._insert("matches", row)
+        found = self.connection.execute("SELECT id FROM matches WHERE key = :key AND conditions = :conditions", row)
+        return found.fetchone()["id"]
 
     def elsewhere(self, match: int) -> Iterator[tuple[Conditions, dict[int, Game]]]:
         """The games of the same match under other conditions, with these; oldest first, none without games."""

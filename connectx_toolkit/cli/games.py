@@ -1,8 +1,8 @@
-"""The commands of evaluate.py by name, and those of them that play games."""
+"""The commands of evaluate.py that play games: the course's rounds, match, and tournament."""
 
 import argparse
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from math import inf
 from typing import NamedTuple
 
@@ -24,10 +24,8 @@ from connectx_toolkit.arena.results.stats import Sprt
 from connectx_toolkit.arena.results.store import Store
 from connectx_toolkit.arena.results.tournament import Tournament
 from connectx_toolkit.arena.results.words import lost_game_line, match_lines, sprt_progress
-from connectx_toolkit.cli.list_agents import list_agents
 from connectx_toolkit.cli.options import PAIRS, SPRT_PAIRS
-from connectx_toolkit.cli.replays import analyse, rematch
-from connectx_toolkit.cli.report import report, show_ladder
+from connectx_toolkit.cli.report import show_ladder
 from connectx_toolkit.console.files import check_folder
 from connectx_toolkit.console.progress import beside_bars, progress
 from connectx_toolkit.console.tables import console_for_tables
@@ -35,13 +33,6 @@ from connectx_toolkit.kaggle.rules import Game, Rules
 from connectx_toolkit.machine.cores import check_concurrency
 
 STORED = "the games are stored; the same command goes on"
-
-
-def episodes(options: argparse.Namespace) -> None:
-    """The games of a submission, from Kaggle. Its SDK takes half a second to import, which only this command pays."""
-    from connectx_toolkit.cli.episodes import episodes as fetch_and_review
-
-    fetch_and_review(options)
 
 
 def _setup(options: argparse.Namespace, referee: str) -> Setup:
@@ -179,16 +170,3 @@ def tournament(options: argparse.Namespace) -> None:
     show_ladder(Tournament(matches, names), anchor, console, options.ladder if is_whole else None)
     if not is_whole:
         raise KeyboardInterrupt(STORED)
-
-
-# Each has its options in connectx_toolkit.cli.options.OPTIONS, under the same name.
-COMMANDS: dict[str, Callable[[argparse.Namespace], None]] = {
-    "": rounds,
-    "match": match,
-    "tournament": tournament,
-    "report": report,
-    "analyse": analyse,
-    "rematch": rematch,
-    "episodes": episodes,
-    "list": list_agents,
-}

@@ -1,35 +1,26 @@
-"""The commands of evaluate.py that look back at games: analyse, and rematch."""
+"""``evaluate.py analyse``: one game move by move, a store's latest games, or all of one's own games."""
 
 import argparse
 import json
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 
 from rich.console import Console
 
-from connectx.geometry import Geometry
 from connectx_toolkit.arena.analysis.exact_analysis import judge_in_time
-from connectx_toolkit.arena.play.openings import read_openings
-from connectx_toolkit.arena.play.pool import open_pool
-from connectx_toolkit.arena.play.slot import slot_for
-from connectx_toolkit.arena.players.loading import resolve
-from connectx_toolkit.arena.players.player import Player
-from connectx_toolkit.arena.players.task import Setup
-from connectx_toolkit.arena.replays.rematch import Answer, add_mistakes, ask, games_to_ask, positions_to_ask
 from connectx_toolkit.arena.replays.replay import Replay, read_replays, replay_paths
 from connectx_toolkit.arena.replays.review import Review, seat_of, team_of
 from connectx_toolkit.arena.replays.stored import is_store, stored_replays
 from connectx_toolkit.arena.replays.summary import headline, summary
 from connectx_toolkit.arena.reporting.page import replays_page
-from connectx_toolkit.arena.reporting.replay_tables import answers_table, answers_words, reviews_table, section_table
+from connectx_toolkit.arena.reporting.replay_tables import reviews_table, section_table
 from connectx_toolkit.arena.reporting.single_games import LISTED, judged_from, replays_in, show_games
 from connectx_toolkit.arena.results.records import UNKNOWN_NAMES, is_columns, parse_game
 from connectx_toolkit.console.files import check_folder, write_whole
 from connectx_toolkit.console.progress import progress
 from connectx_toolkit.console.tables import console_for_tables
-from connectx_toolkit.kaggle.rules import Rules, sizes_of
+from connectx_toolkit.kaggle.rules import Rules
 
 
 def analyse(options: argparse.Namespace) -> None:
@@ -61,7 +52,7 @@ def _show_replays(replays: Sequence[Replay], options: argparse.Namespace) -> Non
     """A line for each game; of a single one every move, and what the clocks showed."""
     show_games([replay.record for replay in replays], options.from_ply, options.time)
     if len(replays) == 1:
-        _say(console_for_tables(), [_clock_words(replays[0], seat) for seat in (0, 1)])
+        print_lines(console_for_tables(), [_clock_words(replays[0], seat) for seat in (0, 1)])
 
 
 def _clock_words(replay: Replay, seat: int) -> str:
@@ -109,7 +100,7 @@ def show_reviews(replays: Sequence[Replay], left_out: Sequence[str], options: ar
     console.print(reviews_table(team, reviews))
     for section in sections:
         console.print(section_table(section))
-    _say(console, [*lines, *_notes(notes), *([f"page: {options.html}"] if options.html else [])])
+    print_lines(console, [*lines, *left_out_line(notes), *([f"page: {options.html}"] if options.html else [])])
 
 
 def _numbering(replays: Sequence[Replay]) -> list[str]:
@@ -118,11 +109,11 @@ def _numbering(replays: Sequence[Replay]) -> list[str]:
     return ["Stored games are numbered by match and game: 3-12 is game 12 of match 3."] if stored else []
 
 
-def _notes(notes: Sequence[str]) -> list[str]:
+def left_out_line(notes: Sequence[str]) -> list[str]:
     return [f"left out: {notes[0]}" + (f" (and {len(notes) - 1} more)" if len(notes) > 1 else "")] if notes else []
 
 
-def _say(console: Console, lines: Sequence[str]) -> None:
+def print_lines(console: Console, lines: Sequence[str]) -> None:
     for line in lines:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
 
@@ -149,60 +140,3 @@ def _not_judged(reviews: Sequence[Review], options: argparse.Namespace) -> list[
         return []
     why = "--time SECONDS gives them more; boards of more than 64 bits cannot be solved"
     return [f"not judged: {sum(missing)} moves in {games} game{'' if games == 1 else 's'} ({why})"]
-
-
-def rematch(options: argparse.Namespace) -> None:
-    """An agent in the positions of old games that were not won, or of all."""
-    spec = resolve(options.agent)
-    replays, left_out = read_replays(replay_paths(options.replays))
-    team = team_of(replays, options.me)
-    board = _board_of(replays)
-    if options.mistakes.exists():
-        read_openings(options.mistakes, board)  # refused before any work is done
-    config = (options.config or {}) | sizes_of(board)
-    setup = Setup(Rules(config, options.bank))
-    reviews = judged_reviews(replays, team, options)
-    games = games_to_ask(reviews, options.all)
-    if not games:
-        what = "was a result to keep" if options.all else f"did {team} fail to win with something to keep"
-        raise ValueError(f"in none of the {len(replays)} replays {what}")
-    with open_pool(setup) as pool:
-        pool.check([spec])
-        (player,) = slot_for(setup).players_for([(spec, 0)])
-        answers = list(_asked(player, games, setup.rules, options.seed))
-    added, held = add_mistakes(options.mistakes, games)
-    console = console_for_tables()
-    console.print(answers_table(spec.label, team, answers))
-    command = f"python evaluate.py match {options.agent} OLD_AGENT --openings {options.mistakes}"
-    lines = [answers_words(spec.label, team, answers), *_not_asked(reviews, games), *_notes(left_out)]
-    lines.append(f"{options.mistakes}: {added} positions added, {held} in all; a match from there: {command}")
-    _say(console, lines)
-
-
-def _not_asked(reviews: Sequence[Review], games: Sequence[Review]) -> list[str]:
-    """How many mistakes are not asked about, if any."""
-    asked, made = (sum(len(one.mistakes) for one in some) for some in (games, games_to_ask(reviews, with_won=True)))
-    if asked == made:
-        return []
-    return [f"Asked about {asked} of {made} mistakes: those of the games that were not won. --all asks about all."]
-
-
-def _board_of(replays: Sequence[Replay]) -> Geometry:
-    """The one board of all of them. Raises ValueError if they are of several."""
-    boards = {replay.record.geometry for replay in replays}
-    if len(boards) > 1:
-        sizes = ", ".join(sorted(f"{board.rows}x{board.columns}" for board in boards))
-        raise ValueError(f"rematch takes games of one board, not of {sizes}: name fewer replays")
-    return boards.pop()
-
-
-def _asked(player: Player, games: Sequence[Review], rules: Rules, seed: int) -> Iterator[Answer]:
-    """Answers, with a bar. Ctrl-C ends it with those that are there."""
-    with progress(sum(len(positions_to_ask(game)) for game in games), "position", "asking", delay=0) as bar:
-        try:
-            for game in games:
-                for answer in ask(player, game, rules, seed):
-                    bar.update()
-                    yield answer
-        except KeyboardInterrupt:
-            print("stopped: what follows is of the positions asked until now", file=sys.stderr)

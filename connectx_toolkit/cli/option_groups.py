@@ -1,0 +1,142 @@
+"""Kinds of values and groups of options that several commands of evaluate.py share."""
+
+import argparse
+import json
+from collections.abc import Callable
+from math import inf
+from pathlib import Path
+
+from connectx_toolkit.kaggle.rules import BANK, DEFAULTS
+
+STORE = Path("runs/arena.sqlite")
+
+
+def parse_config(text: str) -> dict:
+    """``rows=5,columns=4`` as a dict; values are JSON.
+
+    Raises:
+        argparse.ArgumentTypeError: an item is not NAME=NUMBER.
+    """
+    config = {}
+    for item in text.split(","):
+        name, separator, value = item.partition("=")
+        try:
+            config[name] = json.loads(value)
+        except json.JSONDecodeError:
+            separator = ""
+        if not (name and separator):
+            raise argparse.ArgumentTypeError(f"an item of the configuration should be NAME=NUMBER, not {item!r}")
+    return config
+
+
+def integer_from(least: int, beyond: float = inf, named: str = "") -> Callable[[str], int]:
+    """A type of argparse's: an integer of at least ``least`` and below ``beyond``, which ``named`` puts in words."""
+    expected = named or f"an integer of at least {least}"
+
+    def parse(text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"expected {expected}, not {text!r}") from None
+        if not least <= number < beyond:
+            raise argparse.ArgumentTypeError(f"expected {expected}, not {number}")
+        return number
+
+    return parse
+
+
+def number(text: str) -> float:
+    """A number, of which it is said elsewhere whether it will do."""
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected a number, not {text!r}") from None
+
+
+def seconds(text: str) -> float:
+    """A time that is finite, and 0 or more."""
+    found = number(text)
+    if not 0 <= found < inf:
+        raise argparse.ArgumentTypeError(f"expected a number of seconds of at least 0, not {text!r}")
+    return found
+
+
+from_one = integer_from(1)
+any_seed = integer_from(-(2**63), 2**63, "an integer of at least -2**63 and less than 2**63")  # what a store can hold
+
+
+def add_config(parser: argparse.ArgumentParser) -> None:
+    names = ", ".join(f"{name}={value}" for name, value in DEFAULTS.items())
+    parser.add_argument(
+        "--config", type=parse_config, metavar="NAME=NUMBER,...", help=f"Kaggle's configuration; default {names}"
+    )
+
+
+def add_bank(parser: argparse.ArgumentParser) -> None:
+    help_text = "overage time of a game in seconds (default 60)"
+    parser.add_argument("--bank", type=number, default=BANK, metavar="SECONDS", help=help_text)
+
+
+def add_setup(parser: argparse.ArgumentParser) -> None:
+    """The options that say how games are played."""
+    add_config(parser)
+    add_bank(parser)
+    parser.add_argument(
+        "--concurrency", type=from_one, default=1, metavar="N", help="games at a time, each on its own core (1)"
+    )
+
+
+def add_scheduler(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--scheduler", metavar="ADDRESS", help="play on a dask cluster instead, one game at a time a worker"
+    )
+
+
+def add_store(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--store", type=Path, default=STORE, metavar="FILE", help=f"where results are kept ({STORE})")
+
+
+def add_pairs(parser: argparse.ArgumentParser, pairs: int | None, help_text: str) -> None:
+    parser.add_argument("--pairs", type=from_one, default=pairs, metavar="N", help=help_text)
+    help_text = "file with one opening per line, as columns counted from 0, for example 3342 (default: our own)"
+    parser.add_argument("--openings", type=Path, metavar="FILE", help=help_text)
+    help_text = "random seed of openings and agents (default 1); another one plays new games"
+    parser.add_argument("--seed", type=any_seed, default=1, metavar="N", help=help_text)
+
+
+def add_mix(parser: argparse.ArgumentParser) -> None:
+    help_text = "also count stored games from other machines, package versions or numbers of games at a time"
+    parser.add_argument("--mix", action="store_true", help=help_text)
+
+
+def add_anchor(parser: argparse.ArgumentParser, default: str) -> None:
+    help_text = f"agent whose rating is fixed at 0 (default: {default})"
+    parser.add_argument("--anchor", metavar="NAME", help=help_text)
+
+
+def add_ladder(parser: argparse.ArgumentParser) -> None:
+    help_text = "also write the ladder to STEM.md, STEM.png and STEM.json"
+    parser.add_argument("--ladder", type=Path, metavar="STEM", help=help_text)
+
+
+def add_judging(parser: argparse.ArgumentParser) -> None:
+    help_text = "first ply to judge (default 0; on 7x6 without the opening table, 10)"
+    parser.add_argument("--from-ply", type=integer_from(0), metavar="N", help=help_text)
+
+
+def add_judging_time(parser: argparse.ArgumentParser) -> None:
+    help_text = "time limit per game in seconds (default 60); moves left unsolved are marked"
+    parser.add_argument("--time", type=seconds, default=60.0, metavar="SECONDS", help=help_text)
+
+
+def add_me(parser: argparse.ArgumentParser) -> None:
+    help_text = "your name in the games: a team, or an agent as the store names it (default: the one name in all games)"
+    parser.add_argument("--me", metavar="NAME", help=help_text)
+
+
+def add_review(parser: argparse.ArgumentParser) -> None:
+    """The options of what shows all of one's own games."""
+    add_me(parser)
+    help_text = "write a page to FILE: your games to filter and to replay with exact scores, and the summary"
+    parser.add_argument("--html", type=Path, metavar="FILE", help=help_text)
+    parser.add_argument("--json", action="store_true", help="print your games and the summary as JSON, not as tables")

@@ -1,0 +1,78 @@
+"""``evaluate.py rematch``: an agent is asked for the positions of old games that were not won."""
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+
+from connectx.geometry import Geometry
+from connectx_toolkit.arena.play.openings import read_openings
+from connectx_toolkit.arena.play.pool import open_pool
+from connectx_toolkit.arena.play.slot import slot_for
+from connectx_toolkit.arena.players.loading import resolve
+from connectx_toolkit.arena.players.player import Player
+from connectx_toolkit.arena.players.task import Setup
+from connectx_toolkit.arena.replays.rematch import Answer, add_mistakes, ask, games_to_ask, positions_to_ask
+from connectx_toolkit.arena.replays.replay import Replay, read_replays, replay_paths
+from connectx_toolkit.arena.replays.review import Review, team_of
+from connectx_toolkit.arena.reporting.replay_tables import answers_table, answers_words
+from connectx_toolkit.cli.analyse import judged_reviews, left_out_line, print_lines
+from connectx_toolkit.console.progress import progress
+from connectx_toolkit.console.tables import console_for_tables
+from connectx_toolkit.kaggle.rules import Rules, sizes_of
+
+
+def rematch(options: argparse.Namespace) -> None:
+    """An agent in the positions of old games that were not won, or of all."""
+    spec = resolve(options.agent)
+    replays, left_out = read_replays(replay_paths(options.replays))
+    team = team_of(replays, options.me)
+    board = _board_of(replays)
+    if options.mistakes.exists():
+        read_openings(options.mistakes, board)  # refused before any work is done
+    config = (options.config or {}) | sizes_of(board)
+    setup = Setup(Rules(config, options.bank))
+    reviews = judged_reviews(replays, team, options)
+    games = games_to_ask(reviews, options.all)
+    if not games:
+        what = "was a result to keep" if options.all else f"did {team} fail to win with something to keep"
+        raise ValueError(f"in none of the {len(replays)} replays {what}")
+    with open_pool(setup) as pool:
+        pool.check([spec])
+        (player,) = slot_for(setup).players_for([(spec, 0)])
+        answers = list(_asked(player, games, setup.rules, options.seed))
+    added, held = add_mistakes(options.mistakes, games)
+    console = console_for_tables()
+    console.print(answers_table(spec.label, team, answers))
+    command = f"python evaluate.py match {options.agent} OLD_AGENT --openings {options.mistakes}"
+    lines = [answers_words(spec.label, team, answers), *_not_asked(reviews, games), *left_out_line(left_out)]
+    lines.append(f"{options.mistakes}: {added} positions added, {held} in all; a match from there: {command}")
+    print_lines(console, lines)
+
+
+def _not_asked(reviews: Sequence[Review], games: Sequence[Review]) -> list[str]:
+    """How many mistakes are not asked about, if any."""
+    asked, made = (sum(len(one.mistakes) for one in some) for some in (games, games_to_ask(reviews, with_won=True)))
+    if asked == made:
+        return []
+    return [f"Asked about {asked} of {made} mistakes: those of the games that were not won. --all asks about all."]
+
+
+def _board_of(replays: Sequence[Replay]) -> Geometry:
+    """The one board of all of them. Raises ValueError if they are of several."""
+    boards = {replay.record.geometry for replay in replays}
+    if len(boards) > 1:
+        sizes = ", ".join(sorted(f"{board.rows}x{board.columns}" for board in boards))
+        raise ValueError(f"rematch takes games of one board, not of {sizes}: name fewer replays")
+    return boards.pop()
+
+
+def _asked(player: Player, games: Sequence[Review], rules: Rules, seed: int) -> Iterator[Answer]:
+    """Answers, with a bar. Ctrl-C ends it with those that are there."""
+    with progress(sum(len(positions_to_ask(game)) for game in games), "position", "asking", delay=0) as bar:
+        try:
+            for game in games:
+                for answer in ask(player, game, rules, seed):
+                    bar.update()
+                    yield answer
+        except KeyboardInterrupt:
+            print("stopped: what follows is of the positions asked until now", file=sys.stderr)
