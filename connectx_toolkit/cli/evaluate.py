@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import NamedTuple
 
 from connectx_toolkit.catalogue import our_agents
-from connectx_toolkit.cli import options as options_of
+from connectx_toolkit.cli import evaluate_options as options_of
 from connectx_toolkit.console.parser import Parser, in_a_line, missing_package
 
 STOPPED = "games that the store holds are not played again"

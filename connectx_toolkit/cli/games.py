@@ -24,7 +24,7 @@ from connectx_toolkit.arena.results.stats import Sprt
 from connectx_toolkit.arena.results.store import Store
 from connectx_toolkit.arena.results.tournament import Tournament
 from connectx_toolkit.arena.results.words import lost_game_line, match_lines, sprt_progress
-from connectx_toolkit.cli.options import PAIRS, SPRT_PAIRS
+from connectx_toolkit.cli.evaluate_options import PAIRS, SPRT_PAIRS
 from connectx_toolkit.cli.report import show_ladder
 from connectx_toolkit.console.files import check_folder
 from connectx_toolkit.console.progress import beside_bars, progress

@@ -3,7 +3,7 @@
 In the order of a submission's life:
 
 - ``upload``: what kinds of file Kaggle takes; ``archive``: how it unpacks a .tar.gz.
-- ``place``: where it puts the file, and what the machine around it has; ``mounts`` makes that place here.
+- ``folder``: where it puts the file, and what the machine around it has; ``mounts`` makes that place here.
 - ``agent_file``: how it loads the file, which modules the file can import, and which function it calls; ``bindings``
   tells the same of a source that is not run.
 - ``packages``: which third-party packages it has.

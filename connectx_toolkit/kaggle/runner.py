@@ -21,7 +21,8 @@ import time
 import traceback
 from importlib.machinery import PathFinder
 
-from connectx_toolkit.kaggle import place, seats
+from connectx_toolkit.kaggle import folder as place
+from connectx_toolkit.kaggle import seats
 from connectx_toolkit.kaggle.watch import Watch
 from connectx_toolkit.machine.waiting import seconds_waited
 from connectx_toolkit.places import ROOT

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 from connectx_toolkit.kaggle.environment import environment_of
-from connectx_toolkit.kaggle.place import NoPlace
+from connectx_toolkit.kaggle.folder import NoPlace
 from connectx_toolkit.machine.chance import seed_everything
 from connectx_toolkit.machine.waiting import seconds_waited
 

@@ -21,10 +21,10 @@ from connectx_toolkit.arena.players.fingerprint import fingerprint
 from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.players.task import Setup, Task
 from connectx_toolkit.arena.results import conditions as conditions_module
-from connectx_toolkit.arena.results import store_file
+from connectx_toolkit.arena.results import schema
 from connectx_toolkit.arena.results.conditions import Conditions, conditions_here
+from connectx_toolkit.arena.results.schema import SCHEMA_VERSION
 from connectx_toolkit.arena.results.store import Store, groups
-from connectx_toolkit.arena.results.store_file import SCHEMA_VERSION
 from connectx_toolkit.kaggle.rules import Fault, Game, Rules
 from connectx_toolkit.machine.cores import usable_cores
 from connectx_toolkit.places import ROOT
@@ -232,13 +232,13 @@ def test_what_is_read_only_opened_cannot_be_changed(tmp_path):
 def test_other_schemas_are_refused(tmp_path):
     with Store(tmp_path / "store") as store:
         add_games(store, range(1))
-    for schema, words in ((SCHEMA_VERSION + 1, "a newer version"), (2, "too old a version")):
+    for version, words in ((SCHEMA_VERSION + 1, "a newer version"), (2, "too old a version")):
         with contextlib.closing(sqlite3.connect(tmp_path / "store", isolation_level=None)) as connection:
-            connection.execute(f"PRAGMA user_version = {schema}")
+            connection.execute(f"PRAGMA user_version = {version}")
         for create in (True, False):
             with pytest.raises(ValueError) as refused:
                 Store(tmp_path / "store", create)
-            told = f"written by {words} of the toolkit (schema {schema}, this one reads {SCHEMA_VERSION})"
+            told = f"written by {words} of the toolkit (schema {version}, this one reads {SCHEMA_VERSION})"
             assert str(refused.value) == f"{tmp_path / 'store'}: {told}"
 
 
@@ -274,7 +274,7 @@ def test_nothing_to_read(tmp_path):
 
 def test_locked_for_too_long(tmp_path, monkeypatch):
     """Whether it is opened or in use."""
-    monkeypatch.setattr(store_file, "BUSY_SECONDS", 0.1)
+    monkeypatch.setattr(schema, "BUSY_SECONDS", 0.1)
     path = tmp_path / "store"
     words = "store: locked by another process for more than 0.1 s; try again when it has ended"
     with pytest.raises(ValueError, match=words), Store(path) as store:

@@ -136,11 +136,9 @@ CASES = [
         "train labels --mix random",
         "mix",
     ),
-    Case("train pack --labels missing", "missing"),
-    Case("train pack --labels missing --form labels", "missing"),
-    Case("train pack --labels labels", "labels"),
-    Case("train pack --limit 0", "limit"),
-    Case("train pack --form all", "form"),
+    Case("train labels --games 0", "games"),
+    Case("train labels --scheduler nowhere:1", "nowhere"),
+    Case("train distill --labels missing", "missing"),
     *(
         Case(f"train {method} --device tpu", "device should be one of auto, cpu, cuda, mps")
         for method in ("distill", "ppo", "actor-critic", "policy-gradient", "value")

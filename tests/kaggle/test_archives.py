@@ -17,7 +17,8 @@ from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.players.player import Inline
 from connectx_toolkit.arena.players.process import AgentProcess
 from connectx_toolkit.cli.evaluate import main
-from connectx_toolkit.kaggle import place, upload
+from connectx_toolkit.kaggle import folder as place
+from connectx_toolkit.kaggle import upload
 from connectx_toolkit.kaggle.archive import BadArchive
 from connectx_toolkit.kaggle.rules import DEFAULTS
 from connectx_toolkit.machine.cores import usable_cores
@@ -61,7 +62,7 @@ def _tidy():
 def has_place(tmp_path):
     """Skips where the judge's folder cannot be shown. In a process of its own, which enters it for good."""
     (tmp_path / "root").mkdir()
-    code = "import sys\nfrom connectx_toolkit.kaggle.place import show_agent\nshow_agent(*sys.argv[1:])\n"
+    code = "import sys\nfrom connectx_toolkit.kaggle.folder import show_agent\nshow_agent(*sys.argv[1:])\n"
     command = [sys.executable, "-c", code, str(tmp_path), str(tmp_path / "root")]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:

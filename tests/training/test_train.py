@@ -14,12 +14,12 @@ from connectx.book import Book, walk
 from connectx.geometry import STANDARD
 from connectx.position import Position
 from connectx_toolkit.cli import train
+from connectx_toolkit.machine.workers import this_process
 from connectx_toolkit.places import BOOK_SCORES
 from connectx_toolkit.training.data.book_scores import ScoreFile, read_scores
 from connectx_toolkit.training.methods import book
 from connectx_toolkit.training.support.manifest import NAME
 from connectx_toolkit.training.support.options import Options, option
-from tests.training.in_place import InPlace
 
 WEIGHTS = Path(__file__).parents[2] / "agents" / "weights"
 
@@ -135,7 +135,7 @@ def test_a_book_is_built_and_resumed(tmp_path, monkeypatch):
 
     def build() -> Book:
         with ScoreFile(tmp_path / "scores.txt") as scores:
-            builder = book.Builder(scores, InPlace())
+            builder = book.Builder(scores, this_process())
             list(walk(STANDARD, 1, (4, 3), builder.columns_of))
         return Book(STANDARD, 1, (4, 3), np.concatenate(builder.columns))
 
@@ -156,6 +156,6 @@ def test_the_book_follows_from_its_scores(tmp_path, monkeypatch):
     scores.write_bytes((BOOK_SCORES).read_bytes())
     committed = Book.from_bytes((WEIGHTS / "book.bin").read_bytes())
     with ScoreFile(scores) as known:
-        builder = book.Builder(known, InPlace())
+        builder = book.Builder(known, this_process())
         list(walk(STANDARD, committed.full_plies, committed.last_plies, builder.columns_of))
     assert (np.concatenate(builder.columns) == committed.columns).all()

@@ -206,7 +206,7 @@ def serve_descriptor(descriptor: int, spec: list[str], parent: int, is_unpacked:
     """
     found, missing = AgentSpec(*spec), ""
     if found.kind == "file":
-        from connectx_toolkit.kaggle.place import AGENT, hide_credentials, show_agent
+        from connectx_toolkit.kaggle.folder import AGENT, hide_credentials, show_agent
 
         with contextlib.suppress(OSError):  # a precaution, which not every system allows
             hide_credentials()

@@ -23,7 +23,7 @@ from connectx_toolkit.arena.players.task import Setup, Task
 from connectx_toolkit.arena.results.conditions import Conditions, conditions_here
 from connectx_toolkit.arena.results.match import Match
 from connectx_toolkit.arena.results.records import GameRecord
-from connectx_toolkit.arena.results.store_file import in_words, open_to_read, open_to_write
+from connectx_toolkit.arena.results.schema import in_words, open_to_read, open_to_write
 from connectx_toolkit.arena.results.tournament import Tournament
 from connectx_toolkit.arena.results.turns import Turns
 from connectx_toolkit.kaggle.rules import DEFAULTS, Fault, Game, Rules

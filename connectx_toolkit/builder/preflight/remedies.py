@@ -5,8 +5,8 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from connectx_toolkit.kaggle.folder import AGENT
 from connectx_toolkit.kaggle.packages import KNOWN, standing
-from connectx_toolkit.kaggle.place import AGENT
 
 
 class Situation(NamedTuple):

@@ -17,7 +17,7 @@ from typing import Any
 
 from connectx_toolkit.builder.preflight.questions import Question
 from connectx_toolkit.builder.preflight.remedies import Situation
-from connectx_toolkit.kaggle import place
+from connectx_toolkit.kaggle import folder as place
 from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.places import ROOT
 

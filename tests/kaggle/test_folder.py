@@ -14,7 +14,7 @@ import pytest
 
 from connectx_toolkit.builder.preflight.check import check
 from connectx_toolkit.builder.preflight.stage import Runner
-from connectx_toolkit.kaggle import place
+from connectx_toolkit.kaggle import folder as place
 from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.places import ROOT
 from tests.corpus_files import CORPUS, content_of
@@ -120,7 +120,7 @@ def test_a_user_namespace_does_where_root_may_not_mount(tmp_path):
     without = ["setpriv", "--bounding-set=-sys_admin", sys.executable]
     if subprocess.run(["setpriv", "--bounding-set=-sys_admin", "unshare", "-Ur", "true"], check=False).returncode:
         pytest.skip("no user namespaces here")
-    code = "import sys; from connectx_toolkit.kaggle import place; print(place.obstacle(sys.argv[1]))"
+    code = "import sys; from connectx_toolkit.kaggle import folder as place; print(place.obstacle(sys.argv[1]))"
     done = subprocess.run([*without, "-c", code, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout == "\n"
 
