@@ -23,7 +23,7 @@ test: check  ## lint, types, and every test
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 quick: $(VENV)/.installed-dev  ## the tests that take no time: no browser, no training, no games of Kaggle's
-	$(BIN)/python -m pytest --quick -n auto --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest --quick -n 2 --dist loadfile --no-loadscope-reorder
 
 check: $(VENV)/.installed-dev  ## lint and types only
 	$(BIN)/ruff check .

@@ -39,11 +39,11 @@ SLOW = {  # what make quick leaves out: browsers, training, builds, processes of
     "board": "*",
     "builder": "build_submission embed idioms preflight",
     "training": "*",
-    "kaggle": "archives check_input folder kaggle_link referee workers",
-    "arena": "forks page players ratings remote replays report stats store tournament",
+    "kaggle": "archives callables check_input folder kaggle_link referee workers",
+    "arena": "analysis forks match page players ratings remote replays report stats store tournament",
     "cli": "bad_input evaluate portable writing",
     "project": "installed notebook readme six_sets solver_benchmark",
-    "connectx": "choice game_memory nets perfect position search",
+    "connectx": "agents choice exact_openings examples game_memory nets perfect position search",
 }
 
 

@@ -13,7 +13,7 @@ an interrupted run resumes.
 import hashlib
 import heapq
 import os
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, as_completed, wait
+from concurrent.futures import FIRST_COMPLETED, Future, as_completed, wait
 from dataclasses import dataclass
 from functools import cache
 from itertools import count
@@ -33,6 +33,7 @@ from connectx.opponent_model import ReplyModel, columns_of_scores
 from connectx.position import Position
 from connectx.score import Scores
 from connectx_toolkit.console.progress import progress
+from connectx_toolkit.machine.workers import Workers
 from connectx_toolkit.places import BOOK_SCORES, WEIGHTS
 from connectx_toolkit.training.data.book_scores import Form, PositionFile, ScoreFile
 from connectx_toolkit.training.support.manifest import begin, publish
@@ -89,7 +90,7 @@ def positions_of(layer: Layer) -> list[Position]:
 class Builder:
     """Solves the positions of the walk and chooses the first seat's columns."""
 
-    def __init__(self, scores: ScoreFile, pool: Executor):
+    def __init__(self, scores: ScoreFile, pool: Workers):
         self.scores, self.pool = scores, pool
         self.columns: list[np.ndarray] = []
 
