@@ -57,6 +57,14 @@ def pytest_ignore_collect(collection_path, config):
     return True if is_slow and config.getoption("--quick") else None
 
 
+LONGEST = ("test_notebook", "test_preflight", "test_idioms", "test_build_submission")
+
+
+def pytest_collection_modifyitems(items):
+    """The longest files first, so that no worker has one of them left when the others have nothing."""
+    items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
+
+
 def pytest_xdist_auto_num_workers(config):
     """One more than there are cores: tests of the clock wait most of the time."""
     return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 1
