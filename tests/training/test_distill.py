@@ -28,6 +28,16 @@ from connectx_toolkit.training.support.manifest import NAME
 SMALL: dict[str, Any] = {"layers": "dense:16", "batch": 128, "samples": 2560, "learning_rate": 0.01}
 
 
+@pytest.fixture(autouse=True)
+def _little(monkeypatch):
+    """A tenth of the openings, one thread, and three measurements in a run."""
+    few = opening_labels()
+    few = few.take(np.arange(0, len(few), 10))
+    monkeypatch.setattr("connectx_toolkit.training.data.labels.opening_labels", lambda: few)
+    monkeypatch.setattr(distill, "usable_cores", lambda: [0])
+    monkeypatch.setattr(distill, "REPORTS", 3)
+
+
 @pytest.fixture(scope="module")
 def file(tmp_path_factory) -> Path:
     """A file with one label: with the openings, which need no solving, it is enough to learn from."""
@@ -107,7 +117,6 @@ def test_every_position_once_an_epoch():
 
 def test_it_goes_on_where_it_was(file, tmp_path, monkeypatch):
     """Stopped in the middle, the same network comes out; a finished run, and other options, are refused."""
-    monkeypatch.setattr(distill, "REPORTS", 3)
     first = Config(labels=file, run=tmp_path / "a", output=tmp_path / "a.bin", **SMALL)
     distill.train(first)
     log = json.loads((tmp_path / "a" / "log.json").read_text())
