@@ -2,6 +2,5 @@
 
 import torch
 
-torch.set_num_threads(
-    1
-)  # several workers of pytest have the cores already: with more threads each waits for the others
+# The workers of pytest have the cores already: with more threads each would wait for the others.
+torch.set_num_threads(1)
