@@ -103,11 +103,10 @@ def points(
 def contents_of(spec: AgentSpec) -> list[str]:
     """What tells a player apart from all that play otherwise: what ``fingerprint`` finds.
 
-    A function here is a player of the zoo, of which it finds only what all of them share.
+    A function here is a player of the pool, of which it finds only what all of them share.
     """
-    behind = (
-        [spec.label, fingerprint(AgentSpec("file", opponent_pool.__file__, "zoo"))] if spec.kind == "callable" else []
-    )
+    pool = AgentSpec("file", opponent_pool.__file__, "pool")
+    behind = [spec.label, fingerprint(pool)] if spec.kind == "callable" else []
     return [fingerprint(spec), *behind]
 
 

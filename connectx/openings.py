@@ -110,11 +110,6 @@ class Openings:
         for (layer, later), known in zip(pairwise(layers(self.geometry, self.last_ply)), self._scores[1:], strict=True):
             yield layer, scores_of_moves(layer, later, known, self.geometry)
 
-    def last_layer(self) -> tuple[Layer, np.ndarray]:
-        """The last ply's positions, sorted by key, and their scores: int8 (n,)."""
-        *_, last = layers(self.geometry, self.last_ply)
-        return last, self._scores[-1]
-
     def to_bytes(self) -> bytes:
         """The table as a weight container with the compressed scores of the last ply."""
         packed = zlib.compress((self.last_scores + SPAN).astype(np.uint8).tobytes(), 9)

@@ -204,10 +204,6 @@ class PlainNetwork:
         """``judged`` by this network."""
         return judged(self.forward, self.architecture, positions, masks)
 
-    def judge_replies(self, positions: np.ndarray, masks: np.ndarray) -> tuple[Afterstates, dict[str, np.ndarray]]:
-        """``judged_replies`` by this network."""
-        return judged_replies(self.forward, self.architecture, positions, masks)
-
 
 def judged(
     forward: Callable[[np.ndarray], dict[str, np.ndarray]],

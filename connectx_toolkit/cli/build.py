@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 from connectx_toolkit.catalogue import our_agents
 from connectx_toolkit.console.files import check_folder
 from connectx_toolkit.console.parser import Parser, missing_package
-from connectx_toolkit.console.programs import as_typed
+from connectx_toolkit.console.programs import as_typed, complain
 from connectx_toolkit.places import AGENTS, IS_CHECKOUT, ROOT
 
 try:
@@ -37,7 +37,7 @@ try:
 
     from connectx_toolkit.console.tables import console_for_tables
 except ModuleNotFoundError as missing:
-    print(as_typed(f"build_submission.py: {missing_package(missing)}"), file=sys.stderr)
+    complain("build_submission.py", missing_package(missing))
     sys.exit(2)
 
 from connectx_toolkit.builder.building.build import POSITIONS, NotAccepted, Options, build
@@ -186,12 +186,6 @@ def tell(line: str) -> None:
     print(as_typed(line), file=sys.stderr, flush=True)
 
 
-def complain(*lines: str) -> None:
-    """Prints what went wrong to stderr."""
-    for line in lines:
-        print(as_typed(f"build_submission.py: {line}"), file=sys.stderr)
-
-
 def run(given: argparse.Namespace) -> int:
     options = options_of(given)
     if given.submit is None:
@@ -275,14 +269,14 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return run(given)
     except Refused as refused:
-        complain(*map(str, refused.refusals))
+        complain("build_submission.py", *map(str, refused.refusals))
         return 2
     except FileNotFoundError as fault:
-        complain(f"no such file: {fault.filename}")
+        complain("build_submission.py", f"no such file: {fault.filename}")
         return 2
     except (UsageError, OSError, ValueError, RunnerDied) as fault:
-        complain(str(fault))
+        complain("build_submission.py", str(fault))
         return 2
     except KeyboardInterrupt:
-        complain("interrupted")
+        complain("build_submission.py", "interrupted")
         return 130

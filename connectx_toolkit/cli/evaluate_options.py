@@ -212,7 +212,7 @@ def add_list(parser: argparse.ArgumentParser) -> None:
 example
   python evaluate.py list
 
-Strengths are those of arena/ladder.json, which a tournament writes with --ladder arena/ladder.
+Strengths are those of agents/ladder.json, which a tournament writes with --ladder agents/ladder.
 """
 
 

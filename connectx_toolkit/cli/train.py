@@ -19,7 +19,7 @@ from importlib import import_module
 from types import ModuleType
 
 from connectx_toolkit.console.parser import Parser, in_a_line, missing_package
-from connectx_toolkit.console.programs import as_typed
+from connectx_toolkit.console.programs import complain
 from connectx_toolkit.training.support.options import add_options, config_from
 
 METHODS = {  # name: (module of connectx_toolkit.training.methods, summary)
@@ -56,22 +56,18 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def complain(line: str) -> None:
-    print(as_typed(f"train.py: {line}"), file=sys.stderr)
-
-
 def main(arguments: list[str] | None = None) -> int:
     try:
         given = parse(sys.argv[1:] if arguments is None else arguments)
         module = module_of(given.method)
         module.train(config_from(module.Config, given))
     except ModuleNotFoundError as problem:
-        complain(missing_package(problem))
+        complain("train.py", missing_package(problem))
         return 2
     except (OSError, ValueError, MemoryError, BrokenExecutor) as fault:
-        complain(in_a_line(fault))
+        complain("train.py", in_a_line(fault))
         return 2
     except KeyboardInterrupt:
-        complain("interrupted; the same command resumes the run")
+        complain("train.py", "interrupted; the same command resumes the run")
         return 130
     return 0

@@ -8,6 +8,12 @@ COMMANDS = {"evaluate": "evaluate", "build_submission": "build", "train": "train
 SCRIPT = re.compile(rf"(?:python )?\b({'|'.join(COMMANDS)})\.py\b")
 
 
+def complain(script: str, *lines: str) -> None:
+    """Prints to stderr what went wrong in a script, line by line."""
+    for line in lines:
+        print(as_typed(f"{script}: {line}"), file=sys.stderr)
+
+
 def as_typed(text: str) -> str:
     """A text with commands in it, such as "python evaluate.py list", as the user has to type them."""
     if Path(sys.argv[0]).stem != "connectx":

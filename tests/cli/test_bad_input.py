@@ -128,17 +128,9 @@ CASES = [
     Case("train distill --labels missing", "missing"),
     Case("train distill --labels labels", "labels"),
     Case("train distill --labels missing --layers dense", "layers"),
-    Case("train distill --labels missing --encoding facts-9", "facts-9"),
-    Case("train labels --positions 0", "positions"),
-    Case("train labels --judge net.bin", "judge"),
-    Case("train labels --mix walks --judge missing.bin --output new", "missing.bin"),
-    Case(
-        "train labels --mix random",
-        "mix",
-    ),
+    Case("train distill --labels labels/damaged.labels", "damaged.labels"),
     Case("train labels --games 0", "games"),
     Case("train labels --scheduler nowhere:1", "nowhere"),
-    Case("train distill --labels missing", "missing"),
     *(
         Case(f"train {method} --device tpu", "device should be one of auto, cpu, cuda, mps")
         for method in ("distill", "ppo", "actor-critic", "policy-gradient", "value")
@@ -314,7 +306,7 @@ def made(tmp_path_factory) -> Path:
     for name, content in FILES.items():
         (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     (folder / "labels").mkdir()
-    (folder / "labels" / "00000.shard").write_bytes(flipped(pack({"masks": np.ones(1000, np.int64)})))
+    (folder / "labels" / "damaged.labels").write_bytes(flipped(pack({"masks": np.ones(1000, np.int64)})))
     (folder / "corrupt.bin").write_bytes(flipped(pack({"weight": np.ones(1000, np.float32)})))
     with contextlib.chdir(folder):
         evaluate.main(["match", "leftmost", "random", "--pairs", "20", "--store", "games"])

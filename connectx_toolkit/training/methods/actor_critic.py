@@ -28,7 +28,6 @@ from connectx_toolkit.training.games.opponents import opponent_named, two_plies
 from connectx_toolkit.training.games.players import (
     Played,
     Player,
-    alternating,
     erring,
     greedy_player,
     play_games,
@@ -37,10 +36,8 @@ from connectx_toolkit.training.games.players import (
 from connectx_toolkit.training.games.small_games import NAMES, games_named
 from connectx_toolkit.training.learning.networks import device_of, logits_of, outputs_of
 from connectx_toolkit.training.learning.policy_run import (
-    BLOCK,
     ILLEGAL,
     Choices,
-    Learner,
     PolicyOptions,
     PolicyRun,
     policy_loss,
@@ -233,14 +230,6 @@ def strictly(results: np.ndarray, choices: Choices) -> np.ndarray:
     strict = results.copy()
     strict[choices.games[choices.turns == ILLEGAL]] = -1
     return strict
-
-
-def against_sound(run: Run, games: int = 10_000) -> float:
-    """The mean result of new games against the error-free opponent; the network draws its moves as in training."""
-    rng = np.random.default_rng(1000 + run.config.seed)
-    learner, opponent = Learner(logits_of(run.network), rng), opponent_of(run.config, run.network, rng)
-    played = play_games(run.new_games(games), (learner, opponent), alternating(games, BLOCK))
-    return float(strictly(played.outcomes(), learner.choices()).mean())
 
 
 def against_lookahead(run: Run, games: int = 100, plies: int = 3) -> list[tuple[int, int, int]]:

@@ -23,6 +23,7 @@ from connectx.geometry import STANDARD
 from connectx.nets.torch_form import Network
 from connectx.weights import pack
 from connectx_toolkit.console.files import write_whole
+from connectx_toolkit.places import WEIGHTS
 from connectx_toolkit.training.games.connectx import ConnectX
 from connectx_toolkit.training.games.players import Played, Player, sampling_player
 from connectx_toolkit.training.learning.networks import logits_of, outputs_of
@@ -59,7 +60,7 @@ class Config(PolicyOptions):
     start: str = option(
         OPPONENT, "initial weights: 'opponent' copies the opponent's, 'nothing': random", among=(OPPONENT, NOTHING)
     )
-    opponent: Path = option(Path("agents/weights/strong_policy.bin"), "policy network to play against", reads=(".bin",))
+    opponent: Path = option(WEIGHTS / "strong_policy.bin", "policy network to play against", reads=(".bin",))
     run: Path = option(Path("runs/policy-gradient"), "folder for checkpoint, games and curve")
     output: Path = option(Path(), "file to write: the policy network", in_run="policy_gradient.bin")
 

@@ -32,7 +32,7 @@ from connectx.solver import Solver
 from connectx_toolkit.console.progress import progress
 from connectx_toolkit.kaggle.agent_file import last_callable
 from connectx_toolkit.kaggle.rules import DEFAULTS, sizes_of
-from connectx_toolkit.places import AGENTS
+from connectx_toolkit.places import AGENTS, WEIGHTS
 from connectx_toolkit.training.data.labels import SUFFIX, TRAINING, Labels, labels_of, read_labels
 from connectx_toolkit.training.games.opponent_pool import DEVELOPMENT, Column, Player, column_of
 from connectx_toolkit.training.learning.error_forecast import BATCH, Learner, problems_of
@@ -62,9 +62,7 @@ class Config(Options):
     labels: Path = option(
         Path("runs/labels/labels.labels"), "file of labels that train.py labels has made", reads=(SUFFIX,)
     )
-    taste: Path = option(
-        Path("agents/weights/taste.bin"), "the policy network whose taste opponents have", reads=(".bin",)
-    )
+    taste: Path = option(WEIGHTS / "taste.bin", "the policy network whose taste opponents have", reads=(".bin",))
     run: Path = option(Path("runs/replies"), "folder of the games")
     output: Path = option(Path(), "the model", in_run="replies.bin")
 

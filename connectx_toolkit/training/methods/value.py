@@ -23,6 +23,7 @@ from connectx.geometry import STANDARD
 from connectx.nets.network import PlainNetwork
 from connectx.nets.torch_form import Network
 from connectx.weights import unpack
+from connectx_toolkit.places import WEIGHTS
 from connectx_toolkit.training.games.connectx import ConnectX, bitboards
 from connectx_toolkit.training.games.players import (
     NO_MOVE,
@@ -61,7 +62,7 @@ class Config(FitOptions):
     policy: Path = option(
         Path("runs/policy-gradient/policy_gradient.bin"), "the policy that learned from them", reads=(".bin",)
     )
-    opponent: Path = option(Path("agents/weights/strong_policy.bin"), "the strong policy agent", reads=(".bin",))
+    opponent: Path = option(WEIGHTS / "strong_policy.bin", "the strong policy agent", reads=(".bin",))
     run: Path = option(Path("runs/value"), "folder for checkpoint and curve")
     output: Path = option(Path(), "file to write: the value network", in_run="value_greedy.bin")
 
