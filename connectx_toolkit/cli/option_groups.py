@@ -98,7 +98,10 @@ def add_store(parser: argparse.ArgumentParser) -> None:
 
 def add_pairs(parser: argparse.ArgumentParser, pairs: int | None, help_text: str) -> None:
     parser.add_argument("--pairs", type=from_one, default=pairs, metavar="N", help=help_text)
-    help_text = "file with one opening per line, as columns counted from 0, for example 3342 (default: our own)"
+    help_text = (
+        "file with one opening per line, as columns counted from 0, for example 3342; or the word empty, to begin "
+        "every game with the empty board (default: our own balanced openings)"
+    )
     parser.add_argument("--openings", type=Path, metavar="FILE", help=help_text)
     help_text = "random seed of openings and agents (default 1); another one plays new games"
     parser.add_argument("--seed", type=any_seed, default=1, metavar="N", help=help_text)

@@ -4,6 +4,7 @@ import random
 from collections import Counter
 from functools import cache
 from itertools import islice
+from pathlib import Path
 
 import pytest
 
@@ -170,3 +171,7 @@ def test_openings_for(tmp_path):
     assert openings_for(STANDARD, path, seed=1) != openings_for(STANDARD, path, seed=2)
     assert len(set(openings_for(geometry_of(8, 8, 4), None, seed=1))) == RANDOM_COUNT
     assert openings_for(geometry_of(1, 1, 1), None, seed=1) == [()]
+
+
+def test_the_empty_board_alone():
+    assert openings_for(STANDARD, Path("empty"), seed=1) == [()]

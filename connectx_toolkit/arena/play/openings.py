@@ -37,6 +37,7 @@ BALANCED_COUNT = 5000
 BALANCED_SEED = 1
 PATIENCE = 2000
 RANDOM_COUNT = 300  # random openings for boards other than 7x6
+EMPTY = Path("empty")  # what users give instead of a file
 BALANCED = Path(__file__).with_name("openings.txt.gz")  # 6 rows, 7 columns, 4 in a row
 
 Opening = Columns
@@ -165,10 +166,13 @@ def balanced_openings(
 def openings_for(geometry: Geometry, path: Path | None, seed: int) -> list[Opening]:
     """Openings to play from, in an order that depends only on the seed, not on the number of games.
 
-    They come from the file if one is given; else they are our balanced ones on 7x6, and ``RANDOM_COUNT`` random ones,
-    which may be unbalanced, on other boards. If a tiny board has none, the only opening is the empty board.
+    They come from the file if one is given; ``EMPTY`` means the empty board alone. Without a file, they are our
+    balanced ones on 7x6, and ``RANDOM_COUNT`` random ones, which may be unbalanced, on other boards. If a tiny board
+    has none, the only opening is the empty board.
     """
-    if path is not None:
+    if path == EMPTY:
+        openings = [()]
+    elif path is not None:
         openings = read_openings(path, geometry)
     elif geometry == STANDARD:
         openings = read_balanced()
