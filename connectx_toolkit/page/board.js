@@ -157,9 +157,9 @@ export class Board extends Table {
   async copyText(text, done, otherwise) {
     try {
       await navigator.clipboard.writeText(text);
-      this.say(done);
+      this.say(done, true);
     } catch {
-      this.say(otherwise);
+      this.say(otherwise, true);
     }
   }
 
@@ -445,7 +445,10 @@ export class Board extends Table {
     this.root.classList.toggle("cx-watching", this.seats.every(Boolean));
   }
 
-  say(text) { this.notice.textContent = text; }
+  say(text, isDone = false) {
+    this.notice.textContent = text;
+    this.notice.classList.toggle("cx-done", isDone);
+  }
 
   // ---- keys, and files that are dropped
 
