@@ -1,0 +1,66 @@
+"""The documentation site: its tables of commands, and the whole of it where mkdocs is installed (make docs)."""
+
+import argparse
+import importlib.util
+import json
+import subprocess
+import sys
+from types import ModuleType
+
+import pytest
+
+from connectx_toolkit.cli.evaluate import COMMANDS
+from connectx_toolkit.places import ROOT
+
+
+@pytest.fixture(scope="module")
+def hooks() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("site_hooks", ROOT / "docs" / "hooks.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_command_has_a_section_with_its_options(hooks):
+    sections = hooks.reference("evaluate.py").split("\n## ")
+    assert len(sections) == len(COMMANDS)
+    (match,) = (text for text in sections if text.startswith("`evaluate.py match`"))
+    assert "| `agent1` |" in match and "| `--pairs N` |" in match and "| `--sprt ELO0 ELO1` |" in match
+    assert "| `-o`, `--output FILE` |" in hooks.reference("build_submission.py")
+
+
+def test_parsers_are_left_as_they_were(hooks):
+    before = argparse.ArgumentParser.parse_known_args
+    hooks.reference("build_submission.py")
+    assert argparse.ArgumentParser.parse_known_args is before
+
+
+def test_help_texts_are_data_not_markup(hooks):
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--mode", choices=("a|b", "c"), default="c", help="<b> or a | b (default: %(default)s)")
+    assert hooks.options_table(parser).splitlines()[-1] == (r"| `--mode {a\|b,c}` | &lt;b&gt; or a \| b (default: c) |")
+
+
+@pytest.mark.parametrize(
+    ("link", "expected"),
+    [
+        ("[a](docs/guides/compare.md#x)", "[a](../guides/compare.md#x)"),
+        ("![a](agents/ladder.png)", "![a](../assets/ladder.png)"),
+        ("[a](CHANGELOG.md)", "[a](changelog.md)"),
+        ("[a](Makefile)", "[a](https://host/us/blob/main/Makefile)"),
+        ("[a](https://kaggle.com)", "[a](https://kaggle.com)"),
+    ],
+)
+def test_links_of_the_root_lead_to_the_same_places_on_the_site(hooks, link, expected):
+    assert hooks.relinked(link, ROOT, "project/contributing.md", "https://host/us") == expected
+
+
+def test_the_site_builds_without_a_broken_link(tmp_path):
+    pytest.importorskip("mkdocs", reason="make docs installs it")
+    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "-q", "-d", tmp_path]
+    run = subprocess.run(build, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert not run.returncode, run.stderr
+    index = json.loads((tmp_path / "search" / "search_index.json").read_text())["docs"]
+    assert {"reference/train/#trainpy-distill", "concepts/glossary/"} <= {page["location"] for page in index}
+    assert "fonts.googleapis" not in (tmp_path / "index.html").read_text()
