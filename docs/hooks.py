@@ -62,7 +62,7 @@ def parsers(script: str) -> Iterator[tuple[str, argparse.ArgumentParser]]:
             yield f"train.py {name}", subcommands(parser_of(train.parse, name))[name]
     else:
         for name in evaluate.COMMANDS:
-            yield f"evaluate.py {name}".rstrip(), parser_of(evaluate.main, *filter(None, [name]))
+            yield f"evaluate.py {name or 'AGENT1 AGENT2'}", parser_of(evaluate.main, *filter(None, [name]))
 
 
 def reference(script: str) -> str:
@@ -110,7 +110,8 @@ def options_table(parser: argparse.ArgumentParser) -> str:
     ]
     if not rows:
         return ""
-    return "\n".join(["| option | |", "|---|---|", *(f"| {words} | {text} |" for words, text in rows)])
+    table = "\n".join(["| option | what it does |", "|---|---|", *(f"| {words} | {text} |" for words, text in rows)])
+    return f'<div class="options" markdown>\n\n{table}\n\n</div>'
 
 
 def option_words(action: argparse.Action, formatter: argparse.HelpFormatter) -> str:
