@@ -1,6 +1,7 @@
 """The documentation site: its tables of commands, and the whole of it where mkdocs is installed (make docs)."""
 
 import argparse
+import ast
 import importlib.util
 import json
 import subprocess
@@ -54,6 +55,14 @@ def test_help_texts_are_data_not_markup(hooks):
 )
 def test_links_of_the_root_lead_to_the_same_places_on_the_site(hooks, link, expected):
     assert hooks.relinked(link, ROOT, "project/contributing.md", "https://host/us") == expected
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "connectx").glob("*.py")), ids=lambda path: path.stem)
+def test_public_names_are_on_the_site(path):
+    assignments = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.Assign)]
+    public = [ast.literal_eval(node.value) for node in assignments if ast.unparse(node.targets[0]) == "__all__"]
+    page = (ROOT / "docs" / "reference" / "python.md").read_text()
+    assert all(f"connectx.{path.stem}.{name}" in page for names in public for name in names)
 
 
 def test_the_site_builds_without_a_broken_link(tmp_path):
