@@ -8,6 +8,7 @@ import argparse
 import html
 import os
 import re
+import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -95,7 +96,7 @@ def _text_and_code(lines: list[str]) -> Iterator[str]:
     start = 0
     for end in range(1, len(lines) + 1):
         if end == len(lines) or is_code[end] != is_code[start]:
-            block = "\n".join(lines[start:end])
+            block = textwrap.dedent("\n".join(lines[start:end]))
             yield f"```text\n{block}\n```" if is_code[start] else html.escape(block, quote=False)
             start = end
 
