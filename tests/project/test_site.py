@@ -4,6 +4,8 @@ import argparse
 import ast
 import importlib.util
 import json
+import re
+import shlex
 import subprocess
 import sys
 from types import ModuleType
@@ -12,6 +14,7 @@ import pytest
 
 from connectx_toolkit.cli.evaluate import COMMANDS
 from connectx_toolkit.places import ROOT
+from tests.project.test_readme import PLACEHOLDER, parse
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +32,17 @@ def test_every_command_has_a_section_with_its_options(hooks):
     (match,) = (text for text in sections if text.startswith("`evaluate.py match`"))
     assert "| `agent1` |" in match and "| `--pairs N` |" in match and "| `--sprt ELO0 ELO1` |" in match
     assert "| `-o`, `--output FILE` |" in hooks.reference("build_submission.py")
+
+
+EXAMPLE = re.compile(r"^\s*python (\S+\.py \S+ \S[^\n]*?)(?:\s{2,}.*)?$", re.M)  # what follows two spaces explains it
+
+
+@pytest.mark.parametrize("script", ["evaluate.py", "build_submission.py", "train.py"])
+def test_examples_of_help_texts_parse(hooks, script):
+    examples = [line for line in EXAMPLE.findall(hooks.reference(script)) if not PLACEHOLDER.search(line)]
+    assert examples
+    for line in examples:
+        parse(shlex.split(line))
 
 
 def test_parsers_are_left_as_they_were(hooks):
