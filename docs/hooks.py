@@ -92,7 +92,8 @@ def passages(text: str | None, told: set[str]) -> Iterator[str]:
 
 
 def _text_and_code(lines: list[str]) -> Iterator[str]:
-    is_code = [line.startswith((" ", "python ")) and not line.lstrip().startswith("- ") for line in lines]
+    has_list = any(line.lstrip().startswith("- ") for line in lines)  # whose lines are indented, too
+    is_code = [line.startswith((" ", "python ")) and not has_list for line in lines]
     start = 0
     for end in range(1, len(lines) + 1):
         if end == len(lines) or is_code[end] != is_code[start]:

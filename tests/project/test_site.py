@@ -34,6 +34,13 @@ def test_every_command_has_a_section_with_its_options(hooks):
     assert "| `-o`, `--output FILE` |" in hooks.reference("build_submission.py")
 
 
+def test_indented_lines_are_code_unless_they_belong_to_a_list(hooks):
+    told: set[str] = set()
+    text, code, points = hooks.passages("Try\n  python a.py\n\n- one\n  goes on\n- <two>\n", told)
+    assert (text, code, points) == ("Try", "```text\npython a.py\n```", "- one\n  goes on\n- &lt;two&gt;")
+    assert not list(hooks.passages("Try\n  python a.py", told))  # it was told
+
+
 EXAMPLE = re.compile(r"^\s*python (\S+\.py \S+ \S[^\n]*?)(?:\s{2,}.*)?$", re.M)  # what follows two spaces explains it
 
 
