@@ -1,6 +1,6 @@
 """The ladder at Kaggle's clock, from the games of a tournament: by agent and seat, and each agent against each.
 
-python evaluate.py tournament perfect value_search minimax policy minimax@4 n_step negamax ppo --pairs 10 --anchor ppo
+python evaluate.py tournament perfect value_search minimax policy minimax@4 n_step negamax ppo --pairs 10
 python -m benchmarks.ladder runs/arena.sqlite balanced --pairs 10
 
 With ``--openings empty`` the tournament begins every game with the empty board; of a store that holds both, the second
@@ -70,7 +70,7 @@ def main() -> int:
         f"ladder-{options.start}",
         next(iter(agents)),
         f"leads {len(agents)} agents at Kaggle's clock",
-        command=f"python evaluate.py tournament {words} --pairs {options.pairs}{opening} --anchor {ANCHOR}",
+        command=f"python evaluate.py tournament {words} --pairs {options.pairs}{opening}",
         agents=agents,
         games=games,
         pairs=options.pairs,

@@ -1,5 +1,5 @@
 // The board as one component: it shows what goes on at its table, and takes clicks, keys and files. It talks to its host
-// by the messages of docs/board.md, and knows nothing else of it.
+// by the messages of docs/reference/board-messages.md, and knows nothing else of it.
 
 import { BoardView } from "./boardview.js";
 import { askAgent, askGame, askNewGame, showHelp } from "./dialogs.js";
