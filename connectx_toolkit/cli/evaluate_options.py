@@ -286,4 +286,6 @@ The page is served on 127.0.0.1 and for you alone; agents, board and game can be
         metavar="SECONDS",
         help="the agents' overage time of a game in seconds (default 60)",
     )
+    help_text = "file of games, as episodes and explore --add fill it: list what was played in each position"
+    parser.add_argument("--games", type=Path, metavar="FILE", help=help_text)
     parser.add_argument("--no-browser", action="store_true", help="print the address only")

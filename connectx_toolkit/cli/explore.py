@@ -29,8 +29,7 @@ def explore(options: argparse.Namespace) -> None:
         opponent = name_in(names, options.opponent, "--opponent") if options.opponent else ""
         needs_me = options.me or options.seat or options.rating
         me = own_name(database, options.me) if needs_me else ""
-        filters = {"opponent": opponent, "me": me, "seat": SEATS[options.seat], "since": options.since or ""}
-        played = database.at(position, **filters, rated=options.rating)
+        played = database.at(position, opponent, me, SEATS[options.seat], options.since or "", options.rating)
     console, after = console_for_tables(), write_columns(moves) or "the empty board"
     scores = None if position.is_over() else _scores(position, options.time)
     if not played:
