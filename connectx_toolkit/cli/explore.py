@@ -44,11 +44,10 @@ def opened(options: argparse.Namespace) -> GameDatabase:
         ValueError: there is no file and nothing to add, or it is another file.
     """
     if options.add:
-        with GameDatabase(options.games) as database:
-            added = add_from(database, options.add, options.me or "")
-            there = f", {added.known} were there already" if added.known else ""
-            lines = [f"{options.games}: {added.new} games added{there}, {len(database)} in all"]
-        print_lines(console_for_tables(), [*lines, *left_out_line(added.left_out)])
+        added = add_from(options.games, options.add, options.me or "")
+        there = f", {added.known} were there already" if added.known else ""
+        line = f"{options.games}: {added.new} games added{there}, {added.whole} in all"
+        print_lines(console_for_tables(), [line, *left_out_line(added.left_out)])
     return GameDatabase(options.games, create=False)
 
 
