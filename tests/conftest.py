@@ -1,9 +1,10 @@
-"""What several test files need: boards to test on, random games, observations as Kaggle sends them."""
+"""What several test files need: boards to test on, random games, observations as Kaggle sends them, a cluster."""
 
 import contextlib
 import os
 import random
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -12,6 +13,8 @@ import pytest
 from connectx.geometry import Geometry, geometry_of
 from connectx.position import Position
 from connectx_toolkit.catalogue import import_from_agents
+from connectx_toolkit.machine.cores import usable_cores
+from connectx_toolkit.places import ROOT
 
 import_from_agents()
 
@@ -140,3 +143,29 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.section("pre-flight of the corpus: file, ours, Kaggle's, why")
     for name, ours, kaggle, reason in sorted(rows):
         terminalreporter.write_line(f"{name:40} {ours:7} {kaggle:28.28} {reason:.90}")
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory) -> Iterator[str]:
+    """The address of a scheduler with two workers, each a process that is replaced when it dies."""
+    if len(usable_cores()) < 2:
+        pytest.skip("one core only")
+    code = """
+import sys, time
+from distributed import LocalCluster
+if __name__ == "__main__":
+    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+        print(cluster.scheduler_address, flush=True)
+        sys.stdin.read()
+"""
+    script = tmp_path_factory.mktemp("cluster") / "cluster.py"
+    script.write_text(code)
+    process = subprocess.Popen(
+        [sys.executable, str(script)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(script.parent)},  # cores apart from other tests' runs
+    )  # fmt: skip
+    assert process.stdout is not None and process.stdin is not None
+    yield process.stdout.readline().strip()
+    process.stdin.close()
+    process.wait(30)

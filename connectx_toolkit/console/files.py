@@ -1,12 +1,15 @@
-"""Files that are whole or not there: atomic writing, a lock for those that several runs change, and errors in words."""
+"""Files that are whole or not there: atomic writing, a lock for those that several runs change, errors in words."""
 
 import contextlib
 import errno
 import fcntl
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
+
+Content = TypeVar("Content")
 
 RUNS = Path("runs")
 OTHER_PLACE = "choose another folder"
@@ -89,6 +92,20 @@ def write_whole(path: Path, content: bytes) -> None:
     _make_folder_of(path)
     with replacing(path) as partial:
         partial.write_bytes(content)
+
+
+def read_as(parse: Callable[[bytes], Content], path: Path) -> Content:
+    """What ``parse`` makes of a file's bytes.
+
+    Raises:
+        ValueError: as ``parse``; the text begins with the file's name.
+        OSError: it cannot be read.
+    """
+    content = path.read_bytes()
+    try:
+        return parse(content)
+    except ValueError as fault:
+        raise ValueError(f"{path}: {fault}") from None
 
 
 @contextlib.contextmanager

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,6 @@ import pytest
 from connectx_toolkit.arena.play import pool
 from connectx_toolkit.cli.evaluate import main
 from connectx_toolkit.machine import workers
-from connectx_toolkit.machine.cores import usable_cores
 from tests.arena.test_store import ROOT, stored
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="cores are reserved by Linux's means")
@@ -26,32 +25,6 @@ def refusal(arguments: list[str], capsys) -> str:
         main(["match", "random", *arguments])
     assert stop.value.code == 2
     return capsys.readouterr().err
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory) -> Iterator[str]:
-    """The address of a scheduler with two workers, each a process that is replaced when it dies."""
-    if len(usable_cores()) < 2:
-        pytest.skip("one core only")
-    code = """
-import sys, time
-from distributed import LocalCluster
-if __name__ == "__main__":
-    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
-        print(cluster.scheduler_address, flush=True)
-        sys.stdin.read()
-"""
-    script = tmp_path_factory.mktemp("cluster") / "cluster.py"
-    script.write_text(code)
-    process = subprocess.Popen(
-        [sys.executable, str(script)],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(script.parent)},  # cores apart from other tests' runs
-    )  # fmt: skip
-    assert process.stdout is not None and process.stdin is not None
-    yield process.stdout.readline().strip()
-    process.stdin.close()
-    process.wait(30)
 
 
 def command(store: Path, *options: str, pairs: int = PAIRS) -> list[str]:

@@ -123,7 +123,7 @@ CASES = [
     Case("train book --scores one_line", "one_line"),
     Case("train book --second --entries noise --output new.bin", "noise"),
     Case("train book --second --least 0", "least"),
-    Case("train replies --taste noise --output new.bin", "weight container"),
+    Case("train replies --taste noise --output new.bin", "noise: not a weight container"),
     Case("train replies --games 0", "games"),
     Case("train distill --labels missing", "missing"),
     Case("train distill --labels labels", "labels"),
@@ -136,7 +136,7 @@ CASES = [
         for method in ("distill", "ppo", "actor-critic", "policy-gradient", "value")
     ),
     Case("train value --opponent missing.bin", "missing.bin"),
-    Case("train value --opponent corrupt.bin", "weight container"),
+    Case("train value --opponent corrupt.bin", "corrupt.bin: "),
     Case("train policy-gradient --start random", "start"),
     Case("train menace --game chess", "chess"),
     Case("train adopt missing.zip", "missing.zip"),

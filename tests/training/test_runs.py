@@ -81,7 +81,7 @@ def _quick(monkeypatch):
     best = known.scores.argmax(1)
     moves = replies.Moves(known.positions, known.masks, known.scores.astype(np.int64), best, np.arange(40) // 20)
     monkeypatch.setattr(replies, "DEVELOPMENT", replies.DEVELOPMENT[:2])
-    monkeypatch.setattr(replies, "games_of", lambda *_: moves)
+    monkeypatch.setattr(replies, "games_of", lambda *_, **__: moves)
     monkeypatch.setattr(leaf, "fit", lambda config, _: leaf.first_parameters(config.hidden, np.random.default_rng(1)))
     monkeypatch.setattr(leaf, "measure", lambda *_: {})
     rows = np.full((imitation.PART, STANDARD.cells), NO_MOVE, np.int8)

@@ -1,8 +1,8 @@
 """What the second seat plays from: the pool of opponents, the types, the forecast, the model as a whole, its book."""
 
 import json
-import random
 from dataclasses import replace
+from random import Random
 
 import numpy as np
 import pytest
@@ -35,8 +35,7 @@ def test_players_of_the_pool(player, monkeypatch):
     """Legal moves from the empty board, a win that is there, and not always the same game."""
     if player.kind in ("minimax", "leaf", "puct", "mcts"):
         player = player._replace(strength=min(player.strength, 60 if player.kind in ("puct", "mcts") else 4))
-    column = column_of(player)
-    random.seed(1)
+    column = column_of(player, Random(1))
     assert column(Position.empty(STANDARD)) in range(7)
     full = Position.from_moves([3, 3, 3, 3, 3, 3, 0], STANDARD)
     assert all(column(full) != 3 for _ in range(5))
@@ -61,8 +60,7 @@ def test_tree_search_counts_and_finds():
     assert visits.sum() == 500 and visits.argmax() == 3
     full = Position.from_moves([3, 3, 3, 3, 3, 3], STANDARD)
     assert tree_search(full.position, full.mask, 300, 1, STANDARD)[3] == 0
-    random.seed(3)
-    assert most_visited(block, 500) == 3
+    assert most_visited(block, 500, Random(3)) == 3
 
 
 def test_types_are_recovered():
@@ -107,6 +105,7 @@ def test_the_forecast_is_learnt(monkeypatch):
 
 @pytest.fixture
 def quick_pool(monkeypatch):
+    monkeypatch.setattr(pool, "worker_pool", pool_in_place)
     monkeypatch.setattr(replies, "DEVELOPMENT", (Player("mcts", 200), Player("minimax", 4)))
     monkeypatch.setattr(replies, "CLOCK", replies.CLOCK | {"actTimeout": 0.02})
 

@@ -171,8 +171,8 @@ def openings_for(geometry: Geometry, path: Path | None, seed: int) -> list[Openi
     has none, the only opening is the empty board.
     """
     if path == EMPTY:
-        openings = [()]
-    elif path is not None:
+        return [()]
+    if path is not None:
         openings = read_openings(path, geometry)
     elif geometry == STANDARD:
         openings = read_balanced()

@@ -11,6 +11,7 @@ from typing import Generic, NamedTuple, Self, TypeVar
 from connectx.geometry import STANDARD, Geometry
 from connectx.position import Position
 from connectx.score import Scores
+from connectx_toolkit.console.files import in_words
 
 Known = TypeVar("Known")
 
@@ -84,7 +85,7 @@ class PositionFile(Generic[Known]):
 
     def __init__(self, path: Path, form: Form[Known], geometry: Geometry = STANDARD, recipe: str = ""):
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._file, self._form = path.open("ab"), form
+        self._file, self._form = path.open("ab", buffering=0), form
         try:
             self.known, rest = read_positions(path, form, geometry, recipe)
             self._file.truncate(self._file.tell() - rest)
@@ -106,8 +107,10 @@ class PositionFile(Generic[Known]):
         self._write(f"{position.position} {position.mask} {self._form.show(known)}")
 
     def _write(self, line: str) -> None:
-        self._file.write(f"{line}\n".encode("ascii"))
-        self._file.flush()
+        try:
+            self._file.write(f"{line}\n".encode("ascii"))
+        except OSError as problem:
+            raise OSError(in_words(problem, Path(self._file.name))) from None
 
 
 class ScoreFile(PositionFile[Scores]):

@@ -1,7 +1,7 @@
 """Monte Carlo tree search (UCT, Kocsis and Szepesvari 2006) with random playouts, which knows only the rules."""
 
 import math
-import random
+from random import Random
 
 import numpy as np
 
@@ -86,7 +86,7 @@ def tree_search(position, mask, playouts, seed, geometry):
     return visits
 
 
-def most_visited(position: Position, playouts: int) -> int:
+def most_visited(position: Position, playouts: int, chance: Random) -> int:
     """The column that the search visits most."""
-    seed = random.getrandbits(31)
+    seed = chance.getrandbits(31)
     return int(tree_search(position.position, position.mask, playouts, seed, position.geometry).argmax())

@@ -15,7 +15,8 @@ import random
 from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
-from typing import NamedTuple
+from random import Random
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -95,18 +96,18 @@ def solver() -> Solver:
     return Solver(STANDARD)
 
 
-def drawn(weights: np.ndarray | list[float]) -> int:
-    """An index drawn by its weight, with the generator of ``random``, which the arena seeds."""
-    return random.choices(range(len(weights)), list(weights))[0]
+def drawn(weights: np.ndarray | list[float], chance: Random) -> int:
+    """An index drawn by its weight."""
+    return chance.choices(range(len(weights)), list(weights))[0]
 
 
-def by_policy(position: Position, network: PlainNetwork, temperature: float) -> int:
+def by_policy(position: Position, network: PlainNetwork, temperature: float, chance: Random) -> int:
     chances = softmax(network.judge(position)["policy"][None], temperature)[0]
     legal = position.legal_columns()
-    return legal[drawn(chances[legal])]
+    return legal[drawn(chances[legal], chance)]
 
 
-def by_puct(position: Position, network: PlainNetwork, evaluations: int) -> int:
+def by_puct(position: Position, network: PlainNetwork, evaluations: int, chance: Random) -> int:
     def judge(positions: np.ndarray, masks: np.ndarray) -> Judgement:
         outputs = network.judge_many(positions, masks)
         return Judgement(softmax(outputs["policy"], PRIOR_TEMPERATURE), expected_result(outputs["value"]))
@@ -115,29 +116,29 @@ def by_puct(position: Position, network: PlainNetwork, evaluations: int) -> int:
     choice = search.run(Budget(nodes=evaluations))
     if choice.score is not None or not any(search.root.tries):
         return choice.column
-    return search.root.columns[drawn([float(tries) ** VISITS_POWER for tries in search.root.tries])]
+    return search.root.columns[drawn([float(tries) ** VISITS_POWER for tries in search.root.tries], chance)]
 
 
-def by_depth(position: Position, leaf: bool, deepest: int) -> int:
+def by_depth(position: Position, leaf: bool, deepest: int, chance: Random) -> int:
     """Alpha-beta of ``deepest`` plies or up to two less, of the position or its mirror image, in an empty table."""
     asked = searcher(leaf)
     asked.forget()
-    mirrored, depth = random.random() < 0.5, random.randint(deepest - 2, deepest)
+    mirrored, depth = chance.random() < 0.5, chance.randint(deepest - 2, deepest)
     column = asked.search(position.mirror() if mirrored else position, Budget(), max_depth=depth).column
     return position.geometry.columns - 1 - column if mirrored else column
 
 
-def by_solver(position: Position, errors: float) -> int:
-    if random.random() < errors:
-        return random.choice(position.legal_columns())
+def by_solver(position: Position, errors: float, chance: Random) -> int:
+    if chance.random() < errors:
+        return chance.choice(position.legal_columns())
     values = move_values(position, solver(), best=True)
     lows = {column: value.low for column, value in enumerate(values) if value is not None}
-    return random.choice([column for column, low in lows.items() if low == max(lows.values())])
+    return chance.choice([column for column, low in lows.items() if low == max(lows.values())])
 
 
-def column_of(player: Player) -> Column:
-    """What the player would play, as a function of the position; draws from the generator of ``random``."""
-    made: dict[str, Callable[[], Column]] = {
+def column_of(player: Player, chance: Random) -> Column:
+    """What the player would play, as a function of the position; draws from the generator."""
+    kinds: dict[str, Callable[[], Callable[..., int]]] = {
         "policy": lambda: partial(by_policy, network=network_of(player.network), temperature=player.strength),
         "puct": lambda: partial(by_puct, network=network_of(player.network), evaluations=int(player.strength)),
         "minimax": lambda: partial(by_depth, leaf=False, deepest=int(player.strength)),
@@ -145,14 +146,15 @@ def column_of(player: Player) -> Column:
         "mcts": lambda: partial(most_visited, playouts=int(player.strength)),
         "exact": lambda: partial(by_solver, errors=player.strength),
     }
-    return made[player.kind]()
+    return partial(kinds[player.kind](), chance=chance)
 
 
 def agent_of(player: Player) -> Callable:
-    """The player as an agent."""
+    """The player as an agent, which draws from the generator of the module ``random``: the arena seeds that."""
+    column = column_of(player, cast(Random, random))
 
     def agent(obs, config):
-        return column_of(player)(Position.from_observation(obs, config))
+        return column(Position.from_observation(obs, config))
 
     agent.__name__ = player.name
     return agent

@@ -15,7 +15,7 @@ import heapq
 import os
 from concurrent.futures import FIRST_COMPLETED, Future, as_completed, wait
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple
@@ -32,6 +32,7 @@ from connectx.openings import openings
 from connectx.opponent_model import ReplyModel, columns_of_scores
 from connectx.position import Position
 from connectx.score import Scores
+from connectx_toolkit.console.files import read_as
 from connectx_toolkit.console.progress import progress
 from connectx_toolkit.machine.workers import Workers
 from connectx_toolkit.places import BOOK_SCORES, WEIGHTS
@@ -150,7 +151,7 @@ class Search(NamedTuple):
 
 @cache
 def read_model(taste: Path, replies: Path) -> ReplyModel:
-    return ReplyModel.from_bytes(replies.read_bytes(), PlainNetwork.from_bytes(taste.read_bytes()))
+    return read_as(partial(ReplyModel.from_bytes, taste=read_as(PlainNetwork.from_bytes, taste)), replies)
 
 
 def entry_of(ahead: Ahead, search: Search) -> Entry:

@@ -5,8 +5,9 @@ follow from them. Every score is appended to a file at once, one line per positi
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
@@ -23,12 +24,13 @@ from connectx_toolkit.places import BOOK_SCORES
 from connectx_toolkit.training.data.book_scores import Form, PositionFile, read_scores
 from connectx_toolkit.training.support.manifest import begin, publish
 from connectx_toolkit.training.support.options import Options, option
-from connectx_toolkit.training.support.pool import LARGEST_TABLE
+from connectx_toolkit.training.support.pool import LARGEST_TABLE, process_solver, solver_pool
 
 STOPPABLE = Limit(float("inf"), NO_LIMIT)  # with a deadline, the solver looks up now and then
 SCORE: Form[int] = Form("a score", r"-?\d+", int, str)
 
 Bounds = dict[int, Value]  # what is known about scores, by the key of the canonical position
+Job = tuple[Position, Value]  # a position to solve, and what is known about its score
 
 
 @dataclass
@@ -47,7 +49,13 @@ class Config(Options):
     lasting_bits: int = option(
         27, "the same for the table's part for positions of up to 14 stones", least=2, most=LARGEST_TABLE, is_free=True
     )
-    workers: int = option(os.cpu_count() or 1, "number of threads", least=1, is_free=True)
+    workers: int = option(os.cpu_count() or 1, "number of threads on this machine", least=1, is_free=True)
+    scheduler: str = option(
+        "",
+        "address of a dask cluster to use instead, such as tcp://10.0.0.1:8786; each of its workers has a table of "
+        "--table-bits of its own",
+        is_free=True,
+    )
     scores: Path = option(Path("runs/openings-scores.txt"), "file of all scores found so far, also by earlier runs")
     book_scores: Path = option(BOOK_SCORES, "scores found when the book was built", reads=(".txt",))
     run: Path = option(Path("runs/openings"), "folder of the run")
@@ -85,37 +93,59 @@ def parents(position: Position) -> Iterator[Position]:
             yield Position(position.position ^ position.mask ^ top, position.mask ^ top, geometry)
 
 
-def solve_all(positions: list[Position], bounds: Bounds, scores: PositionFile[int], config: Config) -> None:
-    """Solves the positions, started in the given order, and writes each score as soon as it is found."""
-    if not positions:
-        return
+def score_of(solver: Solver, job: Job) -> int:
+    """The exact score of a position, of which bounds are known; stops early if the solver is stopped."""
+    position, bounds = job
+    queue = solver.queue([job_of(position, bounds)])
+    solver.work(queue, STOPPABLE)
+    return read_queue(queue)[0].low
+
+
+def score_in_worker(job: Job) -> int:
+    return score_of(process_solver(), job)
+
+
+def solved_by_threads(jobs: list[Job], config: Config) -> Generator[tuple[Job, int]]:
+    """Solves the positions, started in the given order, by threads that share one table."""
     with ctrl_c_waits():
-        first = Solver(
-            positions[0].geometry, config.table_bits, lasting_bits=config.lasting_bits, threads=config.workers
-        )
+        first = Solver(jobs[0][0].geometry, config.table_bits, lasting_bits=config.lasting_bits, threads=config.workers)
         solvers = [first, *(first.beside(number) for number in range(1, config.workers))]
     idle: SimpleQueue[Solver] = SimpleQueue()
     for solver in solvers:
         idle.put(solver)
 
-    def solve(position: Position) -> int:
+    def solve(job: Job) -> int:
         solver = idle.get()
-        queue = solver.queue([job_of(position, bounds.get(position.canonical().key, UNKNOWN))])
-        solver.work(queue, STOPPABLE)
+        found = score_of(solver, job)
         idle.put(solver)
-        return read_queue(queue)[0].low
+        return found
 
     with ThreadPoolExecutor(config.workers) as pool:
         try:
-            tasks = {pool.submit(solve, position): position for position in positions}
-            with progress(len(tasks), "position", "openings", delay=0) as bar:
-                for task in as_completed(tasks):
-                    scores.add(tasks[task], task.result())
-                    bar.update()
+            tasks = {pool.submit(solve, job): job for job in jobs}
+            for task in as_completed(tasks):
+                yield tasks[task], task.result()
         finally:
             for solver in solvers:
                 solver.is_stopped = True  # a position may take minutes
             pool.shutdown(cancel_futures=True)
+
+
+def solved_by_cluster(jobs: list[Job], config: Config) -> Generator[tuple[Job, int]]:
+    """Solves the positions by the workers of a dask cluster."""
+    with solver_pool(config.workers, config.table_bits, config.scheduler) as pool:
+        yield from pool.map_unordered(score_in_worker, jobs)
+
+
+def solve_all(jobs: list[Job], scores: PositionFile[int], config: Config) -> None:
+    """Solves the positions, and writes each score as soon as it is found."""
+    if not jobs:
+        return
+    solved = (solved_by_cluster if config.scheduler else solved_by_threads)(jobs, config)
+    with closing(solved), progress(len(jobs), "position", "openings", delay=0) as bar:
+        for (position, _), score in solved:
+            scores.add(position, score)
+            bar.update()
 
 
 def build(config: Config, geometry: Geometry, last_ply: int, bounds: Bounds) -> Openings:
@@ -133,7 +163,7 @@ def build(config: Config, geometry: Geometry, last_ply: int, bounds: Bounds) -> 
         unknown = [position for position in positions if position not in scores.known]
         quietly = f"{len(positions)} positions of ply {last_ply} in which nobody wins at once"
         print(f"{quietly}, {len(unknown)} to solve", flush=True)
-        solve_all(unknown, bounds, scores, config)
+        solve_all([(each, bounds.get(each.canonical().key, UNKNOWN)) for each in unknown], scores, config)
         return Openings(geometry, last_ply, np.array([scores.known[position] for position in positions], np.int8))
 
 

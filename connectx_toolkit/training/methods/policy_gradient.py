@@ -22,7 +22,7 @@ import torch
 from connectx.geometry import STANDARD
 from connectx.nets.torch_form import Network
 from connectx.weights import pack
-from connectx_toolkit.console.files import write_whole
+from connectx_toolkit.console.files import read_as, write_whole
 from connectx_toolkit.places import WEIGHTS
 from connectx_toolkit.training.games.connectx import ConnectX
 from connectx_toolkit.training.games.players import Played, Player, sampling_player
@@ -88,7 +88,7 @@ class Run(PolicyRun):
     """A training run against the strong policy agent; it saves every game."""
 
     def __init__(self, config: Config):
-        strong = Network.from_bytes(config.opponent.read_bytes())
+        strong = read_as(Network.from_bytes, config.opponent)
         torch.manual_seed(config.seed)
         network = Network(strong.architecture)
         if config.start == OPPONENT:

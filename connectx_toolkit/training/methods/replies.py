@@ -11,11 +11,13 @@ each of these types will give away (``connectx_toolkit.training.learning.error_f
 """
 
 import json
+import os
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
+from random import Random
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +31,7 @@ from connectx.opponent_model import KINDS, ReplyModel, arrays_of, columns_of_sco
 from connectx.position import Position
 from connectx.score import Scores, sign
 from connectx.solver import Solver
+from connectx_toolkit.console.files import read_as
 from connectx_toolkit.console.progress import progress
 from connectx_toolkit.kaggle.agent_file import last_callable
 from connectx_toolkit.kaggle.rules import DEFAULTS, sizes_of
@@ -41,8 +44,10 @@ from connectx_toolkit.training.learning.reply_types import fit
 from connectx_toolkit.training.support import checkpoint
 from connectx_toolkit.training.support.manifest import begin, publish
 from connectx_toolkit.training.support.options import Options, option
+from connectx_toolkit.training.support.pool import process_solver, solver_pool
 
 CLOCK = DEFAULTS | sizes_of(STANDARD) | {"actTimeout": 0.15}
+TABLE_BITS = 22  # log2 of the entries of each process's table: 32 MiB
 BANK = 38.0  # seconds, of which perfect uses none on purpose
 LATE, VERY_LATE = 18, 28  # stones from which on half and a quarter of the labels suffice
 
@@ -63,6 +68,8 @@ class Config(Options):
         Path("runs/labels/labels.labels"), "file of labels that train.py labels has made", reads=(SUFFIX,)
     )
     taste: Path = option(WEIGHTS / "taste.bin", "the policy network whose taste opponents have", reads=(".bin",))
+    workers: int = option(os.cpu_count() or 1, "number of processes on this machine", least=1, is_free=True)
+    scheduler: str = option("", "address of a dask cluster to use instead, such as tcp://10.0.0.1:8786", is_free=True)
     run: Path = option(Path("runs/replies"), "folder of the games")
     output: Path = option(Path(), "the model", in_run="replies.bin")
 
@@ -90,11 +97,11 @@ def exact_scores(position: Position, solver: Solver) -> Scores:
     return [None if value is None else value.low for value in move_values(position, solver)]
 
 
-def any_keeping(position: Position, scores: Scores) -> int:
+def any_keeping(position: Position, scores: Scores, chance: Random) -> int:
     """A second player's move: any that keeps the result and does not lose at once."""
     best = max(score for score in scores if score is not None)
     kept = [column for column, score in enumerate(scores) if score is not None and sign(score) == sign(best)]
-    return random.choice(unhurried(position, kept))
+    return chance.choice(unhurried(position, kept))
 
 
 @cache
@@ -119,14 +126,20 @@ def played(column: Column, second: Callable[[Position], int]) -> Iterator[tuple[
 
 
 def games_of(player: Player, config: Config) -> Moves:
-    """Plays and scores the player's games."""
-    column, solver, rows = column_of(player), Solver(STANDARD), []
+    """Plays and scores the player's games, in a worker.
+
+    Draws from a generator of its own, for in a worker of dask other threads draw from that of ``random``. The agent
+    perfect uses that one, and a clock: its games are not quite the same again.
+    """
+    chance, solver, rows = Random(), process_solver(), []
+    column = column_of(player, chance)
 
     def careless(position: Position) -> int:
-        return any_keeping(position, exact_scores(position, solver))
+        return any_keeping(position, exact_scores(position, solver), chance)
 
     for number in range(config.games + config.rematches):
-        random.seed(f"{config.seed} {player.name} {number}")
+        for generator in (chance, random):
+            generator.seed(f"{config.seed} {player.name} {number}")
         for position, chosen in played(column, careless if number < config.games else by_perfect):
             if len(position.legal_columns()) > 1:
                 rows.append((position, exact_scores(position, solver), chosen, number))
@@ -134,26 +147,26 @@ def games_of(player: Player, config: Config) -> Moves:
     return Moves(*arrays_of(list(positions)), columns_of_scores(scores), np.array(columns), np.array(games))
 
 
-def moves_of(player: Player, config: Config) -> Moves:
-    """The moves of a player, from the run's folder or played now.
+def moves_of_all(players: Sequence[Player], config: Config) -> list[Moves]:
+    """The moves of each player, from the run's folder or played now, by several processes or a cluster.
 
     Raises:
-        ValueError: its file there is damaged, or of another number of games or another seed.
+        ValueError: a file there is damaged, or of another number of games or another seed.
     """
     recipe = {name: config.settings[name] for name in ("games", "rematches", "seed")}
-    path = config.run / f"{player.name.replace(' ', '-')}.bin"
-    if found := checkpoint.load(path, recipe):
-        return Moves(**found.arrays)
-    moves = games_of(player, config)
-    checkpoint.save(path, recipe, {}, moves._asdict())
-    return moves
-
-
-def progress_over(players: tuple[Player, ...]) -> Iterator[Player]:
-    with progress(len(players), "player", delay=0) as bar:
-        for player in players:
-            yield player
+    paths = {player: config.run / f"{player.name.replace(' ', '-')}.bin" for player in players}
+    found = {player: stored for player in players if (stored := checkpoint.load(paths[player], recipe))}
+    moves = {player: Moves(**stored.arrays) for player, stored in found.items()}
+    missing = [player for player in players if player not in moves]
+    with (
+        solver_pool(config.workers, TABLE_BITS, config.scheduler) as pool,
+        progress(len(players), "player", done=len(moves), delay=0) as bar,
+    ):
+        for player, played_now in pool.map_unordered(partial(games_of, config=config), missing):
+            checkpoint.save(paths[player], recipe, {}, played_now._asdict())
+            moves[player] = played_now
             bar.update()
+    return [moves[player] for player in players]
 
 
 def likelihoods(moves: Moves, taste: PlainNetwork) -> np.ndarray:
@@ -189,8 +202,8 @@ def train(config: Config) -> dict[str, Any]:
     """Plays the games that are missing, fits the model and writes it."""
     begin(config)
     torch.set_num_threads(1)
-    taste, labels = PlainNetwork.from_bytes(config.taste.read_bytes()), read_labels(config.labels)
-    players = [moves_of(player, config) for player in progress_over(DEVELOPMENT)]
+    taste, labels = read_as(PlainNetwork.from_bytes, config.taste), read_labels(config.labels)
+    players = moves_of_all(DEVELOPMENT, config)
     prior, types, loss = fitted(players, taste, config)
     problems = problems_of(thinned(labels_of(labels, TRAINING), config.seed), taste, types)
     learner = Learner(problems, config.architecture(), config.samples // BATCH, config.seed)

@@ -23,6 +23,7 @@ from connectx.geometry import STANDARD
 from connectx.nets.network import PlainNetwork
 from connectx.nets.torch_form import Network
 from connectx.weights import unpack
+from connectx_toolkit.console.files import read_as
 from connectx_toolkit.places import WEIGHTS
 from connectx_toolkit.training.games.connectx import ConnectX, bitboards
 from connectx_toolkit.training.games.players import (
@@ -73,7 +74,7 @@ def read_games(path: Path) -> np.ndarray:
     Raises:
         ValueError: the file is damaged or contains something else.
     """
-    arrays, meta = unpack(path.read_bytes())
+    arrays, meta = read_as(unpack, path)
     moves = arrays.get("moves")
     if moves is None or moves.dtype != np.int8 or moves.shape[1:] != (STANDARD.cells,):
         raise ValueError(f"{path} holds {sorted(arrays)}, expected int8 moves of {STANDARD.cells} plies a game")
@@ -128,7 +129,7 @@ def games_of(config: Config, opponent: Network) -> Recorded:
     moves = read_games(config.games)
     parts = [Recorded(moves, alternating(len(moves), BLOCK), np.zeros(len(moves), np.int64))]
     if config.further:
-        policy = Network.from_bytes(config.policy.read_bytes())
+        policy = read_as(Network.from_bytes, config.policy)
         parts.append(further_games(config.further, policy, opponent, np.random.default_rng(config.seed)))
     return Recorded(*map(np.concatenate, zip(*parts, strict=True)))
 
@@ -162,7 +163,7 @@ def train(config: Config) -> Trained:
     """Trains the network, writes it, and plays the match; resumes from a checkpoint."""
     begin(config)
     torch.set_num_threads(1)
-    device, opponent = device_named(config.device), Network.from_bytes(config.opponent.read_bytes())
+    device, opponent = device_named(config.device), read_as(Network.from_bytes, config.opponent)
     started = time.process_time()
     recorded = games_of(config, opponent)
     seconds = time.process_time() - started
