@@ -21,8 +21,10 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 from connectx.geometry import STANDARD
 from connectx.position import Position
 from connectx_toolkit.arena.analysis.exact_analysis import JudgedMove, mistakes
+from connectx_toolkit.arena.games.database import GameDatabase
 from connectx_toolkit.page import component
 from connectx_toolkit.places import ROOT
+from tests.arena.test_games import played
 from tests.conftest import REAL_CLOCK
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -620,3 +622,18 @@ def test_the_board_of_a_notebook(context):
     carry_until("model.kept.moves.length === 2")
     assert page.evaluate("model.kept.moves") == [7, 0]
     widget.close()
+
+
+def test_what_was_played_here(open_page, tmp_path):
+    """A file of games lists the moves of the position that is shown, and follows the game."""
+    with GameDatabase(tmp_path / "games.sqlite") as database:
+        database.add([played((3, 2, 3), episode=1), played((3, 4), episode=2), played((0, 0), episode=3)])
+    with served(tmp_path, "--games", str(database.path)) as (url, _):
+        page = open_page(url)
+        rows = page.locator(".cx-played-here tr")
+        expect(rows).to_have_count(3)
+        expect(rows.nth(1)).to_contain_text("my_team 2")
+        page.keyboard.press("4")
+        expect(rows.nth(1)).to_contain_text("3 or 5")
+        page.keyboard.press("4")
+        expect(page.locator(".cx-played-here")).to_have_text("No game went on from here.")

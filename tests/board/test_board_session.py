@@ -10,6 +10,7 @@ import pytest
 from connectx.geometry import STANDARD, geometry_of
 from connectx.position import Position
 from connectx.solver import Value
+from connectx_toolkit.arena.games.database import GameDatabase
 from connectx_toolkit.arena.play.referee import play_fast
 from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.players.protocol import Opaque, Reply
@@ -19,6 +20,7 @@ from connectx_toolkit.board.seat import Question, Seat, verdict
 from connectx_toolkit.board.server import _encoded
 from connectx_toolkit.board.session import Opening, Session
 from connectx_toolkit.kaggle.rules import Rules
+from tests.arena.test_games import random_games
 
 SMALL = geometry_of(3, 3, 3)
 
@@ -134,6 +136,25 @@ def test_a_game_by_its_columns(talk):
     session, _, wait = talk
     session.receive({"type": "read", "text": " 33 21 ", "rows": 6, "columns": 7, "inarow": 4})
     assert wait("game")["game"]["moves"] == [3, 3, 2, 1]
+
+
+def test_what_was_played_in_a_position(tmp_path):
+    """Of a file of games, mirror images together; without a file it is said that there is none."""
+    said: SimpleQueue[dict] = SimpleQueue()
+    with GameDatabase(tmp_path / "games.sqlite") as database:
+        database.add(random_games(30))
+    asked = {"type": "explore", "position": entry_of(Position.from_moves([3], STANDARD))}
+    session = Session(said.put, Analyst(), Opening(games=database.path))
+    session.receive(asked)
+    answer = json.loads(json.dumps(said.get_nowait()))
+    assert answer["position"] == asked["position"]
+    with GameDatabase(database.path, create=False) as database:
+        expected = database.at(Position.from_moves([3], STANDARD))
+    assert [(move["column"], move["games"], move["won"]) for move in answer["moves"]] == [
+        (one.column, one.games, one.won) for one in expected
+    ]
+    Session(said.put, Analyst(), Opening()).receive(asked)
+    assert "without a file of games" in said.get_nowait()["text"]
 
 
 def test_an_agent_answers_and_ends_with_the_session(talk):

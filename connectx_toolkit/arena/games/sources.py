@@ -1,0 +1,57 @@
+"""Where games of the database come from: folders and files of replays, and stores of matches, read one by one."""
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+from connectx_toolkit.arena.games.database import GameDatabase
+from connectx_toolkit.arena.replays.replay import Replay, read_replay, replay_paths
+from connectx_toolkit.arena.replays.stored import is_store, stored_replays
+
+
+class Added(NamedTuple):
+    """What came of adding games."""
+
+    new: int
+    known: int  # that were there before, or that came twice
+    whole: int  # games that the file holds now
+    left_out: list[str]  # why, of files that are no games of ConnectX
+
+
+def add_from(path: Path, what: Sequence[str], me: str = "") -> Added:
+    """Adds the games of folders, replays and stores to a database, which is made if there is none.
+
+    They are read while they are added: what was added before an interruption stays.
+
+    Raises:
+        ValueError: there is nothing of that name, or no game in all of it; the database is not touched. Or it is
+            another file.
+    """
+    read, left_out = 0, list[str]()
+    replays = _read(what, left_out)
+    first = next(replays, None)
+    if first is None:
+        more = f" (and {len(left_out) - 1} more)" if len(left_out) > 1 else ""
+        raise ValueError(f"{left_out[0]}{more}")
+
+    def counted() -> Iterator[Replay]:
+        nonlocal read
+        for replay in chain([first], replays):
+            read += 1
+            yield replay
+
+    with GameDatabase(path) as database:
+        new = database.add(counted(), me)
+        return Added(new, read - new, len(database), left_out)
+
+
+def _read(what: Sequence[str], left_out: list[str]) -> Iterator[Replay]:
+    for path in replay_paths(what):
+        try:
+            if is_store(path):
+                yield from chain.from_iterable(stored_replays(path))
+            else:
+                yield read_replay(path)
+        except ValueError as problem:
+            left_out.append(str(problem))

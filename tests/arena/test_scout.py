@@ -1,0 +1,164 @@
+"""Scouting: what a player repeats, what it gives away, and that the line which is named beats it in another game."""
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from connectx.geometry import STANDARD, geometry_of
+from connectx.position import Position
+from connectx_toolkit.arena.games.database import Game, GameDatabase
+from connectx_toolkit.arena.games.scout import answers_of, faults_of, median_seconds, overage_used, repeats, tally, tree
+from connectx_toolkit.arena.games.scouting import Report, against, scout, table
+from connectx_toolkit.arena.replays.replay import Call, Replay
+from connectx_toolkit.arena.reporting.page import opponents_page, scout_page
+from connectx_toolkit.arena.reporting.scout_tables import headline, opponents_section
+from tests.arena.test_games import ME, THEM, played, random_games
+
+Choice = Callable[[Position], int]
+SMALL = geometry_of(4, 5, 3)  # solved at once, without the opening table
+
+
+def steady(position: Position) -> int:
+    """Wins or blocks with the next stone, or else plays near the middle: always the same in the same position."""
+    urgent = position.winning_columns() or position.pass_turn().winning_columns()
+    order = position.geometry.column_order
+    return urgent[0] if urgent else next(column for column in order if column in position.legal_columns())
+
+
+def play(first: Choice, second: Choice, geometry=SMALL) -> tuple[int, ...]:
+    position, moves = Position.empty(geometry), list[int]()
+    while not position.is_over():
+        moves.append((first, second)[position.ply % 2](position))
+        position = position.play(moves[-1])
+    return tuple(moves)
+
+
+def games_against(choice: Choice, count: int, seed: int = 1, geometry=SMALL) -> list[Replay]:
+    """Games of a random player against one, in both seats."""
+    rng = random.Random(seed)
+
+    def drawn(position: Position) -> int:
+        return rng.choice(position.winning_columns() or position.legal_columns())
+
+    found = []
+    for number in range(count):
+        pair, names = ((drawn, choice), (ME, THEM)) if number % 2 else ((choice, drawn), (THEM, ME))
+        found.append(played(play(pair[0], pair[1], geometry), names, number + 1, geometry))
+    return found
+
+
+def stored(tmp_path, replays: list[Replay]) -> list[Game]:
+    with GameDatabase(tmp_path / "games.sqlite") as database:
+        database.add(replays, ME)
+        return list(database.games(me=ME))
+
+
+@pytest.fixture
+def report(tmp_path) -> Report:
+    return scout(stored(tmp_path, games_against(steady, 60)), ME, THEM, 60.0)
+
+
+def test_the_line_beats_the_opponent(report):
+    """As often as it is played: the opponent answers as the line says, and it ends in a win."""
+    line = report.lines[1]
+    assert line.is_won and line.expected == 1.0 and report.unsolved == 0
+    position = Position.empty(SMALL)
+    for step in line.steps:
+        assert not step.is_answer or step.column == steady(position)
+        assert (step.seen, step.met) == ((step.met, step.met) if step.is_answer else (0, 0))
+        position = position.play(step.column)
+    assert position.is_lost() if line.has_line else line.score is not None and line.score > 0
+
+
+def test_own_moves_of_a_line_keep_the_result(report):
+    for line in report.lines:
+        position = Position.empty(SMALL)
+        for step in line.steps:
+            if not step.is_answer:
+                scores = [score for score in report.scores[position] if score is not None]
+                played_score = report.scores[position][step.column]
+                assert played_score is not None
+                assert (played_score > 0) == (max(scores) > 0) and (played_score < 0) == (max(scores) < 0)
+            position = position.play(step.column)
+
+
+def test_a_player_that_repeats_itself_and_one_that_does_not(report, tmp_path):
+    assert report.repeats.share == 1.0 and report.repeats.met_again > 5
+    rng = random.Random(5)
+    changing = games_against(lambda position: rng.choice(position.legal_columns()), 60)
+    share = repeats(answers_of(stored(tmp_path / "other", changing), THEM)).share
+    assert share is not None and share < 0.5
+    assert repeats({}).share is None
+
+
+def test_where_it_gives_the_result_away(report):
+    """Each is the first mistake of so many games, and its scores say so."""
+    assert report.given
+    for one in report.given:
+        position = Position.from_moves(one.moves, SMALL)
+        scores = report.scores[position]
+        assert position.ply % 2 == 0 or scores  # by either seat
+        best = max(score for score in scores if score is not None)
+        assert all(scores[column] == best for column in one.best) and one.column not in one.best
+        assert one.before > one.after
+    assert sum(one.games for one in report.given) <= len(report.games)
+
+
+def test_first_moves_as_a_tree(tmp_path):
+    moves = [(3, 2, 1), (3, 2, 0), (3, 4, 0), (2, 3)]
+    ended = [played(some, (THEM, ME), number) for number, some in enumerate(moves, 1)]
+    (three, two) = tree(stored(tmp_path, ended), ME, 1, 3)
+    assert (three.column, three.is_answer, three.games, two.games, two.branches) == (3, True, 3, 1, [])
+    assert [(branch.column, branch.is_answer, branch.games) for branch in three.branches] == [
+        (2, False, 2),
+        (4, False, 1),
+    ]
+    assert [branch.column for branch in three.branches[0].branches] == [0, 1]
+    assert tree(stored(tmp_path, ended), ME, 0, 3) == []
+
+
+def test_clocks_and_faults(tmp_path):
+    timed = played(
+        (3, 3, 2, 2, 4), (THEM, ME), 1, calls={0: Call(9.0), 1: Call(1.0), 2: Call(0.5), 3: Call(1.0), 4: Call(1.5)},
+        overage=(53.0, 60.0, 53.0, 60.0, 53.0),
+    )  # fmt: skip
+    failed = played((3,), (ME, THEM), 2, forfeit=(1, "timeout"), statuses=("DONE", "TIMEOUT"))
+    first, second = stored(tmp_path, [timed, failed])
+    assert median_seconds([first], THEM) == 1.0 and median_seconds([second], THEM) is None
+    assert overage_used(first, THEM) == 7.0 and faults_of([first, second], THEM) == {"timeout": 1}
+    assert tally([first, second], ME) == (2, 1.5, 2)
+
+
+def test_all_opponents_by_points_to_be_won(tmp_path):
+    replays = random_games(28)
+    itself = replace(replays[0], record=replace(replays[0].record, names=(ME, ME)), episode=99)
+    by_opponent, left_out = against(stored(tmp_path, [*replays, itself]), ME)
+    rows = table(by_opponent, ME)
+    assert left_out == 1 and len(rows) == 7 and sum(row.whole.games for row in rows) == 28
+    assert [row.whole.lost for row in rows] == sorted((row.whole.lost for row in rows), reverse=True)
+    own = [replay.score(replay.record.names.index(ME)) for replay in replays]
+    assert sum(row.whole.points for row in rows) == sum(score or 0 for score in own)
+
+
+def test_other_boards_and_openings(tmp_path):
+    """The board of most games counts; games that began from an opening have no line from the empty board."""
+    others = [played((0, 1), (ME, THEM), 100 + number, STANDARD) for number in range(3)]
+    opened = [replace(replay, record=replace(replay.record, opening=2)) for replay in games_against(steady, 10)]
+    found = scout(stored(tmp_path, [*opened, *others]), ME, THEM, 60.0)
+    assert found.left_out == 3 and found.geometry == SMALL and found.trees == ([], [])
+    assert not any(step.is_answer for line in found.lines for step in line.steps)
+    assert any("no line" in line for line in headline(found))
+
+
+def test_pages_show_names_as_they_are(tmp_path):
+    name = "<b>[x]</script>"
+    replays = []
+    for replay in games_against(steady, 8):
+        names = (ME, name) if replay.record.names[0] == ME else (name, ME)
+        replays.append(replace(replay, record=replace(replay.record, names=names)))
+    games = stored(tmp_path, replays)
+    page = scout_page(scout(games, ME, name, 60.0))
+    page += opponents_page(ME, opponents_section(ME, table({name: games}, ME)), [])
+    assert "<b>[x]" not in page and "&lt;b&gt;[x]" in page and "\\u003c/script>" in page

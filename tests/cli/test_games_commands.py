@@ -1,0 +1,118 @@
+"""explore and scout at the command line: from folders, files and stores, with what people get wrong."""
+
+import json
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from connectx_toolkit.arena.games.database import GameDatabase
+from connectx_toolkit.cli import evaluate
+from tests.replay_games import TEAM, make_games
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """Eight replays against two opponents, a copy under another name, one cut off, and what is no game."""
+    folder = tmp_path_factory.mktemp("replays")
+    made = list(make_games(folder, 8, ("leftmost", "middle"), own="one_step", fault_every=9))
+    shutil.copy(made[0].path, folder / "copy.json")
+    (folder / "cut.json").write_bytes(made[0].path.read_bytes()[:2000])
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def said(capsys, *arguments: str) -> str:
+    evaluate.main(list(arguments))
+    return capsys.readouterr().out
+
+
+def refused(capsys, *arguments: str) -> str:
+    with pytest.raises(SystemExit) as stop:
+        evaluate.main(list(arguments))
+    assert stop.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    return line
+
+
+def test_explore_adds_and_shows(folder, capsys):
+    out = said(capsys, "explore", "--add", str(folder))
+    assert "runs/games.sqlite: 8 games added, 1 were there already, 8 in all" in out
+    assert "left out: " in out and "cut.json is not a ConnectX replay: it is not JSON" in out
+    assert "wins in 41 plies *" in out and "middle 2" in out
+    out = said(capsys, "explore", "3", "--opponent", "middle", "--seat", "second")
+    assert f"{TEAM} 1" in out and "leftmost" not in out
+    assert "8 in all" in said(capsys, "explore", "--add", str(folder))
+    assert "no game that fits went on from here: 3333" in said(capsys, "explore", "3333")
+
+
+def test_a_store_of_matches_is_added(capsys):
+    said(capsys, "match", "leftmost", "random", "--pairs", "3", "--store", "store.sqlite")
+    out = said(capsys, "scout", "--add", "store.sqlite", "--me", "leftmost", "--games", "games.sqlite")
+    assert "games.sqlite: 6 games added, 6 in all" in out and "random" in out
+    assert "6 were there already" in said(capsys, "scout", "--add", "store.sqlite", "--games", "games.sqlite")
+
+
+def test_scout_shows_one_and_all(folder, capsys):
+    out = said(capsys, "scout", "--add", str(folder), "--html", "all.html")
+    assert "to be won" in out and "leftmost" in out and "page: all.html" in out
+    out = said(capsys, "scout", "middle", "--html", "page.html", "--time", "20")
+    assert "middle: 4 games, you scored" in out and "When you move second, play [3 2/2]" in out
+    assert Path("page.html").read_text().rstrip().endswith("</html>")
+
+
+def test_what_is_asked_wrongly(folder, capsys):
+    said(capsys, "explore", "--add", str(folder))
+    before = Path("runs/games.sqlite").read_bytes()
+    assert "column 9" in refused(capsys, "explore", "9")
+    assert "--opponent 'midle' is in none of the games: did you mean middle?" in refused(
+        capsys, "explore", "--opponent", "midle"
+    )
+    assert "--since: expected a date" in refused(capsys, "explore", "--since", "yesterday")
+    assert "OPPONENT 'nobody' is in none of the games" in refused(capsys, "scout", "nobody")
+    assert "holds no game of my_team against others since 2999" in refused(capsys, "scout", "--since", "2999")
+    assert "no such file" in refused(capsys, "explore", "--add", "nowhere")
+    assert Path("runs/games.sqlite").read_bytes() == before
+
+
+def test_nothing_was_added_yet(folder, capsys):
+    assert "no games were added yet" in refused(capsys, "scout")
+    assert "no games were added yet" in refused(capsys, "board", "--games", "none.sqlite", "--no-browser")
+    assert "cut.json is not a ConnectX replay" in refused(capsys, "scout", "--add", str(folder / "cut.json"))
+    assert not Path("runs").exists()
+
+
+def test_other_files_are_not_written_to(capsys):
+    with sqlite3.connect("other.sqlite") as connection:
+        connection.execute("CREATE TABLE addresses (name TEXT)")
+    Path("notes.txt").write_text("no database, but longer than the head of one would be")
+    for name in ("other.sqlite", "notes.txt"):
+        before = Path(name).read_bytes()
+        assert f"{name} is not a file of games" in refused(capsys, "explore", "--games", name)
+        assert Path(name).read_bytes() == before
+
+
+def test_games_that_name_nobody(folder, capsys):
+    """As a local run of Kaggle's environment writes them: the seats are their names."""
+    content = json.loads(next(folder.glob("episode-*-replay.json")).read_text())
+    del content["info"]
+    Path("local.json").write_text(json.dumps(content))
+    assert "do not name their players: pass --me first or --me second" in refused(
+        capsys, "scout", "--add", "local.json"
+    )
+    assert "second" in said(capsys, "scout", "--me", "first")
+
+
+def test_one_s_own_name_on_both_sides(folder, capsys):
+    content = json.loads(next(folder.glob("episode-*-replay.json")).read_text())
+    content["info"] = {"TeamNames": [TEAM, TEAM], "EpisodeId": 1}
+    Path("validation.json").write_text(json.dumps(content))
+    assert "against others" in refused(capsys, "scout", "--add", "validation.json")
+    assert "left out: 1 games of my_team against itself" in said(capsys, "scout", "--add", str(folder))
+    with GameDatabase(Path("runs/games.sqlite"), create=False) as database:
+        assert len(database) == 9
