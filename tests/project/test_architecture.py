@@ -24,7 +24,7 @@ FLOORS = [
     {"places"},
 ]
 ROOMS: dict[str, list[set[str]]] = {  # the same within a part
-    "arena": [{"reporting"}, {"replays"}, {"play"}, {"analysis"}, {"results"}, {"players"}],
+    "arena": [{"reporting"}, {"games"}, {"replays"}, {"play"}, {"analysis"}, {"results"}, {"players"}],
     "board": [{"server", "widget"}, {"session"}, {"analyst", "seat", "positions"}],
     "builder": [{"building"}, {"preflight", "source"}, {"embedded"}],
     "training": [{"methods"}, {"adoption"}, {"learning", "environments"}, {"data"}, {"games"}, {"support"}],

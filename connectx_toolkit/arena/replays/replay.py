@@ -44,6 +44,9 @@ class Replay:
     calls: Mapping[int, Call] = field(default_factory=dict)  # by ply, as far as their times are known
     fault_detail: str = ""  # what is known of a forfeit beyond its kind
     is_stored: bool = False  # in a store of ours; else it is a replay of Kaggle's
+    episode: int | None = None  # Kaggle's number of the game
+    ratings: tuple[float | None, float | None] = (None, None)  # of the players before the game, by seat, where known
+    date: str = ""  # when it was played, as ISO 8601; "" where that is not known
 
     @property
     def is_self_play(self) -> bool:
@@ -143,8 +146,10 @@ def replay_of(content: Any, path: Path) -> Replay:
         actions = [step[ply % 2]["action"] for ply, step in enumerate(steps[1:])]
         banks, overage = _clocks(steps)
     with _reading("info"):
-        names = (content.get("info") or {}).get("TeamNames") or UNKNOWN_NAMES
+        info = content.get("info") or {}
+        names = info.get("TeamNames") or UNKNOWN_NAMES
         named = str(names[0]), str(names[1])
+        episode = info.get("EpisodeId")
     last_mover = 1 - len(actions) % 2
     forfeited = last_mover if last_mover in failed else next(iter(failed), None)
     failed_action = actions.pop() if failed and actions else None
@@ -154,7 +159,22 @@ def replay_of(content: Any, path: Path) -> Replay:
     forfeit = None if forfeited is None else (forfeited, fault)
     record = GameRecord(geometry, named, tuple(actions), forfeit=forfeit)
     detail = _fault_detail(fault, failed_action, calls.get(len(actions), Call(0.0)), geometry)
-    return Replay(path, _name(path), record, statuses, act_timeout, banks, overage, calls, detail)
+    return Replay(
+        path, _name(path), record, statuses, act_timeout, banks, overage, calls, detail,
+        episode=episode if type(episode) is int else None, ratings=_ratings(info),
+    )  # fmt: skip
+
+
+def _ratings(info: Mapping[str, Any]) -> tuple[float | None, float | None]:
+    """The players' ratings before the game, where the replay tells them (as InitialScore, Meta Kaggle's word)."""
+
+    def rating(seat: int) -> float | None:
+        try:
+            return float(info["Agents"][seat]["InitialScore"])
+        except (LookupError, TypeError, ValueError):
+            return None
+
+    return rating(0), rating(1)
 
 
 @contextmanager

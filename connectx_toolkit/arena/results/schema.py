@@ -1,4 +1,4 @@
-"""The SQLite file of a store: its schema, and its errors in words."""
+"""SQLite files of the toolkit: how one is opened, its schema, and its errors in words."""
 
 import errno
 import os
@@ -6,6 +6,19 @@ import shutil
 import sqlite3
 import time
 from pathlib import Path
+from typing import NamedTuple
+
+
+class Schema(NamedTuple):
+    """What a kind of file holds."""
+
+    version: int
+    statements: str  # that make its tables, apart by semicolons
+    tables: frozenset[str]  # by which a file of this kind is told from others
+    noun: str  # "a store of results"
+    absent: str  # what to say where there is no file, before its path
+    option: str  # of the commands, to choose another file
+
 
 SCHEMA_VERSION = 3
 BUSY_SECONDS = 30.0  # how long to wait while another process writes, which takes milliseconds
@@ -28,36 +41,39 @@ CREATE TABLE games (
     PRIMARY KEY (match, number)
 ) WITHOUT ROWID
 """
+STORE = Schema(
+    SCHEMA_VERSION, SCHEMA, frozenset({"matches", "games"}), "a store of results", "there is no store", "--store"
+)
 
 
-def open_to_write(path: Path) -> sqlite3.Connection:
-    """Opens a store, and makes it if there is none.
+def open_to_write(path: Path, schema: Schema = STORE) -> sqlite3.Connection:
+    """Opens a file, and makes it if there is none.
 
     Raises:
-        ValueError: it is no store, of another schema, locked, or cannot be written.
+        ValueError: it is another file, of another schema, locked, or cannot be written.
     """
     is_new, connection = False, None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         is_new = not path.exists()
         connection = sqlite3.connect(path, isolation_level=None, timeout=BUSY_SECONDS)
-        _prepare(connection, path)
+        _prepare(connection, path, schema)
         _use_wal(connection)
     except (sqlite3.Error, OSError, ValueError) as problem:
         if connection is not None:
             connection.close()
         if is_new and path.is_file() and not path.stat().st_size:  # not one that another process has filled meanwhile
             path.unlink()
-        raise problem if isinstance(problem, ValueError) else ValueError(in_words(path, problem)) from None
+        raise problem if isinstance(problem, ValueError) else ValueError(in_words(path, problem, schema)) from None
     return connection
 
 
-def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+def _prepare(connection: sqlite3.Connection, path: Path, schema: Schema) -> None:
     """Makes the tables of a new file. It always writes, so that a disk that is full or read-only is found out here."""
     connection.execute("BEGIN IMMEDIATE")
-    for statement in "" if _schema_of(connection, path) else SCHEMA.split(";"):
+    for statement in "" if _version_of(connection, path, schema) else schema.statements.split(";"):
         connection.execute(statement)
-    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+    connection.execute(f"PRAGMA user_version = {schema.version}")
     connection.execute("COMMIT")
 
 
@@ -79,25 +95,25 @@ def _use_wal(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA synchronous = NORMAL")
 
 
-def open_to_read(path: Path) -> sqlite3.Connection:
-    """Opens a store that is not changed.
+def open_to_read(path: Path, schema: Schema = STORE) -> sqlite3.Connection:
+    """Opens a file that is not changed.
 
     Raises:
-        ValueError: there is none, it is no store or of another schema, or it cannot be read.
+        ValueError: there is none, it is another file or of another schema, or it cannot be read.
     """
     if not path.exists():
-        raise ValueError(f"there is no store {path}")
+        raise ValueError(f"{schema.absent} {path}")
     try:
         connection = _connect_to_read(path)
         try:
-            if not _schema_of(connection, path):
-                raise ValueError(f"{path} is not a store of results (it is empty)")
+            if not _version_of(connection, path, schema):
+                raise ValueError(f"{path} is not {schema.noun} (it is empty)")
             connection.execute("PRAGMA query_only = ON")
         except BaseException:
             connection.close()
             raise
     except sqlite3.Error as problem:
-        raise ValueError(in_words(path, problem, "read")) from None
+        raise ValueError(in_words(path, problem, schema, "read")) from None
     return connection
 
 
@@ -129,23 +145,23 @@ def _connect_to_read(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _schema_of(connection: sqlite3.Connection, path: Path) -> int:
+def _version_of(connection: sqlite3.Connection, path: Path, schema: Schema) -> int:
     """The schema's version, 0 of an empty file. Raises ValueError if this version of the toolkit cannot read it."""
-    (schema,) = connection.execute("PRAGMA user_version").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
     if not tables:
         return 0
-    if not tables >= {"matches", "games"}:
-        raise ValueError(f"{path} is not a store of results (a database of something else)")
-    if schema != SCHEMA_VERSION:
-        age = "a newer" if schema > SCHEMA_VERSION else "too old a"
-        reads = f"this one reads {SCHEMA_VERSION}"
-        raise ValueError(f"{path}: written by {age} version of the toolkit (schema {schema}, {reads})")
-    return schema
+    if not tables >= schema.tables:
+        raise ValueError(f"{path} is not {schema.noun} (a database of something else)")
+    if version != schema.version:
+        age = "a newer" if version > schema.version else "too old a"
+        reads = f"this one reads {schema.version}"
+        raise ValueError(f"{path}: written by {age} version of the toolkit (schema {version}, {reads})")
+    return version
 
 
-def in_words(path: Path, problem: sqlite3.Error | OSError, aim: str = "written") -> str:
-    """One line that says what is wrong with a store and what to do. ``aim``: "read" or "written"."""
+def in_words(path: Path, problem: sqlite3.Error | OSError, schema: Schema = STORE, aim: str = "written") -> str:
+    """One line that says what is wrong with a file and what to do. ``aim``: "read" or "written"."""
     number = getattr(problem, "errno", None)
     code = getattr(problem, "sqlite_errorcode", 0) & 0xFF  # without the details of the extended code
     if path.is_dir():
@@ -155,11 +171,11 @@ def in_words(path: Path, problem: sqlite3.Error | OSError, aim: str = "written")
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return f"{path}: locked by another process for more than {BUSY_SECONDS:g} s; try again when it has ended"
     if code == sqlite3.SQLITE_NOTADB:
-        return f"{path} is not a store of results (not an SQLite database)"
+        return f"{path} is not {schema.noun} (not an SQLite database)"
     if code == sqlite3.SQLITE_CORRUPT:
         return f"{path}: damaged ({problem})"
     if number is not None or code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
-        advice = "; choose another file with --store" if aim == "written" else ""
+        advice = f"; choose another file with {schema.option}" if aim == "written" else ""
         return f"{path}: cannot be {aim} ({_obstacle(path, problem, aim)}){advice}"
     return f"{path}: {problem}"
 

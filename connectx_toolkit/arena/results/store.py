@@ -88,7 +88,7 @@ class Store:
         with contextlib.suppress(sqlite3.Error):  # closing writes, too
             self.connection.close()
         if isinstance(problem, sqlite3.Error):  # damaged, or the disk is full
-            raise ValueError(in_words(self.path, problem, self.aim)) from None
+            raise ValueError(in_words(self.path, problem, aim=self.aim)) from None
 
     def match_id(
         self,

@@ -1,0 +1,402 @@
+"""Games of the ladder in one SQLite file: who played whom, every move with its clocks, and every position.
+
+A game is there once, whatever the names of its files: Kaggle's episode number identifies it, or else a digest of what
+happened in it. Positions are found by the key of ``Position.canonical()``, so that mirror images are one position.
+Teams' scores on Kaggle's leaderboard are kept with the date on which they were fetched.
+"""
+
+import bisect
+import contextlib
+import json
+import sqlite3
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from hashlib import sha256
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from connectx.geometry import Geometry, geometry_of
+from connectx.notation import Columns, parse_columns, write_columns
+from connectx.position import Position
+from connectx_toolkit.arena.replays.replay import Replay
+from connectx_toolkit.arena.results.schema import Schema, in_words, open_to_read, open_to_write
+
+GAMES = Path("runs/games.sqlite")
+BATCH = 200  # games in a transaction: what a kill loses at most
+TABLES = """
+CREATE TABLE games (
+    id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE,
+    first TEXT NOT NULL, second TEXT NOT NULL, date TEXT NOT NULL,
+    rows INTEGER NOT NULL, columns INTEGER NOT NULL, inarow INTEGER NOT NULL,
+    first_points REAL,  -- NULL of a game that was not played to its end
+    episode INTEGER, first_rating REAL, second_rating REAL,
+    me TEXT NOT NULL, submission INTEGER,
+    winner INTEGER, failed INTEGER, fault TEXT NOT NULL,
+    opening INTEGER NOT NULL, moves TEXT NOT NULL,
+    seconds TEXT NOT NULL, overage TEXT NOT NULL, banks TEXT NOT NULL
+);
+CREATE TABLE positions (
+    key NOT NULL,  -- of Position.canonical(), as text where it has more than 63 bits
+    game INTEGER NOT NULL REFERENCES games,
+    move INTEGER NOT NULL,  -- column on the canonical side, the smaller one of a symmetric position
+    PRIMARY KEY (key, game)
+) WITHOUT ROWID;
+CREATE TABLE ratings (
+    name TEXT NOT NULL, date TEXT NOT NULL, score REAL NOT NULL, PRIMARY KEY (name, date)
+) WITHOUT ROWID;
+CREATE TABLE submission_scores (
+    submission INTEGER NOT NULL, date TEXT NOT NULL, score REAL NOT NULL, PRIMARY KEY (submission, date)
+) WITHOUT ROWID
+"""
+SCHEMA = Schema(
+    1,
+    TABLES,
+    frozenset({"games", "positions", "ratings"}),
+    "a file of games",
+    "no games were added yet (--add FOLDER adds replays): there is no file",
+    "--games",
+)
+
+
+class Game(NamedTuple):
+    """A game of the database. What is by seat has the first player's entry first; what is by ply, one entry a move."""
+
+    key: str  # identifies the game
+    episode: int | None  # Kaggle's number
+    names: tuple[str, str]
+    columns: Columns  # the moves
+    geometry: Geometry
+    winner: int | None  # the seat that made a line
+    points: tuple[float, float] | None  # 1, 0.5 or 0, a forfeit being a loss; None if it was not played to its end
+    seconds: tuple[float | None, ...]  # of each move, as far as it is known
+    overage: tuple[float, ...]  # seconds of overage time left to the mover after its move
+    banks: tuple[float, float]  # seconds of overage time at the start
+    ratings: tuple[float | None, float | None]  # before the game, or as kept nearest to its date
+    date: str  # ISO 8601: when it was played, or when its file was written
+    opening: int  # moves that the players did not choose
+    fault: tuple[int, str] | None  # (the seat that forfeited, "timeout", "illegal move" or "error")
+    me: str  # whose game it was, where that was said when it was added; else ""
+    submission: int | None  # of "me", on Kaggle
+
+    def seat_of(self, name: str) -> int:
+        """The seat of a player; the first, if both have this name. Raises ValueError if neither has."""
+        return self.names.index(name)
+
+    def positions(self) -> Iterator[tuple[int, Position]]:
+        """Ply and position of each move that a player chose."""
+        position = Position.empty(self.geometry)
+        for ply, column in enumerate(self.columns):
+            if ply >= self.opening:
+                yield ply, position
+            position = position.play(column)
+
+
+class Played(NamedTuple):
+    """What came of one move in a position."""
+
+    column: int  # in a symmetric position, its mirror image counts here too
+    games: int
+    won: int  # by the player who made the move
+    drawn: int
+    lost: int  # games + lost fall short of ``games`` by those not played to their end
+    players: tuple[tuple[str, int], ...]  # (name, games) of those who made it, most games first
+
+    @property
+    def points(self) -> float | None:
+        """Mean points of the player who made the move; None if no game was played to its end."""
+        ended = self.won + self.drawn + self.lost
+        return (self.won + self.drawn / 2) / ended if ended else None
+
+
+class GameDatabase:
+    """An SQLite file of games. Use it in a ``with`` block.
+
+    Args:
+        create: make the file if there is none. False: only read it, which changes nothing.
+
+    Raises:
+        ValueError: the file is something else, of a schema that this version cannot read, or cannot be written or
+            read; at the end of the block: it is damaged or could not be written.
+    """
+
+    def __init__(self, path: Path = GAMES, create: bool = True):
+        self.path = path
+        self.aim = "written" if create else "read"
+        self.connection = open_to_write(path, SCHEMA) if create else open_to_read(path, SCHEMA)
+        self.connection.row_factory = sqlite3.Row
+
+    def __enter__(self) -> "GameDatabase":
+        return self
+
+    def __exit__(self, kind: object, problem: object, trace: object) -> None:
+        with contextlib.suppress(sqlite3.Error):  # closing writes, too
+            self.connection.close()
+        if isinstance(problem, sqlite3.Error):  # damaged, or the disk is full
+            raise ValueError(in_words(self.path, problem, SCHEMA, self.aim)) from None
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self.connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            with contextlib.suppress(sqlite3.Error):
+                self.connection.execute("ROLLBACK")
+            raise
+        self.connection.execute("COMMIT")
+
+    def add(self, replays: Iterable[Replay], me: str = "", submission: int | None = None) -> int:
+        """Adds games in batches; those that are there already stay as they are.
+
+        A game that was added before without ``me`` is taken to be theirs from now on.
+
+        Args:
+            me: whose games these are; "" where that is not known.
+            submission: Kaggle's number of the submission that "me" played with.
+
+        Returns:
+            How many were new.
+        """
+        added, waiting = 0, iter(replays)
+        while batch := list(islice(waiting, BATCH)):
+            with self._transaction():
+                for replay in batch:
+                    added += self._add(replay, me if me in replay.record.names else "", submission)
+        return added
+
+    def _add(self, replay: Replay, me: str, submission: int | None) -> bool:
+        row = _row(replay) | {"me": me, "submission": submission if me else None}
+        places = ", ".join(f":{name}" for name in row)
+        cursor = self.connection.execute(f"INSERT OR IGNORE INTO games ({', '.join(row)}) VALUES ({places})", row)
+        if not cursor.rowcount:
+            owned = "UPDATE games SET me = :me, submission = :submission WHERE key = :key AND me = '' AND :me != ''"
+            self.connection.execute(owned, row)
+            return False
+        number = cursor.lastrowid
+        moves = ((key, number, move) for key, move in _indexed(replay))
+        self.connection.executemany("INSERT OR IGNORE INTO positions VALUES (?, ?, ?)", moves)
+        return True
+
+    def add_ratings(self, scores: Mapping[str, float], date: str) -> None:
+        """Keeps teams' scores on the leaderboard of a day. ``date``: ISO 8601."""
+        with self._transaction():
+            rows = [(name, date, score) for name, score in scores.items()]
+            self.connection.executemany("INSERT OR REPLACE INTO ratings VALUES (?, ?, ?)", rows)
+
+    def add_submission_score(self, submission: int, score: float, date: str) -> None:
+        """Keeps the public score of one's own submission on a day. ``date``: ISO 8601."""
+        with self._transaction():
+            row = (submission, date, score)
+            self.connection.execute("INSERT OR REPLACE INTO submission_scores VALUES (?, ?, ?)", row)
+
+    def ratings(self) -> dict[str, list[tuple[str, float]]]:
+        """The scores that were kept of each team, (date, score), by date."""
+        found: dict[str, list[tuple[str, float]]] = defaultdict(list)
+        for name, date, score in self.connection.execute("SELECT name, date, score FROM ratings ORDER BY name, date"):
+            found[name].append((date, score))
+        return dict(found)
+
+    def submission_scores(self, submission: int) -> list[tuple[str, float]]:
+        """The public scores that were kept of one's own submission, (date, score), by date."""
+        wanted = "SELECT date, score FROM submission_scores WHERE submission = ? ORDER BY date"
+        return [(date, score) for date, score in self.connection.execute(wanted, [submission])]
+
+    def __len__(self) -> int:
+        (count,) = self.connection.execute("SELECT count(*) FROM games").fetchone()
+        return count
+
+    def names(self) -> Counter[str]:
+        """Games of each player; a game against itself counts once."""
+        rows = self.connection.execute("SELECT first, second FROM games")
+        return Counter(name for row in rows for name in {row["first"], row["second"]})
+
+    def owners(self) -> Counter[str]:
+        """Games of each player whose own they were said to be."""
+        return Counter(name for (name,) in self.connection.execute("SELECT me FROM games WHERE me != ''"))
+
+    def games(
+        self,
+        opponent: str = "",
+        me: str = "",
+        seat: int | None = None,
+        since: str = "",
+        rated: tuple[float, float] | None = None,
+    ) -> Iterator[Game]:
+        """The games that fit all that is asked, in the order in which they were played.
+
+        Args:
+            opponent: a player's name, exactly.
+            me: another player's name, exactly.
+            seat: of "me", so that the opponent has the other one; it applies where one of both is named.
+            since: date, or its beginning, from which on (ISO 8601).
+            rated: lowest and highest rating of the opponent, the latest kept one; without ``me``, of either player.
+        """
+        where, values = _where(opponent, me, seat, since, rated)
+        kept = self.ratings()
+        for row in self.connection.execute(f"SELECT * FROM games WHERE {where} ORDER BY episode, date, id", values):
+            yield _game(row, kept)
+
+    def at(
+        self,
+        position: Position,
+        opponent: str = "",
+        me: str = "",
+        seat: int | None = None,
+        since: str = "",
+        rated: tuple[float, float] | None = None,
+    ) -> list[Played]:
+        """What was played in a position or its mirror image, the most frequent move first.
+
+        Args: as ``games``.
+        """
+        where, values = _where(opponent, me, seat, since, rated)
+        geometry, canonical = position.geometry, position.canonical()
+        mover, points = ("second", "1 - first_points") if position.ply % 2 else ("first", "first_points")
+        rows = self.connection.execute(
+            f"SELECT move, {mover} AS player, {points} AS points, count(*) AS games FROM positions AS found "
+            "JOIN games ON games.id = found.game WHERE found.key = ? AND rows = ? AND columns = ? AND inarow = ? "
+            f"AND {where} GROUP BY move, player, points",
+            [_stored(canonical.key), *geometry[:3], *values],
+        )
+        by_column: dict[int, list[sqlite3.Row]] = defaultdict(list)
+        for row in rows:
+            is_mirrored = canonical != position
+            by_column[geometry.columns - 1 - row["move"] if is_mirrored else row["move"]].append(row)
+        played = [_played(column, made) for column, made in by_column.items()]
+        return sorted(played, key=lambda one: (-one.games, one.column))
+
+
+def _row(replay: Replay) -> dict[str, Any]:
+    """A game as it is stored, without whose it is."""
+    record, score = replay.record, replay.score(0)
+    clocks = {
+        "seconds": [_rounded(replay.seconds(ply)) for ply in range(len(replay.overage))],
+        "overage": [_rounded(left) for left in replay.overage],
+        "banks": replay.banks,
+    }
+    return {
+        "key": _identity(replay),
+        "episode": replay.episode,
+        "first": record.names[0],
+        "second": record.names[1],
+        "date": replay.date or _written(replay.path),
+        **dict(zip(("rows", "columns", "inarow"), record.geometry, strict=False)),
+        "first_points": score,
+        "first_rating": replay.ratings[0],
+        "second_rating": replay.ratings[1],
+        "winner": record.winner,
+        "failed": record.forfeit[0] if record.forfeit else None,
+        "fault": replay.fault,
+        "opening": record.opening,
+        "moves": write_columns(record.moves),
+        **{name: json.dumps(value, separators=(",", ":")) for name, value in clocks.items()},
+    }
+
+
+def _identity(replay: Replay) -> str:
+    """Kaggle's number of the game, or a digest of what happened in it, down to its clocks."""
+    if replay.episode is not None:
+        return f"episode {replay.episode}"
+    record = replay.record
+    happened: list[Any] = [record.geometry[:3], record.moves, record.opening, record.forfeit]
+    if replay.is_stored:  # its names may change: of a file that was edited, they tell the version
+        happened.append([call.seconds for _, call in sorted(replay.calls.items())])
+    else:  # its logs may lie beside it or not
+        happened += [record.names, replay.statuses, replay.banks, replay.overage]
+    return sha256(json.dumps(happened).encode()).hexdigest()[:32]
+
+
+def _rounded(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 3)
+
+
+def _written(path: Path) -> str:
+    """The date of a file, "" where there is none."""
+    try:
+        return datetime.fromtimestamp(path.stat().st_mtime, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except OSError:
+        return ""
+
+
+def _indexed(replay: Replay) -> Iterator[tuple[int | str, int]]:
+    """Key and move of each position in which a player chose a move, as the table of positions has them."""
+    record = replay.record
+    last = record.geometry.columns - 1
+    position = mirror = Position.empty(record.geometry)
+    for ply, column in enumerate(record.moves):
+        if ply >= record.opening:
+            key, mirrored = position.key, mirror.key
+            move = column if key < mirrored else last - column if mirrored < key else min(column, last - column)
+            yield _stored(min(key, mirrored)), move
+        position, mirror = position.play(column), mirror.play(last - column)
+
+
+def _stored(key: int) -> int | str:
+    """A key as SQLite holds it, whose integers have 64 bits with a sign."""
+    return key if key < 1 << 63 else str(key)
+
+
+def _where(
+    opponent: str, me: str, seat: int | None, since: str, rated: tuple[float, float] | None
+) -> tuple[str, list[Any]]:
+    """The condition for games that fit, in SQL, and its values."""
+    seated, values = [], list[Any]()
+    sides = [("first", "second"), ("second", "first")]
+    for own, other in sides if seat is None else [sides[seat]]:
+        terms: list[tuple[str, Sequence[Any]]] = []
+        terms += [(f"{own} = ?", [me])] if me else []
+        terms += [(f"{other} = ?", [opponent])] if opponent else []
+        terms += [(_rated(other), rated)] if rated else []
+        seated.append(" AND ".join(term for term, _ in terms) or "1")
+        values += [value for _, given in terms for value in given]
+    return f"({' OR '.join(seated)}) AND date >= ?", [*values, since]
+
+
+def _rated(column: str) -> str:
+    """That the latest rating that was kept of a player lies in a range."""
+    latest = f"(SELECT score FROM ratings WHERE name = {column} ORDER BY ratings.date DESC LIMIT 1)"
+    return f"{latest} BETWEEN ? AND ?"
+
+
+def _game(row: sqlite3.Row, kept: Mapping[str, list[tuple[str, float]]]) -> Game:
+    names, score = (row["first"], row["second"]), row["first_points"]
+    known = row["first_rating"], row["second_rating"]
+    first, second = (
+        _nearest(kept.get(name, []), row["date"]) if rating is None else rating
+        for name, rating in zip(names, known, strict=True)
+    )
+    return Game(
+        row["key"],
+        row["episode"],
+        names,
+        parse_columns(row["moves"]),
+        geometry_of(row["rows"], row["columns"], row["inarow"]),
+        row["winner"],
+        None if score is None else (score, 1 - score),
+        tuple(json.loads(row["seconds"])),
+        tuple(json.loads(row["overage"])),
+        tuple(json.loads(row["banks"])),
+        (first, second),
+        row["date"],
+        row["opening"],
+        None if row["failed"] is None else (row["failed"], row["fault"]),
+        row["me"],
+        row["submission"],
+    )
+
+
+def _nearest(kept: list[tuple[str, float]], date: str) -> float | None:
+    """The score that was kept last before a date, or else first after it."""
+    index = bisect.bisect_right(kept, (date, float("inf")))
+    return kept[max(0, index - 1)][1] if kept else None
+
+
+def _played(column: int, made: Iterable[sqlite3.Row]) -> Played:
+    results, players = Counter[float | None](), Counter[str]()
+    for row in made:
+        results[row["points"]] += row["games"]
+        players[row["player"]] += row["games"]
+    by_frequency = tuple(sorted(players.items(), key=lambda item: (-item[1], item[0])))
+    return Played(column, results.total(), results[1.0], results[0.5], results[0.0], by_frequency)
