@@ -224,7 +224,8 @@ def by_search(position: Position, depth: int, variant: str) -> int:
         if column in position.legal_columns():
             child = position.play(column)
             full = WON * 10
-            values[column] = -searched(child.position, child.mask ^ child.position, depth - 1, -full, full, kind, BOARD, ODD)
+            mine, theirs = child.position, child.mask ^ child.position
+            values[column] = -searched(mine, theirs, depth - 1, -full, full, kind, BOARD, ODD)
     best = [column for column, value in values.items() if value == max(values.values())]
     return random.choice(best) if "drawing" in variant else best[0]
 
