@@ -55,7 +55,7 @@ class Account:
 
     def _GetSubmission(self, body: dict[str, Any]) -> Answer:
         if body["ref"] in (SUBMISSION, *(one["ref"] for one in self.submitted)):
-            return _json({"ref": body["ref"], "teamName": self.team})
+            return _json({"ref": body["ref"], "teamName": self.team, "publicScore": "1021.3"})
         return _json({"code": 403, "message": "Permission 'submissions.get' was denied"}, 403)
 
     def _ListSubmissionEpisodes(self, body: dict[str, Any]) -> Answer:
@@ -63,9 +63,16 @@ class Account:
         for number, seat in self.seats.items():
             agents = [{"submissionId": 99, "index": 1 - seat, "teamName": "another"}]
             agents.append({"submissionId": body["submissionId"], "index": seat, "teamName": self.team})
-            episodes.append({"id": number, "state": "COMPLETED", "type": "EPISODE_TYPE_PUBLIC", "agents": agents})
+            played = {"createTime": "2026-11-20T10:00:00.000Z", "endTime": "2026-11-20T10:05:00.000Z"}
+            played |= {"state": "COMPLETED", "type": "EPISODE_TYPE_PUBLIC"}
+            episodes.append({"id": number, **played, "agents": agents})
         running = {"id": 1, "state": "CREATED", "agents": []}
         return _json({"episodes": [running, *episodes]})
+
+    def _GetLeaderboard(self, body: dict[str, Any]) -> Answer:
+        teams = [("middle", "812.5"), (self.team, "1021.3"), ("one without a score", "")]
+        board = [{"teamId": number, "teamName": name, "score": score} for number, (name, score) in enumerate(teams)]
+        return _json({"submissions": board if body["competitionName"] == "connectx" else []})
 
     def _GetEpisodeReplay(self, body: dict[str, Any]) -> Answer:
         return 200, {"Content-Type": "application/json"}, self.replays[body["episodeId"]]

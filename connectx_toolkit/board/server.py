@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 from aiohttp import WSMsgType, web
 
+from connectx_toolkit.arena.games.database import GameDatabase
 from connectx_toolkit.arena.players import archives
 from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.replays.replay import read_replay
@@ -209,8 +210,10 @@ def opening_of(options: argparse.Namespace) -> Opening:
     """How the board begins, by the command's options.
 
     Raises:
-        ValueError: an unknown agent, a bad configuration, or a game that cannot be played.
+        ValueError: an unknown agent, a bad configuration, a game that cannot be played, or no file of games.
     """
+    if options.games:
+        GameDatabase(options.games, create=False).connection.close()
     rules = Rules(options.config or {}, options.bank)
     specs = [resolve(name) for name in options.agents]
     if len(specs) > 2:
@@ -218,7 +221,7 @@ def opening_of(options: argparse.Namespace) -> Opening:
     seats = [None, *specs] if len(specs) == 1 else [*specs, None, None]
     if options.second:
         seats = seats[1::-1]
-    return Opening(rules, (seats[0], seats[1]), _game_of(options.game, rules) if options.game else None)
+    return Opening(rules, (seats[0], seats[1]), _game_of(options.game, rules) if options.game else None, options.games)
 
 
 def _game_of(text: str, rules: Rules) -> GameRecord:

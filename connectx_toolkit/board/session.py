@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from connectx.position import Position
+from connectx_toolkit.arena.games.database import GameDatabase
 from connectx_toolkit.arena.players.loading import kaggle_agents, our_agents, resolve
 from connectx_toolkit.arena.players.spec import AgentSpec
 from connectx_toolkit.arena.replays.replay import parse_replay
@@ -25,6 +26,7 @@ PARTNERS = ("minimax@1", "minimax@2", "minimax@4", "minimax@8", "perfect~20")
 NAMELESS = ("first", "second")  # what a record calls players that nobody named
 OURS = "agents of the toolkit, strongest first"
 MOST_POSITIONS = 5000  # of one request: a game on the largest board has 4096
+MOST_NAMED = 5  # players of a move
 Message = dict[str, Any]
 
 
@@ -34,6 +36,7 @@ class Opening(NamedTuple):
     rules: Rules = Rules()
     seats: tuple[AgentSpec | None, AgentSpec | None] = (None, None)  # None is a person
     game: GameRecord | None = None
+    games: Path | None = None  # the file of games that tells what was played in a position
 
 
 def choices() -> list[Message]:
@@ -81,6 +84,7 @@ class Session:
             "drop": self._drop,
             "check": self._check,
             "read": self._read,
+            "explore": self._explore,
         }
 
     def receive(self, message: Any) -> None:
@@ -113,6 +117,7 @@ class Session:
             "config": {**config, "bank": rules.bank},
             "seats": [None if spec is None else spec.label for spec in self._opening.seats],
             "game": None if game is None else game_entry(game),
+            "games": self._opening.games is not None,
         })  # fmt: skip
 
     def _solve(self, message: Message) -> None:
@@ -138,6 +143,15 @@ class Session:
         if sitting is None:
             sitting = self._seats[seat] = Seat(spec, self._send)
         sitting.ask(Question(number, message.get("game"), position, rules, float(message["bank"])))
+
+    def _explore(self, message: Message) -> None:
+        position, games = position_in(message["position"]), self._opening.games
+        if games is None:
+            raise ValueError("this board was started without a file of games (--games)")
+        with GameDatabase(games, create=False) as database:
+            played = database.at(position)
+        moves = [{**one._asdict(), "players": one.players[:MOST_NAMED]} for one in played]
+        self._send({"type": "played", "position": position_entry(position), "moves": moves})
 
     def _spec(self, name: str) -> AgentSpec:
         return self._specs.get(name) or resolve(name)

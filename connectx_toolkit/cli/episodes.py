@@ -2,17 +2,29 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 from rich.table import Table
 
+from connectx_toolkit.arena.games.database import GameDatabase
 from connectx_toolkit.arena.replays.replay import read_replays, replay_paths
 from connectx_toolkit.cli.analyse import show_reviews
 from connectx_toolkit.console.progress import progress
 from connectx_toolkit.console.tables import console_for_tables
 from connectx_toolkit.kaggle.account.client import Kaggle, KaggleProblem, connected
-from connectx_toolkit.kaggle.account.episodes import Episode, check_ours, episodes_of, fetch, missing, submissions
+from connectx_toolkit.kaggle.account.episodes import (
+    Episode,
+    episodes_of,
+    fetch,
+    leaderboard,
+    missing,
+    own_submission,
+    public_score,
+    submissions,
+)
 
 
 def episodes(options: argparse.Namespace) -> None:
@@ -21,15 +33,30 @@ def episodes(options: argparse.Namespace) -> None:
             console_for_tables().print(_submissions_table(kaggle))
             return
         folder = options.folder / str(options.submission)
-        check_ours(kaggle, options.submission)
+        own = own_submission(kaggle, options.submission)
         found = episodes_of(kaggle, options.submission)[: options.latest]
         if not found:
             raise ValueError(f"submission {options.submission} has played no game to its end yet")
         left_out = _fetch(kaggle, found, folder)
+        scores = leaderboard(kaggle)
     replays, problems = read_replays(replay_paths([str(folder)]))
     names = {name for replay in replays for name in replay.record.names}
     options.me = options.me or next((one.team for one in found if one.team in names), None)
+    dates = {one.number: one.date for one in found}
+    dated = [replace(replay, date=dates.get(replay.episode or 0, "")) for replay in replays]
+    with GameDatabase(options.games) as games:
+        added = games.add(dated, options.me or "", options.submission)
+        _keep_scores(games, scores, options.submission, public_score(own.public_score))
+        print(f"{options.games}: {added} games added, {len(games)} in all", file=sys.stderr)
     show_reviews(replays, [*left_out, *problems], options)
+
+
+def _keep_scores(games: GameDatabase, scores: Mapping[str, float], submission: int, score: float | None) -> None:
+    """Keeps the leaderboard and the submission's own score with today's date."""
+    today = date.today().isoformat()
+    games.add_ratings(scores, today)
+    if score is not None:
+        games.add_submission_score(submission, score, today)
 
 
 def _submissions_table(kaggle: Kaggle) -> Table:
@@ -37,8 +64,8 @@ def _submissions_table(kaggle: Kaggle) -> Table:
     for head in ("number", "date", "status", "score", "file", "message"):
         table.add_column(head, justify="right" if head in ("number", "score") else "left")
     for one in submissions(kaggle):
-        date = f"{one.date:%Y-%m-%d %H:%M}" if one.date else ""
-        cells = (str(one.ref), date, one.status.name.lower(), one.public_score, one.file_name, one.description)
+        sent = f"{one.date:%Y-%m-%d %H:%M}" if one.date else ""
+        cells = (str(one.ref), sent, one.status.name.lower(), one.public_score, one.file_name, one.description)
         table.add_row(*(cell or "" for cell in cells))
     return table
 

@@ -38,6 +38,8 @@ COMMANDS = {
     "analyse": Command(options_of.add_analyse, "cli.analyse", "analyse"),
     "rematch": Command(options_of.add_rematch, "cli.rematch", "rematch"),
     "episodes": Command(options_of.add_episodes, "cli.episodes", "episodes"),
+    "explore": Command(options_of.add_explore, "cli.explore", "explore"),
+    "scout": Command(options_of.add_scout, "cli.scout", "scout_opponents"),
     "list": Command(options_of.add_list, "cli.list_agents", "list_agents"),
     "board": Command(options_of.add_board, "board.server", "board"),
 }

@@ -7,6 +7,7 @@ from connectx_toolkit.cli.option_groups import (
     add_anchor,
     add_bank,
     add_config,
+    add_games,
     add_judging,
     add_judging_time,
     add_ladder,
@@ -17,6 +18,7 @@ from connectx_toolkit.cli.option_groups import (
     add_scheduler,
     add_setup,
     add_store,
+    add_to_games,
     any_seed,
     from_one,
     integer_from,
@@ -52,6 +54,8 @@ more, each with --help
   python evaluate.py analyse      every move of a game, or all of one's replays, against exact values
   python evaluate.py episodes     fetch a submission's games from Kaggle, and judge them
   python evaluate.py rematch      does a new agent repeat the mistakes of old games?
+  python evaluate.py explore      what was played in a position, by whom, and how it ended
+  python evaluate.py scout        what an opponent repeats, and the line that beats it
   python evaluate.py list         the agents, with their strength
   python evaluate.py board        a board to click: play, watch, analyse
 """
@@ -186,7 +190,7 @@ examples
 def add_episodes(parser: argparse.ArgumentParser) -> None:
     parser.description = """\
 Fetches the games of a submission of yours from Kaggle, replays and your agent's logs, then judges them as analyse does.
-What has been fetched is not fetched again."""
+What has been fetched is not fetched again. Games and today's leaderboard are added to a file for explore and scout."""
     parser.epilog = """\
 examples
   python evaluate.py episodes                        your submissions, with their numbers
@@ -201,9 +205,51 @@ Credentials are those of Kaggle's own command line: ~/.kaggle/access_token, KAGG
     parser.add_argument(
         "--pause", type=seconds, default=1.0, metavar="SECONDS", help="between two requests to Kaggle (1)"
     )
+    add_games(parser)
     add_review(parser)
     add_judging(parser)
     add_judging_time(parser)
+
+
+def add_explore(parser: argparse.ArgumentParser) -> None:
+    parser.description = """\
+Shows what was played in a position: how often, by whom and how it ended, beside the exact score of each move.
+Mirror images of the position count as the same."""
+    parser.epilog = """\
+examples
+  python evaluate.py explore --add my_replays            the first moves of all games, after adding those of a folder
+  python evaluate.py explore 33 --seat first             the games in which you moved first and 3, 3 was played
+  python evaluate.py explore 332 --opponent "Some Team" --since 2026-11
+"""
+    parser.add_argument("moves", nargs="?", default="", metavar="MOVES", help="columns counted from 0, such as 3342")
+    parser.add_argument("--opponent", metavar="NAME", help="only games against this player")
+    help_text = "only games in which you moved first, or second"
+    parser.add_argument("--seat", choices=("first", "second"), help=help_text)
+    help_text = "only opponents whose latest known leaderboard score lies between"
+    parser.add_argument("--rating", type=number, nargs=2, metavar=("LOW", "HIGH"), help=help_text)
+    add_to_games(parser)
+    add_config(parser)
+    help_text = "time limit for the exact scores in seconds (default 10)"
+    parser.add_argument("--time", type=seconds, default=10.0, metavar="SECONDS", help=help_text)
+
+
+def add_scout(parser: argparse.ArgumentParser) -> None:
+    parser.description = """\
+Shows what your games tell of an opponent: whether it repeats itself, its answers as a tree, where it gives results
+away, its time and faults, and the line that beats it. Without a name: all opponents, by the points they cost you."""
+    parser.epilog = """\
+examples
+  python evaluate.py scout --add my_replays
+  python evaluate.py scout "Some Team" --html runs/scout.html
+"""
+    parser.add_argument(
+        "opponent", nargs="?", metavar="OPPONENT", help="its name in the games; without it, a table of all"
+    )
+    add_to_games(parser)
+    help_text = "write a page to FILE, with the lines and games to replay"
+    parser.add_argument("--html", type=Path, metavar="FILE", help=help_text)
+    help_text = "time limit for the exact scores in seconds (default 120); positions left unsolved are counted"
+    parser.add_argument("--time", type=seconds, default=120.0, metavar="SECONDS", help=help_text)
 
 
 def add_list(parser: argparse.ArgumentParser) -> None:
@@ -240,4 +286,6 @@ The page is served on 127.0.0.1 and for you alone; agents, board and game can be
         metavar="SECONDS",
         help="the agents' overage time of a game in seconds (default 60)",
     )
+    help_text = "file of games, as episodes and explore --add fill it: list what was played in each position"
+    parser.add_argument("--games", type=Path, metavar="FILE", help=help_text)
     parser.add_argument("--no-browser", action="store_true", help="print the address only")

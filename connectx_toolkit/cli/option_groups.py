@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import re
 from collections.abc import Callable
 from math import inf
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 from connectx_toolkit.kaggle.rules import BANK, DEFAULTS
 
 STORE = Path("runs/arena.sqlite")
+GAMES = Path("runs/games.sqlite")
 
 
 def parse_config(text: str) -> dict:
@@ -135,6 +137,29 @@ def add_judging_time(parser: argparse.ArgumentParser) -> None:
 def add_me(parser: argparse.ArgumentParser) -> None:
     help_text = "your name in the games: a team, or an agent as the store names it (default: the one name in all games)"
     parser.add_argument("--me", metavar="NAME", help=help_text)
+
+
+def add_games(parser: argparse.ArgumentParser) -> None:
+    help_text = f"file of games, which episodes and --add fill (default {GAMES})"
+    parser.add_argument("--games", type=Path, default=GAMES, metavar="FILE", help=help_text)
+
+
+def add_to_games(parser: argparse.ArgumentParser) -> None:
+    """The options of what answers from a file of games, to which it may add some first."""
+    add_games(parser)
+    help_text = "first add games: folders or files of replays, or stores of matches"
+    parser.add_argument("--add", nargs="+", default=[], metavar="FROM", help=help_text)
+    help_text = "your name in the games (default: whose games were added, or else the one name in all games)"
+    parser.add_argument("--me", metavar="NAME", help=help_text)
+    help_text = "only games from this day on, for example 2026-11-30 or 2026-11"
+    parser.add_argument("--since", type=day, metavar="DATE", help=help_text)
+
+
+def day(text: str) -> str:
+    """A date, or the beginning of one."""
+    if not re.fullmatch(r"\d{4}(-\d\d(-\d\d)?)?", text):
+        raise argparse.ArgumentTypeError(f"expected a date such as 2026-11-30 or 2026-11, not {text!r}")
+    return text
 
 
 def add_review(parser: argparse.ArgumentParser) -> None:

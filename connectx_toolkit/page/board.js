@@ -7,6 +7,7 @@ import { button, el, keepingFocus, setText } from "./dom.js";
 import { Game } from "./game.js";
 import { Graph } from "./graph.js";
 import { MoveList } from "./movelist.js";
+import { PlayedList } from "./played.js";
 import { emptyPosition, keyOf, landing, moverOf, openColumns, setUpProblem, stonesOf, threatsIn, withCell }
   from "./rules.js";
 import { SeatCard } from "./seats.js";
@@ -69,6 +70,7 @@ export class Board extends Table {
     this.board = new BoardView(column => this.press(column));
     this.graph = new Graph(ply => this.go(ply));
     this.list = new MoveList(ply => this.go(ply));
+    this.playedList = new PlayedList();
     this.cards = [1, 2].map(player => new SeatCard(player, name => this.sit(player - 1, name),
       () => askAgent(this.root, name => this.host.send({type: "check", agent: name, seat: player - 1}))));
     this.verdict = el("p", {class: "cx-verdict", role: "status"});
@@ -76,7 +78,7 @@ export class Board extends Table {
     this.notice = el("p", {class: "cx-notice", role: "alert"});
     const said = el("div", {class: "cx-said"}, this.verdict, this.working, this.notice);
     this.panel = el("div", {class: "cx-panel"}, replayer ? null : said,
-      this.graph.element, this.list.element, this.steps(), replayer ? null : this.tools(), this.choices());
+      this.graph.element, this.list.element, this.playedList.element, this.steps(), replayer ? null : this.tools(), this.choices());
     this.setUpBar = el("div", {class: "cx-setup"});
     this.main = el("div", {class: "cx-main-area"}, el("div", {class: "cx-seats"}, ...this.cards.map(card => card.element)),
       replayer ? said : null, this.setUpBar, this.board.element); // a replayer's panel may lie below the screen
@@ -246,6 +248,7 @@ export class Board extends Table {
     this.said = said;
     this.notice.textContent = "";
     this.wish();
+    this.askPlayed();
     this.show();
     this.think();
     this.tick();
@@ -275,8 +278,16 @@ export class Board extends Table {
     this.showSaid(moves);
     this.showGraph(moves);
     this.list.update({moves, cursor: game.cursor, start: game.firstPly});
+    this.showPlayed();
     this.showControls(moves);
     this.falls = false;
+  }
+
+  showPlayed() {
+    const {shown} = this.game, {columns} = shown;
+    const moves = this.setUp ? null : this.playedIn.get(keyOf(shown)) ?? null;
+    const symmetric = [...shown.cells].every((stone, cell) => stone === shown.cells[cell + columns - 1 - 2 * (cell % columns)]);
+    this.playedList.update({moves, first: this.view.first, columns, symmetric});
   }
 
   showBoard() {

@@ -29,6 +29,8 @@ export class Table {
     this.setUp = null; // {position, stone}
     this.quiz = null; // {answer: the column that was given, or null} while the position shown is a puzzle
     this.wished = "";
+    this.hasGames = false; // whether the host has a file of games to ask what was played
+    this.playedIn = new Map(); // what was played in a position, by its key; null while it is being asked
   }
 
   // ---- what the player does
@@ -227,6 +229,7 @@ export class Table {
     const {type} = message;
     if (type === "welcome") this.welcome(message);
     else if (type === "values") this.learn(message);
+    else if (type === "played") this.hear(message);
     else if (type === "loading" || type === "thinking") this.follow(message);
     else if (type === "move") this.answered(message);
     else if (type === "fault") this.failed(message);
@@ -245,8 +248,10 @@ export class Table {
     }
   }
 
-  welcome({agents = [], config = null, seats = null, game = null}) {
+  welcome({agents = [], config = null, seats = null, game = null, games = false}) {
     this.agents = agents;
+    this.hasGames = games;
+    this.playedIn.clear();
     const link = this.welcomed ? "" : this.link;
     if (!this.welcomed && !this.restore()) {
       if (config) {
@@ -267,6 +272,11 @@ export class Table {
   learn({position, values, done, why}) {
     const key = keyOf(position);
     this.values.set(key, {values, done, why});
+    this.refresh();
+  }
+
+  hear({position, moves}) {
+    this.playedIn.set(keyOf(position), moves);
     this.refresh();
   }
 
@@ -330,6 +340,14 @@ export class Table {
     this.wished = wished;
     this.wishedAt = performance.now();
     this.host.send({type: "solve", positions: wanted});
+  }
+
+  // Asks the host what was played in the position that is shown, once.
+  askPlayed() {
+    const {game} = this, key = keyOf(game.shown);
+    if (!this.hasGames || !this.online || this.setUp || this.isOverAt(game.cursor) || this.playedIn.has(key)) return;
+    this.playedIn.set(key, null);
+    this.host.send({type: "explore", position: game.shown});
   }
 
   // The first player's share at a ply, null where it is not proven.

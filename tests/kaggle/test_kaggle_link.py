@@ -9,11 +9,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from datetime import date
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from connectx_toolkit.arena.games.database import GameDatabase
 from connectx_toolkit.builder.preflight.stage import Runner
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.cli import evaluate
@@ -132,10 +134,33 @@ def test_one_request_at_a_time_with_pauses(account):
     account.delay = 0.05
     with serving(account):
         evaluate.main(["episodes", str(SUBMISSION), "--pause", "0.1", "--latest", "2", *LATE])
-    assert account.overlapping == 0 and len(account.times) == 2 + 4
+    assert account.overlapping == 0 and len(account.times) == 2 + 4 + 1  # the last one for the leaderboard
     assert all(later - earlier > 0.14 for earlier, later in pairwise(account.times))
     fetched = sorted(call.split("/")[1] for call in account.asked if call.startswith("GetEpisodeReplay"))
     assert fetched == sorted(map(str, account.replays))[-2:]
+
+
+def test_games_and_scores_are_kept(account, capsys):
+    """What was fetched twice is there once; ratings are those of the day, and of the players that have one."""
+    with serving(account):
+        for _ in range(2):
+            evaluate.main([*EPISODES, "--games", "games.sqlite", *LATE])
+    assert "games.sqlite: 6 games added, 6 in all" in capsys.readouterr().err
+    with GameDatabase(Path("games.sqlite"), create=False) as database:
+        games = list(database.games())
+        today = date.today().isoformat()
+        assert database.ratings() == {"middle": [(today, 812.5)], TEAM: [(today, 1021.3)]}
+        assert database.submission_scores(SUBMISSION) == [(today, 1021.3)]
+    assert [game.episode for game in games] == sorted(account.replays)
+    assert {(game.me, game.submission, game.date) for game in games} == {(TEAM, SUBMISSION, "2026-11-20T10:05:00Z")}
+
+
+def test_a_leaderboard_that_is_refused_costs_no_game(account, capsys):
+    account.failing["GetLeaderboard"] = answering(403, "Permission denied")
+    with serving(account):
+        evaluate.main([*EPISODES, *LATE])
+    with GameDatabase(Path("runs/games.sqlite"), create=False) as database:
+        assert len(database) == 6 and database.ratings() == {}
 
 
 def answering(status: int, message: str = "no", **headers: str) -> tuple[int, dict[str, str], bytes]:

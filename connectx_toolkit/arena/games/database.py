@@ -23,7 +23,6 @@ from connectx.position import Position
 from connectx_toolkit.arena.replays.replay import Replay
 from connectx_toolkit.arena.results.schema import Schema, in_words, open_to_read, open_to_write
 
-GAMES = Path("runs/games.sqlite")
 BATCH = 200  # games in a transaction: what a kill loses at most
 TABLES = """
 CREATE TABLE games (
@@ -121,7 +120,7 @@ class GameDatabase:
             read; at the end of the block: it is damaged or could not be written.
     """
 
-    def __init__(self, path: Path = GAMES, create: bool = True):
+    def __init__(self, path: Path, create: bool = True):
         self.path = path
         self.aim = "written" if create else "read"
         self.connection = open_to_write(path, SCHEMA) if create else open_to_read(path, SCHEMA)

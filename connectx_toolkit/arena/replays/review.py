@@ -4,7 +4,7 @@ import difflib
 import re
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -89,29 +89,47 @@ def _mistake(move: JudgedMove) -> dict[str, Any]:
 def team_of(replays: Sequence[Replay], wanted: str | None = None) -> str:
     """Whose games these are: the player that was asked for, or else the one name that is in all of them.
 
-    An agent's file may be asked for without its folder, and without both folder and suffix.
-
     Raises:
         ValueError: there is no such name, or more than one; in words that say how to choose.
     """
     counts = Counter(name for replay in replays for name in set(replay.record.names))
-    known = ", ".join(f"{name} ({count})" for name, count in counts.most_common(5))
-    if wanted is not None:
-        called = [wanted] if wanted in counts else [name for name in counts if _is_called(name, wanted)]
-        if len(called) == 1:
-            return called[0]
-        close = called or difflib.get_close_matches(wanted, counts, 1)
-        meant = f"did you mean {' or '.join(map(shlex.quote, close))}? " if close else ""
-        found = f"fits {len(called)} names" if called else "is in none of the games"
-        raise ValueError(f"--me {wanted!r} {found}: {meant}Names and games: {known}")
-    everywhere = [name for name, count in counts.items() if count == len(replays)]
+    return name_in(counts, wanted) if wanted is not None else name_in_all(counts, len(replays))
+
+
+def name_in(counts: Mapping[str, int], wanted: str, option: str = "--me") -> str:
+    """The player that was asked for. An agent's file may be called without its folder, and without folder and suffix.
+
+    Args:
+        counts: games by name.
+        option: what it was asked with.
+
+    Raises:
+        ValueError: no player, or more than one, is called so; in words that say how to choose.
+    """
+    called = [wanted] if wanted in counts else [name for name in counts if _is_called(name, wanted)]
+    if len(called) == 1:
+        return called[0]
+    close = called or difflib.get_close_matches(wanted, counts, 1)
+    meant = f"did you mean {' or '.join(map(shlex.quote, close))}? " if close else ""
+    found = f"fits {len(called)} names" if called else "is in none of the games"
+    raise ValueError(f"{option} {wanted!r} {found}: {meant}Names and games: {_most(counts)}")
+
+
+def name_in_all(counts: Mapping[str, int], games: int) -> str:
+    """The one name that is in all of the games. Raises ValueError if there is none, or more than one."""
+    everywhere = [name for name, count in counts.items() if count == games]
     if len(everywhere) == 1:
         return everywhere[0]
     if set(everywhere) == set(UNKNOWN_NAMES):
         raise ValueError("the games do not name their players: pass --me first or --me second, whichever seat is yours")
     what = "more than one name is" if everywhere else "no name is"
-    which = f"all {len(replays)} games" if len(replays) > 1 else "the game"
-    raise ValueError(f"{what} in {which}: pass --me NAME. Names and games: {known}")
+    which = f"all {games} games" if games > 1 else "the game"
+    raise ValueError(f"{what} in {which}: pass --me NAME. Names and games: {_most(counts)}")
+
+
+def _most(counts: Mapping[str, int]) -> str:
+    """ "my_team (20), them (3), ...": those in most games."""
+    return ", ".join(f"{name} ({count})" for name, count in Counter(counts).most_common(5))
 
 
 def _is_called(name: str, wanted: str) -> bool:

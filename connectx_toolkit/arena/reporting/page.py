@@ -1,4 +1,4 @@
-"""Self-contained HTML pages: of a store (ladder, plots, games), and of one's own games (table, games, summary).
+"""Self-contained HTML pages: of a store (ladder, plots, games), of one's own games (table, summary), of an opponent.
 
 Games are replayed with the exact scores of every move. Plots are inline SVG, games are JSON inside the page, and its
 content security policy lets nothing be fetched.
@@ -15,14 +15,27 @@ from typing import Any
 
 from connectx.notation import write_columns
 from connectx_toolkit.arena.analysis.exact_analysis import JudgedMove, accuracy
-from connectx_toolkit.arena.replays.review import Review
+from connectx_toolkit.arena.games.database import Game
+from connectx_toolkit.arena.games.scouting import Report
+from connectx_toolkit.arena.replays.review import SEATS, Review
 from connectx_toolkit.arena.replays.summary import Section
 from connectx_toolkit.arena.reporting.ladder import label, ladder_figure, name_lines, new_figure
 from connectx_toolkit.arena.reporting.replay_tables import cell_text, ending_words, mistake_words, slowest_words
+from connectx_toolkit.arena.reporting.scout_tables import (
+    branches_html,
+    given_section,
+    judged_of,
+    line_end,
+    line_record,
+    record_of,
+)
+from connectx_toolkit.arena.reporting.scout_tables import headline as headline_of
 from connectx_toolkit.arena.reporting.tables import LADDER_NOTE, LADDER_TITLES, ladder_rows
 from connectx_toolkit.arena.results.records import GameRecord
 from connectx_toolkit.arena.results.tournament import Standing, Tournament
 from connectx_toolkit.page import component
+
+LATEST = 20  # games on an opponent's page
 
 
 def game_entry(record: GameRecord, judged: Sequence[JudgedMove], ending: str) -> dict[str, Any]:
@@ -165,13 +178,60 @@ def replays_page(team: str, reviews: Sequence[Review], headline: Sequence[str], 
     body = _filled(
         "replays.html",
         team=html.escape(team),
-        headline="\n".join(f"<p>{html.escape(line)}</p>" for line in headline),
+        headline=_paragraphs(headline),
         sections="\n".join(map(section_html, sections)),
         rows=_json([row_entry(review) for review in reviews]),
     )
     games = [game_entry(one.replay.record, one.judged, one.replay.ending) for one in reviews]
     script = f"{{\n{_file_text('replays.js')}}}\n"  # a scope of its own: the replayer's script has the same names
     return _page(f"Games of {html.escape(team)}", body, games, _file_text("replays.css"), script)
+
+
+def scout_page(report: Report) -> str:
+    """The page of one opponent: the lines to play and the latest games to replay, the tree, and where it errs."""
+    entries = []
+    for line in reversed(report.lines):
+        if line.steps:
+            record, end = line_record(line, report), line_end(line, report)
+            words = {"title": f"the line when you move {SEATS[line.seat]}", "note": end}
+            entries.append(game_entry(record, judged_of(record, report), end) | words)
+    for game in report.games[: -LATEST - 1 : -1]:
+        record = record_of(game)
+        entries.append(game_entry(record, judged_of(record, report), _ending(game)))
+    trees = [
+        f"<section><h2>First moves when you move {SEATS[seat]}</h2>{branches_html(branches)}</section>"
+        for seat, branches in enumerate(report.trees)
+        if branches
+    ]
+    section = given_section(report)
+    body = _filled(
+        "scout.html",
+        opponent=html.escape(report.opponent),
+        headline=_paragraphs(headline_of(report)),
+        trees=f'<div class="trees">{"".join(trees)}</div>',
+        sections=section_html(section) if section.rows else "",
+    )
+    return _page(html.escape(report.opponent), body, entries, _file_text("scout.css"), _file_text("results.js"))
+
+
+def _ending(game: Game) -> str:
+    """How a game ended, in a few words."""
+    if game.fault:
+        return f"{game.fault[1]} of {game.names[game.fault[0]]}"
+    if game.winner is not None:
+        return f"line of {game.names[game.winner]}"
+    return "full board" if game.points else "nothing: it was not played to its end"
+
+
+def opponents_page(me: str, section: Section, notes: Sequence[str]) -> str:
+    """The page of all opponents."""
+    heading = f"<h1>Opponents of {html.escape(me)}</h1>"
+    body = f'<main class="report scout">{heading}{section_html(section)}{_paragraphs(notes)}</main>'
+    return _page(f"Opponents of {html.escape(me)}", body, [], _file_text("scout.css"), "")
+
+
+def _paragraphs(lines: Sequence[str]) -> str:
+    return "\n".join(f"<p>{html.escape(line)}</p>" for line in lines)
 
 
 def _page(title: str, body: str, games: Sequence[Mapping[str, Any]], style: str, script: str) -> str:

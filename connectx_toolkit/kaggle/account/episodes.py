@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from kagglesdk.competitions.types.competition_api_service import (
     ApiGetEpisodeAgentLogsRequest,
     ApiGetEpisodeReplayRequest,
+    ApiGetLeaderboardRequest,
     ApiGetSubmissionRequest,
     ApiListSubmissionEpisodesRequest,
     ApiListSubmissionsRequest,
@@ -18,14 +19,16 @@ from connectx_toolkit.console.files import write_whole
 from connectx_toolkit.kaggle.account.client import COMPETITION, Kaggle, KaggleProblem
 
 NOT_OURS = (403, 404)
+MOST_TEAMS = 1000  # of the leaderboard, in one request
 
 
 class Episode(NamedTuple):
-    """A game of a submission: its number, and the seats that the submission had in it."""
+    """A game of a submission: its number, the seats that the submission had in it, and when it was played."""
 
     number: int
     seats: tuple[int, ...]
     team: str
+    date: str  # ISO 8601; "" if Kaggle does not tell
 
     def files(self, folder: Path) -> dict[Path, int | None]:
         """What there is to fetch, by where it goes: None for the replay, a seat for its logs. Names are the CLI's."""
@@ -41,12 +44,12 @@ def submissions(kaggle: Kaggle) -> list[Any]:
     return list(kaggle.call("list_submissions", request).submissions or [])
 
 
-def check_ours(kaggle: Kaggle, number: int) -> None:
-    """Raises KaggleProblem unless a submission is one's own."""
+def own_submission(kaggle: Kaggle, number: int) -> Any:
+    """A submission of one's own, as the SDK's ApiSubmission. Raises KaggleProblem if it is none."""
     request = ApiGetSubmissionRequest()
     request.ref = number
     try:
-        kaggle.call("get_submission", request)
+        return kaggle.call("get_submission", request)
     except KaggleProblem as problem:
         if problem.status not in NOT_OURS:
             raise
@@ -62,8 +65,30 @@ def episodes_of(kaggle: Kaggle, number: int) -> list[Episode]:
     for episode in kaggle.call("list_submission_episodes", request).episodes or []:
         own = [agent for agent in episode.agents if agent.submission_id == number]
         if episode.state == EpisodeState.COMPLETED and own:
-            found.append(Episode(episode.id, tuple(agent.index for agent in own), own[0].team_name))
+            when = episode.end_time or episode.create_time
+            date = when.strftime("%Y-%m-%dT%H:%M:%SZ") if when else ""
+            found.append(Episode(episode.id, tuple(agent.index for agent in own), own[0].team_name, date))
     return sorted(found, reverse=True)
+
+
+def leaderboard(kaggle: Kaggle) -> dict[str, float]:
+    """The teams' scores of today, as far as one request tells them; none if Kaggle refuses."""
+    request = ApiGetLeaderboardRequest()
+    request.competition_name, request.page_size = COMPETITION, MOST_TEAMS
+    try:
+        teams = kaggle.call("get_leaderboard", request).submissions or []
+    except KaggleProblem:
+        return {}
+    scores = ((team.team_name, public_score(team.score)) for team in teams)
+    return {name: score for name, score in scores if name and score is not None}
+
+
+def public_score(text: str | None) -> float | None:
+    """A score as Kaggle writes it; None if there is none yet."""
+    try:
+        return float(text or "")
+    except ValueError:
+        return None
 
 
 def missing(episodes: Sequence[Episode], folder: Path) -> list[tuple[Episode, Path, int | None]]:

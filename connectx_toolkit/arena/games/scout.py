@@ -1,0 +1,285 @@
+"""What the games tell of one opponent: does it repeat itself, what does it answer, and which line of play beats it.
+
+Positions count as they were on the board, mirror images apart: an agent need not answer them alike.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import NamedTuple
+
+from connectx.geometry import Geometry
+from connectx.notation import Columns
+from connectx.position import Position
+from connectx.score import sign
+from connectx_toolkit.arena.games.database import Game
+
+Answers = Mapping[Position, Counter[int]]  # moves that a player made in a position, and how often
+Scores = Mapping[Position, Sequence[int | None]]  # exact scores of a position's moves
+QUICK = 0.001  # of a point: what a win counts more for each stone that its winner has left
+
+
+class Repeats(NamedTuple):
+    """How often a player gives the answer that it gave before."""
+
+    met_again: int  # positions in which it moved at least twice
+    same: int  # those of them in which it always made the same move
+
+    @property
+    def share(self) -> float | None:
+        return self.same / self.met_again if self.met_again else None
+
+
+class Tally(NamedTuple):
+    """Games against an opponent, from one's own seat."""
+
+    games: int
+    points: float
+    counted: int  # games that give points: those played to their end
+
+    @property
+    def lost(self) -> float:
+        """Points that are to be won: those that were not."""
+        return self.counted - self.points
+
+
+class Given(NamedTuple):
+    """A move by which a player first gave the result away."""
+
+    moves: Columns  # before it, of the first game in which it was made
+    column: int
+    best: tuple[int, ...]
+    before: int  # the result with perfect play for who moved: 1 won, 0 drawn
+    after: int  # the same after the move
+    games: int
+
+
+class Step(NamedTuple):
+    """A move of a line, and how often the games had it."""
+
+    column: int
+    is_answer: bool  # the opponent's
+    seen: int  # times that the opponent made it in this position
+    met: int  # times that the opponent moved in this position
+
+
+class Line(NamedTuple):
+    """What to play against an opponent: one's own moves keep the exact result, its answers are those it gave most."""
+
+    seat: int  # one's own
+    steps: tuple[Step, ...]
+    has_line: bool  # whether it ends with a line of one's own stones
+    score: int | None  # else the exact score of its last position for oneself; None where that is not known
+    expected: float  # points with perfect play at its end, over all answers that the opponent gave
+
+    @property
+    def columns(self) -> Columns:
+        return tuple(step.column for step in self.steps)
+
+    @property
+    def is_won(self) -> bool:
+        return self.has_line or (self.score or 0) > 0
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A move of the tree of answers, with what followed."""
+
+    column: int
+    is_answer: bool
+    games: int
+    points: float | None  # one's own mean points in these games
+    branches: list["Branch"] = field(default_factory=list)
+
+
+def answers_of(games: Iterable[Game], player: str) -> dict[Position, Counter[int]]:
+    """What a player answered in each position in which it was to choose a move."""
+    found: dict[Position, Counter[int]] = {}
+    for game in games:
+        for ply, position in game.positions():
+            if game.names[ply % 2] == player:
+                found.setdefault(position, Counter())[game.columns[ply]] += 1
+    return found
+
+
+def repeats(answers: Answers) -> Repeats:
+    """How constant the answers are in positions that were met at least twice."""
+    again = [counts for counts in answers.values() if counts.total() > 1]
+    return Repeats(len(again), sum(len(counts) == 1 for counts in again))
+
+
+def tally(games: Iterable[Game], me: str) -> Tally:
+    points = [game.points[game.seat_of(me)] if game.points else None for game in games]
+    counted = [one for one in points if one is not None]
+    return Tally(len(points), sum(counted), len(counted))
+
+
+def overage_used(game: Game, player: str) -> float:
+    """Seconds of overage time that a player used in a game."""
+    seat = game.seat_of(player)
+    left = game.overage[seat::2]
+    return game.banks[seat] - left[-1] if left else 0.0
+
+
+def median_seconds(games: Iterable[Game], player: str) -> float | None:
+    """The median time of a player's moves; None if fewer than half of them are known.
+
+    Of an opponent on Kaggle only moves that drew on the overage time are. The first move of a game loads the agent and
+    does not count.
+    """
+    times = [
+        seconds
+        for game in games
+        for ply, seconds in enumerate(game.seconds)
+        if ply > game.opening + 1 and game.names[ply % 2] == player
+    ]
+    known = [seconds for seconds in times if seconds is not None]
+    return median(known) if 2 * len(known) > len(times) else None
+
+
+def faults_of(games: Iterable[Game], player: str) -> Counter[str]:
+    """How often a player forfeited, by kind."""
+    return Counter(game.fault[1] for game in games if game.fault and game.names[game.fault[0]] == player)
+
+
+def tree(games: Sequence[Game], me: str, seat: int, plies: int) -> list[Branch]:
+    """The first moves of the games in which "me" had a seat, from the empty board on.
+
+    Args:
+        plies: depth of the tree; it ends earlier where a single game goes on.
+    """
+    here = [game for game in games if game.names[seat] == me and not game.opening]
+    return _branches(here, me, seat, 0, plies)
+
+
+def _branches(games: Sequence[Game], me: str, seat: int, ply: int, plies: int) -> list[Branch]:
+    if ply == plies:
+        return []
+    by_column: dict[int, list[Game]] = {}
+    for game in games:
+        if ply < len(game.columns):
+            by_column.setdefault(game.columns[ply], []).append(game)
+    found = []
+    for column, some in sorted(by_column.items(), key=lambda item: (-len(item[1]), item[0])):
+        counted = tally(some, me)
+        points = counted.points / counted.counted if counted.counted else None
+        more = _branches(some, me, seat, ply + 1, plies) if len(some) > 1 else []
+        found.append(Branch(column, ply % 2 != seat, len(some), points, more))
+    return found
+
+
+def first_given(games: Iterable[Game], player: str, scores: Scores) -> list[Given]:
+    """Where a player first gave a result away, most games first; games with a move before it unsolved are left out."""
+    found: dict[tuple[Position, int], list[Game]] = {}
+    for game in games:
+        if made := _first_mistake(game, player, scores):
+            found.setdefault(made, []).append(game)
+    given = []
+    for (position, column), some in found.items():
+        values = scores[position]
+        whole = max(value for value in values if value is not None)
+        best = tuple(c for c, value in enumerate(values) if value == whole)
+        after = values[column]
+        assert after is not None
+        moves = some[0].columns[: position.ply]
+        given.append(Given(moves, column, best, sign(whole), sign(after), len(some)))
+    return sorted(given, key=lambda one: (-one.games, len(one.moves), one.moves))
+
+
+def _first_mistake(game: Game, player: str, scores: Scores) -> tuple[Position, int] | None:
+    for ply, position in game.positions():
+        if game.names[ply % 2] != player:
+            continue
+        if position not in scores:
+            return None
+        column, values = game.columns[ply], scores[position]
+        played = values[column]
+        if played is not None and sign(played) < sign(max(value for value in values if value is not None)):
+            return position, column
+    return None
+
+
+def best_line(answers: Answers, scores: Scores, seat: int, geometry: Geometry) -> Line:
+    """The line that promises most against answers that were really given, from the empty board on.
+
+    One's own moves never change the exact result for the worse. The line goes on while the opponent's answer is known,
+    and stops where more is not to be had.
+
+    Args:
+        scores: of positions with oneself to move; where they are missing, the line goes no further.
+        seat: one's own.
+    """
+    start = Position.empty(geometry)
+    return _Search(answers, scores, seat).line(start)
+
+
+class _Promise(NamedTuple):
+    """What a position promises, and one's move there; None to stop."""
+
+    points: float
+    column: int | None
+
+
+class _Search:
+    """Expected points over the opponent's known answers, with perfect play where they end."""
+
+    def __init__(self, answers: Answers, scores: Scores, seat: int):
+        self.answers, self.scores, self.seat = answers, scores, seat
+        self.known: dict[Position, _Promise] = {}
+
+    def line(self, start: Position) -> Line:
+        position, steps = start, list[Step]()
+        while not position.is_over():
+            if position.ply % 2 == self.seat:
+                column = self.own(position).column
+                if column is None:
+                    break
+                steps.append(Step(column, False, 0, 0))
+            elif counts := self.answers.get(position):
+                column, seen = counts.most_common(1)[0]
+                steps.append(Step(column, True, seen, counts.total()))
+            else:
+                break
+            position = position.play(column)
+        points = self.theirs(start) if self.seat else self.own(start).points
+        values = [value for value in self.scores.get(position, ()) if value is not None]
+        has_line = position.is_lost() and position.ply % 2 != self.seat
+        return Line(self.seat, tuple(steps), has_line, max(values, default=None), min(1.0, max(0.0, points)))
+
+    def own(self, position: Position) -> _Promise:
+        if position not in self.known:
+            self.known[position] = self._own(position)
+        return self.known[position]
+
+    def _own(self, position: Position) -> _Promise:
+        values = self.scores.get(position)
+        if values is None:
+            return _Promise(0.5, None)
+        known = [(column, value) for column, value in enumerate(values) if value is not None]
+        whole = max(value for _, value in known)
+        promises = [_Promise(_points(whole), None)]
+        for column, value in known:
+            if sign(value) == sign(whole):
+                after = position.play(column)
+                if after.is_lost():
+                    promises.append(_Promise(_points(value), column))
+                elif after in self.answers:
+                    promises.append(_Promise(self.theirs(after), column))
+        return max(promises, key=lambda promise: (promise.points, promise.column is not None))
+
+    def theirs(self, position: Position) -> float:
+        """The mean over the answers that were given; at the start of a game that nobody played, an even one."""
+        counts = self.answers.get(position, Counter())
+        total = sum(times * self._after(position.play(column)) for column, times in counts.items())
+        return total / counts.total() if counts else 0.5
+
+    def _after(self, position: Position) -> float:
+        if position.is_lost():
+            return 0.0
+        return 0.5 if position.is_full() else self.own(position).points
+
+
+def _points(score: int) -> float:
+    """Points of a position with this exact score for oneself, a little more where it is won sooner or lost later."""
+    return (1 + sign(score)) / 2 + QUICK * score

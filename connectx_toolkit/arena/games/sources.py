@@ -1,0 +1,49 @@
+"""Where games of the database come from: folders and files of replays, and stores of matches, read one by one."""
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+from connectx_toolkit.arena.games.database import GameDatabase
+from connectx_toolkit.arena.replays.replay import Replay, read_replay, replay_paths
+from connectx_toolkit.arena.replays.stored import is_store, stored_replays
+
+
+class Added(NamedTuple):
+    """What came of adding games."""
+
+    new: int
+    known: int  # that were there before, or that came twice
+    left_out: list[str]  # why, of files that are no games of ConnectX
+
+
+def add_from(database: GameDatabase, what: Sequence[str], me: str = "") -> Added:
+    """Adds the games of folders, replays and stores; those that were read before a file breaks off stay.
+
+    Raises:
+        ValueError: there is nothing of that name, or no game in all of it.
+    """
+    read, left_out = 0, list[str]()
+
+    def counted() -> Iterator[Replay]:
+        nonlocal read
+        for replay in _read(what, left_out):
+            read += 1
+            yield replay
+
+    new = database.add(counted(), me)
+    if not read:
+        more = f" (and {len(left_out) - 1} more)" if len(left_out) > 1 else ""
+        raise ValueError(f"{left_out[0]}{more}")
+    return Added(new, read - new, left_out)
+
+
+def _read(what: Sequence[str], left_out: list[str]) -> Iterator[Replay]:
+    for path in replay_paths(what):
+        try:
+            if is_store(path):
+                yield from chain.from_iterable(stored_replays(path))
+            else:
+                yield read_replay(path)
+        except ValueError as problem:
+            left_out.append(str(problem))

@@ -1,0 +1,169 @@
+"""A scout's report in words and tables, for the terminal and the page."""
+
+import html
+from collections.abc import Sequence
+
+from rich.tree import Tree
+
+from connectx.notation import write_columns
+from connectx.position import Position
+from connectx.score import plies_to_end
+from connectx_toolkit.arena.analysis.exact_analysis import RESULTS, JudgedMove
+from connectx_toolkit.arena.games.database import Game
+from connectx_toolkit.arena.games.scout import Branch, Line, Repeats
+from connectx_toolkit.arena.games.scouting import Report, Row
+from connectx_toolkit.arena.replays.review import SEATS
+from connectx_toolkit.arena.replays.summary import Section
+from connectx_toolkit.arena.results.records import GameRecord
+
+MOST_BRANCHES = 3  # of a position in the tree
+MOST_GIVEN = 10  # rows
+
+
+def opponents_section(me: str, rows: Sequence[Row]) -> Section:
+    """All opponents, by the points that they cost."""
+    heads = ("opponent", "to be won", "games", "points", "moving first", "moving second", "repeats itself", "faults",
+             "overage", "rating")  # fmt: skip
+    cells: list[Sequence[str | int | float]] = []
+    for row in rows:
+        whole = row.whole
+        seats = (_percent(one.points, one.counted) for one in row.tallies)
+        rating = "" if row.rating is None else f"{row.rating:.0f}"
+        cells.append((row.name, whole.lost, whole.games, _percent(whole.points, whole.counted), *seats,
+                      _repeats_cell(row.repeats), row.faults, row.overage, rating))  # fmt: skip
+    note = (
+        "to be won: points that you did not get; points: yours, and by your seat; repeats itself: share of positions "
+        "met at least twice in which it always gave the same answer, and how many there are; overage: most seconds "
+        "of it that the opponent used in a game"
+    )
+    return Section(f"opponents of {me}, by points to be won", heads, cells, note)
+
+
+def _percent(points: float, games: int) -> str:
+    return f"{100 * points / games:.0f}%" if games else ""
+
+
+def _repeats_cell(found: Repeats) -> str:
+    return "" if found.share is None else f"{100 * found.share:.0f}% of {found.met_again}"
+
+
+def headline(report: Report) -> list[str]:
+    """The report in a few sentences."""
+    counted = sum(one.counted for one in report.tallies)
+    points = sum(one.points for one in report.tallies)
+    lines = [f"{report.opponent}: {len(report.games)} games, you scored {points:g} of {counted}."]
+    lines.append(_repeats_words(report.repeats))
+    seconds = "" if report.seconds is None else f"Median time of a move {report.seconds:.2f} s. "
+    lines.append(f"{seconds}Most overage time in a game {report.overage:.1f} s.")
+    if report.faults:
+        lines.append(f"It forfeited: {', '.join(f'{kind} {count}' for kind, count in report.faults.items())}.")
+    lines += [line_words(line, report) for line in report.lines]
+    if any(line.steps for line in report.lines):
+        lines.append("In brackets: its answers, and how often it gave them of how often it was there.")
+    if report.unsolved:
+        lines.append(f"{report.unsolved} positions were not solved (--time SECONDS gives more time).")
+    if report.left_out:
+        lines.append(f"{report.left_out} games on other boards were left out.")
+    return lines
+
+
+def _repeats_words(found: Repeats) -> str:
+    if found.share is None:
+        return "It was never in the same position twice: too few games to see whether it repeats itself."
+    same = f"in {found.same} of {found.met_again} positions that it met again"
+    return f"It repeats itself {same} ({100 * found.share:.0f}%)."
+
+
+def line_words(line: Line, report: Report) -> str:
+    """ "When you move second, play [3 12/12] 2 ...: you win in 9 plies.": its answers are in brackets."""
+    head = f"When you move {SEATS[line.seat]}"
+    if not any(step.is_answer for step in line.steps):
+        games = report.tallies[line.seat].games
+        return f"{head}: no line ({'no answer leads on' if games else 'no game'} from the empty board)."
+    moves = " ".join(
+        f"[{step.column} {step.seen}/{step.met}]" if step.is_answer else str(step.column) for step in line.steps
+    )
+    return f"{head}, play {moves}: {line_end(line, report)}."
+
+
+def line_end(line: Line, report: Report) -> str:
+    """ "you have four in a row", or how its last position ends with perfect play."""
+    if line.has_line:
+        return f"you have {report.geometry.inarow} in a row"
+    if line.score is None:
+        return "not solved from there"
+    if not line.score:
+        return "a draw with perfect play from there"
+    plies = plies_to_end(line.score, len(line.steps), report.geometry.cells)
+    return f"you {'win' if line.score > 0 else 'lose'} in {plies} plies with perfect play from there"
+
+
+def given_section(report: Report) -> Section:
+    """Where the opponent first gave the result away."""
+    rows = [
+        (write_columns(one.moves) or "the start", str(one.column), " ".join(map(str, one.best)),
+         f"{RESULTS[one.before]}, then {RESULTS[one.after]}", one.games)
+        for one in report.given[:MOST_GIVEN]
+    ]  # fmt: skip
+    note = "its first such move of a game; results with perfect play, from its side"
+    return Section("Where it first gives the result away", ("after", "it plays", "best", "for it", "games"), rows, note)
+
+
+def branches_tree(title: str, branches: Sequence[Branch]) -> Tree:
+    """The first moves as a tree for the terminal."""
+    root = Tree(title)
+    _grow(root, branches)
+    return root
+
+
+def _grow(node: Tree, branches: Sequence[Branch]) -> None:
+    for branch in _shown(branches):
+        _grow(node.add(branch_words(branch)), branch.branches)
+    if hidden := len(branches) - len(_shown(branches)):
+        node.add(f"{hidden} more")
+
+
+def _shown(branches: Sequence[Branch]) -> Sequence[Branch]:
+    return branches[:MOST_BRANCHES]
+
+
+def branch_words(branch: Branch) -> str:
+    """ "it 3: 12 games, you score 40%"."""
+    games = f"{branch.games} game{'' if branch.games == 1 else 's'}"
+    points = "" if branch.points is None else f", you score {100 * branch.points:.0f}%"
+    return f"{'it' if branch.is_answer else 'you'} {branch.column}: {games}{points}"
+
+
+def branches_html(branches: Sequence[Branch], depth: int = 0) -> str:
+    """The same for a page: lists to unfold, the first levels open."""
+    items = []
+    for branch in _shown(branches):
+        words = html.escape(branch_words(branch))
+        more = branches_html(branch.branches, depth + 1)
+        opened = " open" if depth < 2 else ""
+        items.append(
+            f"<li><details{opened}><summary>{words}</summary>{more}</details></li>" if more else f"<li>{words}</li>"
+        )
+    hidden = len(branches) - len(_shown(branches))
+    items += [f"<li>{hidden} more</li>"] if hidden else []
+    return f"<ul>{''.join(items)}</ul>" if items else ""
+
+
+def line_record(line: Line, report: Report) -> GameRecord:
+    """A line as a game, for the replayer."""
+    names = (report.me, report.opponent) if line.seat == 0 else (report.opponent, report.me)
+    return GameRecord(report.geometry, names, line.columns)
+
+
+def record_of(game: Game) -> GameRecord:
+    return GameRecord(game.geometry, game.names, game.columns, game.opening, game.fault)
+
+
+def judged_of(record: GameRecord, report: Report) -> list[JudgedMove]:
+    """The moves of a game whose exact scores are known."""
+    position, found = Position.empty(record.geometry), []
+    for ply, column in enumerate(record.moves):
+        if (scores := report.scores.get(position)) is not None:
+            found.append(JudgedMove(ply, column, tuple(scores)))
+        position = position.play(column)
+    return found

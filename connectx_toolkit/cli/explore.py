@@ -1,0 +1,79 @@
+"""``evaluate.py explore``: what was played in a position, by whom and how it ended, beside the exact scores."""
+
+import argparse
+from collections.abc import Sequence
+
+from connectx.notation import parse_columns, write_columns
+from connectx.position import Position
+from connectx_toolkit.arena.analysis.exact_analysis import exact_scores
+from connectx_toolkit.arena.games.database import GameDatabase
+from connectx_toolkit.arena.games.sources import add_from
+from connectx_toolkit.arena.replays.review import name_in, name_in_all
+from connectx_toolkit.arena.reporting.game_tables import played_table
+from connectx_toolkit.arena.results.records import check_playable
+from connectx_toolkit.cli.analyse import left_out_line, print_lines
+from connectx_toolkit.console.tables import console_for_tables
+from connectx_toolkit.kaggle.rules import Rules
+
+SEATS = {"first": 0, "second": 1, None: None}
+
+
+def explore(options: argparse.Namespace) -> None:
+    """The moves of a position, as the games that fit the filters have them."""
+    moves = parse_columns(options.moves)
+    geometry = Rules(options.config or {}).geometry
+    check_playable(moves, geometry)
+    position = Position.from_moves(moves, geometry)
+    with opened(options) as database:
+        names = database.names()
+        opponent = name_in(names, options.opponent, "--opponent") if options.opponent else ""
+        needs_me = options.me or options.seat or options.rating
+        me = own_name(database, options.me) if needs_me else ""
+        played = database.at(position, opponent, me, SEATS[options.seat], options.since or "", options.rating)
+    console, after = console_for_tables(), write_columns(moves) or "the empty board"
+    scores = None if position.is_over() else _scores(position, options.time)
+    if not played:
+        console.print(f"no game that fits went on from here: {after}")
+    console.print(played_table(f"after {after}: {_to_move(position)}", position, played, scores))
+
+
+def opened(options: argparse.Namespace) -> GameDatabase:
+    """The file of games, after adding to it what ``--add`` names; says what was added.
+
+    Raises:
+        ValueError: there is no file and nothing to add, or it is another file.
+    """
+    if options.add:
+        with GameDatabase(options.games) as database:
+            added = add_from(database, options.add, options.me or "")
+            there = f", {added.known} were there already" if added.known else ""
+            lines = [f"{options.games}: {added.new} games added{there}, {len(database)} in all"]
+        print_lines(console_for_tables(), [*lines, *left_out_line(added.left_out)])
+    return GameDatabase(options.games, create=False)
+
+
+def own_name(database: GameDatabase, wanted: str | None) -> str:
+    """Whose games these are: as asked for, as said when they were added, or the one name in all of them.
+
+    Raises:
+        ValueError: that is not known; in words that say how to choose.
+    """
+    names, owners = database.names(), database.owners()
+    if wanted is not None:
+        return name_in(names, wanted)
+    if owners:
+        return owners.most_common(1)[0][0]
+    return name_in_all(names, len(database))
+
+
+def _scores(position: Position, seconds: float) -> Sequence[int | None] | None:
+    """The exact scores of a position's moves, if they are found in time."""
+    if not position.geometry.fits_word:
+        return None
+    return exact_scores([position], position.geometry, seconds).get(position)
+
+
+def _to_move(position: Position) -> str:
+    if position.is_over():
+        return "the game is over"
+    return f"the {'second' if position.ply % 2 else 'first'} player is to move"
