@@ -272,7 +272,7 @@ def errs(position: Position, share: float, variant: str) -> bool:
 def by_solver(position: Position, share: float, variant: str = "") -> int:
     """The most central of the best moves; an error is the best move with a worse result, or else any."""
     values = move_values(position, solver())
-    scores = {column: values[column].low for column in ORDER if values[column] is not None}
+    scores = {column: value.low for column in ORDER if (value := values[column]) is not None}
     best = max(scores.values())
     worse = {column: score for column, score in scores.items() if sign(score) < sign(best)}
     if worse and position.ply >= 2 and errs(position, share, variant):

@@ -151,7 +151,8 @@ def test_second_book(tmp_path, monkeypatch):
         assert all(sign(scores[int(column)] or 0) == sign(best) <= 0 for column in columns)
     monkeypatch.setattr(book, "entry_of", None)
     config = replace(config, run=tmp_path / "run2")
-    assert (book.train(config).to_bytes()) == again.to_bytes()
+    repeated = book.train(config)
+    assert repeated and repeated.to_bytes() == again.to_bytes()
     assert again.columns(Position.empty(STANDARD)) == []
     with pytest.raises(ValueError, match="20000 nodes', expected"):
         book.train(replace(config, nodes=10_000, run=tmp_path / "run3"))

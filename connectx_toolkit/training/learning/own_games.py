@@ -13,33 +13,24 @@ Every move is one of ``connectx.choice.candidates``: none gives a result away.
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 
 from connectx.choice import candidates
-from connectx.notation import Columns
 from connectx.opponent_model import ReplyModel, columns_of_scores
 from connectx.position import Position
 from connectx.score import Scores, sign
+from connectx_toolkit.training.data.own_games import Met
 
 STRANGERS = 0.1  # least weight of opponents that one has not met
 SHRINKAGES = (0.1, 0.3, 1.0, 3.0, 10.0)  # games that the model stands for, in a position
 ROUNDS = 20  # of improvement, at most
 TRIED = 0.05  # weight of all other moves in the reach, so that it is defined everywhere
-WORTH = 0.02  # points that a move has to be expected to gain over what was played before, to enter the book
+WORTH = 0.005  # points that a move has to be expected to gain over what was played before, to enter the book
 CAUTION = 2.0  # games whose results, as the model forecasts them, are added to an opponent's real ones
 FEW_GAMES = 10  # of the second seat: fewer teach nothing
 
 ScoresOf = Callable[[list[Position]], list[Scores]]  # the exact scores of positions, in canonical form
-
-
-class Met(NamedTuple):
-    """A game in which we moved second."""
-
-    opponent: str
-    columns: Columns
-    points: float  # ours
 
 
 @dataclass

@@ -40,8 +40,8 @@ from connectx_toolkit.console.progress import progress
 from connectx_toolkit.machine.workers import Workers
 from connectx_toolkit.places import BOOK_SCORES, WEIGHTS
 from connectx_toolkit.training.data.book_scores import Form, PositionFile, ScoreFile
-from connectx_toolkit.training.data.own_games import games_of
-from connectx_toolkit.training.learning.own_games import Met, OwnGames, lines_of
+from connectx_toolkit.training.data.own_games import Met, games_of
+from connectx_toolkit.training.learning.own_games import OwnGames, lines_of
 from connectx_toolkit.training.support.manifest import begin, publish
 from connectx_toolkit.training.support.options import Options, option
 from connectx_toolkit.training.support.pool import LARGEST_TABLE, process_solver, solver_pool
@@ -56,7 +56,7 @@ class Config(Options):
     second: bool = option(False, "make the second seat's book instead of the first's")
     games: str = option(
         "",
-        "file of games (evaluate.py explore --add makes one): with --second, learn from your own games as second player",
+        "file of your games, as evaluate.py explore --add makes it; with --second, the book learns from them",
         reads=(".sqlite",),
     )
     me: str = option("", "your name in these games, if the file does not tell whose they are")
