@@ -6,7 +6,7 @@ python -m benchmarks.learn_from_games play after learning        fresh games aga
 python -m benchmarks.learn_from_games play before held-out       opponents that it never met: before
 python -m benchmarks.learn_from_games play after held-out        and after
 python -m benchmarks.learn_from_games report                     the table, with 95% intervals
-python -m benchmarks.learn_from_games positions [--count 2000]   does a learned move ever give a result away?
+python -m benchmarks.learn_from_games positions                  moves of "after" that give a result away
 
 The opponents are those of ``benchmarks.ladder_pool``; all games begin with the empty board. Games are kept in --folder,
 and an interrupted run goes on. The seeds of "after" are others than those of "before".
@@ -24,8 +24,11 @@ from statistics import mean, stdev
 
 from benchmarks.ladder_pool import HELD_OUT, LEARNING, Player, agent_of
 from benchmarks.machine import head, record
+from connectx.book import SparseBook
 from connectx.clock import RESERVE
 from connectx.geometry import STANDARD
+from connectx.position import Position, stones_of
+from connectx.score import sign
 from connectx_toolkit.arena.games.database import GameDatabase
 from connectx_toolkit.arena.play.match import derived_seed
 from connectx_toolkit.arena.play.pool import play_all
@@ -37,6 +40,7 @@ from connectx_toolkit.arena.results.records import GameRecord
 from connectx_toolkit.console.progress import progress
 from connectx_toolkit.kaggle.agent_file import last_callable
 from connectx_toolkit.kaggle.rules import Game, Rules
+from connectx_toolkit.training.data.exact import scores_kept_in
 
 POOLS = {"learning": LEARNING, "held-out": HELD_OUT}
 STAGES = {"before": 1, "after": 2}  # and the seed of the games
@@ -142,6 +146,32 @@ def spread(side: dict[str, list[float]]) -> float:
     return sum(sum((one - mean(values)) ** 2 for one in values) for values in side.values()) / count**2
 
 
+def positions(options: argparse.Namespace) -> None:
+    """Compares the results of all moves as second player after learning, and of the whole book, with exact ones."""
+    played = dict[Position, set[int]]()
+    for pool in POOLS:
+        with GameDatabase(database(options.folder, "after", pool), create=False) as games:
+            for game in games.games(me=ME, seat=1):
+                for ply, position in game.positions():
+                    if ply % 2:
+                        played.setdefault(position, set()).add(game.columns[ply])
+    book = SparseBook.from_bytes((options.folder / "book" / "book.bin").read_bytes())
+    stones, masks = stones_of(book.keys, STANDARD)
+    in_book = [Position(int(p), int(m), STANDARD) for p, m in zip(stones, masks, strict=True)]
+    for position in in_book:
+        played.setdefault(position, set()).update(book.columns(position))
+    with scores_kept_in(options.folder / "scores.txt", options.concurrency, 22) as scores_of:
+        scores = scores_of(list(played))
+    wrong = [
+        (position, column)
+        for (position, columns), known in zip(played.items(), scores, strict=True)
+        for column in columns
+        if sign(known[column] or 0) != sign(max(score for score in known if score is not None))
+    ]
+    facts = {"positions": len(played), "of_the_book": len(in_book)}
+    record("learn-from-games-positions", len(wrong), "moves that give a result away", **facts)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("play", "learn", "report", "positions"))
@@ -153,7 +183,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path("runs/learn-from-games"), help="where all files go")
     options = parser.parse_args()
     head(stage=options.stage, pool=options.pool, games=options.games, seconds=options.seconds)
-    {"play": play, "learn": learn, "report": report}[options.what](options)
+    {"play": play, "learn": learn, "report": report, "positions": positions}[options.what](options)
 
 
 if __name__ == "__main__":

@@ -114,7 +114,7 @@ def test_model_from_games(tmp_path, quick_pool):
     """Games are kept and not played again; the published file is a model."""
     write_labels(tmp_path / "one.labels", opening_labels().take(np.arange(1)), {})
     config = replies.Config(
-        games=1, rematches=1, types=2, samples=4096, layers="dense:16",
+        plays=1, rematches=1, types=2, samples=4096, layers="dense:16",
         labels=tmp_path / "one.labels", run=tmp_path / "run", output=tmp_path / "replies.bin",
     )  # fmt: skip
     facts = replies.train(config)

@@ -11,7 +11,7 @@ Every move is one of ``connectx.choice.candidates``: none gives a result away.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,7 +19,8 @@ import numpy as np
 from connectx.choice import candidates
 from connectx.opponent_model import ReplyModel, columns_of_scores
 from connectx.position import Position
-from connectx.score import Scores, sign
+from connectx.score import sign
+from connectx_toolkit.training.data.exact import ScoresOf
 from connectx_toolkit.training.data.own_games import Met
 
 STRANGERS = 0.1  # least weight of opponents that one has not met
@@ -29,8 +30,6 @@ TRIED = 0.05  # weight of all other moves in the reach, so that it is defined ev
 WORTH = 0.005  # points that a move has to be expected to gain over what was played before, to enter the book
 CAUTION = 2.0  # games whose results, as the model forecasts them, are added to an opponent's real ones
 FEW_GAMES = 10  # of the second seat: fewer teach nothing
-
-ScoresOf = Callable[[list[Position]], list[Scores]]  # the exact scores of positions, in canonical form
 
 
 @dataclass

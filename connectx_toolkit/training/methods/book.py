@@ -28,7 +28,6 @@ import numpy as np
 from connectx.book import Book, Layer, SparseBook, walk
 from connectx.choice import ErrorForecast, choices, choose
 from connectx.clock import Budget
-from connectx.exact import move_values
 from connectx.geometry import STANDARD
 from connectx.nets.network import PlainNetwork
 from connectx.openings import openings
@@ -40,6 +39,7 @@ from connectx_toolkit.console.progress import progress
 from connectx_toolkit.machine.workers import Workers
 from connectx_toolkit.places import BOOK_SCORES, WEIGHTS
 from connectx_toolkit.training.data.book_scores import Form, PositionFile, ScoreFile
+from connectx_toolkit.training.data.exact import exact_scores, scores_kept_in, solve
 from connectx_toolkit.training.data.own_games import Met, games_of
 from connectx_toolkit.training.learning.own_games import OwnGames, lines_of
 from connectx_toolkit.training.support.manifest import begin, publish
@@ -81,19 +81,6 @@ class Config(Options):
     entries: Path = option(Path("runs/second-book.txt"), "file of the second seat's entries found so far")
     run: Path = option(Path("runs/book"), "folder of the run")
     output: Path = option(Path(), "file to write: the book", in_run="book.bin")
-
-
-def solve(position: Position) -> Scores:
-    """The exact score of each column; called in a worker process."""
-    return exact_scores(position, None) or []
-
-
-def exact_scores(position: Position, budget: Budget | None) -> Scores | None:
-    """The same; None if the budget ends before."""
-    values = move_values(position, process_solver(), budget)
-    if all(value is None or value.exact for value in values):
-        return [None if value is None else value.low for value in values]
-    return None
 
 
 def positions_of(layer: Layer) -> list[Position]:
@@ -246,20 +233,7 @@ def second_book(config: Config) -> SparseBook:
 def own_book(config: Config, games: list[Met]) -> tuple[SparseBook, dict[str, float]]:
     """The second seat's book of one's own games, and what it is expected to win from their opponents."""
     shipped = read_as(SparseBook.from_bytes, config.shipped)
-    with (
-        ScoreFile(config.run / "scores.txt") as scores,
-        solver_pool(config.workers, config.table_bits) as pool,
-    ):
-
-        def scores_of(positions: list[Position]) -> list[Scores]:
-            found = {p: scores.get(p) or openings().scores(p) for p in positions}
-            wanted = [position for position, known in found.items() if known is None]
-            with progress(len(wanted), "position", "exact scores", delay=0) as bar:
-                for position, known in pool.map_unordered(solve, wanted):
-                    scores.add(position, known)
-                    bar.update()
-            return [found[position] or scores[position] for position in positions]
-
+    with scores_kept_in(config.run / "scores.txt", config.workers, config.table_bits) as scores_of:
         tree = OwnGames(lines_of(games, Position.empty(STANDARD)), read_model(config.taste, config.replies), scores_of)
     columns, expected, before = tree.improve()
     own = SparseBook.of({position: [column] for position, column in columns.items()}) if columns else None
