@@ -36,7 +36,7 @@ An agent is one of
   random, negamax         an agent of Kaggle's
   my_agent.py             a file; it is loaded as on Kaggle, before every game
   minimax@4               minimax that searches 4 plies, whatever the clock says
-  perfect~10              any named agent that plays a random move 10% of the time
+  perfect~10              any named agent that plays a random move 10% of the time; minimax@4~10 does both
 """
 
 
@@ -210,7 +210,7 @@ examples
   python evaluate.py episodes                        your submissions, with their numbers
   python evaluate.py episodes 45678901 --html runs/episodes.html
 
-It uses the credentials of Kaggle's own command line: ~/.kaggle/access_token, KAGGLE_API_TOKEN, ~/.kaggle/kaggle.json.
+It uses the credentials of Kaggle's own command line, for example ~/.kaggle/access_token or KAGGLE_API_TOKEN.
 """
     parser.add_argument(
         "submission",
