@@ -13,6 +13,7 @@ from connectx_toolkit.cli.option_groups import (
     add_ladder,
     add_me,
     add_mix,
+    add_own_games,
     add_pairs,
     add_review,
     add_scheduler,
@@ -56,6 +57,7 @@ more, each with --help
   python evaluate.py rematch      does a new agent repeat the mistakes of old games?
   python evaluate.py explore      what was played in a position, by whom, and how it ended
   python evaluate.py scout        what an opponent repeats, and the line that beats it
+  python evaluate.py forecast     a submission's rating by game, and where it settles
   python evaluate.py list         the agents, with their strength
   python evaluate.py board        a board to click: play, watch, analyse
 """
@@ -250,6 +252,20 @@ examples
     parser.add_argument("--html", type=Path, metavar="FILE", help=help_text)
     help_text = "time limit for the exact scores in seconds (default 120); positions left unsolved are counted"
     parser.add_argument("--time", type=seconds, default=120.0, metavar="SECONDS", help=help_text)
+
+
+def add_forecast(parser: argparse.ArgumentParser) -> None:
+    parser.description = """\
+Estimates a submission's rating on Kaggle after each of its games, what each was worth, and the level where the rating
+settles. With two submissions: which one ends higher."""
+    parser.epilog = """\
+examples
+  python evaluate.py forecast                                  the one submission in the file of games
+  python evaluate.py forecast --submission 45678901 45912345   two of them, and which one ends higher
+"""
+    add_own_games(parser)
+    help_text = "number of the submission, or of two to compare (default: the only one in the games)"
+    parser.add_argument("--submission", type=from_one, nargs="+", default=[], metavar="N", help=help_text)
 
 
 def add_list(parser: argparse.ArgumentParser) -> None:
