@@ -58,6 +58,9 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "analyse [x].json": (CRASHES, PLAYS),
     f"analyse [x].json [x].json --me {CRASHES}": (CRASHES, PLAYS),
     f"analyse {''.join(map(str, MOVES))} --names {CRASHES} {PLAYS}": (CRASHES, PLAYS),
+    f"explore --add [x].json --games games --me {CRASHES}": (PLAYS,),
+    f"scout --add store --games games --me {CRASHES}": (f"{PLAYS}.py",),
+    f"scout {PLAYS}.py --add store --games games --me {CRASHES} --html [bold].html": (f"{PLAYS}.py", "[bold].html"),
     f"rematch [x].json --agent {PLAYS}.py --me {CRASHES} --mistakes [bold].txt": (CRASHES, f"{PLAYS}.py", "[bold].txt"),
 }
 
