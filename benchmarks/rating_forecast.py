@@ -109,7 +109,7 @@ def main() -> None:
         found[name] = measured = measure(kind, options.runs, options.seed)
         print(f"{name:<12}{100 * measured['coverage']:>15.1f}%{measured['width']:>14.0f}{measured['error']:>12.0f}")
     coverage = round(100 * found["all start"]["coverage"], 1)
-    record("rating_forecast", coverage, f"% of 90% intervals hold, at least {100 * WANTED:.0f} wanted", ladders=found)
+    record("rating-forecast", coverage, f"% of 90% intervals hold, at least {100 * WANTED:.0f} wanted", ladders=found)
 
 
 if __name__ == "__main__":

@@ -225,6 +225,14 @@ def arena_tables() -> list[str]:
     return [table(("", "games a second, Kaggle's = 1"), rows)]
 
 
+def forecast_tables() -> list[str]:
+    rows = [
+        (name, f"{100 * found['coverage']:.1f}%", f"{found['width']:.0f}", f"{found['error']:.0f}")
+        for name, found in read("rating-forecast")["ladders"].items()
+    ]
+    return [table(("ladder", "intervals that hold", "median width", "mean error of the median"), rows)]
+
+
 def times(ratio: float) -> str:
     return f"{ratio:,.0f}x" if ratio >= 10 else f"{ratio:.1f}x"
 
@@ -316,6 +324,13 @@ SECTIONS = (
         "A verdict may be wrong in 5% of cases. The second table counts pairs until a right verdict, in the median.",
         verdict_tables,
         ("verdicts",),
+    ),
+    Section(
+        "Forecast of ratings",
+        "200 simulated ladders of 30 agents each. A forecast after 20 games, with a 90% interval for the rating after "
+        "200. All start together; or a newcomer joins a settled ladder; or, besides, some opponents suit an agent.",
+        forecast_tables,
+        ("rating-forecast",),
     ),
     Section(
         "Arena",
