@@ -193,7 +193,7 @@ def add_episodes(parser: argparse.ArgumentParser) -> None:
     parser.description = """\
 Fetches the games of a submission of yours from Kaggle, replays and your agent's logs, then judges them as analyse does.
 What has been fetched is not fetched again. Games and today's leaderboard are added to a file for explore, scout and
-forecast, whose short form comes last."""
+forecast. The forecast of the rating is printed last."""
     parser.epilog = """\
 examples
   python evaluate.py episodes                        your submissions, with their numbers

@@ -162,7 +162,7 @@ def test_kept_scores_lie_beside_the_estimate_of_their_day(database):
 
 def test_the_table_has_a_row_for_each_game():
     section = games_section(ME, Forecast(games_of([1, 0.5], None)))
-    assert [row[:1] + row[2:6] for row in section.rows] == [
+    assert [(row[0], *row[2:6]) for row in section.rows] == [
         (1, THEM, "600?", "first", "1"),
         (2, THEM, f"{START + estimates(games_of([1]))[0].gained:.0f}?", "second", "0.5"),
     ]
