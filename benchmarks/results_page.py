@@ -92,7 +92,7 @@ def solver_tables() -> list[str]:
         table(("Pons' files", "positions", *files["microseconds"], "Pons, his machine"), times),
         table(
             ("the empty board, one core", "ours", "c4 (C++)"),
-            [("seconds", f"{empty['figure']:g}", f"{c4:g}"), ("nodes", f"{empty['nodes']:,}", "")],
+            [("seconds", f"{empty['figure']:g}", f"{c4:g}"), ("nodes", f"{empty['nodes'] / 1e6:.0f} million", "")],
         ),
     ]
 
@@ -327,8 +327,9 @@ SECTIONS = (
     ),
     Section(
         "Forecast of ratings",
-        "200 simulated ladders of 30 agents each. A forecast after 20 games, with a 90% interval for the rating after "
-        "200. All start together; or a newcomer joins a settled ladder; or, besides, some opponents suit an agent.",
+        "200 simulated ladders of each kind, with 30 agents. The forecast is made after 20 games. Its 90% interval "
+        "should hold the rating after 200 games. In the first kind all agents start together. In the second a "
+        "newcomer joins a settled ladder. In the third, some opponents also suit an agent better than others.",
         forecast_tables,
         ("rating-forecast",),
     ),

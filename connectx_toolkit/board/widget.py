@@ -27,6 +27,11 @@ class Board(anywidget.AnyWidget):
         Board("minimax@4", "perfect~20")       two agents
         Board(game="3621332145")               a game to look at
 
+    >>> board = Board("leftmost")
+    >>> board.moves  # you have not moved yet
+    []
+    >>> board.close()
+
     Args:
         agents: none (you play both sides), one (it moves second), or two (they play each other): names, paths or
             functions, as ``get_win_percentages`` takes them. None is you: ``Board("perfect", None)`` lets it begin.

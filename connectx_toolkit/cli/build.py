@@ -80,7 +80,7 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     which = "version of a named agent to build (default: numpy)"
     add("--backend", choices=("numpy", "torch"), default="numpy", help=which)
     add("--format", choices=("py", "tar.gz"), help="kind of file to write (default: by the ending of -o)")
-    data = "add a file or folder to the archive, if no literal in the source names it; may be repeated"
+    data = "file or folder to add to the archive, if the builder does not find it by itself; may be repeated"
     add("--data", action="append", default=[], type=Path, metavar="FILE", help=data)
     book = "second seat's book to build into perfect, as train.py book --second --games FILE makes it (default: ours)"
     add("--book", type=Path, metavar="FILE", help=book)
@@ -90,8 +90,13 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     add("--allow-package", action="append", default=[], metavar="NAME", help=package)
     count = "number of positions on which the built file is compared with its source (default: %(default)s)"
     add("--positions", type=int, default=POSITIONS, metavar="N", help=count)
-    add("--slowdown", type=float, metavar="N", help="also measure times on 1/N of one core")
-    full = "when building, play the validation game at Kaggle's clock too (a minute or more); --check always does"
+    add(
+        "--slowdown",
+        type=float,
+        metavar="N",
+        help="also measure times on 1/N of one core, as on a slower machine (default: no)",
+    )
+    full = "when building, also play the validation game at Kaggle's clock, a minute or more (--check always does)"
     add("--full", action="store_true", help=full)
     add(
         "--size-limit", type=float, default=100, metavar="MIB", help="largest submission, in MiB (default: %(default)s)"

@@ -53,17 +53,17 @@ class Config(Options):
 
     METHOD = "book"
 
-    second: bool = option(False, "make the second seat's book instead of the first's")
+    second: bool = option(False, "make the book of the second player instead of the first player's")
     games: str = option(
         "",
         "file of your games, as evaluate.py explore --add makes it; with --second, the book learns from them",
         reads=(".sqlite",),
     )
     me: str = option("", "your name in these games, if the file does not tell whose they are")
-    first_ply: int = option(10, "last ply of the first seat's book", least=1)
-    second_ply: int = option(11, "last ply of the second seat's book", least=1)
-    least: float = option(0.0002, "smallest probability of a position of the second seat's book", above=0)
-    nodes: int = option(10_000_000, "nodes of the solver for each position of the second seat's book", least=1)
+    first_ply: int = option(10, "last ply of the first player's book", least=1)
+    second_ply: int = option(11, "last ply of the second player's book", least=1)
+    least: float = option(0.0002, "smallest probability of a position in the second player's book", above=0)
+    nodes: int = option(10_000_000, "nodes of the solver for each position of the second player's book", least=1)
     table_bits: int = option(
         25,
         "log2 of the number of entries (8 bytes each) in each process's table",
@@ -71,14 +71,16 @@ class Config(Options):
         most=LARGEST_TABLE,
         is_free=True,
     )
-    workers: int = option(os.cpu_count() or 1, "number of processes", least=1, is_free=True)
+    workers: int = option(os.cpu_count() or 1, "number of processes on this machine", least=1, is_free=True)
     taste: Path = option(
-        WEIGHTS / "taste.bin", "policy network of the opponent model, for the second seat", reads=(".bin",)
+        WEIGHTS / "taste.bin", "policy network of the opponent model, for the second player's book", reads=(".bin",)
     )
-    replies: Path = option(WEIGHTS / "replies.bin", "opponent model, for the second seat", reads=(".bin",))
-    shipped: Path = option(WEIGHTS / "second.bin", "second seat's book that --games changes", reads=(".bin",))
+    replies: Path = option(WEIGHTS / "replies.bin", "opponent model, for the second player's book", reads=(".bin",))
+    shipped: Path = option(WEIGHTS / "second.bin", "second player's book that --games starts from", reads=(".bin",))
     scores: Path = option(BOOK_SCORES, "file of all scores found so far, also by earlier runs")
-    entries: Path = option(Path("runs/second-book.txt"), "file of the second seat's entries found so far")
+    entries: Path = option(
+        Path("runs/second-book.txt"), "file of the second player's entries found so far, also by earlier runs"
+    )
     run: Path = option(Path("runs/book"), "folder of the run")
     output: Path = option(Path(), "file to write: the book", in_run="book.bin")
 
