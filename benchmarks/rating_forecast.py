@@ -9,7 +9,7 @@ and the forecast sees what a user sees: points, seats and the opponents' ratings
 - "newcomer": one submission starts on a ladder that has settled
 - "matchups": a newcomer, and each two agents have an advantage of their own that no rating knows
 
-A run is one ladder and one forecast. ``MODEL_ERROR`` of the forecast was chosen on ladders like these, from other seeds.
+A run is one ladder and one forecast. The forecast's MODEL_ERROR was chosen on ladders like these, from other seeds.
 """
 
 import argparse
