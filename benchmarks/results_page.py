@@ -225,6 +225,14 @@ def arena_tables() -> list[str]:
     return [table(("", "games a second, Kaggle's = 1"), rows)]
 
 
+def forecast_tables() -> list[str]:
+    rows = [
+        (name, f"{100 * found['coverage']:.1f}%", f"{found['width']:.0f}", f"{found['error']:.0f}")
+        for name, found in read("rating-forecast")["ladders"].items()
+    ]
+    return [table(("ladder", "intervals that hold", "median width", "mean error of the median"), rows)]
+
+
 def times(ratio: float) -> str:
     return f"{ratio:,.0f}x" if ratio >= 10 else f"{ratio:.1f}x"
 
@@ -316,6 +324,14 @@ SECTIONS = (
         "A verdict may be wrong in 5% of cases. The second table counts pairs until a right verdict, in the median.",
         verdict_tables,
         ("verdicts",),
+    ),
+    Section(
+        "Forecast of ratings",
+        "200 simulated ladders of each kind, with 30 agents. The forecast is made after 20 games. Its 90% interval "
+        "should hold the rating after 200 games. In the first kind all agents start together. In the second a "
+        "newcomer joins a settled ladder. In the third, some opponents also suit an agent better than others.",
+        forecast_tables,
+        ("rating-forecast",),
     ),
     Section(
         "Arena",
