@@ -12,7 +12,7 @@ $(error $(VENV) is of $(OTHER), not of $(PYTHON): remove it, or name another, as
 endif
 endif
 
-.PHONY: submission install test quick check benchmark train-smoke clean
+.PHONY: submission install test quick check docs benchmark train-smoke clean
 
 submission: $(VENV)/.installed-build  ## build and check submissions/submission.py (AGENT=name for another agent)
 	$(BIN)/python build_submission.py $(AGENT) -o submissions/submission.py
@@ -29,6 +29,9 @@ check: $(VENV)/.installed-dev  ## lint and types only
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy .
+
+docs: $(VENV)/.installed-docs  ## the documentation site, in site/; a broken link is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 benchmark: $(VENV)/.installed-dev  ## nodes a second and depth of minimax
 	$(BIN)/python -m benchmarks.search
@@ -51,7 +54,7 @@ train-smoke: $(VENV)/.installed  ## every method of train.py for a minute, from 
 	$(BIN)/python train.py ppo --steps 128000 --run $(SMOKE)/ppo
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11, 4) and f"Python 3.11.4 or newer is needed, $(PYTHON) is {sys.version.split()[0]}")'
@@ -72,4 +75,8 @@ $(VENV)/.installed: requirements.txt | $(BIN)/python
 
 $(VENV)/.installed-dev: requirements-dev.txt $(VENV)/.installed
 	$(PIP) -r requirements-dev.txt
+	touch $@
+
+$(VENV)/.installed-docs: requirements-docs.txt $(VENV)/.installed
+	$(PIP) -r requirements-docs.txt
 	touch $@

@@ -1,4 +1,4 @@
-"""One script for each figure that README.md and docs/results.md stand on."""
+"""One script for each figure in README.md and docs/project/results.md, and one that makes that page."""
 
 from connectx_toolkit.catalogue import import_from_agents
 

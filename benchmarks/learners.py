@@ -238,11 +238,22 @@ def main() -> None:
     head(seeds=options.seeds)
     print("\n".join(table(results)))
     for name, seeds in results.items():
-        for number, figure in enumerate(LEARNERS[name].figures):
-            numbers = [figures[number] for figures, _ in seeds]
-            record(
-                f"{name}-{number + 1}", round(mean(numbers), 4), figure.protocol, figure.reported or None, seeds=numbers
-            )
+        learner = LEARNERS[name]
+        numbers = list(zip(*(figures for figures, _ in seeds), strict=True))
+        rows = [
+            [figure.protocol, figure.reported, summary(found, figure.form)]
+            for figure, found in zip(learner.figures, numbers, strict=True)
+        ]
+        first = learner.figures[0]
+        record(
+            f"learner-{name}",
+            round(mean(numbers[0]), 4),
+            first.protocol,
+            first.reported or None,
+            source=learner.source,
+            rows=rows,
+            seconds=round(mean(seconds for _, seconds in seeds)),
+        )
 
 
 if __name__ == "__main__":

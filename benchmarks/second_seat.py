@@ -132,16 +132,26 @@ def compare(options: argparse.Namespace, sides: tuple[AgentSpec, AgentSpec]) -> 
     other = Path(sides[1].label).stem
     print(f"{'opponent':<22}{'games':>6}{'points with':>18}{other[:14]:>18}{'difference':>18}{'faults':>8}")
     gains: list[float] = []
+    rows: dict[str, list[str]] = {}
     for name in options.opponents or list(players):
         opponent = resolve(players.get(name, name))
         (on, faults), (off, more) = (played(side, opponent, options) for side in sides)
         gain = [a - b for a, b in zip(on, off, strict=True)]
         gains += gain
-        cells = "".join(f"{interval(values):>18}" for values in (on, off, gain))
-        print(f"{name if name in players else Path(name).stem:<22}{len(gain):>6}{cells}{faults + more:>8}", flush=True)
+        label = name if name in players else Path(name).stem
+        rows[label] = [interval(values).strip() for values in (on, off, gain)]
+        cells = "".join(f"{cell:>18}" for cell in rows[label])
+        print(f"{label:<22}{len(gain):>6}{cells}{faults + more:>8}", flush=True)
     print(f"{'all':<22}{len(gains):>6}{'':36}{interval(gains):>18}")
     unit = f"points more a game than {other}"
-    record(f"second-seat-{options.starts}", round(mean(gains), 3), unit, interval=interval(gains), games=len(gains))
+    record(
+        f"second-seat-{options.starts}",
+        round(mean(gains), 3),
+        unit,
+        interval=interval(gains).strip(),
+        games=len(gains),
+        players=rows,
+    )
 
 
 def main() -> None:

@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 from connectx.position import field
 
+__all__ = ["Budget", "budget_for"]
+
 MOVE_SHARE = 0.85  # of actTimeout; the rest covers the referee's overhead and the last slice of a search
 POOR_MOVE_SHARE = 0.5  # the same when the bank is too small to cover an unexpected delay
 POOR_BANK = 2.0  # seconds
@@ -28,6 +30,7 @@ class Budget(NamedTuple):
 
     @classmethod
     def seconds(cls, seconds: float) -> "Budget":
+        """A budget that ends so many seconds from now."""
         return cls(deadline=time.perf_counter() + seconds)
 
     def part(self, share: float) -> "Budget":
@@ -78,6 +81,15 @@ def budget_for(obs, config) -> Budget:
 
     A ``nodeBudget`` in the configuration replaces the clock by that number of search nodes. Copies of an agent then
     choose the same moves on any machine; the builder compares a built file with its source in this way.
+
+    >>> budget = budget_for({"remainingOverageTime": 60.0}, {"actTimeout": 2.0})
+    >>> 2.0 < budget.seconds_left() < 60.0, budget.is_late()
+    (True, False)
+    >>> budget_for({}, {"nodeBudget": 300}).is_late(nodes=300)
+    True
+
+    Args:
+        obs, config: Kaggle's, read by item or by attribute.
     """
     spent = sum(_charges)
     _charges.clear()

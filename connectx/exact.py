@@ -9,6 +9,8 @@ from connectx.position import Position
 from connectx.score import sign
 from connectx.solver import UNKNOWN, Solver, Value
 
+__all__ = ["move_values"]
+
 
 def has_openings(geometry: Geometry) -> bool:
     """Whether the opening table covers this board."""
@@ -19,6 +21,11 @@ def move_values(
     position: Position, solver: Solver | None, budget: Budget | None = None, best: bool = False
 ) -> list[Value | None]:
     """The value of each column's move, seen by the side to move; None where the column is full.
+
+    >>> from connectx.geometry import STANDARD
+    >>> position = Position.from_moves([3, 3], STANDARD)
+    >>> [value.low for value in move_values(position, None)]
+    [-3, -3, -2, 1, -2, -3, -3]
 
     Args:
         solver: None where none can run: then only the table is asked, and other moves are unknown.

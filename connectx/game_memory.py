@@ -8,12 +8,22 @@ from collections.abc import Callable
 
 from connectx.position import Position
 
+__all__ = ["GameMemory"]
+
 
 class GameMemory:
     """Follows an agent's games by the positions that it sees.
 
     A game goes on if the position is the one that the agent left to its opponent, with one more stone. All else begins
     a game: an opening, a position asked for the second time, the other seat, another board.
+
+    >>> from connectx.geometry import STANDARD
+    >>> game, empty = GameMemory(), Position.empty(STANDARD)
+    >>> game.meet(empty) is None  # a new game
+    True
+    >>> game.leave(empty.play(3))
+    >>> game.meet(empty.play(3).play(2))  # it goes on: the opponent has played column 2
+    2
 
     Args:
         forget: each is called when a game begins, but not before the first one, so what was made ready while the file

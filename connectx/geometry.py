@@ -3,6 +3,8 @@
 from functools import lru_cache
 from typing import NamedTuple
 
+__all__ = ["STANDARD", "Geometry", "geometry_of"]
+
 
 class Geometry(NamedTuple):
     """The shape of a board with its masks, made by ``geometry_of``. numba kernels accept it as an argument.
@@ -19,6 +21,7 @@ class Geometry(NamedTuple):
 
     @property
     def cells(self) -> int:
+        """Number of cells."""
         return self.rows * self.columns
 
     @property
@@ -32,12 +35,17 @@ class Geometry(NamedTuple):
         return tuple(sorted(range(self.columns), key=lambda column: abs(2 * column + 1 - self.columns)))
 
     def column_mask(self, column: int) -> int:
+        """The cells of one column."""
         return ((1 << self.rows) - 1) << column * self.stride
 
 
 @lru_cache(maxsize=64, typed=True)
 def geometry_of(rows: int, columns: int, inarow: int) -> Geometry:
     """The geometry of a board.
+
+    >>> board = geometry_of(6, 7, 4)
+    >>> board == STANDARD, board.cells, board.fits_word
+    (True, 42, True)
 
     Raises:
         ValueError: a size is not a positive integer.

@@ -18,6 +18,8 @@ from connectx.position import Position, column_cells, key_of, mirror_bits, open_
 from connectx.score import NO_MOVE, SPAN
 from connectx.weights import pack, read_data, unpack
 
+__all__ = ["Openings", "openings", "score"]
+
 KIND = "openings"
 LAST_PLY = 8  # of the toolkit's own file
 

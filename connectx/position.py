@@ -23,6 +23,8 @@ from typing import NamedTuple
 from connectx.geometry import Geometry, geometry_of
 from connectx.jit import jitable
 
+__all__ = ["Position"]
+
 
 @jitable
 def open_cells(mask, geometry):
@@ -145,6 +147,7 @@ class Position(NamedTuple):
 
     @classmethod
     def empty(cls, geometry: Geometry) -> "Position":
+        """The position before the first stone."""
         return cls(0, 0, geometry)
 
     @classmethod
@@ -191,6 +194,7 @@ class Position(NamedTuple):
 
     @property
     def key(self) -> int:
+        """A number unique to the position on its geometry."""
         return key_of(self.position, self.mask)
 
     def legal_columns(self) -> list[int]:
@@ -204,6 +208,7 @@ class Position(NamedTuple):
         return [c for c in range(self.geometry.columns) if wins & column_cells(c, self.geometry)]
 
     def winning_spots(self) -> int:
+        """The threats of the side to move, as bits: empty cells, playable now or later, that make a line."""
         return winning_spots(self.position, self.mask, self.geometry)
 
     def play(self, column: int) -> "Position":
@@ -220,9 +225,11 @@ class Position(NamedTuple):
         return has_line(self.position ^ self.mask, self.geometry)
 
     def is_full(self) -> bool:
+        """Whether no column takes a stone."""
         return self.mask == self.geometry.board_mask
 
     def is_over(self) -> bool:
+        """Whether somebody has a line, or the board is full."""
         return self.is_full() or self.is_lost()
 
     def canonical(self) -> "Position":
@@ -230,4 +237,5 @@ class Position(NamedTuple):
         return min(self, self.mirror(), key=lambda state: state.key)
 
     def mirror(self) -> "Position":
+        """The position with its columns in reverse order."""
         return Position(mirror_bits(self.position, self.geometry), mirror_bits(self.mask, self.geometry), self.geometry)

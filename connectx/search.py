@@ -21,6 +21,8 @@ from connectx.nets.leaf import GEOMETRY as LEAF_GEOMETRY
 from connectx.nets.leaf import LeafNet, judge
 from connectx.position import Position, column_cells, key_of, open_cells, winning_spots
 
+__all__ = ["Result", "Searcher"]
+
 WIN = 10_000  # a proven win scores WIN + its exact score, more than any evaluation; a proven loss the negative of that
 INFINITY = 1 << 20
 

@@ -28,6 +28,8 @@ from connectx.jit import compiles, int_array, jitable, njit, plain, popcount
 from connectx.position import Position, has_line, key_of, mirror_bits, winning_spots
 from connectx.score import SPAN
 
+__all__ = ["Solver", "Value"]
+
 HASH_FACTOR = 0x1E3779B97F4A7C15  # odd, so that multiplication modulo a power of two keeps keys distinct
 BOUND_BITS = 6  # a bound of a score: at most 63 cells fit a word, so 0 <= score + 32 < 64
 BOUND_MASK = (1 << BOUND_BITS) - 1
@@ -342,6 +344,7 @@ class Value(NamedTuple):
 
     @property
     def exact(self) -> bool:
+        """Whether the score is known."""
         return self.low == self.high
 
     @property

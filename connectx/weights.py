@@ -20,6 +20,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+__all__ = ["read_data"]
+
 MAGIC = b"CXW2"
 COMPRESSED = b"CXWX"
 LARGEST = 1 << 28  # bytes of a container that was compressed
@@ -36,6 +38,8 @@ def read_data(name: str) -> bytes:
 
     The name must be a literal, because the builder searches the source for it to embed the file. Inside a submission
     the same call returns the embedded bytes.
+
+        weights = np.load(io.BytesIO(read_data("net.npz")))
 
     Raises:
         OSError: the file cannot be read.

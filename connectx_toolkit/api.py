@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from connectx_toolkit.arena.play.rounds import Rounds
     from connectx_toolkit.arena.results.records import GameRecord
 
+__all__ = ["analyse", "get_win_percentages"]
+
 Agent = str | PathLike | Callable | AgentSpec
 
 
@@ -36,6 +38,12 @@ def get_win_percentages(
     agents are loaded once, and every game is charged that time.
 
     Ctrl-C, or a notebook's stop button, ends it early with the games that have been played until then.
+
+    >>> rounds = get_win_percentages("leftmost", "middle", n_rounds=2, seed=1)  # doctest: +ELLIPSIS
+    Agent 1 Win Percentage: 0.5
+    ...
+    >>> rounds.wins, len(rounds.lost("middle"))
+    ((1, 1), 1)
 
     Args:
         agent1, agent2: names, paths or callables. Each runs in a process of its own.

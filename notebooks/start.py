@@ -3,6 +3,7 @@
 import importlib.metadata
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -12,6 +13,10 @@ NEEDED = {
     "anywidget", "gymnasium", "kaggle-environments", "matplotlib", "numba", "numpy", "rich", "sb3-contrib",
     "stable-baselines3", "torch", "tqdm",
 }  # fmt: skip
+
+QUICK = "CONNECTX_QUICK" in os.environ  # for a test of the notebook: everything once, with little of it
+ROUNDS, PAIRS, POSITIONS = (2, 1, 20) if QUICK else (20, 10, 500)
+GAMES, SECONDS, STEPS = (150, 5, 2000) if QUICK else (3000, 120, 60_000)
 
 
 def install_missing(requirements: Path) -> None:
@@ -47,16 +52,25 @@ def stop_at_failures() -> None:
     shell.system = checked
 
 
-def start(toolkit: Path, kaggle: Path) -> tuple[Path, str, str, str]:
+def writable(toolkit: Path, kaggle: Path) -> Path:
+    """The toolkit, copied to Kaggle's working folder if it is an attached dataset, which is read-only."""
+    if not toolkit.is_relative_to(kaggle / "input"):
+        return toolkit
+    return Path(shutil.copytree(toolkit, kaggle / "working" / "connectx-toolkit", dirs_exist_ok=True))
+
+
+def start(kaggle: Path) -> tuple[Path, str, str, str]:
     """Prepares the notebook: packages, working folder, failing commands.
 
     Args:
         kaggle: Kaggle's folder, /kaggle.
 
     Returns:
-        The folder that the notebook writes to, which is the working folder from now on, and the scripts as the cells
-        call them after ``!``: evaluate.py, build_submission.py, train.py.
+        The toolkit's folder, and its scripts as the cells call them after ``!``: build_submission.py, evaluate.py,
+        train.py.
     """
+    toolkit = writable(Path(__file__).absolute().parent.parent, kaggle)
+    sys.path.insert(0, str(toolkit))
     install_missing(toolkit / "requirements.txt")
     stop_at_failures()
     on_kaggle = "KAGGLE_KERNEL_RUN_TYPE" in os.environ
@@ -67,6 +81,6 @@ def start(toolkit: Path, kaggle: Path) -> tuple[Path, str, str, str]:
     os.environ["COLUMNS"] = "110"  # characters, for the tables of the scripts
     sys.modules.setdefault("gym", None)  # type: ignore[arg-type]  # stable-baselines3 imports it to say it is unmaintained
     print(f"toolkit: {toolkit}\nfiles of this notebook: {work}")
-    scripts = ("evaluate.py", "build_submission.py", "train.py")
-    evaluate, build, train = (shlex.join([sys.executable, str(toolkit / script)]) for script in scripts)
-    return work, evaluate, build, train
+    scripts = ("build_submission.py", "evaluate.py", "train.py")
+    build, evaluate, train = (shlex.join([sys.executable, str(toolkit / script)]) for script in scripts)
+    return toolkit, build, evaluate, train

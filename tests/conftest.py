@@ -45,7 +45,7 @@ SLOW = {  # what make quick leaves out: browsers, training, builds, processes of
     "kaggle": "archives callables check_input folder kaggle_link referee workers",
     "arena": "analysis forks match page players ratings remote replays report stats store tournament",
     "cli": "bad_input evaluate portable writing",
-    "project": "installed notebook readme six_sets solver_benchmark",
+    "project": "installed notebook readme site six_sets solver_benchmark",
     "connectx": "agents choice exact_openings examples game_memory nets perfect position search",
 }
 

@@ -23,7 +23,7 @@ from connectx_toolkit.arena.analysis.short_proofs import narrowed, proven_values
 FIRST_SLICE, LONGEST_SLICE = 0.1, 0.5  # seconds: from ply 12 on the first mostly does
 FAVOUR = 4.0  # the position on the board gets so many times the time of any other of its game
 KEPT = 20_000  # positions whose scores are kept
-TOO_LARGE = "only wins and losses of the next plies, as this board is too large to be solved"
+TOO_LARGE = "this board is too large to solve: only wins and losses within a few plies are shown"
 
 
 class Found(NamedTuple):

@@ -35,7 +35,7 @@ def position_in(entry: Any) -> Position:
         raise ValueError("the side that moves first should have as many stones as the other, or one more")
     for column in range(geometry.columns):
         if "0" in cells[column :: geometry.columns].lstrip("0"):
-            raise ValueError(f"in column {column} a stone hangs in the air")
+            raise ValueError(f"column {column} has a stone above an empty cell")
     ply = geometry.cells - cells.count("0")
     position = Position.from_observation({"board": [*map(int, cells)], "mark": 1 + ply % 2}, dict(_sizes(geometry)))
     if position.is_over() or position.pass_turn().is_lost():

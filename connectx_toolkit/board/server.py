@@ -88,7 +88,7 @@ def _guard(address: Address):
     async def guard(request: web.Request, handler: Callable[[web.Request], Awaitable]) -> web.StreamResponse:
         origin = request.headers.get("Origin")
         if request.host not in hosts or (origin is not None and origin.removeprefix("http://") not in hosts):
-            raise web.HTTPForbidden(text="requests of other pages are refused")
+            raise web.HTTPForbidden(text="requests from other pages are refused")
         return await handler(request)
 
     return guard
@@ -145,7 +145,7 @@ def _encoded(message: dict) -> str:
         return json.dumps(message, allow_nan=False)
     except ValueError as problem:
         about = {"about": message.get("type"), "id": message.get("id")}
-        return json.dumps({"type": "problem", **about, "text": f"an answer could not be sent: {problem}"})
+        return json.dumps({"type": "problem", **about, "text": f"cannot send an answer: {problem}"})
 
 
 # The address of the last run
@@ -190,7 +190,7 @@ def listen(address: Address) -> tuple[socket.socket, Address]:
             sock.close()
             continue
         return sock, Address(sock.getsockname()[1], wanted.token)
-    raise OSError(f"no port of {HOST} is free")
+    raise OSError(f"no free port on {HOST}")
 
 
 async def serve(sock: socket.socket, address: Address, opening: Opening) -> None:
@@ -239,7 +239,7 @@ def board(options: argparse.Namespace) -> None:
     opening = opening_of(options)
     sock, address = listen(last_address())
     remember(address)
-    print(f"the board: {address.url}\nCtrl-C ends it", flush=True)
+    print(f"board: {address.url}\nPress Ctrl-C to stop it.", flush=True)
     if not options.no_browser and may_open_browser():
         webbrowser.open(address.url)
     with archives.shared(), suppress(KeyboardInterrupt):

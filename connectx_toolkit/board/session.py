@@ -1,7 +1,7 @@
 """The other end of a board: reads its messages, answers them, and keeps the agents that sit at it.
 
-It knows neither page nor notebook: whoever carries the messages (docs/board.md) gives a function to send them with. The
-page holds the game, so that a session begins anew at any time, and nothing is lost with it.
+It knows neither page nor notebook: whoever carries the messages (docs/reference/board-messages.md) gives a function to
+send them with. The page holds the game, so that a session begins anew at any time, and nothing is lost with it.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ from connectx_toolkit.kaggle.rules import BANK, Rules, sizes_of
 
 PARTNERS = ("minimax@1", "minimax@2", "minimax@4", "minimax@8", "perfect~20")
 NAMELESS = ("first", "second")  # what a record calls players that nobody named
-OURS = "agents of the toolkit, strongest first"
+OURS = "built-in, strongest first"
 MOST_POSITIONS = 5000  # of one request: a game on the largest board has 4096
 MOST_NAMED = 5  # players of a move
 Message = dict[str, Any]
@@ -43,8 +43,8 @@ def choices() -> list[Message]:
     """The agents that can be chosen by name, with what is known of them."""
     ladder = read_ladder()
     ours = [(OURS, name, entry_of(name).summary) for name in our_agents()]
-    partners = [("of graded strength", name, "") for name in PARTNERS]
-    kaggles = [("Kaggle's own", name, "") for name in sorted(kaggle_agents())]
+    partners = [("easier to beat", name, "") for name in PARTNERS]
+    kaggles = [("Kaggle's agents", name, "") for name in sorted(kaggle_agents())]
     return [
         {"name": name, "group": group, "about": about, "elo": round(ladder[name].elo) if name in ladder else None}
         for group, name, about in [*ours, *partners, *kaggles]
@@ -92,7 +92,7 @@ class Session:
         try:
             answer = self._answers[message["type"]]
         except (TypeError, KeyError):
-            self._send({"type": "problem", "text": f"no such message: {message!r:.200}"})
+            self._send({"type": "problem", "text": f"unknown message: {message!r:.200}"})
             return
         try:
             answer(message)

@@ -15,11 +15,17 @@ from connectx_toolkit.board.session import Opening, Session
 from connectx_toolkit.kaggle.rules import BANK, Rules
 from connectx_toolkit.page.component import script, style
 
+__all__ = ["Board"]
+
 _analyst = Analyst()  # one for all boards of a notebook
 
 
 class Board(anywidget.AnyWidget):
     """A board to click in a notebook.
+
+        Board("minimax@2")                     you move first
+        Board("minimax@4", "perfect~20")       two agents
+        Board(game="3621332145")               a game to look at
 
     Args:
         agents: none (you play both sides), one (it moves second), or two (they play each other): names, paths or

@@ -13,5 +13,6 @@ In the order of a submission's life:
 - ``runner``: runs a file under test as on the judge, ``watch`` sees what it reaches for, ``slow_processor`` slows it.
 - ``account``: your account there: submit a file, fetch its games.
 
-docs/submissions.md tells it in words. A submission's guard repeats the few facts that it needs: a test compares them.
+docs/concepts/kaggle.md tells it in words. A submission's guard repeats the few facts that it needs: a test compares
+them.
 """

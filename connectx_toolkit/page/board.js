@@ -1,11 +1,12 @@
 // The board as one component: it shows what goes on at its table, and takes clicks, keys and files. It talks to its host
-// by the messages of docs/board.md, and knows nothing else of it.
+// by the messages of docs/reference/board-messages.md, and knows nothing else of it.
 
 import { BoardView } from "./boardview.js";
-import { askAgent, askGame, askNewGame, showHelp } from "./dialogs.js";
+import { askAgent, askGame, askNewGame, showKeys } from "./dialogs.js";
 import { button, el, keepingFocus, setText } from "./dom.js";
 import { Game } from "./game.js";
 import { Graph } from "./graph.js";
+import { legend } from "./legend.js";
 import { MoveList } from "./movelist.js";
 import { PlayedList } from "./played.js";
 import { emptyPosition, keyOf, landing, moverOf, openColumns, setUpProblem, stonesOf, threatsIn, withCell }
@@ -15,30 +16,18 @@ import { Table } from "./table.js";
 import { bestColumns, distanceOf, isExact, resultOf, valueOfMoves, wordsOf } from "./values.js";
 
 const OVERLAYS = [["on", "On"], ["after", "After the game"], ["off", "Off"]];
-const PACES = [[0, "no pause"], [0.5, "0.5 s"], [1, "1 s"], [2, "2 s"], [4, "4 s"]];
-const IN_REPLAYER = /^(← →|Home End|M|O|\?)$/; // the keys of a board on which nothing is played
+const PACES = [[0, "none"], [0.5, "0.5 s"], [1, "1 s"], [2, "2 s"], [4, "4 s"]];
+const IN_REPLAYER = /^(← →|Home End|M|O|C|K|\?)$/; // the keys of a board on which nothing is played
 const TICK = 100; // milliseconds between two looks at the clock
 const PATIENCE = 300; // milliseconds of solving that nobody is told of
 const RESULTS = {1: "win", 0: "draw", [-1]: "loss"};
 
-const SIGNS = [
-  ["win 9", "above a column: this move wins in 9 plies (stones of both sides) with perfect play; ≤ 9: in at most so many"],
-  ["cx-frame", "a best move"], ["?", "a move that made the result worse: a win became a draw, or a draw a loss"],
-  ["??", "a win became a loss"],
-  ["cx-played", "the column that is played here, and is a mistake"],
-  ["cx-ringed", "a threat: this empty cell completes a line of its colour"],
-  ["cx-filled", "a threat in a row that zugzwang favours for its owner"],
-  ["cx-edge", "at the board's edge: the side whose threats zugzwang favours in this row"],
-  ["cx-halves", "the bar, and the graph over the game: who is winning, and how soon; dots are mistakes"],
-  ["1.2 of 2 s", "the clock of an agent: time of this move, and what each move has; more comes off its overage time"],
-];
-
 const KEYS = [
-  ["1–9", "drop a stone in that column (Tab and Enter reach them all)"], ["← →", "one ply back, forward"],
-  ["Home End", "start, end"], ["U", "undo, to your own last turn"], ["R", "redo"], ["H", "hint"],
-  ["M", "the position in which the next mistake is made (Shift: the one before)"], ["O", "scores on, after the game, off"],
-  ["Space", "stop or go on; let the agent play from here"], ["N", "new game"], ["S", "set up a position"],
-  ["L", "load a game"], ["C", "copy the game's columns"], ["K", "copy a link to this position"], ["F", "flip colours"], ["?", "this list"],
+  ["1–9", "drop a stone in that column (Tab and Enter reach every column)"], ["← →", "back, forward"],
+  ["Home End", "start, end"], ["U", "undo, back to your last turn"], ["R", "redo"], ["H", "hint"],
+  ["M", "next mistake, before it is played (Shift: previous)"], ["O", "scores: on, after the game, off"],
+  ["Space", "stop or go on; the agent plays from here"], ["N", "new game"], ["S", "set up a position"],
+  ["L", "load a game"], ["C", "copy the moves"], ["K", "copy a link to this position"], ["F", "swap colours"], ["?", "this list"],
 ];
 
 export class Board extends Table {
@@ -78,7 +67,8 @@ export class Board extends Table {
     this.notice = el("p", {class: "cx-notice", role: "alert"});
     const said = el("div", {class: "cx-said"}, this.verdict, this.working, this.notice);
     this.panel = el("div", {class: "cx-panel"}, replayer ? null : said,
-      this.graph.element, this.list.element, this.playedList.element, this.steps(), replayer ? null : this.tools(), this.choices());
+      this.graph.element, this.list.element, this.playedList.element, this.steps(), replayer ? null : this.tools(), this.choices(),
+      legend(!replayer));
     this.setUpBar = el("div", {class: "cx-setup"});
     this.main = el("div", {class: "cx-main-area"}, el("div", {class: "cx-seats"}, ...this.cards.map(card => card.element)),
       replayer ? said : null, this.setUpBar, this.board.element); // a replayer's panel may lie below the screen
@@ -92,8 +82,8 @@ export class Board extends Table {
     const step = (name, picture, key, press) => button({name, picture, key, press, bare: true});
     this.mistakes = button({name: "Mistake", picture: "next", key: "M", press: () => this.goToMistake(1)});
     return el("div", {class: "cx-steps", role: "group", "aria-label": "go through the game"},
-      step("To the start", "first", "Home", () => this.go(0)), step("One ply back", "back", "ArrowLeft", () => this.go(this.game.cursor - 1)),
-      step("One ply on", "forward", "ArrowRight", () => this.go(this.game.cursor + 1)),
+      step("To the start", "first", "Home", () => this.go(0)), step("Back", "back", "ArrowLeft", () => this.go(this.game.cursor - 1)),
+      step("Forward", "forward", "ArrowRight", () => this.go(this.game.cursor + 1)),
       step("To the end", "last", "End", () => this.go(this.game.moves.length)), this.mistakes);
   }
 
@@ -105,10 +95,18 @@ export class Board extends Table {
     return el("div", {class: "cx-tools", role: "group", "aria-label": "game"},
       tool("New", "fresh", "N", () => this.askNew()), this.undoing, this.redoing,
       tool("Hint", "hint", "H", () => this.hint()), this.pausing, tool("Set up", "edit", "S", () => this.beginSetUp()),
-      tool("Load", "open", "L", () => this.askLoad()), tool("Copy", "copy", "C", () => this.copy()),
-      this.options.address ? tool("Copy link", "link", "K", () => this.copyLink(), "Link") : null,
-      tool("Flip", "flip", "F", () => this.flip()), tool("Help", "help", "?", () => this.help()));
+      tool("Load", "open", "L", () => this.askLoad()), ...this.sharing(),
+      tool("Swap colours", "flip", "F", () => this.flip(), "Swap"), tool("Keys", "help", "?", () => this.help()));
   }
+
+  // The buttons that copy the moves, and the link where the page's address tells the position.
+  sharing() {
+    const copying = button({name: "Copy moves", picture: "copy", key: "C", press: () => this.copy(), word: "Copy"});
+    return this.hasLink ? [copying, button({name: "Copy link", picture: "link", key: "K", press: () => this.copyLink(), word: "Link"})]
+      : [copying];
+  }
+
+  get hasLink() { return Boolean(this.options.address || this.options.replayer); }
 
   choices() {
     this.overlays = OVERLAYS.map(([name, words]) => el("button", {
@@ -117,14 +115,15 @@ export class Board extends Table {
     this.pace = el("select", {"aria-label": "pause between moves"},
       ...PACES.map(([seconds, words]) => el("option", {value: String(seconds)}, words)));
     this.pace.addEventListener("change", () => this.look({pace: Number(this.pace.value)}));
-    this.counting = el("select", {"aria-label": "columns are counted from"},
-      el("option", {value: "1"}, "from 1"), el("option", {value: "0"}, "from 0, as Kaggle"));
+    this.counting = el("select", {"aria-label": "count columns from"},
+      el("option", {value: "1"}, "from 1"), el("option", {value: "0"}, "from 0 (Kaggle)"));
     this.counting.addEventListener("change", () => this.look({first: Number(this.counting.value)}));
     return el("div", {class: "cx-choices"},
       el("div", {class: "cx-scores"}, "scores ",
         el("div", {class: "cx-group", role: "group", "aria-label": "exact scores"}, ...this.overlays)),
       el("label", {}, "columns ", this.counting),
-      this.options.replayer ? null : el("label", {class: "cx-pace"}, "pace ", this.pace));
+      this.options.replayer ? el("div", {class: "cx-scores"}, ...this.sharing())
+        : el("label", {class: "cx-pace"}, "pause ", this.pace));
   }
 
   // ---- what the player does
@@ -150,24 +149,24 @@ export class Board extends Table {
 
   copy() {
     const {moves} = this.game, text = moves.some(column => column > 9) ? moves.join(",") : moves.join("");
-    return this.copyText(text, `Copied: ${text || "nothing yet"}`, `The game's columns: ${text}`);
+    return this.copyText(text, `Moves copied: ${text || "none yet"}`, `Moves: ${text}`);
   }
 
   copyLink() {
-    return this.copyText(location.href, "Link copied. It works on this machine while the board's command runs.",
-      `The link: ${location.href}`);
+    return this.copyText(location.href, this.options.replayer ? "Link copied. It opens this page at this move."
+      : "Link copied. It opens here while the board runs; on another machine, paste it into Load.", `Link: ${location.href}`);
   }
 
   async copyText(text, done, otherwise) {
     try {
       await navigator.clipboard.writeText(text);
-      this.say(done);
+      this.say(done, true);
     } catch {
-      this.say(otherwise);
+      this.say(otherwise, true);
     }
   }
 
-  help() { showHelp(this.root, SIGNS, this.options.replayer ? KEYS.filter(([key]) => IN_REPLAYER.test(key)) : KEYS, this.view.first); }
+  help() { showKeys(this.root, this.options.replayer ? KEYS.filter(([key]) => IN_REPLAYER.test(key)) : KEYS, this.view.first); }
 
   flip() { this.look({flipped: !this.view.flipped}); }
 
@@ -225,8 +224,8 @@ export class Board extends Table {
       this.changed();
     }}, "Clear");
     const cancel = el("button", {type: "button", class: "cx-button", onclick: () => this.endSetUp(false)}, "Cancel");
-    const stones = el("div", {class: "cx-group", role: "group", "aria-label": "stone to put"}, pick("turn", "In turn"),
-      pick("1", this.side(1), 1), pick("2", this.side(2), 2), pick("0", "Take away"));
+    const stones = el("div", {class: "cx-group", role: "group", "aria-label": "stone to drop"}, pick("turn", "In turns"),
+      pick("1", this.side(1), 1), pick("2", this.side(2), 2), pick("0", "Remove"));
     keepingFocus(this.setUpBar, () => this.setUpBar.replaceChildren(stones, clear, cancel, done));
   }
 
@@ -335,7 +334,7 @@ export class Board extends Table {
   barOf() {
     const {game, setUp} = this;
     const share = this.shows && !setUp ? this.share(game.cursor) : null;
-    return {share, doubt: 0, barLabel: share === null ? "value not known" : this.valueWords(game.cursor)};
+    return {share, barLabel: share === null ? "not solved" : this.valueWords(game.cursor)};
   }
 
   showSeats() {
@@ -356,7 +355,7 @@ export class Board extends Table {
     if (setUp) {
       const problem = setUpProblem(setUp.position);
       this.words = "";
-      setText(this.verdict, `Set up: ${problem || `${this.side(moverOf(setUp.position))} to move`}`);
+      setText(this.verdict, `Set up a position: ${problem || `${this.side(moverOf(setUp.position))} to move`}`);
       return;
     }
     const parts = [el("strong", {}, this.headline())];
@@ -388,11 +387,11 @@ export class Board extends Table {
     return next && this.isMistake(next) ? next : null;
   }
 
-  // "Red (my_agent.py) plays column 5: a won game is given away, it loses in 8 plies. Best: column 3 (wins in 9 plies)."
+  // "Red (my_agent.py) plays column 5 and gives away a win: it loses in 8 plies. Best: column 3 (wins in 9 plies)."
   blame({text, ply, player, verdict}, plays) {
-    const names = {1: "won", 0: "drawn"}, position = this.game.positions[ply - 1];
+    const names = {1: "win", 0: "draw"}, position = this.game.positions[ply - 1];
     const best = verdict.best.map(column => column + this.view.first).join(" or ");
-    return `${this.who(player)} ${plays} column ${text}: a ${names[verdict.before]} game given away, it `
+    return `${this.who(player)} ${plays} column ${text} and gives away a ${names[verdict.before]}: it `
       + `${wordsOf(verdict.played, position)}. Best: column ${best} (${wordsOf(verdict.whole, position)}).`;
   }
 
@@ -409,7 +408,7 @@ export class Board extends Table {
 
   hintWords() {
     const {shown} = this.game, values = this.lookUp(shown), best = bestColumns(values);
-    if (!best.length) return this.online ? "Looking for the best column …" : "No hint without a connection";
+    if (!best.length) return this.online ? "Looking for the best column …" : "No hints while disconnected";
     const words = wordsOf(values[best[0]], shown), names = best.map(column => column + this.view.first).join(" or ");
     return `Hint: column ${names} (${words})`;
   }
@@ -420,8 +419,8 @@ export class Board extends Table {
     const open = this.wished && !this.isOverAt(game.cursor) && !known?.done && now - this.wishedAt > PATIENCE;
     const seconds = Math.floor((now - this.wishedAt) / 1000);
     const solving = online && (this.shows || this.hinted) && open ? `solving … ${seconds ? `${seconds} s` : ""}` : "";
-    const lost = !online && this.welcomed ? "The connection is lost. The board still works, without agents and scores; "
-      + "it goes on when the server is back." : "";
+    const lost = !online && this.welcomed ? "Connection lost. You can still play, without agents and scores. "
+      + "The page reconnects when the server is back." : "";
     const waits = !this.asking && this.seats[moverOf(game.shown) - 1] !== null && !game.isOver && !lost
       ? `${this.nameOf(moverOf(game.shown) - 1)} waits: press Space to let it play from here` : "";
     setText(this.working, lost || waits || solving);
@@ -432,7 +431,7 @@ export class Board extends Table {
     const {game} = this;
     const shares = game.positions.map((_, ply) => this.shows ? this.share(ply) : null);
     const mistakes = Object.fromEntries(moves.filter(move => move.lost).map(move => [move.ply, move.lost]));
-    const words = `ply ${game.cursor} of ${game.moves.length}. ${this.shows ? this.valueWords(game.cursor) : ""}`;
+    const words = `move ${game.cursor} of ${game.moves.length}. ${this.shows ? this.valueWords(game.cursor) : ""}`;
     this.graph.update({shares, cursor: game.cursor, mistakes, words});
   }
 
@@ -458,7 +457,10 @@ export class Board extends Table {
     this.root.classList.toggle("cx-watching", this.seats.every(Boolean));
   }
 
-  say(text) { this.notice.textContent = text; }
+  say(text, isDone = false) {
+    this.notice.textContent = text;
+    this.notice.classList.toggle("cx-done", isDone);
+  }
 
   // ---- keys, and files that are dropped
 
@@ -502,12 +504,12 @@ export class Board extends Table {
     const moving = {
       ArrowLeft: () => this.go(game.cursor - 1), ArrowRight: () => this.go(game.cursor + 1),
       Home: () => this.go(0), End: () => this.go(game.moves.length), m: () => this.goToMistake(shift ? -1 : 1),
-      "?": () => this.help(), o: () => this.look({overlay: OVERLAYS[(OVERLAYS.findIndex(([name]) => name === this.view.overlay) + 1) % 3][0]}),
+      c: () => this.copy(), k: this.hasLink ? () => this.copyLink() : null, "?": () => this.help(), o: () => this.look({overlay: OVERLAYS[(OVERLAYS.findIndex(([name]) => name === this.view.overlay) + 1) % 3][0]}),
     };
     const playing = {
       u: () => this.undo(), Backspace: () => this.undo(), r: () => this.redo(), h: () => this.hint(),
-      n: () => this.askNew(), s: () => this.beginSetUp(), l: () => this.askLoad(), c: () => this.copy(),
-      f: () => this.flip(), " ": () => this.pause(), k: this.options.address ? () => this.copyLink() : null,
+      n: () => this.askNew(), s: () => this.beginSetUp(), l: () => this.askLoad(),
+      f: () => this.flip(), " ": () => this.pause(),
       Escape: this.setUp ? () => this.endSetUp(false) : null,
     };
     if (/^[0-9]$/.test(key)) {

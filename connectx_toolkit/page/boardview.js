@@ -44,13 +44,13 @@ export class BoardView {
     this.numbers = el("div", {class: "cx-numbers", "aria-hidden": "true"});
     this.buttons = el("div", {class: "cx-columns", role: "group", "aria-label": "columns"});
     this.drawing = svg("svg", {class: "cx-drawing", "aria-hidden": "true"});
-    this.bar = el("div", {class: "cx-bar", role: "img"}, el("i", {class: "cx-fill"}), el("i", {class: "cx-doubt"}));
+    this.bar = el("div", {class: "cx-bar", role: "img"}, el("i", {class: "cx-fill"}));
     this.field = el("div", {class: "cx-field"}, this.chips, this.drawing, this.numbers, this.buttons);
     this.element = el("div", {class: "cx-boardview"}, this.bar, this.field);
   }
 
   // what: {position, lastCell, line, moves (whether stones may fall), open (columns that can be pressed), mover,
-  //        chips, labels, hints, threats, first, played (the column of the mistake that is made here, or null), best (instead), share, doubt, barLabel}
+  //        chips, labels, hints, threats, first, played (the column of the mistake that is made here, or null), best (instead), share, barLabel}
   update(what) {
     this.what = what;
     this.rebuild();
@@ -192,11 +192,10 @@ export class BoardView {
   }
 
   putBar() {
-    const {share, doubt, barLabel} = this.what;
+    const {share, barLabel} = this.what;
     this.bar.classList.toggle("cx-unknown", share === null);
     this.bar.setAttribute("aria-label", barLabel);
     this.bar.title = barLabel;
     this.bar.style.setProperty("--cx-share", `${100 * (share ?? 0.5)}%`);
-    this.bar.style.setProperty("--cx-doubt", `${100 * (doubt ?? 0)}%`);
   }
 }

@@ -1,4 +1,4 @@
-// What the board asks for in a window: a new game, a game to load, an agent's file, and the list of keys.
+// The windows of the board: a new game, a game to load, an agent's file, and the list of keys.
 
 import { el } from "./dom.js";
 
@@ -31,7 +31,7 @@ export function askNewGame(root, size, clock, timed, done) {
     el("div", {class: "cx-trio"}, whole("rows", "rows", size.rows), whole("columns", "columns", size.columns),
       whole("in a row", "inarow", size.inarow)),
     timed && el("div", {class: "cx-trio"}, field("seconds a move", "actTimeout", clock.actTimeout, seconds),
-      field("overage seconds a game", "bank", clock.bank, seconds)),
+      field("overage seconds", "bank", clock.bank, seconds)),
   ].filter(Boolean), "Start",
   values => done(Object.fromEntries(Object.entries(values).map(([name, text]) => [name, Number(text)]))));
 }
@@ -40,10 +40,10 @@ export function askNewGame(root, size, clock, timed, done) {
 export function askGame(root, columns, load) {
   const file = el("input", {type: "file", accept: ".json,application/json,.txt", "aria-label": "replay file"});
   const made = dialog(root, "Load a game", [
-    el("label", {class: "cx-label"}, el("span", {}, "columns of the game, counted from 0, as ", el("code", {}, "analyse"), " takes them"),
+    el("label", {class: "cx-label"}, el("span", {}, "the moves, as columns counted from 0; or a link to a position"),
       el("textarea", {name: "text", rows: "3", placeholder: columns > 10 ? "3,10,3,11" : "3621332145", spellcheck: "false"})),
-    el("label", {class: "cx-label"}, el("span", {}, "or a replay from Kaggle, or ", el("code", {}, "env.toJSON()"),
-      " (you may also drop it on the board)"), file),
+    el("label", {class: "cx-label"}, el("span", {}, "or a replay file from Kaggle or ", el("code", {}, "env.toJSON()"),
+      " (you can also drop it on the board)"), file),
   ], "Load", ({text}) => text.trim() && load(text));
   file.addEventListener("change", async () => {
     load(await file.files[0].text(), file.files[0].name);
@@ -52,24 +52,20 @@ export function askGame(root, columns, load) {
 }
 
 export function askAgent(root, done) {
-  dialog(root, "Another agent", [
+  dialog(root, "Choose an agent", [
     el("label", {class: "cx-label"},
-      el("span", {}, "a name such as ", el("code", {}, "minimax@6"), " or ", el("code", {}, "perfect~10"),
-        ", or the path of a .py or .tar.gz on this machine"),
+      el("span", {}, "the path of a .py or .tar.gz file on this machine, or a name: ", el("code", {}, "minimax@6"),
+        " searches 6 plies, ", el("code", {}, "perfect~10"), " plays 10% of its moves at random"),
       el("input", {name: "agent", required: true, placeholder: "my_agent.py", spellcheck: "false", autocapitalize: "off"})),
   ], "Play", ({agent}) => done(agent.trim()));
 }
 
-// signs: [[class of a small picture or the sign itself, words]].
-export function showHelp(root, signs, keys, first) {
-  const picture = sign => sign.startsWith("cx-") ? el("i", {class: `cx-sign ${sign}`}) : el("b", {class: "cx-sign"}, sign);
-  const made = dialog(root, "Signs and keys", [
-    el("div", {class: "cx-two"},
-      el("dl", {class: "cx-keys"}, ...signs.flatMap(([sign, words]) => [el("dt", {}, picture(sign)), el("dd", {}, words)])),
-      el("dl", {class: "cx-keys"}, ...keys.flatMap(([key, words]) =>
-        [el("dt", {}, ...key.split(" ").map(each => el("kbd", {}, each))), el("dd", {}, words)]))),
-    el("p", {class: "cx-note"}, `Columns are counted from ${first} here. Loaded and copied games count them from 0, `
+// keys: [[keys, what they do]]; first: what the first column is called.
+export function showKeys(root, keys, first) {
+  dialog(root, "Keys", [
+    el("dl", {class: "cx-keys"}, ...keys.flatMap(([key, words]) =>
+      [el("dt", {}, ...key.split(" ").map(each => el("kbd", {}, each))), el("dd", {}, words)])),
+    el("p", {class: "cx-note"}, `Columns are counted from ${first} here. Moves that you load or copy count them from 0, `
       + "as Kaggle does."),
   ], null, null);
-  made.scrollTop = 0; // the focus is on the button at its end
 }

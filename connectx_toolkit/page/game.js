@@ -41,11 +41,11 @@ export class Game {
   // What toHash gave; an Error if it is another text.
   static fromHash(text) {
     const parts = /^(\d+)x(\d+)x(\d+)\/([012]*)\/([\d,]*)\/(\d+)$/.exec(text);
-    if (!parts) throw new Error("the address holds no game");
+    if (!parts) throw new Error("it holds no game");
     const [rows, columns, inarow] = parts.slice(1, 4).map(Number);
     const start = parts[4] || "0".repeat(Math.min(rows * columns, MOST_CELLS));
-    if (!rows || !columns || !inarow || start.length !== rows * columns) throw new Error("the address holds no board");
-    if (/[12]/.test(start) && setUpProblem({rows, columns, inarow, cells: start})) throw new Error("no game starts there");
+    if (!rows || !columns || !inarow || start.length !== rows * columns) throw new Error("it holds no board");
+    if (/[12]/.test(start) && setUpProblem({rows, columns, inarow, cells: start})) throw new Error("no game starts in its position");
     const game = Game.of({rows, columns, inarow, start, moves: parts[5] ? parts[5].split(",").map(Number) : []});
     game.cursor = Math.min(Number(parts[6]), game.moves.length);
     return game;

@@ -28,7 +28,7 @@ class SocketHost {
     try {
       return JSON.parse(text);
     } catch (problem) {
-      return {type: "problem", text: `The server sent what cannot be read: ${problem.message}`};
+      return {type: "problem", text: `Cannot read a message of the server: ${problem.message}`};
     }
   }
 

@@ -87,9 +87,9 @@ export const zugzwangOwner = ({rows, columns}, cell) =>
 export function setUpProblem(position) {
   const count = stone => position.cells.split(stone).length - 1;
   const more = count("1") - count("2");
-  if (more > 1) return `${more - 1} too many of the side that moves first`;
-  if (more < 0) return `${-more} too many of the side that moves second`;
-  if (winningCells(position).length) return "somebody has a line already";
+  if (more > 1) return `the first player has ${more - 1} too many`;
+  if (more < 0) return `the second player has ${-more} too many`;
+  if (winningCells(position).length) return "the game is already over";
   if (isFull(position)) return "the board is full";
   return "";
 }

@@ -18,7 +18,7 @@ function options(agents, chosen, person) {
     ...[...groups].map(([name, members]) => el("optgroup", {label: name},
       ...members.sort((a, b) => (b.elo ?? -1e9) - (a.elo ?? -1e9)).map(choice))),
     known || !chosen ? null : el("option", {value: chosen}, chosen),
-    el("option", {value: OTHER}, "a file, or another name …"),
+    el("option", {value: OTHER}, "file or other agent …"),
   ];
 }
 
@@ -28,7 +28,7 @@ const thousands = count => count >= 1e6 ? `${(count / 1e6).toFixed(1)} M` : coun
 export class SeatCard {
   // choose: called with an agent's name, or null for a person; other: when something else is to be named.
   constructor(player, choose, other) {
-    this.select = el("select", {class: "cx-who", "aria-label": `who plays side ${player}`});
+    this.select = el("select", {class: "cx-who", "aria-label": `player ${player}`});
     this.select.addEventListener("change", () => {
       const {value} = this.select;
       this.select.value = this.chosen;
@@ -38,8 +38,7 @@ export class SeatCard {
     this.name = el("span", {class: "cx-name"});
     this.used = el("span");
     this.left = el("span");
-    this.bank = el("span", {class: "cx-bank", title: "seconds of this move, of those each move has; and overage time left"},
-      this.used, this.left);
+    this.bank = el("span", {class: "cx-bank"}, this.used, this.left);
     this.gauge = el("i", {class: "cx-gauge"});
     this.told = el("div", {class: "cx-told"});
     this.element = el("div", {class: `cx-seat cx-p${player}`},
@@ -76,8 +75,9 @@ export class SeatCard {
     this.bank.hidden = bank === null;
     if (bank !== null) {
       const left = Math.max(0, used === null ? bank : bank - Math.max(0, used - allowed));
-      setText(this.used, used === null ? "" : `${state === "loading" ? "loading: " : ""}${used.toFixed(1)} of ${allowed} s, `);
-      setText(this.left, `${left.toFixed(1)} s overage left`);
+      const spent = `${state === "loading" ? "loading: " : ""}${used?.toFixed(1)} s`, thinks = used !== null;
+      setText(this.used, thinks ? `${spent} (${allowed} s a move, ` : `${allowed} s a move, `);
+      setText(this.left, `${left.toFixed(1)} s overage left${thinks ? ")" : ""}`);
     }
     this.element.classList.toggle("cx-thinking", used !== null);
     this.gauge.style.setProperty("--cx-used", used === null ? "0%" : `${Math.min(100, 100 * used / allowed)}%`);

@@ -91,7 +91,7 @@ export class Table {
       : plies.findLast(ply => ply < this.game.cursor) ?? plies.at(-1);
     if (isAsked && (next ?? this.game.cursor) === this.game.cursor) this.changed();
     else if (next !== undefined) this.go(next);
-    else this.say(this.shows ? "No mistake is proven so far." : "Scores are off: no mistake is known.");
+    else this.say(this.shows ? "No mistakes found so far." : "Turn the scores on to find mistakes.");
   }
 
   isMistake({lost, player}) { return lost > 0 && (this.options.mine ?? player) === player; }
@@ -150,7 +150,13 @@ export class Table {
     return game;
   }
 
+  // text: the columns of a game, the content of a replay file, or a link to a position.
   load(text, name) {
+    const link = /^[^\s{]*#(\S+)$/.exec(text.trim()); // nothing of a replay, which begins with "{"
+    if (link) {
+      this.followLink(link[1]);
+      return;
+    }
     const {rows, columns, inarow} = this.game.start;
     this.host.send({type: "read", text, name, rows, columns, inarow});
   }
@@ -167,7 +173,7 @@ export class Table {
   hint() {
     if (this.setUp || this.isOverAt(this.game.cursor)) return;
     if (this.seats[moverOf(this.game.shown) - 1] !== null) {
-      this.say(`Hints are for your turn: ${this.who(moverOf(this.game.shown))} is to move.`);
+      this.say(`Hints are for your turn. It is ${this.who(moverOf(this.game.shown))}'s.`);
       return;
     }
     this.hinted = keyOf(this.game.shown);
@@ -305,7 +311,7 @@ export class Table {
 
   trouble({text, about, id}) {
     if (about === "ask" && this.asking?.id === id) {
-      this.failed({id, kind: "it cannot play", detail: text});
+      this.failed({id, kind: "cannot play", detail: text});
       return;
     }
     this.say(text);
@@ -365,8 +371,8 @@ export class Table {
       const position = game.positions[index], player = moverOf(position), note = game.notes[index];
       const verdict = this.shows ? judged(position, column, this.lookUp) : null;
       const lost = verdict?.lost ?? 0;
-      const label = `ply ${stonesOf(position) + 1}, ${this.side(player)}: column ${column + first}`
-        + (lost ? `; ${LOSSES[lost]}; best ${verdict.best.map(each => each + first).join(", ")}` : "");
+      const label = `move ${stonesOf(position) + 1}, ${this.side(player)}: column ${column + first}`
+        + (lost ? ` (${LOSSES[lost]}; best: ${verdict.best.map(each => each + first).join(", ")})` : "");
       return {ply: index + 1, column, text: String(column + first), label, lost, verdict, seconds: note.seconds, player};
     });
   }
@@ -389,7 +395,7 @@ export class Table {
     const value = valueOfMoves(this.lookUp(position));
     if (value === null || resultOf(value) === null) return "";
     const words = wordsOf(value, position), mover = moverOf(position);
-    if (resultOf(value) === 0) return "A draw with best play";
+    if (resultOf(value) === 0) return "Draw with perfect play";
     const winner = resultOf(value) > 0 ? mover : 3 - mover;
     return `${this.side(winner)} ${words.replace("loses", "wins")}`;
   }
@@ -401,7 +407,7 @@ export class Table {
       const fault = `${who} forfeits (${game.forfeit.text})`;
       return winner ? `${this.winnerWords(winner)}: ${fault}` : fault;
     }
-    return winner === 0 ? "A draw: the board is full" : this.winnerWords(winner);
+    return winner === 0 ? "Draw: the board is full" : this.winnerWords(winner);
   }
 
   winnerWords(winner) {
@@ -450,7 +456,7 @@ export class Table {
     try {
       this.begin(Game.fromHash(text));
     } catch (problem) {
-      this.say(`The link cannot be followed: ${problem.message}.`);
+      this.say(`Cannot open the link: ${problem.message}.`);
     }
   }
 

@@ -62,7 +62,7 @@ def test_what_the_page_shows(report, tmp_path):
     chips = re.findall(r'<div class="cx-chip (cx-win|cx-draw|cx-loss)( cx-best)?', text)
     open_columns = Position.from_moves(MOVES[:21], STANDARD).legal_columns()
     assert len(chips) == len(open_columns) and any(best for _, best in chips)
-    assert "left &lt;b&gt;most&lt;/b&gt;" in text and f"ply 21 of {len(MOVES)}" in text
+    assert "left &lt;b&gt;most&lt;/b&gt;" in text and f"move 21 of {len(MOVES)}" in text
 
 
 FRONT = (44, 98, 214)  # the board's blue

@@ -290,6 +290,8 @@ press("n");
 found.push(text(".cx-blame"), document.querySelectorAll(".cx-wrong").length);
 press("ArrowRight");
 found.push(location.hash);
+Object.defineProperty(navigator, "clipboard", {value: {writeText: copied => found.push(copied.split("#").at(-1))}});
+for (const key of ["c", "k"]) press(key);
 document.title = JSON.stringify(found);
 </script></body>"""
 
@@ -306,11 +308,11 @@ def test_mistakes_are_shown_and_practised(tmp_path):
     target.write_text(text.replace("</body>", PRACTISE.replace("WRONG", "0")), encoding="utf-8")
     title = re.findall(r"<title>(.*?)</title>", browse(target.as_uri(), tmp_path, "--dump-dom"))[0]
     found = json.loads(html.unescape(title))
-    best, words = mistake.best.replace(", ", " or "), f"a {mistake.results[0]} game given away, it"
+    best, words = mistake.best.replace(", ", " or "), "gives away a win: it"
     assert mistake.value > 0 and found[:3] == ["#0.2", "Practise: Yellow to move. Which column wins?", 0]
     assert found[3].startswith("Wrong: column 0 ") and f"Best: column {best} (" in found[3]
-    assert found[4].startswith(f"Yellow (me) plays column 2: {words} ") and f"Best: column {best} (" in found[4]
-    assert found[5:] == [1, "#0.3"]
+    assert found[4].startswith(f"Yellow (me) plays column 2 and {words} ") and f"Best: column {best} (" in found[4]
+    assert found[5:] == [1, "#0.3", "33251", "0.3"]
 
 
 # Games of our own stores
@@ -587,7 +589,7 @@ def test_rematch_and_a_match_from_its_positions(games, tmp_path, monkeypatch, ca
     lost = lost or [str(made.path) for made in games if made.result != "won"]
     main(["rematch", *lost, "--agent", "middle", "--me", TEAM])
     out = capsys.readouterr().out
-    assert f"middle in the positions of {TEAM}" in out and re.search(
+    assert f"middle in positions that {TEAM} could" in out and re.search(
         r"runs/mistakes.txt: [1-9]\d* positions added", out
     )
     main(["match", "middle", "leftmost", "--pairs", "1", "--openings", "runs/mistakes.txt", "--store", "store"])

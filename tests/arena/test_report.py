@@ -156,7 +156,7 @@ def test_analyse_commands(path, tmp_path, capsys):
 def test_a_game_too_short_to_judge(capsys):
     main(["analyse", "4444422", "--from-ply", "10"])
     out, err = capsys.readouterr()
-    words = "the game has 7 plies, judged from ply 10 on: --from-ply N judges earlier ones"
+    words = "the game has 7 plies, judged from ply 10 on; --from-ply N judges earlier ones"
     assert out == f"first v second, 4444422: {words}\n" and err == ""
 
 
@@ -229,7 +229,7 @@ def test_openings_turn_no_games(capsys):
     assert f"turning point of first: {TURNED}" in capsys.readouterr().out
     main(["analyse", GAME, "--opening", "7", *FIVE])
     out = capsys.readouterr().out
-    assert "no move from ply 7 on changed the result: the position there was won by second with perfect play\n" in out
+    assert "no move from ply 7 on changed the result: with perfect play the game was won by second\n" in out
     assert rows_of(out)[0][0] == "7" and "before ply" not in out
 
 
@@ -314,7 +314,7 @@ def test_plies_from_50_on_are_counted(capsys):
 
 def test_a_position_that_was_won_already(capsys):
     main(["analyse", "10101", "--config", "rows=4,columns=3,inarow=3", "--from-ply", "3"])
-    words = "no move from ply 3 on changed the result: the position there was won by first with perfect play"
+    words = "no move from ply 3 on changed the result: with perfect play the game was won by first"
     assert words in capsys.readouterr().out
 
 

@@ -156,7 +156,7 @@ def sit(page: Page, seat: int, name: str) -> None:
 
 
 def sit_file(page: Page, seat: int, path: Path) -> None:
-    page.locator(".cx-who").nth(seat).select_option(label="a file, or another name …")
+    page.locator(".cx-who").nth(seat).select_option(label="file or other agent …")
     page.get_by_placeholder("my_agent.py").fill(str(path))
     page.get_by_role("button", name="Play", exact=True).click()
     until(page, f"board.seats[{seat}] === {json.dumps(str(path))}")
@@ -284,12 +284,12 @@ def test_a_game_is_judged(page):
     assert plies == mistakes_by(page)
     page.keyboard.press("m")
     assert page.evaluate("board.game.cursor") == plies[0]
-    expect(verdict(page)).to_contain_text(re.compile(r"(Yellow|Red) plays column \d: a (won|drawn) game given away, "))
+    expect(verdict(page)).to_contain_text(re.compile(r"(Yellow|Red) plays column \d and gives away a (win|draw): "))
     assert page.locator(".cx-wrong").count() == 1 == page.locator(".cx-chip.cx-played").count()
     best = page.evaluate("board.mistakeHere().verdict.best")
     assert page.locator(".cx-right").count() == len(best) and best
     page.keyboard.press("ArrowRight")
-    expect(verdict(page)).to_contain_text("game given away")
+    expect(verdict(page)).to_contain_text("gives away a ")
     box = page.locator(".cx-graph").bounding_box()
     page.mouse.click(box["x"] + box["width"] * 20.2 / len(GAME), box["y"] + 40)
     assert page.evaluate("board.game.cursor") == 20
@@ -334,7 +334,7 @@ def test_misbehaving_agents_lose(page, tmp_path):
 
 
 def test_an_agent_that_is_not_there(page):
-    page.locator(".cx-who").nth(1).select_option(label="a file, or another name …")
+    page.locator(".cx-who").nth(1).select_option(label="file or other agent …")
     page.get_by_placeholder("my_agent.py").fill("minmax")
     page.get_by_role("button", name="Play", exact=True).click()
     expect(page.locator(".cx-notice")).to_contain_text("no agent 'minmax': did you mean minimax?")
@@ -348,7 +348,7 @@ def test_the_agents_turn_is_the_agents(page, tmp_path):
     column(page, 3).click()
     until(page, "board.asking")
     page.keyboard.press("h")
-    expect(page.locator(".cx-notice")).to_contain_text("Hints are for your turn: Red (")
+    expect(page.locator(".cx-notice")).to_contain_text("Hints are for your turn. It is Red (")
     assert page.locator(".cx-column.cx-hint").count() == 0
     page.keyboard.press("5")
     expect(page.locator(".cx-notice")).to_have_text(f"It is Red ({path})'s turn.")
@@ -357,7 +357,7 @@ def test_the_agents_turn_is_the_agents(page, tmp_path):
 
 
 def test_a_link_shows_the_position(page, open_page, address):
-    """In another tab; a bad one is told and changes nothing, and a link pasted into the page is followed."""
+    """In another tab, pasted into the address, or into Load; a bad one is told and changes nothing."""
     for key in "4455":
         page.keyboard.press(key)
     page.keyboard.press("ArrowLeft")
@@ -368,11 +368,30 @@ def test_a_link_shows_the_position(page, open_page, address):
     other.evaluate("location.hash = '4x4x3/0000000000001200/3/1'")
     until(other, "board.game.moves.length === 1")
     assert stones(other) == [1, 1, 0, 1]
+    other.keyboard.press("l")
+    other.locator("textarea").fill(f"http://another.machine/{link[link.index('#') :]}")
+    other.get_by_role("button", name="Load", exact=True).last.click()
+    until(other, "board.game.moves.length === 4 && board.game.cursor === 3")
+    other.evaluate("location.hash = '4x4x3/0000000000001200/3/1'")
+    until(other, "board.game.moves.length === 1")
     for bad in ("nonsense", "64x65x4//3/1", "6x7x4//9/1", "9999999x9999999x4///0", "4x4x3/0000000000002200//0"):
         other.evaluate("hash => { location.hash = hash; }", bad)
-        expect(other.locator(".cx-notice")).to_contain_text("The link cannot be followed")
+        expect(other.locator(".cx-notice")).to_contain_text("Cannot open the link")
         assert stones(other) == [1, 1, 0, 1]
         other.evaluate("board.say('')")
+
+
+def test_the_legend_opens_and_fits_a_phone(page):
+    """It is folded at first, and at 320 pixels no line of it is cut."""
+    page.set_viewport_size({"width": 320, "height": 800})
+    legend = page.locator(".cx-legend")
+    expect(legend.locator("dd").first).to_be_hidden()
+    legend.locator("summary").click()
+    expect(legend).to_contain_text("a win became a loss")
+    for each in legend.locator("dd").all():
+        expect(each).to_be_visible()
+        assert each.evaluate("each => each.getBoundingClientRect().right") <= 320
+    page.set_viewport_size({"width": 900, "height": 700})
 
 
 def test_what_another_version_kept_is_left_alone(page):
@@ -387,7 +406,7 @@ def test_what_another_version_kept_is_left_alone(page):
 
 def test_what_cannot_be_read_is_said(page):
     page.evaluate("board.host.socket.onmessage({data: '{\"score\": NaN}'})")
-    expect(page.locator(".cx-notice")).to_contain_text("The server sent what cannot be read")
+    expect(page.locator(".cx-notice")).to_contain_text("Cannot read a message of the server")
     page.evaluate("board.cards[0].update({agents: [], agent: null, name: null, thoughts: {line: '33'}, tells: true})")
     assert page.locator(".cx-told").first.inner_text() == ""
 
@@ -399,7 +418,9 @@ def test_clicks_are_answered_while_an_agent_hangs(page, tmp_path):
     sit_file(page, 1, path)
     column(page, 3).click()
     until(page, "board.asking?.state === 'thinking'")
-    expect(page.locator(".cx-seat.cx-thinking .cx-bank")).to_contain_text("of 2 s")
+    expect(page.locator(".cx-seat.cx-thinking .cx-bank")).to_contain_text(
+        re.compile(r"^\d\.\d s \(2 s a move, \d+\.\d s overage left\)$")
+    )
     page.keyboard.press("u")
     assert stones(page) == [0] * 7
     sit(page, 1, "leftmost")
@@ -416,7 +437,7 @@ def test_a_server_that_was_killed_and_started_again(open_page, tmp_path):
         until(page, "board.game.moves.length === 2")
         process.kill()
         process.wait()
-        expect(page.locator(".cx-working")).to_contain_text("The connection is lost")
+        expect(page.locator(".cx-working")).to_contain_text("Connection lost")
         column(page, 6).click()
         assert stones(page)[6] == 1
         with served(tmp_path, *options) as (again, _):
@@ -481,7 +502,7 @@ def test_two_agents_are_watched(page):
     seen = len(moves(page))
     page.wait_for_timeout(700)
     assert len(moves(page)) == seen
-    page.get_by_label("pause between moves").select_option("no pause")
+    page.get_by_label("pause between moves").select_option("none")
     page.evaluate("document.activeElement.blur()")
     page.keyboard.press("Space")
     until(page, "board.game.isOver")
@@ -505,12 +526,12 @@ def test_a_position_is_set_up_by_clicks(page):
     page.keyboard.press("s")
     page.get_by_role("button", name="Red", exact=True).click()
     column(page, 0).click()
-    expect(verdict(page)).to_contain_text("1 too many of the side that moves second")
+    expect(verdict(page)).to_contain_text("the second player has 1 too many")
     expect(page.get_by_role("button", name="Done")).to_be_disabled()
     page.get_by_role("button", name="Yellow", exact=True).click()
     for _ in range(3):
         column(page, 6).click()
-    page.get_by_role("button", name="Take away").click()
+    page.get_by_role("button", name="Remove").click()
     column(page, 6).click()
     page.get_by_role("button", name="Done").click()
     assert stones(page) == [1, 0, 0, 0, 0, 0, 2]

@@ -41,7 +41,7 @@ def test_a_position_survives_a_message(geometry):
         ({"rows": 3, "columns": 3, "inarow": 3, "cells": "0" * 8}, "cells should be 9"),
         ({"rows": 3, "columns": 3, "inarow": 3, "cells": "00000000x"}, "cells should be 9"),
         ({"rows": 3, "columns": 3, "inarow": 3, "cells": "000000020"}, "as many stones"),
-        ({"rows": 3, "columns": 3, "inarow": 3, "cells": "000100020"}, "hangs in the air"),
+        ({"rows": 3, "columns": 3, "inarow": 3, "cells": "000100020"}, "column 0 has a stone above an empty cell"),
         ({"rows": 3, "columns": 3, "inarow": 3, "cells": "000220111"}, "the game is over"),
         ({"rows": 10**6, "columns": 3, "inarow": 3, "cells": ""}, "at most 4096"),
     ],
@@ -113,8 +113,8 @@ def question(agent: str, number: int = 1) -> dict:
 @pytest.mark.parametrize(
     ("message", "text"),
     [
-        (3, "no such message: 3"),
-        ({"type": "dance"}, "no such message"),
+        (3, "unknown message: 3"),
+        ({"type": "dance"}, "unknown message"),
         ({"type": "ask"}, "missing 'id'"),
         (question("nobody"), "no agent 'nobody'"),
         ({**question("middle"), "position": 1}, "expected rows, columns, inarow, got 1"),

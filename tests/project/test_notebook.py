@@ -19,6 +19,7 @@ from packaging.requirements import Requirement
 from connectx_toolkit.cli import train
 from connectx_toolkit.places import ROOT
 from connectx_toolkit.training.support.options import config_from
+from notebooks.store import LARGEST, kept
 
 NOTEBOOK = ROOT / "notebooks" / "connectx.ipynb"
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -61,7 +62,7 @@ def first_cell() -> str:
 
 
 def test_the_first_cell_fits_a_screen():
-    assert len(first_cell().splitlines()) <= 25
+    assert len(first_cell().splitlines()) <= 16
 
 
 def test_a_command_that_fails_stops_the_notebook(tmp_path):
@@ -75,9 +76,22 @@ def test_a_command_that_fails_stops_the_notebook(tmp_path):
     assert not notebook.cells[3].outputs
 
 
-def test_it_is_stored_without_outputs():
-    cells = nbformat.read(NOTEBOOK, as_version=4).cells
-    assert not any(cell.get("outputs") or cell.get("execution_count") for cell in cells)
+def test_it_is_stored_with_its_outputs():
+    """Of one run from top to bottom in which no cell failed; small, and without paths of the machine that made it."""
+    cells = [cell for cell in nbformat.read(NOTEBOOK, as_version=4).cells if cell.cell_type == "code"]
+    assert [cell.execution_count for cell in cells] == list(range(1, 1 + len(cells)))
+    assert not any(output.output_type == "error" for cell in cells for output in cell.outputs)
+    assert "ACCEPT submission.py" in "".join(map(text_of, cells))
+    assert NOTEBOOK.stat().st_size < 300_000 and str(ROOT) not in NOTEBOOK.read_text()
+
+
+def test_long_outputs_are_stored_in_their_short_form():
+    player = nbformat.v4.new_output("display_data", {"text/html": "x" * (LARGEST + 1), "text/plain": "<HTML object>"})
+    assert kept(player, {}) is None
+    picture = nbformat.v4.new_output("display_data", {"image/png": "x", "text/plain": "<Figure>"})
+    assert kept(picture, {}) == picture
+    printed = nbformat.v4.new_output("stream", text="files: /some/where/labels")
+    assert kept(printed, {"/some/where": "~"}) == printed and printed.text == "files: ~/labels"
 
 
 def test_the_command_for_a_gpu():
@@ -137,7 +151,7 @@ def set_up(monkeypatch, kaggle: Path, repository: str = "") -> dict:
     monkeypatch.delitem(sys.modules, "start", raising=False)
     names: dict = {}
     exec(first_cell().replace('Path("/kaggle")', f"Path({str(kaggle)!r})"), names)
-    assert Path(os.getcwd()) == names["WORK"] == kaggle / "working"
+    assert Path(os.getcwd()) == kaggle / "working"
     return names
 
 

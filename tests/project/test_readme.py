@@ -23,7 +23,7 @@ from connectx_toolkit.cli.evaluate import COMMANDS
 from connectx_toolkit.console.parser import Parser
 from connectx_toolkit.places import ROOT
 
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 SETTING_UP = ("git", "cd", ".", "pip", "source")  # what is typed before there is anything to test
 PLACEHOLDER = re.compile(r"\b(METHOD|HOST)\b")  # stands for what the reader chooses
@@ -125,18 +125,19 @@ def smaller(text: str) -> list[str]:
 
 def cheap(command: Command) -> bool:
     """All of evaluate.py, and builds: training takes hours, judging every move minutes; a build checks what it made; a
-    board is served until somebody ends it."""
+    board is served until somebody ends it; a store is made by other commands first."""
     return command.text.startswith(("python evaluate.py", "python build_submission.py")) and not re.search(
-        r"--help|--scheduler|--from-ply [0-7]\b|--judge|--check|--submit|episodes|mistakes.txt|evaluate.py board",
+        r"--help|--scheduler|--from-ply [0-7]\b|--judge|--check|--submit|episodes|mistakes.txt"
+        r"|evaluate.py board|evaluate.py report$|analyse runs/",
         command.text,
     )
 
 
 def cheap_commands() -> list[Command]:
-    """One build is enough: it takes seconds."""
-    found = dict.fromkeys(filter(cheap, commands()))
-    builds = [command for command in found if "build_submission.py" in command.text]
-    return [command for command in found if command not in builds[1:]]
+    """Each once, wherever it stands; one build is enough: it takes seconds."""
+    found = {command.text: command for command in filter(cheap, commands())}
+    builds = [text for text in found if "build_submission.py" in text]
+    return [command for text, command in found.items() if text not in builds[1:]]
 
 
 @pytest.fixture(scope="module")

@@ -437,7 +437,7 @@ def test_parts_of_files(tmp_path):
 
 
 def test_the_courses_last_lesson_becomes_a_submission(tmp_path, capsys, monkeypatch):
-    """Its code as it stands, but with fewer steps; the commands of docs/training.md; what is not overwritten."""
+    """Its code as it stands, but with fewer steps; the commands of its guide in docs; what is not overwritten."""
     assert lesson()
     monkeypatch.chdir(tmp_path)
     code = LESSON.read_text().replace("total_timesteps=60000", "total_timesteps=32").replace("verbose=0", "n_steps=32")

@@ -27,7 +27,7 @@ from connectx_toolkit.machine.waiting import seconds_waited
 from connectx_toolkit.places import ROOT
 
 DETAIL = 500  # characters of a traceback or a repr that are kept
-MOST_TOLD = 4096  # characters of an agent's thoughts: docs/board.md asks for what is short
+MOST_TOLD = 4096  # characters of an agent's thoughts: docs/guides/board.md asks for what is short
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 

@@ -93,20 +93,20 @@ def time_plot(tournament: Tournament) -> str:
     for _, by_ply in sorted(times.items()):
         plies = sorted(by_ply)
         lines += axes.plot(plies, [sorted(by_ply[ply])[len(by_ply[ply]) // 2] for ply in plies], marker=".")
-    axes.set(xlabel="ply", ylabel="median seconds a move", yscale="log")
+    axes.set(xlabel="ply", ylabel="seconds per move (median)", yscale="log")
     name_lines(axes, lines, sorted(times))
     return _svg(figure)
 
 
 def accuracy_plot(judged: Mapping[str, Sequence[JudgedMove]]) -> str:
-    """Share of moves that kept a result not lost yet, by ply in steps of 4, one line an agent, as SVG."""
+    """Good move rate in positions that were not lost yet, by ply in steps of 4, one line an agent, as SVG."""
     figure, axes = new_figure(7, 3.5)
     lines = []
     for _, moves in sorted(judged.items()):
         steps = sorted({move.ply // 4 for move in moves if move.holds})
         found = [accuracy(move for move in moves if move.ply // 4 == step) for step in steps]
         lines += axes.plot([4 * step for step in steps], [f.kept / f.holding for f in found], marker="o")
-    axes.set(xlabel="ply", ylabel="moves that kept the result", ylim=(0, 1.05))
+    axes.set(xlabel="ply", ylabel="good move rate", ylim=(0, 1.05))
     name_lines(axes, lines, sorted(judged))
     return _svg(figure)
 
@@ -127,10 +127,10 @@ def group_html(
     if ladder:
         names = [line.name for line in ladder]
         sections += [ladder_html(ladder), _svg(ladder_figure(ladder))]
-        sections += ["<h3>Points of row against column, %</h3>", crosstable_plot(tournament, names)]
-    sections += ["<h3>Time a move, first moves left out</h3>", time_plot(tournament)]
+        sections += ["<h3>Points of each row against each column, %</h3>", crosstable_plot(tournament, names)]
+    sections += ["<h3>Median time per move, without each agent's first move</h3>", time_plot(tournament)]
     if judged:
-        sections += ["<h3>Accuracy by ply</h3>", accuracy_plot(judged)]
+        sections += ["<h3>Good move rate by ply</h3>", accuracy_plot(judged)]
     return sections
 
 

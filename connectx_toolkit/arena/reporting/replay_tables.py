@@ -29,8 +29,8 @@ STYLES = {"lost": "red", "won": "green"}
 def reviews_table(team: str, reviews: Sequence[Review]) -> Table:
     """A row a game, from the team's seat."""
     caption = (
-        "mistakes: your moves that gave a result away; slowest: your slowest move (the first one includes loading the "
-        "agent); plies and columns are counted from 0"
+        "mistake: a move of yours that made the result worse; slowest: your slowest move (the first one includes "
+        "loading the agent); plies and columns are counted from 0"
     )
     table = Table(title=f"games of {team}", caption=caption, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for head in HEADS:
@@ -82,10 +82,10 @@ def section_table(section: Section) -> Table:
 
 def answers_table(agent: str, team: str, answers: Sequence[Answer]) -> Table:
     """How often an agent keeps what the team gave away, and gives away what the team kept."""
-    table = Table(title=f"{agent} in the positions of {team} that held a win or a draw")
-    for head in ("then", "positions", "keeps", "gives away", "fails", "gives away, for example"):
-        table.add_column(head, justify="left" if head in ("then", "gives away, for example") else "right")
-    for words, kept in (("given away", False), ("kept", True)):
+    table = Table(title=f"{agent} in positions that {team} could have won or drawn")
+    for head in ("your move", "positions", "good", "mistakes", "faults", "examples"):
+        table.add_column(head, justify="left" if head in ("your move", "examples") else "right")
+    for words, kept in (("mistake", False), ("good", True)):
         here = [answer for answer in answers if answer.old.kept_result == kept]
         failed = [answer for answer in here if answer.fault]
         given = [answer for answer in here if not answer.keeps and not answer.fault]
@@ -100,8 +100,8 @@ def answers_words(agent: str, team: str, answers: Sequence[Answer]) -> str:
     then = {kept: [answer for answer in answers if answer.old.kept_result == kept] for kept in (False, True)}
     given = {kept: sum(not answer.keeps for answer in found) for kept, found in then.items()}
     return (
-        f"{agent} gives the result away in {given[False]} of the {len(then[False])} positions in which {team} did, "
-        f"and in {given[True]} of the {len(then[True])} in which it did not"
+        f"{agent} makes a mistake in {given[False]} of the {len(then[False])} positions where {team} did, "
+        f"and in {given[True]} of the {len(then[True])} where {team} did not"
     )
 
 

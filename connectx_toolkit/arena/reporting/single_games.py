@@ -26,7 +26,7 @@ from connectx_toolkit.console.progress import progress
 from connectx_toolkit.console.tables import console_for_tables
 
 LISTED = 10  # games of each group of a store, unless it is asked for more
-TOO_LARGE = "boards of more than 64 bits cannot be solved; of a single game, analyse tells short wins and losses"
+TOO_LARGE = "boards of more than 64 bits cannot be solved; analyse finds short wins and losses in a single game"
 STONES = ".XO"  # empty, who moves first, who moves second
 LONG_BEFORE = 8  # plies: one position of fewer stones can take the solver longer than anyone waits without a word
 
@@ -121,7 +121,7 @@ def in_words(record: GameRecord, judged: Sequence[JudgedMove], from_ply: int, pr
     elif not unsolved and record.opening >= plies:
         words.append("no move to judge after the opening")
     elif not unsolved:
-        words.append(f"the game has {plies} plies, judged from ply {from_ply} on: --from-ply N judges earlier ones")
+        words.append(f"the game has {plies} plies, judged from ply {from_ply} on; --from-ply N judges earlier ones")
     if unsolved and not record.geometry.fits_word:
         words.append(f"not solved: {TOO_LARGE}")
     elif unsolved:
@@ -133,7 +133,7 @@ def _unturned(record: GameRecord, start: JudgedMove, unsolved: bool) -> str:
     """Of a game that nobody turned from a move on."""
     winner = start.seat if start.value > 0 else 1 - start.seat
     result = "drawn" if start.value == 0 else f"won by {record.player(winner)}"
-    words = f"no move from ply {start.ply} on changed the result: the position there was {result} with perfect play"
+    words = f"no move from ply {start.ply} on changed the result: with perfect play the game was {result}"
     is_whole = unsolved or start.ply <= record.opening + 1  # of who lost, there may be no earlier move
     return words if is_whole else f"{words} (--from-ply N judges earlier ones)"
 
@@ -159,10 +159,10 @@ def replays_in(path: Path, games: int = LISTED) -> list[Replay]:
         ValueError: the file is neither, or there is none.
     """
     if path.is_dir():
-        raise ValueError(f"{path} is a folder, where a game's columns, a replay (.json) or a store was expected")
+        raise ValueError(f"{path} is a folder; expected a game's columns, a replay (.json) or a store")
     if is_store(path):
         return [replay for group in stored_replays(path) for replay in group[-games:]]
     if path.exists() or path.suffix == ".json":
         return [read_replay(path)]
     expected = "expected columns from 0 (3342 or 3,10,3), a replay (.json), a folder of replays or a store (.sqlite)"
-    raise ValueError(f"{path} is neither a game's columns nor a file: {expected}")
+    raise ValueError(f"{path}: no such file, and not a game's columns; {expected}")

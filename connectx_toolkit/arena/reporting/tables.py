@@ -15,11 +15,11 @@ from connectx_toolkit.arena.results.words import kinds
 
 
 def match_table(match: Match) -> Table:
-    """Both agents, together and by seat: results, faults by kind, longest load, times of moves without it, bank."""
+    """Both agents, together and by seat: results, faults by kind, longest load, times without it, overage."""
     table = Table(title=f"{match.first.label} v {match.second.label}: {len(match.games)} games")
     table.add_column("agent")
     table.add_column("seat")
-    for name in ("won", "drawn", "lost", "forfeits", "load s", "mean s", "worst s", "bank s"):
+    for name in ("won", "drawn", "lost", "forfeits", "load s", "mean s", "worst s", "overage s"):
         table.add_column(name, justify="right")
     table.add_column("faults")
     for agent, spec in enumerate((match.first, match.second)):
@@ -42,8 +42,8 @@ LADDER_TITLES = (
     "worst s",
 )  # fmt: skip
 LADDER_NOTE = (
-    "intervals: of the difference to the pool's mean; proven: stronger than the next agent, wrong anywhere in 5% of "
-    "ladders at most; both stay true if you play on and look again"
+    "interval: 95%, of the difference to the mean of all agents; proven: stronger than the next agent, with at most 5% "
+    "of ladders wrong anywhere; both hold however often you look"
 )
 
 
@@ -76,7 +76,7 @@ def standings_elo(standings: Sequence[Standing], name: str) -> float:
 def cross_table(tournament: Tournament, names: Sequence[str]) -> Table:
     """Share of the points of the agent on the left against the one above, in per cent."""
     cells = tournament.crosstable()
-    table = Table(title="points of row against column, %")
+    table = Table(title="points of each row against each column, %")
     table.add_column("agent")
     for number in range(1, len(names) + 1):
         table.add_column(str(number), justify="right")
@@ -87,10 +87,13 @@ def cross_table(tournament: Tournament, names: Sequence[str]) -> Table:
 
 
 def accuracy_table(judged: Mapping[str, Sequence[JudgedMove]]) -> Table:
-    """Moves that kept the result, and perfect ones, by agent, seat and stage of the game."""
-    table = Table(title="moves by exact value", caption="kept the result: of moves in positions that were not lost yet")
-    for name in ("agent", "of", "moves", "kept the result", "perfect"):
-        table.add_column(name, justify="left" if name in ("agent", "of") else "right")
+    """Good and perfect move rates by agent, seat and stage of the game."""
+    table = Table(
+        title="moves by exact score",
+        caption="good: keeps the result, in positions that were not lost yet; perfect: has the best exact score",
+    )
+    for name in ("agent", "part", "moves", "good move rate", "perfect move rate"):
+        table.add_column(name, justify="left" if name in ("agent", "part") else "right")
     for name, moves in sorted(judged.items()):
         parts = {"all": list(moves)}
         parts |= {seat: [move for move in moves if SEATS[move.seat] == seat] for seat in SEATS}
@@ -114,7 +117,7 @@ def moves_table(
 
     Of a game that was decided for good before its end, the moves from there on are one line.
     """
-    table = Table(caption="scores: the result with perfect play from there on, and the plies to the end")
+    table = Table(caption="scores: the result with perfect play, and the plies until then")
     for name in ("ply", "agent", "column", "the move", "best", "best columns", "result"):
         table.add_column(name, justify="right" if name in ("ply", "column") else "left")
     by_ply: dict[int, JudgedMove | ProvenMove] = {move.ply: move for move in judged}
@@ -141,7 +144,7 @@ def moves_table(
 def score_words(value: Value, ply: int, geometry: Geometry) -> str:
     """The score of a move at this ply in words: its result, and after how many plies, the move included."""
     if value.result is None:
-        return "at least a draw" if value.low == 0 else "at most a draw" if value.high == 0 else "is not solved yet"
+        return "at least a draw" if value.low == 0 else "at most a draw" if value.high == 0 else "not solved"
     words = {1: "wins", 0: "draws", -1: "loses"}[value.result]
     bound = value.low if value.result > 0 else value.high
     if bound == 0 or (abs(bound) == 1 and not value.exact):  # a bound that says no more than the result

@@ -19,6 +19,8 @@ from gymnasium.vector.utils import batch_space
 from connectx_toolkit.training.environments.duels import ENDINGS, Duels, Policy, Setting, check_among
 from connectx_toolkit.training.environments.rendering import RENDER_MODES, rendered
 
+__all__ = ["ConnectXEnv", "ConnectXVectorEnv"]
+
 
 class _WithSetting:
     """What both environments do with their setting."""
@@ -32,6 +34,14 @@ class _WithSetting:
 
 class ConnectXEnv(_WithSetting, gymnasium.Env):
     """One game at a time.
+
+    >>> env = ConnectXEnv(opponent="random", seat="first")
+    >>> observation, info = env.reset(seed=1)
+    >>> observation.shape, info["action_mask"].tolist()
+    ((1, 6, 7), [1, 1, 1, 1, 1, 1, 1])
+    >>> observation, reward, is_over, _, info = env.step(3)
+    >>> round(reward, 4), is_over  # 1/42 for a move
+    (0.0238, False)
 
     Args:
         render_mode: "ansi" for text, "rgb_array" for a picture, "html" for Kaggle's player of the game.

@@ -16,8 +16,8 @@ The environments that it learns in are there for your own code. After ``import c
     connectx_toolkit.training.environments.sb3.batch_env(500, opponent="minimax@2~10")   the same for stable-baselines3
     connectx_toolkit.training.environments.aec.env()                                     both sides, for PettingZoo
 
-environments/duels.py has their options, docs/training.md a lesson; ``train.py adopt`` makes an agent of what
-stable-baselines3 has trained in them.
+docs/reference/environments.md has their options, docs/guides/from-the-course.md a lesson; ``train.py adopt`` makes an
+agent of what stable-baselines3 has trained in them.
 """
 
 import sys

@@ -1,0 +1,96 @@
+"""The documentation site: its tables of commands, and the whole of it where mkdocs is installed (make docs)."""
+
+import argparse
+import ast
+import importlib.util
+import json
+import re
+import shlex
+import subprocess
+import sys
+from types import ModuleType
+
+import pytest
+
+from connectx_toolkit.cli.evaluate import COMMANDS
+from connectx_toolkit.places import ROOT
+from tests.project.test_readme import PLACEHOLDER, parse
+
+
+@pytest.fixture(scope="module")
+def hooks() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("site_hooks", ROOT / "docs" / "hooks.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_command_has_a_section_with_its_options(hooks):
+    sections = hooks.reference("evaluate.py").split("\n## ")
+    assert len(sections) == len(COMMANDS)
+    (match,) = (text for text in sections if text.startswith("`evaluate.py match`"))
+    assert "| `agent1` |" in match and "| `--pairs N` |" in match and "| `--sprt ELO0 ELO1` |" in match
+    assert "| `-o`, `--output FILE` |" in hooks.reference("build_submission.py")
+
+
+def test_indented_lines_are_code_unless_they_belong_to_a_list(hooks):
+    told: set[str] = set()
+    text, code, points = hooks.passages("Try\n  python a.py\n\n- one\n  goes on\n- <two>\n", told)
+    assert (text, code, points) == ("Try", "```text\npython a.py\n```", "- one\n  goes on\n- &lt;two&gt;")
+    assert not list(hooks.passages("Try\n  python a.py", told))  # it was told
+
+
+EXAMPLE = re.compile(r"^\s*python (\S+\.py \S+ \S[^\n]*?)(?:\s{2,}.*)?$", re.M)  # what follows two spaces explains it
+
+
+@pytest.mark.parametrize("script", ["evaluate.py", "build_submission.py", "train.py"])
+def test_examples_of_help_texts_parse(hooks, script):
+    examples = [line for line in EXAMPLE.findall(hooks.reference(script)) if not PLACEHOLDER.search(line)]
+    assert examples
+    for line in examples:
+        parse(shlex.split(line))
+
+
+def test_parsers_are_left_as_they_were(hooks):
+    before = argparse.ArgumentParser.parse_known_args
+    hooks.reference("build_submission.py")
+    assert argparse.ArgumentParser.parse_known_args is before
+
+
+def test_help_texts_are_data_not_markup(hooks):
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--mode", choices=("a|b", "c"), default="c", help="<b> or a | b (default: %(default)s)")
+    assert hooks.options_table(parser).splitlines()[-3] == (r"| `--mode {a\|b,c}` | &lt;b&gt; or a \| b (default: c) |")
+
+
+@pytest.mark.parametrize(
+    ("link", "expected"),
+    [
+        ("[a](docs/guides/compare.md#x)", "[a](../guides/compare.md#x)"),
+        ("![a](agents/ladder.png)", "![a](../assets/ladder.png)"),
+        ("[a](CHANGELOG.md)", "[a](changelog.md)"),
+        ("[a](Makefile)", "[a](https://host/us/blob/main/Makefile)"),
+        ("[a](https://kaggle.com)", "[a](https://kaggle.com)"),
+    ],
+)
+def test_links_of_the_root_lead_to_the_same_places_on_the_site(hooks, link, expected):
+    assert hooks.relinked(link, ROOT, "project/contributing.md", "https://host/us") == expected
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "connectx").glob("*.py")), ids=lambda path: path.stem)
+def test_public_names_are_on_the_site(path):
+    assignments = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.Assign)]
+    public = [ast.literal_eval(node.value) for node in assignments if ast.unparse(node.targets[0]) == "__all__"]
+    page = (ROOT / "docs" / "reference" / "python.md").read_text()
+    assert all(f"connectx.{path.stem}.{name}" in page for names in public for name in names)
+
+
+def test_the_site_builds_without_a_broken_link(tmp_path):
+    pytest.importorskip("mkdocs", reason="make docs installs it")
+    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", tmp_path]  # -q would hide warnings
+    run = subprocess.run(build, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert not run.returncode, run.stderr
+    index = json.loads((tmp_path / "search" / "search_index.json").read_text())["docs"]
+    assert {"reference/train/#trainpy-distill", "concepts/glossary/"} <= {page["location"] for page in index}
+    assert "fonts.googleapis" not in (tmp_path / "index.html").read_text()
