@@ -152,6 +152,17 @@ def test_other_boards_and_openings(tmp_path):
     assert any("no line" in line for line in headline(found))
 
 
+def test_submissions_that_are_mixed_are_told(tmp_path):
+    one, other = games_against(steady, 4)[:2], games_against(steady, 4)[2:]
+    with GameDatabase(tmp_path / "games.sqlite") as database:
+        database.add(one, ME, 44)
+        database.add(other, ME, 45)
+        lines = headline(scout(list(database.games(me=ME)), ME, THEM, 60.0))
+        assert "Games of 2 submissions of yours are counted together." in lines
+        lines = headline(scout(list(database.games(me=ME))[:2], ME, THEM, 60.0))
+    assert not any("submissions" in line for line in lines)
+
+
 def test_pages_show_names_as_they_are(tmp_path):
     name = "<b>[x]</script>"
     replays = []
