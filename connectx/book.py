@@ -204,6 +204,14 @@ class SparseBook:
             raise ValueError(f"expected a book of kind {SPARSE_KIND!r}, got arrays {sorted(arrays)}, {meta!r:.200}")
         return cls(geometry_of(*meta["geometry"]), arrays["keys"], arrays["choices"])
 
+    def changed_by(self, other: "SparseBook") -> "SparseBook":
+        """This book, with the columns of the other one wherever that has some."""
+        kept = ~np.isin(self.keys, other.keys)
+        keys = np.concatenate([self.keys[kept], other.keys])
+        choices = np.concatenate([self.choices[kept], other.choices])
+        order = np.argsort(keys)
+        return SparseBook(self.geometry, keys[order], choices[order])
+
     def __len__(self) -> int:
         return len(self.keys)
 

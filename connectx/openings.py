@@ -134,7 +134,15 @@ class Openings:
 
 @cache
 def openings() -> Openings:
-    """The toolkit's own table, read at the first call. Raises OSError if its file has not been made."""
+    """The toolkit's own table, of 7x6 through ply 8. It is read at the first call.
+
+    >>> from connectx.geometry import STANDARD
+    >>> len(openings()), openings().scores(Position.empty(STANDARD))
+    (129498, [-2, -1, 0, 1, 0, -1, -2])
+
+    Raises:
+        OSError: its file has not been made.
+    """
     return Openings.from_bytes(read_data("data/openings.bin"))
 
 

@@ -134,11 +134,16 @@ def field(record, name: str, default=_REQUIRED):
 
 
 class Position(NamedTuple):
-    """An immutable position, seen by the side to move. Its score range and legality follow from ``geometry``.
+    """An immutable position, seen by the side to move. Columns are counted from 0.
 
     >>> position = Position.from_moves([3, 0, 3, 0, 3, 0], geometry_of(6, 7, 4))
     >>> position.ply, position.winning_columns(), position.play(3).is_lost()
     (6, [3], True)
+
+    Attributes:
+        position: the stones of the side to move, as bits laid out as the module says.
+        mask: the stones of both sides.
+        geometry: the board's shape.
     """
 
     position: int  # stones of the side to move
@@ -152,7 +157,21 @@ class Position(NamedTuple):
 
     @classmethod
     def from_observation(cls, obs, config) -> "Position":
-        """The position that Kaggle shows: ``obs.board`` lists the cells row by row from the top, 0 for empty."""
+        """The position that Kaggle shows: ``obs.board`` lists the cells row by row from the top, 0 for empty.
+
+        >>> board = [0] * 35 + [0, 0, 0, 1, 0, 0, 0]
+        >>> config = {"rows": 6, "columns": 7, "inarow": 4}
+        >>> Position.from_observation({"board": board, "mark": 2}, config).ply
+        1
+
+        Args:
+            obs: with ``board`` and ``mark``, 1 or 2: whose stones are those of the side to move.
+            config: with ``rows``, ``columns`` and ``inarow``.
+
+        Raises:
+            AttributeError: an entry is missing.
+            ValueError: a size is not a positive integer.
+        """
         geometry = geometry_of(field(config, "rows"), field(config, "columns"), field(config, "inarow"))
         mark, position, mask = field(obs, "mark"), 0, 0
         for cell, stone in enumerate(field(obs, "board")):

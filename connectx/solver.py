@@ -471,6 +471,11 @@ class Solver:
     ) -> list[Value | None]:
         """The score of each column's move, for the side to move; None for a full column.
 
+        >>> from connectx.geometry import STANDARD
+        >>> position = Position.from_moves([3] * 6 + [2] * 6, STANDARD)
+        >>> [value and value.result for value in Solver(STANDARD).scores(position, weak=True)]
+        [0, 1, None, None, 1, 0, 1]
+
         With a budget, the results (win, draw, loss) of all moves are proven first, then the exact scores.
 
         Args:

@@ -29,6 +29,11 @@ class Board(anywidget.AnyWidget):
         Board(game="3621332145")               a game to look at
         Board(games="runs/games.sqlite")       with what was played in each position
 
+    >>> board = Board("leftmost")
+    >>> board.moves  # you have not moved yet
+    []
+    >>> board.close()
+
     Args:
         agents: none (you play both sides), one (it moves second), or two (they play each other): names, paths or
             functions, as ``get_win_percentages`` takes them. None is you: ``Board("perfect", None)`` lets it begin.

@@ -19,18 +19,22 @@ moves as its source.
 """
 
 import argparse
+import contextlib
 import difflib
 import json
 import math
+import shutil
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from connectx_toolkit.catalogue import our_agents
-from connectx_toolkit.console.files import check_folder
+from connectx_toolkit.console.files import check_folder, read_as
 from connectx_toolkit.console.parser import Parser, missing_package
 from connectx_toolkit.console.programs import as_typed, complain
-from connectx_toolkit.places import AGENTS, IS_CHECKOUT, ROOT
+from connectx_toolkit.places import AGENTS, IS_CHECKOUT, ROOT, WEIGHTS
 
 try:
     from rich.table import Table
@@ -40,6 +44,8 @@ except ModuleNotFoundError as missing:
     complain("build_submission.py", missing_package(missing))
     sys.exit(2)
 
+from connectx.book import SparseBook
+from connectx.geometry import STANDARD
 from connectx_toolkit.builder.building.build import POSITIONS, NotAccepted, Options, build
 from connectx_toolkit.builder.building.embed import HEADER, is_submission, sources_of
 from connectx_toolkit.builder.preflight.check import check
@@ -74,16 +80,23 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     which = "version of a named agent to build (default: numpy)"
     add("--backend", choices=("numpy", "torch"), default="numpy", help=which)
     add("--format", choices=("py", "tar.gz"), help="kind of file to write (default: by the ending of -o)")
-    data = "add a file or folder to the archive, if no literal in the source names it; may be repeated"
+    data = "file or folder to add to the archive, if the builder does not find it by itself; may be repeated"
     add("--data", action="append", default=[], type=Path, metavar="FILE", help=data)
+    book = "second seat's book to build into perfect, as train.py book --second --games FILE makes it (default: ours)"
+    add("--book", type=Path, metavar="FILE", help=book)
     precision = "precision of the float arrays in embedded data files (default: as they are)"
     add("--dtype", choices=("float16", "int8"), help=precision)
     package = "accept the import of a package that Kaggle is not known to have; may be repeated"
     add("--allow-package", action="append", default=[], metavar="NAME", help=package)
     count = "number of positions on which the built file is compared with its source (default: %(default)s)"
     add("--positions", type=int, default=POSITIONS, metavar="N", help=count)
-    add("--slowdown", type=float, metavar="N", help="also measure times on 1/N of one core")
-    full = "when building, play the validation game at Kaggle's clock too (a minute or more); --check always does"
+    add(
+        "--slowdown",
+        type=float,
+        metavar="N",
+        help="also measure times on 1/N of one core, as on a slower machine (default: no)",
+    )
+    full = "when building, also play the validation game at Kaggle's clock, a minute or more (--check always does)"
     add("--full", action="store_true", help=full)
     add(
         "--size-limit", type=float, default=100, metavar="MIB", help="largest submission, in MiB (default: %(default)s)"
@@ -123,6 +136,30 @@ def backend_of(name: str, backend: str) -> str:
     return f"{name}_{backend}"
 
 
+@contextlib.contextmanager
+def with_book(agent: Path, book: Path | None) -> Iterator[Path]:
+    """The agent ``perfect`` in a folder of its own, with another second seat's book; ``agent`` itself without a book.
+
+    Raises:
+        UsageError: it is another agent.
+        ValueError: the file is not such a book, or one for another board.
+    """
+    if book is None:
+        yield agent
+        return
+    if agent != AGENTS / "perfect.py":
+        raise UsageError(f"--book changes the second seat's book of the agent perfect, not of {agent.stem}")
+    found = read_as(SparseBook.from_bytes, book)
+    if found.geometry != STANDARD:
+        raise ValueError(f"{book}: a book for {found.geometry.rows}x{found.geometry.columns}, expected one for 7x6")
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder, agent.name)
+        shutil.copy(agent, copy)
+        shutil.copytree(WEIGHTS, Path(folder, WEIGHTS.name))
+        shutil.copy(book, Path(folder, WEIGHTS.name, "second.bin"))
+        yield copy
+
+
 def options_of(given: argparse.Namespace) -> Options:
     for name in ("positions", "size_limit", "memory_limit"):
         if not 0 < getattr(given, name) * 2**20 < math.inf:  # MiB in bytes
@@ -133,7 +170,7 @@ def options_of(given: argparse.Namespace) -> Options:
         raise UsageError(f"--slowdown should be at least 1, not {given.slowdown:g}")
     if (given.agent is None) == (given.check is None):
         raise UsageError("give either an agent to build or --check FILE; --help explains both")
-    of_building = [name for name in ("output", "format", "data", "dtype") if getattr(given, name)]
+    of_building = [name for name in ("output", "format", "data", "dtype", "book") if getattr(given, name)]
     if given.check is not None and of_building:
         raise UsageError(f"--{of_building[0].replace('_', '-')} is for building; --check takes a file as it is")
     if given.submit is not None and not given.submit.strip():
@@ -246,7 +283,7 @@ def build_or_check(given: argparse.Namespace, options: Options) -> tuple[int, Pa
         return EXIT_CODES[report.verdict], given.check
     agent = find_agent(backend_of(given.agent, given.backend))
     try:
-        with Runner() as runner:
+        with Runner() as runner, with_book(agent, given.book) as agent:
             runner.tell = tell
             inlined = inline(agent, frozenset(given.allow_package), given.data)
             output = output_of(given, agent, inlined)

@@ -32,58 +32,64 @@ MISTAKES = Path("runs/mistakes.txt")
 EPISODES = Path("runs/episodes")
 AGENTS = """\
 An agent is one of
-  minimax, perfect, ...   a name in agents/ (python evaluate.py list)
-  random, negamax         one of Kaggle's own
-  my_agent.py             a file, loaded as Kaggle loads it, again before every game
+  minimax, perfect, ...   an agent of the toolkit (python evaluate.py list)
+  random, negamax         an agent of Kaggle's
+  my_agent.py             a file; it is loaded as on Kaggle, before every game
   minimax@4               minimax that searches 4 plies, whatever the clock says
-  perfect~10              any named agent that plays a random move 10% of the time; minimax@4~10 is both
+  perfect~10              any named agent that plays a random move 10% of the time
 """
 
 
 def add_rounds(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Lets two agents play and counts wins and faults, as Kaggle's course does."
+    parser.description = (
+        "Plays two agents against each other and counts wins and faults, as Kaggle's Intro to Game AI course does."
+    )
     parser.epilog = f"""{AGENTS}
 examples
   python evaluate.py minimax negamax --rounds 20
   python evaluate.py my_agent.py minimax@2 --rounds 100 --concurrency 2
 
-more, each with --help
-  python evaluate.py match        who is stronger, with intervals and an early stop
-  python evaluate.py tournament   a ladder of many agents
-  python evaluate.py report       ladder, plots and a page with replays from stored games
-  python evaluate.py analyse      every move of a game, or all of one's replays, against exact values
-  python evaluate.py episodes     fetch a submission's games from Kaggle, and judge them
-  python evaluate.py rematch      does a new agent repeat the mistakes of old games?
-  python evaluate.py explore      what was played in a position, by whom, and how it ended
-  python evaluate.py scout        what an opponent repeats, and the line that beats it
-  python evaluate.py list         the agents, with their strength
-  python evaluate.py board        a board to click: play, watch, analyse
+other commands, each with --help
+  python evaluate.py match        find out which of two agents is stronger
+  python evaluate.py tournament   rate many agents
+  python evaluate.py report       make a ladder and a page from stored games
+  python evaluate.py analyse      give every move of your games its exact score
+  python evaluate.py episodes     fetch a submission's games from Kaggle and analyse them
+  python evaluate.py rematch      see whether a new agent repeats old mistakes
+  python evaluate.py explore      see what was played in a position, and how it ended
+  python evaluate.py scout        see what an opponent repeats, and the line that beats it
+  python evaluate.py list         list the agents of the toolkit, with their strength
+  python evaluate.py board        play, watch and analyse on a page
 """
-    parser.add_argument("agent1", help="see below")
-    parser.add_argument("agent2")
+    parser.add_argument("agent1", help="first agent; the list below says how to name one")
+    parser.add_argument("agent2", help="second agent")
     parser.add_argument(
-        "--rounds", type=from_one, default=100, metavar="N", help="games; half with seats swapped (100)"
+        "--rounds",
+        type=from_one,
+        default=100,
+        metavar="N",
+        help="number of games, half of them with seats swapped (default: 100)",
     )
     parser.add_argument(
-        "--seed", type=any_seed, metavar="N", help="of the agents' random generators; drawn if not given"
+        "--seed", type=any_seed, metavar="N", help="random seed of the agents (default: a new one each time)"
     )
     add_setup(parser)
 
 
 def add_match(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Plays pairs of games from balanced openings, seats swapped, and says who is stronger."
+    parser.description = "Plays pairs of games from balanced openings, each from both seats, and says who is stronger."
     parser.epilog = f"""{AGENTS}
 examples
   python evaluate.py match my_agent.py minimax@4 --pairs 100 --concurrency 2
-  python evaluate.py match my_agent.py perfect~20 --sprt 0 50     the way we recommend: stops when the games decide
+  python evaluate.py match my_agent.py perfect~20 --sprt 0 50     recommended: stops when the games decide
 """
-    parser.add_argument("agent1", help="see below")
-    parser.add_argument("agent2")
+    parser.add_argument("agent1", help="agent to judge; the list below says how to name one")
+    parser.add_argument("agent2", help="its opponent")
     parser.add_argument(
         "--sprt", type=number, nargs=2, metavar=("ELO0", "ELO1"),
-        help="sequential test: play until one of two Elo differences is accepted, for example 0 50",
+        help="sequential test: play until the games accept one of two differences in Elo, for example 0 50",
     )  # fmt: skip
-    help_text = f"pairs of games to play (default {PAIRS}); with --sprt, the most to play (default {SPRT_PAIRS})"
+    help_text = f"number of pairs of games (default: {PAIRS}); with --sprt, the largest number (default: {SPRT_PAIRS})"
     add_pairs(parser, None, help_text)
     add_store(parser)
     add_mix(parser)
@@ -92,7 +98,7 @@ examples
 
 
 def add_tournament(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Plays agents against each other and rates them."
+    parser.description = "Plays every two agents against each other and rates all of them."
     parser.epilog = f"""{AGENTS}  agents/                 a folder: every Python file in it
 
 examples
@@ -100,11 +106,13 @@ examples
   python evaluate.py tournament my_agent.py minimax@2 minimax@4 perfect~20 --gauntlet
   python evaluate.py tournament perfect minimax n_step leftmost random --pairs 50 --concurrency 2 --ladder runs/ladder
 """
-    parser.add_argument("agents", nargs="+", help="see below")
-    parser.add_argument("--gauntlet", action="store_true", help="only the first agent plays, against each other one")
+    parser.add_argument("agents", nargs="+", help="agents to rate; the list below says how to name them")
+    parser.add_argument(
+        "--gauntlet", action="store_true", help="let only the first agent play, against each of the others"
+    )
     add_anchor(parser, "the last one")
     add_ladder(parser)
-    add_pairs(parser, 20, "pairs of games for each two agents (default 20)")
+    add_pairs(parser, 20, "number of pairs of games for every two agents (default: 20)")
     add_store(parser)
     add_mix(parser)
     add_setup(parser)
@@ -112,7 +120,7 @@ examples
 
 
 def add_report(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Ladder and crosstable from the store alone."
+    parser.description = "Shows a ladder and a table of all results, from stored games. Nothing is played."
     parser.epilog = """\
 examples
   python evaluate.py report
@@ -121,12 +129,20 @@ examples
     parser.add_argument(
         "--anchor",
         metavar="NAME",
-        help="agent whose rating is fixed at 0 (default: random, or else the first in the alphabet)",
+        help="agent whose rating is fixed at 0 (default: random, or else the first by name)",
     )
     add_ladder(parser)
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write a page with plots and games to replay")
-    parser.add_argument("--games", type=from_one, default=20, metavar="N", help="games on the page, the latest (20)")
-    parser.add_argument("--judge", action="store_true", help="add exact scores to these games")
+    parser.add_argument(
+        "--html", type=Path, metavar="FILE", help="write a page to FILE, with plots and games to replay"
+    )
+    parser.add_argument(
+        "--games",
+        type=from_one,
+        default=20,
+        metavar="N",
+        help="number of games on the page, the latest ones (default: 20)",
+    )
+    parser.add_argument("--judge", action="store_true", help="add exact scores to the games on the page")
     add_judging(parser)
     add_store(parser)
     add_mix(parser)
@@ -134,8 +150,8 @@ examples
 
 def add_analyse(parser: argparse.ArgumentParser) -> None:
     parser.description = """\
-Shows which moves gave a result away. Of one game it lists every move with its exact score. Of your own games it says
-where points were lost: a row for each game, a summary, and a page if you ask for one."""
+Shows which moves gave a result away. For one game, it lists every move with its exact score. For your own games, it
+prints a row for each game and a summary of where points were lost, and writes a page if you ask for one."""
     parser.epilog = """\
 examples
   python evaluate.py analyse 362133214545441233165554311450066
@@ -147,15 +163,13 @@ examples
   python evaluate.py analyse my_replays --html runs/replays.html
                                                      your games on Kaggle: all replays in a folder
 """
-    help_text = (
-        "a game as its columns; or replays (.json), folders of them, stores (.sqlite) and patterns, in any number"
-    )
+    help_text = "a game as its columns; or any number of replays (.json), folders, patterns and stores (.sqlite)"
     parser.add_argument("what", nargs="+", help=help_text)
     add_review(parser)
     add_config(parser)
-    help_text = "take only the latest N games of each group of a store (default: 10 in a list, all with --me, "
+    help_text = "take only the latest N games of each group of a store (default: 10 in a list; all with --me, "
     parser.add_argument("--games", type=from_one, metavar="N", help=f"{help_text}--html or --json)")
-    help_text = "do not judge the first N plies of a game given as columns: its players did not choose them (default 0)"
+    help_text = "leave out the first N plies of a game given as columns, which its players did not choose (default: 0)"
     parser.add_argument("--opening", type=integer_from(0), default=0, metavar="N", help=help_text)
     help_text = "names of the players of a game given as columns, in the order of their moves (default: first second)"
     parser.add_argument("--names", nargs=2, metavar=("FIRST", "SECOND"), help=help_text)
@@ -165,45 +179,54 @@ examples
 
 def add_rematch(parser: argparse.ArgumentParser) -> None:
     parser.description = """\
-Asks an agent for the positions of old games that were not won, wherever a win or a draw was there to be kept: which of
-the old mistakes it still makes, and which new ones. The positions of the mistakes are kept in a file of openings."""
+Replays the positions where you threw games away, and shows which of these mistakes your new agent still makes, and
+which new ones. The positions of the mistakes are added to a file of openings."""
     parser.epilog = f"""{AGENTS}
 examples
   python evaluate.py rematch my_replays --agent my_new_agent.py
   python evaluate.py rematch my_replays --agent my_new_agent.py --all
   python evaluate.py rematch my_replays --agent my_new_agent.py --config actTimeout=0.2 --bank 38
 """
-    parser.add_argument("replays", nargs="+", help="replays of Kaggle's: files, folders, patterns")
-    parser.add_argument("--agent", required=True, help="see below")
+    parser.add_argument("replays", nargs="+", help="replays from Kaggle: files, folders or patterns")
+    parser.add_argument("--agent", required=True, help="agent to ask; the list below says how to name one")
     add_me(parser)
-    help_text = "ask about the games that were won, too, and so about every mistake (default: games not won)"
+    help_text = "ask about every mistake, also in games that were won (default: games that were not won)"
     parser.add_argument("--all", action="store_true", help=help_text)
-    help_text = f"where positions of mistakes are added ({MISTAKES})"
+    help_text = f"file of openings to which the positions of the mistakes are added (default: {MISTAKES})"
     parser.add_argument("--mistakes", type=Path, default=MISTAKES, metavar="FILE", help=help_text)
     add_config(parser)
     add_bank(parser)
-    parser.add_argument("--seed", type=any_seed, default=1, metavar="N", help="of the agent's random generators (1)")
+    parser.add_argument("--seed", type=any_seed, default=1, metavar="N", help="random seed of the agent (default: 1)")
     add_judging(parser)
     add_judging_time(parser)
 
 
 def add_episodes(parser: argparse.ArgumentParser) -> None:
     parser.description = """\
-Fetches the games of a submission of yours from Kaggle, replays and your agent's logs, then judges them as analyse does.
-What has been fetched is not fetched again. Games and today's leaderboard are added to a file for explore and scout."""
+Fetches the games of one of your submissions from Kaggle, with your agent's logs, and analyses them. Each file is
+fetched once. The games and today's leaderboard are added to the database that explore and scout read."""
     parser.epilog = """\
 examples
   python evaluate.py episodes                        your submissions, with their numbers
   python evaluate.py episodes 45678901 --html runs/episodes.html
 
-Credentials are those of Kaggle's own command line: ~/.kaggle/access_token, KAGGLE_API_TOKEN, ~/.kaggle/kaggle.json, ...
+It uses the credentials of Kaggle's own command line: ~/.kaggle/access_token, KAGGLE_API_TOKEN, ~/.kaggle/kaggle.json.
 """
-    parser.add_argument("submission", nargs="?", type=from_one, help="its number; without it, yours are listed")
-    help_text = f"where the files go, in a folder of the submission's number ({EPISODES})"
-    parser.add_argument("--folder", type=Path, default=EPISODES, metavar="FOLDER", help=help_text)
-    parser.add_argument("--latest", type=from_one, metavar="N", help="only the latest games (all)")
     parser.add_argument(
-        "--pause", type=seconds, default=1.0, metavar="SECONDS", help="between two requests to Kaggle (1)"
+        "submission",
+        nargs="?",
+        type=from_one,
+        help="number of the submission; without one, your submissions are listed",
+    )
+    help_text = f"folder for the files; each submission gets a folder in it (default: {EPISODES})"
+    parser.add_argument("--folder", type=Path, default=EPISODES, metavar="FOLDER", help=help_text)
+    parser.add_argument("--latest", type=from_one, metavar="N", help="fetch only the latest N games (default: all)")
+    parser.add_argument(
+        "--pause",
+        type=seconds,
+        default=1.0,
+        metavar="SECONDS",
+        help="seconds to wait between two requests to Kaggle (default: 1)",
     )
     add_games(parser)
     add_review(parser)
@@ -221,15 +244,21 @@ examples
   python evaluate.py explore 33 --seat first             the games in which you moved first and 3, 3 was played
   python evaluate.py explore 332 --opponent "Some Team" --since 2026-11
 """
-    parser.add_argument("moves", nargs="?", default="", metavar="MOVES", help="columns counted from 0, such as 3342")
-    parser.add_argument("--opponent", metavar="NAME", help="only games against this player")
-    help_text = "only games in which you moved first, or second"
+    parser.add_argument(
+        "moves",
+        nargs="?",
+        default="",
+        metavar="MOVES",
+        help="position: the columns played so far, counted from 0, for example 3342 (default: the empty board)",
+    )
+    parser.add_argument("--opponent", metavar="NAME", help="count only games against this player")
+    help_text = "count only games in which you moved first, or second"
     parser.add_argument("--seat", choices=("first", "second"), help=help_text)
-    help_text = "only opponents whose latest known leaderboard score lies between"
+    help_text = "count only opponents whose latest known leaderboard score is between LOW and HIGH"
     parser.add_argument("--rating", type=number, nargs=2, metavar=("LOW", "HIGH"), help=help_text)
     add_to_games(parser)
     add_config(parser)
-    help_text = "time limit for the exact scores in seconds (default 10)"
+    help_text = "time limit for the exact scores, in seconds (default: 10)"
     parser.add_argument("--time", type=seconds, default=10.0, metavar="SECONDS", help=help_text)
 
 
@@ -243,27 +272,34 @@ examples
   python evaluate.py scout "Some Team" --html runs/scout.html
 """
     parser.add_argument(
-        "opponent", nargs="?", metavar="OPPONENT", help="its name in the games; without it, a table of all"
+        "opponent",
+        nargs="?",
+        metavar="OPPONENT",
+        help="name of the opponent in the games; without one, a table of all opponents",
     )
     add_to_games(parser)
     help_text = "write a page to FILE, with the lines and games to replay"
     parser.add_argument("--html", type=Path, metavar="FILE", help=help_text)
-    help_text = "time limit for the exact scores in seconds (default 120); positions left unsolved are counted"
+    help_text = (
+        "time limit for the exact scores, in seconds (default: 120); the report says how many positions are unsolved"
+    )
     parser.add_argument("--time", type=seconds, default=120.0, metavar="SECONDS", help=help_text)
 
 
 def add_list(parser: argparse.ArgumentParser) -> None:
-    parser.description = "The agents that can be named: what each does, its measured strength, its weights, its size."
+    parser.description = (
+        "Lists the agents of the toolkit: what each does, its measured strength, its weights and its size."
+    )
     parser.epilog = """\
 example
   python evaluate.py list
 
-Strengths are those of agents/ladder.json, which a tournament writes with --ladder agents/ladder.
+The strengths come from agents/ladder.json, which a tournament writes with --ladder agents/ladder.
 """
 
 
 def add_board(parser: argparse.ArgumentParser) -> None:
-    parser.description = "A board to click, in the browser: play, watch and analyse, with exact scores."
+    parser.description = "Opens a board in the browser: play, watch two agents, or analyse a game with exact scores."
     parser.epilog = f"""{AGENTS}
 examples
   python evaluate.py board minimax@2
@@ -271,12 +307,17 @@ examples
   python evaluate.py board --game 362133214545441233165554311450066
   python evaluate.py board --game episode-12345.json             a replay downloaded from Kaggle
 
-The page is served on 127.0.0.1 and for you alone; agents, board and game can be changed on it.
+Only you can open the page, on this machine (127.0.0.1). You can change agents, board and game on it.
 """
-    parser.add_argument("agents", nargs="*", metavar="AGENT", help="see below; one plays you, two each other")
-    parser.add_argument("--second", action="store_true", help="you move second")
     parser.add_argument(
-        "--game", metavar="GAME", help="one to look at: its columns, counted from 0, or a replay (.json)"
+        "agents",
+        nargs="*",
+        metavar="AGENT",
+        help="one agent plays you, two play each other; the list below says how to name them",
+    )
+    parser.add_argument("--second", action="store_true", help="let the agent move first")
+    parser.add_argument(
+        "--game", metavar="GAME", help="game to look at: its columns, counted from 0, or a replay (.json)"
     )
     add_config(parser)
     parser.add_argument(
@@ -284,8 +325,8 @@ The page is served on 127.0.0.1 and for you alone; agents, board and game can be
         type=number,
         default=BANK,
         metavar="SECONDS",
-        help="the agents' overage time of a game in seconds (default 60)",
+        help="overage time of each agent in a game, in seconds (default: 60)",
     )
-    help_text = "file of games, as episodes and explore --add fill it: list what was played in each position"
+    help_text = "database of your games, as episodes and explore --add fill it: shows what was played in each position"
     parser.add_argument("--games", type=Path, metavar="FILE", help=help_text)
-    parser.add_argument("--no-browser", action="store_true", help="print the address only")
+    parser.add_argument("--no-browser", action="store_true", help="print the address, but open no browser")

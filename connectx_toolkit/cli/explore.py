@@ -7,8 +7,8 @@ from connectx.notation import parse_columns, write_columns
 from connectx.position import Position
 from connectx_toolkit.arena.analysis.exact_analysis import exact_scores
 from connectx_toolkit.arena.games.database import GameDatabase
-from connectx_toolkit.arena.games.sources import add_from
-from connectx_toolkit.arena.replays.review import name_in, name_in_all
+from connectx_toolkit.arena.games.sources import add_from, own_name
+from connectx_toolkit.arena.replays.review import name_in
 from connectx_toolkit.arena.reporting.game_tables import played_table
 from connectx_toolkit.arena.results.records import check_playable
 from connectx_toolkit.cli.analyse import left_out_line, print_lines
@@ -49,20 +49,6 @@ def opened(options: argparse.Namespace) -> GameDatabase:
         line = f"{options.games}: {added.new} games added{there}, {added.whole} in all"
         print_lines(console_for_tables(), [line, *left_out_line(added.left_out)])
     return GameDatabase(options.games, create=False)
-
-
-def own_name(database: GameDatabase, wanted: str | None) -> str:
-    """Whose games these are: as asked for, as said when they were added, or the one name in all of them.
-
-    Raises:
-        ValueError: that is not known; in words that say how to choose.
-    """
-    names, owners = database.names(), database.owners()
-    if wanted is not None:
-        return name_in(names, wanted)
-    if owners:
-        return owners.most_common(1)[0][0]
-    return name_in_all(names, len(database))
 
 
 def _scores(position: Position, seconds: float) -> Sequence[int | None] | None:

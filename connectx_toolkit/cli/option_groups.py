@@ -70,12 +70,15 @@ any_seed = integer_from(-(2**63), 2**63, "an integer of at least -2**63 and less
 def add_config(parser: argparse.ArgumentParser) -> None:
     names = ", ".join(f"{name}={value}" for name, value in DEFAULTS.items())
     parser.add_argument(
-        "--config", type=parse_config, metavar="NAME=NUMBER,...", help=f"Kaggle's configuration; default {names}"
+        "--config",
+        type=parse_config,
+        metavar="NAME=NUMBER,...",
+        help=f"values of Kaggle's configuration to change (default: {names})",
     )
 
 
 def add_bank(parser: argparse.ArgumentParser) -> None:
-    help_text = "overage time of a game in seconds (default 60)"
+    help_text = "overage time of each agent in a game, in seconds (default: 60)"
     parser.add_argument("--bank", type=number, default=BANK, metavar="SECONDS", help=help_text)
 
 
@@ -84,18 +87,26 @@ def add_setup(parser: argparse.ArgumentParser) -> None:
     add_config(parser)
     add_bank(parser)
     parser.add_argument(
-        "--concurrency", type=from_one, default=1, metavar="N", help="games at a time, each on its own core (1)"
+        "--concurrency",
+        type=from_one,
+        default=1,
+        metavar="N",
+        help="number of games to play at a time, each on a core of its own (default: 1)",
     )
 
 
 def add_scheduler(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--scheduler", metavar="ADDRESS", help="play on a dask cluster instead, one game at a time a worker"
+        "--scheduler",
+        metavar="ADDRESS",
+        help="address of a dask cluster to play on, for example tcp://10.0.0.1:8786 (default: this machine)",
     )
 
 
 def add_store(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--store", type=Path, default=STORE, metavar="FILE", help=f"where results are kept ({STORE})")
+    parser.add_argument(
+        "--store", type=Path, default=STORE, metavar="FILE", help=f"SQLite file that keeps all games (default: {STORE})"
+    )
 
 
 def add_pairs(parser: argparse.ArgumentParser, pairs: int | None, help_text: str) -> None:
@@ -105,12 +116,12 @@ def add_pairs(parser: argparse.ArgumentParser, pairs: int | None, help_text: str
         "every game with the empty board (default: our own balanced openings)"
     )
     parser.add_argument("--openings", type=Path, metavar="FILE", help=help_text)
-    help_text = "random seed of openings and agents (default 1); another one plays new games"
+    help_text = "random seed of the openings and the agents (default: 1); another seed plays new games"
     parser.add_argument("--seed", type=any_seed, default=1, metavar="N", help=help_text)
 
 
 def add_mix(parser: argparse.ArgumentParser) -> None:
-    help_text = "also count stored games from other machines, package versions or numbers of games at a time"
+    help_text = "also count stored games from other machines, package versions and values of --concurrency"
     parser.add_argument("--mix", action="store_true", help=help_text)
 
 
@@ -120,38 +131,38 @@ def add_anchor(parser: argparse.ArgumentParser, default: str) -> None:
 
 
 def add_ladder(parser: argparse.ArgumentParser) -> None:
-    help_text = "also write the ladder to STEM.md, STEM.png and STEM.json"
+    help_text = "also write the ladder to STEM.md, STEM.png and STEM.json, for example runs/ladder"
     parser.add_argument("--ladder", type=Path, metavar="STEM", help=help_text)
 
 
 def add_judging(parser: argparse.ArgumentParser) -> None:
-    help_text = "first ply to judge (default 0; on 7x6 without the opening table, 10)"
+    help_text = "first ply to judge, counted from 0 (default: 0)"
     parser.add_argument("--from-ply", type=integer_from(0), metavar="N", help=help_text)
 
 
 def add_judging_time(parser: argparse.ArgumentParser) -> None:
-    help_text = "time limit per game in seconds (default 60); moves left unsolved are marked"
+    help_text = "time limit per game in seconds (default: 60); moves left unsolved are marked"
     parser.add_argument("--time", type=seconds, default=60.0, metavar="SECONDS", help=help_text)
 
 
 def add_me(parser: argparse.ArgumentParser) -> None:
-    help_text = "your name in the games: a team, or an agent as the store names it (default: the one name in all games)"
+    help_text = "your name in the games: a team, or an agent (default: the name that is in all games)"
     parser.add_argument("--me", metavar="NAME", help=help_text)
 
 
 def add_games(parser: argparse.ArgumentParser) -> None:
-    help_text = f"file of games, which episodes and --add fill (default {GAMES})"
+    help_text = f"database of your games, which episodes and --add fill (default: {GAMES})"
     parser.add_argument("--games", type=Path, default=GAMES, metavar="FILE", help=help_text)
 
 
 def add_to_games(parser: argparse.ArgumentParser) -> None:
     """The options of what answers from a file of games, to which it may add some first."""
     add_games(parser)
-    help_text = "first add games: folders or files of replays, or stores of matches"
+    help_text = "add these games first: replays, folders of replays, or stores of matches"
     parser.add_argument("--add", nargs="+", default=[], metavar="FROM", help=help_text)
-    help_text = "your name in the games (default: whose games were added, or else the one name in all games)"
+    help_text = "your name in the games (default: the owner of the added games, or the name that is in all games)"
     parser.add_argument("--me", metavar="NAME", help=help_text)
-    help_text = "only games from this day on, for example 2026-11-30 or 2026-11"
+    help_text = "count only games from this day on, for example 2026-11-30 or 2026-11"
     parser.add_argument("--since", type=day, metavar="DATE", help=help_text)
 
 
@@ -165,6 +176,6 @@ def day(text: str) -> str:
 def add_review(parser: argparse.ArgumentParser) -> None:
     """The options of what shows all of one's own games."""
     add_me(parser)
-    help_text = "write a page to FILE: your games to filter and to replay with exact scores, and the summary"
+    help_text = "write a page to FILE: the summary, and your games to filter and to replay with exact scores"
     parser.add_argument("--html", type=Path, metavar="FILE", help=help_text)
     parser.add_argument("--json", action="store_true", help="print your games and the summary as JSON, not as tables")

@@ -1,15 +1,13 @@
-"""Trains networks and makes the tables that the agents use.
+"""Trains networks, and makes the books and tables that the agents use.
 
-python train.py METHOD          starts a run, or resumes one that was interrupted
-python train.py METHOD --help   what it does, and its options
+examples
+  python train.py distill --samples 1000000
+  python train.py leaf --labels my.labels --run runs/my_leaf
+  python train.py METHOD --help     what a method does, and its options
 
-A run has a folder, runs/METHOD unless --run names another, and writes its result there. With other options or other
-input files it is another run, which needs another folder. Files of the toolkit are replaced only where --output names
-them.
-
-python train.py distill --samples 1000000
-python train.py leaf --labels my_labels --run runs/my_leaf
-python train.py book --output agents/weights/book.bin
+A run keeps its files in runs/METHOD, or in the folder that --run names, and writes its result there. The same command
+resumes a run that was interrupted. Other options or other input files need another folder. The toolkit's own files are
+replaced only if --output names them.
 """
 
 import argparse
@@ -23,19 +21,19 @@ from connectx_toolkit.console.programs import complain
 from connectx_toolkit.training.support.options import add_options, config_from
 
 METHODS = {  # name: (module of connectx_toolkit.training.methods, summary)
-    "book": ("book", "the opening book of the agent perfect, by our own solver"),
-    "openings": ("openings", "the exact score of every position of the first 8 plies, by our own solver"),
-    "labels": ("labels", "positions with the exact score of every move, as training data for the networks"),
-    "leaf": ("leaf", "the NNUE-style evaluator of the agent minimax, from those labels"),
-    "distill": ("distill", "the policy and value network, from those labels"),
-    "replies": ("replies", "the model of the replies of fallible opponents, for the second seat"),
-    "imitate": ("imitation", "the strong policy agent: a policy network that imitates a look-ahead"),
-    "policy-gradient": ("policy_gradient", "a policy network by REINFORCE against the strong policy agent"),
-    "value": ("value", "a value network from the games of policy-gradient"),
-    "actor-critic": ("actor_critic", "one network with policy and value heads, on tic-tac-toe or ConnectX"),
-    "menace": ("menace", "boxes and beads on Nim or another small game, compared with exact values"),
-    "ppo": ("ppo", "a policy by proximal policy optimisation, with stable-baselines3"),
-    "adopt": ("adopt", "an agent of your own trained model: stable-baselines3's, or any network of torch"),
+    "book": ("book", "make the opening books of the agent perfect, also from your own games"),
+    "openings": ("openings", "make the opening table: the exact score of every position up to ply 8"),
+    "labels": ("labels", "make training data: positions with the exact score of every move"),
+    "leaf": ("leaf", "train the small evaluator of the agent minimax on labels"),
+    "distill": ("distill", "train the policy and value network on labels"),
+    "replies": ("replies", "train the opponent model, which perfect uses when it moves second"),
+    "imitate": ("imitation", "train a policy network that imitates a look-ahead: the strong policy agent"),
+    "policy-gradient": ("policy_gradient", "train a policy network by REINFORCE against the strong policy agent"),
+    "value": ("value", "train a value network on the games of policy-gradient"),
+    "actor-critic": ("actor_critic", "train a network by actor-critic, on tic-tac-toe or ConnectX"),
+    "menace": ("menace", "train Menace, boxes and beads, on Nim or another small game"),
+    "ppo": ("ppo", "train a policy by PPO, with stable-baselines3"),
+    "adopt": ("adopt", "make an agent of your own model, from stable-baselines3 or torch"),
 }
 
 

@@ -56,8 +56,8 @@ def test_games_of_replies(cluster, tmp_path):
     """Moves against careless play are those of this process."""
     players = (Player("minimax", 4), Player("mcts", 200))
     remote = replies.moves_of_all(
-        players, replies.Config(games=2, rematches=0, scheduler=cluster, run=tmp_path / "remote")
+        players, replies.Config(plays=2, rematches=0, scheduler=cluster, run=tmp_path / "remote")
     )
-    here = replies.moves_of_all(players, replies.Config(games=2, rematches=0, workers=1, run=tmp_path / "here"))
+    here = replies.moves_of_all(players, replies.Config(plays=2, rematches=0, workers=1, run=tmp_path / "here"))
     for one, other in zip(remote, here, strict=True):
         assert all((a == b).all() for a, b in zip(one, other, strict=True))

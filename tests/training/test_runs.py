@@ -38,14 +38,14 @@ WEIGHTS = ROOT / "agents" / "weights"
 INPUTS: dict[str, Any] = {  # an input of tiny runs by its option: what ``inputs`` makes, or a file of ours
     "labels": "some.labels", "games": "games.bin", "policy": "policy.bin",
     "opponent": "policy.bin", "taste": WEIGHTS / "taste.bin", "replies": WEIGHTS / "replies.bin",
-    "book_scores": BOOK_SCORES,
+    "shipped": WEIGHTS / "second.bin", "book_scores": BOOK_SCORES,
 }  # fmt: skip
 TINY: dict[str, dict[str, Any]] = {
     "book": {"first_ply": 1, "table_bits": 18, "workers": 1},
     "openings": {"table_bits": 18, "lasting_bits": 18, "workers": 1},
     "leaf": {"hidden": 4, "samples": 2000},
     "distill": {"layers": "dense:8", "batch": 128, "samples": 256},
-    "replies": {"games": 1, "rematches": 0, "types": 2, "samples": 4096, "layers": "dense:8"},
+    "replies": {"plays": 1, "rematches": 0, "types": 2, "samples": 4096, "layers": "dense:8"},
     "imitate": {"games": 40, "depth": 1, "steps": 20, "channels": 4, "hidden": 8},
     "policy-gradient": {"games": 80, "batch": 40},
     "value": {"steps": 20, "channels": 4, "hidden": 8, "further": 40},
@@ -95,7 +95,7 @@ def tiny(method: str, inputs: Path, folder: Path) -> Any:
     options: dict[str, Any] = {"run": folder / "run"}
     item: Any
     for item in fields(kind):
-        if item.metadata["reads"] and item.name in INPUTS:
+        if item.metadata["reads"] and item.name in INPUTS and item.default != "":  # one's own games may be left out
             options[item.name] = item.type(inputs / "0" / INPUTS[item.name])
         elif item.name in ("scores", "entries"):  # what the run adds to
             options[item.name] = folder / item.name
@@ -109,7 +109,7 @@ def variations(config: Any, inputs: Path, folder: Path) -> dict[str, Any]:
     found: dict[str, Any] = {}
     item: Any
     for item in fields(config):
-        if not (item.metadata["reads"] or item.type is Path) or item.name == "run":
+        if not (item.metadata["reads"] or item.type is Path) or item.name == "run" or item.default == "":
             continue
         other = inputs / "1" / INPUTS.get(item.name, "policy.bin")
         if item.name in INPUTS and other == INPUTS[item.name]:  # a file of ours: a byte of it

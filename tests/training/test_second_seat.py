@@ -114,7 +114,7 @@ def test_model_from_games(tmp_path, quick_pool):
     """Games are kept and not played again; the published file is a model."""
     write_labels(tmp_path / "one.labels", opening_labels().take(np.arange(1)), {})
     config = replies.Config(
-        games=1, rematches=1, types=2, samples=4096, layers="dense:16",
+        plays=1, rematches=1, types=2, samples=4096, layers="dense:16",
         labels=tmp_path / "one.labels", run=tmp_path / "run", output=tmp_path / "replies.bin",
     )  # fmt: skip
     facts = replies.train(config)
@@ -151,7 +151,8 @@ def test_second_book(tmp_path, monkeypatch):
         assert all(sign(scores[int(column)] or 0) == sign(best) <= 0 for column in columns)
     monkeypatch.setattr(book, "entry_of", None)
     config = replace(config, run=tmp_path / "run2")
-    assert (book.train(config).to_bytes()) == again.to_bytes()
+    repeated = book.train(config)
+    assert repeated and repeated.to_bytes() == again.to_bytes()
     assert again.columns(Position.empty(STANDARD)) == []
     with pytest.raises(ValueError, match="20000 nodes', expected"):
         book.train(replace(config, nodes=10_000, run=tmp_path / "run3"))

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from connectx_toolkit.arena.games.database import GameDatabase
 from connectx_toolkit.arena.replays.replay import Replay, read_replay, replay_paths
+from connectx_toolkit.arena.replays.review import name_in, name_in_all
 from connectx_toolkit.arena.replays.stored import is_store, stored_replays
 
 
@@ -55,3 +56,17 @@ def _read(what: Sequence[str], left_out: list[str]) -> Iterator[Replay]:
                 yield read_replay(path)
         except ValueError as problem:
             left_out.append(str(problem))
+
+
+def own_name(database: GameDatabase, wanted: str | None) -> str:
+    """Whose games these are: as asked for, as said when they were added, or the one name in all of them.
+
+    Raises:
+        ValueError: that is not known; in words that say how to choose.
+    """
+    names, owners = database.names(), database.owners()
+    if wanted is not None:
+        return name_in(names, wanted)
+    if owners:
+        return owners.most_common(1)[0][0]
+    return name_in_all(names, len(database))

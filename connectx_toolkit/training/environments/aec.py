@@ -21,11 +21,19 @@ from connectx_toolkit.training.environments.rendering import RENDER_MODES, rende
 from connectx_toolkit.training.games.batch import FIRST, SECOND
 from connectx_toolkit.training.games.connectx import ConnectX
 
+__all__ = ["env"]
+
 AGENTS = {"player_0": FIRST, "player_1": SECOND}
 
 
 def env(**options: Any) -> AECEnv:
-    """The environment with PettingZoo's checks around it: what is called in the wrong order says so."""
+    """The environment with PettingZoo's checks around it: calls in the wrong order are reported.
+
+    >>> game = env()
+    >>> game.reset(seed=1)
+    >>> game.agent_selection, game.observe("player_0")["action_mask"].tolist()
+    ('player_0', [1, 1, 1, 1, 1, 1, 1])
+    """
     return OrderEnforcingWrapper(AssertOutOfBoundsWrapper(TwoSides(**options)))
 
 

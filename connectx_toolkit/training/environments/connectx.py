@@ -100,6 +100,14 @@ class ConnectXEnv(_WithSetting, gymnasium.Env):
 class ConnectXVectorEnv(_WithSetting, gymnasium.vector.VectorEnv):
     """n games at a time, in numpy. A game that ends starts again at once (gymnasium's AutoresetMode.SAME_STEP).
 
+    >>> env = ConnectXVectorEnv(100, opponent="random", observation="lines-1")
+    >>> observations, infos = env.reset(seed=1)
+    >>> observations.shape[0], infos["action_mask"].shape
+    (100, (100, 7))
+    >>> observations, rewards, over, _, infos = env.step(np.full(100, 3))
+    >>> rewards.shape, rewards.dtype.name
+    ((100,), 'float32')
+
     Infos hold arrays of n: ``action_mask``, (n, columns) int8; when games have ended, ``ending``, (n,) int8, an index
     into ENDINGS, and ``final_obs``, (n, *shape), true for the games of ``_ending`` and ``_final_obs``, (n,) bool.
 

@@ -82,7 +82,15 @@ class BatchEnv(VecEnv):
 
 
 def batch_env(num_envs: int = 1000, **options: Any) -> BatchEnv:
-    """``num_envs`` games for stable-baselines3, with the options of connectx_toolkit.training.environments.duels."""
+    """``num_envs`` games for stable-baselines3, with the options of connectx_toolkit.training.environments.duels.
+
+    >>> env = batch_env(10, opponent="random", seat="first")
+    >>> env.num_envs, env.reset().shape
+    (10, (10, 1, 6, 7))
+
+    Raises:
+        ValueError, OSError: as Setting does.
+    """
     return BatchEnv(ConnectXVectorEnv(num_envs, **options))
 
 

@@ -8,6 +8,9 @@ replies``) expects the opponent to give most away, by expectimax as in ``connect
 game has. It grows from the empty board, the most probable positions first, and holds only what is probable enough: the
 model says which replies to expect, and what each tells of the opponent. Every entry is appended to a file, from which
 an interrupted run resumes.
+
+With --games as well, the second seat's book is that of one's own: the shipped one, changed wherever the games show that
+another move wins more from the opponents that one meets (``connectx_toolkit.training.learning.own_games``).
 """
 
 import hashlib
@@ -25,7 +28,6 @@ import numpy as np
 from connectx.book import Book, Layer, SparseBook, walk
 from connectx.choice import ErrorForecast, choices, choose
 from connectx.clock import Budget
-from connectx.exact import move_values
 from connectx.geometry import STANDARD
 from connectx.nets.network import PlainNetwork
 from connectx.openings import openings
@@ -37,6 +39,9 @@ from connectx_toolkit.console.progress import progress
 from connectx_toolkit.machine.workers import Workers
 from connectx_toolkit.places import BOOK_SCORES, WEIGHTS
 from connectx_toolkit.training.data.book_scores import Form, PositionFile, ScoreFile
+from connectx_toolkit.training.data.exact import exact_scores, scores_kept_in, solve
+from connectx_toolkit.training.data.own_games import Met, games_of
+from connectx_toolkit.training.learning.own_games import OwnGames, lines_of
 from connectx_toolkit.training.support.manifest import begin, publish
 from connectx_toolkit.training.support.options import Options, option
 from connectx_toolkit.training.support.pool import LARGEST_TABLE, process_solver, solver_pool
@@ -48,11 +53,17 @@ class Config(Options):
 
     METHOD = "book"
 
-    second: bool = option(False, "make the second seat's book instead of the first's")
-    first_ply: int = option(10, "last ply of the first seat's book", least=1)
-    second_ply: int = option(11, "last ply of the second seat's book", least=1)
-    least: float = option(0.0002, "smallest probability of a position of the second seat's book", above=0)
-    nodes: int = option(10_000_000, "of the solver, for each position of the second seat's book", least=1)
+    second: bool = option(False, "make the book of the second player instead of the first player's")
+    games: str = option(
+        "",
+        "file of your games, as evaluate.py explore --add makes it; with --second, the book learns from them",
+        reads=(".sqlite",),
+    )
+    me: str = option("", "your name in these games, if the file does not tell whose they are")
+    first_ply: int = option(10, "last ply of the first player's book", least=1)
+    second_ply: int = option(11, "last ply of the second player's book", least=1)
+    least: float = option(0.0002, "smallest probability of a position in the second player's book", above=0)
+    nodes: int = option(10_000_000, "nodes of the solver for each position of the second player's book", least=1)
     table_bits: int = option(
         25,
         "log2 of the number of entries (8 bytes each) in each process's table",
@@ -60,28 +71,18 @@ class Config(Options):
         most=LARGEST_TABLE,
         is_free=True,
     )
-    workers: int = option(os.cpu_count() or 1, "number of processes", least=1, is_free=True)
+    workers: int = option(os.cpu_count() or 1, "number of processes on this machine", least=1, is_free=True)
     taste: Path = option(
-        WEIGHTS / "taste.bin", "for the second seat: the policy network of the replies", reads=(".bin",)
+        WEIGHTS / "taste.bin", "policy network of the opponent model, for the second player's book", reads=(".bin",)
     )
-    replies: Path = option(WEIGHTS / "replies.bin", "for the second seat: the model of replies", reads=(".bin",))
+    replies: Path = option(WEIGHTS / "replies.bin", "opponent model, for the second player's book", reads=(".bin",))
+    shipped: Path = option(WEIGHTS / "second.bin", "second player's book that --games starts from", reads=(".bin",))
     scores: Path = option(BOOK_SCORES, "file of all scores found so far, also by earlier runs")
-    entries: Path = option(Path("runs/second-book.txt"), "file of the second seat's entries found so far")
+    entries: Path = option(
+        Path("runs/second-book.txt"), "file of the second player's entries found so far, also by earlier runs"
+    )
     run: Path = option(Path("runs/book"), "folder of the run")
     output: Path = option(Path(), "file to write: the book", in_run="book.bin")
-
-
-def solve(position: Position) -> Scores:
-    """The exact score of each column; called in a worker process."""
-    return exact_scores(position, None) or []
-
-
-def exact_scores(position: Position, budget: Budget | None) -> Scores | None:
-    """The same; None if the budget ends before."""
-    values = move_values(position, process_solver(), budget)
-    if all(value is None or value.exact for value in values):
-        return [None if value is None else value.low for value in values]
-    return None
 
 
 def positions_of(layer: Layer) -> list[Position]:
@@ -231,9 +232,33 @@ def second_book(config: Config) -> SparseBook:
     return SparseBook.of(chosen)
 
 
-def train(config: Config) -> Book | SparseBook:
-    """Builds a book and writes it."""
+def own_book(config: Config, games: list[Met]) -> tuple[SparseBook, dict[str, float]]:
+    """The second seat's book of one's own games, and what it is expected to win from their opponents."""
+    shipped = read_as(SparseBook.from_bytes, config.shipped)
+    with scores_kept_in(config.run / "scores.txt", config.workers, config.table_bits) as scores_of:
+        tree = OwnGames(lines_of(games, Position.empty(STANDARD)), read_model(config.taste, config.replies), scores_of)
+    columns, expected, before = tree.improve()
+    own = SparseBook.of({position: [column] for position, column in columns.items()}) if columns else None
+    book = shipped if own is None else shipped.changed_by(own)
+    facts = {"changed": len(columns), "expected_points": round(expected, 3), "before": round(before, 3)}
+    return book, facts
+
+
+def train(config: Config) -> Book | SparseBook | None:
+    """Builds a book and writes it; with --games, only if they teach something."""
+    if config.games and not config.second:
+        raise ValueError("--games needs --second: only the second player's book learns from games")
+    games = games_of(Path(config.games), config.me) if config.games else []
     begin(config)
-    book = second_book(config) if config.second else first_book(config)
-    publish(config, book.to_bytes(), {"positions": len(book)})
+    book: Book | SparseBook
+    facts: dict[str, float] = {}
+    if config.games:
+        book, facts = own_book(config, games)
+        if not facts["changed"]:
+            print(f"{config.games}: too little to learn from {len(games)} games as second player; nothing was changed")
+            return None
+        print(f"expected points as second player: {facts['before']:.3f} as played, {facts['expected_points']:.3f} now")
+    else:
+        book = second_book(config) if config.second else first_book(config)
+    publish(config, book.to_bytes(), {"positions": len(book), **facts})
     return book

@@ -47,7 +47,11 @@ class Config(Options):
         is_free=True,
     )
     lasting_bits: int = option(
-        27, "the same for the table's part for positions of up to 14 stones", least=2, most=LARGEST_TABLE, is_free=True
+        27,
+        "log2 of the number of entries kept for positions of up to 14 stones",
+        least=2,
+        most=LARGEST_TABLE,
+        is_free=True,
     )
     workers: int = option(os.cpu_count() or 1, "number of threads on this machine", least=1, is_free=True)
     scheduler: str = option(
@@ -57,7 +61,7 @@ class Config(Options):
         is_free=True,
     )
     scores: Path = option(Path("runs/openings-scores.txt"), "file of all scores found so far, also by earlier runs")
-    book_scores: Path = option(BOOK_SCORES, "scores found when the book was built", reads=(".txt",))
+    book_scores: Path = option(BOOK_SCORES, "file of the scores found when the book was built", reads=(".txt",))
     run: Path = option(Path("runs/openings"), "folder of the run")
     output: Path = option(Path(), "file to write: the table", in_run="openings.bin")
 

@@ -31,15 +31,20 @@ from connectx.opponent_model import KINDS, ReplyModel, arrays_of, columns_of_sco
 from connectx.position import Position
 from connectx.score import Scores, sign
 from connectx.solver import Solver
+from connectx.weights import unpack
 from connectx_toolkit.console.files import read_as
 from connectx_toolkit.console.progress import progress
 from connectx_toolkit.kaggle.agent_file import last_callable
 from connectx_toolkit.kaggle.rules import DEFAULTS, sizes_of
 from connectx_toolkit.places import AGENTS, WEIGHTS
+from connectx_toolkit.training.data.exact import scores_kept_in
 from connectx_toolkit.training.data.labels import SUFFIX, TRAINING, Labels, labels_of, read_labels
+from connectx_toolkit.training.data.own_games import Met
+from connectx_toolkit.training.data.own_games import games_of as own_games
 from connectx_toolkit.training.games.opponent_pool import DEVELOPMENT, Column, Player, column_of
 from connectx_toolkit.training.learning.error_forecast import BATCH, Learner, problems_of
 from connectx_toolkit.training.learning.networks import layers_of
+from connectx_toolkit.training.learning.own_prior import LEAST_GAIN, evidence_of, held_out_losses, prior_of
 from connectx_toolkit.training.learning.reply_types import fit
 from connectx_toolkit.training.support import checkpoint
 from connectx_toolkit.training.support.manifest import begin, publish
@@ -58,20 +63,25 @@ class Config(Options):
 
     METHOD = "replies"
 
-    games: int = option(60, "of each player against any moves that keep the result", least=1)
-    rematches: int = option(25, "of each player against the agent perfect", least=0)
-    types: int = option(4, "of opponents", least=1)
+    games: str = option(
+        "", "file of your games, as evaluate.py explore --add makes it: learn from these instead", reads=(".sqlite",)
+    )
+    me: str = option("", "your name in these games, if the file does not tell whose they are")
+    shipped: Path = option(WEIGHTS / "replies.bin", "opponent model that --games starts from", reads=(".bin",))
+    plays: int = option(60, "games of each opponent of the pool against any moves that keep the result", least=1)
+    rematches: int = option(25, "games of each opponent of the pool against the agent perfect", least=0)
+    types: int = option(4, "number of types of opponents", least=1)
     samples: int = option(16_000_000, "positions that the network that forecasts errors trains on", least=BATCH)
-    layers: str = option("dense:256,dense:64", "of the network that forecasts errors, kind:width of each")
-    seed: int = option(1, "of the games, of the fit and of the network")
+    layers: str = option("dense:256,dense:64", "layers of the network that forecasts errors, as kind:width")
+    seed: int = option(1, "random seed of the games, of the fit and of the network")
     labels: Path = option(
         Path("runs/labels/labels.labels"), "file of labels that train.py labels has made", reads=(SUFFIX,)
     )
-    taste: Path = option(WEIGHTS / "taste.bin", "the policy network whose taste opponents have", reads=(".bin",))
+    taste: Path = option(WEIGHTS / "taste.bin", "policy network whose taste opponents have", reads=(".bin",))
     workers: int = option(os.cpu_count() or 1, "number of processes on this machine", least=1, is_free=True)
     scheduler: str = option("", "address of a dask cluster to use instead, such as tcp://10.0.0.1:8786", is_free=True)
-    run: Path = option(Path("runs/replies"), "folder of the games")
-    output: Path = option(Path(), "the model", in_run="replies.bin")
+    run: Path = option(Path("runs/replies"), "folder of the run")
+    output: Path = option(Path(), "file to write: the opponent model", in_run="replies.bin")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -137,10 +147,10 @@ def games_of(player: Player, config: Config) -> Moves:
     def careless(position: Position) -> int:
         return any_keeping(position, exact_scores(position, solver), chance)
 
-    for number in range(config.games + config.rematches):
+    for number in range(config.plays + config.rematches):
         for generator in (chance, random):
             generator.seed(f"{config.seed} {player.name} {number}")
-        for position, chosen in played(column, careless if number < config.games else by_perfect):
+        for position, chosen in played(column, careless if number < config.plays else by_perfect):
             if len(position.legal_columns()) > 1:
                 rows.append((position, exact_scores(position, solver), chosen, number))
     positions, scores, columns, games = zip(*rows, strict=True)
@@ -153,7 +163,7 @@ def moves_of_all(players: Sequence[Player], config: Config) -> list[Moves]:
     Raises:
         ValueError: a file there is damaged, or of another number of games or another seed.
     """
-    recipe = {name: config.settings[name] for name in ("games", "rematches", "seed")}
+    recipe = {name: config.settings[name] for name in ("plays", "rematches", "seed")}
     paths = {player: config.run / f"{player.name.replace(' ', '-')}.bin" for player in players}
     found = {player: stored for player in players if (stored := checkpoint.load(paths[player], recipe))}
     moves = {player: Moves(**stored.arrays) for player, stored in found.items()}
@@ -198,8 +208,35 @@ def thinned(labels: Labels, seed: int) -> Labels:
     return labels.take(np.flatnonzero(np.random.default_rng(seed).random(len(labels)) < shares))
 
 
+def learn_from(config: Config, games: list[Met]) -> dict[str, Any]:
+    """Moves the shipped model's prior by one's own games, and writes the model if held-out games speak for it."""
+    taste = read_as(PlainNetwork.from_bytes, config.taste)
+    model = read_as(partial(ReplyModel.from_bytes, taste=taste), config.shipped)
+    with scores_kept_in(config.run / "scores.txt", config.workers, TABLE_BITS) as scores_of:
+        evidence = evidence_of(games, Position.empty(STANDARD), model, scores_of)
+    losses = held_out_losses(model, evidence)
+    for one in losses:
+        print(f"{one.opponent}: {one.games} held-out games, log loss {one.before:.3f} before, {one.after:.3f} after")
+    moves = sum(one.moves for one in losses)
+    before = sum(one.before * one.moves for one in losses) / max(1, moves)
+    after = sum(one.after * one.moves for one in losses) / max(1, moves)
+    if before - after < LEAST_GAIN:
+        print(f"{config.games}: too little to learn from {len(games)} games as second player; nothing was written")
+        return {}
+    print(f"log loss of {moves} held-out moves, in nats a move: {before:.3f} before, {after:.3f} after")
+    prior = prior_of(model, list(evidence.values()))
+    facts = {"games": len(games), "log_loss": round(after, 4), "before": round(before, 4), "prior": prior.tolist()}
+    forecast = read_as(unpack, config.shipped)[0]["gifts"].tobytes()  # as it is
+    publish(config, ReplyModel.to_bytes(prior, model.types, forecast), facts)
+    return facts
+
+
 def train(config: Config) -> dict[str, Any]:
-    """Plays the games that are missing, fits the model and writes it."""
+    """Plays the games that are missing, fits the model and writes it; or learns from one's own games."""
+    if config.games:
+        games = own_games(Path(config.games), config.me)
+        begin(config)
+        return learn_from(config, games)
     begin(config)
     torch.set_num_threads(1)
     taste, labels = read_as(PlainNetwork.from_bytes, config.taste), read_labels(config.labels)

@@ -9,6 +9,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, ClassVar
 
+from connectx_toolkit.places import ROOT
 from connectx_toolkit.training.support.origins import digest_of, source
 
 LIMITS = {  # keyword of ``option``: (comparison that a value must satisfy, its name in messages)
@@ -109,7 +110,7 @@ def add_options(parser: argparse.ArgumentParser, config_class: type) -> None:
             parser.add_argument(flag(item.name), action="store_true", help=item.metadata["help"])
             continue
         inside = item.metadata["in_run"]
-        shown = f"{inside} in the folder of --run" if inside else "none" if item.default == "" else item.default
+        shown = f"{inside} in the folder of --run" if inside else "none" if item.default == "" else _short(item.default)
         parser.add_argument(
             *filter(None, [item.metadata["short"]]),
             flag(item.name),
@@ -118,6 +119,11 @@ def add_options(parser: argparse.ArgumentParser, config_class: type) -> None:
             metavar="PATH" if item.metadata["reads"] else _type_of(item).__name__.upper(),
             help=f"{item.metadata['help']} (default: {shown})",
         )
+
+
+def _short(default: Any) -> Any:
+    """A file of the toolkit by its place in it."""
+    return default.relative_to(ROOT) if isinstance(default, Path) and default.is_relative_to(ROOT) else default
 
 
 def _type_of(item: Field) -> type:

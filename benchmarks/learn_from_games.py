@@ -1,0 +1,190 @@
+"""What ``perfect`` wins as second player once it has learned from its own games.
+
+python -m benchmarks.learn_from_games play before learning       the games to learn from
+python -m benchmarks.learn_from_games learn                      the second seat's book of one's own, and a built file
+python -m benchmarks.learn_from_games play after learning        fresh games against the same opponents
+python -m benchmarks.learn_from_games play before held-out       opponents that it never met: before
+python -m benchmarks.learn_from_games play after held-out        and after
+python -m benchmarks.learn_from_games report                     the table, with 95% intervals
+python -m benchmarks.learn_from_games positions                  moves of "after" that give a result away
+
+The opponents are those of ``benchmarks.ladder_pool``; all games begin with the empty board. Games are kept in --folder,
+and an interrupted run goes on. The seeds of "after" are others than those of "before".
+"""
+
+import argparse
+import shutil
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterable
+from math import sqrt
+from pathlib import Path
+from statistics import mean, stdev
+
+from benchmarks.ladder_pool import HELD_OUT, LEARNING, Player, agent_of
+from benchmarks.machine import head, record
+from connectx.book import SparseBook
+from connectx.clock import RESERVE
+from connectx.geometry import STANDARD
+from connectx.position import Position, stones_of
+from connectx.score import sign
+from connectx_toolkit.arena.games.database import GameDatabase
+from connectx_toolkit.arena.play.match import derived_seed
+from connectx_toolkit.arena.play.pool import play_all
+from connectx_toolkit.arena.players.loading import resolve
+from connectx_toolkit.arena.players.spec import AgentSpec
+from connectx_toolkit.arena.players.task import Setup, Task
+from connectx_toolkit.arena.replays.replay import Replay
+from connectx_toolkit.arena.results.records import GameRecord
+from connectx_toolkit.console.progress import progress
+from connectx_toolkit.kaggle.agent_file import last_callable
+from connectx_toolkit.kaggle.rules import Game, Rules
+from connectx_toolkit.training.data.exact import scores_kept_in
+
+POOLS = {"learning": LEARNING, "held-out": HELD_OUT}
+STAGES = {"before": 1, "after": 2}  # and the seed of the games
+ME = "perfect"
+
+
+def database(folder: Path, stage: str, pool: str) -> Path:
+    return folder / f"{stage}-{pool}.sqlite"
+
+
+def built(folder: Path, stage: str) -> Path:
+    return folder / f"{stage}.py"
+
+
+def replay_of(game: Game, opponent: str, number: int, seconds: float) -> Replay:
+    """A game as the database takes it, under a number of its own."""
+    forfeit = (game.forfeit.seat, game.forfeit.kind) if game.forfeit else None
+    full = GameRecord(STANDARD, (opponent, ME), game.moves, forfeit=forfeit)
+    overage = tuple(RESERVE for _ in game.moves)
+    return Replay(Path(), str(number), full, game.statuses, seconds, (RESERVE, RESERVE), overage, episode=number)
+
+
+def missing(games: GameDatabase, players: Iterable[Player], count: int) -> list[tuple[int, Player]]:
+    """The numbers of the games that are not there yet, one opponent after the other in turn."""
+    there = {game.episode for game in games.games()}
+    wanted = [(number, player) for number, player in enumerate(list(players) * -(-count // len(list(players))))]
+    return [(number, player) for number, player in wanted[:count] if number not in there]
+
+
+def play(options: argparse.Namespace) -> None:
+    """Plays the games of a stage that are missing: ``options.games`` in all."""
+    if not built(options.folder, options.stage).exists():
+        build(built(options.folder, options.stage))
+    # loaded once, and forked for each game: to load the file anew takes 4 s, more than a game
+    agent = resolve(last_callable(str(built(options.folder, options.stage).resolve()))[0])
+    opponents = {player: resolve(agent_of(player)) for player in POOLS[options.pool]}
+    setup = Setup(Rules({"actTimeout": options.seconds}, bank=RESERVE), "fast")
+    with GameDatabase(database(options.folder, options.stage, options.pool)) as games:
+        wanted = dict(missing(games, POOLS[options.pool], options.games))
+        seed = STAGES[options.stage]
+        tasks = [task_of(number, (opponents[player], agent), seed) for number, player in wanted.items()]
+        with progress(options.games, "game", done=options.games - len(tasks), delay=0) as bar:
+            for task, game in play_all(tasks, setup, options.concurrency):
+                games.add([replay_of(game, wanted[task.number].name, task.number, options.seconds)], me=ME)
+                bar.update()
+
+
+def task_of(number: int, players: tuple[AgentSpec, AgentSpec], seed: int) -> Task:
+    return Task(number, players, (), (derived_seed(seed, number, 0), derived_seed(seed, number, 1)))
+
+
+def build(path: Path, *more: str) -> None:
+    """The submission of ``perfect``, checked as before an upload."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    subprocess.run([sys.executable, "build_submission.py", "perfect", "-o", str(path), *more], check=True)
+
+
+def learn(options: argparse.Namespace) -> None:
+    """By the commands that a user types."""
+    run = options.folder / "book"
+    shutil.rmtree(run, ignore_errors=True)
+    games = database(options.folder, "before", "learning")
+    command = [sys.executable, "train.py", "book", "--second", "--games", str(games), "--run", str(run)]
+    subprocess.run(command, check=True)
+    build(built(options.folder, "after"), "--book", str(run / "book.bin"))
+
+
+def points_of(path: Path) -> dict[str, list[float]]:
+    """The points of each game as second, by opponent."""
+    found = defaultdict(list)
+    with GameDatabase(path, create=False) as games:
+        for game in games.games(me=ME, seat=1):
+            assert game.points is not None
+            found[game.names[0]].append(game.points[1])
+    return dict(found)
+
+
+def interval(values: list[float]) -> str:
+    """Mean with its 95% interval, in points of 100."""
+    return f"{100 * mean(values):.1f} ± {196 * stdev(values) / sqrt(len(values)):.1f}"
+
+
+def report(options: argparse.Namespace) -> None:
+    """A table for each pool, and the difference, whose interval is that of independent games."""
+    for pool in POOLS:
+        sides = [points_of(database(options.folder, stage, pool)) for stage in STAGES]
+        print(f"{pool:<28}{'before':>16}{'after':>16}")
+        for name in sides[0]:
+            print(f"{name:<28}" + "".join(f"{interval(side[name]):>16}" for side in sides))
+        before, after = ([one for values in side.values() for one in values] for side in sides)
+        print(f"{'all':<28}{interval(before):>16}{interval(after):>16}")
+        # games of one opponent are alike: the variance is that within opponents
+        gain = 100 * (mean(after) - mean(before))
+        error = 196 * sqrt(sum(spread(side) for side in sides))
+        words = f"{gain:+.1f} ± {error:.1f}"
+        facts = {"interval": words, "games": [len(before), len(after)], "before": round(100 * mean(before), 1)}
+        record(f"learn-from-games-{pool}", round(gain, 1), "points of 100 more as second", **facts)
+
+
+def spread(side: dict[str, list[float]]) -> float:
+    """The variance of the mean over all games, opponents being given."""
+    count = sum(map(len, side.values()))
+    return sum(sum((one - mean(values)) ** 2 for one in values) for values in side.values()) / count**2
+
+
+def positions(options: argparse.Namespace) -> None:
+    """Compares the results of all moves as second player after learning, and of the whole book, with exact ones."""
+    played = dict[Position, set[int]]()
+    for pool in POOLS:
+        with GameDatabase(database(options.folder, "after", pool), create=False) as games:
+            for game in games.games(me=ME, seat=1):
+                for ply, position in game.positions():
+                    if ply % 2:
+                        played.setdefault(position, set()).add(game.columns[ply])
+    book = SparseBook.from_bytes((options.folder / "book" / "book.bin").read_bytes())
+    stones, masks = stones_of(book.keys, STANDARD)
+    in_book = [Position(int(p), int(m), STANDARD) for p, m in zip(stones, masks, strict=True)]
+    for position in in_book:
+        played.setdefault(position, set()).update(book.columns(position))
+    with scores_kept_in(options.folder / "scores.txt", options.concurrency, 22) as scores_of:
+        scores = scores_of(list(played))
+    wrong = [
+        (position, column)
+        for (position, columns), known in zip(played.items(), scores, strict=True)
+        for column in columns
+        if sign(known[column] or 0) != sign(max(score for score in known if score is not None))
+    ]
+    facts = {"positions": len(played), "of_the_book": len(in_book)}
+    record("learn-from-games-positions", len(wrong), "moves that give a result away", **facts)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("play", "learn", "report", "positions"))
+    parser.add_argument("stage", nargs="?", choices=list(STAGES), default="before")
+    parser.add_argument("pool", nargs="?", choices=list(POOLS), default="learning")
+    parser.add_argument("--games", type=int, default=300, help="of a stage against a pool (default 300)")
+    parser.add_argument("--seconds", type=float, default=0.3, help="time per move (default 0.3)")
+    parser.add_argument("--concurrency", type=int, default=1, help="games at a time (default 1)")
+    parser.add_argument("--folder", type=Path, default=Path("runs/learn-from-games"), help="where all files go")
+    options = parser.parse_args()
+    head(stage=options.stage, pool=options.pool, games=options.games, seconds=options.seconds)
+    {"play": play, "learn": learn, "report": report, "positions": positions}[options.what](options)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,39 @@
+"""One's own games as second player, from a file of games."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from connectx.geometry import STANDARD
+from connectx.notation import Columns
+from connectx_toolkit.arena.games.database import GameDatabase
+from connectx_toolkit.arena.games.sources import own_name
+
+
+class Met(NamedTuple):
+    """A game in which we moved second."""
+
+    opponent: str
+    columns: Columns
+    points: float  # ours
+
+
+def games_of(path: Path, me: str) -> list[Met]:
+    """The games of 7x6 that were played to their end, from the empty board, with "me" as second player.
+
+    Args:
+        me: a player's name; "" is whose games they are, as far as the file tells.
+
+    Raises:
+        ValueError: it is no file of games, does not tell whose they are, or has no such games.
+    """
+    with GameDatabase(path, create=False) as database:
+        name = own_name(database, me or None)
+        found = [
+            Met(game.names[0], game.columns, game.points[1])
+            for game in database.games(me=name, seat=1)
+            if game.geometry == STANDARD and game.points and not game.opening and game.names[0] != name
+        ]
+        count = len(database)
+    if not found:
+        raise ValueError(f"{path}: none of its {count} games is one of 7x6 that {name!r} played to its end as second")
+    return found

@@ -1,0 +1,138 @@
+"""What train.py learns from one's own games: the second seat's book, and how frequent which opponents are."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from agents import perfect
+from connectx.book import SparseBook
+from connectx.choice import candidates
+from connectx.geometry import STANDARD, geometry_of
+from connectx.openings import openings
+from connectx.position import Position
+from connectx.score import Scores
+from connectx.solver import Solver
+from connectx_toolkit.arena.games.database import GameDatabase
+from connectx_toolkit.arena.replays.replay import Replay
+from connectx_toolkit.arena.results.records import GameRecord
+from connectx_toolkit.cli import build, train
+from connectx_toolkit.training.data.own_games import Met
+from connectx_toolkit.training.learning.own_games import OwnGames, lines_of
+from connectx_toolkit.training.learning.own_prior import Evidence, prior_of
+from connectx_toolkit.training.methods import book
+from connectx_toolkit.training.support import pool
+from tests.training.in_place import pool_in_place
+
+MODEL = perfect.opponent.model
+EMPTY = Position.empty(STANDARD)
+# Two openings of the second player that both keep the (lost) result; after the second one the opponent always errs.
+LOSES, WINS = (3, 3, 3, 3, 3, 1), (3, 3, 3, 3, 3, 3)
+
+
+def scores_of(positions: list[Position]) -> list[Scores]:
+    solver = Solver(STANDARD)
+    return [openings().scores(p) or [v and v.low for v in solver.scores(p)] for p in positions]
+
+
+def game_after(start: tuple[int, ...], ours: int) -> tuple[int, ...]:
+    """A game that goes on from a position until this seat has a line in column 0 or 5; the other one lets it."""
+    position, moves = Position.from_moves(start, STANDARD), list(start)
+    while not position.is_over():
+        if position.ply % 2 == ours:
+            column = (position.winning_columns() or [c for c in (0, 5) if c in position.legal_columns()])[0]
+        else:
+            column = (6, 1)[position.ply // 2 % 2]
+        moves.append(column)
+        position = position.play(column)
+    return tuple(moves)
+
+
+def tree_of(games: list[Met]) -> OwnGames:
+    return OwnGames(lines_of(games, EMPTY), MODEL, scores_of)
+
+
+def test_it_expects_more_than_was_played():
+    """Against one opponent, who lost after one of two moves and won after the other."""
+    won, lost = Met("them", game_after(WINS, 1), 1.0), Met("them", game_after(LOSES, 0), 0.0)
+    assert Position.from_moves(won.columns, STANDARD).ply % 2 == 0
+    columns, expected, before = tree_of([won] * 5 + [lost] * 15).improve()
+    assert columns and before < expected <= 1
+
+
+def test_no_column_gives_a_result_away():
+    games = [Met("them", game_after(start, seat), 1.0 - seat) for start in (WINS, LOSES) for seat in (0, 1)]
+    tree = tree_of(games * 5)
+    columns, _, _ = tree.improve()
+    for position, column in columns.items():
+        assert column in candidates(position, scores_of([position])[0])
+    for position, turn in tree.turns.items():
+        assert set(turn.columns) <= set(range(7)) and position.ply % 2 == 1
+
+
+def test_an_opponent_met_once_moves_little():
+    """The prior: one game of an opponent, or fifty, all of them of the same type."""
+    logs = np.zeros((50, len(MODEL.prior)))
+    logs[:, 1] = 5.0
+    moved = [abs(prior_of(MODEL, [Evidence(logs[:n], np.ones(n))]) - MODEL.prior).max() for n in (1, 50)]
+    assert 0 < moved[0] < moved[1] / 3 and prior_of(MODEL, []) == pytest.approx(MODEL.prior)
+
+
+def file_of(path: Path, games: list[tuple[int, ...]], names=("them", "me"), geometry=STANDARD) -> Path:
+    with GameDatabase(path) as database:
+        for number, moves in enumerate(games):
+            record = GameRecord(geometry, names, moves)
+            overage = (60.0,) * len(moves)
+            replay = Replay(Path("x"), "x", record, ("DONE", "DONE"), 2.0, (60.0, 60.0), overage, episode=number)
+            database.add([replay], me="me")
+    return path
+
+
+def test_the_command(tmp_path, monkeypatch, capsys):
+    """From a file of games to a book that the builder takes; the book is the shipped one, changed."""
+    monkeypatch.setattr(pool, "worker_pool", pool_in_place)
+    games = file_of(tmp_path / "games.sqlite", [game_after(WINS, 1)] * 5 + [game_after(LOSES, 0)] * 15)
+    config = book.Config(second=True, games=str(games), table_bits=18, workers=1, run=tmp_path / "run")
+    made = book.train(config)
+    assert isinstance(made, SparseBook) and "as played" in capsys.readouterr().out
+    shipped = perfect.second_book
+    assert set(shipped.keys) <= set(made.keys)
+    changed = [
+        key
+        for key, bits in zip(made.keys, made.choices, strict=True)
+        if bits not in shipped.choices[shipped.keys == key]
+    ]
+    assert changed
+    with build.with_book(build.AGENTS / "perfect.py", config.output) as agent:
+        assert (agent.parent / "weights" / "second.bin").read_bytes() == config.output.read_bytes()
+    with pytest.raises(build.UsageError, match="perfect, not of minimax"), build.with_book(Path("minimax.py"), games):
+        pass
+    other = SparseBook.of({Position.empty(geometry_of(4, 5, 3)): [1]})
+    (tmp_path / "other.bin").write_bytes(other.to_bytes())
+    with (
+        pytest.raises(ValueError, match=r"other\.bin: a book for 4x5, expected one for 7x6"),
+        build.with_book(build.AGENTS / "perfect.py", tmp_path / "other.bin"),
+    ):
+        pass
+    assert book.train(replace(config, me="me", run=tmp_path / "run2")) is not None
+
+
+@pytest.mark.parametrize("method", ["book --second", "replies"])
+def test_games_that_teach_nothing(method, tmp_path, capsys):
+    """One line, exit code 2, and nothing is written."""
+    first = file_of(tmp_path / "first.sqlite", [game_after(WINS, 1)], names=("me", "them"))
+    small = file_of(tmp_path / "small.sqlite", [(0, 1, 0, 1, 0)], geometry=geometry_of(4, 5, 3))
+    itself = file_of(tmp_path / "itself.sqlite", [game_after(WINS, 1)], names=("me", "me"))
+    (tmp_path / "noise.sqlite").write_bytes(bytes(range(256)) * 8)
+    for path, words in (
+        (first, "as second"),
+        (small, "7x6"),
+        (itself, "as second"),
+        (tmp_path / "noise.sqlite", "noise"),
+    ):
+        output = tmp_path / "new.bin"
+        arguments = [*method.split(), "--games", str(path), "--run", str(tmp_path / "run"), "--output", str(output)]
+        assert train.main(arguments) == 2
+        error = capsys.readouterr().err
+        assert words in error and error.count("\n") == 1 and not output.exists()
