@@ -1,6 +1,8 @@
 """Scouting: what a player repeats, what it gives away, and that the line which is named beats it in another game."""
 
+import json
 import random
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -161,6 +163,18 @@ def test_submissions_that_are_mixed_are_told(tmp_path):
         assert "Games of 2 submissions of yours are counted together." in lines
         lines = headline(scout(list(database.games(me=ME))[:2], ME, THEM, 60.0))
     assert not any("submissions" in line for line in lines)
+
+
+def test_the_page_has_the_line_first(report):
+    """With the exact scores of the position in which it ends."""
+    page = scout_page(report)
+    line = report.lines[1]
+    (data,) = re.findall(r'id="data">(.*?)</script>', page)
+    entry = json.loads(data)[0]
+    assert entry["title"] == "the line when you move second" and entry["moves"] == list(line.columns)
+    if not line.has_line:
+        assert max(s for s in entry["judged"][str(len(line.columns))]["scores"] if s is not None) == line.score
+    assert "when you move second, play [" in page.lower()
 
 
 def test_pages_show_names_as_they_are(tmp_path):
