@@ -22,13 +22,12 @@ from typing import NamedTuple
 
 from aiohttp import WSMsgType, web
 
-from connectx_toolkit.arena.games.database import GameDatabase
 from connectx_toolkit.arena.players import archives
 from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.replays.replay import read_replay
 from connectx_toolkit.arena.results.records import GameRecord, parse_game
 from connectx_toolkit.board.analyst import Analyst
-from connectx_toolkit.board.session import Opening, Session
+from connectx_toolkit.board.session import Opening, Session, check_games
 from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.page.component import FOLDER
 
@@ -212,8 +211,6 @@ def opening_of(options: argparse.Namespace) -> Opening:
     Raises:
         ValueError: an unknown agent, a bad configuration, a game that cannot be played, or no file of games.
     """
-    if options.games:
-        GameDatabase(options.games, create=False).connection.close()
     rules = Rules(options.config or {}, options.bank)
     specs = [resolve(name) for name in options.agents]
     if len(specs) > 2:
@@ -221,7 +218,8 @@ def opening_of(options: argparse.Namespace) -> Opening:
     seats = [None, *specs] if len(specs) == 1 else [*specs, None, None]
     if options.second:
         seats = seats[1::-1]
-    return Opening(rules, (seats[0], seats[1]), _game_of(options.game, rules) if options.game else None, options.games)
+    game = _game_of(options.game, rules) if options.game else None
+    return Opening(rules, (seats[0], seats[1]), game, check_games(options.games) if options.games else None)
 
 
 def _game_of(text: str, rules: Rules) -> GameRecord:

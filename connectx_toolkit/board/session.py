@@ -63,6 +63,12 @@ def game_entry(record: GameRecord) -> Message:
     return entry
 
 
+def check_games(path: Path) -> Path:
+    """The path of a file of games. Raises ValueError if there is none, or if it is another file."""
+    with GameDatabase(path, create=False):
+        return path
+
+
 class Session:
     """One open board.
 

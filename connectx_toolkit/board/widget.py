@@ -1,6 +1,7 @@
 """The board in a notebook: ``from evaluate import Board; Board("minimax@2")``."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import anywidget
@@ -11,7 +12,7 @@ from connectx.position import Position
 from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.results.records import GameRecord
 from connectx_toolkit.board.analyst import Analyst
-from connectx_toolkit.board.session import Opening, Session
+from connectx_toolkit.board.session import Opening, Session, check_games
 from connectx_toolkit.kaggle.rules import BANK, Rules
 from connectx_toolkit.page.component import script, style
 
@@ -26,6 +27,7 @@ class Board(anywidget.AnyWidget):
         Board("minimax@2")                     you move first
         Board("minimax@4", "perfect~20")       two agents
         Board(game="3621332145")               a game to look at
+        Board(games="runs/games.sqlite")       with what was played in each position
 
     >>> board = Board("leftmost")
     >>> board.moves  # you have not moved yet
@@ -36,6 +38,7 @@ class Board(anywidget.AnyWidget):
         agents: none (you play both sides), one (it moves second), or two (they play each other): names, paths or
             functions, as ``get_win_percentages`` takes them. None is you: ``Board("perfect", None)`` lets it begin.
         game: one to look at: its columns, or a game of ``get_win_percentages(...).lost(agent)``.
+        games: a file of games, as ``evaluate.py explore --add`` fills it.
         config: Kaggle's configuration; 6 rows, 7 columns and 4 in a row unless it says otherwise.
         bank: seconds that an agent may use beyond actTimeout in a whole game.
 
@@ -43,7 +46,7 @@ class Board(anywidget.AnyWidget):
         moves: the columns of the game on the board, counted from 0, as it goes on.
 
     Raises:
-        ValueError: an unknown agent, a bad configuration, or a game that cannot be played.
+        ValueError: an unknown agent, a bad configuration, a game that cannot be played, or no file of games.
     """
 
     _esm = script("notebook.js")
@@ -55,6 +58,7 @@ class Board(anywidget.AnyWidget):
         self,
         *agents: Any,
         game: "GameRecord | Sequence[int] | str | None" = None,
+        games: Path | str | None = None,
         config: dict | None = None,
         bank: float = BANK,
     ):
@@ -63,7 +67,8 @@ class Board(anywidget.AnyWidget):
         rules = Rules(config or {}, bank)
         specs = [None if agent is None else resolve(agent) for agent in agents]
         seats = [None, *specs] if len(specs) == 1 else [*specs, None, None]
-        opening = Opening(rules, (seats[0], seats[1]), _record(game, rules))
+        known = check_games(Path(games)) if games else None
+        opening = Opening(rules, (seats[0], seats[1]), _record(game, rules), known)
         super().__init__()
         session = self._session = Session(self.send, _analyst, opening)
         self.on_msg(lambda widget, message, buffers: session.receive(message))

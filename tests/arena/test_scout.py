@@ -1,6 +1,8 @@
 """Scouting: what a player repeats, what it gives away, and that the line which is named beats it in another game."""
 
+import json
 import random
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -150,6 +152,29 @@ def test_other_boards_and_openings(tmp_path):
     assert found.left_out == 3 and found.geometry == SMALL and found.trees == ([], [])
     assert not any(step.is_answer for line in found.lines for step in line.steps)
     assert any("no line" in line for line in headline(found))
+
+
+def test_submissions_that_are_mixed_are_told(tmp_path):
+    one, other = games_against(steady, 4)[:2], games_against(steady, 4)[2:]
+    with GameDatabase(tmp_path / "games.sqlite") as database:
+        database.add(one, ME, 44)
+        database.add(other, ME, 45)
+        lines = headline(scout(list(database.games(me=ME)), ME, THEM, 60.0))
+        assert "Games of 2 submissions of yours are counted together." in lines
+        lines = headline(scout(list(database.games(me=ME))[:2], ME, THEM, 60.0))
+    assert not any("submissions" in line for line in lines)
+
+
+def test_the_page_has_the_line_first(report):
+    """With the exact scores of the position in which it ends."""
+    page = scout_page(report)
+    line = report.lines[1]
+    (data,) = re.findall(r'id="data">(.*?)</script>', page)
+    entry = json.loads(data)[0]
+    assert entry["title"] == "the line when you move second" and entry["moves"] == list(line.columns)
+    if not line.has_line:
+        assert max(s for s in entry["judged"][str(len(line.columns))]["scores"] if s is not None) == line.score
+    assert "when you move second, play [" in page.lower()
 
 
 def test_pages_show_names_as_they_are(tmp_path):

@@ -157,6 +157,17 @@ def test_what_was_played_in_a_position(tmp_path):
     assert "without a file of games" in said.get_nowait()["text"]
 
 
+def test_a_notebook_takes_a_file_of_games(tmp_path):
+    widget = pytest.importorskip("connectx_toolkit.board.widget")
+    with pytest.raises(ValueError, match="no games were added yet"):
+        widget.Board(games=tmp_path / "none.sqlite")
+    with GameDatabase(tmp_path / "games.sqlite") as database:
+        database.add(random_games(1))
+    board = widget.Board(games=str(database.path))
+    assert board._session._opening.games == database.path
+    board.close()
+
+
 def test_an_agent_answers_and_ends_with_the_session(talk):
     session, said, wait = talk
     session.receive(question("leftmost"))

@@ -14,8 +14,10 @@ from string import Template
 from typing import Any
 
 from connectx.notation import write_columns
+from connectx.position import Position
 from connectx_toolkit.arena.analysis.exact_analysis import JudgedMove, accuracy
 from connectx_toolkit.arena.games.database import Game
+from connectx_toolkit.arena.games.scout import Line
 from connectx_toolkit.arena.games.scouting import Report
 from connectx_toolkit.arena.replays.review import SEATS, Review
 from connectx_toolkit.arena.replays.summary import Section
@@ -189,12 +191,7 @@ def replays_page(team: str, reviews: Sequence[Review], headline: Sequence[str], 
 
 def scout_page(report: Report) -> str:
     """The page of one opponent: the lines to play and the latest games to replay, the tree, and where it errs."""
-    entries = []
-    for line in reversed(report.lines):
-        if line.steps:
-            record, end = line_record(line, report), line_end(line, report)
-            words = {"title": f"the line when you move {SEATS[line.seat]}", "note": end}
-            entries.append(game_entry(record, judged_of(record, report), end) | words)
+    entries = [_line_entry(line, report) for line in reversed(report.lines) if line.steps]
     for game in report.games[: -LATEST - 1 : -1]:
         record = record_of(game)
         entries.append(game_entry(record, judged_of(record, report), _ending(game)))
@@ -212,6 +209,15 @@ def scout_page(report: Report) -> str:
         sections=section_html(section) if section.rows else "",
     )
     return _page(html.escape(report.opponent), body, entries, _file_text("scout.css"), _file_text("results.js"))
+
+
+def _line_entry(line: Line, report: Report) -> dict[str, Any]:
+    """A line as a game of the page, with the exact scores of its last position."""
+    record, end = line_record(line, report), line_end(line, report)
+    entry = game_entry(record, judged_of(record, report), end)
+    if scores := report.scores.get(Position.from_moves(record.moves, record.geometry)):
+        entry["judged"][len(record.moves)] = {"scores": scores}
+    return entry | {"title": f"the line when you move {SEATS[line.seat]}", "note": end}
 
 
 def _ending(game: Game) -> str:

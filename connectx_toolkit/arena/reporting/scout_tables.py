@@ -62,6 +62,9 @@ def headline(report: Report) -> list[str]:
         lines.append("In brackets: its answers, and how often it gave them of how often it was there.")
     if report.unsolved:
         lines.append(f"{report.unsolved} positions were not solved (--time SECONDS gives more time).")
+    submissions = {game.submission for game in report.games if game.submission is not None}
+    if len(submissions) > 1:
+        lines.append(f"Games of {len(submissions)} submissions of yours are counted together.")
     if report.left_out:
         lines.append(f"{report.left_out} games on other boards were left out.")
     return lines
