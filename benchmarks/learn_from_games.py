@@ -147,12 +147,18 @@ def report(options: argparse.Namespace) -> None:
             print(f"{player.name:<28}" + "".join(f"{interval(side[player.name]):>16}" for side in sides.values()))
         everything = {stage: [one for values in side.values() for one in values] for stage, side in sides.items()}
         print(f"{'all':<28}" + "".join(f"{interval(values):>16}" for values in everything.values()))
-        for stage in list(sides)[1:]:
-            gain = 100 * (mean(everything[stage]) - mean(everything["before"]))
-            words = f"{gain:+.1f} ± {196 * sqrt(spread(sides['before']) + spread(sides[stage])):.1f}"
-            facts = {"interval": words, "before": round(100 * mean(everything["before"]), 1)}
-            facts |= {"games": len(everything[stage]), "distinct_games": distinct(paths[stage])}
-            record(f"learn-from-games-{pool}-{stage}", round(gain, 1), "points of 100 more as second", **facts)
+        gains = {stage: gain(everything, sides, stage) for stage in list(sides)[1:]}
+        rows = {player.name: [interval(side[player.name]) for side in sides.values()] for player in POOLS[pool]}
+        facts = {"rows": rows | {"all": [interval(values) for values in everything.values()]}, "gains": gains}
+        facts["games"] = {stage: len(values) for stage, values in everything.items()}
+        facts["distinct_games"] = {stage: distinct(paths[stage]) for stage in sides}
+        record(f"learn-from-games-{pool}", gains["after"], "points of 100 more as second, 95%", **facts)
+
+
+def gain(everything: dict[str, list[float]], sides: dict[str, dict[str, list[float]]], stage: str) -> str:
+    """How much more than before learning was won, with its 95% interval."""
+    found = 100 * (mean(everything[stage]) - mean(everything["before"]))
+    return f"{found:+.1f} ± {196 * sqrt(spread(sides['before']) + spread(sides[stage])):.1f}"
 
 
 def distinct(path: Path) -> int:
