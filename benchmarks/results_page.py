@@ -255,7 +255,9 @@ def learning_tables() -> list[str]:
         gains = found["gains"]
         tables.append(table((heading, "before", "first round", "second round"), rows))
         tables.append(f"First round {gains['after']} points, second round {gains['again']}.")
-    return tables
+    checked = read("learn-from-games-positions")
+    lost, count = checked["figure"], checked["positions"]
+    return [*tables, f"Moves that give a result away: {lost} in the {count:,} positions of these games and of the book."]
 
 
 LEARNERS = ("course", "actor-critic", "menace", "policy-gradient", "value", "ppo-course")
@@ -338,8 +340,8 @@ SECTIONS = (
     ),
     Section(
         "Learning from games",
-        "Points of 100 of `perfect` as second player, 0.3 s a move, 300 games a stage against each pool. It learns a book "
-        "by `train.py book --second --games`: in the first round from the 300 games before, in the second from 600. "
+        "Points of 100 of `perfect` as second player, 0.3 s a move, 300 games a stage against each pool. It learns a "
+        "book by `train.py book --second --games`: in the first round from the 300 games before, in the second from 600. "
         "The pools were written down first (`benchmarks/ladder_pool.py`); one held-out player was replaced later.",
         learning_tables,
         ("learn-from-games-learning", "learn-from-games-held-out", "learn-from-games-positions"),
