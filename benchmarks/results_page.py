@@ -257,7 +257,10 @@ def learning_tables() -> list[str]:
         tables.append(f"First round {gains['after']} points, second round {gains['again']}.")
     checked = read("learn-from-games-positions")
     lost, count = checked["figure"], checked["positions"]
-    return [*tables, f"Moves that give a result away: {lost} in the {count:,} positions of these games and of the book."]
+    return [
+        *tables,
+        f"Moves that give a result away: {lost} in the {count:,} positions of these games and of the book.",
+    ]
 
 
 LEARNERS = ("course", "actor-critic", "menace", "policy-gradient", "value", "ppo-course")
