@@ -1,7 +1,7 @@
 """What ``perfect`` wins as second player once it has learned from its own games.
 
 python -m benchmarks.learn_from_games play before learning       the games to learn from
-python -m benchmarks.learn_from_games learn                      the second seat's book of one's own, and a built file
+python -m benchmarks.learn_from_games learn after                the second seat's book of one's own, and a built file
 python -m benchmarks.learn_from_games play after learning        fresh games against the same opponents
 python -m benchmarks.learn_from_games play before held-out       opponents that it never met: before
 python -m benchmarks.learn_from_games play after held-out        and after
@@ -9,7 +9,8 @@ python -m benchmarks.learn_from_games report                     the table, with
 python -m benchmarks.learn_from_games positions                  moves of "after" that give a result away
 
 The opponents are those of ``benchmarks.ladder_pool``; all games begin with the empty board. Games are kept in --folder,
-and an interrupted run goes on. The seeds of "after" are others than those of "before".
+and an interrupted run goes on. Each stage has another seed. "again" is a second round, which learns from the games of
+"before" and "after".
 """
 
 import argparse
@@ -29,6 +30,7 @@ from connectx.clock import RESERVE
 from connectx.geometry import STANDARD
 from connectx.position import Position, stones_of
 from connectx.score import sign
+from connectx_toolkit.arena.games.database import Game as StoredGame
 from connectx_toolkit.arena.games.database import GameDatabase
 from connectx_toolkit.arena.play.match import derived_seed
 from connectx_toolkit.arena.play.pool import play_all
@@ -43,7 +45,7 @@ from connectx_toolkit.kaggle.rules import Game, Rules
 from connectx_toolkit.training.data.exact import scores_kept_in
 
 POOLS = {"learning": LEARNING, "held-out": HELD_OUT}
-STAGES = {"before": 1, "after": 2}  # and the seed of the games
+STAGES = {"before": 1, "after": 2, "again": 3}  # and the seed of the games
 ME = "perfect"
 
 
@@ -61,6 +63,13 @@ def replay_of(game: Game, opponent: str, number: int, seconds: float) -> Replay:
     full = GameRecord(STANDARD, (opponent, ME), game.moves, forfeit=forfeit)
     overage = tuple(RESERVE for _ in game.moves)
     return Replay(Path(), str(number), full, game.statuses, seconds, (RESERVE, RESERVE), overage, episode=number)
+
+
+def replay_of_game(game: StoredGame, stage: str) -> Replay:
+    """A game of one database as another one takes it, beside those of other stages."""
+    number = 10_000 * STAGES[stage] + (game.episode or 0)
+    full = GameRecord(STANDARD, game.names, game.columns, forfeit=game.fault)
+    return Replay(Path(), str(number), full, ("DONE", "DONE"), 0.0, game.banks, game.overage, episode=number)
 
 
 def missing(games: GameDatabase, players: Iterable[Player], count: int) -> list[tuple[int, Player]]:
@@ -99,13 +108,18 @@ def build(path: Path, *more: str) -> None:
 
 
 def learn(options: argparse.Namespace) -> None:
-    """By the commands that a user types."""
-    run = options.folder / "book"
+    """From all games against the learning pool before this stage, by the commands that a user types."""
+    run = options.folder / f"book-{options.stage}"
     shutil.rmtree(run, ignore_errors=True)
-    games = database(options.folder, "before", "learning")
-    command = [sys.executable, "train.py", "book", "--second", "--games", str(games), "--run", str(run)]
+    run.mkdir(parents=True)
+    everything = run / "games.sqlite"
+    with GameDatabase(everything) as games:
+        for stage in list(STAGES)[: list(STAGES).index(options.stage)]:
+            with GameDatabase(database(options.folder, stage, "learning"), create=False) as part:
+                games.add([replay_of_game(game, stage) for game in part.games()], me=ME)
+    command = [sys.executable, "train.py", "book", "--second", "--games", str(everything), "--run", str(run)]
     subprocess.run(command, check=True)
-    build(built(options.folder, "after"), "--book", str(run / "book.bin"))
+    build(built(options.folder, options.stage), "--book", str(run / "book.bin"))
 
 
 def points_of(path: Path) -> dict[str, list[float]]:
@@ -124,20 +138,33 @@ def interval(values: list[float]) -> str:
 
 
 def report(options: argparse.Namespace) -> None:
-    """A table for each pool, and the difference, whose interval is that of independent games."""
+    """A table for each pool, and how much more than before learning was won."""
     for pool in POOLS:
-        sides = [points_of(database(options.folder, stage, pool)) for stage in STAGES]
-        print(f"{pool:<28}{'before':>16}{'after':>16}")
-        for name in sides[0]:
-            print(f"{name:<28}" + "".join(f"{interval(side[name]):>16}" for side in sides))
-        before, after = ([one for values in side.values() for one in values] for side in sides)
-        print(f"{'all':<28}{interval(before):>16}{interval(after):>16}")
-        # games of one opponent are alike: the variance is that within opponents
-        gain = 100 * (mean(after) - mean(before))
-        error = 196 * sqrt(sum(spread(side) for side in sides))
-        words = f"{gain:+.1f} ± {error:.1f}"
-        facts = {"interval": words, "games": [len(before), len(after)], "before": round(100 * mean(before), 1)}
-        record(f"learn-from-games-{pool}", round(gain, 1), "points of 100 more as second", **facts)
+        paths = {stage: database(options.folder, stage, pool) for stage in STAGES}
+        sides = {stage: points_of(path) for stage, path in paths.items() if path.exists()}
+        print(f"{pool:<28}" + "".join(f"{stage:>16}" for stage in sides))
+        for player in POOLS[pool]:
+            print(f"{player.name:<28}" + "".join(f"{interval(side[player.name]):>16}" for side in sides.values()))
+        everything = {stage: [one for values in side.values() for one in values] for stage, side in sides.items()}
+        print(f"{'all':<28}" + "".join(f"{interval(values):>16}" for values in everything.values()))
+        gains = {stage: gain(everything, sides, stage) for stage in list(sides)[1:]}
+        rows = {player.name: [interval(side[player.name]) for side in sides.values()] for player in POOLS[pool]}
+        facts = {"rows": rows | {"all": [interval(values) for values in everything.values()]}, "gains": gains}
+        facts["games"] = {stage: len(values) for stage, values in everything.items()}
+        facts["distinct_games"] = {stage: distinct(paths[stage]) for stage in sides}
+        record(f"learn-from-games-{pool}", gains["after"], "points of 100 more as second, 95%", **facts)
+
+
+def gain(everything: dict[str, list[float]], sides: dict[str, dict[str, list[float]]], stage: str) -> str:
+    """How much more than before learning was won, with its 95% interval."""
+    found = 100 * (mean(everything[stage]) - mean(everything["before"]))
+    return f"{found:+.1f} ± {196 * sqrt(spread(sides['before']) + spread(sides[stage])):.1f}"
+
+
+def distinct(path: Path) -> int:
+    """How many of the games differ."""
+    with GameDatabase(path, create=False) as games:
+        return len({(game.names, game.columns) for game in games.games()})
 
 
 def spread(side: dict[str, list[float]]) -> float:
@@ -155,7 +182,7 @@ def positions(options: argparse.Namespace) -> None:
                 for ply, position in game.positions():
                     if ply % 2:
                         played.setdefault(position, set()).add(game.columns[ply])
-    book = SparseBook.from_bytes((options.folder / "book" / "book.bin").read_bytes())
+    book = SparseBook.from_bytes((options.folder / "book-after" / "book.bin").read_bytes())
     stones, masks = stones_of(book.keys, STANDARD)
     in_book = [Position(int(p), int(m), STANDARD) for p, m in zip(stones, masks, strict=True)]
     for position in in_book:

@@ -225,6 +225,14 @@ def arena_tables() -> list[str]:
     return [table(("", "games a second, Kaggle's = 1"), rows)]
 
 
+def forecast_tables() -> list[str]:
+    rows = [
+        (name, f"{100 * found['coverage']:.1f}%", f"{found['width']:.0f}", f"{found['error']:.0f}")
+        for name, found in read("rating-forecast")["ladders"].items()
+    ]
+    return [table(("ladder", "intervals that hold", "median width", "mean error of the median"), rows)]
+
+
 def times(ratio: float) -> str:
     return f"{ratio:,.0f}x" if ratio >= 10 else f"{ratio:.1f}x"
 
@@ -237,6 +245,17 @@ def environment_tables() -> list[str]:
         for name, speeds in found.items()
     ]
     return [table(("environment", "alone", "with PPO, MlpPolicy", "with PPO, the lesson's CNN"), rows)]
+
+
+def learning_tables() -> list[str]:
+    tables = []
+    for pool, heading in (("learning", "opponents of the games"), ("held-out", "held-out opponents")):
+        found = read(f"learn-from-games-{pool}")
+        rows = [(f"`{name}`" if name != "all" else "**all**", *points) for name, points in found["rows"].items()]
+        gains = found["gains"]
+        tables.append(table((heading, "before", "first round", "second round"), rows))
+        tables.append(f"First round {gains['after']} points, second round {gains['again']}.")
+    return tables
 
 
 LEARNERS = ("course", "actor-critic", "menace", "policy-gradient", "value", "ppo-course")
@@ -316,6 +335,22 @@ SECTIONS = (
         "A verdict may be wrong in 5% of cases. The second table counts pairs until a right verdict, in the median.",
         verdict_tables,
         ("verdicts",),
+    ),
+    Section(
+        "Learning from games",
+        "Points of 100 of `perfect` as second player, 0.3 s a move, 300 games a stage against each pool. It learns a book "
+        "by `train.py book --second --games`: in the first round from the 300 games before, in the second from 600. "
+        "The pools were written down first (`benchmarks/ladder_pool.py`); one held-out player was replaced later.",
+        learning_tables,
+        ("learn-from-games-learning", "learn-from-games-held-out", "learn-from-games-positions"),
+    ),
+    Section(
+        "Forecast of ratings",
+        "200 simulated ladders of each kind, with 30 agents. The forecast is made after 20 games. Its 90% interval "
+        "should hold the rating after 200 games. In the first kind all agents start together. In the second a "
+        "newcomer joins a settled ladder. In the third, some opponents also suit an agent better than others.",
+        forecast_tables,
+        ("rating-forecast",),
     ),
     Section(
         "Arena",

@@ -11,7 +11,8 @@ from rich.table import Table
 
 from connectx_toolkit.arena.games.database import GameDatabase
 from connectx_toolkit.arena.replays.replay import read_replays, replay_paths
-from connectx_toolkit.cli.analyse import show_reviews
+from connectx_toolkit.cli.analyse import print_lines, show_reviews
+from connectx_toolkit.cli.forecast import summary_lines
 from connectx_toolkit.console.progress import progress
 from connectx_toolkit.console.tables import console_for_tables
 from connectx_toolkit.kaggle.account.client import Kaggle, KaggleProblem, connected
@@ -48,7 +49,9 @@ def episodes(options: argparse.Namespace) -> None:
         added = games.add(dated, options.me or "", options.submission)
         _keep_scores(games, scores, options.submission, public_score(own.public_score))
         print(f"{options.games}: {added} games added, {len(games)} in all", file=sys.stderr)
+        lines = summary_lines(games, options.me, options.submission) if options.me and not options.json else []
     show_reviews(replays, [*left_out, *problems], options)
+    print_lines(console_for_tables(), lines)
 
 
 def _keep_scores(games: GameDatabase, scores: Mapping[str, float], submission: int, score: float | None) -> None:

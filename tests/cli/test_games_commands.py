@@ -1,4 +1,4 @@
-"""explore and scout at the command line: from folders, files and stores, with what people get wrong."""
+"""explore, scout and forecast at the command line: from folders, files and stores, with what people get wrong."""
 
 import json
 import shutil
@@ -116,3 +116,26 @@ def test_one_s_own_name_on_both_sides(folder, capsys):
     assert "left out: 1 games of my_team against itself" in said(capsys, "scout", "--add", str(folder))
     with GameDatabase(Path("runs/games.sqlite"), create=False) as database:
         assert len(database) == 9
+
+
+def test_forecast_of_one_submission_and_of_two(folder, capsys):
+    out = said(capsys, "forecast", "--add", str(folder))
+    assert f"estimated rating of {TEAM}" in out and "After game 200: " in out and "Assumptions:" in out
+    assert "Opponents' scores are unknown in 8 of 8 games" in out and "public score" not in out
+    with GameDatabase(Path("runs/games.sqlite")) as database:
+        database.connection.execute("UPDATE games SET me = ?, submission = 7 + id % 2", [TEAM])
+        database.add_ratings({"middle": 640.0}, "2026-11-01")
+        database.add_submission_score(7, 633.3, "2999-01-01")
+    assert "games of several submissions: " in refused(capsys, "forecast")
+    assert "no finished game of submission 9" in refused(capsys, "forecast", "--submission", "9")
+    assert "one number or two different ones" in refused(capsys, "forecast", "--submission", "7", "7")
+    out = said(capsys, "forecast", "--submission", "7", "8")
+    assert "633.3" in out and "mean error" in out and "unknown in 2 of 4 games" in out
+    assert "is likelier to end higher than submission" in out
+
+
+def test_forecast_without_a_game_against_others(folder, capsys):
+    content = json.loads(next(folder.glob("episode-*-replay.json")).read_text())
+    content["info"] = {"TeamNames": [TEAM, TEAM], "EpisodeId": 1}
+    Path("validation.json").write_text(json.dumps(content))
+    assert f"no finished game of {TEAM} against others" in refused(capsys, "forecast", "--add", "validation.json")

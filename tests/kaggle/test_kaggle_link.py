@@ -145,7 +145,9 @@ def test_games_and_scores_are_kept(account, capsys):
     with serving(account):
         for _ in range(2):
             evaluate.main([*EPISODES, "--games", "games.sqlite", *LATE])
-    assert "games.sqlite: 6 games added, 6 in all" in capsys.readouterr().err
+    said = capsys.readouterr()
+    assert "games.sqlite: 6 games added, 6 in all" in said.err
+    assert "After game 200: " in said.out
     with GameDatabase(Path("games.sqlite"), create=False) as database:
         games = list(database.games())
         today = date.today().isoformat()

@@ -3,9 +3,10 @@
 import json
 import sys
 
+import numpy as np
 import pytest
 
-from benchmarks import machine, second_seat, solver
+from benchmarks import machine, rating_forecast, second_seat, solver
 from benchmarks.machine import record
 from connectx.geometry import STANDARD
 from connectx.position import Position
@@ -60,3 +61,15 @@ def test_games_are_known_again_by_what_the_players_are(tmp_path):
         second_seat.contents_of(resolve(opponent_pool.agent_of(player))) for player in opponent_pool.HELD_OUT[:2]
     )
     assert one != other
+
+
+@pytest.mark.parametrize("kind", rating_forecast.KINDS)
+def test_a_simulated_ladder_finds_the_stronger_agents(kind):
+    """And its submission starts at 600 and has games that a forecast can be made from."""
+    ladder = rating_forecast.Ladder(rating_forecast.KINDS[kind], np.random.default_rng(1))
+    assert ladder.ratings[0].mu == 600 and ladder.games == []
+    ladder.run(60)
+    ratings = [rating.mu for rating in ladder.ratings]
+    assert np.corrcoef(ratings, ladder.strength)[0, 1] > 0.8
+    assert len(ladder.games) == 60 and {game.seat for game in ladder.games} == {0, 1}
+    assert "0" not in {game.opponent for game in ladder.games}
