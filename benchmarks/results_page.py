@@ -344,7 +344,7 @@ SECTIONS = (
     Section(
         "Learning from games",
         "Points of 100 of `perfect` as second player, 0.3 s a move, 300 games a stage against each pool. It learns a "
-        "book by `train.py book --second --games`: in the first round from the 300 games before, in the second from 600. "
+        "book by `train.py book --second --games`: first from the 300 games before, then from 600. "
         "The pools were written down first (`benchmarks/ladder_pool.py`); one held-out player was replaced later.",
         learning_tables,
         ("learn-from-games-learning", "learn-from-games-held-out", "learn-from-games-positions"),

@@ -176,7 +176,7 @@ EPISODES = ["episodes", str(SUBMISSION), "--pause", "0"]
 def test_a_submission_that_is_not_ours(account, capsys):
     with serving(account):
         line = refused(["episodes", "99", "--pause", "0"], capsys)
-    assert line.startswith("evaluate.py episodes: submission 99 is not one of your submissions (Kaggle answered 403: Permission")
+    assert line.startswith("evaluate.py episodes: submission 99 is not one of yours (Kaggle answered 403: Permission")
     assert not Path("runs").exists()
 
 

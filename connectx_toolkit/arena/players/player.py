@@ -79,7 +79,8 @@ class Player:
         limit = self.load_limit if limit is None else limit
         reply = self._load(self.seed if self.is_reloaded else LOAD_SEED, limit)
         if reply.fault == "hang":
-            return reply._replace(detail=f"still loading when its clock ran out ({limit:g} s: actTimeout and overage time)")
+            time_out = f"still loading when its clock ran out ({limit:g} s: actTimeout and overage time)"
+            return reply._replace(detail=time_out)
         if reply.fault:
             return reply
         self.load_seconds, self.warning = reply.seconds, reply.detail

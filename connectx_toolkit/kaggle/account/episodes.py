@@ -53,7 +53,7 @@ def own_submission(kaggle: Kaggle, number: int) -> Any:
     except KaggleProblem as problem:
         if problem.status not in NOT_OURS:
             raise
-        words = f"submission {number} is not one of your submissions ({problem}): `python evaluate.py episodes` lists them"
+        words = f"submission {number} is not one of yours ({problem}): `python evaluate.py episodes` lists them"
         raise KaggleProblem(words, problem.status) from None
 
 
