@@ -17,7 +17,7 @@ class Met(NamedTuple):
     points: float  # ours
 
 
-def games_of(path: Path, me: str) -> list[Met]:
+def own_games_in(path: Path, me: str) -> list[Met]:
     """The games of 7x6 that were played to their end, from the empty board, with "me" as second player.
 
     Args:
@@ -26,6 +26,8 @@ def games_of(path: Path, me: str) -> list[Met]:
     Raises:
         ValueError: it is no file of games, does not tell whose they are, or has no such games.
     """
+    if not path.exists():
+        raise ValueError(f"no file of games {path}: python evaluate.py explore --add FOLDER makes one of your replays")
     with GameDatabase(path, create=False) as database:
         name = own_name(database, me or None)
         found = [

@@ -40,7 +40,7 @@ from connectx_toolkit.machine.workers import Workers
 from connectx_toolkit.places import BOOK_SCORES, WEIGHTS
 from connectx_toolkit.training.data.book_scores import Form, PositionFile, ScoreFile
 from connectx_toolkit.training.data.exact import exact_scores, scores_kept_in, solve
-from connectx_toolkit.training.data.own_games import Met, games_of
+from connectx_toolkit.training.data.own_games import Met, own_games_in
 from connectx_toolkit.training.learning.own_games import OwnGames, lines_of
 from connectx_toolkit.training.support.manifest import begin, publish
 from connectx_toolkit.training.support.options import Options, option
@@ -248,7 +248,7 @@ def train(config: Config) -> Book | SparseBook | None:
     """Builds a book and writes it; with --games, only if they teach something."""
     if config.games and not config.second:
         raise ValueError("--games needs --second: only the second player's book learns from games")
-    games = games_of(Path(config.games), config.me) if config.games else []
+    games = own_games_in(Path(config.games), config.me) if config.games else []
     begin(config)
     book: Book | SparseBook
     facts: dict[str, float] = {}

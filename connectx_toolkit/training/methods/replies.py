@@ -39,8 +39,7 @@ from connectx_toolkit.kaggle.rules import DEFAULTS, sizes_of
 from connectx_toolkit.places import AGENTS, WEIGHTS
 from connectx_toolkit.training.data.exact import scores_kept_in
 from connectx_toolkit.training.data.labels import SUFFIX, TRAINING, Labels, labels_of, read_labels
-from connectx_toolkit.training.data.own_games import Met
-from connectx_toolkit.training.data.own_games import games_of as own_games
+from connectx_toolkit.training.data.own_games import Met, own_games_in
 from connectx_toolkit.training.games.opponent_pool import DEVELOPMENT, Column, Player, column_of
 from connectx_toolkit.training.learning.error_forecast import BATCH, Learner, problems_of
 from connectx_toolkit.training.learning.networks import layers_of
@@ -234,7 +233,7 @@ def learn_from(config: Config, games: list[Met]) -> dict[str, Any]:
 def train(config: Config) -> dict[str, Any]:
     """Plays the games that are missing, fits the model and writes it; or learns from one's own games."""
     if config.games:
-        games = own_games(Path(config.games), config.me)
+        games = own_games_in(Path(config.games), config.me)
         begin(config)
         return learn_from(config, games)
     begin(config)
