@@ -155,7 +155,7 @@ def searched(mine, theirs, depth, alpha, beta, kind, board, odd):
         return evaluate(mine, theirs, kind, board, odd)
     forced = completing(theirs, moves)
     if forced:
-        moves = forced & -forced if forced & (forced - 1) == 0 else forced
+        moves = forced
     for column in (3, 2, 4, 1, 5, 0, 6):
         move = moves & (0x7F << 7 * column)
         if move:

@@ -37,7 +37,7 @@ from connectx_toolkit.arena.play.pool import play_all
 from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.players.spec import AgentSpec
 from connectx_toolkit.arena.players.task import Setup, Task
-from connectx_toolkit.arena.replays.replay import Replay
+from connectx_toolkit.arena.replays.replay import FAULTS, Replay
 from connectx_toolkit.arena.results.records import GameRecord
 from connectx_toolkit.console.progress import progress
 from connectx_toolkit.kaggle.agent_file import last_callable
@@ -47,6 +47,7 @@ from connectx_toolkit.training.data.exact import scores_kept_in
 POOLS = {"learning": LEARNING, "held-out": HELD_OUT}
 STAGES = {"before": 1, "after": 2, "again": 3}  # and the seed of the games
 ME = "perfect"
+STATUSES = {fault: status for status, fault in FAULTS.items()}
 
 
 def database(folder: Path, stage: str, pool: str) -> Path:
@@ -69,7 +70,13 @@ def replay_of_game(game: StoredGame, stage: str) -> Replay:
     """A game of one database as another one takes it, beside those of other stages."""
     number = 10_000 * STAGES[stage] + (game.episode or 0)
     full = GameRecord(STANDARD, game.names, game.columns, forfeit=game.fault)
-    return Replay(Path(), str(number), full, ("DONE", "DONE"), 0.0, game.banks, game.overage, episode=number)
+    return Replay(Path(), str(number), full, statuses_of(game), 0.0, game.banks, game.overage, episode=number)
+
+
+def statuses_of(game: StoredGame) -> tuple[str, str]:
+    """Kaggle's, at the end."""
+    seat, status = (game.fault[0], STATUSES[game.fault[1]]) if game.fault else (0, "DONE")
+    return (status, "DONE") if seat == 0 else ("DONE", status)
 
 
 def missing(games: GameDatabase, players: Iterable[Player], count: int) -> list[tuple[int, Player]]:

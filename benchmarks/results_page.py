@@ -233,6 +233,18 @@ def forecast_tables() -> list[str]:
     return [table(("ladder", "intervals that hold", "median width", "mean error of the median"), rows)]
 
 
+def database_tables() -> list[str]:
+    found = read("game_database")
+    rows = [
+        ("load", f"{found['figure']} s"),
+        ("load again, nothing new", f"{found['again']} s"),
+        ("size", f"{found['megabytes']} MB"),
+        *((f"query, {where}", f"{time:.2f} ms") for where, time in found["query_milliseconds"].items()),
+        ("games there after each of three kills", ", ".join(f"{count:,}" for count in found["games_after_kills"])),
+    ]
+    return [table(("10,000 replays", "found"), rows)]
+
+
 def times(ratio: float) -> str:
     return f"{ratio:,.0f}x" if ratio >= 10 else f"{ratio:.1f}x"
 
@@ -348,6 +360,12 @@ SECTIONS = (
         "The pools were written down first (`benchmarks/ladder_pool.py`); one held-out player was replaced later.",
         learning_tables,
         ("learn-from-games-learning", "learn-from-games-held-out", "learn-from-games-positions"),
+    ),
+    Section(
+        "Database of games",
+        "10,000 generated replays, a file each. A load that is killed goes on; in the end every game is there once.",
+        database_tables,
+        ("game_database",),
     ),
     Section(
         "Forecast of ratings",

@@ -147,7 +147,7 @@ def with_book(agent: Path, book: Path | None) -> Iterator[Path]:
     if book is None:
         yield agent
         return
-    if agent != AGENTS / "perfect.py":
+    if agent.resolve() != (AGENTS / "perfect.py").resolve():
         raise UsageError(f"--book changes the second seat's book of the agent perfect, not of {agent.stem}")
     found = read_as(SparseBook.from_bytes, book)
     if found.geometry != STANDARD:

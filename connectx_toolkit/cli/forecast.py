@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from connectx_toolkit.arena.games.database import GameDatabase
 from connectx_toolkit.arena.games.rated_games import by_submission, chosen, public_scores
+from connectx_toolkit.arena.games.sources import own_name
 from connectx_toolkit.arena.reporting.forecast_tables import (
     comparison_line,
     forecast_lines,
@@ -14,7 +15,7 @@ from connectx_toolkit.arena.reporting.forecast_tables import (
 from connectx_toolkit.arena.reporting.replay_tables import section_table
 from connectx_toolkit.arena.results.rating_forecast import ASSUMPTIONS, Forecast, horizon_after
 from connectx_toolkit.cli.analyse import print_lines
-from connectx_toolkit.cli.explore import opened, own_name
+from connectx_toolkit.cli.explore import opened
 from connectx_toolkit.console.tables import console_for_tables
 
 
@@ -29,7 +30,7 @@ def forecast(options: argparse.Namespace) -> None:
         found = by_submission(database.games(me=me), me)
         numbers = chosen(found, wanted, me)
         horizon = horizon_after(max(len(found[number]) for number in numbers))
-        forecasts = {_title(number, me): Forecast(found[number], horizon, seed) for seed, number in enumerate(numbers)}
+        forecasts = {_title(number, me): Forecast(found[number], horizon, number or 0) for number in numbers}
         for number, (title, made) in zip(numbers, forecasts.items(), strict=True):
             console.print(section_table(games_section(title, made)))
             scores = [] if number is None else public_scores(database, number, made.games, made.estimates)
@@ -49,4 +50,7 @@ def _title(number: int | None, me: str) -> str:
 def summary_lines(database: GameDatabase, me: str, submission: int) -> list[str]:
     """The forecast of a submission in a few sentences; [] if it has no finished game against others."""
     games = by_submission(database.games(me=me), me).get(submission)
-    return forecast_lines(f"submission {submission}", Forecast(games)) if games else []
+    if not games:
+        return []
+    made = Forecast(games, horizon_after(len(games)), submission)
+    return forecast_lines(f"submission {submission}", made)

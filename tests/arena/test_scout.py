@@ -65,7 +65,7 @@ def report(tmp_path) -> Report:
 def test_the_line_beats_the_opponent(report):
     """As often as it is played: the opponent answers as the line says, and it ends in a win."""
     line = report.lines[1]
-    assert line.is_won and line.expected == 1.0 and report.unsolved == 0
+    assert line.expected == 1.0 and report.unsolved == 0
     position = Position.empty(SMALL)
     for step in line.steps:
         assert not step.is_answer or step.column == steady(position)

@@ -268,7 +268,7 @@ def test_a_load_that_never_ends(concurrency, tmp_path, monkeypatch, capsys):
     assert stop.value.code == 2
     *said, refused = capsys.readouterr().err.splitlines()
     assert "loading endless.py ..." in said
-    assert "endless.py cannot be loaded: still loading when its clock had run out (2.5 s: " in refused
+    assert "endless.py cannot be loaded: still loading when its clock ran out (2.5 s: " in refused
 
 
 def test_a_tournament_loads_everyone_first(broken, capsys):

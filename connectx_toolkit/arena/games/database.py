@@ -99,7 +99,7 @@ class Played(NamedTuple):
     games: int
     won: int  # by the player who made the move
     drawn: int
-    lost: int  # games + lost fall short of ``games`` by those not played to their end
+    lost: int  # won + drawn + lost fall short of ``games`` by those not played to their end
     players: tuple[tuple[str, int], ...]  # (name, games) of those who made it, most games first
 
     @property
@@ -170,7 +170,8 @@ class GameDatabase:
         places = ", ".join(f":{name}" for name in row)
         cursor = self.connection.execute(f"INSERT OR IGNORE INTO games ({', '.join(row)}) VALUES ({places})", row)
         if not cursor.rowcount:
-            owned = "UPDATE games SET me = :me, submission = :submission WHERE key = :key AND me = '' AND :me != ''"
+            free = "(me = '' OR me = :me AND submission IS NULL)"
+            owned = f"UPDATE games SET me = :me, submission = :submission WHERE key = :key AND :me != '' AND {free}"
             self.connection.execute(owned, row)
             return False
         number = cursor.lastrowid
@@ -234,7 +235,7 @@ class GameDatabase:
         """
         where, values = _where(opponent, me, seat, since, rated)
         kept = self.ratings()
-        for row in self.connection.execute(f"SELECT * FROM games WHERE {where} ORDER BY episode, date, id", values):
+        for row in self.connection.execute(f"SELECT * FROM games WHERE {where} ORDER BY date, episode, id", values):
             yield _game(row, kept)
 
     def at(

@@ -39,7 +39,7 @@ def chosen(found: dict[int | None, list[RatedGame]], wanted: Sequence[int], me: 
     """
     if not found:
         raise ValueError(f"no finished game of {me} against others")
-    known = [f"{number or 'without a number'} ({len(games)} games)" for number, games in found.items()]
+    known = [f"{number or 'without a number'} ({len(games)} games)" for number, games in sorted(found.items(), key=str)]
     missing = [number for number in wanted if number not in found]
     if missing:
         raise ValueError(f"no finished game of submission {missing[0]} against others; there are {', '.join(known)}")

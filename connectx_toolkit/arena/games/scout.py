@@ -77,10 +77,6 @@ class Line(NamedTuple):
     def columns(self) -> Columns:
         return tuple(step.column for step in self.steps)
 
-    @property
-    def is_won(self) -> bool:
-        return self.has_line or (self.score or 0) > 0
-
 
 @dataclass(frozen=True)
 class Branch:
@@ -123,7 +119,7 @@ def overage_used(game: Game, player: str) -> float:
 
 
 def median_seconds(games: Iterable[Game], player: str) -> float | None:
-    """The median time of a player's moves; None if fewer than half of them are known.
+    """The median time of a player's moves; None unless more than half of them are known.
 
     Of an opponent on Kaggle only moves that drew on the overage time are. The first move of a game loads the agent and
     does not count.

@@ -33,9 +33,10 @@ def own_games_in(path: Path, me: str) -> list[Met]:
         found = [
             Met(game.names[0], game.columns, game.points[1])
             for game in database.games(me=name, seat=1)
-            if game.geometry == STANDARD and game.points and not game.opening and game.names[0] != name
+            if game.geometry == STANDARD and game.points and not (game.opening or game.fault) and game.names[0] != name
         ]
         count = len(database)
     if not found:
-        raise ValueError(f"{path}: none of its {count} games is one of 7x6 that {name!r} played to its end as second")
+        what = f"none of its {count} games is a finished game of 7x6, without a fault, with {name!r} as second player"
+        raise ValueError(f"{path}: {what}. Add replays with explore --add, or pass --me NAME")
     return found

@@ -29,7 +29,6 @@ ROUNDS = 20  # of improvement, at most
 TRIED = 0.05  # weight of all other moves in the reach, so that it is defined everywhere
 WORTH = 0.005  # points that a move has to be expected to gain over what was played before, to enter the book
 CAUTION = 2.0  # games whose results, as the model forecasts them, are added to an opponent's real ones
-FEW_GAMES = 10  # of the second seat: fewer teach nothing
 
 
 @dataclass
@@ -136,16 +135,18 @@ class OwnGames:
         self.beliefs = beliefs / beliefs.sum(1, keepdims=True)
 
     def _scale(self) -> np.ndarray:
-        """(opponents + 1,) what each really gave away, as a multiple of what the model foretold at its first reply."""
+        """(opponents + 1,) what each really gave away, as a multiple of the model's forecast at its first reply."""
         first = [position for position in self.lines.theirs if position.ply == 2]
         forecast, gains = np.zeros(len(self.lines.opponents)), self.model.gains_at_their_turn(first)
         for position, gain in zip(first, gains, strict=True):
             for opponent, counts in self.lines.theirs[position].items():
                 forecast[opponent] += counts.total() * float(gain @ self.beliefs[opponent])
-        ratio = (self.lines.points + CAUTION * forecast / self.lines.games) / np.maximum(
-            forecast * (1 + CAUTION / self.lines.games), 1e-6
+        means = forecast / self.lines.games
+        ratio = np.divide(
+            self.lines.points + CAUTION * means, forecast + CAUTION * means, np.ones_like(means), where=forecast > 0
         )
-        return np.append(ratio, min(1.0, self.lines.points.sum() / max(float(forecast.sum()), 1e-6)))
+        everyone = self.lines.points.sum() / forecast.sum() if forecast.any() else 1.0
+        return np.append(ratio, min(1.0, float(everyone)))
 
     def _read_replies(self, replies: list[Position], scores: np.ndarray, chances: np.ndarray) -> None:
         prior = {position: grouped(position, of_types) for position, of_types in zip(replies, chances, strict=True)}

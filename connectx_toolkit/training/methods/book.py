@@ -235,6 +235,8 @@ def second_book(config: Config) -> SparseBook:
 def own_book(config: Config, games: list[Met]) -> tuple[SparseBook, dict[str, float]]:
     """The second seat's book of one's own games, and what it is expected to win from their opponents."""
     shipped = read_as(SparseBook.from_bytes, config.shipped)
+    if shipped.geometry != STANDARD:
+        raise ValueError(f"{config.shipped}: a book for another board than 7x6")
     with scores_kept_in(config.run / "scores.txt", config.workers, config.table_bits) as scores_of:
         tree = OwnGames(lines_of(games, Position.empty(STANDARD)), read_model(config.taste, config.replies), scores_of)
     columns, expected, before = tree.improve()
@@ -257,7 +259,9 @@ def train(config: Config) -> Book | SparseBook | None:
         if not facts["changed"]:
             print(f"{config.games}: too little to learn from {len(games)} games as second player; nothing was changed")
             return None
-        print(f"expected points as second player: {facts['before']:.3f} as played, {facts['expected_points']:.3f} now")
+        words = "expected points as second player, a win being 1"
+        before, now = facts["before"], facts["expected_points"]
+        print(f"{words}: {before:.3f} with the moves that you played, mistakes left out; {now:.3f} with the new book")
     else:
         book = second_book(config) if config.second else first_book(config)
     publish(config, book.to_bytes(), {"positions": len(book), **facts})

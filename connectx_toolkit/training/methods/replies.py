@@ -63,7 +63,9 @@ class Config(Options):
     METHOD = "replies"
 
     games: str = option(
-        "", "file of your games, as evaluate.py explore --add makes it: learn from these instead", reads=(".sqlite",)
+        "",
+        "file of your games, as evaluate.py explore --add makes it: learn from them, not from the pool",
+        reads=(".sqlite",),
     )
     me: str = option("", "your name in these games, if the file does not tell whose they are")
     shipped: Path = option(WEIGHTS / "replies.bin", "opponent model that --games starts from", reads=(".bin",))
@@ -232,6 +234,8 @@ def learn_from(config: Config, games: list[Met]) -> dict[str, Any]:
 
 def train(config: Config) -> dict[str, Any]:
     """Plays the games that are missing, fits the model and writes it; or learns from one's own games."""
+    if config.games and config.scheduler:
+        raise ValueError("--games learns on this machine: leave out --scheduler")
     if config.games:
         games = own_games_in(Path(config.games), config.me)
         begin(config)
