@@ -48,7 +48,13 @@ def opened(options: argparse.Namespace) -> GameDatabase:
         there = f", {added.known} were there already" if added.known else ""
         line = f"{options.games}: {added.new} games added{there}, {added.whole} in all"
         print_lines(console_for_tables(), [line, *left_out_line(added.left_out)])
-    return GameDatabase(options.games, create=False)
+    database = GameDatabase(options.games, create=False)
+    if options.add and not options.me:
+        try:
+            own_name(database, None)
+        except ValueError as unclear:
+            print_lines(console_for_tables(), [f"whose games these are is not known yet: {unclear}"])
+    return database
 
 
 def _scores(position: Position, seconds: float) -> Sequence[int | None] | None:

@@ -257,11 +257,12 @@ def train(config: Config) -> Book | SparseBook | None:
     if config.games:
         book, facts = own_book(config, games)
         if not facts["changed"]:
-            print(f"{config.games}: too little to learn from {len(games)} games as second player; nothing was changed")
+            told = f"no other moves would win more in {len(games)} games as second player"
+            print(f"{config.games}: {told}; nothing was written. More games against the same opponents tell more")
             return None
-        words = "expected points as second player, a win being 1"
-        before, now = facts["before"], facts["expected_points"]
-        print(f"{words}: {before:.3f} with the moves that you played, mistakes left out; {now:.3f} with the new book")
+        before, now = 100 * facts["before"], 100 * facts["expected_points"]
+        played = f"{before:.1f} with the moves that you played, mistakes left out"
+        print(f"expected points of 100 as second player: {played}; {now:.1f} with the new book")
     else:
         book = second_book(config) if config.second else first_book(config)
     publish(config, book.to_bytes(), {"positions": len(book), **facts})
