@@ -17,7 +17,7 @@ of ``LEARNING`` did. Networks, trees and exact players use the network and the s
 
 import random
 from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -26,19 +26,20 @@ from numba import njit
 from connectx.clock import Budget
 from connectx.exact import move_values
 from connectx.geometry import STANDARD
-from connectx.nets.network import PlainNetwork, expected_result, softmax
+from connectx.nets.network import expected_result, softmax
 from connectx.nets.puct import Judgement, Search
 from connectx.position import Position
 from connectx.score import sign
-from connectx.solver import Solver
-from connectx_toolkit.places import WEIGHTS
+from connectx_toolkit.training.games.opponent_pool import agent_that, network_of, solver
 
 WON = 1000  # of a search: minus the plies until then
 ORDER = (3, 2, 4, 1, 5, 0, 6)
 BOOK_PLIES = 12  # of "late"
+NETWORK = "net.bin"  # of the agents' weights
 HASH = 0x9E3779B97F4A7C15  # odd, 64 bits (Knuth): spreads positions evenly
 PARITY, LINES = 0, 1  # evaluations
 EXPLORATION = 1.0  # of the upper confidence bound
+BOARD, BOTTOM = STANDARD.board_mask, STANDARD.bottom_mask
 
 
 class Player(NamedTuple):
@@ -80,18 +81,8 @@ HELD_OUT = (
 
 
 @njit
-def has_four(stones):
-    """Whether there are four in a row, on 7x6 with a guard bit above each column."""
-    for step in (1, 6, 7, 8):
-        pairs = stones & (stones >> step)
-        if pairs & (pairs >> 2 * step):
-            return True
-    return False
-
-
-@njit
 def completing(stones, free):
-    """The free cells that complete four of the stones."""
+    """The free cells that complete four of the stones, on 7x6 with a guard bit above each column."""
     found = (stones << 1) & (stones << 2) & (stones << 3)
     for step in (6, 7, 8):
         pairs = (stones << step) & (stones << 2 * step)
@@ -112,7 +103,7 @@ def ones(bits):
 
 @njit
 def open_lines(stones, theirs, board):
-    """Lines of four without a stone of the other side, twice if they hold two stones, thrice for three."""
+    """Stones in lines of four without a stone of the other side, each once for every such line."""
     total = 0
     for step in (1, 6, 7, 8):
         free = board & ~theirs
@@ -142,13 +133,10 @@ def evaluate(mine, theirs, kind, board, odd):
 @njit
 def searched(mine, theirs, depth, alpha, beta, kind, board, odd):
     """Fail-hard alpha-beta: the value for the side to move, which has not lost yet."""
-    bottom = 0
-    for column in range(7):
-        bottom |= 1 << 7 * column
     mask = mine | theirs
     if mask == board:
         return 0
-    moves = (mask + bottom) & board
+    moves = (mask + BOTTOM) & board
     if completing(mine, moves):
         return WON - 1
     if depth == 0:
@@ -170,13 +158,10 @@ def searched(mine, theirs, depth, alpha, beta, kind, board, odd):
 @njit
 def playout(mine, theirs, board):
     """1, 0 or -1 for the side to move, by play that wins and blocks at sight and is random otherwise."""
-    bottom = 0
-    for column in range(7):
-        bottom |= 1 << 7 * column
     result = 1
     while True:
         mask = mine | theirs
-        moves = (mask + bottom) & board
+        moves = (mask + BOTTOM) & board
         if moves == 0:
             return 0
         if completing(mine, moves):
@@ -193,10 +178,7 @@ def playout(mine, theirs, board):
 def best_by_playouts(mine, theirs, playouts, seed, board):
     """The column with the most playouts, which upper confidence bounds hand out."""
     np.random.seed(seed)
-    bottom = 0
-    for column in range(7):
-        bottom |= 1 << 7 * column
-    moves = ((mine | theirs) + bottom) & board
+    moves = ((mine | theirs) + BOTTOM) & board
     visits, wins = np.zeros(7), np.zeros(7)
     for number in range(playouts):
         chosen, largest = -1, -1e9
@@ -209,11 +191,10 @@ def best_by_playouts(mine, theirs, playouts, seed, board):
                     chosen, largest = column, bound
         move = moves & (0x7F << 7 * chosen)
         visits[chosen] += 1
-        wins[chosen] += 1 if has_four(mine | move) else -playout(theirs, mine | move, board)
+        wins[chosen] += 1 if completing(mine, move) else -playout(theirs, mine | move, board)
     return int(visits.argmax())
 
 
-BOARD = STANDARD.board_mask
 ODD = sum(1 << 7 * column + row for column in range(7) for row in (0, 2, 4))
 
 
@@ -238,19 +219,9 @@ def by_playouts(position: Position, playouts: int) -> int:
     return best_by_playouts(stones, others, playouts, random.getrandbits(31), BOARD)
 
 
-@cache
-def network() -> PlainNetwork:
-    return PlainNetwork.from_bytes((WEIGHTS / "net.bin").read_bytes())
-
-
-@cache
-def solver() -> Solver:
-    return Solver(STANDARD)
-
-
 def by_network(position: Position, temperature: float) -> int:
     legal = position.legal_columns()
-    logits = network().judge(position)["policy"][legal]
+    logits = network_of(NETWORK).judge(position)["policy"][legal]
     if not temperature:
         return legal[int(logits.argmax())]
     return random.choices(legal, softmax(logits[None], temperature)[0].tolist())[0]
@@ -258,7 +229,7 @@ def by_network(position: Position, temperature: float) -> int:
 
 def by_tree(position: Position, evaluations: int) -> int:
     def judge(positions: np.ndarray, masks: np.ndarray) -> Judgement:
-        outputs = network().judge_many(positions, masks)
+        outputs = network_of(NETWORK).judge_many(positions, masks)
         return Judgement(softmax(outputs["policy"], 1.0), expected_result(outputs["value"]))
 
     return Search(position, judge).run(Budget(nodes=evaluations)).column
@@ -302,10 +273,4 @@ def column_of(player: Player) -> Callable[[Position], int]:
 
 def agent_of(player: Player) -> Callable:
     """The player as an agent, which draws from the generator of ``random``: the arena seeds that."""
-    column = column_of(player)
-
-    def agent(obs, config):
-        return column(Position.from_observation(obs, config))
-
-    agent.__name__ = player.name
-    return agent
+    return agent_that(column_of(player), player.name)

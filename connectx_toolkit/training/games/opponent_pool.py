@@ -151,10 +151,14 @@ def column_of(player: Player, chance: Random) -> Column:
 
 def agent_of(player: Player) -> Callable:
     """The player as an agent, which draws from the generator of the module ``random``: the arena seeds that."""
-    column = column_of(player, cast(Random, random))
+    return agent_that(column_of(player, cast(Random, random)), player.name)
+
+
+def agent_that(column: Column, name: str) -> Callable:
+    """An agent of this name that plays these columns."""
 
     def agent(obs, config):
         return column(Position.from_observation(obs, config))
 
-    agent.__name__ = player.name
+    agent.__name__ = name
     return agent

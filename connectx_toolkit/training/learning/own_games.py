@@ -1,7 +1,7 @@
 """The second seat's book from one's own games: an expectimax over the opponents that one has met.
 
 A tree of all positions of the games, mirror images together. Where an opponent was to move, its answers there are
-counted, and the shipped opponent model stands for the games that it has not played: as many as foretell the opponent's
+counted, and the shipped opponent model stands for the games that it has not played: as many as predict the opponent's
 own answers best (``shrinkage``). Beyond the games the model's forecast stands, scaled by what the opponent really gave
 away. Our move cannot depend on the opponent's name, which Kaggle does not tell, but on the moves so far: at each
 position the opponents weigh as often as one meets them, times how probable each was to come there (``reach``). The best
@@ -13,6 +13,7 @@ Every move is one of ``connectx.choice.candidates``: none gives a result away.
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -163,7 +164,7 @@ class OwnGames:
         self._estimate_turns()
 
     def _shrinkage(self, prior: Mapping[Position, Mapping[Position, np.ndarray]]) -> np.ndarray:
-        """(opponents,) of ``SHRINKAGES``, the one under which each answer is foretold best by all others."""
+        """(opponents,) of ``SHRINKAGES``, the one under which all other answers predict each one best."""
         logs = np.zeros((len(self.lines.opponents), len(SHRINKAGES)))
         games = np.array(SHRINKAGES)
         for position, shares in prior.items():
@@ -210,7 +211,7 @@ class OwnGames:
                 turn.values[:, index] = np.minimum(1.0, turn.values[:, index] + gain)
 
     def improve(self) -> tuple[dict[Position, int], float, float]:
-        """The columns of the book, our expected points with it, and as the games were played."""
+        """The columns of the book, and our expected points with it and with the moves played, mistakes left out."""
         ordered = sorted(self.turns, key=lambda position: -position.ply)
         strategy = {position: shares_of(turn.tried) for position, turn in self.turns.items()}
         before = self._evaluate(ordered, strategy)
@@ -260,15 +261,15 @@ class OwnGames:
         for reply, index in self._parents.get(position, ()):
             reply.values[:, index] = value
 
-    @property
+    @cached_property
     def _parents(self) -> dict[Position, list[tuple[Reply, int]]]:
-        if not hasattr(self, "_links"):
-            self._links: dict[Position, list[tuple[Reply, int]]] = defaultdict(list)
-            for reply in self.replies.values():
-                for index, child in enumerate(reply.children):
-                    if child in self.turns:
-                        self._links[child].append((reply, index))
-        return self._links
+        """The opponents' moves that lead to each of our positions."""
+        found = defaultdict(list)
+        for reply in self.replies.values():
+            for index, child in enumerate(reply.children):
+                if child in self.turns:
+                    found[child].append((reply, index))
+        return found
 
     def _root(self) -> float:
         start = next(reply for position, reply in self.replies.items() if position.ply == 0)

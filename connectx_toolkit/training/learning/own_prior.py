@@ -2,7 +2,7 @@
 
 An opponent's games tell its type, as far as they go: its posterior (Bayes). It counts for ``n / (n + HALF)`` of an
 opponent after n games, and the shipped prior for ``SHIPPED`` opponents. Half of each opponent's games are held out to
-see whether the new prior foretells them better than the old one.
+see whether the new prior predicts them better than the old one.
 """
 
 from collections import defaultdict
@@ -78,7 +78,7 @@ def prior_of(model: ReplyModel, evidence: Sequence[Evidence]) -> np.ndarray:
 
 
 def held_out_losses(model: ReplyModel, evidence: dict[str, Evidence]) -> list[Held]:
-    """How well every second game of each opponent is foretold by the shipped prior, and by that of the other games."""
+    """How well every second game of each opponent is predicted by the shipped prior, and by that of the other games."""
     learned = prior_of(model, [Evidence(*(array[::2] for array in one)) for one in evidence.values()])
     losses = []
     for name, one in evidence.items():

@@ -24,20 +24,18 @@ import numpy as np
 import torch
 
 from connectx.choice import unhurried
-from connectx.exact import move_values
 from connectx.geometry import STANDARD
 from connectx.nets.network import Architecture, PlainNetwork
 from connectx.opponent_model import KINDS, ReplyModel, arrays_of, columns_of_scores, kinds_chances, lengths_of
 from connectx.position import Position
 from connectx.score import Scores, sign
-from connectx.solver import Solver
 from connectx.weights import unpack
 from connectx_toolkit.console.files import read_as
 from connectx_toolkit.console.progress import progress
 from connectx_toolkit.kaggle.agent_file import last_callable
 from connectx_toolkit.kaggle.rules import DEFAULTS, sizes_of
 from connectx_toolkit.places import AGENTS, WEIGHTS
-from connectx_toolkit.training.data.exact import scores_kept_in
+from connectx_toolkit.training.data.exact import scores_kept_in, solve
 from connectx_toolkit.training.data.labels import SUFFIX, TRAINING, Labels, labels_of, read_labels
 from connectx_toolkit.training.data.own_games import Met, own_games_in
 from connectx_toolkit.training.games.opponent_pool import DEVELOPMENT, Column, Player, column_of
@@ -48,7 +46,7 @@ from connectx_toolkit.training.learning.reply_types import fit
 from connectx_toolkit.training.support import checkpoint
 from connectx_toolkit.training.support.manifest import begin, publish
 from connectx_toolkit.training.support.options import Options, option
-from connectx_toolkit.training.support.pool import process_solver, solver_pool
+from connectx_toolkit.training.support.pool import solver_pool
 
 CLOCK = DEFAULTS | sizes_of(STANDARD) | {"actTimeout": 0.15}
 TABLE_BITS = 22  # log2 of the entries of each process's table: 32 MiB
@@ -104,10 +102,6 @@ class Moves(NamedTuple):
     games: np.ndarray  # (n,) number of the game
 
 
-def exact_scores(position: Position, solver: Solver) -> Scores:
-    return [None if value is None else value.low for value in move_values(position, solver)]
-
-
 def any_keeping(position: Position, scores: Scores, chance: Random) -> int:
     """A second player's move: any that keeps the result and does not lose at once."""
     best = max(score for score in scores if score is not None)
@@ -142,18 +136,18 @@ def games_of(player: Player, config: Config) -> Moves:
     Draws from a generator of its own, for in a worker of dask other threads draw from that of ``random``. The agent
     perfect uses that one, and a clock: its games are not quite the same again.
     """
-    chance, solver, rows = Random(), process_solver(), []
+    chance, rows = Random(), []
     column = column_of(player, chance)
 
     def careless(position: Position) -> int:
-        return any_keeping(position, exact_scores(position, solver), chance)
+        return any_keeping(position, solve(position), chance)
 
     for number in range(config.plays + config.rematches):
         for generator in (chance, random):
             generator.seed(f"{config.seed} {player.name} {number}")
         for position, chosen in played(column, careless if number < config.plays else by_perfect):
             if len(position.legal_columns()) > 1:
-                rows.append((position, exact_scores(position, solver), chosen, number))
+                rows.append((position, solve(position), chosen, number))
     positions, scores, columns, games = zip(*rows, strict=True)
     return Moves(*arrays_of(list(positions)), columns_of_scores(scores), np.array(columns), np.array(games))
 
