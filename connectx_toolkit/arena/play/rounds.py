@@ -162,10 +162,10 @@ def summary(rounds: Rounds) -> str:
     evidence = match.evidence
     if not evidence.pairs:
         return f"{line}There is not a game in either seat yet: no result"
-    is_whole = played == rounds.asked
-    result = estimate(evidence.counts) if is_whole else anytime(evidence.counts)
     if evidence.distinct < FEWEST_PAIRS:
         return f"{line}{few_words(evidence, played)}"
+    is_whole = played == rounds.asked
+    result = estimate(evidence.counts) if is_whole else anytime(evidence.counts)
     shown = interval(result, AS_AGREED if is_whole else ANY_TIME)
     return f"{line}{shown}; {verdict(evidence, *match.names, result=result)}"
 
@@ -187,10 +187,7 @@ def notes(rounds: Rounds) -> list[str]:
 
 
 def rounds_lines(rounds: Rounds) -> list[str]:
-    """The four lines of Kaggle's course; then, below an empty one, ``summary`` and ``notes``.
-
-    Source: get_win_percentages in https://www.kaggle.com/code/alexisbcook/one-step-lookahead.
-    """
+    """The four lines that the course's own function prints; below an empty one, ``summary`` and ``notes``."""
     outcomes, shares = rounds.outcomes, rounds.percentages
     lines = [f"Agent {agent} Win Percentage: {np.round(share, 2)}" for agent, share in enumerate(shares, 1)]
     lines += [
