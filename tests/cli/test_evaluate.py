@@ -50,7 +50,8 @@ def test_the_course_s_four_lines(capsys):
         "\n"
         f"{HERE}.wins_down_the_left v {HERE}.plays_column_6: 2 won, 0 drawn, 3 lost "
         "(moving first 2 won, 0 drawn, 0 lost; moving second 0 won, 0 drawn, 3 lost). "
-        "No verdict: 1 different pair of games among 2; the others are copies. python evaluate.py match begins from many openings\n"
+        "No verdict: 1 different pair of games among 2; the others are copies. "
+        "python evaluate.py match begins from many openings\n"
         f"a game that {HERE}.wins_down_the_left lost: python evaluate.py analyse 6060606 "
         f"--names {HERE}.plays_column_6 {HERE}.wins_down_the_left\n"
     )
