@@ -115,7 +115,7 @@ def find_agent(name: str) -> Path:
         raise UsageError(f"{name} is a folder; give the file that defines agent(obs, config)")
     if not path.is_file():
         known = our_agents()
-        close = difflib.get_close_matches(name, [*known, *(str(p) for p in path.parent.glob("*.py"))], 1)
+        close = difflib.get_close_matches(name, [*known, *(str(p) for p in path.parent.glob("[!_]*.py"))], 1)
         meant = f"did you mean {close[0]}? " if close else ""
         raise UsageError(f"no agent {name}: {meant}It should be a file or one of {', '.join(known)}")
     if path.suffix != ".py":
