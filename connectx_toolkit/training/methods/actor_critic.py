@@ -5,9 +5,9 @@ head gives a logit for each action, the value head the expected return (see ``tr
 returns and illegal choices). The loss is the sum of the policy-gradient loss, with the advantage (return minus value)
 as weight, and the mean absolute error of the value. The learner draws its moves and plays both seats.
 
-Method: Barto, Sutton and Anderson (1983), in the form of Mnih et al. (2016) with whole games. Its protocol is that of the
-tic-tac-toe chapter of the book that the agent comes from, which trains against minimax and then plays 100 games a seat
-against a look-ahead of three steps: 72 wins, 28 draws moving first, 9 wins, 91 draws moving second.
+Method: Barto, Sutton and Anderson (1983), in the form of Mnih et al. (2016) with whole games. The protocol is that of
+the tic-tac-toe chapter of the book that the agent comes from: training against minimax, then 100 games a seat against a
+look-ahead of three steps. It reports 72 wins and 28 draws moving first, 9 wins and 91 draws moving second.
 
 Where the source is not followed:
 
