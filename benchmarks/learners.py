@@ -182,7 +182,7 @@ LEARNERS = {
     "value": Learner(
         "value network, greedy one-ply",
         (
-            Figure("wins in 100 games v the strong policy agent, which samples", "67"),
+            Figure("wins in 100 games v the strong policy agent; ours learns from the games of its copy", "67"),
             Figure("losses in the same games", "33"),
             Figure("wins, finished games judged by the net, too", "67"),
             Figure("losses in the same games", "33"),

@@ -273,7 +273,7 @@ def test_a_manifest_says_how_a_file_was_made(tmp_path):
     config = Made(str(tmp_path / "it's"), True, threads=2, run=tmp_path / "run")
     manifest.begin(config)
     (tmp_path / "it's" / "0.shard").write_bytes(b"later")
-    manifest.publish(config, b"content", {"accuracy": 0.5})
+    manifest.publish(config, b"content", {"accuracy": 0.5}, "50%")
     entry = json.loads((tmp_path / "run" / NAME).read_text())["made.bin"]
     words = ["python", "train.py", "made", "--shards", str(tmp_path / "it's"), "--is-quick", "--threads", "2"]
     assert shlex.split(entry["command"]) == [*words, "--run", str(config.run), "--output", str(config.output)]
@@ -328,5 +328,5 @@ def test_runs_that_publish_at_once_keep_all_entries(tmp_path, monkeypatch):
     configs = [Made(seed=seed, run=tmp_path / f"{seed}", output=tmp_path / f"{seed}.bin") for seed in range(6)]
     assert all(config.origin for config in configs)
     with ThreadPoolExecutor(6) as threads:
-        list(threads.map(lambda config: manifest.publish(config, b"content", {}), configs))
+        list(threads.map(lambda config: manifest.publish(config, b"content", {}, "none"), configs))
     assert set(loads((tmp_path / NAME).read_text())) == {f"{seed}.bin" for seed in range(6)}
