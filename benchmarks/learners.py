@@ -1,10 +1,11 @@
-"""The agents and learners of the published sources: reported results, and ours over several seeds.
+"""The learners and agents of the published sources: each source's protocol and figure, and ours.
 
 python -m benchmarks.learners [--seeds N] [--learners NAME ...] [--folder PATH]
 
-Learners are trained from scratch; the agents of Kaggle's course play random by its protocol, half of the games in
-either seat, in Kaggle's environment. Prints one Markdown table. Finished results stay in the folder, so that an
-interrupted run resumes and a later one prints them again. Seconds are processor time of training only, in one thread.
+The agents of Kaggle's course play random by its protocol, half of the games in either seat, in Kaggle's environment.
+Prints one Markdown table; a figure that falls short is a row like the others. Each seed's result is kept in the folder:
+an interrupted run resumes, and a later one prints it again. ``benchmarks/results/learners.json`` keeps the rows of
+learners that were not asked for. Seconds are processor time of training only, in one thread.
 """
 
 import argparse
@@ -12,83 +13,81 @@ import contextlib
 import io
 import json
 from collections.abc import Callable, Sequence
+from datetime import date
 from pathlib import Path
 from statistics import mean
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.machine import head, record
-from connectx.nets.network import PlainNetwork, masked_argmax
+from benchmarks.machine import RESULTS, commit, head, machine, record
 from connectx.nets.torch_form import Network
-from connectx.position import Position
 from connectx_toolkit.console.files import write_whole
 from connectx_toolkit.training.methods import actor_critic, menace, policy_gradient, ppo, value
-from connectx_toolkit.training.support.manifest import is_finished
+from connectx_toolkit.training.support.manifest import FINISHED
 from evaluate import get_win_percentages
 
 STRONG_POLICY = Path("agents/weights/strong_policy.bin")
+HEADS = ("method", "source's protocol", "source", "ours: mean (range)", "seeds", "seconds")
 
 
 class Figure(NamedTuple):
     """One row of the table."""
 
     protocol: str
-    reported: str
+    reported: str  # by the source
     form: str = "{:.0f}"  # format of our number
 
 
-class Learner(NamedTuple):
-    """A system of the published sources: its rows, and how one seed is measured.
+class Measured(NamedTuple):
+    """What one seed gave: a number for each figure, and processor time of training in seconds."""
 
-    ``measure(seed, folder)`` trains, resuming from the folder, and returns a number for each figure and the seconds of
-    training.
-    """
+    figures: list[float]
+    seconds: float
+    details: dict[str, Any] = {}  # noqa: RUF012 - for the page of results; nobody changes it
+
+
+class Learner(NamedTuple):
+    """A system of the published sources: its rows, and ``measure(seed, folder)``, which resumes from the folder."""
 
     source: str
     figures: tuple[Figure, ...]
-    measure: Callable[[int, Path], tuple[list[float], float]]
+    measure: Callable[[int, Path], Measured]
+
+
+def trained(train: Callable[[Any], Any], config: Any) -> Any:
+    """What ``train`` returns; of a run that is finished, too, which goes on from its last checkpoint."""
+    (config.run / FINISHED).unlink(missing_ok=True)
+    return train(config)
 
 
 def policy_gradient_run(seed: int, folder: Path) -> policy_gradient.Run:
-    """The finished training run of a seed, in ``folder``."""
-    output = folder / "weights" / "policy_gradient.bin"
-    config = policy_gradient.Config(seed=seed, run=folder / "policy-gradient", output=output)
-    return policy_gradient.Run(config) if is_finished(config) else policy_gradient.train(config)
+    """The training run of a seed, in ``folder``; it starts as a copy of the opponent."""
+    config = policy_gradient.Config(
+        seed=seed,
+        start=policy_gradient.OPPONENT,
+        run=folder / "policy-gradient",
+        output=folder / "weights" / "policy_gradient.bin",
+    )
+    return trained(policy_gradient.train, config)
 
 
-def measure_policy_gradient(seed: int, folder: Path) -> tuple[list[float], float]:
+def measure_policy_gradient(seed: int, folder: Path) -> Measured:
     """Running reward at the end, and games until then."""
     run = policy_gradient_run(seed, folder)
-    return [run.running_reward, run.games], run.seconds
+    return Measured([run.running_reward, run.games], run.seconds)
 
 
-def measure_value(seed: int, folder: Path) -> tuple[list[float], float]:
+def measure_value(seed: int, folder: Path) -> Measured:
     """Wins and losses of the value agent in 100 games; and the same if the network also evaluates finished games."""
     policy_gradient_run(seed, folder)
     games, weights = folder / "policy-gradient" / "games.bin", folder / "weights"
     policy, output = weights / "policy_gradient.bin", weights / "value_greedy.bin"
     config = value.Config(seed=seed, games=games, policy=policy, run=folder / "value", output=output)
-    trained = value.train(config)
+    run = trained(value.train, config)
     opponent = Network.from_bytes(STRONG_POLICY.read_bytes())
-    alone = value.match(trained.network, opponent, 100, np.random.default_rng(seed), rules=False)
-    return [trained.result[0], trained.result[2], alone[0], alone[2]], trained.seconds
-
-
-def deciding(network: PlainNetwork) -> Callable:
-    """An agent that plays the network's most likely legal column."""
-
-    def agent(obs, config):
-        position = Position.from_observation(obs, config)
-        return masked_argmax(network.judge(position)["policy"], position)
-
-    return agent
-
-
-def percent_won(network: PlainNetwork, opponent: str, seed: int) -> float:
-    """Wins in 100 games by the course's protocol."""
-    rounds = rounds_of(deciding(network), opponent, 100, isolate=False, seed=seed)
-    return 100 * rounds.percentages[0]
+    alone = value.match(run.network, opponent, 100, np.random.default_rng(seed), rules=False)
+    return Measured([run.result[0], run.result[2], alone[0], alone[2]], run.seconds)
 
 
 def rounds_of(*arguments: Any, **options: Any) -> Any:
@@ -102,37 +101,39 @@ def course_middle(obs, config):
     return config.columns // 2
 
 
-def measure_course(seed: int, folder: Path) -> tuple[list[float], float]:
+def measure_course(seed: int, folder: Path) -> Measured:
     """Percent won v random by the agents of the course, and the invalid plays of its agent_middle."""
     agents: list[tuple[Any, int]] = [("leftmost", 100), (course_middle, 100), ("one_step", 100), ("n_step", 50)]
     left, middle, *steps = (rounds_of(agent, "random", games, seed=seed) for agent, games in agents)
     shares = [100 * rounds.percentages[0] for rounds in (left, middle, *steps)]
-    return [shares[0], shares[1], float(middle.forfeits[0]), *shares[2:]], 0.0
+    return Measured([shares[0], shares[1], float(middle.forfeits[0]), *shares[2:]], 0.0)
 
 
-def measure_ppo_course(seed: int, folder: Path) -> tuple[list[float], float]:
-    """Wins in 100 games v random, after the course's 60,000 steps without action masks."""
-    config = ppo.course(seed=seed, run=folder / "ppo-course", output=folder / "weights" / "ppo_course.bin")
-    trained = ppo.train(config)
-    return [percent_won(trained.newest, "random", seed)], trained.seconds
+def measure_ppo(seed: int, folder: Path) -> Measured:
+    """Wins in 100 games v random, and in the 50 of either seat, after the course's 60,000 steps."""
+    run = trained(ppo.train, ppo.Config(seed=seed, protocol=ppo.COURSE, run=folder / "ppo-course"))
+    return Measured([sum(run.won), *run.won], run.seconds)
 
 
-def measure_actor_critic(seed: int, folder: Path) -> tuple[list[float], float]:
+def measure_actor_critic(seed: int, folder: Path) -> Measured:
     """Tic-tac-toe: running reward v minimax; wins and losses v the three-step agent, 100 games a seat."""
-    place = folder / "actor-critic"
-    run = actor_critic.train(actor_critic.Config(seed=seed, run=place, output=place / "network.bin"))
+    run = trained(actor_critic.train, actor_critic.Config(seed=seed, run=folder / "actor-critic"))
     seats = actor_critic.against_lookahead(run)
-    return [run.running_reward, *(float(seat[index]) for seat in seats for index in (0, 2))], run.seconds
+    return Measured([run.running_reward, *(float(seat[index]) for seat in seats for index in (0, 2))], run.seconds)
 
 
-def measure_menace(seed: int, folder: Path) -> tuple[list[float], float]:
-    """Nim: the first player's wins in percent, of 10,000 games each, for the most informative pairs."""
-    config = menace.Config(seed=seed, run=folder / "menace")
-    population, results = menace.train(config)
-    names = [("keep v keep",) * 2, ("random", "keep v keep"), ("random", "drop v drop")]
-    cells = [results[menace.COLUMNS.index(first), menace.COLUMNS.index(second), 0] for first, second in names]
-    against_ideal = results[:, menace.COLUMNS.index("ideal"), 0].max()
-    return [100 * float(share) for share in (*cells, against_ideal)], population.seconds
+def measure_menace(seed: int, folder: Path) -> Measured:
+    """Nim: the first player's wins in percent, of 10,000 games each, for the pairs that the source tells of."""
+    population, results = trained(menace.train, menace.Config(seed=seed, run=folder / "menace"))
+    wins = {
+        (first, second): 100 * float(results[row, column, 0])
+        for row, first in enumerate(menace.PLAYERS)
+        for column, second in enumerate(menace.PLAYERS)
+    }
+    told = [(menace.KEEP, menace.KEEP), (menace.UNTRAINED, menace.KEEP), (menace.UNTRAINED, menace.DROP)]
+    most = max(wins[first, menace.IDEAL] for first in menace.PLAYERS)
+    table = {first: [round(wins[first, second], 2) for second in menace.PLAYERS] for first in menace.PLAYERS}
+    return Measured([*(wins[pair] for pair in told), most], population.seconds, {"wins of the first player": table})
 
 
 LEARNERS = {
@@ -150,7 +151,7 @@ LEARNERS = {
     "actor-critic": Learner(
         "actor-critic, tic-tac-toe",
         (
-            Figure("running reward v minimax at the end, over 10,000 games", "-0.005", "{:.4f}"),
+            Figure("running reward v minimax at the end; source over 100,000 games, ours 10,000", "-0.005", "{:.4f}"),
             Figure("v the three-step agent, moving first: wins of 100", "72"),
             Figure("losses of these", "0"),
             Figure("moving second: wins of 100", "9"),
@@ -164,16 +165,16 @@ LEARNERS = {
             Figure(
                 "10,000 games of training, 10,000 of test: % that the first player wins, both keep", "0.23", "{:.2f}"
             ),
-            Figure("off the main line (first at random): second keeps, learned from one that keeps", "", "{:.2f}"),
-            Figure("the same: second drops, learned from one that drops", "more", "{:.2f}"),
-            Figure("the most that any first player wins against the ideal second", "0", "{:.2f}"),
+            Figure("off the main line: the first, untrained, wins against a second that keeps", "", "{:.2f}"),
+            Figure("the same, against a second that drops", "more", "{:.2f}"),
+            Figure("the most that one of the six wins, moving first, against the ideal one", "0", "{:.2f}"),
         ),
         measure_menace,
     ),
     "policy-gradient": Learner(
         "policy gradient, Connect Four",
         (
-            Figure("100-game running reward v a strong policy agent at the end", "0.90", "{:.2f}"),
+            Figure("100-game running reward v a strong policy agent; ours starts as its copy", "0.90", "{:.2f}"),
             Figure("games until then", ""),
         ),
         measure_policy_gradient,
@@ -181,7 +182,7 @@ LEARNERS = {
     "value": Learner(
         "value network, greedy one-ply",
         (
-            Figure("wins in 100 games v the strong policy agent, which samples", "67"),
+            Figure("wins in 100 games v the strong policy agent; ours learns from the games of its copy", "67"),
             Figure("losses in the same games", "33"),
             Figure("wins, finished games judged by the net, too", "67"),
             Figure("losses in the same games", "33"),
@@ -189,71 +190,68 @@ LEARNERS = {
         measure_value,
     ),
     "ppo-course": Learner(
-        "PPO, 60,000 steps",
-        (Figure("wins in 100 games v random", "68"),),
-        measure_ppo_course,
+        "PPO, last lesson of Kaggle's course",
+        (
+            Figure("60,000 steps v random, always first; wins in 100 games v random, 50 a seat", "68"),
+            Figure("of the 50 moving first", ""),
+            Figure("of the 50 moving second", ""),
+        ),
+        measure_ppo,
     ),
 }
 
 
-def measured(name: str, seed: int, folder: Path) -> tuple[list[float], float]:
-    """The figures of one seed and its seconds of training; read from the folder if they are there."""
+def measured(name: str, seed: int, folder: Path) -> dict[str, Any]:
+    """The result of one seed, and how it was measured; read from the folder if it is there."""
     path = folder / f"{name}.json"
     if not path.exists():
-        figures, seconds = LEARNERS[name].measure(seed, folder)
-        write_whole(path, (json.dumps({"figures": figures, "seconds": seconds}) + "\n").encode())
-    found = json.loads(path.read_text(encoding="utf-8"))
-    return found["figures"], found["seconds"]
+        how = {"commit": commit(), "machine": machine(), "date": date.today().isoformat()}
+        found = LEARNERS[name].measure(seed, folder)
+        write_whole(path, (json.dumps(found._asdict() | how) + "\n").encode())
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def summary(numbers: Sequence[float], form: str) -> str:
-    """Mean and range: ``81 (78 to 85)``."""
-    return f"{form.format(mean(numbers))} ({form.format(min(numbers))} to {form.format(max(numbers))})"
+    """Mean and range: ``81 (78 to 85)``; of one number, itself."""
+    lowest, middle, highest = (form.format(number) for number in (min(numbers), mean(numbers), max(numbers)))
+    return middle if lowest == highest else f"{middle} ({lowest} to {highest})"
 
 
-def table(results: dict[str, list[tuple[list[float], float]]]) -> list[str]:
-    """The lines of the table. ``results``: for each learner, (figures, seconds) of each seed."""
-    lines = ["| source | protocol | reported | ours: mean (range) | training, s |", "|---|---|---|---|---|"]
-    for name, seeds in results.items():
-        seconds = summary([seconds for _, seconds in seeds], "{:.0f}")
-        for index, figure in enumerate(LEARNERS[name].figures):
-            ours = summary([figures[index] for figures, _ in seeds], figure.form)
-            source = LEARNERS[name].source if index == 0 else ""
-            lines.append(f"| {source} | {figure.protocol} | {figure.reported} | {ours} | {'' if index else seconds} |")
-    return lines
+def method(name: str, results: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """What the record keeps of a learner: its rows, and how they were measured.
+
+    Args:
+        results: what ``measured`` gave for the seeds 1, 2, ...
+    """
+    source, figures, _ = LEARNERS[name]
+    seeds = "1" if len(results) == 1 else f"1 to {len(results)}"
+    seconds = summary([result["seconds"] for result in results], "{:.0f}")
+    rows = []
+    for index, figure in enumerate(figures):
+        ours = summary([result["figures"][index] for result in results], figure.form)
+        rows.append([source, figure.protocol, figure.reported, ours, seeds, seconds])
+    how = {key: results[-1][key] for key in ("commit", "machine", "date")}
+    return {"rows": rows, **results[0]["details"], **how}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=5, help="runs of each learner, with seeds 1, 2, ... (default 5)")
+    parser.add_argument("--seeds", type=int, default=3, help="runs of each learner, with seeds 1, 2, ... (default 3)")
     parser.add_argument("--learners", nargs="+", choices=LEARNERS, default=list(LEARNERS), help="default: all")
     parser.add_argument(
         "--folder", type=Path, default=Path("runs/learners"), help="folder for results (default %(default)s)"
     )
     options = parser.parse_args()
-    results = {
-        name: [measured(name, seed, options.folder / f"seed-{seed}") for seed in range(1, options.seeds + 1)]
-        for name in options.learners
-    }
+    path = RESULTS / "learners.json"
+    kept = json.loads(path.read_text(encoding="utf-8"))["methods"] if path.exists() else {}
+    for name in options.learners:
+        seeds = range(1, options.seeds + 1)
+        kept[name] = method(name, [measured(name, seed, options.folder / f"seed-{seed}") for seed in seeds])
+    methods = {name: kept[name] for name in LEARNERS if name in kept}
+    rows = [row for found in methods.values() for row in found["rows"]]
     head(seeds=options.seeds)
-    print("\n".join(table(results)))
-    for name, seeds in results.items():
-        learner = LEARNERS[name]
-        numbers = list(zip(*(figures for figures, _ in seeds), strict=True))
-        rows = [
-            [figure.protocol, figure.reported, summary(found, figure.form)]
-            for figure, found in zip(learner.figures, numbers, strict=True)
-        ]
-        first = learner.figures[0]
-        record(
-            f"learner-{name}",
-            round(mean(numbers[0]), 4),
-            first.protocol,
-            first.reported or None,
-            source=learner.source,
-            rows=rows,
-            seconds=round(mean(seconds for _, seconds in seeds)),
-        )
+    print("\n".join(f"| {' | '.join(row)} |" for row in (HEADS, ["---"] * len(HEADS), *rows)))
+    record("learners", len(rows), "figures beside those of their sources", methods=methods)
 
 
 if __name__ == "__main__":

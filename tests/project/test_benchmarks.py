@@ -2,11 +2,12 @@
 
 import json
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from benchmarks import machine, rating_forecast, second_seat, solver
+from benchmarks import learners, machine, rating_forecast, second_seat, solver
 from benchmarks.machine import record
 from connectx.geometry import STANDARD
 from connectx.position import Position
@@ -73,3 +74,46 @@ def test_a_simulated_ladder_finds_the_stronger_agents(kind):
     assert np.corrcoef(ratings, ladder.strength)[0, 1] > 0.8
     assert len(ladder.games) == 60 and {game.seat for game in ladder.games} == {0, 1}
     assert "0" not in {game.opponent for game in ladder.games}
+
+
+def learner(asked: list[int], *figures: learners.Figure) -> learners.Learner:
+    """Of these figures; the seed is each of them."""
+
+    def measure(seed, folder):
+        asked.append(seed)
+        return learners.Measured([float(seed)] * len(figures), 10.0 * seed, {"table": seed})
+
+    return learners.Learner("a source", figures, measure)
+
+
+def test_the_table_of_learners(results, tmp_path, monkeypatch, capsys):
+    """A row a figure: the source's protocol and figure, mean and range of ours. A second run measures nothing again.
+
+    Rows of learners that were not asked for stay, and what is stopped goes on at the seed where it was.
+    """
+    asked: list[int] = []
+    figures = learners.Figure("100 games", "68"), learners.Figure("more", "", "{:.2f}")
+    monkeypatch.setattr(learners, "LEARNERS", {"one": learner(asked, *figures), "two": learner(asked, figures[0])})
+    monkeypatch.setattr(learners, "RESULTS", results)
+    command = ["learners", "--folder", str(tmp_path / "runs"), "--seeds", "3", "--learners"]
+    monkeypatch.setattr(sys, "argv", [*command, "one"])
+    learners.main()
+    printed = capsys.readouterr().out
+    assert "| a source | 100 games | 68 | 2 (1 to 3) | 1 to 3 | 20 (10 to 30) |" in printed
+    assert "| a source | more |  | 2.00 (1.00 to 3.00) | 1 to 3 |" in printed and asked == [1, 2, 3]
+    (tmp_path / "runs" / "seed-2" / "one.json").unlink()
+    learners.main()
+    assert asked == [1, 2, 3, 2]
+    monkeypatch.setattr(sys, "argv", [*command[:3], "--seeds", "1", "--learners", "two"])
+    learners.main()
+    kept = json.loads((results / "learners.json").read_text())["methods"]
+    assert [name for name in kept if kept[name]["table"] == 1] == ["one", "two"] and len(kept["one"]["rows"]) == 2
+    assert kept["two"]["rows"] == [["a source", "100 games", "68", "1", "1", "10"]]
+    assert {"commit", "machine", "date"} <= kept["two"].keys()
+
+
+def test_a_finished_run_can_be_asked_again(tmp_path):
+    """Its folder says no longer that it is finished."""
+    (tmp_path / learners.FINISHED).write_bytes(b"")
+    config = SimpleNamespace(run=tmp_path)
+    assert learners.trained(lambda given: (given, (tmp_path / learners.FINISHED).exists()), config) == (config, False)

@@ -183,7 +183,7 @@ def test_command_line(tmp_path, capsys):
     assert train.main(command) == 0
     first, told = capsys.readouterr()
     assert " games a second on cpu" in told
-    assert "after 1000 games" in first and "v look-ahead of 3 plies" in first
+    assert "after 1000 games" in first and "against a look-ahead of 3 plies" in first
     assert (tmp_path / "run" / "curves.png").read_bytes().startswith(b"\x89PNG")
     assert PlainNetwork.from_bytes((tmp_path / "net.bin").read_bytes()).architecture.shape == (3, 3, 3)
     assert '"games": 1000' in (tmp_path / "manifest.json").read_text()

@@ -11,9 +11,22 @@ from connectx_toolkit.training.games.game_tree import shares, table_player, tree
 from connectx_toolkit.training.games.small_games import Nim, games_named
 from connectx_toolkit.training.games.terminal import play_human
 from connectx_toolkit.training.methods import menace
-from connectx_toolkit.training.methods.menace import COLUMNS, DROP, KEEP, Boxes, Config, Population, kept, round_robin
-
-IDEAL, RANDOM = (COLUMNS.index(name) for name in ("ideal", "random"))
+from connectx_toolkit.training.methods.menace import (
+    DROP,
+    EARLY,
+    IDEAL,
+    KEEP,
+    PLAYERS,
+    STABLE,
+    UNTRAINED,
+    Boxes,
+    Config,
+    Group,
+    Population,
+    kept,
+    members,
+    round_robin,
+)
 
 
 def trained(tmp_path, **options) -> Population:
@@ -50,56 +63,91 @@ def test_winners_gain_and_draws_follow_the_beads():
 
 
 def test_the_table_of_wins(tmp_path):
-    """Rows are the first players; nobody wins against the ideal second, for Nim with 9 tokens is lost to it."""
+    """Rows are those who move first; nobody wins against the ideal player, for Nim with 9 tokens is lost to it."""
     population = trained(tmp_path, games=200)
     results = round_robin(population, 1000, seed=1)
-    assert (results[:, IDEAL, 0] == 0).all() and np.allclose(results.sum(2), 1)
-    assert abs(results[RANDOM, RANDOM, 0] - 0.5) < 0.07 and results[IDEAL, RANDOM, 0] > 0.8
-    first, second = population.chances()
-    boxes = population.pairs[menace.PAIRS.index((DROP, KEEP))].players
-    assert (first[COLUMNS.index("drop v keep")] == shares(np.array(boxes[0].beads))).all()
-    assert (second[COLUMNS.index("keep v drop")] == shares(np.array(boxes[1].beads))).all()
+    ideal, untrained = PLAYERS.index(IDEAL), PLAYERS.index(UNTRAINED)
+    assert results.shape == (6, 6, 3) and (results[:, ideal, 0] == 0).all() and np.allclose(results.sum(2), 1)
+    assert abs(results[untrained, untrained, 0] - 0.5) < 0.07 and results[ideal, untrained, 0] > 0.8
+    assert [len(population.chances(name)) for name in PLAYERS] == [2, 2, 10, 1, 2, 1]
+    assert [group.played for group in population.groups.values()] == [200, 200, 200, 100]
+    for name, group in population.groups.items():
+        assert (population.chances(name) == shares(group.beads)).all()
+        assert len({player.rule for player in group.players}) == 1
+    assert population.groups[DROP].players[0].rule == DROP and population.groups[STABLE].players[0].rule == KEEP
+
+
+def test_the_figures_of_the_source(tmp_path):
+    """Of two that keep, the first wins 0.23% there; who dropped what it needs loses off the main line."""
+    results = round_robin(trained(tmp_path, seed=4), 10_000, seed=4)[..., 0]
+    keep, drop, early, untrained = (PLAYERS.index(name) for name in (KEEP, DROP, EARLY, UNTRAINED))
+    assert 0.0005 < results[keep, keep] < 0.005 and results[untrained, keep] < 0.005
+    assert results[untrained, drop] > 10 * results[untrained, keep] and results[keep, early] > 0.2
+
+
+def test_a_game_of_a_table_is_between_two_members():
+    """Each of a group's, and never one against itself; the table that plays a game is that of its member."""
+    rng = np.random.default_rng(1)
+    first = members(10, 2000, rng)
+    second = members(10, 2000, rng, first)
+    assert set(first) == set(second) == set(range(10)) and (first != second).all()
+    assert (members(1, 5, rng, np.zeros(5, np.int64)) == 0).all()
+    tree = tree_of(Nim(1))
+    always = np.stack([tree.legal * (np.arange(3) == action) + 0.0 for action in range(3)]) + 1e-9 * tree.legal
+    player = table_player(tree, shares(always), rng, np.array([2, 0, 1, 2]))
+    assert player(Nim(4), np.array([0, 1, 3])).tolist() == [2, 0, 2]
 
 
 def test_one_game_moves_beads():
-    """Of one token, which the first has to take: it loses a bead, in its box alone."""
+    """Of one token, which the first has to take: it loses beads in its box, and the other's stay as they are."""
     tree = tree_of(Nim(1, tokens=1))
-    pair = menace.Pair(tree, Config(), 0)
-    pair.learn(tree.children.tolist(), tree.rewards.tolist(), Config(penalty=3))
-    assert pair.players[0].beads == [[menace.BEADS - 3, 0, 0]] and pair.players[1].beads == [[menace.BEADS, 0, 0]]
-    assert pair.first_wins == [0]
+    group = Group(tree, Config(), KEEP)
+    group.learn(tree.children.tolist(), tree.rewards.tolist(), Config(penalty=2))
+    assert sorted(player.beads for player in group.players) == [[[1, 0, 0]], [[3, 0, 0]]] and menace.BEADS == 3
+    assert group.first_wins == [0]
+
+
+def test_one_set_of_boxes_plays_both_seats():
+    """The seats are drawn: of one token, each of two has lost the bead of the first after a few games."""
+    tree = tree_of(Nim(1, tokens=1))
+    group = Group(tree, Config(), KEEP)
+    for _ in range(40):
+        group.learn(tree.children.tolist(), tree.rewards.tolist(), Config())
+    assert [player.beads for player in group.players] == [[[1, 0, 0]], [[1, 0, 0]]]
 
 
 def test_the_ideal_is_exact():
     """It always keeps the value; random play does so as often as the moves that do are among the legal."""
     tree = tree_of(games_named("nim"))
-    every = np.ones(len(tree), bool)
-    assert kept(tree, shares(tree.best), every) == 1
+    assert kept(tree, shares(tree.best)) == 1
     # Heaps with a choice that matters: 2, 3, 4, 6, 7, 8; one action is right in each.
-    assert kept(tree, shares(tree.legal), every) == pytest.approx((1 / 2 + 5 / 3) / 6)
-    assert np.isnan(kept(tree, shares(tree.legal), ~every))
+    assert kept(tree, shares(tree.legal)) == pytest.approx((1 / 2 + 5 / 3) / 6)
+    assert kept(tree, np.stack([shares(tree.legal), shares(tree.best)])) == pytest.approx((1 + (1 / 2 + 5 / 3) / 6) / 2)
+    easy = tree_of(Nim(1, tokens=1))
+    assert np.isnan(kept(easy, shares(easy.legal)))
 
 
 def test_a_killed_run_goes_on(tmp_path, monkeypatch):
-    """The same beads and curve as without a stop, in whichever pair it came."""
+    """The same beads and curve as without a stop, in whichever group it came."""
     whole = trained(tmp_path / "whole", games=1700)
     config, steps = Config(run=tmp_path / "parts", games=1700), []
-    learn = menace.Pair.learn
+    learn = Group.learn
 
-    def killed_at_3000(pair, *given):
+    def killed_at_3000(group, *given):
         steps.append(0)
         if len(steps) == 3000:
             raise KeyboardInterrupt
-        learn(pair, *given)
+        learn(group, *given)
 
-    monkeypatch.setattr(menace.Pair, "learn", killed_at_3000)
+    monkeypatch.setattr(Group, "learn", killed_at_3000)
     with pytest.raises(KeyboardInterrupt):
         Population(whole.tree, config).train()
     again = Population(whole.tree, config)
-    assert [pair.played for pair in again.pairs] == [1700, 1000, 0, 0]
+    assert [group.played for group in again.groups.values()] == [1700, 1000, 0, 0]
     again.train()
-    for one, other in zip(whole.pairs, again.pairs, strict=True):
-        assert [player.beads for player in one.players] == [player.beads for player in other.players]
+    for name, one in whole.groups.items():
+        other = again.groups[name]
+        assert (one.beads == other.beads).all()
         assert one.first_wins == other.first_wins and sum(one.first_wins) > 0
     with pytest.raises(ValueError, match="parts holds a run with --seed 1, not 2"):
         Population(whole.tree, Config(run=tmp_path / "parts", games=1700, seed=2))
@@ -113,7 +161,7 @@ def test_command_line(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(builtins, "input", lambda prompt: next(moves))
     assert train.main(["menace", *options]) == 0
     printed = capsys.readouterr().out
-    assert "keep v keep" in printed and "\x1b[30;48;2;" in printed
+    assert "untrained" in printed and "score: the first player wins" in printed and "\x1b[30;48;2;" in printed
     assert printed.count("a legal move is one of 1, 2, 3, not") == 3
     assert "you win" in printed or "the other side wins" in printed
     for name in ("table", "curves"):

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks import learners
 from connectx.geometry import STANDARD
 from connectx.nets.network import PlainNetwork, expected_result, softmax
 from connectx.nets.torch_form import Network
@@ -371,26 +370,3 @@ def test_a_random_start_is_another_network(road, tmp_path):
     )
     assert copied.network.to_bytes() == strong.to_bytes() != fresh.network.to_bytes()
     assert fresh.network.architecture == strong.architecture
-
-
-def test_the_table_of_learners():
-    """Mean and range of each figure over the seeds, one line a figure, the source and seconds on the first."""
-    seeds = [([0.9, 100.0], 10.0), ([0.92, 300.0], 30.0)]
-    lines = learners.table({"policy-gradient": seeds})
-    assert len(lines) == 2 + 2
-    assert lines[2].startswith("| policy gradient, Connect Four |") and lines[3].startswith("|  |")
-    assert "0.91 (0.90 to 0.92)" in lines[2] and "20 (10 to 30)" in lines[2]
-    assert "200 (100 to 300)" in lines[3]
-
-
-def test_what_is_measured_is_not_measured_again(tmp_path, monkeypatch):
-    asked = []
-
-    def measure(seed, folder):
-        asked.append(seed)
-        return [1.0, 2.0, 3.0], 4.0
-
-    learner = learners.LEARNERS["policy-gradient"]._replace(measure=measure)
-    monkeypatch.setitem(learners.LEARNERS, "policy-gradient", learner)
-    first = learners.measured("policy-gradient", 7, tmp_path)
-    assert learners.measured("policy-gradient", 7, tmp_path) == first == ([1.0, 2.0, 3.0], 4.0) and asked == [7]

@@ -1,19 +1,24 @@
 """PPO on small boards: it runs, it resumes, and its networks are what the agents compute."""
 
 import json
+import re
 import sys
 from dataclasses import replace
+from functools import partialmethod
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from stable_baselines3 import PPO
 
 from connectx.nets.network import PlainNetwork
 from connectx.weights import pack, unpack
 from connectx_toolkit.cli import train
 from connectx_toolkit.places import WEIGHTS
+from connectx_toolkit.training.environments.course_cnn import CourseCNN
 from connectx_toolkit.training.environments.duels import ENDINGS
 from connectx_toolkit.training.methods import ppo
 from connectx_toolkit.training.support.manifest import FINISHED, NAME
@@ -32,14 +37,54 @@ def config(folder: Path, **changes) -> ppo.Config:
     return ppo.Config(**(small | {"run": folder, "output": folder / "ppo.bin"} | changes))
 
 
-def test_the_algorithms_and_the_course(tmp_path):
+def test_the_algorithms(tmp_path):
     """Without masks illegal columns are tried, and end games; with them they are not."""
     for algorithm in ppo.ALGORITHMS:
         trainer = ppo.Trainer(config(tmp_path, algorithm=algorithm, opponent="leftmost", rewards="course"))
         trainer.advance()
         assert (trainer.curve[0]["illegal"] > 0) == (algorithm == "ppo") and trainer.curve[0]["steps"] == 256
-    course = ppo.course(run=tmp_path)
-    assert course.algorithm == "ppo" and course.steps == 60_000 and course.opponent == "random"
+
+
+def test_the_courses_protocol(tmp_path, monkeypatch, capsys):
+    """By the command, with 64 steps: the lesson's network and settings, its games, model.zip, and the last line."""
+    assert ppo.COURSE_STEPS == 60_000 and ppo.COURSE_GAMES == 100
+    asked = {}
+    make = ppo.gymnasium.make
+    monkeypatch.setattr(ppo.gymnasium, "make", lambda name, **options: asked.update(options) or make(name, **options))
+    monkeypatch.setattr(PPO, "learn", partialmethod(learn_less, PPO.learn))
+    monkeypatch.setattr(ppo, "COURSE_STEPS", 64)
+    monkeypatch.setattr(ppo, "COURSE_GAMES", 4)
+    assert train.main(["ppo", "--protocol", "course", "--seed", "3", "--run", str(tmp_path / "run")]) == 0
+    assert asked == {"opponent": "random", "seat": "first", "rewards": "course", "observation": "course"}
+    last = capsys.readouterr().out.splitlines()[-1]
+    told = re.fullmatch(
+        r"score: (\d) of 4 games won against random, (\d) moving first and (\d) second .*; wrote (.+)", last
+    )
+    assert told and int(told[1]) == int(told[2]) + int(told[3]) and Path(told[4]) == tmp_path / "run" / "model.zip"
+    model = PPO.load(told[4], custom_objects={"policy_kwargs": {"features_extractor_class": CourseCNN}})
+    lesson = PPO("MlpPolicy", "ConnectX-v0")
+    for name in ("n_steps", "batch_size", "n_epochs", "gamma", "gae_lambda", "ent_coef", "learning_rate"):
+        assert getattr(model, name) == (32 if name == "n_steps" else getattr(lesson, name))
+    shapes = [tuple(array.shape) for array in model.policy.features_extractor.parameters()]
+    assert shapes == [(32, 1, 3, 3), (32,), (64, 32, 3, 3), (64,), (128, 384), (128,)]
+    assert train.main(["ppo", "--protocol", "course", "--seed", "3", "--run", str(tmp_path / "run")]) == 2
+
+
+def learn_less(model: PPO, learn: Any, *given: Any, **named: Any) -> Any:
+    """Rollouts of 32 steps."""
+    model.n_steps = model.rollout_buffer.buffer_size = 32
+    model.rollout_buffer.reset()
+    return learn(model, 32, **named)
+
+
+def test_the_courses_agent():
+    """It draws its columns as the lesson's model.predict does; for a full one, one that is not."""
+    sure = SimpleNamespace(predict=lambda board: (np.array(board[0, 0, 3]), None))
+    agent = ppo.course_agent(sure, 1)
+    kaggle, board = SimpleNamespace(rows=6, columns=7), [0] * 42
+    assert agent(SimpleNamespace(board=board), kaggle) == 0
+    board[0], board[2] = 1, 2
+    assert {agent(SimpleNamespace(board=board), kaggle) for _ in range(100)} == {1, 3, 4, 5, 6}
 
 
 def test_a_killed_run_goes_on(tmp_path, monkeypatch):
@@ -123,6 +168,8 @@ def test_state_of_another_run(tmp_path):
         (["--opponent", "nobody"], "nobody"),
         (["--encoding", "none"], "encoding 'none' is unknown"),
         (["--learning-rate", "fast"], "invalid float value"),
+        (["--protocol", "lesson"], "protocol should be one of self-play, course, not 'lesson'"),
+        (["--protocol", "course", "--steps", "800000", "--opponent", "negamax"], "says what --opponent, --steps is"),
     ],
 )
 def test_bad_options(option, message, tmp_path, capsys):

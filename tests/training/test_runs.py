@@ -83,7 +83,7 @@ def _quick(monkeypatch):
     monkeypatch.setattr(replies, "DEVELOPMENT", replies.DEVELOPMENT[:2])
     monkeypatch.setattr(replies, "games_of", lambda *_, **__: moves)
     monkeypatch.setattr(leaf, "fit", lambda config, _: leaf.first_parameters(config.hidden, np.random.default_rng(1)))
-    monkeypatch.setattr(leaf, "measure", lambda *_: {})
+    monkeypatch.setattr(leaf, "measure", lambda *_: {"sign": 0.5, "auc": 0.5})
     rows = np.full((imitation.PART, STANDARD.cells), NO_MOVE, np.int8)
     rows[:, :7] = [0, 1, 0, 1, 0, 1, 0]
     monkeypatch.setattr(imitation, "lookahead_games", lambda *_: (rows, rows))
@@ -129,11 +129,16 @@ def contents(folder: Path) -> dict[Path, bytes]:
 
 @pytest.mark.parametrize("method", [name for name in train.METHODS if name not in NO_RUN])
 @pytest.mark.usefixtures("_quick")
-def test_a_run_with_another_input_is_refused(method, inputs, tmp_path, monkeypatch):
-    """Finished, whichever path is changed; stopped, where there is a checkpoint. What it has made stays as it is."""
+def test_a_run_with_another_input_is_refused(method, inputs, tmp_path, monkeypatch, capsys):
+    """Finished, whichever path is changed; stopped, where there is a checkpoint. What it has made stays as it is.
+
+    Its last line has its score, with a figure, and the file that it wrote.
+    """
     monkeypatch.chdir(ROOT)
     module, config = train.module_of(method), tiny(method, inputs, tmp_path)
     module.train(config)
+    told = re.fullmatch(r"score: .*\d.*; wrote (.+)", capsys.readouterr().out.splitlines()[-1])
+    assert told and Path(told[1]).read_bytes()
     before = contents(tmp_path / "run")
     is_finished = r"run is finished: .*choose another --run, or delete it"
     with pytest.raises(ValueError, match=is_finished):
@@ -268,7 +273,7 @@ def test_a_manifest_says_how_a_file_was_made(tmp_path):
     config = Made(str(tmp_path / "it's"), True, threads=2, run=tmp_path / "run")
     manifest.begin(config)
     (tmp_path / "it's" / "0.shard").write_bytes(b"later")
-    manifest.publish(config, b"content", {"accuracy": 0.5})
+    manifest.publish(config, b"content", {"accuracy": 0.5}, "50%")
     entry = json.loads((tmp_path / "run" / NAME).read_text())["made.bin"]
     words = ["python", "train.py", "made", "--shards", str(tmp_path / "it's"), "--is-quick", "--threads", "2"]
     assert shlex.split(entry["command"]) == [*words, "--run", str(config.run), "--output", str(config.output)]
@@ -323,5 +328,5 @@ def test_runs_that_publish_at_once_keep_all_entries(tmp_path, monkeypatch):
     configs = [Made(seed=seed, run=tmp_path / f"{seed}", output=tmp_path / f"{seed}.bin") for seed in range(6)]
     assert all(config.origin for config in configs)
     with ThreadPoolExecutor(6) as threads:
-        list(threads.map(lambda config: manifest.publish(config, b"content", {}), configs))
+        list(threads.map(lambda config: manifest.publish(config, b"content", {}, "none"), configs))
     assert set(loads((tmp_path / NAME).read_text())) == {f"{seed}.bin" for seed in range(6)}

@@ -98,10 +98,8 @@ def test_tictactoe_minimax_never_loses():
         assert (outcomes >= 0).all() and (outcomes == 1).sum() > wins
 
 
-def test_seats_and_numbers_of_positions():
+def test_numbers_of_positions():
     tree = tree_of(TicTacToe(1))
-    stones = (tree.boards != 0).sum((1, 2))
-    assert (tree.turns(0) == (stones % 2 == 0)).all() and (tree.turns(1) == (stones % 2 == 1)).all()
     order = np.random.default_rng(5).permutation(len(tree))
     assert (tree.numbers(tree.boards[order]) == order).all()
     with pytest.raises(ValueError, match="not a position"):

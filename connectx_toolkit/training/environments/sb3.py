@@ -21,11 +21,15 @@ from torch import nn
 
 from connectx.nets.network import Architecture
 from connectx_toolkit.training.environments.connectx import ConnectXVectorEnv
+from connectx_toolkit.training.environments.course_cnn import CourseCNN
 from connectx_toolkit.training.environments.duels import ENDINGS, Policy
 
 ALGORITHMS = {"ppo": PPO, "maskable": MaskablePPO}
 
-__all__ = ["ALGORITHMS", "AgainstItself", "BatchEnv", "Logger", "Trunk", "arrays_of", "batch_env", "set_random_seed"]
+__all__ = [
+    "ALGORITHMS", "PPO", "AgainstItself", "BatchEnv", "CourseCNN", "Logger", "Trunk", "arrays_of", "batch_env",
+    "set_random_seed",
+]  # fmt: skip
 
 
 class BatchEnv(VecEnv):

@@ -57,19 +57,6 @@ class Tree:
     def _numbers(self) -> dict[bytes, int]:
         return {board.tobytes(): number for number, board in enumerate(self.boards)}
 
-    def turns(self, seat: int) -> np.ndarray:
-        """(positions,) bool: in which positions the first (0) or the second (1) player can be to move."""
-        turns = np.zeros((2, len(self)), bool)
-        turns[0, 0] = True
-        while True:
-            reached = turns.copy()
-            for mover in (0, 1):
-                children = self.children[turns[mover]]
-                reached[1 - mover, children[children >= 0]] = True
-            if (reached == turns).all():
-                return turns[seat]
-            turns = reached
-
     def look_ahead(self, plies: int) -> np.ndarray:
         """(positions, actions) int8: values of a search of ``plies`` plies with draws at its leaves; -2 if illegal."""
         values = backed_up(self.children, self.rewards, np.zeros(len(self), np.int8))
@@ -128,16 +115,19 @@ def valued(boards: np.ndarray, children: np.ndarray, rewards: np.ndarray) -> Tre
 
 
 def shares(weights: np.ndarray) -> np.ndarray:
-    """(positions, actions) float64: each row divided by its sum."""
-    return weights / weights.sum(1, keepdims=True)
+    """(..., positions, actions) float64: each row divided by its sum."""
+    return weights / weights.sum(-1, keepdims=True)
 
 
-def table_player(tree: Tree, chances: np.ndarray, rng: np.random.Generator) -> Player:
-    """A player that draws actions with the probabilities in ``chances`` (positions, actions)."""
-    sums = chances.cumsum(1)
+def table_player(tree: Tree, chances: np.ndarray, rng: np.random.Generator, tables: np.ndarray | None = None) -> Player:
+    """A player that draws actions with the probabilities in ``chances`` (positions, actions).
+
+    With ``tables``, (games,) integers, ``chances`` is (n, positions, actions): game g is played by ``tables[g]``.
+    """
+    sums = chances.reshape(-1, *tree.legal.shape).cumsum(2)
 
     def player(games: Games, which: np.ndarray) -> np.ndarray:
-        reached = sums[tree.numbers(games.boards(which))]
+        reached = sums[0 if tables is None else tables[which], tree.numbers(games.boards(which))]
         return (reached <= rng.random((len(which), 1)) * reached[:, -1:]).sum(1)
 
     return player

@@ -137,6 +137,12 @@ class PolicyRun(ABC):
         return float(last.mean()) if len(last) == self.window else -1.0
 
     @property
+    def score(self) -> str:
+        """The running reward at the end, in words."""
+        reached = "reached" if self.running_reward >= self.config.stop else "not reached"
+        return f"running reward {self.running_reward:.4f} after {self.games} games, {self.config.stop} {reached}"
+
+    @property
     def finished(self) -> bool:
         return self.games >= self.config.games or self.running_reward >= self.config.stop
 
@@ -223,8 +229,6 @@ class PolicyRun(ABC):
         tell_rate(self.games - before, "games", started, self.device.type)
         self.save()
         self.publish()
-        reward, reached = self.running_reward, "reached" if self.running_reward >= config.stop else "not reached"
-        print(f"running reward {reward:.4f} after {self.games} games, {config.stop} {reached}; {config.output}")
 
 
 Run = TypeVar("Run", bound=PolicyRun)

@@ -5,10 +5,19 @@ head gives a logit for each action, the value head the expected return (see ``tr
 returns and illegal choices). The loss is the sum of the policy-gradient loss, with the advantage (return minus value)
 as weight, and the mean absolute error of the value. The learner draws its moves and plays both seats.
 
-Method: Barto, Sutton and Anderson (1983), in the form of Mnih et al. (2016) with whole games; the games of an update
-are played in parallel. Our additions are an entropy bonus, which decays to 0, and practice games, in which some of the
-opponent's early moves are random: so the learner sees positions that a perfect opponent never allows, and learns which
-openings give chances to win. The running reward counts only the other games; one with an illegal choice counts as lost.
+Method: Barto, Sutton and Anderson (1983), in the form of Mnih et al. (2016) with whole games. The protocol is that of
+the tic-tac-toe chapter of the book that the agent comes from: training against minimax, then 100 games a seat against a
+look-ahead of three steps. It reports 72 wins and 28 draws moving first, 9 wins and 91 draws moving second.
+
+Where the source is not followed:
+
+    both heads share the dense layers; the source's have 32 units each of their own
+    the value is linear, without tanh, and the policy's loss does not move it (the critic is detached)
+    training ends at a running reward of -0.004 over 10,000 games; the source's at -0.005 over 100,000
+    the games of an update are played in parallel, and the learning rate decays
+    an entropy bonus, which decays to 0
+    practice games, in which some of the opponent's early moves are random: so the learner sees positions that a perfect
+    opponent never allows. The running reward counts only the other games; one with an illegal choice counts as lost
 """
 
 from dataclasses import dataclass
@@ -214,11 +223,18 @@ class Run(PolicyRun):
         if isinstance(self.sound, SelfPlay):
             self.sound.versions = [tensors(version) for version in checkpoint.numbered(arrays, "past").values()]
 
+    def told(self) -> str:
+        """The score: the running reward, and on tic-tac-toe the games against the look-ahead."""
+        if self.config.game != "tictactoe":
+            return self.score
+        seats = ("{} wins, {} draws, {} losses".format(*seat) for seat in against_lookahead(self))
+        return f"{self.score}; against a look-ahead of 3 plies {' moving first, '.join(seats)} moving second"
+
     def publish(self) -> None:
         """Writes the network with its entry in the manifest beside it, and the curves."""
         config = self.config
         facts = {"games": self.games, "opponent": config.opponent, "running_reward": round(self.running_reward, 4)}
-        publish(config, self.network.to_bytes(), facts)
+        publish(config, self.network.to_bytes(), facts, self.told())
         x, *lines = np.array(self.curve).T
         names = ("result v the opponent", "result v the erring opponent", "illegal tries", "error of the value")
         curves = {name: (x, y) for name, y in zip(names, lines, strict=True)}
@@ -245,8 +261,4 @@ def against_lookahead(run: Run, games: int = 100, plies: int = 3) -> list[tuple[
 
 def train(config: Config) -> Run:
     """Trains until the running reward is reached or the games are played; resumes from a checkpoint."""
-    run = trained(Run, config)
-    if config.game == "tictactoe":
-        first, second = against_lookahead(run)
-        print(f"v look-ahead of 3 plies, wins, draws, losses of 100: first {first}, second {second}")
-    return run
+    return trained(Run, config)

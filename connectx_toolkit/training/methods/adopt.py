@@ -27,6 +27,7 @@ from connectx_toolkit.console.programs import as_typed
 from connectx_toolkit.places import ROOT
 from connectx_toolkit.training.adoption.text import MARK, RESULT, TASK
 from connectx_toolkit.training.games.small_games import geometry_named
+from connectx_toolkit.training.support.manifest import tell
 from connectx_toolkit.training.support.options import Options, option
 
 WORKER = """
@@ -110,6 +111,7 @@ def train(config: Config) -> None:
         for path in (*first, last):  # the agent comes last: whoever finds it finds its weights
             write_whole(path, (Path(name) / path.name).read_bytes())
     print(as_typed("\n".join(report(config, result))))
+    tell(f"the model's move, where it is legal, in {config.positions} of {config.positions} positions", config.output)
 
 
 def report(config: Config, result: dict[str, Any]) -> list[str]:

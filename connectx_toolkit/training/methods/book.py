@@ -262,8 +262,9 @@ def train(config: Config) -> Book | SparseBook | None:
             return None
         before, now = 100 * facts["before"], 100 * facts["expected_points"]
         played = f"{before:.1f} with the moves that you played, mistakes left out"
-        print(f"expected points of 100 as second player: {played}; {now:.1f} with the new book")
+        score = f"expected points of 100 as second player: {now:.1f} with the new book, {played}"
     else:
         book = second_book(config) if config.second else first_book(config)
-    publish(config, book.to_bytes(), {"positions": len(book), **facts})
+        score = f"{len(book):,} positions, with moves chosen by their exact scores"
+    publish(config, book.to_bytes(), {"positions": len(book), **facts}, score)
     return book

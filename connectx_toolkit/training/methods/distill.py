@@ -255,6 +255,6 @@ def train(config: Config) -> dict[str, Any]:
     right = judged_right(PlainNetwork.from_bytes(content), labels_of(labels, TEST))
     facts: dict[str, Any] = {"parameters": trainer.network.architecture.size, "training_positions": len(training)}
     facts |= {name: round(share, 4) for name, share in right.items()}
-    publish(config, content, facts)
-    print(json.dumps(facts))
+    score = f"good moves in {right['good']:.1%} of test positions, perfect ones in {right['perfect']:.1%}"
+    publish(config, content, facts, score)
     return facts

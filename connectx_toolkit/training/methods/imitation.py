@@ -130,6 +130,6 @@ def train(config: Config) -> Fit:
     fit.run("agreement with the look-ahead")
     agreement = fit.accuracies[-1][1]
     facts = {"agreement": round(agreement, 3), "look_ahead": config.depth, "seed": config.seed}
-    publish(config, network.to_bytes(), facts)
-    print(f"agrees with the look-ahead of {config.depth} plies in {agreement:.1%}; {config.output}")
+    told = f"the move of the look-ahead of {config.depth} plies in {agreement:.1%} of test positions"
+    publish(config, network.to_bytes(), facts, told)
     return fit

@@ -91,6 +91,6 @@ def train(config: Config) -> dict[str, Any]:
     labels = concatenated([read_file(path)[0] for path in files])
     counts = np.bincount(splits_of(labels.positions, labels.masks), minlength=3).tolist()
     facts = {"positions": len(labels), **dict(zip(("training", "validation", "test"), counts, strict=True))}
-    publish(config, to_bytes(labels, config.recipe | {"of": config.games}), facts)
-    print(f"{config.output}: {len(labels):,} positions, {counts[0]:,} to learn from")
+    score = f"{len(labels):,} positions with exact scores, {counts[0]:,} to learn from"
+    publish(config, to_bytes(labels, config.recipe | {"of": config.games}), facts, score)
     return facts

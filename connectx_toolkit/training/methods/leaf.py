@@ -11,7 +11,6 @@ A position has about ten active inputs of a thousand. So the forward and backwar
 by numba, which is many times faster than matrix products.
 """
 
-import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -260,6 +259,6 @@ def train(config: Config) -> dict[str, Any]:
     net = rounded(fit(config, training))
     facts: dict[str, Any] = {"training_positions": len(training.masks), "test_positions": len(test.masks)}
     facts |= measure(net, test) | {f"{key}_of_heuristic": value for key, value in measure(None, test).items()}
-    publish(config, to_bytes(net), facts)
-    print(json.dumps(facts))
+    told = f"won told from lost in {facts['sign']:.1%} of test positions, by the heuristic in"
+    publish(config, to_bytes(net), facts, f"{told} {facts['sign_of_heuristic']:.1%}")
     return facts

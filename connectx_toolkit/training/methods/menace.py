@@ -1,16 +1,27 @@
 """Menace: players that learn a small game with boxes of beads, and a table of their results against each other.
 
-A player has a box for every position, with beads for each legal action, and draws a bead. After a game the winner adds
-beads for the actions that it drew, and the loser takes some away (D. Michie, "Trial and error", 1961; boxes of
-symmetric positions are not merged here). Two rules limit what is taken away:
+A player has a box for every position, with 3 beads for each legal action, and draws a bead. It has one set of boxes,
+from which it plays either seat. After a game the winner adds a bead for each action that it drew, and the loser takes
+one away (D. Michie, "Trial and error", 1961). Two rules limit what is taken away:
 
     keep    at least one bead of each legal action stays, so that every action remains possible
     drop    an action may lose all its beads; only the last bead of a box stays
 
-There are six players for each seat: one that draws at random, a perfect one ("ideal"), and those of four pairs that
-learn against each other, one for each combination of the rules ("keep v drop": keeps, learned against one that drops).
-All players of the first seat meet all of the second. ``train.py menace`` trains, prints and draws the table, and
-compares each player with exact values; with ``--human first`` you can then play against one.
+The six players are those of the source, whose game is Nim with 9 tokens:
+
+    keep        one of two that learn against each other; both keep
+    drop        the same; both drop
+    stable      ten that keep and learn against each other; each game of the table is played by one of them
+    untrained   its boxes are as at the beginning
+    100 games   as keep, after 100 games
+    ideal       perfect play
+
+In a training game two players of a group are drawn, and the first of them moves first. In the table each player moves
+first against every player; against its own group, each game is between two different members. The source reports that
+the first player wins 0.23% of 10,000 games between two that keep, after 10,000 of training.
+
+Where the source is not followed, or does not say: how its pair changes seats, here at random; what one game of a stable
+is, here as above; boxes of symmetric positions are not merged.
 """
 
 import random
@@ -18,6 +29,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -30,17 +42,28 @@ from connectx_toolkit.training.games.players import play_games
 from connectx_toolkit.training.games.small_games import NAMES, games_named
 from connectx_toolkit.training.games.terminal import play_human
 from connectx_toolkit.training.support import checkpoint
-from connectx_toolkit.training.support.manifest import finish, is_finished
+from connectx_toolkit.training.support.manifest import finish, is_finished, tell
 from connectx_toolkit.training.support.options import Options, option
 from connectx_toolkit.training.support.plots import save_curve, save_figure
 
 KEEP, DROP = "keep", "drop"
-PAIRS = [(first, second) for first in (KEEP, DROP) for second in (KEEP, DROP)]  # rules of the pairs that learn
-COLUMNS = ["random", *(f"{own} v {other}" for own, other in PAIRS), "ideal"]  # the players of each seat
+STABLE, UNTRAINED, EARLY, IDEAL = "stable", "untrained", "100 games", "ideal"
+PLAYERS = (KEEP, DROP, STABLE, UNTRAINED, EARLY, IDEAL)  # rows and columns of the table
 SEATS = ("first", "second")
-BEADS = 10  # for each legal action at the beginning
-CHUNK = 1000  # training games of a pair between two checkpoints
+BEADS = 3  # for each legal action at the beginning
+CHUNK = 1000  # training games of a group between two checkpoints
 SPAN = 100  # training games per point of the curve
+
+
+class Kind(NamedTuple):
+    """How players of a group learn."""
+
+    rule: str
+    members: int
+    games: int | None = None  # of training; None: as many as the options say
+
+
+KINDS = {KEEP: Kind(KEEP, 2), DROP: Kind(DROP, 2), STABLE: Kind(KEEP, 10), EARLY: Kind(KEEP, 2, 100)}
 
 
 @dataclass
@@ -50,7 +73,7 @@ class Config(Options):
     METHOD = "menace"
 
     game: str = option("nim", NAMES)
-    games: int = option(10_000, "training games of each pair", least=1)
+    games: int = option(10_000, "training games of each group", least=1)
     test_games: int = option(10_000, "games for each cell of the table", least=1)
     reward: int = option(1, "beads that the winner adds for each action", least=1)
     penalty: int = option(1, "beads that the loser takes away for each action, as far as its rule allows", least=1)
@@ -58,14 +81,14 @@ class Config(Options):
     run: Path = option(Path("runs/menace"), "folder for the checkpoint, the table and the curves")
     human: str = option(
         "",
-        "'first' or 'second': after training, play against keep v keep from this seat",
+        "'first' or 'second': after training, play against the player 'keep' from this seat",
         among=("", *SEATS),
         is_free=True,
     )
 
 
 class Boxes:
-    """A player's boxes, ``beads[position][action]``."""
+    """A player's boxes, ``beads[position][action]``; the same for both seats."""
 
     def __init__(self, beads: Sequence[Sequence[int]], rule: str):
         self.beads = [list(box) for box in beads]
@@ -94,23 +117,24 @@ class Boxes:
             box[action] = max(min(floor, box[action]), box[action] - beads)
 
 
-class Pair:
-    """Two players that learn against each other, with their random generator and learning curve."""
+class Group:
+    """Players that learn against each other, with their random generator and learning curve."""
 
-    def __init__(self, tree: Tree, config: Config, index: int):
-        self.players = [Boxes((BEADS * tree.legal).tolist(), rule) for rule in PAIRS[index]]
-        self.name = "{} against {}".format(*PAIRS[index])
-        self.random = random.Random(f"{config.seed} {index}")
+    def __init__(self, tree: Tree, config: Config, name: str):
+        kind = KINDS[name]
+        self.players = [Boxes((BEADS * tree.legal).tolist(), kind.rule) for _ in range(kind.members)]
+        self.games = kind.games or config.games
+        self.random = random.Random(f"{config.seed} {name}")
         self.played = 0
         self.first_wins: list[int] = []  # of each SPAN games
 
     def learn(self, children: list[list[int]], rewards: list[list[int]], config: Config) -> None:
-        """Plays one game, from which both learn. A draw changes nothing."""
-        moves: tuple[list, list] = ([], [])
+        """Plays one game between two members, from which both learn. A draw changes nothing."""
+        players, moves = self.random.sample(self.players, 2), ([], [])  # type: tuple[list[Boxes], tuple[list, list]]
         position, seat = 0, 1
         while position >= 0:
             seat = 1 - seat
-            action = self.players[seat].draw(position, self.random.random())
+            action = players[seat].draw(position, self.random.random())
             moves[seat].append((position, action))
             position, result = children[position][action], rewards[position][action]
         if self.played % SPAN == 0:
@@ -118,51 +142,53 @@ class Pair:
         self.played += 1
         if result:
             winner = seat if result > 0 else 1 - seat
-            self.players[winner].add(moves[winner], config.reward)
-            self.players[1 - winner].take(moves[1 - winner], config.penalty)
+            players[winner].add(moves[winner], config.reward)
+            players[1 - winner].take(moves[1 - winner], config.penalty)
             self.first_wins[-1] += winner == 0
+
+    @property
+    def beads(self) -> np.ndarray:
+        """(members, positions, actions) int64."""
+        return np.array([player.beads for player in self.players], np.int64)
 
 
 class Population:
-    """All pairs of learners, and their checkpoint."""
+    """All groups of learners, and their checkpoint."""
 
     def __init__(self, tree: Tree, config: Config):
         self.tree, self.config = tree, config
         self.path = config.run / f"{config.game}.bin"
-        self.pairs = [Pair(tree, config, index) for index in range(len(PAIRS))]
+        self.groups = {name: Group(tree, config, name) for name in KINDS}
         self.seconds = 0.0  # of processor time in training, over all runs
         self._resume()
 
     def train(self) -> None:
-        """Plays every pair's games, with a checkpoint every CHUNK games."""
+        """Plays every group's games, with a checkpoint every CHUNK games."""
         children, rewards = self.tree.children.tolist(), self.tree.rewards.tolist()
-        for pair in self.pairs:
-            with progress(self.config.games, "game", pair.name, done=pair.played) as bar:
-                while pair.played < self.config.games:
-                    count = min(CHUNK - pair.played % CHUNK, self.config.games - pair.played)
+        for name, group in self.groups.items():
+            with progress(group.games, "game", name, done=group.played) as bar:
+                while group.played < group.games:
+                    count = min(CHUNK - group.played % CHUNK, group.games - group.played)
                     started = time.process_time()
                     for _ in range(count):
-                        pair.learn(children, rewards, self.config)
+                        group.learn(children, rewards, self.config)
                     self.seconds += time.process_time() - started
                     bar.update(count)
                     self.save()
 
-    def chances(self) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """For each seat, the players in the order of COLUMNS, as (positions, actions) probabilities."""
-        uniform, ideal = shares(self.tree.legal), shares(self.tree.best)
-        learned = [[shares(np.array(pair.players[seat].beads)) for pair in self.pairs] for seat in (0, 1)]
-        # A column's own rule comes first; the pairs are listed by the first seat's.
-        second = [learned[1][PAIRS.index((other, own))] for own, other in PAIRS]
-        return [uniform, *learned[0], ideal], [uniform, *second, ideal]
+    def chances(self, name: str) -> np.ndarray:
+        """(members, positions, actions): the probabilities of a player of the table, or of each of its group."""
+        if name in self.groups:
+            return shares(self.groups[name].beads)
+        return shares(self.tree.best if name == IDEAL else self.tree.legal)[None]
 
     def save(self) -> None:
-        arrays, states = {}, []
-        for index, pair in enumerate(self.pairs):
-            for seat, player in zip(SEATS, pair.players, strict=True):
-                arrays[f"{index}/{seat}/beads"] = np.array(player.beads, np.int64)
-            arrays[f"{index}/curve"] = np.array(pair.first_wins, np.int64)
-            states.append({"played": pair.played, "random": pair.random.getstate()})
-        checkpoint.save(self.path, self.config.settings, {"pairs": states, "seconds": self.seconds}, arrays)
+        arrays: dict[str, np.ndarray] = {}
+        states = {}
+        for name, group in self.groups.items():
+            arrays |= {f"{name}/beads": group.beads, f"{name}/curve": np.array(group.first_wins, np.int64)}
+            states[name] = {"played": group.played, "random": group.random.getstate()}
+        checkpoint.save(self.path, self.config.settings, {"groups": states, "seconds": self.seconds}, arrays)
 
     def _resume(self) -> None:
         found = checkpoint.load(self.path, self.config.settings)
@@ -170,35 +196,47 @@ class Population:
             return
         with checkpoint.restoring(self.path):
             self.seconds = found.facts["seconds"]
-            for index, (pair, state) in enumerate(zip(self.pairs, found.facts["pairs"], strict=True)):
-                for seat, player in zip(SEATS, pair.players, strict=True):
-                    player.beads = found.arrays[f"{index}/{seat}/beads"].tolist()
-                pair.first_wins, pair.played = found.arrays[f"{index}/curve"].tolist(), state["played"]
+            for name, group in self.groups.items():
+                for player, beads in zip(group.players, found.arrays[f"{name}/beads"].tolist(), strict=True):
+                    player.beads = beads
+                state = found.facts["groups"][name]
+                group.first_wins, group.played = found.arrays[f"{name}/curve"].tolist(), state["played"]
                 version, numbers, gauss = state["random"]
-                pair.random.setstate((version, tuple(numbers), gauss))
+                group.random.setstate((version, tuple(numbers), gauss))
+
+
+def members(count: int, games: int, rng: np.random.Generator, met: np.ndarray | None = None) -> np.ndarray:
+    """(games,) int64: which of ``count`` members plays each game; never the one in ``met``, (games,), of its group."""
+    if met is None or count == 1:
+        return rng.integers(count, size=games)
+    return (met + rng.integers(1, count, games)) % count
 
 
 def round_robin(population: Population, games: int, seed: int) -> np.ndarray:
-    """(6, 6, 3): shares of wins, draws and losses of the first seat's players (rows) against the second's.
+    """(6, 6, 3): shares of wins, draws and losses of the players that move first (rows) against those that reply.
 
-    Both are in the order of COLUMNS.
+    Rows and columns are in the order of PLAYERS.
     """
-    rng, leads = np.random.default_rng(seed), np.ones(games, bool)
-    rows, columns = ([table_player(population.tree, c, rng) for c in players] for players in population.chances())
-    found = np.zeros((len(rows), len(columns), 3))
+    rng, leads, tree = np.random.default_rng(seed), np.ones(games, bool), population.tree
+    chances = [population.chances(name) for name in PLAYERS]
+    found = np.zeros((len(PLAYERS), len(PLAYERS), 3))
     for row, column in np.ndindex(*found.shape[:2]):
-        new = games_named(population.config.game, games)
-        found[row, column] = play_games(new, (rows[row], columns[column]), leads).counts()
+        first = members(len(chances[row]), games, rng)
+        second = members(len(chances[column]), games, rng, first if row == column else None)
+        sides = zip((row, column), (first, second), strict=True)
+        one, other = (table_player(tree, chances[side], rng, tables) for side, tables in sides)
+        found[row, column] = play_games(games_named(population.config.game, games), (one, other), leads).counts()
     return found / games
 
 
-def kept(tree: Tree, chances: np.ndarray, which: np.ndarray) -> float:
-    """Mean probability of an action that keeps the exact value, over positions of ``which`` where not all actions do.
+def kept(tree: Tree, chances: np.ndarray) -> float:
+    """Mean probability of an action that keeps the exact value, over positions where not all actions do.
 
-    NaN if there are none.
+    Args:
+        chances: (..., positions, actions). NaN if there are no such positions.
     """
-    matters = which & (tree.best != tree.legal).any(1)
-    return float((chances * tree.best).sum(1)[matters].mean()) if matters.any() else float("nan")
+    matters = (tree.best != tree.legal).any(1)
+    return float((chances * tree.best).sum(-1)[..., matters].mean()) if matters.any() else float("nan")
 
 
 def colour(share: float) -> str:
@@ -208,8 +246,8 @@ def colour(share: float) -> str:
 
 def table_of(results: np.ndarray, title: str) -> Table:
     """The share of games that the row's player won, moving first; with the share of draws, if there were any."""
-    table = Table("first \\ second", *COLUMNS, title=title)
-    for name, row in zip(COLUMNS, results, strict=True):
+    table = Table("first \\ second", *PLAYERS, title=title)
+    for name, row in zip(PLAYERS, results, strict=True):
         draws = [f" (={drawn:.1%})" if results[..., 1].any() else "" for _, drawn, _ in row]
         cells = [f"[black on {colour(won)}]{won:6.2%}{more}[/]" for (won, *_), more in zip(row, draws, strict=True)]
         table.add_row(name, *cells)
@@ -218,13 +256,8 @@ def table_of(results: np.ndarray, title: str) -> Table:
 
 def exact_table(population: Population) -> Table:
     """Each player's draws compared with exact values."""
-    tree = population.tree
-    table = Table(
-        "", *COLUMNS, title="probability of a move that keeps the exact value, where some legal move does not"
-    )
-    for seat, name in enumerate(SEATS):
-        shares_kept = [kept(tree, chances, tree.turns(seat)) for chances in population.chances()[seat]]
-        table.add_row(name, *("-" if np.isnan(share) else f"{share:.2%}" for share in shares_kept))
+    table = Table(*PLAYERS, title="probability of a move that keeps the exact value, where some legal move does not")
+    table.add_row(*(f"{kept(population.tree, population.chances(name)):.2%}" for name in PLAYERS))
     return table
 
 
@@ -236,8 +269,8 @@ def draw_table(results: np.ndarray, title: str, path: Path) -> None:
     axes.imshow(wins, cmap="RdYlGn", vmin=-0.15, vmax=1.15)  # without the ends, too dark for text
     for row, column in np.ndindex(wins.shape):
         axes.text(column, row, f"{wins[row, column]:.2%}", ha="center", va="center")
-    axes.set_xticks(range(len(COLUMNS)), COLUMNS, rotation=30, ha="right")
-    axes.set_yticks(range(len(COLUMNS)), COLUMNS)
+    axes.set_xticks(range(len(PLAYERS)), PLAYERS, rotation=30, ha="right")
+    axes.set_yticks(range(len(PLAYERS)), PLAYERS)
     axes.set(title=title, xlabel="second player", ylabel="first player")
     save_figure(figure, path)
 
@@ -250,10 +283,10 @@ def report(population: Population) -> np.ndarray:
     for table in (table_of(results, title), exact_table(population)):
         Console().print(table)
     draw_table(results, title, config.run / f"{config.game}-table.png")
-    wins = {pair.name: np.array(pair.first_wins) / SPAN for pair in population.pairs}
+    wins = {name: np.array(group.first_wins) / SPAN for name, group in population.groups.items()}
     curves = {name: (SPAN * np.arange(1, len(won) + 1), won) for name, won in wins.items()}
     save_curve(config.run / f"{config.game}-curves.png", "training games", "first player's share of wins", curves)
-    print(f"written: {population.path}, and {config.game}-table.png and {config.game}-curves.png beside it")
+    print(f"{config.game}-table.png and {config.game}-curves.png are in {config.run}")
     return results
 
 
@@ -269,8 +302,10 @@ def train(config: Config) -> tuple[Population, np.ndarray]:
     population.train()
     results = report(population)
     finish(config)
+    won = results[PLAYERS.index(KEEP), PLAYERS.index(KEEP), 0]
+    tell(f"the first player wins {won:.2%} of {config.test_games} games between two that keep", population.path)
     if config.human:
         seat = SEATS.index(config.human)
-        chances = population.chances()[1 - seat][COLUMNS.index("keep v keep")]
-        play_human(games_named(config.game), seat, table_player(population.tree, chances, np.random.default_rng()))
+        opponent = table_player(population.tree, population.chances(KEEP)[0], np.random.default_rng())
+        play_human(games_named(config.game), seat, opponent)
     return population, results

@@ -175,5 +175,6 @@ def train(config: Config) -> Openings:
     """Makes the table and writes it. The same scores give the same bytes."""
     begin(config)
     table = build(config, STANDARD, LAST_PLY, bounds_from(config.book_scores))
-    publish(config, table.to_bytes(), {"positions": len(table), "last_ply": LAST_PLY})
+    facts = {"positions": len(table), "last_ply": LAST_PLY}
+    publish(config, table.to_bytes(), facts, f"{len(table):,} positions through ply {LAST_PLY}, each solved")
     return table

@@ -130,7 +130,7 @@ class Run(PolicyRun):
         write_whole(config.run / "games.bin", pack(arrays, meta))
         curve = np.arange(1, len(means) + 1) * config.batch, means
         save_curve(config.run / "curve.png", "games", "mean result v the strong policy agent", {"": curve})
-        publish(config, self.network.to_bytes(), facts)
+        publish(config, self.network.to_bytes(), facts, self.score)
 
 
 def train(config: Config) -> Run:

@@ -3,11 +3,17 @@
 The method is that of Schulman et al. (arXiv:1707.06347) as stable-baselines3 implements it; with ``--algorithm
 maskable`` illegal columns get no probability (Huang and Ontanon, arXiv:2006.14171, sb3-contrib), with ``ppo`` that they
 are illegal is learnt from the reward. In self-play, half of the games are against the newest version of the policy and
-the rest against versions drawn from a pool of past ones.
+the rest against versions drawn from a pool of past ones. Both seats are learnt, on planes that mark lines and stones.
+
+``--protocol course`` is the last lesson of Kaggle's course "Intro to Game AI" instead, with nothing of ours: 60,000
+steps of stable-baselines3's PPO with its defaults and the lesson's CNN, always moving first against random; rewards 1
+for a win, -1 for a loss or a draw, -10 for an illegal column, 1/42 for any other move. Then 100 games against random in
+Kaggle's environment, 50 from each seat, with columns drawn from the policy, and a random one for a full one. The course
+reports 68 wins. It writes stable-baselines3's model.zip; an interrupted run of this minute begins anew.
 
 Every twenty updates, all that is needed to go on is saved, without pickle. Games in progress are then given up and
 the generators seeded anew from the seed and the number of steps: an interrupted run makes the same policy as an
-uninterrupted one. The protocol of Kaggle's course "Intro to Game AI" is the function ``course``.
+uninterrupted one.
 
 The environments that it learns in are there for your own code. After ``import connectx_toolkit.training.environments``:
 
@@ -20,19 +26,28 @@ docs/reference/environments.md has their options, docs/guides/from-the-course.md
 agent of what stable-baselines3 has trained in them.
 """
 
+import io
+import random
 import sys
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, NamedTuple
 
+import gymnasium
 import numpy as np
 import torch
 
 from connectx.geometry import Geometry
 from connectx.nets.encoding import planes_of
 from connectx.nets.network import Architecture, PlainNetwork, to_bytes
+from connectx_toolkit.arena.play.rounds import play_rounds
+from connectx_toolkit.arena.players.loading import resolve
+from connectx_toolkit.arena.players.task import Setup
 from connectx_toolkit.console.progress import progress, tell_rate
+from connectx_toolkit.kaggle.rules import BANK, Rules
 from connectx_toolkit.training.environments.duels import ENDINGS, ITSELF, Setting, Weighted, parts
 from connectx_toolkit.training.games.batch import Games
 from connectx_toolkit.training.games.connectx import ConnectX
@@ -43,7 +58,7 @@ from connectx_toolkit.training.learning import torch_state
 from connectx_toolkit.training.support import checkpoint
 from connectx_toolkit.training.support.device import device_named, device_option
 from connectx_toolkit.training.support.manifest import begin, publish
-from connectx_toolkit.training.support.options import Options, option
+from connectx_toolkit.training.support.options import Options, flag, option
 from connectx_toolkit.training.support.plots import save_curve
 
 ALGORITHMS = ("maskable", "ppo")
@@ -52,6 +67,9 @@ PERIOD = 20  # updates from one saved state to the next
 ROLLOUT, MINIBATCHES, EPOCHS = 16, 4, 3  # of an update: moves in each game; minibatches, gone through so many times
 DISCOUNT, GAE_LAMBDA, ENTROPY = 0.99, 0.9, 0.02
 TEST_OPPONENT, TEST_GAMES = "negamax", 200  # of each point of the curve
+SELF_PLAY, COURSE = "self-play", "course"
+COURSE_STEPS, COURSE_GAMES, COURSE_WINS = 60_000, 100, 68
+COURSE_OPTIONS = ("seed", "device", "protocol", "run", "output")  # those that the course's protocol leaves open
 
 
 @dataclass
@@ -73,8 +91,13 @@ class Config(Options):
     learning_rate: float = option(1e-3, "initial learning rate of Adam; falls linearly to 0", above=0)
     seed: int = option(0, "random seed")
     device: str = device_option("cpu")
+    protocol: str = option(
+        SELF_PLAY,
+        "self-play, or course: the last lesson of Kaggle's course, which fixes all options but seed, device and paths",
+        among=(SELF_PLAY, COURSE),
+    )
     run: Path = option(Path("runs/ppo"), "folder of the saved state and the curve, for resuming")
-    output: Path = option(Path(), "file to write: the policy's weights", in_run="ppo.bin")
+    output: Path = option(Path(), "file to write: the policy's weights, or the course's model.zip", in_run="ppo.bin")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -82,6 +105,15 @@ class Config(Options):
             raise ValueError(f"steps should be a multiple of {ROLLOUT} x games = {self.update}, not {self.steps}")
         planes_of(self.encoding)
         Setting(self.opponent, "alternating", self.rewards, self.encoding, *self.geometry[:3])
+        if self.protocol == COURSE:
+            self._check_course()
+
+    def _check_course(self) -> None:
+        changed = [item.name for item in fields(self) if getattr(self, item.name) != item.default]
+        if fixed := [flag(name) for name in changed if name not in COURSE_OPTIONS]:
+            raise ValueError(f"--protocol course says what {', '.join(fixed)} is: leave it out")
+        if self.output == self.run / "ppo.bin":
+            self.output = self.run / "model.zip"
 
     @property
     def update(self) -> int:
@@ -103,12 +135,6 @@ class Config(Options):
         return Architecture(self.encoding, layers, heads, self.geometry[:3])
 
 
-def course(**changes: Any) -> Config:
-    """The protocol of Kaggle's course: 60,000 steps against random, illegal columns punished and not masked."""
-    rules = {"algorithm": "ppo", "opponent": "random", "rewards": "course", "steps": 60_000, "games": 25}
-    return Config(**{**rules, "encoding": "tactics-1", "width": 128, **changes})
-
-
 def network_player(network: PlainNetwork, rng: np.random.Generator | None = None) -> Player:
     """A policy as a player: a draw from its probabilities of the legal columns, or the most probable (no ``rng``)."""
 
@@ -120,15 +146,21 @@ def network_player(network: PlainNetwork, rng: np.random.Generator | None = None
     return player
 
 
+def stable_baselines() -> ModuleType:
+    """Our module of environments and networks for it, which takes seconds to import, and --help should not."""
+    sys.modules.setdefault("gym", None)  # type: ignore[arg-type] # it would say that it is unmaintained
+    from connectx_toolkit.training.environments import sb3
+
+    torch.set_num_threads(1)  # the nets are too small to share
+    return sb3
+
+
 class Trainer:
     """The policy, its past versions and its curve; ``advance`` takes all of them one period further."""
 
     def __init__(self, config: Config):
-        sys.modules.setdefault("gym", None)  # type: ignore[arg-type] # it would say that it is unmaintained
-        from connectx_toolkit.training.environments import sb3  # takes seconds, and --help should not
-
-        torch.set_num_threads(1)  # the nets are too small to share
-        self._sb3, self.config, self.path = sb3, config, config.run / "checkpoint.bin"
+        self._sb3 = sb3 = stable_baselines()
+        self.config, self.path = config, config.run / "checkpoint.bin"
         sb3.set_random_seed(config.seed)
         self.steps, self.seconds = 0, 0.0
         self.curve: list[dict[str, float]] = []
@@ -226,7 +258,71 @@ class Trainer:
             self.steps, self.seconds, self.curve = (found.facts[name] for name in ("steps", "seconds", "curve"))
 
 
-def train(config: Config) -> Trainer:
+class CourseRun(NamedTuple):
+    """What ``--protocol course`` made and measured."""
+
+    model: Any  # stable-baselines3's PPO
+    won: tuple[int, int]  # of the games moving first, and moving second
+    seconds: float  # of processor time in training
+
+    @property
+    def score(self) -> str:
+        wins = f"{sum(self.won)} of {COURSE_GAMES} games won against random"
+        return f"{wins}, {self.won[0]} moving first and {self.won[1]} second (the course: {COURSE_WINS})"
+
+
+def course_agent(model: Any, seed: int) -> Callable[[Any, Any], int]:
+    """The lesson's agent: a column drawn from the policy; for a full one, a random column that is not."""
+    draws = random.Random(seed)
+
+    def agent(obs, config):
+        column, _ = model.predict(np.array(obs.board).reshape(1, config.rows, config.columns))
+        legal = [number for number in range(config.columns) if obs.board[number] == 0]
+        return int(column) if column in legal else draws.choice(legal)
+
+    return agent
+
+
+def course_wins(model: Any, seed: int) -> tuple[int, int]:
+    """Games won of COURSE_GAMES against Kaggle's random, in its environment: moving first, and moving second."""
+    stable_baselines().set_random_seed(seed)  # of what the policy draws
+    pair = resolve(course_agent(model, seed)), resolve("random")
+    match = play_rounds(pair, COURSE_GAMES, Setup(Rules({}, BANK), "kaggle", isolate=False), 1, seed).match
+    return match.side(0, 0).tally.wins, match.side(0, 1).tally.wins
+
+
+def train_course(config: Config) -> CourseRun:
+    """The course's steps, its games against random, and the model. An interrupted run begins anew."""
+    begin(config)
+    sb3, started = stable_baselines(), time.process_time()
+    env = gymnasium.make("ConnectX-v0", opponent="random", seat="first", rewards="course", observation="course")
+    model = sb3.PPO(
+        "CnnPolicy",
+        env,
+        policy_kwargs={"features_extractor_class": sb3.CourseCNN},
+        seed=config.seed,
+        device=device_named(config.device),
+    )
+    model.set_logger(sb3.Logger(None, []))
+    with progress(COURSE_STEPS, "step", delay=0) as bar:
+        while model.num_timesteps < COURSE_STEPS:
+            model.learn(model.n_steps, reset_num_timesteps=False)  # one update, which goes on in the same game
+            bar.update(model.n_steps)
+    seconds = time.process_time() - started
+    run = CourseRun(model, course_wins(model, config.seed), seconds)
+    content = io.BytesIO()
+    model.save(content)
+    facts = {"steps": model.num_timesteps, "cpu_seconds": round(seconds), "won against random": list(run.won)}
+    publish(config, content.getvalue(), facts, run.score)
+    return run
+
+
+def train(config: Config) -> "Trainer | CourseRun":
+    """Trains by the protocol that the options name."""
+    return train_course(config) if config.protocol == COURSE else train_by_self_play(config)
+
+
+def train_by_self_play(config: Config) -> Trainer:
     """Trains to the end, from the saved state if there is one, and publishes the policy's weights."""
     begin(config)
     trainer = Trainer(config)
@@ -246,6 +342,8 @@ def train(config: Config) -> Trainer:
         "cpu_seconds": round(trainer.seconds),
         "parameters": config.architecture.size,
     }
-    facts |= {f"points against {TEST_OPPONENT}": trainer.curve[-1]["test"]}
-    publish(config, to_bytes(config.architecture, trainer.versions[-1]), facts)
+    points = trainer.curve[-1]["test"]
+    facts |= {f"points against {TEST_OPPONENT}": points}
+    score = f"{points:.1%} of the points in {TEST_GAMES} games against {TEST_OPPONENT}"
+    publish(config, to_bytes(config.architecture, trainer.versions[-1]), facts, score)
     return trainer

@@ -10,7 +10,6 @@ policy network, which ``train.py distill`` makes. Then a network learns, on the 
 each of these types will give away (``connectx_toolkit.training.learning.error_forecast``).
 """
 
-import json
 import os
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -218,11 +217,11 @@ def learn_from(config: Config, games: list[Met]) -> dict[str, Any]:
     if before - after < LEAST_GAIN:
         print(f"{config.games}: too little to learn from {len(games)} games as second player; nothing was written")
         return {}
-    print(f"log loss of {moves} held-out moves, in nats a move: {before:.3f} before, {after:.3f} after")
     prior = prior_of(model, list(evidence.values()))
     facts = {"games": len(games), "log_loss": round(after, 4), "before": round(before, 4), "prior": prior.tolist()}
     forecast = read_as(unpack, config.shipped)[0]["gifts"].tobytes()  # as it is
-    publish(config, ReplyModel.to_bytes(prior, model.types, forecast), facts)
+    score = f"log loss of {moves} held-out moves, in nats a move: {after:.3f}; {before:.3f} before"
+    publish(config, ReplyModel.to_bytes(prior, model.types, forecast), facts, score)
     return facts
 
 
@@ -252,6 +251,5 @@ def train(config: Config) -> dict[str, Any]:
         "prior": np.round(prior, 3).tolist(),
     }
     content = ReplyModel.to_bytes(prior, types, learner.average.to_bytes())
-    publish(config, content, facts)
-    print(json.dumps(facts))
+    publish(config, content, facts, f"log loss of held-out players' moves, in nats a move: {loss:.3f}")
     return facts

@@ -173,7 +173,6 @@ def train(config: Config) -> Trained:
     fit.run("share of results foreseen")
     result = match(network, opponent, MATCH_GAMES, np.random.default_rng(config.seed))
     facts = {"accuracy": round(fit.accuracies[-1][1], 3), "v_strong_policy": list(result), "seed": config.seed}
-    publish(config, network.to_bytes(), facts)
-    print(f"foresees {fit.accuracies[-1][1]:.1%} of results; v the strong policy agent {result[0]} wins, "
-          f"{result[1]} draws, {result[2]} losses; {config.output}")  # fmt: skip
+    played = "{} wins, {} draws, {} losses against the strong policy agent".format(*result)
+    publish(config, network.to_bytes(), facts, f"{played}; foresees {fit.accuracies[-1][1]:.1%} of held-out results")
     return Trained(network, result, seconds + fit.seconds)

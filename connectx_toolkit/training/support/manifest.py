@@ -6,6 +6,7 @@ again nor taken for another one.
 
 import hashlib
 import json
+from pathlib import Path
 from typing import Any
 
 from connectx_toolkit.console.files import check_folder, locked, write_whole
@@ -37,11 +38,17 @@ def finish(config: Any) -> None:
     checkpoint.save(config.run / FINISHED, config.settings, {}, {})
 
 
-def publish(config: Any, content: bytes, facts: dict[str, Any]) -> None:
-    """Writes the output of a run with its entry in the manifest beside it: its origin, its checksum, and the facts.
+def tell(score: str, path: Path) -> None:
+    """Prints the last line of every method: how good its result is, and the file with it."""
+    print(f"score: {score}; wrote {path}")
+
+
+def publish(config: Any, content: bytes, facts: dict[str, Any], score: str) -> None:
+    """Writes the output of a run with its entry in the manifest beside it, and tells its score.
 
     Args:
-        facts: any JSON object with what the file is and how good it is.
+        facts: any JSON object with what the file is and how good it is; origin and checksum are added.
+        score: what the method's source measures, or the held-out figure, with what it was measured on.
     """
     path = config.output
     write_whole(path, content)
@@ -51,3 +58,4 @@ def publish(config: Any, content: bytes, facts: dict[str, Any]) -> None:
         entries[path.name] = {**config.origin, "sha256": hashlib.sha256(content).hexdigest(), **facts}
         write_whole(manifest, (json.dumps(entries, indent=2, sort_keys=True) + "\n").encode())
     finish(config)
+    tell(score, path)
