@@ -5,7 +5,8 @@ python -m benchmarks.verdicts --users 500      quicker, with larger standard err
 
 Results of pairs are drawn from pentanomial distributions, so that the truth is known, and judged by the code that
 evaluate.py calls. Three tables: how often a workflow calls one of two equal agents stronger, and how often an interval
-that it shows misses the truth; how many pairs a right verdict takes; and the same workflows for tournaments.
+that it shows misses the truth; how many pairs a right verdict takes; and the same workflows for tournaments. Beside
+them stands a user of plain 95% intervals (mean and 1.96 standard errors), who looks as often.
 """
 
 import argparse
@@ -25,6 +26,7 @@ from connectx_toolkit.arena.results.stats import (
     ALPHA,
     FEWEST_PAIRS,
     PAIR_SCORES,
+    Z95,
     Sprt,
     anytime,
     elo_of,
@@ -44,6 +46,7 @@ DRAWISH, SHARP, DECISIVE = (
 EQUALS = {"drawish": DRAWISH, "sharp": SHARP, "decisive": DECISIVE}
 MOST_PAIRS = 1000  # at which a simulated user gives up
 ELOS = (20, 50, 100)
+PLAIN = "plain 95% interval, a look after every pair up to 1,000"  # not ours
 
 
 def shifted(shares: tuple[float, ...], elo: float) -> np.ndarray:
@@ -99,6 +102,16 @@ def every_pair(shares: np.ndarray, rng: np.random.Generator) -> Seen:
     limit, mean = log(2 / ALPHA), float(shares @ PAIR_SCORES)
     richest = [np.maximum(log_wealth(counts, m), log_wealth(counts[:, ::-1], 1 - m)) for m in (0.5, mean)]
     return Seen(bool((richest[0][FEWEST_PAIRS - 1 :] >= limit).any()), bool((richest[1] >= limit).any()))
+
+
+def plain_every_pair(shares: np.ndarray, rng: np.random.Generator) -> Seen:
+    """The same looks at a plain interval: the mean of the pairs and 1.96 standard errors to each side."""
+    counts = draws(shares, MOST_PAIRS, rng)[FEWEST_PAIRS - 1 :]
+    pairs, scores = counts.sum(1), np.array(PAIR_SCORES)
+    means = counts @ scores / pairs
+    errors = np.sqrt((counts @ scores**2 / pairs - means**2) / (pairs - 1))
+    missed = [bool((np.abs(means - mean) > Z95 * errors).any()) for mean in (0.5, float(shares @ scores))]
+    return Seen(*missed)
 
 
 def advised(shares: np.ndarray, rng: np.random.Generator) -> Seen:
@@ -167,6 +180,7 @@ def truth(shares: np.ndarray) -> float:
 WORKFLOWS: dict[str, Callable[[np.ndarray, np.random.Generator], Seen]] = {
     "match, one look at 50 pairs": one_look,
     "match, a look after every pair up to 1,000": every_pair,
+    PLAIN: plain_every_pair,
     "match, as many pairs as the verdict asks for": advised,
     "match --sprt 0 50, a look at the stop": sequential(0, 50),
     "match --sprt -20 20, a look at the stop": sequential(-20, 20),
@@ -276,7 +290,8 @@ def main(arguments: list[str] | None = None) -> int:
     pairs = show(
         "Median pairs to a right verdict", heads, speed_table(options.users // 2, rng), len(EQUALS) * len(ELOS)
     )
-    most = max(float(cell.partition("%")[0]) for row in wrong for cell in row[1::2] if cell)
+    ours = [cell for row in wrong for cell in row[1::2] if cell and row[0] != PLAIN]
+    most = max(float(cell.partition("%")[0]) for cell in ours)
     record("verdicts", most, '% false "stronger" at most', 100 * ALPHA, users=options.users, wrong=wrong, pairs=pairs)
     return 0
 
