@@ -68,13 +68,13 @@ def solver_tables() -> list[str]:
          number(run["published_us_and_nodes"][name][0][1]))
         for name, row in run["sets"].items()
     ]  # fmt: skip
-    rows = [("ours, table of 256 MB", f"{empty['figure']:g}", f"{empty['nodes'] / 1e6:.0f} million")]
+    solvers = [("ours, table of 256 MB", f"{empty['figure']:g}", f"{empty['nodes'] / 1e6:.0f} million")]
     for method, found in empty["theirs"].items():
-        rows.append((f"bitbully, `{method}`", f"{found['seconds']:g}", f"{found['nodes'] / 1e6:.0f} million"))
+        solvers.append((f"bitbully, `{method}`", f"{found['seconds']:g}", f"{found['nodes'] / 1e6:.0f} million"))
     return [
         table(("our own sets", "positions", "time / bitbully's", "our nodes", "Pons' nodes, his sets"), ratios),
         f"Over all six sets the solver needs {run['figure']:.2f} of bitbully's time, with {run['wrong']} wrong scores.",
-        table(("the empty board, one core", "seconds of processor time", "nodes"), rows),
+        table(("the empty board, one core", "seconds of processor time", "nodes"), solvers),
     ]
 
 

@@ -206,12 +206,13 @@ def empty_board() -> int:
     seconds, nodes = time.thread_time() - start, solver.nodes - nodes
     values = [one and one.low for one in solver.scores(empty)]
     print(f"empty board: {value}, its moves: {values}, {time.thread_time() - start:.1f} s CPU in all")
-    facts = {"nodes": nodes, "table_bytes": 2**28, "theirs": {}}
+    theirs: dict[str, dict[str, float]] = {}
+    facts = {"nodes": nodes, "table_bytes": 2**28, "theirs": theirs}
     record("empty-board", round(seconds, 1), "s CPU", **facts)
     for method in METHODS:  # minutes each
-        theirs = run_bitbully(bitbully_core.BitBullyCore(), method, [Sample((), empty, 1)])
-        facts["theirs"][method] = {"seconds": round(theirs.seconds, 1), "nodes": theirs.nodes}
-        anchor = {"bitbully": min(found["seconds"] for found in facts["theirs"].values())}
+        run = run_bitbully(bitbully_core.BitBullyCore(), method, [Sample((), empty, 1)])
+        theirs[method] = {"seconds": round(run.seconds, 1), "nodes": run.nodes}
+        anchor = {"bitbully": min(found["seconds"] for found in theirs.values())}
         record("empty-board", round(seconds, 1), "s CPU", anchor, **facts)
     return (value != (1, 1)) + (values != EMPTY_BOARD)
 
