@@ -164,6 +164,7 @@ def seat_tables() -> list[str]:
 RECIPES = {  # and how the page calls them
     "random": "random play, 9 to 20 stones",
     "half-random": "half random, half perfect, 4 to 27 stones",
+    "half-random-400": "the first 400 of these",
     "plies-4-to-7": "plies 4 to 7",
     "plies-10-to-16": "careful random play, 10 to 16 stones",
     "near-perfect": "three of four moves perfect, 2 to 36 stones",

@@ -11,7 +11,7 @@ that it shows misses the truth; how many pairs a right verdict takes; and the sa
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import combinations
 from math import log, sqrt
 from statistics import median
@@ -219,7 +219,7 @@ def share(hits: int, users: int) -> str:
     return f"{part:.1%} ({100 * sqrt(max(part * (1 - part), 1 / users) / users):.1f})"
 
 
-def rows_of(workflows: dict[str, Workflow], users: int, rng: np.random.Generator) -> Iterator[list[str]]:
+def rows_of(workflows: Mapping[str, Workflow], users: int, rng: np.random.Generator) -> Iterator[list[str]]:
     for name, play in workflows.items():
         cells = [judged([play(np.array(shares), rng) for _ in range(users)]) for shares in EQUALS.values()]
         yield [name, *(cell for kind in cells for cell in kind)]

@@ -24,10 +24,8 @@ def test_the_pages_are_those_of_the_records():
 def test_a_record_says_how_it_was_measured(path):
     """By a command that is there, on a commit, a machine and a date, all of which were written down."""
     record = json.loads(path.read_text(encoding="utf-8"))
-    module = re.match(r"python -m benchmarks\.(\w+)|python (evaluate)\.py ", record["command"])
-    assert module and any(
-        (ROOT / folder / f"{name}.py").is_file() for folder in ("benchmarks", "") for name in module.groups()
-    )
+    command = re.match(r"python (?:-m (benchmarks\.\w+)|(evaluate)\.py)(?: |$)", record["command"])
+    assert command and (ROOT / f"{(command[1] or command[2]).replace('.', '/')}.py").is_file()
     assert re.match(r"[0-9a-f]{7,40}( \(.+\))?$", record["commit"]), record["commit"]
     assert record["machine"] and date.fromisoformat(record["date"])
     assert record["figure"] not in ("", None) and record["unit"] and "anchor" in record
@@ -54,38 +52,32 @@ def test_text_is_short():
 
 def figures() -> list[tuple[str, ...]]:
     """What the records say, in the words of the README's rows of figures, in their order; the command comes last."""
-    empty, games, positions = read("empty-board"), read("perfect-games"), read("perfect-positions")
-    (bitbully,), half = empty["anchor"].values(), read("network-half-random")["players"]
-    looks = read("verdicts-looks")
-    seat, (twelve, ten) = read("second-seat-empty"), gains()
+    empty, seats, positions = read("empty-board"), read("perfect-games")["seats"], read("perfect-positions")
+    others = [f"BitBully (C++) in the same run: {empty['anchor']['bitbully']:.0f} s"] if empty["anchor"] else []
+    first, second = (f"{row['won']} of {row['games']}" for row in (seats["first"], seats["slowest"]))
+    over_games = read("second-seat-empty")["interval"].replace("%", "").replace(" +-", " ± ")
+    over_players, without_kin = (f"{gain:.1f} ± {half:.1f}" for gain, half in gains())
+    replies, both = read("network-half-random"), read("network-half-random-400")["players"]
+    perfect, looks = replies["players"]["policy"]["perfect"], read("verdicts-looks")
     learning, held_out = (read(f"learn-from-games-{pool}")["gains"]["again"] for pool in ("learning", "held-out"))
-    first, second = (
-        f"{games['seats'][seat]['won']} of {games['seats'][seat]['games']}" for seat in ("first", "slowest")
-    )
     assert positions["figure"] == 100
     return [
-        (f"| {empty['figure']:.1f} s |", f"{bitbully:.0f} s", "benchmarks.solver --empty"),
-        (
-            f"{first['won']} of {first['games']}",
-            f"{second['won']} of {second['games']}",
-            "benchmarks.perfect games FILE",
-        ),
-        (f"in {positions['count']:,} positions", "| none |", "benchmarks.perfect positions FILE"),
-        (f"+{seat['interval'].replace('%', '').replace(' +-', ' ± ')}", f"± {twelve[1]:.1f}", "benchmarks.second_seat"),
-        (f"+{ten[0]:.1f} ± {ten[1]:.1f}", "benchmarks.second_seat"),
-        (f"{half['policy']['perfect']:.1f}%", f"{half['policy']['passes']:g} forward passes", "benchmarks.recipes"),
-        (f"{half['network']['perfect']:.1f}%", "benchmarks.recipes"),
-        (f"at most {looks['figure']}%", f"{looks['anchor']['plain']}%", "benchmarks.verdicts --looks"),
-        (learning, "benchmarks.learn_from_games report"),
-        (held_out, "benchmarks.learn_from_games report"),
+        (f"| {empty['figure']:.1f} s |", *others, "solver --empty"),
+        (f"first player {first};", f"in theory, {second} |", "perfect games FILE"),
+        (f"in {positions['count']:,} positions | none |", "perfect positions FILE"),
+        (f"| +{over_games} over games", over_players.partition(" ")[2], "second_seat --against FILE"),
+        (f"| +{without_kin} over players |", "second_seat --against FILE"),
+        (f"| {perfect:.1f}% of {replies['positions']:,}, ", f"{both['policy']['passes']} forward passes", "recipes"),
+        (f"| {both['network']['perfect']:.1f}% of the first 400 of them |", "recipes"),
+        (f"| at most {looks['figure']}%", f"| up to {looks['anchor']['plain']}%", "verdicts --looks"),
+        (f"| {learning} points", "learn_from_games report"),
+        (f"| {held_out} points", "learn_from_games report"),
     ]
 
 
 def test_the_readme_says_what_the_records_say():
-    rows = [
-        line for line in README.read_text(encoding="utf-8").split("## Three")[0].splitlines() if line.startswith("| ")
-    ]
-    for row, found in zip(rows[1:], figures(), strict=True):
-        *cells, command = found
+    table = re.search(r"^\|---.*?\n\n", README.read_text(encoding="utf-8"), re.M | re.S)
+    assert table
+    for row, (*cells, command) in zip(table[0].splitlines()[1:-1], figures(), strict=True):
         assert all(cell in row for cell in cells), f"{row}\nlacks one of {cells}"
-        assert f"`python -m {command}" in row.split("|")[-2], row
+        assert row.endswith(f"| `python -m benchmarks.{command}` |")
