@@ -271,8 +271,8 @@ SECTIONS = (
     Section(
         "Exact solver",
         "Both solvers take turns on the same core, without a database, in CPU time. bitbully's faster search counts. "
-        "Pons' published nodes are those of his own sets. c4, another C++ solver, is not part of these runs; on "
-        "the empty board it is faster than bitbully. [A note](notes/solver.md#beside-c4-and-bitbully) has it "
+        "Pons' published nodes are those of his own sets. c4, another C++ solver, is not part of these runs. "
+        "[A note](notes/solver.md#beside-c4-and-bitbully) has it "
         "beside ours, measured by hand, and tells what made ours fast.",
         solver_tables,
         ("solver", "empty-board"),
