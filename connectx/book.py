@@ -30,7 +30,8 @@ class Layer(NamedTuple):
 
     @property
     def keys(self) -> np.ndarray:
-        return key_of(self.positions, self.masks)
+        """(n,) uint64: on a board whose guard bits fill the word, a key needs the bit that int64 has for the sign."""
+        return key_of(self.positions, self.masks).view(np.uint64)
 
 
 def canonical(layer: Layer, geometry: Geometry) -> Layer:
@@ -72,15 +73,15 @@ def walk(geometry: Geometry, full_plies: int, last_plies: tuple[int, int], colum
     everything = start
     repertoire = {0: start, 1: after_any(start, geometry)}
     for ply in range(max(last_plies) + 1):
-        if ply > last_plies[ply % 2]:
-            continue
-        layer = ours = repertoire.pop(ply)
-        if ply <= full_plies:
-            layer, everything = everything, after_any(everything, geometry)
-        yield layer
-        is_ours = np.isin(layer.keys, ours.keys)
-        columns = columns_of(layer, is_ours)[is_ours]
-        repertoire[ply + 2] = after_any(after_columns(ours, columns, geometry), geometry)
+        if ply <= last_plies[ply % 2]:
+            ours = repertoire.pop(ply)
+            layer = everything if ply <= full_plies else ours
+            yield layer
+            is_ours = np.isin(layer.keys, ours.keys)
+            columns = columns_of(layer, is_ours)[is_ours]
+            repertoire[ply + 2] = after_any(after_columns(ours, columns, geometry), geometry)
+        if ply < full_plies:
+            everything = after_any(everything, geometry)
 
 
 class Book:
@@ -158,7 +159,7 @@ class Book:
 
 def place_of(position: Position, keys: np.ndarray) -> int | None:
     """Where the key of a position or of its mirror image is among those of canonical positions, sorted; or None."""
-    key = position.canonical().key
+    key = np.uint64(position.canonical().key)
     place = int(np.searchsorted(keys, key))
     return place if place < len(keys) and keys[place] == key else None
 
@@ -172,8 +173,8 @@ class SparseBook:
     """Our columns, equally good, in some positions of one board, by key.
 
     Args:
-        keys: of canonical positions, sorted: int64 (n,).
-        choices: (n,) integers with a bit for each column.
+        keys: of canonical positions, sorted: uint64 (n,).
+        choices: (n,) unsigned integers with a bit for each column.
     """
 
     def __init__(self, geometry: Geometry, keys: np.ndarray, choices: np.ndarray):
@@ -183,9 +184,10 @@ class SparseBook:
     def of(cls, chosen: Mapping[Position, Iterable[int]]) -> "SparseBook":
         """The book of these columns in canonical positions, at least one, all of one board."""
         positions = sorted(chosen, key=lambda position: position.key)
-        keys = np.array([position.key for position in positions], np.int64)
-        choices = np.array([sum(1 << column for column in chosen[position]) for position in positions], np.uint16)
-        return cls(positions[0].geometry, keys, choices)
+        geometry = positions[0].geometry
+        keys = np.array([position.key for position in positions], np.uint64)
+        choices = [sum(1 << column for column in chosen[position]) for position in positions]
+        return cls(geometry, keys, np.array(choices, np.min_scalar_type((1 << geometry.columns) - 1)))
 
     def to_bytes(self) -> bytes:
         """The book as a weight container."""
@@ -202,7 +204,7 @@ class SparseBook:
         arrays, meta = unpack(content)
         if not isinstance(meta, dict) or meta.get("kind") != SPARSE_KIND or set(arrays) != {"keys", "choices"}:
             raise ValueError(f"expected a book of kind {SPARSE_KIND!r}, got arrays {sorted(arrays)}, {meta!r:.200}")
-        return cls(geometry_of(*meta["geometry"]), arrays["keys"], arrays["choices"])
+        return cls(geometry_of(*meta["geometry"]), arrays["keys"].astype(np.uint64), arrays["choices"])
 
     def changed_by(self, other: "SparseBook") -> "SparseBook":
         """This book, with the columns of the other one wherever that has some."""

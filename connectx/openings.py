@@ -14,7 +14,7 @@ import numpy as np
 
 from connectx.book import Layer, after_any, place_of
 from connectx.geometry import Geometry, geometry_of
-from connectx.position import Position, column_cells, key_of, mirror_bits, open_cells, winning_spots
+from connectx.position import Position, column_cells, mirror_bits, open_cells, winning_spots
 from connectx.score import NO_MOVE, SPAN
 from connectx.weights import pack, read_data, unpack
 
@@ -43,19 +43,18 @@ def scores_of_moves(layer: Layer, later: Layer, later_scores: np.ndarray, geomet
 
     NO_MOVE where the column is full. A move that makes a line gets the score of that win.
     """
-    ply = int(layer.masks[0]).bit_count()
     scores = np.full((len(layer.masks), geometry.columns), NO_MOVE, np.int8)
-    later_keys = later.keys if len(later.masks) else np.array([-1])  # no game lasts that long
+    later_keys = later.keys if len(later.masks) else np.zeros(1, np.uint64)  # no game lasts that long
     for column in range(geometry.columns):
         moves = open_cells(layer.masks, geometry) & column_cells(column, geometry)
         after = Layer(layer.positions ^ layer.masks, layer.masks | moves)
-        keys = np.minimum(after.keys, key_of(*(mirror_bits(bits, geometry) for bits in after)))
+        keys = np.minimum(after.keys, Layer(*(mirror_bits(bits, geometry) for bits in after)).keys)
         place = np.minimum(np.searchsorted(later_keys, keys), len(later_keys) - 1)
         known = (moves != 0) & (later_keys[place] == keys)
         scores[known, column] = -later_scores[place[known]]
         scores[(moves != 0) & (after.masks == geometry.board_mask), column] = 0
         wins = (moves & winning_spots(*layer, geometry)) != 0
-        scores[wins, column] = (geometry.cells + 1 - ply) // 2
+        scores[wins, column] = (geometry.cells + 1 - np.bitwise_count(layer.masks[wins]).astype(int)) // 2
     return scores
 
 

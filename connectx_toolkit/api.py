@@ -32,10 +32,15 @@ def get_win_percentages(
     bank: float = BANK,
     isolate: bool = True,
 ) -> "Rounds":
-    """Plays ``n_rounds`` games, half of them with agent 1 moving first; prints who won how many, and what that proves.
+    """Plays ``n_rounds`` games, half of them with agent 1 moving first, and prints the four lines of Kaggle's course.
+
+    These are the shares of the games that ended 1 to -1 and -1 to 1, and the invalid plays. For the course, a game that
+    an agent loses by a fault is an invalid play and nobody's win. Below the four lines stands what else the games tell:
+    wins with such games counted as losses, by seat, faults by kind, and who is stronger.
 
     The games are played in Kaggle's own environment. Files are loaded again before every game, as Kaggle does. Other
-    agents are loaded once, and every game is charged that time.
+    agents are loaded once, and every game is charged that time. An agent that returns 3.0 would end the course's
+    function with an error; here that is an invalid play.
 
     Ctrl-C, or a notebook's stop button, ends it early with the games that have been played until then.
 
@@ -46,7 +51,8 @@ def get_win_percentages(
     ((1, 1), 1)
 
     Args:
-        agent1, agent2: names, paths or callables. Each runs in a process of its own.
+        agent1, agent2: names, paths or callables. Each runs in a process of its own. The lines name a callable by its
+            module and name, or by its name alone if it is the notebook's.
         n_rounds: games in all.
         workers: games at a time, each on a core of its own.
         config: Kaggle's configuration; 6 rows, 7 columns and 4 in a row unless it says otherwise.

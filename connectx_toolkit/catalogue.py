@@ -6,22 +6,12 @@ its moves; ``minimax@4~10`` is both.
 
 import ast
 import re
-import sys
 from pathlib import Path
-from types import ModuleType
 from typing import NamedTuple
 
 from connectx_toolkit.places import AGENTS
 
 NAME = re.compile(r"(?P<base>\w+)(?:@(?P<depth>\d+))?(?:~(?P<percent>\d+(?:\.\d+)?))?")
-
-
-def import_from_agents() -> None:
-    """Lets ``from agents import perfect`` find the folder: importing kaggle_environments makes another game's agents.py
-    importable, which would come before a folder that is no package.
-    """
-    package = sys.modules["agents"] = ModuleType("agents")
-    package.__path__ = [str(AGENTS)]
 
 
 class AgentName(NamedTuple):

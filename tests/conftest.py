@@ -12,11 +12,8 @@ import pytest
 
 from connectx.geometry import Geometry, geometry_of
 from connectx.position import Position
-from connectx_toolkit.catalogue import import_from_agents
 from connectx_toolkit.machine.cores import usable_cores
 from connectx_toolkit.places import ROOT
-
-import_from_agents()
 
 # rows, columns, inarow: the standard board, small, tall, wide, single-row, square, and beyond 64 bits.
 SHAPES = [
@@ -43,7 +40,7 @@ SLOW = {  # what make quick leaves out: browsers, training, builds, processes of
     "builder": "build_submission embed idioms preflight",
     "training": "*",
     "kaggle": "archives callables check_input folder kaggle_link referee workers",
-    "arena": "analysis forks match page players ratings remote replays report stats store tournament",
+    "arena": "analysis course forks match page players ratings remote replays report stats store tournament",
     "cli": "bad_input evaluate portable writing",
     "project": "installed notebook readme site six_sets solver_benchmark",
     "connectx": "agents choice exact_openings examples game_memory nets perfect position search",

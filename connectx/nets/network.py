@@ -168,7 +168,7 @@ class PlainNetwork:
     def _window(self, name: str, cells: np.ndarray) -> np.ndarray:
         """A 3x3 convolution of (n, cells, channels)."""
         padded = np.concatenate([cells, np.zeros_like(cells[:, :1])], 1)
-        return self._linear(name, padded[:, self._windows].reshape(*cells.shape[:2], -1))
+        return self._linear(name, padded[:, self._windows].reshape(*cells.shape[:2], 9 * cells.shape[2]))
 
     def _layer(self, index: int, kind: str, x: np.ndarray) -> np.ndarray:
         """One layer of the trunk. ``x`` is (n, cells, channels), or (n, units) after the first "dense"."""

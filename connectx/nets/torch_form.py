@@ -1,4 +1,4 @@
-"""The torch form of the networks: for training, and for submissions that use torch."""
+"""The torch form of the networks: for training, and for agents that use torch."""
 
 import numpy as np
 import torch
@@ -30,7 +30,11 @@ class Network(nn.Module):
     @classmethod
     def from_bytes(cls, content: bytes, expected: Architecture | None = None) -> "Network":
         """The network of a file. Raises as ``connectx.nets.network.from_bytes``."""
-        architecture, arrays = from_bytes(content, expected)
+        return cls.from_arrays(*from_bytes(content, expected))
+
+    @classmethod
+    def from_arrays(cls, architecture: Architecture, arrays: dict[str, np.ndarray]) -> "Network":
+        """The network with these parameters, float32, as ``arrays`` gives them."""
         network = cls(architecture)
         network.load_state_dict({name.replace(".", "_"): torch.from_numpy(a) for name, a in arrays.items()})
         return network
@@ -43,6 +47,11 @@ class Network(nn.Module):
         """The parameters by name, float32."""
         state = {name: value.detach().cpu().numpy() for name, value in self.named_parameters()}
         return {name: state[name.replace(".", "_")] for name in self.architecture.parameters()}
+
+    @torch.inference_mode()
+    def outputs(self, planes: np.ndarray) -> dict[str, np.ndarray]:
+        """As ``connectx.nets.network.PlainNetwork.forward``."""
+        return {name: output.numpy() for name, output in self(torch.from_numpy(planes).float()).items()}
 
     def _map(self, name: str) -> tuple[Tensor, Tensor]:
         return getattr(self, f"{name}_weight"), getattr(self, f"{name}_bias")

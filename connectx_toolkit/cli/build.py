@@ -2,7 +2,6 @@
 
   python build_submission.py minimax                       agents/minimax.py -> submissions/minimax.py
   python build_submission.py my_agent.py -o submission.py  any agent file, with the helper modules beside it
-  python build_submission.py policy --backend torch        the torch version of an agent that has one
   python build_submission.py --check submission.py         will Kaggle accept this .py or .tar.gz?
   python build_submission.py minimax --submit "depth 12"   build it and submit it (needs a Kaggle API token)
 
@@ -77,8 +76,6 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     where = "file to write (default: submissions/AGENT.py, or .tar.gz if the agent opens files)"
     add("-o", "--output", type=Path, metavar="FILE", help=f"{where}; replaces only files that this script has built")
     add("--check", type=Path, metavar="FILE", help="check a finished .py or .tar.gz, and build nothing")
-    which = "version of a named agent to build (default: numpy)"
-    add("--backend", choices=("numpy", "torch"), default="numpy", help=which)
     add("--format", choices=("py", "tar.gz"), help="kind of file to write (default: by the ending of -o)")
     data = "file or folder to add to the archive, if the builder does not find it by itself; may be repeated"
     add("--data", action="append", default=[], type=Path, metavar="FILE", help=data)
@@ -118,22 +115,12 @@ def find_agent(name: str) -> Path:
         raise UsageError(f"{name} is a folder; give the file that defines agent(obs, config)")
     if not path.is_file():
         known = our_agents()
-        close = difflib.get_close_matches(name, [*known, *(str(p) for p in path.parent.glob("*.py"))], 1)
+        close = difflib.get_close_matches(name, [*known, *(str(p) for p in path.parent.glob("[!_]*.py"))], 1)
         meant = f"did you mean {close[0]}? " if close else ""
         raise UsageError(f"no agent {name}: {meant}It should be a file or one of {', '.join(known)}")
     if path.suffix != ".py":
         raise UsageError(f"{name} is not a Python file (.py)")
     return path
-
-
-def backend_of(name: str, backend: str) -> str:
-    """The agent to build for a backend: the torch version of an agent is agents/NAME_torch.py."""
-    if backend == "numpy":
-        return name
-    have = sorted(name.removesuffix(f"_{backend}") for name in our_agents() if name.endswith(f"_{backend}"))
-    if name not in have:
-        raise UsageError(f"only {', '.join(have)} has a {backend} version: build {name} without --backend")
-    return f"{name}_{backend}"
 
 
 @contextlib.contextmanager
@@ -281,7 +268,7 @@ def build_or_check(given: argparse.Namespace, options: Options) -> tuple[int, Pa
         judge_packages(given.check, frozenset(given.allow_package), report)
         show(report, given.json, None)
         return EXIT_CODES[report.verdict], given.check
-    agent = find_agent(backend_of(given.agent, given.backend))
+    agent = find_agent(given.agent)
     try:
         with Runner() as runner, with_book(agent, given.book) as agent:
             runner.tell = tell

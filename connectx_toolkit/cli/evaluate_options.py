@@ -43,7 +43,9 @@ An agent is one of
 
 def add_rounds(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Plays two agents against each other and counts wins and faults, as Kaggle's Intro to Game AI course does."
+        "Plays two agents against each other and prints the four lines of Kaggle's Intro to Game AI course, in which a "
+        "game that an agent loses by a fault is an invalid play and nobody's win. What else the games tell stands "
+        "below; there, such a game is a loss."
     )
     parser.epilog = f"""{AGENTS}
 examples

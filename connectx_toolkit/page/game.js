@@ -40,7 +40,7 @@ export class Game {
 
   // What toHash gave; an Error if it is another text.
   static fromHash(text) {
-    const parts = /^(\d+)x(\d+)x(\d+)\/([012]*)\/([\d,]*)\/(\d+)$/.exec(text);
+    const parts = /^(\d+)x(\d+)x(\d+)\/([012]*)\/((?:\d+(?:,\d+)*)?)\/(\d+)$/.exec(text);
     if (!parts) throw new Error("it holds no game");
     const [rows, columns, inarow] = parts.slice(1, 4).map(Number);
     const start = parts[4] || "0".repeat(Math.min(rows * columns, MOST_CELLS));

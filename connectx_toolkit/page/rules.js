@@ -86,6 +86,8 @@ export const zugzwangOwner = ({rows, columns}, cell) =>
 // Whether a game may go on from stones that were put down one by one, and if not, why.
 export function setUpProblem(position) {
   const count = stone => position.cells.split(stone).length - 1;
+  const {cells, columns} = position;
+  if ([...cells].some((stone, cell) => stone !== "0" && cells[cell + columns] === "0")) return "a stone has none below it";
   const more = count("1") - count("2");
   if (more > 1) return `the first player has ${more - 1} too many`;
   if (more < 0) return `the second player has ${-more} too many`;

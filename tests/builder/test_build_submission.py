@@ -509,8 +509,6 @@ def test_without_the_virtual_environment_one_line_says_how_to_activate_it(tmp_pa
         (["minimax", "-o", "no/such/folder/x.py"], "there is no folder"),
         (["minimax", "-o", "/proc/x.py"], "/proc/x.py: cannot be written (read-only folder)"),
         (["minimax", "-o", "x.zip"], "should end in"),
-        (["minimax", "--backend", "torch"], "only policy has a torch version: build minimax without --backend"),
-        (["my_v1.py", "--backend", "torch"], "only policy has a torch version: build my_v1.py without --backend"),
         (["minimax", "--slowdown", "0.5"], "--slowdown"),
         (["minimax", "--positions", "0"], "--positions"),
     ],

@@ -138,7 +138,7 @@ def test_a_file_of_the_working_directory_comes_first(tmp_path, monkeypatch):
     assert column_of(main) == 6
 
 
-@pytest.mark.parametrize("name", ["minimax", "perfect", "policy_torch", "value_greedy", "middle"])
+@pytest.mark.parametrize("name", ["minimax", "perfect", "policy", "value_greedy", "middle"])
 def test_our_agents_open_nothing_by_path(name):
     inlined = inline(ROOT / "agents" / f"{name}.py")
     assert not inlined.files and not any("__beside__" in source for source in inlined.sources.values())

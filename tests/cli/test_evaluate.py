@@ -1,17 +1,21 @@
 """The door that notebooks use, and the command line behind the same door."""
 
 import contextlib
+import importlib
 import re
 import sqlite3
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from agents import leftmost
 from connectx.notation import write_columns
 from connectx_toolkit.arena.play import rounds as course
 from connectx_toolkit.arena.play.pool import Pool, open_pool
+from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.results.stats import estimate
 from connectx_toolkit.cli import games
 from connectx_toolkit.cli.evaluate import COMMANDS, main
@@ -20,6 +24,8 @@ from connectx_toolkit.machine.cores import usable_cores
 from connectx_toolkit.places import ROOT
 from evaluate import analyse, get_win_percentages
 from tests.conftest import REAL_CLOCK
+
+HERE = __name__  # the module that these agents are named after
 
 
 def wins_down_the_left(obs, config):
@@ -41,27 +47,32 @@ def test_the_course_s_four_lines(capsys):
         "Agent 2 Win Percentage: 0.6\n"
         "Number of Invalid Plays by Agent 1: 0\n"
         "Number of Invalid Plays by Agent 2: 0\n"
-        "wins_down_the_left v plays_column_6: 2 won, 0 drawn, 3 lost (moving first 2 won, 0 drawn, 0 lost; "
-        "moving second 0 won, 0 drawn, 3 lost). No verdict: 1 different pair of games among 2; the others are "
-        "copies. python evaluate.py match begins from many openings\n"
-        "a game that wins_down_the_left lost: python evaluate.py analyse 6060606 --names plays_column_6 "
-        "wins_down_the_left\n"
+        "\n"
+        f"{HERE}.wins_down_the_left v {HERE}.plays_column_6: 2 won, 0 drawn, 3 lost "
+        "(moving first 2 won, 0 drawn, 0 lost; moving second 0 won, 0 drawn, 3 lost). "
+        "No verdict: 1 different pair of games among 2; the others are copies. "
+        "python evaluate.py match begins from many openings\n"
+        f"a game that {HERE}.wins_down_the_left lost: python evaluate.py analyse 6060606 "
+        f"--names {HERE}.plays_column_6 {HERE}.wins_down_the_left\n"
     )
     assert rounds.wins == (2, 3) and rounds.draws == 0 and len(rounds.games) == 5
 
 
-def test_faults_count_as_losses_and_are_named(capsys):
+def test_a_forfeit_is_nobodys_win_for_the_course_and_a_loss_below(capsys):
     rounds = get_win_percentages(gives_up_on_its_second_move, wins_down_the_left, 4)
     lines = capsys.readouterr().out.splitlines()
     assert lines[:4] == [
         "Agent 1 Win Percentage: 0.0",
-        "Agent 2 Win Percentage: 1.0",
+        "Agent 2 Win Percentage: 0.0",
         "Number of Invalid Plays by Agent 1: 4",
         "Number of Invalid Plays by Agent 2: 0",
     ]
-    assert lines[5].startswith("gives_up_on_its_second_move, 4 no such column (first on ply ")
-    assert lines[6:] == ["4 of 4 games were forfeits: this measures faults more than strength"]
-    assert rounds.wins == (0, 4) and rounds.forfeits == (4, 0)
+    names = f"{HERE}.gives_up_on_its_second_move v {HERE}.wins_down_the_left"
+    assert lines[5].startswith(f"{names}, forfeits counted as losses: 0 won, 0 drawn, 4 lost (")
+    assert lines[6].startswith(f"{HERE}.gives_up_on_its_second_move, 4 no such column (first on ply ")
+    assert lines[7:] == ["4 of 4 games were forfeits: this measures faults more than strength"]
+    assert rounds.wins == (0, 4) and rounds.forfeits == (4, 0) and rounds.percentages == (0.0, 0.0)
+    assert rounds.outcomes == [(None, 0)] * 4
 
 
 def test_the_games_in_the_course_s_order():
@@ -75,7 +86,7 @@ def test_the_games_in_the_course_s_order():
 def test_what_the_rounds_prove(capsys):
     """The interval and the verdict are those of the pairs; counts by seat add up."""
     rounds = get_win_percentages("one_step", "random", 50, seed=1)
-    line = capsys.readouterr().out.splitlines()[4]
+    line = capsys.readouterr().out.splitlines()[5]
     (won, drawn, lost), *seats = re.findall(r"(\d+) won, (\d+) drawn, (\d+) lost", line)
     assert (int(won), int(lost)) == rounds.wins and int(drawn) == rounds.draws
     assert [sum(map(int, part)) for part in zip(*seats, strict=True)] == [int(won), int(drawn), int(lost)]
@@ -86,12 +97,26 @@ def test_what_the_rounds_prove(capsys):
     assert line.endswith(" (95%, for a number of games fixed beforehand); one_step is stronger")
 
 
+def test_two_functions_of_one_name(tmp_path, monkeypatch, capsys):
+    """By their modules; a notebook's own has none."""
+    (tmp_path / "my_version.py").write_text("def agent(obs, config):\n    return 3\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    other, notebook = importlib.import_module("my_version").agent, {"__name__": "__main__"}
+    exec("def agent(obs, config):\n    return 0", notebook)
+    rounds = get_win_percentages(leftmost.agent, other, 2)
+    assert f"\nagents.leftmost.agent v my_version.agent: {rounds.wins[0]} won" in capsys.readouterr().out
+    assert len(rounds.lost("my_version.agent")) == rounds.wins[0] == len(rounds.lost(leftmost.agent)) == 1
+    with pytest.raises(ValueError, match="one agent by its name, or 1 for"):
+        rounds.lost("agent")  # both are called that
+    assert resolve(notebook["agent"]).label == "agent" and resolve(partial(other)).label == "functools.partial"
+
+
 def test_rounds_in_a_notebook(capsys):
     """A line as text, a short table as HTML, in which no name is markup."""
     rounds = get_win_percentages(lambda obs, config: 99, "random", 100, seed=1)
-    assert repr(rounds) == capsys.readouterr().out.splitlines()[4] and len(repr(rounds)) < 300
+    assert repr(rounds) == capsys.readouterr().out.splitlines()[5] and len(repr(rounds)) < 300
     shown = rounds._repr_html_()
-    assert len(shown) < 2000 and "<td>&lt;lambda&gt;</td>" in shown and "<lambda>" not in shown
+    assert len(shown) < 2000 and f"<td>{HERE}.&lt;lambda&gt;</td>" in shown and "<lambda>" not in shown
     assert "<td>both</td><td>0</td><td>0</td><td>100</td><td>100</td>" in shown and "100 no such column" in shown
 
 
@@ -101,7 +126,8 @@ def test_lost_games(tmp_path, monkeypatch, capsys):
     Path("mine.py").write_text("def agent(obs, config):\n    return 3 if obs.step < 2 else 99\n")
     rounds = get_win_percentages("mine.py", wins_down_the_left, 4)
     lost = rounds.lost("mine")
-    assert lost == rounds.lost("mine.py") == rounds.lost(1) and rounds.lost(2) == []
+    assert lost == rounds.lost("mine.py") == rounds.lost(1)
+    assert rounds.lost(2) == rounds.lost("wins_down_the_left") == rounds.lost(f"{HERE}.wins_down_the_left") == []
     assert [record.forfeit for record in lost] == [(0, "no such column"), (1, "no such column")] * 2
     rounds = get_win_percentages(plays_column_6, "one_step", 8, seed=2)
     lost = rounds.lost(plays_column_6)
@@ -111,9 +137,9 @@ def test_lost_games(tmp_path, monkeypatch, capsys):
     assert record.names[record.winner or 0] == "one_step"
     capsys.readouterr()
     analyse(record, from_ply=len(record.moves) - 2)
-    assert f"one_step v plays_column_6, {write_columns(record.moves)}: no move from" in capsys.readouterr().out
+    assert f"one_step v {HERE}.plays_column_6, {write_columns(record.moves)}:" in capsys.readouterr().out
     for agent in ("two_step", "random", 3):
-        with pytest.raises(ValueError, match="1 for 'plays_column_6', 2 for 'one_step', not"):
+        with pytest.raises(ValueError, match=r"1 for '.*plays_column_6', 2 for 'one_step', not"):
             rounds.lost(agent)
 
 

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from connectx.book import Book, Layer, walk
+from connectx.book import Book, Layer, SparseBook, canonical, place_of, walk
 from connectx.geometry import STANDARD, geometry_of
 from connectx.position import Position
 
 LAST = (6, 5)
+POSITIONS = [1, 4, 25, 121, 568, 2144]  # of each ply, mirror images counted once (1, 7, 49, 238, 1120, 4263 without)
 
 
 def our_column(position: Position) -> int:
@@ -55,6 +56,30 @@ def test_walk(full_plies):
         assert [p.key for p in found] == sorted(p.key for p in found)
         everything = {child.canonical() for position in everything for child in children(position)}
     assert len(layers) == max(LAST) + 1
+
+
+@pytest.mark.parametrize("last", [(0, 3), (4, 1), (2, 5)])
+def test_a_seat_whose_book_ends_leaves_the_other_its_own(last):
+    layers = list(walk(STANDARD, max(last), last, columns_by_rule))
+    plies = [ply for ply in range(max(last) + 1) if ply <= last[ply % 2]]
+    assert [set(np.bitwise_count(layer.masks).tolist()) for layer in layers] == [{ply} for ply in plies]
+    assert [len(layer.masks) for layer in layers] == [POSITIONS[ply] for ply in plies]
+
+
+@pytest.mark.parametrize("shape", [(7, 8, 4), (3, 16, 4), (2, 17, 4)])
+def test_boards_that_fill_the_word(shape):
+    """A key may need all 64 bits, and choices a bit for each of more than 16 columns."""
+    geometry = geometry_of(*shape)
+    high = [Position.from_moves([geometry.columns - 1] * stones, geometry) for stones in range(geometry.rows + 1)]
+    positions = [position.mirror() for position in high] + high[1:]
+    wanted = sorted({position.canonical() for position in positions}, key=lambda position: position.key)
+    layer = Layer(*(np.array(part) for part in zip(*(position[:2] for position in positions), strict=True)))
+    found = canonical(layer, geometry)
+    assert found.keys.tolist() == [position.key for position in wanted]
+    assert [place_of(position, found.keys) for position in wanted] == list(range(len(wanted)))
+    last = geometry.columns - 1
+    book = SparseBook.from_bytes(SparseBook.of({position: [0, last] for position in wanted}).to_bytes())
+    assert all(sorted(book.columns(position)) == [0, last] for position in positions)
 
 
 def test_lookup():

@@ -85,9 +85,10 @@ def test_bytes(table):
         Openings(SMALL, LAST, table.last_scores[1:])
 
 
-def test_where_every_game_is_over_before():
+@pytest.mark.parametrize("last_ply", [3, 4])
+def test_where_every_game_is_over_before(last_ply):
     board = geometry_of(2, 2, 2)
-    tiny = Openings(board, 3, np.zeros(0, np.int8))
+    tiny = Openings(board, last_ply, np.zeros(0, np.int8))
     assert tiny.score(Position.empty(board)) == Solver(board, 4, compiled=False).solve(Position.empty(board)).low
 
 

@@ -161,12 +161,13 @@ def test_what_is_judged_and_what_the_rules_know():
     assert longest > 2
 
 
-def test_a_network_that_judges_replies_keeps_the_rules():
+@pytest.mark.parametrize("layers", [(("dense", 20),), (("conv", 4), ("residual", 4))])
+def test_a_network_that_judges_replies_keeps_the_rules(layers):
     """It wins where that is forced, loses by force only where it must, and as late as it can, and its value is that of
     where its policy goes."""
     torch.manual_seed(3)
     heads = (("move", 1), ("score", len(scores_of(STANDARD))))
-    network = Network(Architecture("lines-1", (("dense", 20),), heads, judges=REPLIES))
+    network = Network(Architecture("lines-1", layers, heads, judges=REPLIES))
     with torch.no_grad():
         parameters = dict(network.named_parameters())
         parameters["move_weight"].mul_(30)  # sure of one move

@@ -134,6 +134,18 @@ def test_connectx_needs_little():
     assert third_party - set(sys.stdlib_module_names) <= {"connectx", "numpy", "numba", "torch"}
 
 
+ORDERS = [("kaggle_environments", "agents.minimax"), ("agents.minimax", "kaggle_environments")]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_agents_is_a_package(order):
+    """Kaggle's package leaves the folder of another game, which has an agents.py, at the end of the path."""
+    code = f"import {order[0]}, {order[1]}\nfrom agents.minimax import agent\nfrom agents import leftmost"
+    code += "\nprint(agent.__module__, leftmost.__name__)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "agents.minimax agents.leftmost"
+
+
 def run_without_numba(code: str) -> subprocess.CompletedProcess:
     blocked = "import sys; sys.modules['numba'] = None\n"
     command = [sys.executable, "-c", blocked + code]

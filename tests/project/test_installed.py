@@ -61,12 +61,20 @@ def test_it_is_what_was_installed(connectx, tmp_path):
     assert done.stdout.endswith("site-packages False True\n") and str(ROOT) not in done.stdout
 
 
+def test_agents_are_imported_from_the_toolkit(connectx, tmp_path):
+    code = "import kaggle_environments; from connectx_toolkit.agents.minimax import agent; print(agent.__module__)"
+    command = [connectx.with_name("python"), "-c", code]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "connectx_toolkit.agents.minimax"
+
+
 def test_the_four_commands(run, tmp_path):
     (tmp_path / "my_agent.py").write_text(AGENT)
     code, text = run("evaluate", "my_agent.py", "negamax", "--rounds", "4")
     assert code == 0 and "connectx evaluate analyse" in text and "python evaluate.py" not in text
     code, text = run("build", "one_step", "-o", "s.py", "--positions", "20")
-    assert code == 0 and "ACCEPT s.py" in text and (tmp_path / "s.py").is_file()
+    assert code == 0 and "ACCEPT s.py" in text, text
+    assert (tmp_path / "s.py").is_file()
     for command in ("train", "board"):
         code, text = run(command, "--help")
         assert code == 0 and text.startswith(f"usage: connectx {command}") and ".py " not in text.splitlines()[0]

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import stable_baselines3.common.env_checker
 from gymnasium.vector import AutoresetMode
+from gymnasium.wrappers.vector import DictInfoToList
 from pettingzoo.test import api_test, seed_test
 from sb3_contrib.common.maskable.utils import get_action_masks
 from stable_baselines3 import PPO
@@ -35,7 +36,7 @@ def board_of(geometry: Geometry) -> dict[str, Any]:
     return {"rows": geometry.rows, "columns": geometry.columns, "inarow": geometry.inarow}
 
 
-@pytest.mark.parametrize(("seen", "opponent"), [("course", "random"), ("sides", "negamax"), ("lines-1", "random")])
+@pytest.mark.parametrize(("seen", "opponent"), [("course", "one_step"), ("sides", "negamax"), ("lines-1", "n_step")])
 def test_checkers_are_content(seen, opponent):
     """As both libraries make it, from the registry."""
     with warnings.catch_warnings():
@@ -95,6 +96,32 @@ def test_an_illegal_column_loses_in_the_aec():
     for column in (0, 0, 0, 0):
         env.step(column)
     assert env.terminations == {"player_0": True, "player_1": True} and env.rewards == {"player_0": 0, "player_1": -1}
+    assert not any(env.observe(agent)["action_mask"].any() for agent in env.possible_agents)
+
+
+def test_nothing_is_legal_after_an_illegal_column():
+    env = ConnectXEnv(opponent="leftmost", seat="first", **SMALL)
+    env.reset(seed=1)
+    for column in (0, 0):
+        env.step(column)
+    *_, over, _, info = env.step(0)
+    assert over and info["ending"] == "illegal" and not env.action_masks().any() and not info["action_mask"].any()
+
+
+@pytest.mark.filterwarnings("ignore:an opponent")
+def test_an_opponents_fault_is_the_learners_win():
+    """It plays column 0 whatever happens: full after three stones of either side."""
+    env = ConnectXVectorEnv(2, opponent=lambda obs, config: 0, seat="first", **SMALL)
+    env.reset(seed=1)
+    env.step(np.array([0, 1]))
+    *_, infos = env.step(np.array([0, 2]))
+    assert infos["ending"].tolist() == [ENDINGS.index("won"), -1]
+
+
+def test_infos_are_as_gymnasiums_wrappers_need_them():
+    env = DictInfoToList(ConnectXVectorEnv(3, opponent="random", **SMALL))
+    _, infos = env.reset(seed=1)
+    assert [info["action_mask"].tolist() for info in infos] == [[1, 1, 1]] * 3
 
 
 class Reference:

@@ -1,7 +1,11 @@
 """Opponents by name: whom they play as."""
 
+import random
+import warnings
+
 import numpy as np
 import pytest
+from kaggle_environments import make
 from kaggle_environments.envs.connectx import connectx as kaggle_connectx
 from kaggle_environments.envs.connectx.connectx import negamax_agent
 
@@ -12,10 +16,11 @@ from connectx.position import Position
 from connectx.search import Searcher
 from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.catalogue import parse_agent_name
+from connectx_toolkit.training.games.batch import FIRST, SECOND
 from connectx_toolkit.training.games.connectx import ConnectX
 from connectx_toolkit.training.games.negamax import choose
 from connectx_toolkit.training.games.opponents import AgentPlayer, opponent_named
-from connectx_toolkit.training.games.players import random_player
+from connectx_toolkit.training.games.players import NO_MOVE, play_actions, play_games, random_player
 
 
 def positions(count: int, plies: int, geometry: Geometry = STANDARD) -> ConnectX:
@@ -56,13 +61,81 @@ def test_agents_see_the_board_as_kaggle_shows_it():
         seen.append(Position.from_observation(obs, config))
         return agents.one_step.agent(obs, config)
 
-    AgentPlayer(agent, STANDARD)(games, np.arange(len(games)))
+    AgentPlayer(lambda: agent, STANDARD, np.random.default_rng(1))(games, np.arange(len(games)))
     assert [state[:2] for state in seen] == list(zip(*(bits.tolist() for bits in games.bitboards()), strict=True))
     won = ConnectX(1, STANDARD)
     for column in (3, 0, 3, 0, 3, 0):
         won.play(np.array([column]))
     assert opponent_named("negamax", STANDARD, np.random.default_rng(1))(won, np.arange(1)) == [3]
     assert negamax_agent.__module__.startswith("kaggle_environments")
+
+
+@pytest.mark.parametrize("name", ["one_step", "n_step"])
+def test_agents_draw_from_the_generator_that_they_are_given(name):
+    """The same moves from the same seed, others from another one; the global generators go on as they were."""
+    games, which, states = positions(40, 2), np.arange(40), (random.getstate(), np.random.get_state()[1].tolist())
+    first, again, other = (opponent_named(name, STANDARD, np.random.default_rng(s))(games, which) for s in (1, 1, 2))
+    assert (first == again).all() and (first != other).any()
+    assert states == (random.getstate(), np.random.get_state()[1].tolist())
+
+
+def course_middle(obs, config):
+    return config.columns // 2
+
+
+def test_faults_lose_as_at_kaggle():
+    """Against Kaggle's own environment: None is column 0; a full column, none, an exception, a float lose the game."""
+
+    def raises(obs, config):
+        raise ZeroDivisionError
+
+    agents_of = {"middle": course_middle, "none": lambda obs, config: None, "raises": raises, "8": lambda o, c: 7}
+    for agent in (*agents_of.values(), lambda obs, config: "3"):
+        env = make("connectx", debug=False)
+        env.run([lambda obs, config: 6 if obs.step < 6 else 5 if obs.step < 10 else 4, agent])
+        moves = [step[1 - number % 2].action for number, step in enumerate(env.steps[1:], 1)]
+        games, which = ConnectX(1, STANDARD), np.zeros(1, np.int64)
+        player = AgentPlayer(lambda agent=agent: agent, STANDARD, np.random.default_rng(1))
+        while not games.done[0]:
+            if games.plies[0] % 2:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    play_actions(games, player(games, which), which)
+            else:
+                games.play(np.array([moves[int(games.plies[0])]]))
+        rewards = [step.reward for step in env.steps[-1]]
+        assert games.winner[0] == (SECOND if rewards[1] == 1 else FIRST), (agent, rewards)
+        assert rewards[1] is None or rewards[1] == -rewards[0]
+
+
+def test_a_fault_is_told():
+    games = positions(3, 1)
+    with pytest.warns(RuntimeWarning, match=r"an opponent chose column 9, .*: it loses that game"):
+        chosen = AgentPlayer(lambda: lambda obs, config: 9, STANDARD, np.random.default_rng(1))(games, np.arange(3))
+    assert (chosen == NO_MOVE).all()
+    play_actions(games, chosen, np.arange(3))
+    assert games.done.all() and (games.winner == FIRST).all()
+
+
+def test_each_game_has_an_agent_of_its_own():
+    """What an agent remembers is of one game, in games side by side and in the next ones."""
+
+    def load():
+        seen: list[int] = []
+
+        def agent(obs, config):
+            assert seen == sorted(seen) and obs.step not in seen and len(seen) == obs.step // 2
+            seen.append(obs.step)
+            return obs.board.index(0) % config.columns
+
+        return agent
+
+    rng = np.random.default_rng(3)
+    for _ in range(2):
+        played = play_games(
+            ConnectX(5, STANDARD), (random_player(rng), AgentPlayer(load, STANDARD, rng)), np.arange(5) < 3
+        )
+        assert (played.moves[:, 6] != NO_MOVE).all()
 
 
 def test_errors_are_as_frequent_as_asked():
@@ -102,7 +175,8 @@ def test_negamax_is_kaggles(coin, monkeypatch):
         for games in (positions(3, count, geometry) for count in plies):
             chosen = np.empty(len(games), np.int64)
             choose(*games.bitboards(), np.full((len(games), geometry.columns), coin), geometry, chosen)
-            assert (chosen == AgentPlayer(negamax_agent, geometry)(games, np.arange(len(games)))).all()
+            kaggles = AgentPlayer(lambda: negamax_agent, geometry, np.random.default_rng(1))
+            assert (chosen == kaggles(games, np.arange(len(games)))).all()
 
 
 def test_negamax_tosses_coins():

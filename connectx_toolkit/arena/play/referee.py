@@ -102,7 +102,17 @@ def _begin(players: Sequence[Player], rules: Rules, seeds: Sequence[int]) -> Non
 
 @lru_cache(maxsize=8)
 def _environment(config: tuple[tuple[str, Any], ...], bank: float):
-    return environment_of(dict(config), bank)
+    """The environment, and its state before the first ply."""
+    env = environment_of(dict(config), bank)
+    return env, env.state
+
+
+def _start_anew(env, state) -> None:
+    """Does what Kaggle's ``reset`` does, which takes as long as ten plies: it validates the same state each time."""
+    from kaggle_environments.utils import structify
+
+    env.state = structify(state)  # a copy
+    env.steps, env.logs = [env.state], []
 
 
 def warm_up(rules: Rules, referee: str) -> None:
@@ -118,7 +128,8 @@ class _Forfeit(Exception):
 def play_kaggle(players: Sequence[Player], rules: Rules, opening: Sequence[int], seeds: Sequence[int]) -> Game:
     """One game in Kaggle's own environment, with its own loop and clock.
 
-    Only one thing is added to that clock: the load time of a persistent agent, which was loaded before the game.
+    Only one thing is added to that clock: the load time of a persistent agent, which was loaded before the game. The
+    empty board is the one that Kaggle's environment made for the first game with this configuration.
 
     Kaggle's environment redirects the standard streams of the whole process: call this from one thread only.
 
@@ -128,7 +139,7 @@ def play_kaggle(players: Sequence[Player], rules: Rules, opening: Sequence[int],
         opening: columns to play before the agents are asked; they must be legal and must not end the game.
         seeds: one for each agent's random generators.
     """
-    env = _environment(tuple(rules.config.items()), rules.bank)
+    env, start = _environment(tuple(rules.config.items()), rules.bank)
     transcript = _Transcript(players, rules, opening)
     _begin(players, rules, seeds)
     kinds: list[str | None] = []
@@ -140,15 +151,15 @@ def play_kaggle(players: Sequence[Player], rules: Rules, opening: Sequence[int],
             raise _Forfeit(reply.detail)
         return reply.action
 
-    env.reset()
-    env.logs.clear()
+    _start_anew(env, start)
     for ply, column in enumerate(opening):
         env.step([column, 0] if ply % 2 == 0 else [0, column])
     env.step = lambda actions, logs: _charged_step(env, actions, logs, transcript.replies[-1].charged)
+    env.reset = lambda agents: None  # ``run`` would call it before the first ply
     try:
         ending = _run(env, player)
     finally:
-        del env.step
+        del env.step, env.reset
     return _kaggle_game(env, transcript, kinds, ending)
 
 

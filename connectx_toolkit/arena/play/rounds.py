@@ -1,15 +1,17 @@
-"""The course's protocol: a number of games, each agent moving first in half of them, and the share that each won."""
+"""The protocol of Kaggle's *Intro to Game AI* course, with its four lines; below them, what else the games tell."""
 
 import html
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from connectx_toolkit.arena.play.match import derived_seed
+import numpy as np
+
+from connectx_toolkit.arena.play.match import pair_tasks
 from connectx_toolkit.arena.play.pool import open_pool
 from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.players.spec import AgentSpec
-from connectx_toolkit.arena.players.task import Setup, Task
+from connectx_toolkit.arena.players.task import Setup
 from connectx_toolkit.arena.results.evidence import Evidence
 from connectx_toolkit.arena.results.match import Match
 from connectx_toolkit.arena.results.records import SEATS, GameRecord
@@ -33,7 +35,8 @@ from connectx_toolkit.kaggle.rules import Fault, Game
 class Rounds:
     """The results. In all pairs of numbers, index 0 is agent 1.
 
-    An agent loses a game by a fault that ends it, and the game counts in ``wins`` of the other agent.
+    A game that a fault ends is a forfeit. For the course, and so in ``percentages``, it is nobody's win. In ``wins``,
+    and in all that is said about strength, the other agent has won it.
     """
 
     match: Match  # a pair is the first game with each agent moving first, then the second game with each, and so on
@@ -43,10 +46,26 @@ class Rounds:
     @property
     def games(self) -> tuple[Game, ...]:
         """The games in the course's order: first those in which agent 1 moves first, then the others."""
-        return tuple(self.match.games[number] for number in sorted(self.match.games, key=lambda n: (n % 2, n)))
+        return tuple(self.match.games[number] for number in self._numbers())
+
+    @property
+    def outcomes(self) -> list[tuple[int | None, int | None]]:
+        """Kaggle's rewards of agents 1 and 2, in the course's order: 1 and -1, 0 and 0, or None and 0 for a forfeit."""
+        rewards = ((number % 2, self.match.games[number].rewards) for number in self._numbers())
+        return [(second, first) if swapped else (first, second) for swapped, (first, second) in rewards]
+
+    def _numbers(self) -> list[int]:
+        return sorted(self.match.games, key=lambda number: (number % 2, number))
+
+    @property
+    def percentages(self) -> tuple[float, float]:
+        """Share of the games, from 0 to 1, that ended 1 to -1, and -1 to 1."""
+        outcomes = self.outcomes
+        return outcomes.count((1, -1)) / len(outcomes), outcomes.count((-1, 1)) / len(outcomes)
 
     @property
     def wins(self) -> tuple[int, int]:
+        """How many games each agent won, those included that the other one forfeited."""
         return self.match.side(0).tally.wins, self.match.side(1).tally.wins
 
     @property
@@ -55,7 +74,7 @@ class Rounds:
 
     @property
     def forfeits(self) -> tuple[int, int]:
-        """How many games each agent lost by a fault."""
+        """How many games each agent lost by a fault: what the course calls its invalid plays."""
         return self.match.side(0).forfeits, self.match.side(1).forfeits
 
     @property
@@ -65,24 +84,19 @@ class Rounds:
         found = [(fault.seat ^ number % 2, fault) for number, game in numbered for fault in game.faults]
         return tuple(f for agent, f in found if agent == 0), tuple(f for agent, f in found if agent == 1)
 
-    @property
-    def percentages(self) -> tuple[float, float]:
-        """Share of the games that each agent won, from 0 to 1."""
-        return self.wins[0] / len(self.match.games), self.wins[1] / len(self.match.games)
-
     def lost(self, agent: str | Callable | int) -> list[GameRecord]:
         """The games that an agent lost, in the order of play, including losses by a fault.
 
         ``evaluate.analyse``, or the command line in a game's ``command``, shows the move that lost it.
 
         Args:
-            agent: its name, or the callable, or 1 or 2.
+            agent: its name, with or without folder, ending or module; or the callable, or 1 or 2.
 
         Raises:
             ValueError: it is neither of the two agents, or both have this name.
         """
         name, specs = resolve(agent) if callable(agent) else agent, (self.match.first, self.match.second)
-        found = [n for n, spec in enumerate(specs) if name in (n + 1, spec, spec.label, Path(spec.label).stem)]
+        found = [n for n, spec in enumerate(specs) if name in (n + 1, spec, spec.label, _short_name(spec))]
         if len(found) != 1:
             labels = f"1 for {specs[0].label!r}, 2 for {specs[1].label!r}"
             raise ValueError(f"expected one agent by its name, or {labels}, not {agent!r}")
@@ -103,8 +117,14 @@ class Rounds:
         return f"<table>{''.join(rows)}</table><p>{lines}</p>"
 
 
+def _short_name(spec: AgentSpec) -> str:
+    return spec.label.rpartition(".")[2] if spec.kind == "callable" else Path(spec.label).stem
+
+
 def play_rounds(specs: tuple[AgentSpec, AgentSpec], n_rounds: int, setup: Setup, workers: int, seed: int) -> Rounds:
-    """Plays ``n_rounds`` games, ``workers`` at a time. Ctrl-C ends the run early; finished games are kept.
+    """Plays ``n_rounds`` games from the empty board, ``workers`` at a time. Agent 1 moves first in half, rounded down.
+
+    The seats are swapped after each game, so that a run that Ctrl-C ends early has games of both; those are kept.
 
     Raises:
         ValueError: ``n_rounds`` is below 1, ``workers`` is above the number of cores, or an agent cannot be loaded.
@@ -113,11 +133,14 @@ def play_rounds(specs: tuple[AgentSpec, AgentSpec], n_rounds: int, setup: Setup,
     if type(n_rounds) is not int or n_rounds < 1:
         raise ValueError(f"n_rounds should be an integer of at least 1, not {n_rounds!r}")
     match = Match(*specs, setup.rules.bank, {}, setup.rules.geometry)
+    tasks = list(pair_tasks(*specs, [()], (n_rounds + 1) // 2, seed))
+    if n_rounds % 2:
+        del tasks[-2]  # agent 2 moves first in the last game
     try:
         with open_pool(setup, workers) as pool:
             pool.check(dict.fromkeys(specs))
             with progress(n_rounds, "game") as bar:
-                for task, game in pool.play(_tasks(specs, n_rounds, seed)):
+                for task, game in pool.play(tasks):
                     match.games[task.number] = game
                     bar.update()
     except KeyboardInterrupt:
@@ -126,37 +149,23 @@ def play_rounds(specs: tuple[AgentSpec, AgentSpec], n_rounds: int, setup: Setup,
     return Rounds(match, n_rounds, seed)
 
 
-def _tasks(specs: tuple[AgentSpec, AgentSpec], n_rounds: int, seed: int) -> list[Task]:
-    """The course's games: agent 1 moves first in half of them, rounded down, and agent 2 in the others.
-
-    Both kinds are played in turn, so that a run that ends early has games of both; they are numbered as in a match.
-    """
-    tasks, half = [], n_rounds // 2
-    for index in range(n_rounds):
-        swapped = index >= half
-        place = index - half if swapped else index
-        seeds = [derived_seed(seed, index, agent) for agent in (1, 2)]
-        players, order = (specs[::-1], seeds[::-1]) if swapped else (specs, seeds)
-        tasks.append(Task(2 * place + swapped, (players[0], players[1]), (), (order[0], order[1])))
-    return sorted(tasks, key=lambda task: task.number)
-
-
 def summary(rounds: Rounds) -> str:
-    """One line: the results in total and by seat, the interval, and which agent is stronger."""
+    """One line: the results in total and by seat, the interval, and which agent is stronger. A forfeit is a loss."""
     match = rounds.match
     played = len(match.games)
     counts = "{} won, {} drawn, {} lost".format
     seats = "; ".join(f"{seat} {counts(*match.side(0, number).tally)}" for number, seat in enumerate(SEATS))
-    line = f"{match.names[0]} v {match.names[1]}: {counts(*match.side(0).tally)} ({seats}). "
+    counted = ", forfeits counted as losses" if any(rounds.forfeits) else ""
+    line = f"{match.names[0]} v {match.names[1]}{counted}: {counts(*match.side(0).tally)} ({seats}). "
     if played < rounds.asked:
         line = f"stopped after {played} of {rounds.asked} games. {line}"
     evidence = match.evidence
     if not evidence.pairs:
         return f"{line}There is not a game in either seat yet: no result"
-    is_whole = played == rounds.asked
-    result = estimate(evidence.counts) if is_whole else anytime(evidence.counts)
     if evidence.distinct < FEWEST_PAIRS:
         return f"{line}{few_words(evidence, played)}"
+    is_whole = played == rounds.asked
+    result = estimate(evidence.counts) if is_whole else anytime(evidence.counts)
     shown = interval(result, AS_AGREED if is_whole else ANY_TIME)
     return f"{line}{shown}; {verdict(evidence, *match.names, result=result)}"
 
@@ -178,7 +187,11 @@ def notes(rounds: Rounds) -> list[str]:
 
 
 def rounds_lines(rounds: Rounds) -> list[str]:
-    """The four lines that Kaggle's course prints, then ``summary`` and ``notes``."""
-    lines = [f"Agent {agent} Win Percentage: {round(share, 2)}" for agent, share in enumerate(rounds.percentages, 1)]
-    lines += [f"Number of Invalid Plays by Agent {agent}: {count}" for agent, count in enumerate(rounds.forfeits, 1)]
-    return [*lines, summary(rounds), *notes(rounds)]
+    """The four lines that the course's own function prints; below an empty one, ``summary`` and ``notes``."""
+    outcomes, shares = rounds.outcomes, rounds.percentages
+    lines = [f"Agent {agent} Win Percentage: {np.round(share, 2)}" for agent, share in enumerate(shares, 1)]
+    lines += [
+        f"Number of Invalid Plays by Agent 1: {outcomes.count((None, 0))}",
+        f"Number of Invalid Plays by Agent 2: {outcomes.count((0, None))}",
+    ]
+    return [*lines, "", summary(rounds), *notes(rounds)]

@@ -45,7 +45,7 @@ def register(agent: Callable) -> AgentSpec:
     Raises:
         UnknownAgent: it cannot be an agent.
     """
-    label = getattr(agent, "__name__", type(agent).__name__)
+    label = _label(agent)
     if problem := _why_not_an_agent(agent):
         raise UnknownAgent(f"{label} {problem}")
     for known in _keys.values():
@@ -55,6 +55,12 @@ def register(agent: Callable) -> AgentSpec:
     key.agent = agent
     _keys[str(key)] = key
     return AgentSpec("callable", key, label)
+
+
+def _label(agent: Callable) -> str:
+    """A callable's module and name, or those of its type; without the module where it is the notebook or the script."""
+    module, name = getattr(agent, "__module__", None), getattr(agent, "__name__", type(agent).__name__)
+    return name if module in (None, "__main__") else f"{module}.{name}"
 
 
 def _why_not_an_agent(agent: Callable) -> str:

@@ -20,7 +20,7 @@ from connectx_toolkit.builder.source.flows import Flows, Literal
 from connectx_toolkit.builder.source.module import Module, Project
 from connectx_toolkit.builder.source.refusals import Refusal, Refused, adopt_command
 from connectx_toolkit.kaggle.bindings import agent_in, first_bindings
-from connectx_toolkit.places import ROOT
+from connectx_toolkit.places import AGENTS, ROOT
 
 
 @dataclass
@@ -48,13 +48,14 @@ class Inlined:
 def import_name(agent_path: Path) -> tuple[Path, str]:
     """(root folder, dotted name) to import an agent's file with; folders with ``__init__.py`` are packages.
 
+    The toolkit's agents are a package for those who import them, but each file stands alone.
     A file name that is not an identifier, such as "my-agent.py", becomes one that no module beside it has.
     """
     agent_path = agent_path.resolve()
     root, parts = agent_path.parent, [re.sub(r"\W", "_", agent_path.stem)]
     while parts[0] != agent_path.stem and any((root / name).exists() for name in (parts[0], f"{parts[0]}.py")):
         parts[0] += "_"
-    while (root / "__init__.py").is_file():
+    while root != AGENTS and (root / "__init__.py").is_file():
         parts.insert(0, root.name)
         root = root.parent
     return root, ".".join(parts)

@@ -143,7 +143,7 @@ def loaded_model(nodes: Iterable[ast.AST]) -> str:
 def unknown_package(package: str, agent: Path, nodes: Iterable[ast.AST]) -> str:
     """Why an import is refused: neither a module beside ``agent``, whose ``nodes`` these are, nor a package known to be
     on the judge."""
-    known = [*(module.stem for module in agent.parent.glob("*.py")), *KNOWN]
+    known = [*(module.stem for module in agent.parent.glob("*.py") if module.stem != "__init__"), *KNOWN]
     close = difflib.get_close_matches(package, known, 1, CLOSE)
     cure = f"did you mean {close[0]}? " if close else ""
     if package in STABLE_BASELINES:

@@ -25,7 +25,7 @@ from connectx_toolkit.training.adoption.torch_model import Unknown, first_output
 from connectx_toolkit.training.environments.observations import NAMES, observation_named
 from connectx_toolkit.training.games.batch import Games
 from connectx_toolkit.training.games.connectx import ConnectX
-from connectx_toolkit.training.games.opponents import AgentPlayer, function_of_file
+from connectx_toolkit.training.games.opponents import config_of, function_of_file, observation_of
 from connectx_toolkit.training.games.players import random_player
 
 
@@ -169,16 +169,9 @@ def shown(games: ConnectX, sees: Sees, source: Source | None) -> np.ndarray:
     """What the model sees of each game: (n, *shape)."""
     if source is None:
         return observation_named(sees.name, games.geometry).of(games.stones, games.mover)
-    function = loaded(source)
-    seen = list[np.ndarray]()
-
-    def look(obs: Any, config: Any) -> int:
-        seen.append(np.asarray(function(obs, config)))
-        return 0
-
+    function, config = loaded(source), config_of(games.geometry)
     try:
-        AgentPlayer(look, games.geometry)(games, np.arange(len(games)))
-        return np.stack(seen)
+        return np.stack([np.asarray(function(observation_of(games, game), config)) for game in range(len(games))])
     except Exception as fault:  # their code may raise anything
         raise ValueError(f"{source.path.name}:{source.name} fails on a position: {fault!r:.200}") from None
 
@@ -237,10 +230,10 @@ def agreement(file: Path, games: ConnectX, expected: np.ndarray) -> int:
     """In how many games the agent in ``file`` plays the expected column. Raises ValueError if it fails in one."""
     same = 0
     try:
-        player = AgentPlayer(function_of_file(file), games.geometry)
+        agent, config = function_of_file(file), config_of(games.geometry)
         with progress(len(games), "position", "comparing with the model") as bar:
             for game in range(len(games)):
-                same += int(player(games, np.array([game]))[0] == expected[game])
+                same += int(agent(observation_of(games, game), config) == expected[game])
                 bar.update(1)
     except Exception as fault:  # an observation's code may raise anything
         raise ValueError(f"the agent fails where the model does not: {fault!r:.200}") from None

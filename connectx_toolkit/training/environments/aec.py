@@ -111,8 +111,9 @@ class TwoSides(AECEnv):
             if self._games.winner[0]:
                 self.rewards = {agent: 1.0, other: -1.0}
         else:
+            self._games.forfeit(np.zeros(1, np.int64))
             self.rewards, self.infos[agent] = {agent: -1.0, other: 0.0}, {"ending": "illegal"}
-        over = bool(self._games.done[0]) or "ending" in self.infos[agent]
+        over = bool(self._games.done[0])
         self.terminations = dict.fromkeys(AGENTS, over)
         self.agent_selection = other
         self._accumulate_rewards()

@@ -109,7 +109,8 @@ class ConnectXVectorEnv(_WithSetting, gymnasium.vector.VectorEnv):
     ((100,), 'float32')
 
     Infos hold arrays of n: ``action_mask``, (n, columns) int8; when games have ended, ``ending``, (n,) int8, an index
-    into ENDINGS, and ``final_obs``, (n, *shape), true for the games of ``_ending`` and ``_final_obs``, (n,) bool.
+    into ENDINGS, and ``final_obs``, (n, *shape). As in all of gymnasium's, an array with "_" before its name,
+    (n,) bool, says for which games each is true.
 
     Args:
         num_envs: n.
@@ -134,7 +135,7 @@ class ConnectXVectorEnv(_WithSetting, gymnasium.vector.VectorEnv):
         """New games. Where seats alternate, the first has the first seat, its neighbour the second."""
         super().reset(seed=seed)
         self._duels = Duels(self.setting, self.num_envs, self.np_random)
-        return self._duels.observe(), {"action_mask": self.action_masks().astype(np.int8)}
+        return self._duels.observe(), self._masks()
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict]:
         """Plays a column in each game, (n,) integers, and the replies; rewards are (n,) float32."""
@@ -143,12 +144,15 @@ class ConnectXVectorEnv(_WithSetting, gymnasium.vector.VectorEnv):
         if over.any():
             infos = {"ending": endings, "_ending": over, "final_obs": self._duels.observe(), "_final_obs": over}
             self._duels.restart(np.flatnonzero(over))
-        infos["action_mask"] = self.action_masks().astype(np.int8)
+        infos |= self._masks()
         return self._duels.observe(), rewards, over, np.zeros(self.num_envs, bool), infos
 
     def action_masks(self) -> np.ndarray:
         """(n, columns) bool: the legal columns."""
         return self._duels.legal()
+
+    def _masks(self) -> dict[str, np.ndarray]:
+        return {"action_mask": self.action_masks().astype(np.int8), "_action_mask": np.ones(self.num_envs, bool)}
 
     def render(self) -> Any:
         """One form for each game: str, or (height, width, 3) uint8; None without a render mode."""

@@ -4,8 +4,10 @@ The learner sees positions in which it is to move; the opponent's replies are pa
 
 An opponent is a name of ``python evaluate.py list`` (also minimax@4, minimax@4~10, NAME~10), the path of a Python file,
 a function ``agent(obs, config)``, ITSELF, or a mixture of these: a list, or names with "+" between them. Each game
-draws one of a mixture. ITSELF is the policy that learns, or a version of it, as ``set_policy`` was told last; until
-then it plays at random.
+draws one of a mixture. A file is loaded for each game; a function is one for all games. What draws from the global
+generators of random, numpy or torch draws what the environment's seed says. An opponent that raises, or chooses a full
+column, loses the game, as at Kaggle. ITSELF is the policy that learns, or a version of it, as ``set_policy`` was told
+last; until then it plays at random.
 
 Rewards are by name:
 
@@ -17,6 +19,7 @@ Rewards are by name:
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,7 +30,7 @@ from connectx_toolkit.training.environments.observations import Observation, obs
 from connectx_toolkit.training.games.batch import FIRST, SECOND, Games
 from connectx_toolkit.training.games.connectx import ConnectX
 from connectx_toolkit.training.games.opponents import AgentPlayer, function_of_file, opponent_named
-from connectx_toolkit.training.games.players import Player, random_player
+from connectx_toolkit.training.games.players import Player, play_actions, random_player
 
 ENDINGS = ("won", "lost", "drawn", "illegal")  # how the learner's games end
 SEATS = ("alternating", "first", "second")  # where the learner sits
@@ -89,7 +92,7 @@ class Setting:
         check_among("rewards", self.rewards, REWARDS)
         self.geometry: Geometry = geometry_of(self.rows, self.columns, self.inarow)
         self.seen: Observation = observation_named(self.observation, self.geometry)
-        self._members = [loaded(member) for member in parts(self.opponent)]
+        self._members = [checked(member) for member in parts(self.opponent)]
         self.players(np.random.default_rng())  # whatever is wrong is said now
 
     def players(self, rng: np.random.Generator) -> list[Weighted]:
@@ -99,8 +102,10 @@ class Setting:
     def _player(self, opponent: Any, rng: np.random.Generator) -> Player:
         if opponent == ITSELF:
             return Itself(self, rng)
+        if isinstance(opponent, Path):
+            return AgentPlayer(partial(function_of_file, opponent), self.geometry, rng)
         if callable(opponent):
-            return AgentPlayer(opponent, self.geometry)
+            return AgentPlayer(lambda: opponent, self.geometry, rng)
         if not isinstance(opponent, str):
             raise ValueError(f"opponent should be a name, a file, a function or a list of these, not {opponent!r:.80}")
         return opponent_named(opponent, self.geometry, rng)
@@ -139,10 +144,12 @@ def parts(opponent: Any) -> Iterator[Any]:
         yield opponent
 
 
-def loaded(opponent: Any) -> Any:
-    """The function of a file; anything else as it is. Raises as ``function_of_file``."""
-    is_file = isinstance(opponent, str | os.PathLike) and Path(opponent).suffix == ".py"
-    return function_of_file(Path(opponent)) if is_file else opponent
+def checked(opponent: Any) -> Any:
+    """The path of a file that holds an agent; anything else as it is. Raises as ``function_of_file``."""
+    if not (isinstance(opponent, str | os.PathLike) and Path(opponent).suffix == ".py"):
+        return opponent
+    function_of_file(Path(opponent))
+    return Path(opponent).resolve()
 
 
 class Duels:
@@ -189,6 +196,7 @@ class Duels:
         check_columns(columns, self.games.geometry)
         games, which = self.games, np.arange(len(self.games))
         illegal = ~games.legal()[which, columns]
+        games.forfeit(which[illegal])
         games.play(columns[~illegal], which[~illegal])
         self._reply(which[~illegal & ~games.done])
         won, lost = games.winner == self.seats, games.winner == -self.seats
@@ -207,4 +215,4 @@ class Duels:
         for number, player in enumerate(self._players):
             share = which[self._against[which] == number]
             if len(share):
-                self.games.play(player(self.games, share), share)
+                play_actions(self.games, player(self.games, share), share)

@@ -84,6 +84,10 @@ class Games(ABC):
             )
         self._move(actions, which)
 
+    def forfeit(self, which: np.ndarray) -> None:
+        """Ends the games ``which``, (k,) indices: the side to move loses them."""
+        self.done[which], self.winner[which] = True, -self.mover[which]
+
     def reset(self, which: np.ndarray | slice = slice(None)) -> None:
         """Starts the chosen games again (all by default)."""
         self.stones[which] = 0

@@ -5,6 +5,8 @@ depth of 4 plies, without a clock; ``NAME~10`` plays a random legal column in 10
 process, with ``SECONDS`` per move.
 """
 
+import operator
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,30 +20,69 @@ from connectx.search import Searcher
 from connectx_toolkit.catalogue import our_agents, parse_agent_name
 from connectx_toolkit.kaggle.agent_file import last_callable
 from connectx_toolkit.kaggle.observation import Struct
-from connectx_toolkit.kaggle.rules import DEFAULTS, sizes_of
+from connectx_toolkit.kaggle.rules import DEFAULTS, OURS, sizes_of
+from connectx_toolkit.machine.chance import seeded
 from connectx_toolkit.places import AGENTS
 from connectx_toolkit.training.games.batch import Games
 from connectx_toolkit.training.games.connectx import ConnectX
 from connectx_toolkit.training.games.negamax import Negamax
-from connectx_toolkit.training.games.players import Player, erring, random_player
+from connectx_toolkit.training.games.players import NO_MOVE, Player, erring, random_player
 
 SECONDS = 0.05
+UNTIMED = {"one_step", "n_step"}  # they look so many plies ahead: without a clock their moves depend on the seed alone
+
+
+Agent = Callable[[Any, Any], Any]  # agent(obs, config)
+
+
+def config_of(geometry: Geometry) -> Struct:
+    """What an agent is given as ``config``: Kaggle's defaults on this board, with ``SECONDS`` per move."""
+    return Struct(**DEFAULTS | sizes_of(geometry) | {"actTimeout": SECONDS})
+
+
+def observation_of(games: Games, game: int) -> Struct:
+    """What an agent is given as ``obs`` in one of the games."""
+    board = np.where(games.stones[game] < 0, 2, games.stones[game]).ravel().tolist()
+    ply = int(games.plies[game])
+    return Struct(board=board, mark=1 + ply % 2, step=ply, remainingOverageTime=0.0)
 
 
 class AgentPlayer:
-    """An agent function as a player of training.games.players; it is called for one game after the other."""
+    """An agent as a player of training.games.players; it is called for one game after the other.
 
-    def __init__(self, agent: Callable[[Any, Any], int], geometry: Geometry):
-        self._config = Struct(**DEFAULTS | sizes_of(geometry) | {"actTimeout": SECONDS})
-        self._agent = agent
+    What loses a game at Kaggle is NO_MOVE here, with a warning: an exception, a column that is full or none, anything
+    that is no integer. As there, None is played as column 0.
+
+    Args:
+        load: gives the agent for a new game, so that what it remembers is of one game.
+        rng: seeds the global generators for each call, which agents draw from.
+        options: further entries of ``config``.
+    """
+
+    def __init__(self, load: Callable[[], Agent], geometry: Geometry, rng: np.random.Generator, **options: Any):
+        self._load, self._config, self._rng = load, Struct(**config_of(geometry), **options), rng
+        self._agents: dict[int, Agent] = {}
 
     def __call__(self, games: Games, which: np.ndarray) -> np.ndarray:
-        return np.array([self._agent(self._observe(games, game), self._config) for game in which], np.int64)
+        with seeded(int(self._rng.integers(2**63))):
+            return np.array([self._column(games, game) for game in which.tolist()], np.int64)
 
-    def _observe(self, games: Games, game: int) -> Struct:
-        board = np.where(games.stones[game] < 0, 2, games.stones[game]).ravel().tolist()
-        ply = int(games.plies[game])
-        return Struct(board=board, mark=1 + ply % 2, step=ply, remainingOverageTime=0.0)
+    def _column(self, games: Games, game: int) -> int:
+        try:
+            if game not in self._agents or games.plies[game] < 2:
+                self._agents[game] = self._load()
+            action = self._agents[game](observation_of(games, game), self._config)
+            column = 0 if action is None else operator.index(action)
+        except Exception as fault:  # their code may raise anything
+            return self._lost(f"raised {fault!r:.200}")
+        if not 0 <= column < games.actions or games.stones[game, 0, column]:
+            return self._lost(f"chose column {column}, which is full or none")
+        return column
+
+    @staticmethod
+    def _lost(reason: str) -> int:
+        warnings.warn(f"an opponent {reason}: it loses that game, as at Kaggle", RuntimeWarning, stacklevel=2)
+        return NO_MOVE
 
 
 class FixedDepth:
@@ -93,7 +134,9 @@ def function_of_file(path: Path) -> Callable[[Any, Any], int]:
 
 
 def opponent_named(name: str, geometry: Geometry, rng: np.random.Generator) -> Player:
-    """The player of this name. Agents use their own random generators, not ``rng``.
+    """The player of this name, which draws all that is random from ``rng``.
+
+    Agents that search by the clock (minimax without a depth, perfect) play as well as the machine is fast.
 
     Raises:
         ValueError: there is no such player.
@@ -118,7 +161,8 @@ def _agent_named(name: str, geometry: Geometry, rng: np.random.Generator) -> Pla
             return Negamax(geometry, rng)
         from kaggle_environments.envs.connectx.connectx import negamax_agent  # takes a second, so not at the top
 
-        return AgentPlayer(negamax_agent, geometry)
+        return AgentPlayer(lambda: negamax_agent, geometry, rng)
     if name not in our_agents():
         raise ValueError(f"opponent {name!r} is not random, negamax or one of {', '.join(our_agents())}")
-    return AgentPlayer(last_callable(str(AGENTS / f"{name}.py"))[0], geometry)
+    agent, _ = last_callable(str(AGENTS / f"{name}.py"))  # ours keep nothing of a game that another one could meet
+    return AgentPlayer(lambda: agent, geometry, rng, **({OURS: 1} if name in UNTIMED else {}))

@@ -1,7 +1,7 @@
 """Plays batches of games between two players.
 
 A player is a function ``player(games, which) -> actions``: for each game whose index is in ``which``, in all of which
-the player is to move, one legal action: (len(which),) integers.
+the player is to move, one legal action: (len(which),) integers; NO_MOVE forfeits a game.
 """
 
 from collections.abc import Callable, Iterator
@@ -97,6 +97,13 @@ class Played(NamedTuple):
         return np.pad(self.moves, ((0, 0), (0, plies - self.moves.shape[1])), constant_values=NO_MOVE)
 
 
+def play_actions(games: Games, actions: np.ndarray, which: np.ndarray) -> None:
+    """Plays a player's actions, (k,), in the games ``which``; NO_MOVE loses the game. Raises as ``Games.play``."""
+    moves = actions != NO_MOVE
+    games.forfeit(which[~moves])
+    games.play(actions[moves], which[moves])
+
+
 def play_games(games: Games, players: tuple[Player, Player], leads: np.ndarray) -> Played:
     """Plays all games to their end. They must all be at the same ply."""
     moves: list[np.ndarray] = []
@@ -107,7 +114,7 @@ def play_games(games: Games, players: tuple[Player, Player], leads: np.ndarray) 
             which = np.flatnonzero(going & mine)
             if len(which):
                 actions = player(games, which)
-                games.play(actions, which)
+                play_actions(games, actions, which)
                 column[which] = actions
         moves.append(column)
     return Played(np.stack(moves, axis=1), games.winner.copy(), leads)

@@ -71,7 +71,7 @@ def files_of(config: Config) -> list[Path]:
         ValueError: one that is there is of another recipe, or damaged.
     """
     files = [config.run / "games" / f"{number:05}{SUFFIX}" for number in range(-(-config.games // GAMES))]
-    for path in filter(Path.exists, files[:1]):
+    for path in filter(Path.exists, files):
         if (found := read_file(path)[1]) != config.recipe:
             raise ValueError(f"{config.run} holds labels of {found}, not of {config.recipe}: choose another --run")
     return files

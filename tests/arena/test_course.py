@@ -1,0 +1,148 @@
+"""The course's four lines, against kaggle_environments' own ``evaluate``.
+
+This file needs no more than the oldest supported version has: CONTRIBUTING.md says how to run it with that.
+"""
+
+import contextlib
+import io
+import resource
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from kaggle_environments import agent as kaggle_agent
+from kaggle_environments import evaluate
+
+from evaluate import get_win_percentages
+from tests.misbehaving import CASES, Clock
+
+DRAWN = "146660203633536103043506522512202545444111"
+
+
+def course_lines(agent1: Callable, agent2: Callable, n_rounds: int = 100) -> list[str]:
+    """What the course prints: agent 1 moves first in half of the games, and results are by Kaggle's two rewards."""
+    config = {"rows": 6, "columns": 7, "inarow": 4}
+    results = [tuple(pair) for pair in evaluate("connectx", [agent1, agent2], config, [], n_rounds // 2)]
+    swapped = evaluate("connectx", [agent2, agent1], config, [], n_rounds - n_rounds // 2)
+    results += [(own, other) for other, own in swapped]
+    return [
+        f"Agent 1 Win Percentage: {np.round(results.count((1, -1)) / n_rounds, 2)}",
+        f"Agent 2 Win Percentage: {np.round(results.count((-1, 1)) / n_rounds, 2)}",
+        f"Number of Invalid Plays by Agent 1: {results.count((None, 0))}",
+        f"Number of Invalid Plays by Agent 2: {results.count((0, None))}",
+    ]
+
+
+def our_lines(agent1: Callable, agent2: Callable, n_rounds: int = 100, **options) -> list[str]:
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        get_win_percentages(agent1, agent2, n_rounds, **options)
+    lines = out.getvalue().splitlines()
+    assert lines[4] == ""
+    return lines[:4]
+
+
+def middle(obs, config):
+    return config.columns // 2  # full after six stones
+
+
+def leftmost(obs, config):
+    return next(column for column in range(config.columns) if not obs.board[column])
+
+
+def rightmost(obs, config):
+    return next(column for column in reversed(range(config.columns)) if not obs.board[column])
+
+
+def draws(obs, config):
+    """Against itself."""
+    return int(DRAWN[obs.step])
+
+
+def raises_late(obs, config):
+    if obs.step > 7:
+        raise KeyError("late")
+    return leftmost(obs, config)
+
+
+def returns_none(obs, config):
+    return None
+
+
+def takes_the_board(obs):
+    """An agent with one argument."""
+    return obs.board.index(0) % 7
+
+
+AGENTS = {
+    "full column": middle,
+    "wins": leftmost,
+    "raises late": raises_late,
+    "None": returns_none,
+    "one argument": takes_the_board,
+    **{name: CASES[name].agent for name in ("raises", "returns an exception", "numpy int", "bool", "text", "negative")},
+}
+
+
+@pytest.mark.parametrize("isolate", [True, False])
+@pytest.mark.parametrize("name", AGENTS)
+def test_the_courses_lines(name, isolate):
+    """In both seats, and with an odd number of games."""
+    for agents in ((AGENTS[name], rightmost), (rightmost, AGENTS[name]), (AGENTS[name], AGENTS[name])):
+        assert our_lines(*agents, 3, isolate=isolate) == course_lines(*agents, 3)
+
+
+def test_draws_are_nobodys_win():
+    lines = our_lines(draws, draws, 3)
+    assert lines == course_lines(draws, draws, 3) and [line.rpartition(" ")[2] for line in lines[:2]] == ["0.0", "0.0"]
+
+
+@pytest.mark.parametrize("seconds", [2.0, 7.0, 62.0, 62.5])
+def test_the_courses_lines_of_timeouts(seconds, monkeypatch):
+    """Each move takes so long: 12 of 7 s use up the overage time of 60 s, and 62 s are just allowed once."""
+    clock = Clock()
+    monkeypatch.setattr(kaggle_agent, "perf_counter", clock)
+
+    def dawdles(obs, config):
+        clock.now += seconds
+        return int("0123456"[obs.step // 2 % 7])
+
+    for agents in ((dawdles, draws), (draws, dawdles), (dawdles, dawdles)):
+        assert our_lines(*agents, 3, isolate=False) == course_lines(*agents, 3)
+
+
+def wins_once() -> Callable:
+    games = []
+
+    def agent(obs, config):
+        games.extend([0] * (obs.step < 2))
+        return leftmost(obs, config) if len(games) == 1 else -1
+
+    return agent
+
+
+def test_the_courses_rounding():
+    """That of numpy, which makes 0.02 of 1 in 40, where Python's ``round`` makes 0.03."""
+    lines = our_lines(wins_once(), rightmost, 40)
+    assert (
+        lines == course_lines(wins_once(), rightmost, 40) and lines[0].endswith(": 0.02") and round(1 / 40, 2) == 0.03
+    )
+
+
+def processor_seconds() -> float:
+    """Of this process and of its ended children, so far."""
+    return sum(
+        u.ru_utime + u.ru_stime for u in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    )
+
+
+def seconds_of(play: Callable[..., object], *arguments, **options) -> float:
+    start = processor_seconds()
+    play(*arguments, **options)
+    return processor_seconds() - start
+
+
+def test_not_slower_than_the_course():
+    """Trivial agents, in processor time: about 0.6 of the course's, and less with ``isolate=False``."""
+    course = seconds_of(course_lines, leftmost, rightmost, 40)
+    assert seconds_of(our_lines, leftmost, rightmost, 40) < course
+    assert seconds_of(our_lines, leftmost, rightmost, 40, isolate=False) < course
