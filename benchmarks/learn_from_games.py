@@ -146,6 +146,10 @@ def interval(values: list[float]) -> str:
 
 def report(options: argparse.Namespace) -> None:
     """A table for each pool, and how much more than before learning was won."""
+    needed = [database(options.folder, stage, pool) for pool in POOLS for stage in list(STAGES)[:2]]
+    if absent := [path for path in needed if not path.exists()]:
+        print(f"benchmarks.learn_from_games: {absent[0]} is missing: play these games first (--help)", file=sys.stderr)
+        sys.exit(2)
     for pool in POOLS:
         paths = {stage: database(options.folder, stage, pool) for stage in STAGES}
         sides = {stage: points_of(path) for stage, path in paths.items() if path.exists()}

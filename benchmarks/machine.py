@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 from datetime import date
+from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,7 @@ def head(**settings: object) -> None:
     print(f"{machine()}; {', '.join(parts)}; {', '.join(f'{name} {value}' for name, value in settings.items())}")
 
 
+@lru_cache(maxsize=1)  # the first record of a run makes the tree differ
 def commit() -> str | None:
     """The commit of the source, with "-dirty" if files differ from it; None without git."""
     command = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]

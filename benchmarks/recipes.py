@@ -1,6 +1,6 @@
 """How well the network plays, alone and in its agents, on positions that training did not choose.
 
-python -m benchmarks.recipes [--only NAME ...] [--players alone solver] [--count 1000] [--seed 1] [--weights FILE]
+python -m benchmarks.recipes [--only NAME ...] [--players policy network] [--count 1000] [--seed 1] [--weights FILE]
 python -m benchmarks.recipes --file FILE          positions of others: lines "moves score" as in Pons' files, columns
                                                   from 1, or JSON with a "board" as in Kaggle's set of 1,000
 
@@ -17,9 +17,12 @@ The recipes were written down before anything was measured:
 - "End-Easy" to "Begin-Hard": the six sets of benchmarks/positions.py.
 
 "good": the move keeps the result (win, draw or loss); "critical": the same of positions in which some move does not;
-"perfect": fastest win or slowest loss. The players: "alone" is the network, as the agent policy plays it, "search" the
-agent value_search without the solver at --evaluations, "solver" the same with it, "clock" value_search at Kaggle's
-clock.
+"perfect": fastest win or slowest loss. The players: "policy" is the agent: it plays the replies that each move forces,
+takes wins and losses that it meets, and lets the network judge the rest, each position and its mirror image. "network"
+is the network alone: one forward pass for the position after each move, no rules, no replies, no mirror image; training
+showed it quiet positions only. Both print forward passes a position, and in how many positions there was none. "search"
+is the agent value_search without the solver at --evaluations, "solver" the same with it, "clock" value_search at
+Kaggle's clock.
 
 Positions and the scores of all moves are kept in --folder, so that another network meets the same.
 """
@@ -47,9 +50,11 @@ from benchmarks.positions import (
 from connectx.clock import Budget
 from connectx.exact import move_values
 from connectx.geometry import STANDARD
-from connectx.nets.network import PlainNetwork
+from connectx.nets.afterstates import UNKNOWN, Afterstates, afterstates, chances_of_moves, policy_of
+from connectx.nets.encoding import encode_many
+from connectx.nets.network import PlainNetwork, softmax
 from connectx.nets.puct import Search
-from connectx.position import Position
+from connectx.position import Position, open_cells
 from connectx.score import NO_MOVE
 from connectx.search import Searcher
 from connectx.solver import Solver
@@ -113,6 +118,7 @@ RECIPES: dict[str, Recipe] = {
     "near-perfect": recipe(2, 36, lambda rng, solver: erring_choice(solver, 0.25)),
     "searchers": recipe(8, 36, lambda rng, solver: searching((rng.randint(1, 8), rng.randint(1, 8)))),
 }
+COLUMNS = np.array([STANDARD.column_mask(column) for column in range(STANDARD.columns)])
 KINDS = {kind.name: kind for kind in SIX_SETS}
 
 
@@ -184,10 +190,33 @@ def each(name: str, choose: Callable[[Position], int], labels: Labels) -> np.nda
     return np.array(columns, np.int64)
 
 
+def judged_alone(network: PlainNetwork, labels: Labels) -> np.ndarray:
+    """What the network says of the position after each move: logits of all columns, (n, columns) float32."""
+    moves = open_cells(labels.masks, STANDARD)[:, None] & COLUMNS
+    rows, columns = np.nonzero(moves)
+    positions, masks = (labels.positions ^ labels.masks)[rows], labels.masks[rows] | moves[rows, columns]
+    outputs = network.forward(encode_many(positions, masks, STANDARD, network.architecture.encoding))
+    nothing, unknown = np.zeros(moves.shape, bool), np.full(moves.shape, UNKNOWN, np.int8)
+    states = Afterstates(rows, columns, positions, masks, np.zeros(len(rows), bool), unknown, nothing)
+    return policy_of(outputs["move"][:, 0], chances_of_moves(softmax(outputs["score"]), states), states)
+
+
+def asked(player: str, labels: Labels) -> dict[str, float]:
+    """Forward passes a position, and the share of positions, in percent, in which the rules alone choose the move."""
+    if player not in ("policy", "network"):
+        return {}
+    passes = labels.legal.sum(1)
+    if player == "policy":  # each position that the forced replies end in, and its mirror image
+        passes = 2 * np.bincount(afterstates(labels.positions, labels.masks, STANDARD).rows, minlength=len(labels))
+    return {"passes": round(float(passes.mean()), 1), "unasked": round(100 * float((passes == 0).mean()), 1)}
+
+
 def columns_of(player: str, network: PlainNetwork, labels: Labels, evaluations: int) -> np.ndarray:
     """The column of each position: (n,) int64."""
-    if player == "alone":
-        logits = network.judge_many(labels.positions, labels.masks)["policy"]
+    if player in ("policy", "network"):
+        logits = judged_alone(network, labels)
+        if player == "policy":
+            logits = network.judge_many(labels.positions, labels.masks)["policy"]
         return np.where(labels.legal, logits, -np.inf).argmax(1)
     if player == "clock":
         return each(player, lambda p: value_search.best_column(p, Budget.seconds(MOVE_SECONDS)), labels)
@@ -211,20 +240,27 @@ def measure(name: str, labels: Labels, options: argparse.Namespace) -> None:
     """Prints a row for each player."""
     network, rows = value_search.network, {}
     for player in options.players:
-        rows[player] = shares(labels, columns_of(player, network, labels, options.evaluations))
+        rows[player] = shares(labels, columns_of(player, network, labels, options.evaluations)) | asked(player, labels)
         numbers = "".join(f"{share:>10.2f}" for share in rows[player].values())
         print(f"{name:<18}{player:<10}{len(labels):>10}{numbers}", flush=True)
-    last = rows[options.players[-1]]["good"]
-    unit = f"% good moves of {options.players[-1]}"
+    first, share = next((player, row["good"]) for player, row in rows.items())
     stem = f"network-{name.replace(' ', '-')}"
-    record(stem, last, unit, PUBLISHED.get(name), positions=len(labels), seed=options.seed, players=rows)
+    record(
+        stem,
+        share,
+        f"% good moves of {first}",
+        PUBLISHED.get(name),
+        positions=len(labels),
+        seed=options.seed,
+        players=rows,
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    names, players = [*RECIPES, *KINDS], ("alone", "search", "solver", "clock")
+    names, players = [*RECIPES, *KINDS], ("policy", "network", "search", "solver", "clock")
     parser.add_argument("--only", nargs="+", choices=names, default=list(RECIPES), metavar="NAME", help="the recipes")
-    parser.add_argument("--players", nargs="+", choices=players, default=players[:1], metavar="NAME")
+    parser.add_argument("--players", nargs="+", choices=players, default=players[:2], metavar="NAME")
     parser.add_argument("--file", type=Path, help="positions of others, in place of the recipes")
     parser.add_argument("--count", type=int, default=1000, help="positions of each (default %(default)s)")
     parser.add_argument("--evaluations", type=int, default=600, help="a move of a search (default %(default)s)")
@@ -236,7 +272,9 @@ def main() -> None:
     options = parser.parse_args()
     head(seed=options.seed, weights=options.weights)
     value_search.network = PlainNetwork.from_bytes(options.weights.read_bytes())
-    print(f"{'positions':<18}{'player':<10}{'number':>10}{'good':>10}{'critical':>10}{'perfect':>10}  %")
+    print(
+        f"{'positions':<18}{'player':<10}{'number':>10}{'good':>10}{'critical':>10}{'perfect':>10}{'passes':>10}{'unasked':>10}"
+    )
     if options.file:
         try:
             positions = list(positions_in(options.file))

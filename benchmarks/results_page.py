@@ -1,26 +1,27 @@
-"""Writes docs/project/results.md and its plots from the records in benchmarks/results.
+"""Writes docs/project/results.md, and the ladder of the README, from the records in benchmarks/results.
 
 python -m benchmarks.results_page
 
 A benchmark writes the records, a section here shows them. After a benchmark ran again, run this.
 """
 
-import io
 import json
+import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from math import sqrt
+from statistics import mean, stdev
 from typing import Any, NamedTuple
 
 from benchmarks.machine import RESULTS
-from connectx_toolkit.arena.reporting.ladder import new_figure
 from connectx_toolkit.console.files import write_whole
-from connectx_toolkit.places import ROOT
+from connectx_toolkit.places import AGENTS, ROOT
 
 PAGE = ROOT / "docs" / "project" / "results.md"
-NOT_RECORDED = "not recorded"
+README = ROOT / "README.md"
+LADDER = re.compile(r"(?<=<!-- ladder -->\n).*?(?=\n<!-- end of ladder -->)", re.S)
 USUAL_MACHINE = "AMD EPYC, 2 cores, 24 GiB, a shared virtual machine"
-OURS, OTHERS, GREY = "#2457a8", "#d03030", "#999999"
-SETS = ("End-Easy", "Middle-Easy", "Middle-Medium", "Begin-Easy", "Begin-Medium", "Begin-Hard")
+STUDENT = {12: 2.201, 10: 2.262}  # t for a 95% interval over so many players
 Record = dict[str, Any]
 
 
@@ -31,8 +32,6 @@ class Section(NamedTuple):
     method: str
     tables: Callable[[], list[str]]
     records: tuple[str, ...]
-    picture: str = ""  # the plot's name and what it shows
-    alt: str = ""
 
 
 def read(name: str) -> Record:
@@ -49,12 +48,8 @@ def provenance(names: Iterable[str]) -> str:
     """How the records were measured, a line for each kind of run."""
     found: dict[str, None] = {}
     for record in map(read, names):
-        command = record["command"]
-        parts = [f"`{command}`" if command.startswith("python") else f"command: {command}"]
-        parts.append(f"commit {record['commit']}")
         machine = record["machine"].removeprefix(USUAL_MACHINE).lstrip(", ")
-        date = "" if record["date"] == NOT_RECORDED else record["date"]
-        parts += filter(None, (date, "machine not recorded" if machine == NOT_RECORDED else machine))
+        parts = [f"`{record['command']}`", f"commit {record['commit']}", record["date"], *filter(None, [machine])]
         found.setdefault(", ".join(parts))
     return "\n".join(f"- {line}" for line in found)
 
@@ -66,34 +61,20 @@ def number(value: float | None) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def time_of(microseconds: float) -> str:
-    for limit, unit in ((1e6, "s"), (1e3, "ms")):
-        if microseconds >= limit:
-            return f"{microseconds / limit:.3g} {unit}"
-    return f"{microseconds:.3g} us"
-
-
 def solver_tables() -> list[str]:
-    run, files, empty = read("solver"), read("solver-pons-files"), read("empty-board")
+    run, empty = read("solver"), read("empty-board")
     ratios = [
         (name, row["positions"], format(row["of bitbully's time"], ".2f"), number(row["nodes"]),
          number(run["published_us_and_nodes"][name][0][1]))
         for name, row in run["sets"].items()
     ]  # fmt: skip
-    times = [
-        (name, files["positions"][name], *(time_of(solver[name]) for solver in files["microseconds"].values()),
-         time_of(run["published_us_and_nodes"][name][0][0]))
-        for name in SETS
-    ]  # fmt: skip
-    c4 = empty["anchor"]["c4 (C++)"]
+    solvers = [("ours, table of 256 MB", f"{empty['figure']:g}", f"{empty['nodes'] / 1e6:.0f} million")]
+    for method, found in empty["theirs"].items():
+        solvers.append((f"bitbully, `{method}`", f"{found['seconds']:g}", f"{found['nodes'] / 1e6:.0f} million"))
     return [
         table(("our own sets", "positions", "time / bitbully's", "our nodes", "Pons' nodes, his sets"), ratios),
         f"Over all six sets the solver needs {run['figure']:.2f} of bitbully's time, with {run['wrong']} wrong scores.",
-        table(("Pons' files", "positions", *files["microseconds"], "Pons, his machine"), times),
-        table(
-            ("the empty board, one core", "ours", "c4 (C++)"),
-            [("seconds", f"{empty['figure']:g}", f"{c4:g}"), ("nodes", f"{empty['nodes'] / 1e6:.0f} million", "")],
-        ),
+        table(("the empty board, one core", "seconds of processor time", "nodes"), solvers),
     ]
 
 
@@ -101,15 +82,13 @@ def scores_tables() -> list[str]:
     rows = (
         ("opening table, all positions through ply 8", "opening-table"),
         ("random positions, 8 to 41 stones, all moves", "solver-scores"),
-        ("positions after an earlier opening book, all moves", "book-scores"),
-        ("games of replays, every row of `analyse`", "replays"),
     )
     found = [(title, f"{read(name)['positions']:,}", read(name)["figure"]) for title, name in rows]
     return [table(("compared", "number", "wrong"), found)]
 
 
 def perfect_tables() -> list[str]:
-    games, positions, clock = read("perfect-games"), read("perfect-positions"), read("clock-recipes")
+    games, positions = read("perfect-games"), read("perfect-positions")
     first, slowest = games["seats"]["first"], games["seats"]["slowest"]
     won, lost = positions["positions"]["won"], positions["positions"]["lost, slowest"]
     rows = [
@@ -120,19 +99,28 @@ def perfect_tables() -> list[str]:
         ("quickest win chosen in won positions", f"{won['perfect']:,} of {won['asked']:,}"),
         ("slowest loss chosen in lost positions, choice off", f"{lost['perfect']} of {lost['asked']}"),
         ("most overage time used by a move", f"{positions['overage']} s of 60 s"),
-        (f"`value_search`, {clock['positions']} positions, good moves", f"{clock['figure']:g}%"),
     ]
     return [table(("at Kaggle's clock", "found"), rows)]
 
 
 def ladder_by_seat() -> str:
+    """Each agent's Elo with its 95% interval, its place, and its points; also a table of the README.
+
+    A place is shared by agents whose intervals overlap: it is one more than the number of those wholly above.
+    """
+    agents = json.loads((AGENTS / "ladder.json").read_text(encoding="utf-8"))["agents"]
     balanced, empty = (read(f"ladder-{start}")["agents"] for start in ("balanced", "empty"))
+    places = {
+        name: 1 + sum(other["low"] > agent["high"] for other in agents.values()) for name, agent in agents.items()
+    }
     rows = []
-    for name, agent in balanced.items():
-        shares = [f"{100 * side[seat]:.0f}%" for side in (agent, empty[name]) for seat in ("first", "second")]
-        rows.append((f"`{name}`", f"{agent['elo']:.0f}", f"{agent['low']:.0f} to {agent['high']:.0f}", *shares))
+    for name, agent in agents.items():
+        tied = "=" * (list(places.values()).count(places[name]) > 1)
+        elo = f"{agent['elo']:.0f} ± {(agent['high'] - agent['low']) / 2:.0f}"
+        points = [f"{100 * side[name][seat]:.0f}" for side in (balanced, empty) for seat in ("first", "second")]
+        rows.append((f"`{name}`", f"{places[name]}{tied}", elo, *points))
     seats = (f"{start}, {seat}" for start in ("balanced", "empty") for seat in ("first", "second"))
-    return table(("agent", "Elo, balanced", "95% interval", *seats), rows)
+    return table(("agent", "place", "Elo, 95%", *seats), rows)
 
 
 def perfect_by_seat() -> str:
@@ -149,56 +137,52 @@ def ladder_tables() -> list[str]:
     return [ladder_by_seat(), "Won / drawn / lost games of `perfect`:", perfect_by_seat()]
 
 
+def gains() -> list[tuple[float, float]]:
+    """Mean and half of the 95% interval over players, in points of 100: of all twelve, and without both ``leaf``."""
+    players = {name: float(cells[2].partition("%")[0]) for name, cells in read("second-seat-empty")["players"].items()}
+    without = [gain for name, gain in players.items() if not name.startswith("leaf")]
+    pools = (list(players.values()), without)
+    return [(mean(pool), STUDENT[len(pool)] * stdev(pool) / sqrt(len(pool))) for pool in pools]
+
+
 def seat_tables() -> list[str]:
     run = read("second-seat-empty")
     rows = [(f"`{name}`", *(cell.replace("+-", "± ") for cell in cells)) for name, cells in run["players"].items()]
     rows += [
         (title, "", "", read(f"second-seat-{start}")["interval"].replace("+-", "± "))
         for title, start in (
-            ("**all twelve, empty board**", "empty"),
+            ("**all twelve, empty board**, interval over games", "empty"),
             ("four of them, late lost openings", "lost"),
             ("two of them, drawn openings", "drawn"),
         )
     ]
+    for title, (gain, half) in zip(("all twelve", "the ten without `leaf`"), gains(), strict=True):
+        rows.append((f"{title}, interval over players", "", "", f"{gain:.1f}% ± {half:.1f}%"))
     return [table(("first player", "points now", "points before", "difference"), rows)]
 
 
+RECIPES = {  # and how the page calls them
+    "random": "random play, 9 to 20 stones",
+    "half-random": "half random, half perfect, 4 to 27 stones",
+    "half-random-400": "the first 400 of these",
+    "plies-4-to-7": "plies 4 to 7",
+    "plies-10-to-16": "careful random play, 10 to 16 stones",
+    "near-perfect": "three of four moves perfect, 2 to 36 stones",
+    "searchers": "searchers of 1 to 8 plies, 8 to 36 stones",
+}
+
+
 def network_tables() -> list[str]:
-    names = ("random", "half-random", "plies-4-to-7", "plies-10-to-16", "near-perfect", "searchers")
-    titles = (
-        "random play, 9 to 20 stones", "half random, half perfect, 4 to 27 stones", "plies 4 to 7",
-        "careful random play, 10 to 16 stones", "three of four moves perfect, 2 to 36 stones",
-        "searchers of 1 to 8 plies, 8 to 36 stones",
-    )  # fmt: skip
+    players = {"policy": "`policy`, with forced replies", "network": "network alone"}
     rows = []
-    for name, title in zip(names, titles, strict=True):
+    for name, title in RECIPES.items():
         record = read(f"network-{name}")
-        shares = record["players"]["alone"]
-        published = (record["anchor"] or "").partition(" on random")[0]
-        rows.append((title, *(f"{shares[key]:.1f}%" for key in ("good", "critical", "perfect")), published))
-    sets = read("network-publishers")
-    leaf = read("leaf")
-    match = leaf["match"]
-    leaf_rows = [
-        ("held-out positions, won told from lost", f"{leaf['figure']}%", f"{leaf['anchor']['the heuristic']}%"),
-        (
-            f"games at {match['seconds']} s a move, won / drawn / lost",
-            f"{match['won']} / {match['drawn']} / {match['lost']}",
-            "",
-        ),
-        ("Elo with 95% interval", f"{match['elo']:+} ({match['low']:+} to {match['high']:+})", "0"),
-    ]
-    errors = [(name, *(f"{found[kind]:g}%" for kind in SETS)) for name, found in sets["errors"].items()]
-    return [
-        table(("our own sets", "good", "good, critical", "perfect", "best published"), rows),
-        table(("the publishers' sets", "good", "perfect", "best published"), sets["sets"]),
-        table(("moves that lose the result, Pons' sets", *SETS), errors),
-        table(("`minimax`, by what judges its leaves", "network of 67 kB", "heuristic"), leaf_rows),
-    ]
-
-
-def ablation_tables() -> list[str]:
-    return [table(("variant", "good", "perfect", "decision: gain"), read("network-ablation")["rows"])]
+        for player, found in record["players"].items():
+            shares = (f"{found[key]:.1f}%" for key in ("good", "critical", "perfect"))
+            asked = (f"{found['passes']:g}", f"{found['unasked']:g}%") if "passes" in found else ("", "")
+            rows.append((title, record["positions"], players[player], *shares, *asked))
+    heads = ("our own sets", "positions", "player", "good", "good, critical", "perfect", "passes", "unasked")
+    return [table(heads, rows)]
 
 
 def verdict_tables() -> list[str]:
@@ -206,7 +190,7 @@ def verdict_tables() -> list[str]:
     share = lambda cell: float(cell.partition("%")[0])  # noqa: E731
     wrong = [
         (row[0], f"{max(share(c) for c in row[1::2] if c):.1f}%", f"{min(share(c) for c in row[2::2] if c):.1f}%")
-        for row in run["wrong"]
+        for row in [*run["wrong"], *read("verdicts-looks")["wrong"]]
     ]
     heads = ("pairs", "true Elo", "ours", "SPRT told the Elo", "ratio")
     return [
@@ -216,12 +200,9 @@ def verdict_tables() -> list[str]:
 
 
 def arena_tables() -> list[str]:
-    run, referee = read("arena"), read("referee")
+    run = read("arena")
     rows = [(name, f"{times:g}") for name, times in run["times_kaggles"].items()]
-    rows += [
-        ("two cores, relative to one", run["scaling"]),
-        (f"of {referee['games']:,} games, ending otherwise than in Kaggle's environment", referee["figure"]),
-    ]
+    rows.append(("two cores, relative to one", run["scaling"]))
     return [table(("", "games a second, Kaggle's = 1"), rows)]
 
 
@@ -260,7 +241,7 @@ def environment_tables() -> list[str]:
 
 
 def learning_tables() -> list[str]:
-    tables = []
+    tables: list[str] = []
     for pool, heading in (("learning", "opponents of the games"), ("held-out", "held-out opponents")):
         found = read(f"learn-from-games-{pool}")
         rows = [(f"`{name}`" if name != "all" else "**all**", *points) for name, points in found["rows"].items()]
@@ -295,68 +276,66 @@ SECTIONS = (
     Section(
         "Exact solver",
         "Both solvers take turns on the same core, without a database, in CPU time. bitbully's faster search counts. "
-        "Pons' published figures are from his own machine, so compare nodes, not times. "
-        "[A note](notes/solver.md) tells what made it fast.",
+        "Pons' published nodes are those of his own sets. c4, another C++ solver, is not part of these runs. "
+        "[A note](notes/solver.md#beside-c4-and-bitbully) has it "
+        "beside ours, measured by hand, and tells what made ours fast.",
         solver_tables,
-        ("solver", "solver-pons-files", "empty-board"),
-        "solver.png",
-        "Time a position on Pons' files: ours, BitBully, c4",
+        ("solver", "empty-board"),
     ),
     Section(
         "Exact scores",
         "Every score is compared with bitbully's, an independent solver.",
         scores_tables,
-        ("opening-table", "solver-scores", "book-scores", "replays"),
+        ("opening-table", "solver-scores"),
     ),
     Section(
         "Exact play",
         "The built file plays in Kaggle's environment and is loaded again for each game. No faults in any run. "
         "A good move keeps the result with perfect play.",
         perfect_tables,
-        ("perfect-games", "perfect-positions", "clock-recipes"),
+        ("perfect-games", "perfect-positions"),
     ),
     Section(
         "Ladder",
         "Every agent plays every other in pairs with seats swapped: 2 s a move and 60 s of overage time. "
         "20 games for each two agents from balanced openings, 8 from the empty board, where the first player wins with "
-        "perfect play. `ppo` is fixed at 0 Elo. No forfeits. Columns show the points moving first and second.",
+        "perfect play. `ppo` is fixed at 0 Elo. Agents share a place (=) if their intervals overlap. No forfeits. "
+        "The last columns show points of 100, moving first and second.",
         ladder_tables,
         ("ladder-balanced", "ladder-empty"),
-        "ladder.png",
-        "Elo of eight agents with 95% intervals, and their points by seat",
     ),
     Section(
         "The second seat",
         "The second player loses against perfect play, so it has to win from errors. Twelve first players that the "
-        "opponent model never met, 100 games each from the empty board at 0.3 s a move. "
+        "opponent model did not learn from, 100 games each from the empty board at 0.3 s a move. Most are sisters of "
+        "players that it was developed against, at another depth. `leaf 10` and `leaf 14` (it knew `leaf 8` and "
+        "`leaf 12`) give three quarters of the gain. "
         '"Before" is the version at cb09674. Differences are of paired games, with 95% intervals. '
         "[A note](notes/second-seat.md) tells how good the opponent model is.",
         seat_tables,
         ("second-seat-empty", "second-seat-lost", "second-seat-drawn"),
-        "second-seat.png",
-        "Points of the second player against twelve first players, now and before",
     ),
     Section(
         "Networks",
-        "The network of `policy` alone, without search, 1,736,000 parameters. 1,000 positions a set of our own. "
-        "A perfect move is the fastest win or the slowest loss. A position is critical if some legal move changes the "
-        "result.",
+        "One network of 1,736,000 parameters, played in two ways. The agent `policy` follows the replies that "
+        "each move forces, and takes wins and losses that it meets. The network judges what is left, each "
+        "position and its mirror image. The network alone makes one forward pass for the position after each "
+        "move, without rules or replies; it was trained on quiet positions only. The last columns are forward "
+        "passes a position, and the share of positions in which the rules alone chose the move. A perfect move is "
+        "the fastest win or the slowest loss. A position is critical if some legal move changes the result. "
+        "Clausen (2020) reports 93.5% perfect moves of a network of 6 million parameters, on half-random "
+        "positions of his own.",
         network_tables,
-        ("network-random", "network-publishers", "leaf"),
-    ),
-    Section(
-        "Parts of the network",
-        "Mean over our six sets. The first seven rows change how the shipped network plays. The others train a small "
-        "one for 180 s, three seeds each, with the range in brackets. A part had to gain 0.3 points of perfect moves.",
-        ablation_tables,
-        ("network-ablation",),
+        tuple(f"network-{name}" for name in RECIPES),
     ),
     Section(
         "Verdicts",
         "Simulated users, 3,000 for each workflow and kind of pairs, judged by the code of `evaluate.py`. "
-        "A verdict may be wrong in 5% of cases. The second table counts pairs until a right verdict, in the median.",
+        "A verdict may be wrong in 5% of cases. Each pair has an opening of its own, unless the row says otherwise. "
+        "The last two rows are of one run; the plain interval is not ours. "
+        "The second table counts pairs until a right verdict, in the median.",
         verdict_tables,
-        ("verdicts",),
+        ("verdicts", "verdicts-looks"),
     ),
     Section(
         "Learning from games",
@@ -384,12 +363,12 @@ SECTIONS = (
         "Arena",
         "Kaggle's random agent plays itself. Median of three runs in turn.",
         arena_tables,
-        ("arena", "referee"),
+        ("arena",),
     ),
     Section(
         "Environments",
         "Steps a second of processor time on one thread, against `random`, with the observation and rewards of "
-        "Kaggle's course.",
+        "Kaggle's course. PPO has its default batches in the first three rows, larger ones in the last.",
         environment_tables,
         ("environments",),
     ),
@@ -413,77 +392,19 @@ def page() -> str:
     ]
     for section in SECTIONS:
         parts += [f"## {section.title}", section.method]
-        if section.picture:
-            parts.append(f"![{section.alt}]({section.picture})")
         parts += [*section.tables(), provenance(section.records)]
     return "\n\n".join(parts) + "\n"
 
 
-def solver_plot() -> Any:
-    times = read("solver-pons-files")["microseconds"]
-    figure, axes = new_figure(8, 3.6)
-    for index, ((name, found), colour) in enumerate(zip(times.items(), (OURS, OTHERS, GREY), strict=True)):
-        axes.bar(
-            [place + 0.27 * (index - 1) for place in range(len(SETS))], found.values(), 0.25, label=name, color=colour
-        )
-    axes.set_yscale("log")
-    axes.set_xticks(range(len(SETS)), SETS)
-    axes.set_ylabel("microseconds a position")
-    axes.grid(axis="y", alpha=0.3)
-    axes.legend()
-    return figure
-
-
-def ladder_plot() -> Any:
-    balanced, empty = (read(f"ladder-{start}")["agents"] for start in ("balanced", "empty"))
-    names = list(reversed(balanced))
-    figure, (left, right) = new_figure(9, 3.6, 2)
-    agents = [balanced[name] for name in names]
-    bars = [[a["elo"] - a["low"] for a in agents], [a["high"] - a["elo"] for a in agents]]
-    left.errorbar([a["elo"] for a in agents], range(len(names)), xerr=bars, fmt="o", capsize=3, color=OURS)
-    left.set_yticks(range(len(names)), names)
-    left.set_xlabel("Elo from balanced openings, 95% interval")
-    for seat, colour, shift in (("first", OURS, 0.2), ("second", OTHERS, -0.2)):
-        points = [100 * empty[name][seat] for name in names]
-        right.barh([n + shift for n in range(len(names))], points, 0.38, color=colour, label=f"moving {seat}")
-    right.set_yticks(range(len(names)), [""] * len(names))
-    right.set_xlabel("points from the empty board, %")
-    right.legend(loc="lower right")
-    for axes in (left, right):
-        axes.grid(axis="x", alpha=0.3)
-    return figure
-
-
-def seat_plot() -> Any:
-    players = read("second-seat-empty")["players"]
-    figure, axes = new_figure(8, 4.2)
-    places = range(len(players))
-    for column, label, colour, shift in ((0, "now", OURS, -0.2), (1, "before", GREY, 0.2)):
-        points = [float(cells[column].partition("%")[0]) for cells in players.values()]
-        axes.barh([place + shift for place in places], points, 0.38, label=label, color=colour)
-    axes.set_yticks(places, players)
-    axes.invert_yaxis()
-    axes.set_xlabel("points of the second player, %")
-    axes.grid(axis="x", alpha=0.3)
-    axes.legend(loc="lower right")
-    return figure
-
-
-PLOTS = {"solver.png": solver_plot, "ladder.png": ladder_plot, "second-seat.png": seat_plot}
+def readme() -> str:
+    """The README with the ladder of today's records."""
+    return LADDER.sub(ladder_by_seat(), README.read_text(encoding="utf-8"))
 
 
 def main() -> int:
-    from matplotlib import pyplot
-
-    PAGE.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(PAGE, page().encode())
-    for name, plot in PLOTS.items():
-        figure, picture = plot(), io.BytesIO()
-        figure.tight_layout()
-        figure.savefig(picture, format="png", dpi=110, metadata={"Software": None})
-        pyplot.close(figure)
-        write_whole(PAGE.with_name(name), picture.getvalue())
-    print(f"wrote {PAGE.relative_to(ROOT)} and {len(PLOTS)} plots")
+    for path, text in ((PAGE, page()), (README, readme())):
+        write_whole(path, text.encode())
+        print(f"wrote {path.relative_to(ROOT)}")
     return 0
 
 

@@ -2,6 +2,7 @@
 
 python -m benchmarks.verdicts                  all tables, some minutes
 python -m benchmarks.verdicts --users 500      quicker, with larger standard errors
+python -m benchmarks.verdicts --looks          only users who look after every pair, at our interval and at a plain one
 
 Results of pairs are drawn from pentanomial distributions, so that the truth is known, and judged by the code that
 evaluate.py calls. Three tables: how often a workflow calls one of two equal agents stronger, and how often an interval
@@ -10,7 +11,7 @@ that it shows misses the truth; how many pairs a right verdict takes; and the sa
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import combinations
 from math import log, sqrt
 from statistics import median
@@ -25,6 +26,7 @@ from connectx_toolkit.arena.results.stats import (
     ALPHA,
     FEWEST_PAIRS,
     PAIR_SCORES,
+    Z95,
     Sprt,
     anytime,
     elo_of,
@@ -101,6 +103,16 @@ def every_pair(shares: np.ndarray, rng: np.random.Generator) -> Seen:
     return Seen(bool((richest[0][FEWEST_PAIRS - 1 :] >= limit).any()), bool((richest[1] >= limit).any()))
 
 
+def plain_every_pair(shares: np.ndarray, rng: np.random.Generator) -> Seen:
+    """The same looks at a plain interval: the mean of the pairs and 1.96 standard errors to each side."""
+    counts = draws(shares, MOST_PAIRS, rng)[FEWEST_PAIRS - 1 :]
+    pairs, scores = counts.sum(1), np.array(PAIR_SCORES)
+    means = counts @ scores / pairs
+    errors = np.sqrt((counts @ scores**2 / pairs - means**2) / (pairs - 1))
+    missed = [bool((np.abs(means - mean) > Z95 * errors).any()) for mean in (0.5, float(shares @ scores))]
+    return Seen(*missed)
+
+
 def advised(shares: np.ndarray, rng: np.random.Generator) -> Seen:
     """50 pairs, then as many in all as the verdict says a difference would need, until there is another verdict."""
     counts, played, missed = draws(shares, MOST_PAIRS, rng), 50, False
@@ -164,7 +176,8 @@ def truth(shares: np.ndarray) -> float:
     return elo_of(float(shares @ PAIR_SCORES))
 
 
-WORKFLOWS: dict[str, Callable[[np.ndarray, np.random.Generator], Seen]] = {
+Workflow = Callable[[np.ndarray, np.random.Generator], Seen]
+WORKFLOWS: dict[str, Workflow] = {
     "match, one look at 50 pairs": one_look,
     "match, a look after every pair up to 1,000": every_pair,
     "match, as many pairs as the verdict asks for": advised,
@@ -174,6 +187,12 @@ WORKFLOWS: dict[str, Callable[[np.ndarray, np.random.Generator], Seen]] = {
     "5 openings repeated, half of the pairs new": repeated(5, 0.5),
     "report over two seeds with the same openings": two_seeds,
     "rounds, 100 games, one look": rounds,
+}
+
+
+LOOKS = {
+    "match, a look after every pair up to 1,000": every_pair,
+    "a plain 95% interval, a look after every pair up to 1,000": plain_every_pair,
 }
 
 
@@ -200,14 +219,16 @@ def share(hits: int, users: int) -> str:
     return f"{part:.1%} ({100 * sqrt(max(part * (1 - part), 1 / users) / users):.1f})"
 
 
+def rows_of(workflows: Mapping[str, Workflow], users: int, rng: np.random.Generator) -> Iterator[list[str]]:
+    for name, play in workflows.items():
+        cells = [judged([play(np.array(shares), rng) for _ in range(users)]) for shares in EQUALS.values()]
+        yield [name, *(cell for kind in cells for cell in kind)]
+
+
 def truth_table(users: int, rng: np.random.Generator) -> Iterator[list[str]]:
     """A row for each workflow between equals."""
     few = max(50, users // 8)
-    for name, play in WORKFLOWS.items():
-        row = [name]
-        for shares in EQUALS.values():
-            row += judged([play(np.array(shares), rng) for _ in range(users)])
-        yield row
+    yield from rows_of(WORKFLOWS, users, rng)
     for pairs, looks in ((20, 1), (50, 5)):
         cells = judged([tournament(pairs, looks, rng) for _ in range(few)])
         yield [f"tournament of eight equals, {pairs} pairs each, {looks} look{'s' * (looks > 1)}", *cells, *[""] * 4]
@@ -258,12 +279,18 @@ def show(title: str, heads: list[str], rows: Iterator[list[str]], count: int) ->
     return shown
 
 
+def most_stronger(row: list[str]) -> float:
+    """The largest share of false "stronger" in a row, in percent."""
+    return max(float(cell.partition("%")[0]) for cell in row[1::2] if cell)
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "--users", type=int, default=4000, metavar="N", help="simulated users a workflow (default 4000)"
     )
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="random seed (default 1)")
+    parser.add_argument("--looks", action="store_true", help="only the users who look after every pair")
     options = parser.parse_args(arguments)
     head(users=options.users, seed=options.seed)
     print("standard errors in brackets, in points of 100")
@@ -271,12 +298,17 @@ def main(arguments: list[str] | None = None) -> int:
     heads = ["workflow, equal agents"]
     for kind in EQUALS:
         heads += [f'{kind}: false "stronger"', f"{kind}: coverage"]
+    if options.looks:
+        wrong = show("How often a verdict is wrong", heads, rows_of(LOOKS, options.users, rng), len(LOOKS))
+        ours, plain = map(most_stronger, wrong)
+        record("verdicts-looks", ours, '% false "stronger" at most', {"plain": plain}, users=options.users, wrong=wrong)
+        return 0
     wrong = show("How often a verdict is wrong", heads, truth_table(options.users, rng), len(WORKFLOWS) + 2)
     heads = ["pairs", "true Elo", "ours, any look", "SPRT of the true Elo, as fishtest's", "ours / SPRT"]
     pairs = show(
         "Median pairs to a right verdict", heads, speed_table(options.users // 2, rng), len(EQUALS) * len(ELOS)
     )
-    most = max(float(cell.partition("%")[0]) for row in wrong for cell in row[1::2] if cell)
+    most = max(map(most_stronger, wrong))
     record("verdicts", most, '% false "stronger" at most', 100 * ALPHA, users=options.users, wrong=wrong, pairs=pairs)
     return 0
 

@@ -7,12 +7,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from benchmarks import learners, machine, rating_forecast, second_seat, solver
+from benchmarks import learn_from_games, learners, machine, rating_forecast, recipes, second_seat, solver, verdicts
 from benchmarks.machine import record
 from connectx.geometry import STANDARD
+from connectx.nets.encoding import encode_many
 from connectx.position import Position
+from connectx.score import NO_MOVE
 from connectx.solver import Solver
 from connectx_toolkit.arena.players.loading import resolve
+from connectx_toolkit.training.data.labels import Labels
 from connectx_toolkit.training.games import opponent_pool
 
 POSITION = Position.from_moves([3] * 6 + [2] * 6 + [4] * 6, STANDARD)
@@ -117,3 +120,46 @@ def test_a_finished_run_can_be_asked_again(tmp_path):
     (tmp_path / learners.FINISHED).write_bytes(b"")
     config = SimpleNamespace(run=tmp_path)
     assert learners.trained(lambda given: (given, (tmp_path / learners.FINISHED).exists()), config) == (config, False)
+
+
+def labels_of(position: Position) -> Labels:
+    """Of one position; every legal move has the same score."""
+    legal = [0 if column in position.legal_columns() else NO_MOVE for column in range(7)]
+    return Labels(np.array([position.position]), np.array([position.mask]), np.array([legal], np.int8))
+
+
+def test_the_network_alone_has_no_rules_to_help_it():
+    """One forward pass for the position after each move: it does not know a line from any other position."""
+    position, network = Position.from_moves([3, 0, 3, 0, 3, 0], STANDARD), recipes.value_search.network
+    labels = labels_of(position)
+    logits = recipes.judged_alone(network, labels)[0]
+    for column in range(7):
+        after = position.play(column)
+        stones, mask = (np.array([part]) for part in (after.position, after.mask))
+        own = network.forward(encode_many(stones, mask, STANDARD, network.architecture.encoding))["move"][0, 0]
+        assert 0 <= logits[column] - own <= 56 + 1e-3  # what the chances of its score add
+    assert recipes.asked("network", labels) == {"passes": 7, "unasked": 0}
+    assert recipes.asked("policy", labels) == {"passes": 0, "unasked": 100}
+    assert recipes.asked("policy", labels_of(Position.empty(STANDARD))) == {"passes": 14, "unasked": 0}
+
+
+def test_plain_intervals_are_wrong_when_looked_at_often_and_ours_are_not():
+    rng, shares = np.random.default_rng(1), np.array(verdicts.SHARP)
+    wrong = [sum(play(shares, rng).stronger for _ in range(200)) for play in verdicts.LOOKS.values()]
+    assert wrong[0] <= 20 and wrong[1] >= 60
+
+
+def test_a_report_without_games_says_what_is_missing(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["learn_from_games", "report", "--folder", str(tmp_path)])
+    with pytest.raises(SystemExit) as stop:
+        learn_from_games.main()
+    assert stop.value.code == 2 and f"{tmp_path / 'before-learning.sqlite'} is missing" in capsys.readouterr().err
+
+
+def test_a_run_has_one_commit(monkeypatch):
+    """The records that it writes are no change of the source."""
+    machine.commit.cache_clear()
+    found = iter([SimpleNamespace(stdout="abc1234\n"), SimpleNamespace(stdout="abc1234-dirty\n")])
+    monkeypatch.setattr(machine.subprocess, "run", lambda *_, **__: next(found))
+    assert [machine.commit(), machine.commit()] == ["abc1234", "abc1234"]
+    machine.commit.cache_clear()

@@ -1,31 +1,39 @@
-"""The page of results is what its script makes of the records, and each record says how it was measured."""
+"""The page of results is what its script makes of the records, README says the same, and each record is traceable."""
 
 import json
+import re
+from datetime import date
 
 import pytest
 
 from benchmarks import results_page
 from benchmarks.machine import RESULTS
-from benchmarks.results_page import PAGE, PLOTS, SECTIONS, page
+from benchmarks.results_page import PAGE, README, SECTIONS, gains, page, read, readme
+from connectx_toolkit.places import ROOT
 
 RECORDS = sorted(RESULTS.glob("*.json"))
 
 
-def test_the_page_is_that_of_the_records():
+def test_the_pages_are_those_of_the_records():
     """Otherwise: python -m benchmarks.results_page"""
     assert PAGE.read_text(encoding="utf-8") == page()
+    assert README.read_text(encoding="utf-8") == readme() and "<!-- ladder -->\n| agent |" in readme()
 
 
 @pytest.mark.parametrize("path", RECORDS, ids=lambda path: path.stem)
 def test_a_record_says_how_it_was_measured(path):
+    """By a command that is there, on a commit, a machine and a date, all of which were written down."""
     record = json.loads(path.read_text(encoding="utf-8"))
-    fields = ("figure", "unit", "command", "commit", "machine", "versions", "date")
-    assert all(record[field] not in ("", None) for field in fields) and "anchor" in record
+    command = re.match(r"python (?:-m (benchmarks\.\w+)|(evaluate)\.py)(?: |$)", record["command"])
+    assert command and (ROOT / f"{(command[1] or command[2]).replace('.', '/')}.py").is_file()
+    assert re.match(r"[0-9a-f]{7,40}( \(.+\))?$", record["commit"]), record["commit"]
+    assert record["machine"] and date.fromisoformat(record["date"])
+    assert record["figure"] not in ("", None) and record["unit"] and "anchor" in record
+    assert "not recorded" not in path.read_text(encoding="utf-8")
 
 
 def test_the_page_shows_every_record(monkeypatch):
     shown: list[str] = []
-    read = results_page.read
 
     def noting(name: str) -> results_page.Record:
         shown.append(name)
@@ -34,10 +42,42 @@ def test_the_page_shows_every_record(monkeypatch):
     monkeypatch.setattr(results_page, "read", noting)
     page()
     assert set(shown) == {path.stem for path in RECORDS}
+    assert {name for section in SECTIONS for name in section.records} == set(shown), "each with its command"
 
 
-def test_text_is_short_and_plots_are_there():
+def test_text_is_short():
     text = [line for line in page().splitlines() if not line.startswith("|")]
     assert len(" ".join(text).split()) < 1500
-    assert {section.picture for section in SECTIONS if section.picture} == set(PLOTS)
-    assert all(PAGE.with_name(name).is_file() for name in PLOTS)
+
+
+def figures() -> list[tuple[str, ...]]:
+    """What the records say, in the words of the README's rows of figures, in their order; the command comes last."""
+    empty, seats, positions = read("empty-board"), read("perfect-games")["seats"], read("perfect-positions")
+    others = [f"BitBully (C++) in the same run: {empty['anchor']['bitbully']:.0f} s"] if empty["anchor"] else []
+    first, second = (f"{row['won']} of {row['games']}" for row in (seats["first"], seats["slowest"]))
+    over_games = read("second-seat-empty")["interval"].replace("%", "").replace(" +-", " ± ")
+    over_players, without_kin = (f"{gain:.1f} ± {half:.1f}" for gain, half in gains())
+    replies, both = read("network-half-random"), read("network-half-random-400")["players"]
+    perfect, looks = replies["players"]["policy"]["perfect"], read("verdicts-looks")
+    learning, held_out = (read(f"learn-from-games-{pool}")["gains"]["again"] for pool in ("learning", "held-out"))
+    assert positions["figure"] == 100
+    return [
+        (f"| {empty['figure']:.1f} s |", *others, "solver --empty"),
+        (f"first player {first};", f"in theory, {second} |", "perfect games FILE"),
+        (f"in {positions['count']:,} positions | none |", "perfect positions FILE"),
+        (f"| +{over_games} over games", over_players.partition(" ")[2], "second_seat --against FILE"),
+        (f"| +{without_kin} over players |", "second_seat --against FILE"),
+        (f"| {perfect:.1f}% of {replies['positions']:,}, ", f"{both['policy']['passes']} forward passes", "recipes"),
+        (f"| {both['network']['perfect']:.1f}% of the first 400 of them |", "recipes"),
+        (f"| at most {looks['figure']}%", f"| up to {looks['anchor']['plain']}%", "verdicts --looks"),
+        (f"| {learning} points", "learn_from_games report"),
+        (f"| {held_out} points", "learn_from_games report"),
+    ]
+
+
+def test_the_readme_says_what_the_records_say():
+    table = re.search(r"^\|---.*?\n\n", README.read_text(encoding="utf-8"), re.M | re.S)
+    assert table
+    for row, (*cells, command) in zip(table[0].splitlines()[1:-1], figures(), strict=True):
+        assert all(cell in row for cell in cells), f"{row}\nlacks one of {cells}"
+        assert row.endswith(f"| `python -m benchmarks.{command}` |")
