@@ -19,6 +19,7 @@ from connectx_toolkit.board.positions import entry_of, position_in
 from connectx_toolkit.board.seat import Question, Seat, verdict
 from connectx_toolkit.board.server import _encoded
 from connectx_toolkit.board.session import Opening, Session
+from connectx_toolkit.board.widget import Board
 from connectx_toolkit.kaggle.rules import Rules
 from tests.arena.test_games import random_games
 
@@ -158,13 +159,12 @@ def test_what_was_played_in_a_position(tmp_path):
 
 
 def test_a_notebook_takes_a_file_of_games(tmp_path):
-    widget = pytest.importorskip("connectx_toolkit.board.widget")
     with pytest.raises(ValueError, match="no games were added yet"):
-        widget.Board(games=tmp_path / "none.sqlite")
+        Board(games=tmp_path / "none.sqlite")
     with GameDatabase(tmp_path / "games.sqlite") as database:
         database.add(random_games(1))
-    board = widget.Board(games=str(database.path))
-    assert board._session._opening.games == database.path
+    board = Board(games=str(database.path))
+    assert board._session is not None and board._session._opening.games == database.path
     board.close()
 
 
@@ -299,10 +299,9 @@ def test_the_clock_may_change_while_an_agent_sits(monkeypatch):
 
 def test_a_refused_widget_leaves_no_traceback(capsys, monkeypatch):
     """Python closes what was half made."""
-    widget = pytest.importorskip("connectx_toolkit.board.widget")
     problems: list[object] = []
     monkeypatch.setattr("sys.unraisablehook", problems.append)
     with pytest.raises(ValueError, match="did you mean minimax"):
-        widget.Board("minmax")
+        Board("minmax")
     gc.collect()
     assert problems == [] and capsys.readouterr().err == ""

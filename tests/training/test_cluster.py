@@ -8,7 +8,6 @@ import time
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from connectx.geometry import STANDARD
 from connectx.openings import layers
@@ -19,8 +18,9 @@ from connectx_toolkit.training.data.book_scores import PositionFile
 from connectx_toolkit.training.games.opponent_pool import Player
 from connectx_toolkit.training.methods import openings, replies
 from tests.arena.test_remote import workers_of
+from tests.conftest import LINUX
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="cores are reserved by Linux's means")
+pytestmark = LINUX  # cores are reserved by its means
 
 
 def labels_command(run: Path, *options: str) -> list[str]:

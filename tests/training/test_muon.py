@@ -5,6 +5,7 @@ import torch
 
 from connectx_toolkit.training.learning import muon
 from connectx_toolkit.training.learning.muon import Muon, orthogonal
+from tests.conftest import needs
 
 
 @pytest.mark.parametrize("native", [False, True])
@@ -37,7 +38,7 @@ def test_the_momentum_is_made_once(monkeypatch):
     assert len(made) == 1
 
 
-@pytest.mark.skipif(not hasattr(torch.optim, "Muon"), reason="torch before 2.9 has no Muon")
+@needs("torch 2.9", hasattr(torch.optim, "Muon"))
 @pytest.mark.parametrize("shape", [(40, 90), (90, 40)])
 def test_it_is_muon_of_torch(shape, monkeypatch):
     """The same weights after five steps but for rounding, which is less where both multiply bfloat16."""
