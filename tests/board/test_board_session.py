@@ -95,7 +95,7 @@ def talk():
     session = Session(said.put, Analyst(), Opening(Rules({"rows": 10, "columns": 10, "actTimeout": 0.5}, bank=1.0)))
 
     def wait(kind: str) -> dict:
-        while (message := said.get(timeout=20))["type"] != kind:
+        while (message := said.get(timeout=60))["type"] != kind:
             pass
         return message
 
@@ -234,7 +234,7 @@ def test_a_board_that_is_too_large_has_short_wins():
     told: SimpleQueue[tuple[Position, Found]] = SimpleQueue()
     position = Position.from_moves([3, 3, 4, 4], geometry_of(10, 10, 4))
     Analyst().want("board", [position], lambda *news: told.put(news))
-    found = told.get(timeout=20)[1]
+    found = told.get(timeout=60)[1]
     assert found.done and "too large" in found.why
     assert [column for column, value in enumerate(found.values) if value and value.low > 0] == [2, 5]
 
@@ -259,7 +259,7 @@ def test_the_analyst_goes_on_after_a_failure(monkeypatch):
     analyst.want("board", [bad, good], lambda *news: told.put(news))
     news: dict[Position, Found] = {}
     while not (good in news and news[good].done and bad in news):
-        position, found = told.get(timeout=20)
+        position, found = told.get(timeout=60)
         news[position] = found
     assert news[bad].why == "no scores: no room" and all(value.exact for value in news[good].values if value)
 

@@ -28,7 +28,8 @@ def test_others():
 
 def test_each_kind_that_was_left_out_is_a_line_and_other_reasons_fail(tmp_path):
     (tmp_path / "test_page.py").write_text(TESTS)
-    command = [sys.executable, "-m", "pytest", "-p", "tests.conftest", "-p", "no:cacheprovider", "-n", "1", str(tmp_path)]
+    options = ["-p", "tests.conftest", "-p", "no:cacheprovider", "-n", "1"]
+    command = [sys.executable, "-m", "pytest", *options, str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1 and "1 failed, 1 passed, 4 skipped" in done.stdout
     assert "Skipped: no time is not among LEFT_OUT" in done.stdout
