@@ -1,6 +1,7 @@
 """The bitboard against Kaggle's own rules, known counts, and itself mirrored."""
 
 import random
+from itertools import starmap
 from types import SimpleNamespace
 
 import pytest
@@ -11,7 +12,7 @@ from kaggle_environments.envs.connectx import connectx as kaggle
 from connectx.geometry import STANDARD, geometry_of
 from connectx.jit import njit, plain
 from connectx.position import Position, has_line, key_of, mirror_bits, open_cells, winning_spots
-from tests.conftest import observe, random_game
+from tests.conftest import SHAPES, observe, random_game
 
 # Distinct positions after so many plies of 7x6 (oeis.org/A212693).
 POSITIONS_PER_PLY = [7, 49, 238, 1120, 4263, 16422, 54859, 184275]
@@ -72,9 +73,9 @@ def everything(position, mask, geometry):
     )
 
 
+@pytest.mark.parametrize("geometry", [shape for shape in starmap(geometry_of, SHAPES) if shape.fits_word], ids=str)
 def test_compiled_equals_plain(geometry):
-    if not geometry.fits_word:
-        pytest.skip("a board beyond 64 bits is never given to compiled code")
+    """A board beyond 64 bits is never given to compiled code."""
     rng = random.Random(7)
     for _ in range(50):
         for position in random_game(geometry, rng):
