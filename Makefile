@@ -19,7 +19,7 @@ submission: $(VENV)/.installed-build  ## build and check submissions/submission.
 
 install: $(VENV)/.installed  ## everything that the commands need
 
-test: check  ## lint, types, and every test
+test: check $(VENV)/.installed-docs  ## lint, types, and every test; in the end, what was left out and what brings it in
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 quick: $(VENV)/.installed-dev  ## the tests that take no time: no browser, no training, no games of Kaggle's

@@ -3,8 +3,10 @@
 import contextlib
 import os
 import random
+import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -28,6 +30,35 @@ SHAPES = [
     (8, 8, 4),
     (12, 12, 5),
 ]
+
+
+# What a test may need and not find, and what brings it in. A test that is skipped for any other reason fails.
+LEFT_OUT = {
+    "chromium": "apt-get install chromium",
+    "mkdocs": "pip install -r requirements-docs.txt",
+    "numba": "pip install -r requirements.txt",
+    "jax": "pip install jax",
+    "gym": "pip install gym",
+    "torch 2.9": "pip install 'torch>=2.9'",
+    "tkinter.tix": "make test PYTHON=python3.12 VENV=.venv-3.12",
+    "the whole history": "git fetch --unshallow",
+    "mounts": "run them as root",
+    "user namespaces": "sysctl -w user.max_user_namespaces=15000",
+    "a control group": "run them as root, with /sys/fs/cgroup to write to",
+    "two cores": "run them on a machine that has them",
+    "Linux": "run them there",
+}
+
+
+def needs(kind: str, found: object) -> pytest.MarkDecorator:
+    """Leaves a test out, and says so in the end, where what it needs is not found."""
+    return pytest.mark.skipif(not found, reason=kind)
+
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+CHROMIUM = needs("chromium", BROWSER)
+LINUX = needs("Linux", sys.platform == "linux")
+TWO_CORES = needs("two cores", len(usable_cores()) >= 2)
 
 
 # For tests that hold an agent or the kit to the real clock: a busy machine may take a process off its core for tenths
@@ -117,7 +148,7 @@ def disk_that_is(state: str, folder: Path, files: Mapping[str, bytes]) -> Iterat
     try:
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", folder], check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError) as problem:
-        pytest.skip(f"no file system can be mounted here: {problem}")
+        pytest.skip(f"mounts: {problem}")
     try:
         for name, content in files.items():
             (folder / name).write_bytes(content)
@@ -132,21 +163,40 @@ def disk_that_is(state: str, folder: Path, files: Mapping[str, bytes]) -> Iterat
         subprocess.run(["umount", "-l", folder], check=True)
 
 
+def kind_of(report) -> str:
+    """Of a test that was left out: what it needs."""
+    return report.longrepr[2].removeprefix("Skipped: ").partition(":")[0]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport():
+    """A test that nobody would miss fails."""
+    report = yield
+    if report.skipped and kind_of(report) not in LEFT_OUT:
+        report.outcome, report.longrepr = "failed", f"{report.longrepr[2]} is not among LEFT_OUT of tests/conftest.py"
+    return report
+
+
 def pytest_terminal_summary(terminalreporter):
-    """Prints the verdicts on the corpus of small agents: ours and that of Kaggle's environment."""
+    """What was left out; the verdicts on the corpus of small agents: ours and that of Kaggle's environment."""
+    left_out = Counter(map(kind_of, terminalreporter.stats.get("skipped", [])))
     reports = [report for key in ("passed", "failed") for report in terminalreporter.stats.get(key, [])]
     rows = [value for report in reports for name, value in report.user_properties if name == "verdict"]
     if rows:
         terminalreporter.section("pre-flight of the corpus: file, ours, Kaggle's, why")
     for name, ours, kaggle, reason in sorted(rows):
         terminalreporter.write_line(f"{name:40} {ours:7} {kaggle:28.28} {reason:.90}")
+    if left_out:
+        terminalreporter.section("left out")
+    for kind, number in left_out.most_common():
+        terminalreporter.write_line(f"{number} that need{'s' * (number == 1)} {kind}: {LEFT_OUT[kind]}")
 
 
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory) -> Iterator[str]:
     """The address of a scheduler with two workers, each a process that is replaced when it dies."""
     if len(usable_cores()) < 2:
-        pytest.skip("one core only")
+        pytest.skip("two cores")
     code = """
 import sys, time
 from distributed import LocalCluster

@@ -15,11 +15,9 @@ from connectx_toolkit.arena.players.forks import _loaded
 from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.players.process import AgentProcess
 from connectx_toolkit.kaggle.rules import DEFAULTS
-from connectx_toolkit.machine.cores import usable_cores
 from connectx_toolkit.places import ROOT
 from evaluate import get_win_percentages
-
-LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only GNU's OpenMP loses its threads")
+from tests.conftest import LINUX, TWO_CORES
 
 
 def open_column(wishes, board) -> int:
@@ -75,11 +73,9 @@ def first_move(agent, limit: float = 20.0):
         return worker.ask(0, 1, limit, bytes(42), 2)
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=TWO_CORES)])
 @pytest.mark.parametrize("name", ["convolutional", "of_stable_baselines"])
 def test_models_trained_here_play(name, workers, request, capsys):
-    if workers > len(usable_cores()):
-        pytest.skip("one core only")
     start = time.perf_counter()
     rounds = get_win_percentages(request.getfixturevalue(name), "random", 20, workers=workers)
     assert time.perf_counter() - start < 60
@@ -167,7 +163,7 @@ def agent(obs, config):
 @pytest.mark.parametrize("library", LOST)
 def test_threads_that_cannot_be_brought_along(library):
     """What went wrong is told, with a way that works. In a process of its own: these threads would stay in ours."""
-    pytest.importorskip(library)
+    pytest.importorskip(library, reason=library)
     source, told = LOST[library]
     code = f"""{source}
 from evaluate import get_win_percentages

@@ -3,7 +3,6 @@
 import os
 import random
 import shutil
-import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +21,7 @@ from connectx_toolkit.arena.results.stats import Sprt
 from connectx_toolkit.arena.results.words import lost_game_line, match_lines
 from connectx_toolkit.kaggle.rules import Fault, Game, Rules
 from connectx_toolkit.machine.cores import reserve_core, usable_cores
+from tests.conftest import LINUX, TWO_CORES
 
 FAST = Setup(Rules(), "fast")
 OPENINGS = [(3, 3), (3, 3, 2, 4), (0, 1, 2, 3)]
@@ -104,11 +104,9 @@ def test_a_fault_that_plays_on_is_counted_but_does_not_forfeit():
     assert side.faults["none"] > side.forfeits
 
 
-@pytest.mark.parametrize("concurrency", [1, 2])
+@pytest.mark.parametrize("concurrency", [1, pytest.param(2, marks=TWO_CORES)])
 def test_matches_repeat(concurrency):
     """The seed decides every move, however many games are played at a time."""
-    if concurrency > len(usable_cores()):
-        pytest.skip("one core only")
     runs = [
         play_match(RANDOM, LEFT, FAST, OPENINGS, 20, seed, cores) for seed, cores in ((7, 1), (7, concurrency), (8, 1))
     ]
@@ -169,7 +167,7 @@ def state_of(pid: int) -> str:
     return path.read_text().rpartition(")")[2].split()[0] if path.exists() else ""
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@LINUX  # reads /proc
 def test_slots_keep_agents_and_stop_them_meanwhile(tmp_path, monkeypatch):
     """An agent of an earlier pairing waits, stopped, and plays on in the same process; the oldest are ended."""
 
@@ -193,11 +191,10 @@ def test_slots_keep_agents_and_stop_them_meanwhile(tmp_path, monkeypatch):
     assert not slot.players
 
 
-@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="cores are bound by Linux's means")
+@LINUX  # cores are bound by its means
+@TWO_CORES
 def test_slots_have_a_core_each(tmp_path, monkeypatch, capsys):
     """Two games at a time, each bound to a core that no other run has; where none is left, to none in particular."""
-    if len(usable_cores()) < 2:
-        pytest.skip("one core only")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))  # other runs on this machine reserve cores too
     notes = tmp_path / "notes"
 

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -19,9 +18,9 @@ from connectx_toolkit.arena.results.match import Match
 from connectx_toolkit.arena.results.records import GameRecord
 from connectx_toolkit.arena.results.tournament import Tournament
 from tests.arena.test_match import scripted
+from tests.conftest import BROWSER, CHROMIUM
 
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="no chromium: apt-get install chromium")
+pytestmark = CHROMIUM
 MOVES = (1, 4, 6, 6, 6, 0, 2, 0, 3, 6, 3, 3, 5, 3, 6, 1, 0, 3, 0, 6, 3, 4, 5, 0, 4, 2, 1, 5, 0, 4)
 JUDGED_FROM = 20
 

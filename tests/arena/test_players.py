@@ -23,7 +23,7 @@ from connectx_toolkit.builder.source.inline import inline
 from connectx_toolkit.kaggle.agent_file import last_callable
 from connectx_toolkit.kaggle.rules import DEFAULTS
 from evaluate import get_win_percentages
-from tests.conftest import REAL_CLOCK
+from tests.conftest import LINUX, REAL_CLOCK
 
 EMPTY = bytes(42)
 
@@ -201,7 +201,7 @@ def test_an_agents_process_has_no_credentials(write, start, tmp_path, monkeypatc
     text = f"import os\ndef agent(obs, config):\n    return {names}\n"
     assert ask(start(write(text))).action == 0
     if subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode:
-        pytest.skip("no mount namespaces here")
+        pytest.skip("mounts")
     text = f"import os\ndef agent(obs, config):\n    return len(os.listdir({str(tmp_path / '.kaggle')!r}))\n"
     assert ask(start(write(text))).action == 0 and os.listdir(tmp_path / ".kaggle") == ["kaggle.json"]
 
@@ -332,7 +332,7 @@ def test_a_load_that_never_ends_is_given_up_by_the_clock(start, write):
 
 
 @REAL_CLOCK
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says how long a process waited")
+@LINUX  # which alone says how long a process waited
 def test_what_a_load_waits_for_its_core_does_not_count(start, write):
     """It needs 0.3 s of a core that it shares with three others: by the clock on the wall, more than its limit."""
     path = write(
@@ -363,7 +363,7 @@ def is_gone(pid: int) -> bool:
     return False
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="prctl is Linux's")
+@LINUX  # prctl
 @pytest.mark.parametrize("agent", ["callable", "file"])
 def test_no_agent_outlives_a_killed_referee(agent, write, tmp_path):
     """A referee's process is killed while its agent spins: the agent goes too."""

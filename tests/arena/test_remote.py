@@ -15,8 +15,9 @@ from connectx_toolkit.arena.play import pool
 from connectx_toolkit.cli.evaluate import main
 from connectx_toolkit.machine import workers
 from tests.arena.test_store import ROOT, stored
+from tests.conftest import LINUX
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="cores are reserved by Linux's means")
+pytestmark = LINUX  # cores are reserved by its means
 PAIRS = 100
 
 

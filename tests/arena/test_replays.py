@@ -26,7 +26,8 @@ from connectx_toolkit.arena.results.records import GameRecord, parse_game
 from connectx_toolkit.arena.results.store import Store, group_records, groups
 from connectx_toolkit.cli.evaluate import main
 from connectx_toolkit.kaggle.rules import Fault, Game, Rules
-from tests.arena.test_page import BROWSER, browse
+from tests.arena.test_page import browse
+from tests.conftest import CHROMIUM
 from tests.replay_games import FAULTS, TEAM, Made, make_games, wrong_rows
 
 OPPONENTS = ("leftmost", "middle", "one_step", "random_legal")
@@ -254,7 +255,7 @@ document.title = found.join(" ");
 </script></body>"""
 
 
-@pytest.mark.skipif(BROWSER is None, reason="no chromium: apt-get install chromium")
+@CHROMIUM
 def test_the_page_filters_and_jumps(games, folder, tmp_path):
     """In a browser, clicked by a script: only lost games, the one after the second; then the mistakes of another."""
     target = tmp_path / "page.html"
@@ -296,7 +297,7 @@ document.title = JSON.stringify(found);
 </script></body>"""
 
 
-@pytest.mark.skipif(BROWSER is None, reason="no chromium: apt-get install chromium")
+@CHROMIUM
 def test_mistakes_are_shown_and_practised(tmp_path):
     """One mistake of each: only one's own is gone to. Judged by the table of the openings."""
     record = GameRecord(STANDARD, ("me", "other"), (3, 3, 2, 5, 1))

@@ -299,7 +299,7 @@ def disk(tmp_path) -> Iterator[Path]:
     try:
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", folder], check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError) as problem:
-        pytest.skip(f"no file system can be mounted here: {problem}")
+        pytest.skip(f"mounts: {problem}")
     try:
         yield folder
     finally:

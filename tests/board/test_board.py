@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -22,13 +21,13 @@ from connectx.geometry import STANDARD
 from connectx.position import Position
 from connectx_toolkit.arena.analysis.exact_analysis import JudgedMove, mistakes
 from connectx_toolkit.arena.games.database import GameDatabase
+from connectx_toolkit.board.widget import Board
 from connectx_toolkit.page import component
 from connectx_toolkit.places import ROOT
 from tests.arena.test_games import played
-from tests.conftest import REAL_CLOCK
+from tests.conftest import BROWSER, CHROMIUM, REAL_CLOCK
 
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="no chromium: apt-get install chromium")
+pytestmark = CHROMIUM
 GAME = "362133214545441233165554311450066"  # that of the README
 LARGE = "rows=10,columns=10"  # more than the solver can hold: nothing is compiled
 WAIT = 20.0  # seconds: the solver compiles on a busy machine
@@ -590,7 +589,8 @@ def test_scores_appear_within_a_second(page):
 
 def test_the_board_of_a_notebook(context):
     """The widget's own module in a page, its messages carried to the widget and back as the kernel does."""
-    widget = pytest.importorskip("connectx_toolkit.board.widget").Board("leftmost", config={"rows": 10, "columns": 10})
+    widget = Board("leftmost", config={"rows": 10, "columns": 10})
+    assert widget._session is not None
     page = context.new_page()
     waiting: list[dict] = []
     widget.send = lambda message, buffers=None: waiting.append(message)

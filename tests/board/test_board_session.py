@@ -19,6 +19,7 @@ from connectx_toolkit.board.positions import entry_of, position_in
 from connectx_toolkit.board.seat import Question, Seat, verdict
 from connectx_toolkit.board.server import _encoded
 from connectx_toolkit.board.session import Opening, Session
+from connectx_toolkit.board.widget import Board
 from connectx_toolkit.kaggle.rules import Rules
 from tests.arena.test_games import random_games
 
@@ -94,7 +95,7 @@ def talk():
     session = Session(said.put, Analyst(), Opening(Rules({"rows": 10, "columns": 10, "actTimeout": 0.5}, bank=1.0)))
 
     def wait(kind: str) -> dict:
-        while (message := said.get(timeout=20))["type"] != kind:
+        while (message := said.get(timeout=60))["type"] != kind:
             pass
         return message
 
@@ -158,13 +159,12 @@ def test_what_was_played_in_a_position(tmp_path):
 
 
 def test_a_notebook_takes_a_file_of_games(tmp_path):
-    widget = pytest.importorskip("connectx_toolkit.board.widget")
     with pytest.raises(ValueError, match="no games were added yet"):
-        widget.Board(games=tmp_path / "none.sqlite")
+        Board(games=tmp_path / "none.sqlite")
     with GameDatabase(tmp_path / "games.sqlite") as database:
         database.add(random_games(1))
-    board = widget.Board(games=str(database.path))
-    assert board._session._opening.games == database.path
+    board = Board(games=str(database.path))
+    assert board._session is not None and board._session._opening.games == database.path
     board.close()
 
 
@@ -234,7 +234,7 @@ def test_a_board_that_is_too_large_has_short_wins():
     told: SimpleQueue[tuple[Position, Found]] = SimpleQueue()
     position = Position.from_moves([3, 3, 4, 4], geometry_of(10, 10, 4))
     Analyst().want("board", [position], lambda *news: told.put(news))
-    found = told.get(timeout=20)[1]
+    found = told.get(timeout=60)[1]
     assert found.done and "too large" in found.why
     assert [column for column, value in enumerate(found.values) if value and value.low > 0] == [2, 5]
 
@@ -259,7 +259,7 @@ def test_the_analyst_goes_on_after_a_failure(monkeypatch):
     analyst.want("board", [bad, good], lambda *news: told.put(news))
     news: dict[Position, Found] = {}
     while not (good in news and news[good].done and bad in news):
-        position, found = told.get(timeout=20)
+        position, found = told.get(timeout=60)
         news[position] = found
     assert news[bad].why == "no scores: no room" and all(value.exact for value in news[good].values if value)
 
@@ -299,10 +299,9 @@ def test_the_clock_may_change_while_an_agent_sits(monkeypatch):
 
 def test_a_refused_widget_leaves_no_traceback(capsys, monkeypatch):
     """Python closes what was half made."""
-    widget = pytest.importorskip("connectx_toolkit.board.widget")
     problems: list[object] = []
     monkeypatch.setattr("sys.unraisablehook", problems.append)
     with pytest.raises(ValueError, match="did you mean minimax"):
-        widget.Board("minmax")
+        Board("minmax")
     gc.collect()
     assert problems == [] and capsys.readouterr().err == ""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from kaggle_environments.agent import get_last_callable
 
 from connectx_toolkit.builder.building.build import Options, submission_bytes
@@ -271,7 +272,6 @@ def agent(obs, config):
 
 
 def test_a_module_saved_whole_is_refused_with_the_cure(tmp_path, monkeypatch):
-    torch = pytest.importorskip("torch")
     (tmp_path / "net_agent.py").write_text(SAVED_WHOLE.replace('net = torch.load("net.pt", weights_only=False)', ""))
     monkeypatch.syspath_prepend(tmp_path)
     import net_agent  # type: ignore[import-not-found]

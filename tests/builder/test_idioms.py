@@ -19,7 +19,7 @@ BY_HTTP = ("absolute_path_at_load", "argmax", "late_import", "half_of_six", "end
 def runner():
     with Runner() as running:
         if running.hello["obstacle"]:
-            pytest.skip(f"the judge's place cannot be made here: {running.hello['obstacle']}")
+            pytest.skip(f"mounts: {running.hello['obstacle']}")
         yield running
 
 
@@ -28,7 +28,7 @@ def judge():
     try:
         running = Judge()
     except OSError as problem:
-        pytest.skip(str(problem))
+        pytest.skip(f"mounts: {problem}")
     with running:
         yield running
 
@@ -47,7 +47,7 @@ def ending(judge: Judge, content: bytes, clock: tuple[float, float], games: int)
 def test_idiom(path, runner, judge, tmp_path, record_property):
     wanted, content = expected(path), content_of(path)
     if wanted.needs:
-        pytest.importorskip(wanted.needs)
+        pytest.importorskip(wanted.needs, reason=wanted.needs)
     file = tmp_path / (path.name if path.is_file() else f"{path.name}.tar.gz")
     file.write_bytes(content)
     clock = (wanted.limits.act_timeout, wanted.limits.bank)

@@ -45,7 +45,7 @@ def judge():
     try:
         running = Judge()
     except OSError as problem:
-        pytest.skip(str(problem))
+        pytest.skip(f"mounts: {problem}")
     with running:
         yield running
 
@@ -186,7 +186,7 @@ def test_the_sample_is_large_varied_and_of_open_games():
 def test_the_restriction_is_real(by_group, runner, tmp_path):
     with Restriction(1 / 3) as restriction:
         if by_group and restriction.kind == "stopping and continuing it":
-            pytest.skip("no control group can be made here")
+            pytest.skip("a control group")
         job = restriction.job if by_group else {"core": restriction.job["core"], "duty": 1 / 3}
         common = {"limit": 20, "memory": 8 << 30, "home": str(tmp_path), "cwd": str(tmp_path)}
         share = runner.run({"job": "spin", "seconds": 1.0} | common | job)["result"]["share"]

@@ -20,10 +20,9 @@ from connectx_toolkit.arena.results.stats import estimate
 from connectx_toolkit.cli import games
 from connectx_toolkit.cli.evaluate import COMMANDS, main
 from connectx_toolkit.cli.option_groups import parse_config
-from connectx_toolkit.machine.cores import usable_cores
 from connectx_toolkit.places import ROOT
 from evaluate import analyse, get_win_percentages
-from tests.conftest import REAL_CLOCK
+from tests.conftest import REAL_CLOCK, TWO_CORES
 
 HERE = __name__  # the module that these agents are named after
 
@@ -204,10 +203,9 @@ def test_the_seed_decides(capsys):
     assert [g.moves for g in first.games] == [g.moves for g in again.games] != [g.moves for g in other.games]
 
 
+@TWO_CORES
 def test_workers_play_the_same_games(capsys):
     """In order too: a closure of this very test goes to both processes."""
-    if len(usable_cores()) < 2:
-        pytest.skip("one core only")
     columns = iter(range(10**6))
 
     def agent(obs, config):
@@ -281,11 +279,9 @@ def test_what_cannot_be_loaded_is_not_played(name, broken, capsys):
 
 
 @REAL_CLOCK
-@pytest.mark.parametrize("concurrency", [1, 2])
+@pytest.mark.parametrize("concurrency", [1, pytest.param(2, marks=TWO_CORES)])
 def test_a_load_that_never_ends(concurrency, tmp_path, monkeypatch, capsys):
     """It is spoken of, and given up by the clock that was set."""
-    if concurrency > len(usable_cores()):
-        pytest.skip("one core only")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("connectx_toolkit.arena.play.pool.SILENCE", 0.5)
     Path("endless.py").write_text("while True:\n    pass\n")
@@ -304,9 +300,8 @@ def test_a_tournament_loads_everyone_first(broken, capsys):
         assert connection.execute("SELECT count(*) FROM games").fetchone() == (0,)
 
 
+@TWO_CORES
 def test_a_match_on_two_cores_loads_both_first(broken, tmp_path, monkeypatch, capsys):
-    if len(usable_cores()) < 2:
-        pytest.skip("one core only")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))  # with no other run that has reserved them
     assert "syntax.py cannot be loaded" in refusal("match syntax.py random --store store --concurrency 2", capsys)
 

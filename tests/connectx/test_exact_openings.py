@@ -29,7 +29,7 @@ def config_in(folder) -> Config:
 @pytest.fixture(scope="module")
 def table(tmp_path_factory) -> Openings:
     if not jit.compiles():
-        pytest.skip("numba is not usable here")
+        pytest.skip("numba")
     return build(config_in(tmp_path_factory.mktemp("openings")), SMALL, LAST, {})
 
 

@@ -196,7 +196,7 @@ def test_columns_that_are_known_to_be_worse_are_not_searched():
 def test_value_search_plays_what_can_be_proven():
     """From the table in the openings, by the solver later: quickest wins and slowest losses, not only kept results."""
     if value_search.solver() is None:
-        pytest.skip("numba is not usable here")
+        pytest.skip("numba")
     rng, oracle_solver = random.Random(8), Solver(STANDARD)
     positions = [p for _ in range(12) for p in random_game(STANDARD, rng) if p.ply in (0, 5, 7, 20, 25, 30)]
     for position in positions:

@@ -6,6 +6,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from bitbully.bitbully_core import BitBullyCore, BoardCore
 
 from benchmarks.positions import random_samples
 from connectx import jit
@@ -15,7 +16,9 @@ from connectx.position import Position, open_cells
 from connectx.score import SPAN, plies_to_end
 from connectx.solver import Solver, Value, follow_up_bound
 from tests import oracle
-from tests.conftest import REAL_CLOCK
+from tests.conftest import REAL_CLOCK, needs
+
+COMPILES = needs("numba", jit.compiles())
 
 
 @pytest.fixture(scope="module")
@@ -23,21 +26,20 @@ def solver():
     return Solver(STANDARD)
 
 
-def bitbully_scores(bitbully, sample):
+def bitbully_scores(sample):
     """bitbully's score of every column's move, None where it is full."""
-    board = bitbully.BoardCore()
+    board = BoardCore()
     assert board.play("".join(map(str, sample.moves)))
-    scores = bitbully.BitBullyCore().scoreMoves(board)
+    scores = BitBullyCore().scoreMoves(board)
     return [None if score < -100 else score for score in scores]
 
 
 @pytest.mark.parametrize("stones", range(12, 42))
 def test_every_move_score_equals_bitbully(solver, stones):
-    bitbully = pytest.importorskip("bitbully.bitbully_core")
     for sample in itertools.islice(random_samples(stones, [stones]), 2 if stones < 16 else 12):
         values = solver.scores(sample.position)
         assert all(value is None or value.exact for value in values)
-        assert [value and value.low for value in values] == bitbully_scores(bitbully, sample), sample.moves
+        assert [value and value.low for value in values] == bitbully_scores(sample), sample.moves
 
 
 SMALL_BOARDS = [
@@ -59,13 +61,13 @@ SMALL_BOARDS = [
 ]
 
 
-@pytest.mark.parametrize("compiled", [True, False])
-@pytest.mark.parametrize("rows, columns, inarow, stones", SMALL_BOARDS)
-def test_scores_equal_the_plain_oracle(rows, columns, inarow, stones, compiled):
-    if compiled and not jit.compiles():
-        pytest.skip("numba is not usable here")
-    if compiled and (rows, columns) not in ((5, 4), (7, 8)):
-        pytest.skip("compiling takes seconds; two shapes suffice")
+@pytest.mark.parametrize(
+    "board, compiled",
+    [(board, False) for board in SMALL_BOARDS]
+    + [pytest.param(board, True, marks=COMPILES) for board in SMALL_BOARDS if board[:2] in ((5, 4), (7, 8))],
+)  # compiling takes seconds; two shapes suffice
+def test_scores_equal_the_plain_oracle(board, compiled):
+    rows, columns, inarow, stones = board
     geometry = geometry_of(rows, columns, inarow)
     solver, known, checked = Solver(geometry, 16, compiled), dict[str, int](), 0
     for sample in itertools.islice(random_samples(1, range(stones, rows * columns), geometry), 15):
@@ -92,7 +94,7 @@ def test_best_moves_are_those_of_all_scores(solver):
         assert all(value.low <= exact.low <= value.high for value, exact in zip(best, every, strict=True) if exact)
 
 
-@pytest.mark.skipif(not jit.compiles(), reason="numba is not usable here")
+@COMPILES
 def test_threads_over_one_table_with_a_lasting_part_find_the_same():
     positions = [sample.position for sample in samples_of(10, range(11, 18), 24)]
     expected = Solver(STANDARD).solve_many(positions)
@@ -185,7 +187,7 @@ def test_what_the_table_holds_does_not_change_a_score(solver):
         assert tiny.solve(position) == value
 
 
-@pytest.mark.skipif(not jit.compiles(), reason="numba is not usable here")
+@COMPILES
 def test_compiled_and_plain_kernel_search_the_same_nodes():
     compiled, plain = Solver(STANDARD), Solver(STANDARD, 16, compiled=False)
     compiled_too = Solver(STANDARD, 16)

@@ -21,9 +21,9 @@ from connectx_toolkit.kaggle import folder as place
 from connectx_toolkit.kaggle import upload
 from connectx_toolkit.kaggle.archive import BadArchive
 from connectx_toolkit.kaggle.rules import DEFAULTS
-from connectx_toolkit.machine.cores import usable_cores
 from connectx_toolkit.places import ROOT
 from evaluate import get_win_percentages
+from tests.conftest import TWO_CORES
 
 MAIN = """
 import os, sys
@@ -66,11 +66,11 @@ def has_place(tmp_path):
     command = [sys.executable, "-c", code, str(tmp_path), str(tmp_path / "root")]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
-        pytest.skip(f"the judge's folder cannot be shown here: {done.stderr.splitlines()[-1]}")
+        pytest.skip(f"mounts: {done.stderr.splitlines()[-1]}")
 
 
 @pytest.mark.usefixtures("has_place")
-@pytest.mark.parametrize("command", ["", "match", "tournament folder", "concurrency"])
+@pytest.mark.parametrize("command", ["", "match", "tournament folder", pytest.param("concurrency", marks=TWO_CORES)])
 def test_what_reads_the_judges_folder_plays(command, tmp_path, monkeypatch, capsys):
     """Its book by absolute path while it loads, its modules at the top and within a move."""
     monkeypatch.chdir(tmp_path)
@@ -84,8 +84,6 @@ def test_what_reads_the_judges_folder_plays(command, tmp_path, monkeypatch, caps
         "tournament folder": "tournament agents --pairs 1 --store store",
         "concurrency": "agents/mine.tar.gz leftmost --rounds 4 --concurrency 2",
     }
-    if command == "concurrency" and len(usable_cores()) < 2:
-        pytest.skip("one core only")
     main(arguments[command].split())
     out, err = capsys.readouterr()
     assert err == "" and "exception" not in out and "cannot" not in out
@@ -157,11 +155,9 @@ def test_an_archive_is_known_by_what_is_in_it(tmp_path):
     assert first == second and len({first, *others}) == 3
 
 
-@pytest.mark.parametrize("cores", [1, 2])
+@pytest.mark.parametrize("cores", [1, pytest.param(2, marks=TWO_CORES)])
 def test_nothing_is_left_behind(cores, tmp_path, monkeypatch, capsys):
     """By a run, whose processes share what was unpacked; it is not left to the end of this process."""
-    if cores > len(usable_cores()):
-        pytest.skip("one core only")
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(folder))

@@ -7,7 +7,6 @@ import json
 import lzma
 import os
 import socket
-import sys
 import tarfile
 import time
 from collections.abc import Callable
@@ -20,6 +19,7 @@ from connectx_toolkit.builder.source.inline import Refused, inline
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.kaggle import archive as archives
 from connectx_toolkit.kaggle import upload
+from tests.conftest import LINUX
 
 AGENT = b"def agent(obs, config):\n    return obs.board.index(0)\n"
 
@@ -180,7 +180,7 @@ def test_what_is_no_file(name, tmp_path, capsys):
     assert line.startswith("build_submission.py: ") and words in line.lower()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
+@LINUX  # /proc
 def test_a_file_that_cannot_be_read(capsys):
     code, _, (line,) = outcome(Path("/proc/self/mem"), capsys)
     assert code == 2 and "error" in line.lower()

@@ -13,8 +13,9 @@ from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.machine import cores
 from connectx_toolkit.machine.cores import check_concurrency, core_of_its_own, reserve_core, usable_cores
 from evaluate import get_win_percentages
+from tests.conftest import LINUX
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="cores are bound by Linux's means")
+pytestmark = LINUX  # cores are bound by its means
 
 
 @pytest.fixture(autouse=True)

@@ -58,7 +58,7 @@ def agent(obs, config):
 def runner():
     with Runner() as running:
         if running.hello["obstacle"]:
-            pytest.skip(f"the judge's place cannot be made here: {running.hello['obstacle']}")
+            pytest.skip(f"mounts: {running.hello['obstacle']}")
         yield running
 
 
@@ -116,10 +116,10 @@ def test_side_by_side_and_nothing_is_left(tmp_path):
 def test_a_user_namespace_does_where_root_may_not_mount(tmp_path):
     """As for every user who is not root; skipped where this machine allows no user namespaces."""
     if os.geteuid() != 0 or shutil.which("setpriv") is None:
-        pytest.skip("only root can give the right up, by setpriv")
+        pytest.skip("mounts: only root can give the right up, by setpriv")
     without = ["setpriv", "--bounding-set=-sys_admin", sys.executable]
     if subprocess.run(["setpriv", "--bounding-set=-sys_admin", "unshare", "-Ur", "true"], check=False).returncode:
-        pytest.skip("no user namespaces here")
+        pytest.skip("user namespaces")
     code = "import sys; from connectx_toolkit.kaggle import folder as place; print(place.obstacle(sys.argv[1]))"
     done = subprocess.run([*without, "-c", code, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout == "\n"

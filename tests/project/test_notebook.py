@@ -20,9 +20,9 @@ from connectx_toolkit.cli import train
 from connectx_toolkit.places import ROOT
 from connectx_toolkit.training.support.options import config_from
 from notebooks.store import LARGEST, kept
+from tests.conftest import BROWSER, CHROMIUM
 
 NOTEBOOK = ROOT / "notebooks" / "connectx.ipynb"
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 SETTINGS = ("KAGGLE_KERNEL_RUN_TYPE", "CONNECTX_REPOSITORY", "CONNECTX_WORK", "CONNECTX_QUICK")
 
 
@@ -123,7 +123,7 @@ def test_every_cell_does_what_it_says(executed, work):
     assert len(pictures) == 3
 
 
-@pytest.mark.skipif(BROWSER is None, reason="no chromium: apt-get install chromium")
+@CHROMIUM
 def test_games_are_visible_offline(executed, tmp_path):
     """Kaggle's player of the first game, in a browser that reaches no other machine."""
     (cell,) = (cell for cell in executed.cells if "n_step.py" in cell.source)

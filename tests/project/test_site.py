@@ -87,7 +87,7 @@ def test_public_names_are_on_the_site(path):
 
 
 def test_the_site_builds_without_a_broken_link(tmp_path):
-    pytest.importorskip("mkdocs", reason="make docs installs it")
+    pytest.importorskip("mkdocs", reason="mkdocs")
     build = [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", tmp_path]  # -q would hide warnings
     run = subprocess.run(build, cwd=ROOT, capture_output=True, text=True, check=False)
     assert not run.returncode, run.stderr

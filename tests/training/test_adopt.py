@@ -115,7 +115,7 @@ def saved(
 
 
 def lesson() -> Any:
-    pytest.importorskip("gym")  # which kaggle-environments brings along, in some versions
+    pytest.importorskip("gym", reason="gym")  # which kaggle-environments brings along, in some versions
     return source_of(f"{LESSON}:CustomCNN").load()
 
 

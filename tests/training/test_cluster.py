@@ -2,48 +2,51 @@
 
 import os
 import signal
-import subprocess
-import sys
-import time
+from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
-import pytest
 
+from benchmarks.positions import random_samples
 from connectx.geometry import STANDARD
-from connectx.openings import layers
-from connectx.position import Position
+from connectx.opponent_model import arrays_of, columns_of_scores
 from connectx.solver import UNKNOWN, Solver
-from connectx_toolkit.places import ROOT
 from connectx_toolkit.training.data.book_scores import PositionFile
+from connectx_toolkit.training.data.exact import solve
+from connectx_toolkit.training.data.labels import Labels
 from connectx_toolkit.training.games.opponent_pool import Player
-from connectx_toolkit.training.methods import openings, replies
-from tests.arena.test_remote import workers_of
+from connectx_toolkit.training.methods import labels, openings, replies
+from connectx_toolkit.training.support import pool
+from tests.conftest import LINUX
+from tests.training.in_place import pool_in_place
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="cores are reserved by Linux's means")
-
-
-def labels_command(run: Path, *options: str) -> list[str]:
-    return [sys.executable, str(ROOT / "train.py"), "labels", "--games", "450", "--run", str(run), *options]
+pytestmark = LINUX  # cores are reserved by its means
 
 
-def test_a_worker_dies_while_it_labels(cluster, tmp_path):
+def make_few(note: Path, seed: int, number: int) -> Labels:
+    """In place of ``labels.make``: few positions, and late ones. Kills its own process unless there is a note."""
+    if not note.exists():
+        note.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    late = [sample.position for sample in islice(random_samples(100 * seed + number, [20, 30]), 4)]
+    positions, masks = arrays_of(late)
+    return Labels(positions, masks, columns_of_scores([solve(position) for position in late]).astype(np.int8))
+
+
+def test_a_worker_dies_while_it_labels(cluster, tmp_path, monkeypatch):
     """What it was doing is done again by another one, and the file is the one that a single process makes."""
-    before = workers_of(cluster)
-    run = subprocess.Popen(labels_command(tmp_path / "remote", "--scheduler", cluster), stdout=subprocess.DEVNULL)
-    time.sleep(5)
-    assert run.poll() is None
-    os.kill(before[0], signal.SIGKILL)
-    assert run.wait() == 0
-    subprocess.run(labels_command(tmp_path / "here", "--workers", "1"), check=True, stdout=subprocess.DEVNULL)
+    monkeypatch.setattr(pool, "worker_pool", pool_in_place)
+    monkeypatch.setattr(labels, "make", partial(make_few, tmp_path / "note"))
+    for name, scheduler in (("remote", cluster), ("here", "")):
+        assert (tmp_path / "note").exists() == (name == "here")
+        labels.train(labels.Config(games=6 * labels.GAMES, scheduler=scheduler, workers=1, run=tmp_path / name))
     assert (tmp_path / "remote" / "labels.labels").read_bytes() == (tmp_path / "here" / "labels.labels").read_bytes()
 
 
 def test_openings(cluster, tmp_path):
     """Each score is the solver's, and is in the file."""
-    *_, last = layers(STANDARD, 7)
-    rows = np.random.default_rng(1).choice(len(last.masks), 4, replace=False)
-    positions = [Position(int(last.positions[row]), int(last.masks[row]), STANDARD) for row in rows]
+    positions = [sample.position.canonical() for sample in islice(random_samples(1, [16]), 8)]
     config = openings.Config(table_bits=20, scheduler=cluster, scores=tmp_path / "scores.txt", run=tmp_path / "run")
     with PositionFile(config.scores, openings.SCORE, STANDARD) as scores:
         openings.solve_all([(position, UNKNOWN) for position in positions], scores, config)
@@ -56,8 +59,8 @@ def test_games_of_replies(cluster, tmp_path):
     """Moves against careless play are those of this process."""
     players = (Player("minimax", 4), Player("mcts", 200))
     remote = replies.moves_of_all(
-        players, replies.Config(plays=2, rematches=0, scheduler=cluster, run=tmp_path / "remote")
+        players, replies.Config(plays=1, rematches=0, scheduler=cluster, run=tmp_path / "remote")
     )
-    here = replies.moves_of_all(players, replies.Config(plays=2, rematches=0, workers=1, run=tmp_path / "here"))
+    here = replies.moves_of_all(players, replies.Config(plays=1, rematches=0, workers=1, run=tmp_path / "here"))
     for one, other in zip(remote, here, strict=True):
         assert all((a == b).all() for a, b in zip(one, other, strict=True))

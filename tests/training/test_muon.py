@@ -5,6 +5,7 @@ import torch
 
 from connectx_toolkit.training.learning import muon
 from connectx_toolkit.training.learning.muon import Muon, orthogonal
+from tests.conftest import needs
 
 
 @pytest.mark.parametrize("native", [False, True])
@@ -20,24 +21,7 @@ def test_updates_are_nearly_orthogonal(shape, native, monkeypatch):
     assert orthogonal(torch.zeros(shape)).abs().max() == 0
 
 
-def test_the_momentum_is_made_once(monkeypatch):
-    """A matrix of zeros each step would be thrown away again: 4.5 MB for the first layer of the network that ships."""
-    made, zeros = [], torch.zeros_like
-
-    def noting(matrix):
-        made.append(matrix)
-        return zeros(matrix)
-
-    monkeypatch.setattr(torch, "zeros_like", noting)
-    matrix = torch.nn.Parameter(torch.ones(4, 6))
-    optimizer = Muon([matrix], 0.1, 0.5)
-    for _ in range(3):
-        matrix.grad = torch.ones(4, 6)
-        optimizer.step()
-    assert len(made) == 1
-
-
-@pytest.mark.skipif(not hasattr(torch.optim, "Muon"), reason="torch before 2.9 has no Muon")
+@needs("torch 2.9", hasattr(torch.optim, "Muon"))
 @pytest.mark.parametrize("shape", [(40, 90), (90, 40)])
 def test_it_is_muon_of_torch(shape, monkeypatch):
     """The same weights after five steps but for rounding, which is less where both multiply bfloat16."""

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from connectx.geometry import STANDARD
-from connectx.nets.network import PlainNetwork, expected_result, softmax
+from connectx.nets.network import expected_result, softmax
 from connectx.nets.torch_form import Network
 from connectx.position import Position
 from connectx.weights import pack, unpack
@@ -23,7 +23,6 @@ from connectx_toolkit.training.learning.networks import (
     LOSS,
     WIN,
     logits_of,
-    planes_of_boards,
     small_network,
     value_player,
 )
@@ -277,15 +276,6 @@ def test_the_road_from_end_to_end(road):
     assert games.done.all() and (games.winner * np.where(alternating(400, 10), 1, -1) == results).all()
     for name in ("imitate", "pg", "value"):
         assert (road / name / "curve.png").read_bytes()[:4] == b"\x89PNG"
-
-
-def test_exported_equals_torch(road):
-    """What the agents read gives what training saw, but for float16."""
-    plain = PlainNetwork.from_bytes((road / "weights" / "pg.bin").read_bytes())
-    network = policy_gradient.Network.from_bytes((road / "weights" / "pg.bin").read_bytes())
-    boards = batch_of_examples(16).boards
-    outputs = plain.forward(planes_of_boards(boards).numpy())["policy"]
-    assert np.abs(outputs - logits_of(network)(boards)).max() < 1e-5
 
 
 def config_of(road: Path, **changes) -> policy_gradient.Config:

@@ -224,7 +224,7 @@ def history_of(*words: str) -> str:
         ["git", "rev-parse", "--is-shallow-repository"], cwd=ROOT, capture_output=True, check=False
     )
     if shallow.stdout.strip() != b"false":
-        pytest.skip("no whole history here")
+        pytest.skip("the whole history")
     return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
 

@@ -86,7 +86,7 @@ def test_the_forecast_is_learnt(monkeypatch):
     monkeypatch.setattr(error_forecast, "WARM_UP", 5)
     monkeypatch.setattr(error_forecast, "LEARNING_RATE", 0.02)
     labels = opening_labels()
-    labels = labels.take(np.arange(0, len(labels), 40))
+    labels = labels.take(np.arange(0, len(labels), 160))
     problems = problems_of(labels, MODEL.taste, MODEL.types)
     assert np.allclose(problems.chances.sum(2), 1, atol=1e-5)
     scores = np.where(labels.legal, labels.scores.astype(int), NO_MOVE)
