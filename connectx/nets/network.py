@@ -9,7 +9,7 @@ same outputs within 1e-5.
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from math import prod
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -153,7 +153,7 @@ class PlainNetwork:
         self._biases = {name.removesuffix(".bias"): a for name, a in arrays.items() if name.endswith(".bias")}
 
     @classmethod
-    def from_bytes(cls, content: bytes, expected: Architecture | None = None) -> "PlainNetwork":
+    def from_bytes(cls, content: bytes, expected: Architecture | None = None) -> Self:
         """The network of a file. Raises as ``connectx.nets.network.from_bytes``."""
         return cls(*from_bytes(content, expected))
 

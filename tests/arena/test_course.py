@@ -73,7 +73,7 @@ def takes_the_board(obs):
     return obs.board.index(0) % 7
 
 
-AGENTS = {
+AGENTS: dict[str, Callable] = {
     "full column": middle,
     "wins": leftmost,
     "raises late": raises_late,
@@ -87,8 +87,9 @@ AGENTS = {
 @pytest.mark.parametrize("name", AGENTS)
 def test_the_courses_lines(name, isolate):
     """In both seats, and with an odd number of games."""
-    for agents in ((AGENTS[name], rightmost), (rightmost, AGENTS[name]), (AGENTS[name], AGENTS[name])):
-        assert our_lines(*agents, 3, isolate=isolate) == course_lines(*agents, 3)
+    agent = AGENTS[name]
+    for one, other in ((agent, rightmost), (rightmost, agent), (agent, agent)):
+        assert our_lines(one, other, 3, isolate=isolate) == course_lines(one, other, 3)
 
 
 def test_draws_are_nobodys_win():

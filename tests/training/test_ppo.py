@@ -89,7 +89,7 @@ def test_the_courses_agent():
 
 def test_a_killed_run_goes_on(tmp_path, monkeypatch):
     """Self-play, stopped after the first period: the same policy, to the byte, as without the stop."""
-    whole = ppo.train(config(tmp_path / "whole"))
+    whole = ppo.train_by_self_play(config(tmp_path / "whole"))
     advance = ppo.Trainer.advance
 
     def killed(trainer) -> None:
@@ -101,7 +101,7 @@ def test_a_killed_run_goes_on(tmp_path, monkeypatch):
         patch.setattr(ppo.Trainer, "advance", killed)
         ppo.train(config(tmp_path / "cut"))
     assert not (tmp_path / "cut" / "ppo.bin").exists()
-    again = ppo.train(config(tmp_path / "cut"))
+    again = ppo.train_by_self_play(config(tmp_path / "cut"))
     assert (tmp_path / "cut" / "ppo.bin").read_bytes() == (tmp_path / "whole" / "ppo.bin").read_bytes()
     assert [point["test"] for point in again.curve] == [point["test"] for point in whole.curve]
     assert (tmp_path / "cut" / "curve.png").read_bytes().startswith(b"\x89PNG")
@@ -127,7 +127,7 @@ def test_networks_equal_the_policy(tmp_path):
 
 
 def test_the_versions_keep_the_newest(tmp_path):
-    trainer = ppo.train(config(tmp_path, steps=768))
+    trainer = ppo.train_by_self_play(config(tmp_path, steps=768))
     assert len(trainer.versions) == 2
     newest = trainer._sb3.arrays_of(trainer.model.policy)
     assert all((trainer.versions[-1][name] == value).all() for name, value in newest.items())

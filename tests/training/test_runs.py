@@ -137,8 +137,8 @@ def test_a_run_with_another_input_is_refused(method, inputs, tmp_path, monkeypat
     monkeypatch.chdir(ROOT)
     module, config = train.module_of(method), tiny(method, inputs, tmp_path)
     module.train(config)
-    told = re.fullmatch(r"score: .*\d.*; wrote (.+)", capsys.readouterr().out.splitlines()[-1])
-    assert told and Path(told[1]).read_bytes()
+    last = re.fullmatch(r"score: .*\d.*; wrote (.+)", capsys.readouterr().out.splitlines()[-1])
+    assert last and Path(last[1]).read_bytes()
     before = contents(tmp_path / "run")
     is_finished = r"run is finished: .*choose another --run, or delete it"
     with pytest.raises(ValueError, match=is_finished):
