@@ -330,6 +330,15 @@ def test_other_boards_are_asked_if_wanted_and_are_one_line(runner, tmp_path):
     assert report.accepted and len(found(report, "other boards")) == 1
 
 
+def test_the_toolkits_own_files_are_no_files_of_the_agents(runner, tmp_path):
+    """As torch does when it is first seeded: it reads the sources of whoever calls it."""
+    fake = "import inspect, sys, types\n\n\ndef reads(seed):\n    for frame in inspect.stack(0):\n        try:\n"
+    fake += "            open(frame.filename).close()\n        except OSError:\n            pass\n\n\n"
+    fake += "sys.modules['torch'] = types.SimpleNamespace(manual_seed=reads)\n"
+    report = check(finished(tmp_path, "agent.py", f"{fake}\n{FIRST_LEGAL}".encode()), runner)
+    assert report.accepted and not found(report, "isolation")
+
+
 def test_faults_of_one_cause_are_one_finding(runner, tmp_path):
     source = b"def agent(obs, config):\n    return obs.board[0] == 0 if obs.step % 3 else [obs.step]\n"
     reasons = [f.text for f in check(finished(tmp_path, "agent.py", source), runner).findings if f.topic == "replies"]
