@@ -62,6 +62,7 @@ def test_the_other_side():
         ([0, 0, 8, 20, 22], "A is stronger"),
         ([22, 20, 8, 0, 0], "B is stronger"),
         ([0, 0, 0, 0, FEWEST_PAIRS], "A is stronger"),
+        ([0, 0, 0, 0, 10], "A is stronger"),  # 20 wins of 20
         ([150, 350, 1500, 350, 150], "no difference of 20 Elo or more"),
         ([3, 8, 25, 10, 4], "too early to tell: a difference of 50 Elo needs about"),
         ([0, 0, 0, 0, FEWEST_PAIRS - 1], "no verdict: 8 distinct pairs of games, at least 9 are needed"),

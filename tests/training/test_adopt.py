@@ -352,7 +352,7 @@ def test_archives_that_are_refused(tmp_path, nets):
         (lambda: KINDS["ppo"](path), "observation should be one of course, sides", {"observation": "facts-9"}),
         (
             lambda: None,
-            r"the observation gives \(1, 1, 6, 7\)\. Its first dimension is a batch of one: .* of shape \(1, 6, 7\), by ",
+            r"gives \(1, 1, 6, 7\)\. Its first dimension is a batch of one: .* of shape \(1, 6, 7\), by ",
             {"observation": f"{nets}:course_batched"},
         ),
         (lambda: path.write_bytes(path.read_bytes()[:-3000]), "or is damaged", {}),

@@ -172,9 +172,8 @@ def summary(rounds: Rounds) -> str:
 
 def few_words(evidence: Evidence, games: int) -> str:
     """Why there is no verdict: too few games, or too few different ones."""
-    needed = f"a verdict needs at least {2 * FEWEST_PAIRS} different ones, in pairs"
     if evidence.distinct == evidence.pairs:
-        return f"Too early to tell: {games} games, {needed}"
+        return f"Too early to tell: {games} games are few, unless one agent wins nearly all"
     different = f"{evidence.distinct} different {plural('pair', evidence.distinct)} of games among {evidence.pairs}"
     hint = as_typed("python evaluate.py match begins from many openings")
     return f"No verdict: {different}; the others are copies. {hint}"
