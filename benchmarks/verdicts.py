@@ -24,7 +24,6 @@ from connectx_toolkit.arena.results.evidence import Evidence, PairOfGames
 from connectx_toolkit.arena.results.ratings import ratings
 from connectx_toolkit.arena.results.stats import (
     ALPHA,
-    FEWEST_PAIRS,
     PAIR_SCORES,
     Z95,
     Sprt,
@@ -88,24 +87,32 @@ def one_look(shares: np.ndarray, rng: np.random.Generator) -> Seen:
     return Seen(says_stronger(evidence_of(counts)), not found.low <= truth(shares) <= found.high)
 
 
-def rounds(shares: np.ndarray, rng: np.random.Generator) -> Seen:
-    """100 games of the course's protocol, a number that was fixed before."""
-    counts = draws(shares, 50, rng)[-1]
-    found = estimate(counts)
-    return Seen(says_stronger(evidence_of(counts), result=found), not found.low <= truth(shares) <= found.high)
+def rounds(games: int) -> Callable[[np.ndarray, np.random.Generator], Seen]:
+    """The course's protocol with a number of games that was fixed before."""
+
+    def play(shares: np.ndarray, rng: np.random.Generator) -> Seen:
+        counts = draws(shares, games // 2, rng)[-1]
+        found = estimate(counts)
+        return Seen(says_stronger(evidence_of(counts), result=found), not found.low <= truth(shares) <= found.high)
+
+    return play
 
 
-def every_pair(shares: np.ndarray, rng: np.random.Generator) -> Seen:
-    """A look after every pair, up to 1,000: as ``verdict`` and ``anytime`` do it, for all looks at once."""
-    counts = draws(shares, MOST_PAIRS, rng)
-    limit, mean = log(2 / ALPHA), float(shares @ PAIR_SCORES)
-    richest = [np.maximum(log_wealth(counts, m), log_wealth(counts[:, ::-1], 1 - m)) for m in (0.5, mean)]
-    return Seen(bool((richest[0][FEWEST_PAIRS - 1 :] >= limit).any()), bool((richest[1] >= limit).any()))
+def every_pair(pairs: int) -> Callable[[np.ndarray, np.random.Generator], Seen]:
+    """A look after every pair: as ``verdict`` and ``anytime`` do it, for all looks at once."""
+
+    def play(shares: np.ndarray, rng: np.random.Generator) -> Seen:
+        counts, limit = draws(shares, pairs, rng), log(2 / ALPHA)
+        means = (0.5, float(shares @ PAIR_SCORES))
+        richest = [np.maximum(log_wealth(counts, m), log_wealth(counts[:, ::-1], 1 - m)).max() for m in means]
+        return Seen(bool(richest[0] >= limit), bool(richest[1] >= limit))
+
+    return play
 
 
 def plain_every_pair(shares: np.ndarray, rng: np.random.Generator) -> Seen:
-    """The same looks at a plain interval: the mean of the pairs and 1.96 standard errors to each side."""
-    counts = draws(shares, MOST_PAIRS, rng)[FEWEST_PAIRS - 1 :]
+    """Looks at a plain interval from 20 pairs on: the mean of the pairs and 1.96 standard errors to each side."""
+    counts = draws(shares, MOST_PAIRS, rng)[19:]
     pairs, scores = counts.sum(1), np.array(PAIR_SCORES)
     means = counts @ scores / pairs
     errors = np.sqrt((counts @ scores**2 / pairs - means**2) / (pairs - 1))
@@ -131,7 +138,7 @@ def sequential(elo0: float, elo1: float) -> Callable[[np.ndarray, np.random.Gene
 
     def play(shares: np.ndarray, rng: np.random.Generator) -> Seen:
         sprt, counts = Sprt(elo0, elo1), draws(shares, MOST_PAIRS, rng)
-        stop = next((n for n in range(FEWEST_PAIRS - 1, MOST_PAIRS) if sprt.accepted(counts[n])), MOST_PAIRS - 1)
+        stop = next((n for n in range(MOST_PAIRS) if sprt.accepted(counts[n])), MOST_PAIRS - 1)
         found = anytime(counts[stop])
         stronger = says_stronger(evidence_of(counts[stop]), sprt)
         return Seen(stronger, not found.low <= truth(shares) <= found.high)
@@ -179,19 +186,21 @@ def truth(shares: np.ndarray) -> float:
 Workflow = Callable[[np.ndarray, np.random.Generator], Seen]
 WORKFLOWS: dict[str, Workflow] = {
     "match, one look at 50 pairs": one_look,
-    "match, a look after every pair up to 1,000": every_pair,
+    "match, a look after every pair up to 20": every_pair(20),
+    "match, a look after every pair up to 1,000": every_pair(MOST_PAIRS),
     "match, as many pairs as the verdict asks for": advised,
     "match --sprt 0 50, a look at the stop": sequential(0, 50),
     "match --sprt -20 20, a look at the stop": sequential(-20, 20),
     "5 openings repeated, deterministic": repeated(5, 0),
     "5 openings repeated, half of the pairs new": repeated(5, 0.5),
     "report over two seeds with the same openings": two_seeds,
-    "rounds, 100 games, one look": rounds,
+    "rounds, 20 games, one look": rounds(20),
+    "rounds, 100 games, one look": rounds(100),
 }
 
 
 LOOKS = {
-    "match, a look after every pair up to 1,000": every_pair,
+    "match, a look after every pair up to 1,000": every_pair(MOST_PAIRS),
     "a plain 95% interval, a look after every pair up to 1,000": plain_every_pair,
 }
 
@@ -243,7 +252,6 @@ def anytime_pairs(shares: np.ndarray, rng: np.random.Generator) -> int:
     """The first pair after which the verdict calls the stronger agent stronger."""
     counts = draws(shares, 4 * MOST_PAIRS, rng)
     above = log_wealth(counts, 0.5) >= log(2 / ALPHA)
-    above[: FEWEST_PAIRS - 1] = False
     return int(above.argmax()) + 1 if above.any() else len(counts)
 
 

@@ -85,7 +85,8 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     add("--dtype", choices=("float16", "int8"), help=precision)
     package = "accept the import of a package that Kaggle is not known to have; may be repeated"
     add("--allow-package", action="append", default=[], metavar="NAME", help=package)
-    count = "number of positions on which the built file is compared with its source (default: %(default)s)"
+    count = "largest number of positions on which the built file is compared with its source; about 100 are asked if "
+    count += "a move takes 0.1 s (default: %(default)s)"
     add("--positions", type=int, default=POSITIONS, metavar="N", help=count)
     add(
         "--slowdown",
@@ -93,7 +94,8 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
         metavar="N",
         help="also measure times on 1/N of one core, as on a slower machine (default: no)",
     )
-    full = "when building, also play the validation game at Kaggle's clock, a minute or more (--check always does)"
+    full = "also ask on boards of other sizes; when building, also play the validation game at Kaggle's clock, which "
+    full += "takes a minute or more (--check always does)"
     add("--full", action="store_true", help=full)
     add(
         "--size-limit", type=float, default=100, metavar="MIB", help="largest submission, in MiB (default: %(default)s)"

@@ -158,9 +158,7 @@ def described(value):
 
 def ask(agent, question, raw_path, structify):
     """Calls the agent directly: its reply, its seconds, those it waited for a processor, what it printed to stderr."""
-    obs, config = question["obs"], question["config"]
-    if not question.get("plain"):
-        obs, config = structify(obs), structify(config)
+    obs, config = structify(question["obs"]), structify(question["config"])
     config["__raw_path__"] = raw_path  # as Kaggle's loader does: an item, not an attribute
     seats.seed(question["seed"])
     out, err = io.StringIO(), io.StringIO()
@@ -186,6 +184,9 @@ def ask(agent, question, raw_path, structify):
 def job_replies(job, progress, part):
     """Loads an agent and asks it the questions; stops early after ``stop_after`` seconds and ``at_least`` questions.
 
+    With ``enough``, (count, seconds), it also stops from that count on if so many usual replies take that long: what
+    compiles at a first move, and waiting for a processor, say nothing of the others.
+
     Passes each result to ``part`` as it comes: what was loaded, then the reply to each question.
     """
     from kaggle_environments.utils import structify
@@ -210,11 +211,16 @@ def job_replies(job, progress, part):
         "load_stderr": err.getvalue()[-600:],
     }
     part(loaded | {"seen": watch.findings()})
-    asking = time.perf_counter()
-    for number, question in enumerate(job["questions"]):
-        progress(f"question {number}")
-        part(ask(agent, question, raw_path, structify) | {"seen": watch.findings()})
-        if number + 1 >= job.get("at_least", 1) and time.perf_counter() - asking > job.get("stop_after", float("inf")):
+    asking, times = time.perf_counter(), []
+    least, usual_seconds = job.get("enough", (float("inf"), 0.0))
+    for number, question in enumerate(job["questions"], 1):
+        progress(f"question {number - 1}")
+        reply = ask(agent, question, raw_path, structify)
+        part(reply | {"seen": watch.findings()})
+        times.append(reply["seconds"] - reply["waited"])
+        if number >= job.get("at_least", 1) and time.perf_counter() - asking > job.get("stop_after", float("inf")):
+            break
+        if number >= least and number * sorted(times)[number // 2] > usual_seconds:
             break
     return {}
 

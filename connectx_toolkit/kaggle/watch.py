@@ -37,8 +37,9 @@ class Watch:
         self.folder, self.own = folder, (folder, *own)
         self.hides_files, self.hides_programs = hides_files, hides_programs
         python = (sys.prefix, sys.base_prefix, *(path for path in sys.path if path))
-        own_source = os.path.dirname(__file__)  # tracebacks show the runner's lines
-        self._readable = (*SYSTEM_FOLDERS, *python, own_source, *(self.own if hides_files else ()))
+        here = os.path.dirname(__file__)  # tracebacks, and torch when it is imported, show the runner's lines
+        own_source = (here, os.path.join(os.path.dirname(here), "machine"))
+        self._readable = (*SYSTEM_FOLDERS, *python, *own_source, *(self.own if hides_files else ()))
         self._seen: list[tuple[str, str]] = []
         self._told = 0
         self._imported: set[str] = set()

@@ -5,6 +5,7 @@ fishtest; its six counts LL, LD, WL, DD, WD, WW become five here, WL and DD toge
 """
 
 import math
+from itertools import combinations_with_replacement
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connectx_toolkit.arena.results.stats import (
+    ALPHA,
     FEWEST_PAIRS,
     Sprt,
     anytime,
@@ -88,7 +90,7 @@ def test_sprt_bounds():
 def test_sprt_decides():
     test = Sprt(0, 20)
     assert test.accepted([0] * 5) is None and test.accepted([1, 1, 1, 1, 1]) is None
-    assert test.accepted([0, 0, 0, 0, FEWEST_PAIRS - 1]) is None  # few pairs prove nothing, whatever they say
+    assert test.accepted([0, 0, 0, 0, FEWEST_PAIRS]) is None and Sprt(0, 200).accepted([0, 0, 0, 0, 10]) == "H1"
     assert test.accepted([0, 0, 20, 80, 40]) == "H1" and test.accepted([40, 80, 20, 0, 0]) == "H0"
 
 
@@ -207,7 +209,45 @@ def test_the_interval_ends_where_the_wealth_reaches_the_limit(counts):
 
 
 def test_proof_needs_pairs():
+    """So many as the interval takes, 9 that were all won; with one of 10 lost it takes more."""
+    assert FEWEST_PAIRS == 9
     assert not anytime([0, 0, 0, 0, FEWEST_PAIRS - 1]).is_proof and anytime([0, 0, 0, 0, FEWEST_PAIRS]).is_proof
+    assert not anytime([1, 0, 0, 0, FEWEST_PAIRS]).is_proof
+
+
+EQUAL = ((0.2, 0.15, 0.3, 0.15, 0.2), (0.5, 0, 0, 0, 0.5), (1 / 3, 0, 0, 2 / 3, 0))  # the last: openings favour one
+
+
+@pytest.mark.parametrize("shares", EQUAL)
+def test_few_pairs_prove_nothing_false(shares):
+    """Computed, not drawn: of all results of so few pairs between equals, at most 5% name a stronger one."""
+    for pairs in (6, 9, 12):
+        wrong = 0.0
+        for results in combinations_with_replacement(range(5), pairs):
+            counts = [results.count(k) for k in range(5)]
+            orders = math.factorial(pairs) / math.prod(map(math.factorial, counts))
+            chance = orders * math.prod(share**n for share, n in zip(shares, counts, strict=True))
+            wrong += chance * (chance > 0 and estimate(counts).is_proof)
+        assert wrong <= 0.05
+
+
+@pytest.mark.parametrize("shares", EQUAL)
+def test_a_look_after_each_of_few_pairs_proves_nothing_false(shares):
+    """Computed, as a walk that ends where a verdict is given: 20 pairs of equal agents, all looks together."""
+    going, wrong = {(0,) * 5: 1.0}, 0.0
+    for _ in range(20):
+        following: dict[tuple[int, ...], float] = {}
+        for counts, chance in going.items():
+            for result, share in enumerate(shares):
+                if share:
+                    after = tuple(n + (k == result) for k, n in enumerate(counts))
+                    following[after] = following.get(after, 0.0) + chance * share
+        seen = np.array(list(following))
+        proof = np.maximum(log_wealth(seen, 0.5), log_wealth(seen[:, ::-1], 0.5)) >= math.log(2 / ALPHA)
+        chances = np.array(list(following.values()))
+        wrong += chances[proof].sum()
+        going = {tuple(each): chance for each, chance in zip(seen[~proof].tolist(), chances[~proof], strict=True)}
+    assert 0 < wrong <= 0.05
 
 
 def test_pairs_needed():

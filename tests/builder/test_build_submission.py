@@ -244,6 +244,33 @@ def test_agents_as_people_write_them_are_accepted(path, options, runner, tmp_pat
     assert not list(tmp_path.glob(".*partial"))
 
 
+def test_a_slow_agent_is_compared_on_as_many_positions_as_take_long_enough(runner, tmp_path, monkeypatch):
+    """The agent of Kaggle's course, with less time than a build grants it."""
+    monkeypatch.setattr(building, "ENOUGH", 5)
+    monkeypatch.setattr(building, "USUAL_SECONDS", 0.1)
+    report = build(AGENTS / "course_n_step/agent.py", tmp_path / "built.py", Options(), runner)
+    assert 5 <= report.figures["compared_positions"] < 20 and not report.figures["different_moves"]
+    (line,) = [finding.text for finding in report.findings if finding.topic == "same moves"]
+    count = report.figures["compared_positions"]
+    agree = f"the built file and its source agree on {count} positions"
+    assert line == f"{agree}, fewer than 500 because its moves take long"
+
+
+def test_rounding_that_makes_a_file_larger_is_left_out(tmp_path):
+    """The scales of short rows take more room than whole numbers save, which compression had done already."""
+    (tmp_path / "agent.py").write_text(
+        "from connectx.weights import read_data\n\nTABLES = [read_data('short.npz'), read_data('long.npz')]\n\n\n"
+        f"def agent(obs, config):\n    return {LEGAL}[0]\n"
+    )
+    draw = np.random.default_rng(1)
+    np.savez_compressed(tmp_path / "short.npz", x=draw.integers(0, 3, (500, 2)).astype(np.float32))
+    np.savez(tmp_path / "long.npz", x=draw.normal(size=(20, 500)).astype(np.float32))
+    text, lines = render(inline(tmp_path / "agent.py"), "int8")
+    assert re.match(r"short.npz: as int8 it would take [\d,]+ bytes of the submission, where it takes", lines[1])
+    assert re.match(r"long.npz as int8: [\d,]+ to [\d,]+ bytes of the submission", lines[0])
+    assert "short.npz as int8" not in text and "long.npz as int8" in text
+
+
 @pytest.mark.parametrize("name", ["leftmost", "n_step"])
 def test_our_agents_are_accepted(name, runner, tmp_path):
     report = build(ROOT / "agents" / f"{name}.py", tmp_path / "built.py", Options(positions=100), runner)
@@ -348,8 +375,8 @@ def test_a_build_that_plays_otherwise_is_rejected(source, old, new, runner, tmp_
     """Also where the source disagrees with itself on some positions: that excuses no others."""
     monkeypatch.setattr(building, "render", lambda *arguments: (render(*arguments)[0].replace(old, new), []))
     (tmp_path / "agent.py").write_text(source)
-    with pytest.raises(NotAccepted, match="the built file differs from its source"):
-        build(tmp_path / "agent.py", tmp_path / "out.py", Options(positions=40), runner)
+    with pytest.raises(NotAccepted, match="the built file differs from its source"):  # no file is rounded
+        build(tmp_path / "agent.py", tmp_path / "out.py", Options(dtype="int8", positions=40), runner)
 
 
 READS_FILES = """import json

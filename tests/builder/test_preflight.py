@@ -260,15 +260,16 @@ def test_a_build_plays_a_quick_game_unless_the_judges_clock_shows_a_fault(runner
     sound = hidden_by_a_quick_clock(0.4).replace(b"        fault\n", b"")
     assert "only a quick game (0.1 s a move" in found(check_build(sound, limits), "game")[0]
     assert "the judge's clock: DONE" in found(check_build(sound, limits, full=True), "game")[0]
-    assert "the judge's clock: ERROR" in found(check_build(hidden_by_a_quick_clock(0.4), limits), "game")[0]
+    unsound = check_build(hidden_by_a_quick_clock(0.4), limits)
+    assert "it failed when asked at that clock, so the judge's clock: ERROR" in found(unsound, "game")[0]
 
 
 @REAL_CLOCK
-def test_what_kaggle_does_not_ask_today_costs_little(runner, tmp_path):
+def test_other_boards_cost_little(runner, tmp_path):
     source = FIRST_LEGAL.replace("    return", "    time.sleep(60 if config.columns == 20 else 0)\n    return")
     started = time.perf_counter()
-    report = check(finished(tmp_path, "agent.py", f"import time\n{source}".encode()), runner)
-    assert report.accepted and "20 x 20" in found(report, "not asked today")[0]
+    report = check(finished(tmp_path, "agent.py", f"import time\n{source}".encode()), runner, full=True)
+    assert report.accepted and "20 x 20" in found(report, "other boards")[0]
     assert time.perf_counter() - started < 10
 
 
@@ -321,10 +322,21 @@ def test_weights_as_text_inside_the_function(runner, tmp_path):
     assert check(finished(tmp_path, "agent.py", source.encode()), runner).accepted
 
 
-def test_what_kaggle_does_not_ask_today_is_one_line(runner, tmp_path):
+def test_other_boards_are_asked_if_wanted_and_are_one_line(runner, tmp_path):
     source = b"def agent(obs, config):\n    return [c for c in (3, 2, 4, 1, 5, 0, 6) if obs.board[c] == 0][0]\n"
-    report = check(finished(tmp_path, "agent.py", source), runner)
-    assert report.accepted and len(found(report, "not asked today")) == 1
+    path = finished(tmp_path, "agent.py", source)
+    assert not found(check(path, runner), "other boards")
+    report = check(path, runner, full=True)
+    assert report.accepted and len(found(report, "other boards")) == 1
+
+
+def test_the_toolkits_own_files_are_no_files_of_the_agents(runner, tmp_path):
+    """As torch does when it is first seeded: it reads the sources of whoever calls it."""
+    fake = "import inspect, sys, types\n\n\ndef reads(seed):\n    for frame in inspect.stack(0):\n        try:\n"
+    fake += "            open(frame.filename).close()\n        except OSError:\n            pass\n\n\n"
+    fake += "sys.modules['torch'] = types.SimpleNamespace(manual_seed=reads)\n"
+    report = check(finished(tmp_path, "agent.py", f"{fake}\n{FIRST_LEGAL}".encode()), runner)
+    assert report.accepted and not found(report, "isolation")
 
 
 def test_faults_of_one_cause_are_one_finding(runner, tmp_path):

@@ -82,6 +82,23 @@ def encode(obs, config):
     return torch.stack([board == obs.mark, board == 3 - obs.mark]).numpy()
 
 
+def batched(obs, config):
+    return encode(obs, config)[None]
+
+
+def flat(obs, config):
+    return encode(obs, config).reshape(1, 84)
+
+
+def course_batched(obs, config):
+    return torch.tensor(obs["board"]).reshape(1, 1, config.rows, config.columns).numpy()
+
+
+class Flat(nn.Linear):
+    def __init__(self):
+        super().__init__(84, 7)
+
+
 raise RuntimeError("the file was run, not its definitions alone")
 '''
 
@@ -333,6 +350,11 @@ def test_archives_that_are_refused(tmp_path, nets):
         (lambda: None, "defines no Missing at its top level", {"module": f"{LESSON}:Missing"}),
         (lambda: None, "there is no file", {"module": "no_such_file:Net"}),
         (lambda: KINDS["ppo"](path), "observation should be one of course, sides", {"observation": "facts-9"}),
+        (
+            lambda: None,
+            r"gives \(1, 1, 6, 7\)\. Its first dimension is a batch of one: .* of shape \(1, 6, 7\), by ",
+            {"observation": f"{nets}:course_batched"},
+        ),
         (lambda: path.write_bytes(path.read_bytes()[:-3000]), "or is damaged", {}),
         (lambda: path.write_text("model"), "is no model that stable-baselines3 has saved", {}),
         (lambda: zipfile.ZipFile(path, "w").writestr("data", "[]"), "is no model that stable-baselines3 has saved", {}),
@@ -369,6 +391,11 @@ def test_torch_files_that_are_refused(nets, monkeypatch):
         ),
         (lambda: None, "cannot be made.*--arguments", shown | {"arguments": {"depth": 3}}),
         (lambda: None, r"takes no observations of shape \(1, 6, 7\)", shown | {"observation": "sides"}),
+        (
+            lambda: None,
+            r"takes no observations of shape \(1, 2, 6, 7\): .*batch of one: .*, of shape \(2, 6, 7\), by \[0\]$",
+            shown | {"observation": f"{nets}:batched"},
+        ),
         (lambda: None, "needs --observation: one of course, sides", shown | {"observation": ""}),
         (lambda: None, "needs its class, --module", shown | {"module": ""}),
         (lambda: None, "expected FILE:NAME", shown | {"observation": "file.py:3"}),
@@ -380,6 +407,11 @@ def test_torch_files_that_are_refused(nets, monkeypatch):
         ),
         (lambda: torch.save(state | {"policy.bias": state["policy.bias"] / 0}, path), "are not finite", shown),
         (lambda: torch.save({k: v * 0 for k, v in state.items()}, path), "has learnt nothing", shown),
+        (
+            lambda: torch.save(nn.Linear(84, 7).state_dict(), path),
+            r"gives \(1, 7\) for a position, .*batch of one: .*, of shape \(84,\), by",
+            {"module": f"{nets}:Flat", "observation": f"{nets}:flat"},
+        ),
         (lambda: torch.save([1, 2], path), "holds list, where a state_dict was expected", shown),
         (lambda: path.write_bytes(b"net"), "is no file of torch.save, or is damaged", shown),
         (whole, r'saved whole.*torch.load\("net.pt", weights_only=False\); torch.save\(net.state_dict\(\), ', shown),

@@ -162,19 +162,18 @@ def summary(rounds: Rounds) -> str:
     evidence = match.evidence
     if not evidence.pairs:
         return f"{line}There is not a game in either seat yet: no result"
-    if evidence.distinct < FEWEST_PAIRS:
-        return f"{line}{few_words(evidence, played)}"
     is_whole = played == rounds.asked
     result = estimate(evidence.counts) if is_whole else anytime(evidence.counts)
+    if evidence.distinct < FEWEST_PAIRS and not result.is_proof:
+        return f"{line}{few_words(evidence, played)}"
     shown = interval(result, AS_AGREED if is_whole else ANY_TIME)
     return f"{line}{shown}; {verdict(evidence, *match.names, result=result)}"
 
 
 def few_words(evidence: Evidence, games: int) -> str:
     """Why there is no verdict: too few games, or too few different ones."""
-    needed = f"a verdict needs {2 * FEWEST_PAIRS} different ones, in pairs"
     if evidence.distinct == evidence.pairs:
-        return f"Too early to tell: {games} games, {needed}"
+        return f"Too early to tell: {games} games are few, unless one agent wins nearly all"
     different = f"{evidence.distinct} different {plural('pair', evidence.distinct)} of games among {evidence.pairs}"
     hint = as_typed("python evaluate.py match begins from many openings")
     return f"No verdict: {different}; the others are copies. {hint}"

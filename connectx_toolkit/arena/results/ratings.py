@@ -9,12 +9,13 @@ from connectx_toolkit.arena.results.evidence import Evidence
 from connectx_toolkit.arena.results.stats import (
     ALPHA,
     FEWEST_DEVIATING,
-    FEWEST_PAIRS,
     LOGISTIC,
     PAIR_SCORES,
     anytime_factor,
     mean_and_variance,
 )
+
+FEWEST_SUMMED = 20  # distinct pairs of an agent below which their sum is not taken for normal, as the margins here do
 
 Pairings = Mapping[tuple[str, str], Evidence]
 
@@ -107,7 +108,7 @@ class _Fit(NamedTuple):
         contrast[one], contrast[other] = 1, -1
         pairs, agents = min(self.pairs[one], self.pairs[other]), len(self.strengths)
         margin = self._error(contrast) * self._factor(pairs, ALPHA / (agents * (agents - 1) / 2))
-        return bool(pairs >= FEWEST_PAIRS and contrast @ self.strengths > margin)
+        return bool(pairs >= FEWEST_SUMMED and contrast @ self.strengths > margin)
 
     def _error(self, contrast: np.ndarray) -> float:
         return max(float(np.sqrt(max(0.0, contrast @ each @ contrast))) for each in self.covariances)

@@ -15,6 +15,7 @@ Two kinds of interval are offered, and every text says which one it prints:
 
 import math
 from collections.abc import Iterable, Sequence
+from itertools import count
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -25,7 +26,6 @@ ALPHA = 0.05  # an interval misses the truth, and a verdict is wrong, in at most
 Z95 = NormalDist().inv_cdf(1 - ALPHA / 2)
 LOGISTIC = 400 / math.log(10)  # Elo points per unit of natural log odds
 FEWEST_DEVIATING = 5  # pairs that must differ from the commonest result to estimate a variance from the sample
-FEWEST_PAIRS = 20  # distinct pairs below which nothing is called proven
 BETS = (np.arange(64) + 0.5) / 64  # shares of the largest bet that cannot ruin the gambler
 # How the first stake is spread over the bets. Of the spreads c^a (1 - c)^b tried, a = 1, b = 2 needs few games over the
 # whole range: for 20, 50 and 100 Elo 1.7 to 2.3, 1.8 to 1.9, 1.6 to 2.3 times those of the smallest fixed test.
@@ -114,8 +114,8 @@ class Estimate(NamedTuple):
 
     @property
     def is_proof(self) -> bool:
-        """Whether the interval leaves out 0, and there are pairs enough to say so."""
-        return self.pairs >= FEWEST_PAIRS and not self.low <= 0 <= self.high
+        """Whether the interval leaves out 0. No number of pairs is asked for: few of them make a wide interval."""
+        return not self.low <= 0 <= self.high
 
 
 def estimate(counts: Sequence[float]) -> Estimate:
@@ -159,6 +159,10 @@ def log_wealth(counts: Sequence[float] | np.ndarray, mean: float) -> np.ndarray:
     growth = np.asarray(counts, float) @ np.log1p(np.outer(np.array(PAIR_SCORES) / mean - 1, BETS))
     most = growth.max(-1, keepdims=True)
     return most[..., 0] + np.log(np.exp(growth - most) @ SPREAD)
+
+
+# The least number of pairs that can prove anything at any look: so many that were all won.
+FEWEST_PAIRS = next(n for n in count(1) if log_wealth((0, 0, 0, 0, n), 0.5) >= math.log(2 / ALPHA))
 
 
 def _lower_end(counts: Sequence[float]) -> float:
@@ -246,8 +250,6 @@ class Sprt(NamedTuple):
         return ratio / (1 + (2 * self.bounds[1] + 1) / (2 * pairs))
 
     def accepted(self, counts: Sequence[float]) -> str | None:
-        """ "H0" or "H1", or None while neither is accepted, and below ``FEWEST_PAIRS``."""
-        if sum(counts) < FEWEST_PAIRS:
-            return None
+        """ "H0" or "H1", or None while neither is accepted."""
         llr, (lower, upper) = self.llr(counts), self.bounds
         return "H1" if llr >= upper else "H0" if llr <= lower else None

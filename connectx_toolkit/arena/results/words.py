@@ -106,8 +106,6 @@ def verdict(
     """
     result, scope = result or anytime(evidence.counts), _scope(evidence)
     accepted = sprt.accepted(evidence.counts) if sprt else None
-    if evidence.distinct < FEWEST_PAIRS:
-        return _too_few(evidence)
     if result.is_proof:
         return f"{first if result.low > 0 else second} is stronger{scope}"
     if sprt and accepted == "H1":
@@ -116,6 +114,8 @@ def verdict(
         return f"{second} is stronger{scope}" if sprt.elo1 <= 0 else f"{first} is below {signed(sprt.elo1)} Elo{scope}"
     if result.low > -WITHIN and result.high < WITHIN:
         return f"no difference of {WITHIN:g} Elo or more{scope}"
+    if evidence.distinct < FEWEST_PAIRS:
+        return _too_few(evidence)
     return f"too early to tell{_missing(evidence)}"
 
 
@@ -128,7 +128,7 @@ def _too_few(evidence: Evidence) -> str:
     mean = mean_and_variance(evidence.results)[0]
     return (
         f"no verdict: {evidence.distinct} distinct {plural('pair', evidence.distinct)} of games, "
-        f"{FEWEST_PAIRS} are needed; the first agent made {mean:.0%} of the points"
+        f"at least {FEWEST_PAIRS} are needed; the first agent made {mean:.0%} of the points"
     )
 
 

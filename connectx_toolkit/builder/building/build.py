@@ -1,7 +1,7 @@
 """Builds a submission: inline, embed, pre-flight, compare with the source. If one of them fails, nothing is written."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 from pathlib import Path
 from statistics import median
@@ -9,7 +9,7 @@ from typing import Any
 
 from connectx.geometry import STANDARD
 from connectx.weights import reduce, reduction_error
-from connectx_toolkit.builder.building.embed import archive, submission_text
+from connectx_toolkit.builder.building.embed import archive, packed, submission_text
 from connectx_toolkit.builder.preflight.check import check
 from connectx_toolkit.builder.preflight.questions import NODE_BUDGET, Question, sample
 from connectx_toolkit.builder.preflight.remedies import remedy
@@ -22,9 +22,12 @@ from connectx_toolkit.console.files import replacing
 from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.places import ROOT
 
-POSITIONS = 500
-PUBLISHED = Limits()
+# Where no move differs, fewer than 3 of N would: below 0.6% for 500 positions (the rule of three, at 95%), and 3% for
+# 100. A fault of a build, such as data that is not found, changes more than that. So slow agents are asked ENOUGH.
+POSITIONS, ENOUGH = 500, 100
+USUAL_SECONDS = 10.0  # that usual moves on the positions may take, once ENOUGH are asked
 COMPARE_SECONDS = 40.0  # after this time no further position is asked
+PUBLISHED = Limits()
 SIGMAS = 3.0  # at most one in 500 faithful builds of an agent that plays at random is refused
 CLOCKED = 0.05  # seconds a move: from there on the clock may decide how far an agent searches
 NODE_CLOCK = f"moves are compared at {NODE_BUDGET} nodes each, without a clock; budget.is_late(nodes) counts them, too"
@@ -43,7 +46,7 @@ class Options:
     """Options of a build.
 
     dtype: "float16" or "int8", for the floating-point arrays of embedded .npz files and weight containers
-    positions: on how many positions the built file is compared with its source
+    positions: on how many positions at most the built file is compared with its source
     """
 
     dtype: str | None = None
@@ -54,7 +57,7 @@ class Options:
 
 
 def render(inlined: Inlined, dtype: str | None) -> tuple[str, list[str]]:
-    """The submission's text, and with a ``dtype`` a line about each data file.
+    """The submission's text, and with a ``dtype`` a line about each data file. A file that would grow stays as it is.
 
     Raises:
         OSError: a data file cannot be read.
@@ -67,9 +70,14 @@ def render(inlined: Inlined, dtype: str | None) -> tuple[str, list[str]]:
         if smaller is None:
             lines.append(f"{path}: no floating-point arrays that could be reduced, embedded as it is")
             continue
+        before, after = (len(packed(each)[2]) for each in (content, smaller))
+        if after >= before:
+            size = f"{after:,} bytes of the submission, where it takes {before:,}"
+            lines.append(f"{path}: as {dtype} it would take {size}: embedded as it is")
+            continue
         largest, relative = reduction_error(content, smaller)
         reduced[path], notes[path] = smaller, f" as {dtype}"
-        size = f"{len(content):,} to {len(smaller):,} bytes before compression"
+        size = f"{before:,} to {after:,} bytes of the submission"
         lines.append(f"{path} as {dtype}: {size}, largest error {largest:.3g}, {relative:.2%} of the weights' size")
     return submission_text(inlined, contents, reduced, notes), lines
 
@@ -114,12 +122,14 @@ def build(
         OSError, ValueError: a file cannot be read, or data cannot be reduced.
     """
     content, lines = submission_bytes(inlined, output, options)
+    if not any(line.partition(":")[0].endswith(f" as {options.dtype}") for line in lines):
+        options = replace(options, dtype=None)  # no file is rounded, which would excuse other moves
     tell(f"checking {len(content):,} bytes, {len(inlined.sources)} modules, {len(inlined.files)} files beside them")
 
     def compare(stage: Stage, file: Path, report: Report) -> None:
         if report.accepted:
             seconds = 2 * COMPARE_SECONDS
-            tell(f"comparing with the source on {options.positions} positions, for at most {seconds:g} s")
+            tell(f"comparing with the source on up to {options.positions} positions, for at most {seconds:g} s")
             compare_with_source(stage, file, inlined, options, report)
         elif cure := next(filter(None, (remedy(reason, "", stage.situation) for reason in report.reasons)), ""):
             report.add("cure", "note", cure)
@@ -149,6 +159,7 @@ def _source_job(inlined: Inlined) -> dict[str, Any]:
         "paths": paths,
         "files": files,
         "stop_after": COMPARE_SECONDS,
+        "enough": (ENOUGH, USUAL_SECONDS),
     }
 
 
@@ -160,7 +171,7 @@ def compare_with_source(stage: Stage, file: Path, inlined: Inlined, options: Opt
     """
     source = _source_job(inlined)
     source["folders"] = [str(stage.root), *source["paths"]]
-    asked = _ask_source(stage, source, inlined, options, report)
+    asked, is_cut = _ask_source(stage, source, inlined, options, report)
     if not report.accepted:
         return
     questions = [question for question, _ in asked]
@@ -170,8 +181,7 @@ def compare_with_source(stage: Stage, file: Path, inlined: Inlined, options: Opt
     columns = [reply["column"] for reply in built["result"]["replies"]]
     differ = [i for i, (_, reply) in enumerate(asked) if columns[i] != reply["column"]]
     report.figures |= {"compared_positions": len(asked), "different_moves": len(differ)}
-    is_cut = len(asked) < options.positions
-    cut = f", all of {options.positions} that the source answered in {COMPARE_SECONDS:g} s" if is_cut else ""
+    cut = f", fewer than {options.positions} because its moves take long" if is_cut else ""
     if not differ:
         report.add("same moves", "pass", f"the built file and its source agree on {len(asked)} positions{cut}")
     elif options.dtype:
@@ -184,8 +194,10 @@ def compare_with_source(stage: Stage, file: Path, inlined: Inlined, options: Opt
 
 def _ask_source(
     stage: Stage, source: dict[str, Any], inlined: Inlined, options: Options, report: Report
-) -> list[tuple[Question, dict[str, Any]]]:
-    """The questions that the source answers with a legal column, and its replies."""
+) -> tuple[list[tuple[Question, dict[str, Any]]], bool]:
+    """The questions that the source answers with a legal column, and its replies; whether its moves take too long to
+    ask all."""
+    is_cut = False
     asked: list[tuple[Question, dict[str, Any]]] = []
     failed: list[tuple[Question, dict[str, Any]]] = []
     agent = inlined.agent_path.resolve()
@@ -197,12 +209,13 @@ def _ask_source(
         replied = list(zip(wanted, answer["result"]["replies"], strict=False))
         asked += [(question, reply) for question, reply in replied if reply["column"] in question.legal]
         failed += [(q, reply) for q, reply in replied if q.is_standard and reply["column"] not in q.legal]
-        if len(replied) < len(wanted):
-            break  # COMPARE_SECONDS have passed
+        is_cut = len(replied) < len(wanted)
+        if is_cut:
+            break
     if report.accepted:
         _report_failures(asked, failed, report)
     _note_repairs({reply["type"]: reply["text"] for _, reply in asked}, report)
-    return asked
+    return asked, is_cut
 
 
 def _report_failures(

@@ -12,7 +12,7 @@ from connectx_toolkit.kaggle.rules import Limits
 OVERAGE = "overage time"
 GAME_MOVES = 21  # the longest game has this many moves for each side on 7x6
 ASK_SECONDS = 15.0  # after this no further question is asked
-OPTIONAL_SECONDS = 3.0  # for each question that Kaggle does not ask today
+OPTIONAL_SECONDS = 3.0  # for each question on another board
 OVERDRAWN = 0.1  # share of actTimeout: who exceeds it by more, when no overage time is left, does not look at the clock
 BUSY = 0.25  # share of the time that was spent waiting for a processor, above which the machine is called busy
 NEARLY_FULL = {"one column is left", "one cell is left"}
@@ -53,7 +53,7 @@ class Fault(NamedTuple):
 
 @dataclass
 class Asked:
-    """The results of loading the file and asking it hard positions; Kaggle does not ask the ``optional`` ones today."""
+    """The results of loading the file and asking it hard positions; the ``optional`` ones are on other boards."""
 
     questions: list[Question]
     loaded: dict[str, Any] | None
@@ -69,14 +69,21 @@ class Asked:
         return [pair for pair in zip(self.questions, self.replies, strict=False) if not pair[0].is_optional]
 
 
-def ask(here: Stage, report: Report, restriction: dict[str, Any] | None = None, **options: Any) -> Asked:
+def ask(
+    here: Stage,
+    report: Report,
+    restriction: dict[str, Any] | None = None,
+    other_boards: bool = False,
+    **options: Any,
+) -> Asked:
     """Loads the file by path in a fresh process and asks the hard questions.
 
     Args:
+        other_boards: also ask on boards of other sizes, where a fault is only noted.
         restriction: of the processor (``Restriction.job``); time spent waiting for it then counts as the agent's.
     """
     limits = here.limits
-    questions = hard_questions(limits.act_timeout, limits.bank)
+    questions = hard_questions(limits.act_timeout, limits.bank, other_boards)
     slow = {f"question {number}": OPTIONAL_SECONDS for number, q in enumerate(questions) if q.is_optional}
     settings: dict[str, Any] = {"stop_after": ASK_SECONDS, "at_least": 3, "limits": slow}
     settings |= {"before a game": True} if restriction is None else restriction

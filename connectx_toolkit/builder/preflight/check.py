@@ -49,7 +49,8 @@ def check(
     Args:
         limits: the judge's limits; by default ``Limits()``.
         slowdown: also measure with the processor restricted to 1/slowdown of one core.
-        full: with ``extra``, play the validation game at the judge's own clock, too, which may take minutes.
+        full: ask on boards of other sizes, too; and with ``extra``, play the validation game at the judge's own clock,
+            which may take minutes.
         extra: called as extra(stage, file, report) after the games, for the builder's comparison. A built file has a
             guard and is compared with its source, so that a quick game will do.
 
@@ -69,7 +70,7 @@ def check(
             return report
         report.figures["kaggle_environments"] = runner.hello["kaggle"]
         here.seal()
-        asked = ask(here, report)
+        asked = ask(here, report, other_boards=full)
         _judge(here, tree, asked, extra is not None and not full, report)
         _note_assumptions(here, tree, asked, report)
         if report.accepted:
@@ -147,7 +148,7 @@ def _report_game(here: Stage, game: Game, asked: Asked, report: Report) -> None:
     asked.seen += [(kind, name) for kind, name in game.result.get("seen", [])]
     is_true = game.clock == (here.limits.act_timeout, here.limits.bank)
     quick = f"only a quick game ({game.clock[0]:g} s a move; --full and --submit play it at the judge's clock)"
-    clock = "the judge's clock" if is_true else quick
+    clock = (f"{game.reason}, so " if game.reason else "") + "the judge's clock" if is_true else quick
     name = f"against itself, a process for each seat, {clock}"
     if game.fault:
         is_told = not game.cure or any(game.cure in fault.text for fault in asked.faults)
@@ -221,7 +222,7 @@ def _judge_without_programs(here: Stage, game: Game, asked: Asked, report: Repor
 
 
 def _report_replies(here: Stage, asked: Asked, report: Report) -> None:
-    """Reports the replies to what Kaggle asks today, and in one line those to what it may ask one day."""
+    """Reports the replies on the board of Connect Four, and in one line those on other boards, if they were asked."""
     if asked.loaded is None:
         return
     memory = f"peak {report.figures['peak_memory'] / 2**20:.0f} MiB"
@@ -241,7 +242,7 @@ def _report_replies(here: Stage, asked: Asked, report: Report) -> None:
             asked.optional.setdefault(f"the guard answers: {reply['stderr'].strip()}", []).append(question.name)
     if asked.optional:
         names = list(dict.fromkeys(name for names in asked.optional.values() for name in names))
-        report.add("not asked today", "note", f"on {first_of(names)}: {first_of(list(asked.optional), 1)}")
+        report.add("other boards", "note", f"on {first_of(names)}: {first_of(list(asked.optional), 1)}")
 
 
 def _judge_guard(texts: list[str], report: Report) -> None:

@@ -37,8 +37,7 @@ class Question(NamedTuple):
     obs: dict[str, Any]
     config: dict[str, Any]
     sound: frozenset[int] | None = None
-    plain: bool = False  # pass plain dicts instead of Kaggle's Struct
-    is_optional: bool = False  # Kaggle does not ask this today: a fault is only noted
+    is_optional: bool = False  # another board, which Kaggle does not ask about today: a fault is only noted
 
     @property
     def legal(self) -> list[int]:
@@ -47,7 +46,7 @@ class Question(NamedTuple):
     def as_json(self) -> dict[str, Any]:
         """The form that the runner takes. The seed depends only on the question."""
         seed = crc32(json.dumps([self.obs, self.config]).encode())
-        return {"obs": self.obs, "config": self.config, "plain": self.plain, "seed": seed}
+        return {"obs": self.obs, "config": self.config, "seed": seed}
 
     @property
     def is_standard(self) -> bool:
@@ -60,7 +59,6 @@ def question(
     geometry: Geometry = STANDARD,
     clock: tuple[float, float] = QUICK,
     sound: Iterable[int] | None = None,
-    plain: bool = False,
     **options: Any,
 ) -> Question:
     """The question that the mover faces after ``moves``; ``clock`` is (actTimeout, bank) in seconds."""
@@ -72,7 +70,7 @@ def question(
         "remainingOverageTime": clock[1],
     }
     config = DEFAULTS | sizes_of(geometry) | {"actTimeout": clock[0]} | options
-    return Question(name, obs, config, None if sound is None else frozenset(sound), plain)
+    return Question(name, obs, config, None if sound is None else frozenset(sound))
 
 
 def random_moves(randomness: random.Random, geometry: Geometry, plies: int) -> list[int]:
@@ -102,10 +100,11 @@ def late_positions() -> tuple[list[int], list[int]]:
     return one_column, one_cell
 
 
-def hard_questions(act_timeout: float, bank: float) -> list[Question]:
+def hard_questions(act_timeout: float, bank: float, other_boards: bool = False) -> list[Question]:
     """Questions that every agent must answer legally: some at the true clock, and those where naive code fails.
 
-    The second question says that the overage time is gone: who overdraws even then lives off it.
+    The second question says that the overage time is gone: who overdraws even then lives off it. With ``other_boards``
+    those on boards of other sizes follow.
     """
     one_column, one_cell = late_positions()
     quick = (min(QUICK[0], act_timeout), min(QUICK[1], bank))
@@ -121,8 +120,9 @@ def hard_questions(act_timeout: float, bank: float) -> list[Question]:
         question("one column is left", one_column, clock=quick),
         question("one cell is left", one_cell, clock=quick),
         *(question(f"ply {ply}, true clock", OPEN_GAME[:ply], clock=(act_timeout, bank / 2)) for ply in LONG_THOUGHTS),
-        question("plain dicts, not Kaggle's Struct", [3, 3], clock=quick, plain=True)._replace(is_optional=True),
     ]
+    if not other_boards:
+        return standard
     odd = [question(f"{g.rows} x {g.columns}, {g.inarow} in a row", [], g, quick) for g in ODD_GEOMETRIES]
     return standard + [asked._replace(is_optional=True) for asked in odd]
 

@@ -27,6 +27,7 @@ class Game:
     answer: dict[str, Any]
     fault: str = ""
     cure: str = ""
+    reason: str = ""  # why the judge's clock was needed where a quick game was wanted
     count: int = 1  # games that were played, if more than one were
 
     @property
@@ -75,22 +76,35 @@ def validate(here: Stage, asked: Asked, is_quick: bool, report: Report) -> Game:
     """
     true = (here.limits.act_timeout, here.limits.bank)
     quick = (min(QUICK_ACT, true[0]), min(QUICK_BANK, true[1]))
-    is_slow = report.figures.get("first_move_seconds", 0.0) > quick[1] / 2
-    if is_quick and quick != true and not (asked.suspicions or asked.fails_at_true_clock or is_slow):
+    reason = _why_not_quick(asked, report, quick) if is_quick and quick != true else ""
+    if is_quick and quick != true and not reason:
         game = _play_on(here, asked, quick)
         if not game.fault or asked.loaded is None:
             return game
-    _announce(here, asked, 2 * report.figures.get("load_seconds", 0.0))
-    return _play_on(here, asked, true)
+        reason = "a quick game failed"
+    _announce(here, asked, 2 * report.figures.get("load_seconds", 0.0), reason)
+    game = _play_on(here, asked, true)
+    game.reason = reason
+    return game
 
 
-def _announce(here: Stage, asked: Asked, loads: float) -> None:
+def _why_not_quick(asked: Asked, report: Report, quick: tuple[float, float]) -> str:
+    """Why only a game at the judge's clock can tell; "" if a quick one can."""
+    if asked.suspicions:
+        return "; ".join(asked.suspicions.values())
+    if asked.fails_at_true_clock:
+        return "it failed when asked at that clock"
+    first = report.figures.get("first_move_seconds", 0.0)
+    return f"the first move took {first:.0f} s with the load" if first > quick[1] / 2 else ""
+
+
+def _announce(here: Stage, asked: Asked, loads: float, reason: str) -> None:
     """Says what a game will take, if that is long; ``loads``: seconds for loading the file in both seats."""
     act = here.limits.act_timeout
     times = [reply["seconds"] for q, reply in asked.standard if q.config["actTimeout"] == act]
     seconds = loads + (GAME_PLIES * sum(times) / len(times) if times else 0.0)
     if seconds > LONG:
-        why = "".join(f" ({text})" for text in asked.suspicions.values())
+        why = f" ({reason})" if reason else ""
         here.runner.tell(f"checking: a game against itself at {act:g} s a move, about {seconds:.0f} s{why}")
 
 

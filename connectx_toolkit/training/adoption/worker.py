@@ -186,6 +186,18 @@ def loaded(source: Source) -> Any:
         raise ValueError(f"{source.path.name}:{source.name} cannot be loaded: {fault!r:.200}") from None
 
 
+def without_batch(model: Model, observations: np.ndarray, columns: int) -> str:
+    """What to do about observations that are batches of one, if the model takes what is in them; else ""."""
+    if observations.shape[1:2] != (1,):
+        return ""
+    try:
+        fits = model.scores(observations[:, 0]).shape == (len(observations), columns)
+    except Exception:  # their code may raise anything
+        return ""
+    shape = observations.shape[2:]
+    return f". Its first dimension is a batch of one: return one observation, of shape {shape}, by [0]" if fits else ""
+
+
 def right_moves(model: Model, observations: np.ndarray, games: Games) -> tuple[np.ndarray, np.ndarray, int]:
     """The model's moves, (n,), its scores, (n, columns), and how many of its choices are full columns.
 
@@ -200,10 +212,12 @@ def right_moves(model: Model, observations: np.ndarray, games: Games) -> tuple[n
         chosen = np.asarray(model.predict(observations, legal))
     except Exception as fault:  # their code may raise anything
         reason = " ".join(str(fault).split())
-        raise ValueError(f"the model takes no observations of shape {observations.shape[1:]}: {reason:.200}") from None
+        text = f"the model takes no observations of shape {observations.shape[1:]}: {reason:.200}"
+        raise ValueError(text + without_batch(model, observations, games.columns)) from None
     if scores.shape != legal.shape:
         raise ValueError(
             f"the model gives {scores.shape[1:]} for a position, where {games.columns} scores were expected"
+            + without_batch(model, observations, games.columns)
         )
     if not np.isfinite(scores).all():
         raise ValueError("the model's scores are not finite: it holds NaN or infinities")
@@ -254,6 +268,7 @@ def adopt(folder: Path, task: dict[str, Any]) -> dict[str, Any]:
     if model.shape and observations.shape[1:] != model.shape:
         raise ValueError(
             f"the model sees arrays of shape {model.shape}, the observation gives {observations.shape[1:]}"
+            + without_batch(model, observations, geometry.columns)
         )
     task["shape"] = observations.shape[1:]
     expected, scores, full = right_moves(model, observations, games)
