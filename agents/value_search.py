@@ -16,6 +16,7 @@ from connectx.game_memory import GameMemory
 from connectx.geometry import Geometry
 from connectx.nets.network import PlainNetwork, expected_result, softmax
 from connectx.nets.puct import Choice, Judgement, Search
+from connectx.nets.threads import one_thread
 from connectx.position import Position
 from connectx.search import Searcher
 from connectx.weights import read_data
@@ -51,7 +52,8 @@ class Play:
             self.search = Search(position, judge, BATCH)
         else:
             self.search.go_on_from(position)
-        choice = self.search.run(budget)
+        with one_thread():
+            choice = self.search.run(budget)
         self.moves[choice.by] += 1
         searched, forced = self.moves["search"], self.moves["rules"]
         log = f"decided {searched} of {self.moves.total() - forced} moves, {forced} more were forced"
