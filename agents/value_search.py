@@ -56,7 +56,7 @@ class Play:
             choice = self.search.run(budget)
         self.moves[choice.by] += 1
         searched, forced = self.moves["search"], self.moves["rules"]
-        log = f"decided {searched} of {self.moves.total() - forced} moves, {forced} more were forced"
+        log = f"decided {searched} of {self.moves.total() - forced} moves that were not forced ({forced} were)"
         tell(self.search.thoughts(choice) | {"search": log})
         print(f"column {choice.column}, {choice.value:+.2f} after {choice.evaluations} evaluations; the search {log}")
         return choice
