@@ -58,7 +58,7 @@ class Play:
         searched, forced = self.moves["search"], self.moves["rules"]
         log = f"decided {searched} of {self.moves.total() - forced} moves that were not forced ({forced} were)"
         tell(self.search.thoughts(choice) | {"search": log})
-        print(f"column {choice.column}, {choice.value:+.2f} after {choice.evaluations} evaluations; the search {log}")
+        print(f"column {choice.column}, {choice.value:+.2f} after {choice.evaluations:,} evaluations; the search {log}")
         return choice
 
 
