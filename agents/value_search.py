@@ -1,45 +1,33 @@
-"""PUCT over the policy and value network: a tree search whose leaves the network judges, as long as the clock allows.
+"""Tree search (PUCT) over a policy and value network, which judges the tree's leaves for as long as the clock allows.
 
-What can be proven comes first: the table of the openings or, where numba works, the exact solver scores the moves for
-half of the time. If that suffices, the network only chooses among the best moves; otherwise it searches those that may
-be best, and the solver looks at each leaf, at a few nodes. The network knows one board; on others a heuristic
-alpha-beta search plays.
+No solver, no opening table and no book: the tree proves what it can, the ends of games and forced replies, and the
+network judges the rest. The tree is kept from move to move. After each move a line on standard output, and what the
+board shows, say how many moves of the game the search has decided: all but the forced ones. The network knows one
+board; on others a heuristic alpha-beta search plays.
 """
 
+from collections import Counter
 from functools import lru_cache
 
 import numpy as np
 
 from connectx.clock import Budget, budget_for
-from connectx.exact import move_values, promising
 from connectx.game_memory import GameMemory
-from connectx.geometry import STANDARD, Geometry
-from connectx.jit import compiles
+from connectx.geometry import Geometry
 from connectx.nets.network import PlainNetwork, expected_result, softmax
-from connectx.nets.puct import Judgement, Search
-from connectx.openings import openings
+from connectx.nets.puct import Choice, Judgement, Search
+from connectx.nets.threads import one_thread
 from connectx.position import Position
-from connectx.score import sign
 from connectx.search import Searcher
-from connectx.solver import Solver
 from connectx.weights import read_data
 
 # Of the policy: above 1, the search trusts it less. With 5 it erred in 4 of 600 positions of the kinds Middle-Medium
 # and Begin-Medium at 600 evaluations, with 10 and with 20 in 1; with 20 and with 40 in 31 and 36 of 1,874 harder ones.
 TEMPERATURE = 20.0
-BATCH = 8
-# The solver's nodes at a leaf. Errors on 400 positions like Begin-Hard at 600 evaluations: without the solver 5.2%,
-# with 2000 nodes 2.5%, with 8000 nodes 1.2%, in little more time.
-PROOF_NODES = 8000
-SOLVER_SHARE = 0.5  # of a move's time, for the exact scores of its moves
+# Evaluations a second of one core: 1,530 with 8, 1,840 with 16, 1,980 with 32. Larger batches explore less well.
+BATCH = 16
 
 network = PlainNetwork.from_bytes(read_data("weights/net.bin"))
-
-
-@lru_cache(maxsize=1)
-def solver() -> Solver | None:
-    """None without numba, where it would be too slow."""
-    return Solver(STANDARD) if compiles() else None
 
 
 def judge(positions: np.ndarray, masks: np.ndarray) -> Judgement:
@@ -48,14 +36,30 @@ def judge(positions: np.ndarray, masks: np.ndarray) -> Judgement:
     return Judgement(softmax(outputs["policy"], TEMPERATURE), expected_result(outputs["value"]), outputs["results"])
 
 
-def prove(position: int, mask: int) -> int | None:
-    """A score whose sign is exact, if the solver finds one within PROOF_NODES; else None."""
-    if (exact := solver()) is None:
-        return None
-    value = exact.solve(Position(position, mask, STANDARD), Budget(nodes=PROOF_NODES), weak=True)
-    if value.result is None:
-        return None
-    return value.low if value.result > 0 else value.high
+class Play:
+    """What is kept from move to move of a game: the tree, and how many moves were decided by what (``Choice.by``)."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        self.search: Search | None = None
+        self.moves: Counter[str] = Counter()
+
+    def choose(self, position: Position, budget: Budget) -> Choice:
+        """The move that the search finds, or the rules force."""
+        if self.search is None:
+            self.search = Search(position, judge, BATCH)
+        else:
+            self.search.go_on_from(position)
+        with one_thread():
+            choice = self.search.run(budget)
+        self.moves[choice.by] += 1
+        searched, forced = self.moves["search"], self.moves["rules"]
+        log = f"decided {searched} of {self.moves.total() - forced} moves that were not forced ({forced} were)"
+        tell(self.search.thoughts(choice) | {"search": log})
+        print(f"column {choice.column}, {choice.value:+.2f} after {choice.evaluations:,} evaluations; the search {log}")
+        return choice
 
 
 @lru_cache(maxsize=2)
@@ -64,23 +68,8 @@ def searcher_for(geometry: Geometry) -> Searcher:
     return Searcher(geometry, compiled=False)
 
 
-game = GameMemory(solver.cache_clear, searcher_for.cache_clear)
-
-
-def best_column(position: Position, budget: Budget) -> int:
-    """The best move that is proven, the network's favourite among equals; where none is, what the search finds."""
-    moves = promising(move_values(position, solver(), budget.part(SOLVER_SHARE), best=True))
-    if all(value.result is not None for value in moves.values()):
-        logits = network.judge(position)["policy"]
-        column = max(moves, key=lambda column: (moves[column].low, logits[column]))
-        tell({"score": ("loss", "draw", "win")[sign(moves[column].low) + 1] + ", proven"})
-        return column
-    if len(moves) == 1:
-        return next(iter(moves))
-    search = Search(position, judge, BATCH, prove, moves)
-    choice = search.run(budget)
-    tell(search.thoughts(choice))
-    return choice.column
+play = Play()
+game = GameMemory(play.forget, searcher_for.cache_clear)
 
 
 def tell(thoughts: dict | None) -> None:
@@ -94,13 +83,8 @@ def agent(obs, config):
     position = Position.from_observation(obs, config)
     game.meet(position)
     if position.geometry == network.architecture.geometry:
-        column = best_column(position, budget)
+        column = play.choose(position, budget).column
     else:
         column = searcher_for(position.geometry).search(position, budget).column
     game.leave(position.play(column))
     return column
-
-
-openings()  # 0.1 s
-if (first := solver()) is not None:  # compiles while the file loads, where the first move has most time
-    first.solve(Position.empty(STANDARD), Budget(nodes=1))

@@ -21,8 +21,7 @@ The recipes were written down before anything was measured:
 takes wins and losses that it meets, and lets the network judge the rest, each position and its mirror image. "network"
 is the network alone: one forward pass for the position after each move, no rules, no replies, no mirror image; training
 showed it quiet positions only. Both print forward passes a position, and in how many positions there was none. "search"
-is the agent value_search without the solver at --evaluations, "solver" the same with it, "clock" value_search at
-Kaggle's clock.
+is the tree search of the agent value_search at --evaluations, "clock" the same at Kaggle's clock.
 
 Positions and the scores of all moves are kept in --folder, so that another network meets the same.
 """
@@ -54,6 +53,7 @@ from connectx.nets.afterstates import UNKNOWN, Afterstates, afterstates, chances
 from connectx.nets.encoding import encode_many
 from connectx.nets.network import PlainNetwork, softmax
 from connectx.nets.puct import Search
+from connectx.nets.threads import one_thread
 from connectx.position import Position, open_cells
 from connectx.score import NO_MOVE
 from connectx.search import Searcher
@@ -218,12 +218,11 @@ def columns_of(player: str, network: PlainNetwork, labels: Labels, evaluations: 
         if player == "policy":
             logits = network.judge_many(labels.positions, labels.masks)["policy"]
         return np.where(labels.legal, logits, -np.inf).argmax(1)
-    if player == "clock":
-        return each(player, lambda p: value_search.best_column(p, Budget.seconds(MOVE_SECONDS)), labels)
-    prove = value_search.prove if player == "solver" else lambda position, mask: None
 
     def search(position: Position) -> int:
-        return Search(position, value_search.judge, value_search.BATCH, prove).run(Budget(nodes=evaluations)).column
+        budget = Budget.seconds(MOVE_SECONDS) if player == "clock" else Budget(nodes=evaluations)
+        with one_thread():
+            return Search(position, value_search.judge, value_search.BATCH).run(budget).column
 
     return each(player, search, labels)
 
@@ -258,7 +257,7 @@ def measure(name: str, labels: Labels, options: argparse.Namespace) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    names, players = [*RECIPES, *KINDS], ("policy", "network", "search", "solver", "clock")
+    names, players = [*RECIPES, *KINDS], ("policy", "network", "search", "clock")
     parser.add_argument("--only", nargs="+", choices=names, default=list(RECIPES), metavar="NAME", help="the recipes")
     parser.add_argument("--players", nargs="+", choices=players, default=players[:2], metavar="NAME")
     parser.add_argument("--file", type=Path, help="positions of others, in place of the recipes")

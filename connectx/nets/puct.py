@@ -3,14 +3,14 @@
 A simulation descends from the root, in each node to the child with the largest ``value + exploration``, and expands a
 leaf with the network's policy and value. A move that was not tried yet counts as what the network expects of it. Leaves
 near the end need no network. The bitboards show a win with the next stone, a position without a safe reply, a full
-board, and what replies lead to that are forced; an exact solver, if given, proves what it can within a few nodes.
-Proven results are backed up towards the root. Moves that lose at once are not children, and transpositions share one
-node. Simulations run in small batches, because a network evaluates several positions almost as fast as one. A path that
-waits for its evaluation counts as lost meanwhile (virtual loss), so that a batch explores different paths.
+board, and what replies lead to that are forced. Proven results are backed up towards the root. Moves that lose at once
+are not children, and transpositions share one node. Simulations run in small batches, because a network evaluates
+several positions almost as fast as one. A path that waits for its evaluation counts as lost meanwhile (virtual loss),
+so that a batch explores different paths.
 """
 
 import math
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -36,8 +36,6 @@ class Judgement(NamedTuple):
 
 
 Judge = Callable[[np.ndarray, np.ndarray], Judgement]  # of positions and masks, (n,) int64 each
-# prove(position, mask) -> a score whose sign is exact, or None.
-Prove = Callable[[int, int], int | None]
 
 
 class Node:
@@ -70,12 +68,19 @@ class Node:
 
 
 class Choice(NamedTuple):
-    """The outcome of a search: ``value`` is the expected result from -1 to 1, ``score`` the proven one or None."""
+    """The outcome of a search.
+
+    Attributes:
+        value: the expected result, from -1 to 1.
+        score: the proven one, or None. Only the sign is exact.
+        by: what decided: "rules" where the move is forced, "search", or "network" where there was no time to search.
+    """
 
     column: int
     value: float
     score: int | None
     evaluations: int
+    by: str
 
 
 def known_score(position: int, mask: int, geometry: Geometry) -> int | None:
@@ -103,35 +108,42 @@ class Search:
     Args:
         judge: the network.
         batch: positions that it judges at once.
-        prove: a quick exact solver, asked once of every new position; none by default.
-        columns: the moves to choose among, where others are known to be worse; all by default.
     """
 
-    def __init__(
-        self,
-        position: Position,
-        judge: Judge,
-        batch: int = 8,
-        prove: Prove = lambda position, mask: None,
-        columns: Container[int] | None = None,
-    ):
-        self.start, self.geometry, self.judge, self.batch, self.prove = position, position.geometry, judge, batch, prove
-        self._columns = position.legal_columns() if columns is None else columns
+    def __init__(self, position: Position, judge: Judge, batch: int = 8):
+        self.geometry, self.judge, self.batch = position.geometry, judge, batch
         self.nodes: dict[int, Node] = {}
+        self.go_on_from(position)
+
+    def go_on_from(self, position: Position) -> None:
+        """Makes a later position of the game the root, and keeps what is known of those that may follow it."""
+        self.start, self.evaluations = position, 0
+        self.nodes = {key: node for key, node in self.nodes.items() if not position.mask & ~node.mask}
         self.root = self._node(position.position, position.mask)
-        self.evaluations = 0
 
     def run(self, budget: Budget) -> Choice:
-        """Simulates until the root is proven, has a single move to search, or the budget (time, evaluations) ends."""
+        """Simulates until the root is proven, all moves but one lose, or the budget (time, evaluations) ends."""
         root, idle = self.root, 0
-        if root.score is None:
-            self._judge([[root]])
-        while root.score is None and len(root.columns) > 1 and idle < MAX_IDLE_BATCHES:
+        if root.score is None and not root.columns:
+            self._simulate(1)
+        while root.score is None and not self._is_settled() and idle < MAX_IDLE_BATCHES:
             if budget.is_late(self.evaluations):
                 break
             room = self.batch if budget.nodes is None else min(self.batch, budget.nodes - self.evaluations)
             idle = 0 if self._simulate(room) else idle + 1
-        return Choice(self._best_column(), root.expected(), root.score, self.evaluations)
+        by = "rules" if self._is_forced() else "search" if any(root.tries) else "network"
+        return Choice(self._best_column(), root.expected(), root.score, self.evaluations, by)
+
+    def _is_settled(self) -> bool:
+        """Whether all moves of the root but one are proven to lose."""
+        open_moves = [child for child in self.root.children if child is None or child.score is None or child.score <= 0]
+        return len(open_moves) <= 1
+
+    def _is_forced(self) -> bool:
+        """Whether the bitboards show the root's result, or a single move that does not lose at once."""
+        position, mask = self.root.position, self.root.mask
+        moves = safe_moves(position, mask, self.geometry)
+        return known_score(position, mask, self.geometry) is not None or not moves & (moves - 1)
 
     def thoughts(self, choice: Choice) -> dict:
         """What there is to tell of a search that has ended, in words of JSON: visits by column, and its expectation."""
@@ -145,8 +157,6 @@ class Search:
         if key not in self.nodes:
             node = self.nodes[key] = Node(position, mask)
             node.score = known_score(position, mask, self.geometry)
-            if node.score is None and len(self.nodes) > 1:  # not for the root: a score alone gives no move
-                node.score = self.prove(position, mask)
         return self.nodes[key]
 
     def _simulate(self, count: int) -> int:
@@ -213,8 +223,6 @@ class Search:
             moves = safe_moves(leaf.position, leaf.mask, self.geometry)
             order = self.geometry.column_order
             leaf.columns = [column for column in order if moves & column_cells(column, self.geometry)]
-            if leaf is self.root:
-                leaf.columns = [column for column in leaf.columns if column in self._columns]
             whole = sum(priors[column] for column in leaf.columns) or 1.0
             leaf.priors = [priors[column] / whole for column in leaf.columns]
             leaf.results = of_moves and [of_moves[column] for column in leaf.columns]

@@ -1,17 +1,20 @@
 """The tree search: what it proves is true, what it plays is legal, and it asks the network no more than it may."""
 
 import random
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
 
 from agents import value_search
 from connectx.clock import Budget
-from connectx.exact import move_values
 from connectx.geometry import STANDARD, geometry_of
+from connectx.nets import threads
 from connectx.nets.puct import Judge, Judgement, Node, Search, known_score
 from connectx.position import Position
-from connectx.solver import Solver
+from connectx_toolkit.places import ROOT
 from tests import oracle
 from tests.conftest import REAL_CLOCK, observe, random_game
 
@@ -65,22 +68,6 @@ def test_what_is_proven_is_true(batch, judge):
             assert sign(choice.score) == sign(max(scores.values())) == sign(choice.value)
             assert sign(scores[choice.column]) == sign(choice.score)
     assert proven > 30
-
-
-def test_an_exact_solver_at_the_leaves():
-    """With a solver that knows all, one look at each reply settles the move, whatever the network says."""
-    solver = Solver(geometry_of(*SHAPE), compiled=False)
-
-    def prove(position: int, mask: int) -> int:
-        return solver.solve(Position(position, mask, solver.geometry)).low
-
-    proven = 0
-    for position, scores in small_positions(range(8, 16), 20):
-        choice = Search(position, opinionated(3), prove=prove).run(Budget(nodes=50))
-        assert choice.evaluations <= 1 and sign(scores[choice.column]) == sign(max(scores.values()))
-        assert choice.score is None or sign(choice.score) == sign(scores[choice.column])
-        proven += choice.score is not None
-    assert proven > 10  # in the others a single move is left
 
 
 def test_what_is_known_at_a_look():
@@ -185,37 +172,114 @@ def test_a_lost_game_is_still_played():
     assert choice.column in (1, 5) and choice.score is not None and choice.score < 0
 
 
-def test_columns_that_are_known_to_be_worse_are_not_searched():
-    start = Position.empty(STANDARD)
-    for columns in ([5], [0, 6]):
-        search = Search(start, knows_nothing, columns=columns)
-        assert search.run(Budget(nodes=50)).column in columns and set(search.root.columns) == set(columns)
+def test_what_decides_a_move():
+    """The rules where a move wins, is the only one or all lose; the network without time to search; else the search."""
+    decided = {}
+    for name, moves, budget in (
+        ("it wins", [3, 0, 3, 0, 3, 0], 50),
+        ("it blocks", [3, 0, 3, 0, 3], 50),
+        ("all lose", [2, 2, 3, 3, 4], 50),
+        ("a choice", [3, 3], 50),
+        ("no time", [3, 3], 1),
+    ):
+        decided[name] = Search(Position.from_moves(moves, STANDARD), knows_nothing).run(Budget(nodes=budget)).by
+    assert decided == {
+        "it wins": "rules",
+        "it blocks": "rules",
+        "all lose": "rules",
+        "a choice": "search",
+        "no time": "network",
+    }
+
+
+def test_the_search_ends_when_one_move_is_left():
+    """All others are proven to lose: no evaluation can change the choice."""
+    position = Position.from_moves([3, 3, 2], STANDARD)  # three moves stop the double threat on the lowest row
+    search = Search(position, knows_nothing)
+    search.run(Budget(nodes=20))
+    for child in search.root.children[1:]:
+        assert child is not None
+        child.score = 5
+    search.root.children[0].score = None  # type: ignore[union-attr]
+    before = search.evaluations
+    assert search.run(Budget(nodes=10_000)).column == search.root.columns[0] and search.evaluations == before
+
+
+def test_the_tree_is_kept_from_move_to_move():
+    """What is known of a later position stays, nothing of what can no longer happen, and the count begins anew."""
+    search, start = Search(Position.empty(STANDARD), opinionated(4)), Position.empty(STANDARD)
+    search.run(Budget(nodes=600))
+    child = max((child for child in search.root.children if child), key=lambda child: child.visits)
+    column = search.root.columns[search.root.children.index(child)]
+    known, later = child.visits, start.play(column)
+    search.go_on_from(later)
+    assert search.root is child and child.visits == known > 50 and search.evaluations == 0
+    assert 50 < len(search.nodes) < 600
+    assert all(node.mask & later.mask == later.mask for node in search.nodes.values())
+    assert search.run(Budget(nodes=100)).evaluations == 100 and child.visits > known
+
+
+def is_forced(position: Position) -> bool:
+    """By the rules of the game alone: a win in one, or not two moves that leave no win in one to the other side."""
+    if position.winning_columns():
+        return True
+    children = [position.play(column) for column in position.legal_columns()]
+    return sum(not child.winning_columns() for child in children) < 2
+
+
+def test_the_log_of_a_watched_game():
+    """In Kaggle's environment the search decides every move that is not forced, and the log's last line says so."""
+    from kaggle_environments import make
+
+    env = make("connectx")
+    random.seed(4)
+    seen: list[Position] = []
+
+    def watched(obs, config):
+        seen.append(Position.from_observation(obs, config))
+        return value_search.agent(obs, {**config, "nodeBudget": 60})
+
+    env.run([watched, "negamax"])
+    said = [entry[0]["stdout"] for entry in env.logs if entry and entry[0].get("stdout")]
+    choices = sum(not is_forced(position) for position in seen)
+    assert len(said) == len(seen) and 5 <= choices < len(seen)
+    log = f"decided {choices} of {choices} moves that were not forced ({len(seen) - choices} were)"
+    assert said[-1].endswith(f"the search {log}\n")
+    assert vars(value_search.agent)["thoughts"]()["search"] == log
 
 
 @REAL_CLOCK
-def test_value_search_plays_what_can_be_proven():
-    """From the table in the openings, by the solver later: quickest wins and slowest losses, not only kept results."""
-    if value_search.solver() is None:
-        pytest.skip("numba")
-    rng, oracle_solver = random.Random(8), Solver(STANDARD)
-    positions = [p for _ in range(12) for p in random_game(STANDARD, rng) if p.ply in (0, 5, 7, 20, 25, 30)]
-    for position in positions:
-        scores = [value and value.low for value in move_values(position, oracle_solver)]
-        column = value_search.best_column(position, Budget.seconds(2.0))
-        assert scores[column] == max(score for score in scores if score is not None)
+def test_value_search_searches_within_the_clock():
+    """The first move takes of the overage time what the clock grants it, and no more; it is the search's."""
+    obs, config = observe(Position.empty(STANDARD), act_timeout=0.2, bank=38.0)
+    start = time.perf_counter()
+    value_search.agent(obs, config)
+    assert 0.1 < time.perf_counter() - start < 0.3
+    assert vars(value_search.agent)["thoughts"]()["search"] == "decided 1 of 1 moves that were not forced (0 were)"
 
 
 def test_value_search_tells_of_this_move_only():
-    obs, config = observe(Position.empty(STANDARD))
-    value_search.agent(obs, config)
-    assert vars(value_search.agent)["thoughts"]() == {"score": "win, proven"}
+    value_search.agent(*observe(Position.empty(STANDARD), nodeBudget=20))
+    assert vars(value_search.agent)["thoughts"]()["nodes"] == 20
     value_search.agent(*observe(Position.empty(geometry_of(4, 5, 3))))
     assert vars(value_search.agent)["thoughts"]() is None
 
 
-def test_value_search_without_numba(monkeypatch):
-    """The table is enough in the openings; beyond it the tree chooses."""
-    monkeypatch.setattr(value_search, "solver", lambda: None)
-    assert value_search.best_column(Position.empty(STANDARD), Budget(nodes=4)) == 3
-    beyond = Position.from_moves([3, 3, 3, 3, 3, 2, 2, 2, 2, 2, 0], STANDARD)
-    assert value_search.best_column(beyond, Budget(nodes=4)) in beyond.legal_columns()
+def test_value_search_needs_no_solver_and_no_table():
+    """Nothing that it loads is one."""
+    code = "import sys, agents.value_search; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    parts = {f"connectx.{name}" for name in ("solver", "exact", "openings", "book", "choice", "opponent_model")}
+    assert "connectx.nets.puct" in loaded.split() and not parts & set(loaded.split())
+
+
+def test_one_thread_while_it_searches():
+    """OpenBLAS has one within the block, and as many as before after it, also after an error."""
+    functions = threads.thread_functions()  # those of pip's numpy are found on Linux
+    assert functions or sys.platform != "linux"
+    for _, put in functions:
+        put(2)
+    with pytest.raises(ZeroDivisionError), threads.one_thread():
+        assert [get() for get, _ in functions] == [1] * len(functions)
+        1 / 0  # noqa: B018
+    assert [get() for get, _ in functions] == [2] * len(functions)
