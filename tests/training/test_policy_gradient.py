@@ -345,7 +345,7 @@ def test_checkpoints_of_other_settings_are_refused(road, capsys):
     [
         (["policy-gradient", "--games", "0"], "at least 1"),
         (["policy-gradient", "--discount", "1.5"], "discount should be at most 1, not 1.5"),
-        (["policy-gradient", "--start", "anywhere"], "start should be one of opponent, nothing, not 'anywhere'"),
+        (["policy-gradient", "--start", "anywhere"], "start should be one of nothing, opponent, not 'anywhere'"),
         (["policy-gradient", "--opponent", "missing.bin"], "missing.bin"),
         (["value", "--opponent", "STRONG", "--games", "STRONG"], "expected int8 moves"),
         (["value", "--opponent", "DAMAGED"], "checksum"),
