@@ -44,7 +44,7 @@ train-smoke: $(VENV)/.installed  ## every method of train.py for a minute, from 
 		--run $(SMOKE)/distill
 	$(BIN)/python train.py leaf --labels $(SMOKE)/labels/labels.labels --samples 1000000 --run $(SMOKE)/leaf
 	$(BIN)/python train.py imitate --games 2000 --steps 500 --run $(SMOKE)/imitate
-	$(BIN)/python train.py policy-gradient --start nothing --games 12000 \
+	$(BIN)/python train.py policy-gradient --games 24000 --batch 500 \
 		--opponent $(SMOKE)/imitate/strong_policy.bin --run $(SMOKE)/policy-gradient
 	$(BIN)/python train.py value --steps 500 --further 4000 --opponent $(SMOKE)/imitate/strong_policy.bin \
 		--policy $(SMOKE)/policy-gradient/policy_gradient.bin \

@@ -29,7 +29,7 @@ from connectx_toolkit.training.learning.networks import (
 from connectx_toolkit.training.learning.policy_run import ILLEGAL, Choices, Learner, policy_loss, returns_of
 from connectx_toolkit.training.learning.supervised import Examples, Fit, FitOptions
 from connectx_toolkit.training.methods import imitation, policy_gradient, value
-from connectx_toolkit.training.methods.policy_gradient import Baseline
+from connectx_toolkit.training.methods.policy_gradient import Baseline, clipped_loss, games_until, matches, scaled
 from connectx_toolkit.training.support.options import option
 from tests.oracle import board_after
 from tests.oracle import has_line as oracle_has_line
@@ -84,6 +84,31 @@ def test_gradient_of_the_loss():
     assert logits.grad is not None and torch.allclose(logits.grad, expected, atol=1e-6)
     even = torch.zeros(1, 4)
     assert float(policy_loss(even, torch.tensor([0]), torch.zeros(1), 1.0)) == pytest.approx(-np.log(4))
+
+
+def test_the_clipped_loss_lets_a_choice_go_once_it_has_moved_enough():
+    """Before that its gradient is that of REINFORCE; beyond it only a choice that moved the wrong way counts."""
+    logits, actions = torch.tensor([[0.5, -0.5, 0.0]] * 2, requires_grad=True), torch.tensor([0, 2])
+    gains, now = torch.tensor([0.7, -1.2]), logits.detach().log_softmax(1)[[0, 1], [0, 2]]
+    (same,) = torch.autograd.grad(clipped_loss(logits, actions, gains, now, 0.1), logits)
+    (plain,) = torch.autograd.grad(policy_loss(logits, actions, gains, 0.1), logits)
+    assert torch.allclose(same, plain, atol=1e-6)
+    moved = torch.tensor([1.3, 0.7]).log()  # as far as the advantages want, and beyond the bound
+    (found,) = torch.autograd.grad(clipped_loss(logits, actions, gains, now - moved, 0.0), logits)
+    assert (found == 0).all()
+    (found,) = torch.autograd.grad(clipped_loss(logits, actions, gains, now + moved, 0.0), logits)
+    assert (found.abs().sum(1) > 0.01).all()
+
+
+def test_scaled_advantages():
+    assert scaled(np.array([3.0, -4.0], np.float32)).tolist() == pytest.approx([3 / 12.5**0.5, -4 / 12.5**0.5])
+    assert scaled(np.zeros(2, np.float32)).tolist() == [0, 0]
+
+
+def test_games_until_a_running_reward():
+    results = np.array([1, -1, 1, 1, 0, 1, 1, 1], np.int8)
+    assert games_until(results, 0.75, 4) == 6 and games_until(results, 0.5, 4) == 4
+    assert games_until(results, 1, 4) == games_until(results, 0, 9) == 0
 
 
 def test_the_learner_pays_for_full_columns():
@@ -266,6 +291,8 @@ def test_the_road_from_end_to_end(road):
         "value.bin": "value",
     }
     assert sum(entries["value.bin"]["v_strong_policy"]) == 100
+    assert [sum(counts) for counts in entries["pg.bin"]["v_strong_policy"].values()] == [2000, 2000]
+    assert entries["pg.bin"]["start"] == "nothing"
     moves = value.read_games(road / "pg" / "games.bin")
     assert moves.shape == (400, 42)
     results = unpack((road / "pg" / "games.bin").read_bytes())[0]["results"]
@@ -307,7 +334,7 @@ def test_checkpoints_of_other_settings_are_refused(road, capsys):
     [
         (["policy-gradient", "--games", "0"], "at least 1"),
         (["policy-gradient", "--discount", "1.5"], "discount should be at most 1, not 1.5"),
-        (["policy-gradient", "--start", "anywhere"], "start should be one of opponent, nothing, not 'anywhere'"),
+        (["policy-gradient", "--start", "anywhere"], "start should be one of nothing, opponent, not 'anywhere'"),
         (["policy-gradient", "--opponent", "missing.bin"], "missing.bin"),
         (["value", "--opponent", "STRONG", "--games", "STRONG"], "expected int8 moves"),
         (["value", "--opponent", "DAMAGED"], "checksum"),
@@ -353,10 +380,30 @@ def test_an_update_follows_the_returns(road, tmp_path):
         assert ((softmax(logits_of(run.network)(mine))[:, 3] - before) * result > 0).all()
 
 
-def test_a_random_start_is_another_network(road, tmp_path):
+def test_random_weights_are_the_default(road, tmp_path):
     strong = Network.from_bytes((road / "weights" / "strong.bin").read_bytes())
-    copied, fresh = (
-        policy_gradient.Run(config_of(road, run=tmp_path, start=start)) for start in ("opponent", "nothing")
+    fresh, copied = (
+        policy_gradient.Run(config_of(road, run=tmp_path, **start)) for start in ({}, {"start": "opponent"})
     )
     assert copied.network.to_bytes() == strong.to_bytes() != fresh.network.to_bytes()
     assert fresh.network.architecture == strong.architecture
+    same = matches(copied.network, strong, 400, 1)
+    assert abs(same["sampled"][0] - same["sampled"][2]) < 80 and same["greedy"] != same["sampled"]
+
+
+def test_rate_and_entropy_decay(road, tmp_path, monkeypatch):
+    """Linearly with the games: the rate to 0, the bonus to 0.3 of what it was."""
+    weights = list[float]()
+
+    def watched(*arguments):
+        weights.append(arguments[-1])
+        return clipped_loss(*arguments)
+
+    monkeypatch.setattr(policy_gradient, "clipped_loss", watched)
+    run = policy_gradient.Run(config_of(road, run=tmp_path, learning_rate=1e-2, entropy=0.1))
+    rates = []
+    for _ in range(10):
+        run.step()
+        rates.append(run.optimizer.param_groups[0]["lr"])
+    assert rates == pytest.approx(np.arange(10, 0, -1) / 1000)
+    assert weights == pytest.approx([0.03 + 0.007 * left for left in range(10, 0, -1)])

@@ -16,10 +16,20 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from connectx.geometry import STANDARD
 from connectx.nets.torch_form import Network
 from connectx_toolkit.console.progress import progress, tell_rate
 from connectx_toolkit.training.games.batch import Games
-from connectx_toolkit.training.games.players import Logits, Played, Player, alternating, play_games, sample
+from connectx_toolkit.training.games.connectx import ConnectX
+from connectx_toolkit.training.games.players import (
+    Logits,
+    Played,
+    Player,
+    alternating,
+    play_games,
+    sample,
+    sampling_player,
+)
 from connectx_toolkit.training.learning import torch_state
 from connectx_toolkit.training.learning.networks import logits_of
 from connectx_toolkit.training.support import checkpoint
@@ -92,15 +102,29 @@ def returns_of(choices: Choices, results: np.ndarray, discount: float) -> np.nda
     return np.where(legal, results[choices.games] * discount**later, ILLEGAL_RETURN).astype(np.float32)
 
 
+def results_against(player: Player, opponent: Network, games: int, rng: np.random.Generator) -> tuple[int, int, int]:
+    """(wins, draws, losses) of a player against a policy that draws its moves. Seats swap every BLOCK games."""
+    players = player, sampling_player(logits_of(opponent), rng)
+    return play_games(ConnectX(games, STANDARD), players, alternating(games, BLOCK)).counts()
+
+
+def chosen_and_entropy(logits: Tensor, actions: Tensor) -> tuple[Tensor, Tensor]:
+    """(m,) log-probability of each action, and (m,) entropy of each row's softmax, in nats.
+
+    Args:
+        logits: (m, actions); actions: (m,) int64.
+    """
+    log_chances = logits.log_softmax(dim=1)
+    return log_chances.gather(1, actions[:, None])[:, 0], -(log_chances.exp() * log_chances).sum(dim=1)
+
+
 def policy_loss(logits: Tensor, actions: Tensor, advantages: Tensor, entropy: float) -> Tensor:
     """REINFORCE: minus the mean of log-probability times advantage, minus ``entropy`` times the mean entropy.
 
     Args:
         logits: (m, actions); actions: (m,) int64; advantages: (m,) float32, returns minus their baseline.
     """
-    log_chances = logits.log_softmax(dim=1)
-    chosen = log_chances.gather(1, actions[:, None])[:, 0]
-    spread = -(log_chances.exp() * log_chances).sum(dim=1)
+    chosen, spread = chosen_and_entropy(logits, actions)
     return -(chosen * advantages).mean() - entropy * spread.mean()
 
 

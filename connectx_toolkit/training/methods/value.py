@@ -36,7 +36,7 @@ from connectx_toolkit.training.games.players import (
     sampling_player,
 )
 from connectx_toolkit.training.learning.networks import DRAW, logits_of, small_network, value_player
-from connectx_toolkit.training.learning.policy_run import BLOCK
+from connectx_toolkit.training.learning.policy_run import BLOCK, results_against
 from connectx_toolkit.training.learning.supervised import Examples, Fit, FitOptions, split
 from connectx_toolkit.training.support.device import device_named, device_option
 from connectx_toolkit.training.support.manifest import begin, publish
@@ -147,8 +147,7 @@ def match(
     def logits(boards: np.ndarray) -> np.ndarray:
         return plain.judge_many(*bitboards(boards, STANDARD))["value"]
 
-    players = (value_player(logits, rules), sampling_player(logits_of(opponent), rng))
-    return play_games(ConnectX(games, STANDARD), players, alternating(games, BLOCK)).counts()
+    return results_against(value_player(logits, rules), opponent, games, rng)
 
 
 class Trained(NamedTuple):
