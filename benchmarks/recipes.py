@@ -4,6 +4,10 @@ python -m benchmarks.recipes [--only NAME ...] [--players policy network] [--cou
 python -m benchmarks.recipes --file FILE          positions of others: lines "moves score" as in Pons' files, columns
                                                   from 1, or JSON with a "board" as in Kaggle's set of 1,000
 
+What the network learnt is left out: positions of its training labels, and those whose moves lead to anything that it
+saw of them. The labels are all openings of up to 7 stones that are not held out, and those of the file that the
+manifest beside the network names. "number" counts the positions that remain.
+
 The recipes were written down before anything was measured:
 
 - "random": uniform random play without lines, 9 to 20 stones, each number alike.
@@ -20,8 +24,10 @@ The recipes were written down before anything was measured:
 "perfect": fastest win or slowest loss. The players: "policy" is the agent: it plays the replies that each move forces,
 takes wins and losses that it meets, and lets the network judge the rest, each position and its mirror image. "network"
 is the network alone: one forward pass for the position after each move, no rules, no replies, no mirror image; training
-showed it quiet positions only. Both print forward passes a position, and in how many positions there was none. "search"
-is the tree search of the agent value_search at --evaluations, "clock" the same at Kaggle's clock.
+showed it quiet positions only. "search" is the tree search of the agent value_search at --evaluations, "clock" the same
+at Kaggle's clock. "passes" counts forward passes a position, "unasked" the positions in which rules alone chose. A
+search takes some ten passes for an evaluation, AlphaZero.jl one for a simulation: beside its 600 simulations stand 600
+passes, --evaluations 60.
 
 Positions and the scores of all moves are kept in --folder, so that another network meets the same.
 """
@@ -29,8 +35,11 @@ Positions and the scores of all moves are kept in --folder, so that another netw
 import argparse
 import json
 import random
+import shlex
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 
@@ -60,14 +69,17 @@ from connectx.search import Searcher
 from connectx.solver import Solver
 from connectx_toolkit.console.progress import progress
 from connectx_toolkit.places import WEIGHTS
+from connectx_toolkit.training.data.examples import is_new
 from connectx_toolkit.training.data.labels import (
     TRAINING,
     Labels,
-    canonical_keys,
     labels_of,
+    opening_labels,
     read_file,
+    read_labels,
     write_labels,
 )
+from connectx_toolkit.training.support.manifest import NAME as MANIFEST
 
 RANDOM_PLIES = 6  # of a game of searchers
 MOVE_SECONDS = 1.7  # of a move in the middle of a game with Kaggle's 2 s
@@ -174,10 +186,19 @@ def labels_for(name: str, options: argparse.Namespace) -> Labels:
     return read_file(path)[0]
 
 
-def unknown(labels: Labels, known: Labels) -> Labels:
-    """Those that a network did not learn from; of fewer than 8 stones all, because every network knows them."""
-    keys, learnt = (canonical_keys(part.positions, part.masks) for part in (labels, known))
-    return labels.take(np.flatnonzero(~np.isin(keys, learnt) | (labels.plies < 8)))
+def training_labels(weights: Path) -> tuple[Labels, str]:
+    """What a network learnt from, and which of it is known: openings, and the file that its manifest names.
+
+    Raises:
+        ValueError: that file is missing, or is none of labels.
+    """
+    manifest = weights.parent / MANIFEST
+    entry = json.loads(manifest.read_text(encoding="utf-8")).get(weights.name, {}) if manifest.exists() else {}
+    words = shlex.split(entry.get("command", ""))
+    if "--labels" not in words:  # networks made before a command had every option
+        return labels_of(opening_labels(), TRAINING), "openings; its other labels are not here"
+    path = Path(words[words.index("--labels") + 1])
+    return labels_of(read_labels(path), TRAINING), f"openings and {path}"
 
 
 def each(name: str, choose: Callable[[Position], int], labels: Labels) -> np.ndarray:
@@ -201,22 +222,30 @@ def judged_alone(network: PlainNetwork, labels: Labels) -> np.ndarray:
     return policy_of(outputs["move"][:, 0], chances_of_moves(softmax(outputs["score"]), states), states)
 
 
-def asked(player: str, labels: Labels) -> dict[str, float]:
-    """Forward passes a position, and the share of positions, in percent, in which the rules alone choose the move."""
-    if player not in ("policy", "network"):
-        return {}
-    passes = labels.legal.sum(1)
-    if player == "policy":  # each position that the forced replies end in, and its mirror image
-        passes = 2 * np.bincount(afterstates(labels.positions, labels.masks, STANDARD).rows, minlength=len(labels))
-    return {"passes": round(float(passes.mean()), 1), "unasked": round(100 * float((passes == 0).mean()), 1)}
+@contextmanager
+def counting(network: PlainNetwork) -> Iterator[list[int]]:
+    """The number of positions in each call of the network."""
+    calls: list[int] = []
+
+    def forward(planes: np.ndarray) -> dict[str, np.ndarray]:
+        calls.append(len(planes))
+        return type(network).forward(network, planes)
+
+    with mock.patch.object(network, "forward", forward):
+        yield calls
+
+
+def unasked(labels: Labels) -> float:
+    """The share of positions, in percent, in which rules and forced replies alone choose the move."""
+    states = afterstates(labels.positions, labels.masks, STANDARD)
+    return round(100 * float((np.bincount(states.rows, minlength=len(labels)) == 0).mean()), 1)
 
 
 def columns_of(player: str, network: PlainNetwork, labels: Labels, evaluations: int) -> np.ndarray:
     """The column of each position: (n,) int64."""
     if player in ("policy", "network"):
-        logits = judged_alone(network, labels)
-        if player == "policy":
-            logits = network.judge_many(labels.positions, labels.masks)["policy"]
+        is_alone = player == "network"
+        logits = judged_alone(network, labels) if is_alone else network.judge_many(*labels[:2])["policy"]
         return np.where(labels.legal, logits, -np.inf).argmax(1)
 
     def search(position: Position) -> int:
@@ -235,11 +264,23 @@ def shares(labels: Labels, columns: np.ndarray) -> dict[str, float]:
     return {name: round(100 * float(share), 2) for name, share in found.items()}
 
 
-def measure(name: str, labels: Labels, options: argparse.Namespace) -> None:
-    """Prints a row for each player."""
-    network, rows = value_search.network, {}
+def row_of(player: str, labels: Labels, evaluations: int) -> dict[str, float]:
+    """The shares of right moves, and how often the network was asked."""
+    with counting(value_search.network) as calls:
+        columns = columns_of(player, value_search.network, labels, evaluations)
+    found = shares(labels, columns) | {"passes": round(sum(calls) / len(labels), 1)}
+    return found | ({"unasked": unasked(labels)} if player == "policy" else {})
+
+
+def measure(name: str, drawn: Labels, options: argparse.Namespace) -> None:
+    """Prints a row for each player, on the positions that are new to the network."""
+    labels = drawn.take(np.flatnonzero(is_new(drawn, options.learnt)))
+    if not len(labels):
+        print(f"{name:<18}{'':10}{0:>10}  the network learnt all {len(drawn):,}", flush=True)
+        return
+    rows: dict[str, dict[str, float]] = {}
     for player in options.players:
-        rows[player] = shares(labels, columns_of(player, network, labels, options.evaluations)) | asked(player, labels)
+        rows[player] = row_of(player, labels, options.evaluations)
         numbers = "".join(f"{share:>10.2f}" for share in rows[player].values())
         print(f"{name:<18}{player:<10}{len(labels):>10}{numbers}", flush=True)
     first, share = next((player, row["good"]) for player, row in rows.items())
@@ -250,6 +291,8 @@ def measure(name: str, labels: Labels, options: argparse.Namespace) -> None:
         f"% good moves of {first}",
         PUBLISHED.get(name),
         positions=len(labels),
+        drawn=len(drawn),
+        learnt=options.left_out,
         seed=options.seed,
         players=rows,
     )
@@ -262,14 +305,19 @@ def main() -> None:
     parser.add_argument("--players", nargs="+", choices=players, default=players[:2], metavar="NAME")
     parser.add_argument("--file", type=Path, help="positions of others, in place of the recipes")
     parser.add_argument("--count", type=int, default=1000, help="positions of each (default %(default)s)")
-    parser.add_argument("--evaluations", type=int, default=600, help="a move of a search (default %(default)s)")
+    parser.add_argument(
+        "--evaluations", type=int, default=60, help="a move of a search, some ten passes each (default %(default)s)"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--weights", type=Path, default=WEIGHTS / "net.bin", help="the network")
-    help_text = "the file that the network learnt from: positions of 8 stones and more in it are left out"
-    parser.add_argument("--labels", type=Path, help=help_text)
     parser.add_argument("--folder", type=Path, default=Path("runs/recipes"), help="where positions are kept")
     options = parser.parse_args()
+    try:
+        options.learnt, options.left_out = training_labels(options.weights)
+    except ValueError as fault:
+        parser.error(str(fault))
     head(seed=options.seed, weights=options.weights)
+    print(f"left out: what is known to be learnt, {len(options.learnt):,} positions ({options.left_out})")
     value_search.network = PlainNetwork.from_bytes(options.weights.read_bytes())
     print(
         f"{'positions':<18}{'player':<10}{'number':>10}{'good':>10}{'critical':>10}{'perfect':>10}{'passes':>10}{'unasked':>10}"
@@ -281,10 +329,8 @@ def main() -> None:
             parser.error(str(fault))
         labels = labelled(options.file.stem, iter(positions), options.count, Solver(STANDARD, TABLE_BITS))
         return measure(options.file.stem, labels, options)
-    known = labels_of(read_file(options.labels)[0], TRAINING) if options.labels else None
     for name in options.only:
-        labels = labels_for(name, options)
-        measure(name, labels if known is None else unknown(labels, known), options)
+        measure(name, labels_for(name, options), options)
     return None
 
 

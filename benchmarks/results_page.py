@@ -179,7 +179,7 @@ def network_tables() -> list[str]:
         record = read(f"network-{name}")
         for player, found in record["players"].items():
             shares = (f"{found[key]:.1f}%" for key in ("good", "critical", "perfect"))
-            asked = (f"{found['passes']:g}", f"{found['unasked']:g}%") if "passes" in found else ("", "")
+            asked = f"{found['passes']:g}", f"{found['unasked']:g}%" if "unasked" in found else ""
             rows.append((title, record["positions"], players[player], *shares, *asked))
     heads = ("our own sets", "positions", "player", "good", "good, critical", "perfect", "passes", "unasked")
     return [table(heads, rows)]

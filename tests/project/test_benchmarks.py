@@ -15,7 +15,15 @@ from connectx.position import Position
 from connectx.score import NO_MOVE
 from connectx.solver import Solver
 from connectx_toolkit.arena.players.loading import resolve
-from connectx_toolkit.training.data.labels import Labels
+from connectx_toolkit.places import WEIGHTS
+from connectx_toolkit.training.data.labels import (
+    TRAINING,
+    Labels,
+    concatenated,
+    opening_labels,
+    splits_of,
+    write_labels,
+)
 from connectx_toolkit.training.games import opponent_pool
 
 POSITION = Position.from_moves([3] * 6 + [2] * 6 + [4] * 6, STANDARD)
@@ -138,9 +146,43 @@ def test_the_network_alone_has_no_rules_to_help_it():
         stones, mask = (np.array([part]) for part in (after.position, after.mask))
         own = network.forward(encode_many(stones, mask, STANDARD, network.architecture.encoding))["move"][0, 0]
         assert 0 <= logits[column] - own <= 56 + 1e-3  # what the chances of its score add
-    assert recipes.asked("network", labels) == {"passes": 7, "unasked": 0}
-    assert recipes.asked("policy", labels) == {"passes": 0, "unasked": 100}
-    assert recipes.asked("policy", labels_of(Position.empty(STANDARD))) == {"passes": 14, "unasked": 0}
+
+
+def test_the_passes_of_the_network_are_counted():
+    """One a move for the network alone; two views of what forced replies lead to; some ten for an evaluation."""
+    won, empty = (labels_of(Position.from_moves(moves, STANDARD)) for moves in ([3, 0, 3, 0, 3, 0], []))
+    assert [recipes.row_of(player, won, 0)["passes"] for player in ("network", "policy")] == [7, 0]
+    assert [recipes.row_of(player, empty, 0)["passes"] for player in ("network", "policy")] == [7, 14]
+    assert [recipes.row_of("policy", labels, 0)["unasked"] for labels in (won, empty)] == [100, 0]
+    assert 60 * 5 < recipes.row_of("search", empty, 60)["passes"] < 60 * 15
+
+
+def test_what_the_network_learnt_is_left_out(results, tmp_path, monkeypatch, capsys):
+    """Openings that are not held out, and the labels of the file that the manifest beside the network names.
+
+    None of what remains, nor anything that its moves lead to, has been seen; the record counts it.
+    """
+    deep, other = labels_of(POSITION), labels_of(Position.from_moves([2] * 6 + [4] * 6 + [3] * 6, STANDARD))
+    openings = opening_labels().take(np.arange(0, 38_203, 20))
+    held_out = openings.take(np.flatnonzero(splits_of(openings.positions, openings.masks) != TRAINING))
+    drawn = concatenated([openings, deep, labels_of(Position.from_moves([0, 1, 2, 3, 4, 5, 6, 0], STANDARD))])
+    monkeypatch.setattr(recipes, "labels_for", lambda name, options: drawn)
+    weights, file = tmp_path / "net.bin", tmp_path / "my.labels"
+    weights.write_bytes((WEIGHTS / "net.bin").read_bytes())
+    write_labels(file, concatenated([deep, other]), {})
+    monkeypatch.setattr(sys, "argv", ["recipes", "--only", "random", "--players", "policy", "--weights", str(weights)])
+    found = {}
+    for command in ("python train.py distill", f"python train.py distill --labels {file}"):
+        (tmp_path / "manifest.json").write_text(json.dumps({"net.bin": {"command": command}}))
+        recipes.main()
+        record = json.loads((results / "network-random.json").read_text())
+        assert record["drawn"] == len(drawn) and record["learnt"] in capsys.readouterr().out
+        found[command.endswith("labels")] = record["positions"]
+    assert 2 <= found[False] <= 2 + len(held_out) and found[False] - found[True] == 1
+    file.unlink()
+    with pytest.raises(SystemExit) as stop:
+        recipes.main()
+    assert stop.value.code == 2 and f"no labels in {file}" in capsys.readouterr().err
 
 
 def test_plain_intervals_are_wrong_when_looked_at_often_and_ours_are_not():

@@ -17,7 +17,7 @@ from connectx_toolkit.training.games.connectx import ConnectX
 from connectx_toolkit.training.games.players import play_games, random_player
 from connectx_toolkit.training.learning import policy_run
 from connectx_toolkit.training.learning.networks import small_network
-from connectx_toolkit.training.learning.supervised import Examples, Fit
+from connectx_toolkit.training.learning.supervised import Examples, Fit, Parts
 from connectx_toolkit.training.methods import actor_critic, policy_gradient, ppo, value
 from tests.training.test_policy_gradient import FitConfig
 from tests.training.test_ppo import config as ppo_config
@@ -110,7 +110,7 @@ def fit(device: torch.device, folder: Path, steps: int = 4) -> Fit:
     play_games(games, (random_player(np.random.default_rng(1)),) * 2, np.ones(60, bool))
     examples = Examples(games.boards(), (games.winner * games.mover + 1).astype(np.int64))
     network = small_network("value", 3, 4, 8, 1, value.ENCODING).to(device)
-    made = Fit(FitConfig(8, batch=16, run=folder), network, examples, examples, mirrored=lambda answers: answers)
+    made = Fit(FitConfig(8, batch=16, run=folder), network, Parts(*[examples] * 3), mirrored=lambda answers: answers)
     while made.steps < steps:
         made.step()
     made.save()

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from connectx.geometry import STANDARD
-from connectx.nets.afterstates import NEVER, follow
+from connectx.nets.afterstates import NEVER, Afterstates, follow
 from connectx.nets.encoding import encode
 from connectx.nets.network import PlainNetwork
 from connectx.nets.torch_form import Network
@@ -17,8 +17,17 @@ from connectx.position import Position
 from connectx.score import NO_MOVE
 from connectx.weights import unpack
 from connectx_toolkit.cli import train
-from connectx_toolkit.training.data.examples import LARGEST, MULTIPLE, SCORES, Examples, Targets
-from connectx_toolkit.training.data.labels import TEST, Labels, labels_of, opening_labels, read_labels, write_labels
+from connectx_toolkit.training.data.examples import LARGEST, MULTIPLE, SCORES, Examples, Targets, choices_of, is_new
+from connectx_toolkit.training.data.labels import (
+    TEST,
+    TRAINING,
+    Labels,
+    canonical_keys,
+    labels_of,
+    opening_labels,
+    read_labels,
+    write_labels,
+)
 from connectx_toolkit.training.learning.label_losses import losses, total
 from connectx_toolkit.training.methods import distill
 from connectx_toolkit.training.methods.distill import Config, batches, measure
@@ -168,18 +177,42 @@ def test_a_checkpoint_is_never_unpickled(file, tmp_path):
 
 
 def test_what_is_published_is_what_was_measured(file, tmp_path):
-    """The file's network in numpy chooses as often right as the manifest says, on the same test positions."""
+    """The file's network in numpy chooses as often right as the manifest says, on new positions and on known ones.
+
+    New ones are held out, and nothing that their moves lead to is seen in training; known ones have the same plies.
+    """
     config = Config(labels=file, run=tmp_path / "run", output=tmp_path / "net.bin", **SMALL)
     facts = distill.train(config)
     entry = json.loads((tmp_path / NAME).read_text())["net.bin"]
-    assert entry["good"] == facts["good"] and entry["inputs"]["labels"]
+    assert entry["new_positions"] == facts["new_positions"] and entry["inputs"]["labels"]
     assert entry["command"].startswith(f"python train.py distill --labels {file} --layers dense:16")
     content = config.output.read_bytes()
     assert {array.dtype.name for array in unpack(content)[0].values()} == {"int8", "float16", "float32"}
-    labels, network = labels_of(read_labels(file), TEST), PlainNetwork.from_bytes(content)
-    policy = np.where(labels.legal, network.judge_many(labels.positions, labels.masks)["policy"], -np.inf)
-    good = labels.good[np.arange(len(labels)), policy.argmax(1)].mean()
-    assert good == pytest.approx(facts["good"], abs=1e-4)  # rounded
+    labels, network = read_labels(file), PlainNetwork.from_bytes(content)
+    training, test = (choices_of(labels_of(labels, split))[0] for split in (TRAINING, TEST))
+    parts = distill.measured_on(labels, training, config.seed)
+    new, of_known = (np.bincount(part.plies) for part in parts.values())
+    assert (new >= of_known).all() and new[1:].sum() == of_known[1:].sum()  # no other board is empty
+    found, learnt, known = (keys_of(part) for part in (parts["new_positions"], training, parts["known_positions"]))
+    seen, unseen = (keys_of(choices_of(part)[1]) for part in (training, parts["new_positions"]))
+    assert found <= keys_of(test) and known <= learnt and not unseen & seen
+    for name, part in parts.items():
+        policy = np.where(part.legal, network.judge_many(part.positions, part.masks)["policy"], -np.inf)
+        good = part.good[np.arange(len(part)), policy.argmax(1)].mean()
+        assert good == pytest.approx(facts[name]["good"], abs=1e-4) and facts[name]["number"] == len(part)  # rounded
+
+
+def keys_of(part: Labels | Afterstates) -> set[int]:
+    return set(canonical_keys(part.positions, part.masks).tolist())
+
+
+def test_what_training_has_seen_is_not_new():
+    """The position, one with a move that leads to the same, and their mirror images; another is new."""
+    games = [[3, 0], [3, 0], [3, 6], [2, 0], [4, 6], [3, 3]]  # the first is learnt
+    positions = [Position.from_moves(moves, STANDARD) for moves in games]
+    labels = Labels(*(np.array([state[part] for state in positions]) for part in (0, 1)), np.zeros((6, 7), np.int8))
+    found = is_new(labels.take(np.arange(1, 6)), labels.take(np.arange(1)))
+    assert found.tolist() == [False, False, False, False, True]
 
 
 def test_bfloat16_where_the_processor_multiplies_it(monkeypatch):

@@ -16,7 +16,7 @@ from torch.nn import functional
 from connectx.geometry import STANDARD
 from connectx.nets.afterstates import NEVER, Afterstates, afterstates, scores_of
 from connectx.nets.encoding import bits_of, planes_of, unpack_planes
-from connectx_toolkit.training.data.labels import Labels
+from connectx_toolkit.training.data.labels import Labels, canonical_keys
 
 CPU = torch.device("cpu")
 ENCODED_AT_ONCE = 5000  # positions, in the cache: 100,000 at once take 2.5 times as long
@@ -144,3 +144,15 @@ def choices_of(labels: Labels) -> tuple[Labels, Afterstates]:
     of_positions = {name: getattr(states, name)[chosen] for name in ("scores", "blocks")}
     rows = (np.cumsum(chosen) - 1)[states.rows[asked]]
     return labels.take(np.flatnonzero(chosen)), Afterstates(rows=rows, **of_moves, **of_positions)
+
+
+def is_new(labels: Labels, training: Labels) -> np.ndarray:
+    """Whether a network that learns from the training labels sees none of it, (n,) bool; mirror images count as equal.
+
+    Neither is the position among them, nor do its moves lead to anything that moves of theirs lead to.
+    """
+    _, learnt = choices_of(training)
+    states = afterstates(labels.positions, labels.masks, STANDARD)
+    met = np.isin(canonical_keys(states.positions, states.masks), canonical_keys(learnt.positions, learnt.masks))
+    known = np.isin(canonical_keys(labels.positions, labels.masks), canonical_keys(training.positions, training.masks))
+    return ~known & (np.bincount(states.rows[met], minlength=len(labels)) == 0)

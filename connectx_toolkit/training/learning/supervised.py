@@ -1,4 +1,4 @@
-"""Supervised training of one head of a network: Adam, mirrored data, checkpoints, accuracy on held-out data."""
+"""Supervised training of one head of a network: Adam, mirrored data, checkpoints, accuracy on new and known boards."""
 
 import time
 from collections.abc import Callable
@@ -11,8 +11,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from connectx.geometry import STANDARD
 from connectx.nets.torch_form import Network
 from connectx_toolkit.console.progress import progress, tell_rate
+from connectx_toolkit.training.data.labels import canonical_keys
+from connectx_toolkit.training.games.connectx import bitboards
 from connectx_toolkit.training.learning import torch_state
 from connectx_toolkit.training.learning.networks import device_of, planes_of_boards
 from connectx_toolkit.training.support import checkpoint
@@ -29,6 +32,31 @@ class Examples(NamedTuple):
 
     boards: np.ndarray  # (n, rows, columns) int8, seen by the side to move
     answers: np.ndarray  # (n,) int64, indices of the head's outputs
+
+    def take(self, which: np.ndarray) -> "Examples":
+        return Examples(self.boards[which], self.answers[which])
+
+
+class Parts(NamedTuple):
+    """Examples to learn from, and those of other games, on which the network is measured."""
+
+    training: Examples
+    new: Examples  # of boards that are not among those to learn from; nor are their mirror images
+    known: Examples  # the others: mostly of the first plies, which many games share
+
+
+class Accuracy(NamedTuple):
+    """The shares of examples for which the most likely answer is right."""
+
+    new: float
+    known: float
+
+    def __str__(self) -> str:
+        return f"{self.new:.1%} of new boards, {self.known:.1%} of boards that it learnt"
+
+    def facts(self) -> dict[str, float]:
+        """For the manifest."""
+        return {f"{name}_boards": round(share, 3) for name, share in self._asdict().items()}
 
 
 def kept_planes(network: Network, boards: np.ndarray) -> Tensor:
@@ -55,6 +83,7 @@ class Fit:
 
     Args:
         config: of the method: ``FitOptions`` with ``run``.
+        parts: of the examples, as ``split`` makes them.
         mirrored: gives the answers, (n,), of the mirrored boards from those of the boards.
 
     Raises:
@@ -65,17 +94,16 @@ class Fit:
         self,
         config: Any,
         network: Network,
-        training: Examples,
-        test: Examples,
+        parts: Parts,
         mirrored: Callable[[np.ndarray], np.ndarray],
     ):
-        self.config, self.network, self.training, self.test = config, network, training, test
+        self.config, self.network, self.training, self.measured = config, network, parts.training, parts[1:]
         self._head, self._mirrored, self._device = network.architecture.heads[0][0], mirrored, device_of(network)
-        self._planes, self._test_planes = (kept_planes(network, part.boards) for part in (training, test))
+        self._planes, *self._measured_planes = (kept_planes(network, part.boards) for part in parts)
         self._rng = np.random.default_rng(config.seed)
         self._optimizer = torch.optim.Adam(network.parameters(), config.learning_rate)
         self.steps, self.seconds = 0, 0.0  # of processor time; there is only one thread
-        self.accuracies: list[tuple[int, float]] = []  # (updates, accuracy on the held-out examples)
+        self.accuracies: list[tuple[int, float, float]] = []  # (updates, accuracy on new and on known boards)
         if found := checkpoint.load(self._checkpoint, config.settings):
             with checkpoint.restoring(self._checkpoint):
                 torch_state.restore(found.arrays, self._optimizer, network=network)
@@ -113,21 +141,28 @@ class Fit:
         with torch.autocast("cuda", torch.bfloat16, enabled=self._device.type == "cuda"):
             return self.network(planes)[self._head].float()
 
-    def accuracy(self) -> float:
-        """The share of held-out examples for which the most likely answer is right."""
-        with torch.inference_mode():
-            answers = self._outputs(self._test_planes.float()).argmax(1)
-        return float((answers.cpu().numpy() == self.test.answers).mean())
+    def accuracy(self) -> Accuracy:
+        """On new and on known boards, now."""
+        shares = []
+        for examples, planes in zip(self.measured, self._measured_planes, strict=True):
+            with torch.inference_mode():
+                answers = self._outputs(planes.float()).argmax(1)
+            shares.append(float((answers.cpu().numpy() == examples.answers).mean()))
+        return Accuracy(*shares)
 
     def save(self) -> None:
         """Measures the accuracy and writes a checkpoint."""
-        self.accuracies.append((self.steps, self.accuracy()))
+        self.accuracies.append((self.steps, *self.accuracy()))
         facts = {"steps": self.steps, "seconds": self.seconds, "accuracies": self.accuracies}
         arrays = torch_state.arrays_of(self._optimizer, network=self.network)
         checkpoint.save(self._checkpoint, self.config.settings, facts | {"rng": self._rng.bit_generator.state}, arrays)
 
-    def run(self, label: str) -> None:
-        """Makes all remaining updates and plots the accuracy in ``curve.png``; ``label`` is the name of its axis."""
+    def run(self, label: str) -> Accuracy:
+        """Makes all remaining updates, plots the accuracy in ``curve.png`` and returns that of the end.
+
+        Args:
+            label: the name of the curve's axis.
+        """
         config, started, before = self.config, time.perf_counter(), self.steps
         with progress(config.steps, "update", done=self.steps) as bar:
             while self.steps < config.steps:
@@ -136,13 +171,29 @@ class Fit:
                 if self.steps % CHECKPOINT_STEPS == 0 or self.steps == config.steps:
                     self.save()
         tell_rate((self.steps - before) * config.batch, "positions", started, self._device.type)
-        steps, accuracies = np.array(self.accuracies).T
-        save_curve(config.run / "curve.png", "updates", label, {"": (steps, accuracies)})
+        steps, new, known = np.array(self.accuracies).T
+        curves = {"new boards": (steps, new), "boards that it learnt": (steps, known)}
+        save_curve(config.run / "curve.png", "updates", label, curves)
+        return Accuracy(new[-1], known[-1])
 
 
-def split(games: int) -> tuple[np.ndarray, np.ndarray]:
-    """Indices of the games for training and of those held out, so that no game has positions in both."""
-    if games < 2:
-        raise ValueError(f"at least 2 games are needed, not {games}: some are held out")
+def split(games: int, examples_of: Callable[[np.ndarray], Examples]) -> Parts:
+    """Holds out one game in HELD_OUT, and tells its new boards, of 7x6, from those that other games have as well.
+
+    To hold out boards alone would not do: the result of a game is told by the positions around them.
+
+    Args:
+        examples_of: gives the examples of the games with these numbers, (n,).
+
+    Raises:
+        ValueError: there are too few games.
+    """
     numbers = np.arange(games)
-    return numbers[numbers % HELD_OUT != 0], numbers[numbers % HELD_OUT == 0]
+    training, held_out = (examples_of(numbers[(numbers % HELD_OUT == 0) == out]) for out in (False, True))
+    keys, learnt = (canonical_keys(*bitboards(part.boards, STANDARD)) for part in (held_out, training))
+    known = np.isin(keys, learnt)
+    if known.all() or not known.any():
+        raise ValueError(
+            f"{games} games are too few: of those held out, no board is {'new' if known.all() else 'known'}"
+        )
+    return Parts(training, held_out.take(~known), held_out.take(known))

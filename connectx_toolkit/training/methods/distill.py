@@ -32,7 +32,7 @@ from connectx.nets.torch_form import Network
 from connectx_toolkit.console.files import write_whole
 from connectx_toolkit.console.progress import progress
 from connectx_toolkit.machine.cores import usable_cores
-from connectx_toolkit.training.data.examples import SCORES, Examples, Targets
+from connectx_toolkit.training.data.examples import SCORES, Examples, Targets, choices_of, is_new
 from connectx_toolkit.training.data.labels import SUFFIX, TEST, TRAINING, VALIDATION, Labels, labels_of, read_labels
 from connectx_toolkit.training.learning import torch_state
 from connectx_toolkit.training.learning.label_losses import losses, total
@@ -237,8 +237,20 @@ def judged_right(network: PlainNetwork, labels: Labels) -> dict[str, float]:
     return shares_right(np.where(labels.legal, policy, -np.inf).argmax(1), labels)
 
 
+def measured_on(labels: Labels, training: Labels, seed: int) -> dict[str, Labels]:
+    """Positions in which the network chooses: new ones, and, of the same plies, as many that it learns from.
+
+    New is a test position if also nothing that its moves lead to is seen in training: few of the openings are.
+    """
+    test, _ = choices_of(labels_of(labels, TEST))
+    new = test.take(np.flatnonzero(is_new(test, training)))
+    rows = np.random.default_rng(seed).permutation(len(training))
+    alike = [rows[training.plies[rows] == ply][:count] for ply, count in enumerate(np.bincount(new.plies))]
+    return {"new_positions": new, "known_positions": training.take(np.concatenate(alike))}
+
+
 def train(config: Config) -> dict[str, Any]:
-    """Trains, or resumes training, then writes the network and its accuracy on test positions, as agents use it."""
+    """Trains, or resumes training, then writes the network and its accuracy as agents use it."""
     begin(config)
     torch.set_num_threads(len(usable_cores()))
     torch.set_flush_denormal(True)  # many gradients are next to nothing, and the processor slow with such numbers
@@ -252,9 +264,12 @@ def train(config: Config) -> dict[str, Any]:
         raise ValueError(f"{config.labels} has {few}: label more games")
     run(trainer, training, validation)
     content = trainer.average.to_bytes("int8")
-    right = judged_right(PlainNetwork.from_bytes(content), labels_of(labels, TEST))
     facts: dict[str, Any] = {"parameters": trainer.network.architecture.size, "training_positions": len(training)}
-    facts |= {name: round(share, 4) for name, share in right.items()}
-    score = f"good moves in {right['good']:.1%} of test positions, perfect ones in {right['perfect']:.1%}"
+    told = []
+    for name, part in measured_on(labels, training.labels, config.seed).items():
+        right = judged_right(PlainNetwork.from_bytes(content), part)
+        facts[name] = {"number": len(part)} | {kind: round(share, 4) for kind, share in right.items()}
+        told.append(f"good moves in {right['good']:.1%} and perfect ones in {right['perfect']:.1%} of {len(part):,} ")
+    score = f"{told[0]}new positions; {told[1]}that it learnt"
     publish(config, content, facts, score)
     return facts

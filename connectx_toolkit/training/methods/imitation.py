@@ -124,12 +124,11 @@ def train(config: Config) -> Fit:
     begin(config)
     torch.set_num_threads(1)
     moves, preferred = games_of(config)
-    training, test = (labelled(moves[part], preferred[part]) for part in split(len(moves)))
     network = small_network("policy", COLUMNS, config.channels, config.hidden, config.seed)
-    fit = Fit(config, network, training, test, mirrored=lambda columns: COLUMNS - 1 - columns)
-    fit.run("agreement with the look-ahead")
-    agreement = fit.accuracies[-1][1]
-    facts = {"agreement": round(agreement, 3), "look_ahead": config.depth, "seed": config.seed}
-    told = f"the move of the look-ahead of {config.depth} plies in {agreement:.1%} of test positions"
+    parts = split(len(moves), lambda games: labelled(moves[games], preferred[games]))
+    fit = Fit(config, network, parts, mirrored=lambda columns: COLUMNS - 1 - columns)
+    agreement = fit.run("agreement with the look-ahead")
+    facts = {"agreement": agreement.facts(), "look_ahead": config.depth, "seed": config.seed}
+    told = f"the move of the look-ahead of {config.depth} plies in {agreement}"
     publish(config, network.to_bytes(), facts, told)
     return fit

@@ -166,12 +166,12 @@ def train(config: Config) -> Trained:
     started = time.process_time()
     recorded = games_of(config, opponent)
     seconds = time.process_time() - started
-    training, test = (examples(recorded.take(part)) for part in split(len(recorded.moves)))
     network = small_network("value", 3, config.channels, config.hidden, config.seed, ENCODING).to(device)
-    fit = Fit(config, network, training, test, mirrored=lambda classes: classes)
-    fit.run("share of results foreseen")
+    parts = split(len(recorded.moves), lambda games: examples(recorded.take(games)))
+    fit = Fit(config, network, parts, mirrored=lambda classes: classes)
+    foreseen = fit.run("share of results foreseen")
     result = match(network, opponent, MATCH_GAMES, np.random.default_rng(config.seed))
-    facts = {"accuracy": round(fit.accuracies[-1][1], 3), "v_strong_policy": list(result), "seed": config.seed}
+    facts = {"accuracy": foreseen.facts(), "v_strong_policy": list(result), "seed": config.seed}
     played = "{} wins, {} draws, {} losses against the strong policy agent".format(*result)
-    publish(config, network.to_bytes(), facts, f"{played}; foresees {fit.accuracies[-1][1]:.1%} of held-out results")
+    publish(config, network.to_bytes(), facts, f"{played}; foresees the results of {foreseen}")
     return Trained(network, result, seconds + fit.seconds)
