@@ -9,11 +9,10 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from math import sqrt
-from statistics import mean, stdev
 from typing import Any, NamedTuple
 
 from benchmarks.machine import RESULTS
+from benchmarks.second_seat import Gain, over_players
 from connectx_toolkit.console.files import write_whole
 from connectx_toolkit.places import AGENTS, ROOT
 
@@ -21,7 +20,6 @@ PAGE = ROOT / "docs" / "project" / "results.md"
 README = ROOT / "README.md"
 LADDER = re.compile(r"(?<=<!-- ladder -->\n).*?(?=\n<!-- end of ladder -->)", re.S)
 USUAL_MACHINE = "AMD EPYC, 2 cores, 24 GiB, a shared virtual machine"
-STUDENT = {12: 2.201, 10: 2.262}  # t for a 95% interval over so many players
 Record = dict[str, Any]
 
 
@@ -137,12 +135,10 @@ def ladder_tables() -> list[str]:
     return [ladder_by_seat(), "Won / drawn / lost games of `perfect`:", perfect_by_seat()]
 
 
-def gains() -> list[tuple[float, float]]:
-    """Mean and half of the 95% interval over players, in points of 100: of all twelve, and without both ``leaf``."""
-    players = {name: float(cells[2].partition("%")[0]) for name, cells in read("second-seat-empty")["players"].items()}
-    without = [gain for name, gain in players.items() if not name.startswith("leaf")]
-    pools = (list(players.values()), without)
-    return [(mean(pool), STUDENT[len(pool)] * stdev(pool) / sqrt(len(pool))) for pool in pools]
+def gains() -> dict[str, Gain]:
+    """From the record's rows, in points of 100."""
+    rows = read("second-seat-empty")["players"]
+    return over_players({name: float(cells[2].partition("%")[0]) for name, cells in rows.items()})
 
 
 def seat_tables() -> list[str]:
@@ -156,15 +152,15 @@ def seat_tables() -> list[str]:
             ("two of them, drawn openings", "drawn"),
         )
     ]
-    for title, (gain, half) in zip(("all twelve", "the ten without `leaf`"), gains(), strict=True):
-        rows.append((f"{title}, interval over players", "", "", f"{gain:.1f}% ± {half:.1f}%"))
+    titles = {"all": "all twelve", "without leaf": "the ten without `leaf`", "without kin": "the five without kin"}
+    for part, gain in gains().items():
+        rows.append((f"{titles[part]}, interval over players", "", "", f"{gain.mean:.1f}% ± {gain.half:.1f}%"))
     return [table(("first player", "points now", "points before", "difference"), rows)]
 
 
 RECIPES = {  # and how the page calls them
     "random": "random play, 9 to 20 stones",
     "half-random": "half random, half perfect, 4 to 27 stones",
-    "half-random-400": "the first 400 of these",
     "plies-4-to-7": "plies 4 to 7",
     "plies-10-to-16": "careful random play, 10 to 16 stones",
     "near-perfect": "three of four moves perfect, 2 to 36 stones",
@@ -180,7 +176,8 @@ def network_tables() -> list[str]:
         for player, found in record["players"].items():
             shares = (f"{found[key]:.1f}%" for key in ("good", "critical", "perfect"))
             asked = f"{found['passes']:g}", f"{found['unasked']:g}%" if "unasked" in found else ""
-            rows.append((title, record["positions"], players[player], *shares, *asked))
+            count = f"{record['positions']:,}" + f" of {record['drawn']:,}" * ("drawn" in record)
+            rows.append((title, count, players[player], *shares, *asked))
     heads = ("our own sets", "positions", "player", "good", "good, critical", "perfect", "passes", "unasked")
     return [table(heads, rows)]
 
@@ -232,11 +229,12 @@ def times(ratio: float) -> str:
 
 def environment_tables() -> list[str]:
     found = read("environments")["steps_a_second"]
-    base = next(iter(found.values()))
-    rows = [
-        (name, *(f"{speed:,.0f} ({times(speed / first)})" for speed, first in zip(speeds, base, strict=True)))
-        for name, speeds in found.items()
-    ]
+    rows: list[tuple[str, ...]] = []
+    base: list[float] = []
+    for name, speeds in found.items():
+        base = speeds if name.startswith("the course's wrapper") else base
+        cells = (f"{speed:,.0f} ({times(speed / first)})" for speed, first in zip(speeds, base, strict=True))
+        rows.append((name, *cells))
     return [table(("environment", "alone", "with PPO, MlpPolicy", "with PPO, the lesson's CNN"), rows)]
 
 
@@ -307,9 +305,9 @@ SECTIONS = (
     Section(
         "The second seat",
         "The second player loses against perfect play, so it has to win from errors. Twelve first players that the "
-        "opponent model did not learn from, 100 games each from the empty board at 0.3 s a move. Most are sisters of "
-        "players that it was developed against, at another depth. `leaf 10` and `leaf 14` (it knew `leaf 8` and "
-        "`leaf 12`) give three quarters of the gain. "
+        "opponent model did not learn from, 100 games each from the empty board at 0.3 s a move. Seven are kin of "
+        "players that it was developed against: of the same kind and network, at another strength. Two of them, "
+        "`leaf 10` and `leaf 14` (it knew `leaf 8` and `leaf 12`), give three quarters of the gain. "
         '"Before" is the version at cb09674. Differences are of paired games, with 95% intervals. '
         "[A note](notes/second-seat.md) tells how good the opponent model is.",
         seat_tables,
@@ -368,7 +366,8 @@ SECTIONS = (
     Section(
         "Environments",
         "Steps a second of processor time on one thread, against `random`, with the observation and rewards of "
-        "Kaggle's course. PPO has its default batches in the first three rows, larger ones in the last.",
+        "Kaggle's course. Each factor is beside the course's wrapper at the same settings of PPO: its defaults (but "
+        "2,000 steps between updates of 500 games, for 2,048), then 8,000 steps, batches of 2,000 and three epochs.",
         environment_tables,
         ("environments",),
     ),

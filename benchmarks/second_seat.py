@@ -12,7 +12,9 @@ other, such as a built file of another version. The starts:
 - "drawn": drawn openings of 4 to 7 plies, the exact agent in either seat.
 
 Each side has --seconds per move, and overage time for the load only. Intervals are 95%; differences are those of paired
-games. Games are kept in --folder by the contents of both players, so that an interrupted run goes on from there.
+games. An interval over games tells what more games with these players would give; one over players, what other players
+would. Kin of a player that the opponent model was developed against has its kind and network, and another strength.
+Games are kept in --folder by the contents of both players, so that an interrupted run goes on from there.
 """
 
 import argparse
@@ -23,7 +25,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from math import sqrt
 from pathlib import Path
-from statistics import mean, pstdev
+from statistics import mean, pstdev, stdev
 from typing import NamedTuple
 
 from benchmarks.machine import head, record
@@ -49,6 +51,12 @@ from connectx_toolkit.training.games import opponent_pool
 
 HALVES = {"held-out": opponent_pool.HELD_OUT, "development": opponent_pool.DEVELOPMENT}
 LOST_PLIES, DRAWN_PLIES = range(10, 14), range(4, 8)  # of the openings
+KIN = {
+    player.name
+    for player in opponent_pool.HELD_OUT
+    if player[::2] in {known[::2] for known in opponent_pool.DEVELOPMENT}  # kind and network
+}
+T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201)  # Student's, of 2 to 12 players
 LONGEST = 34  # openings from which perfect play ends at this ply or earlier are left out
 
 
@@ -126,30 +134,61 @@ def interval(values: list[float]) -> str:
     return f"{mean(values):7.1%} +-{1.96 * pstdev(values) / sqrt(len(values)):5.1%}"
 
 
+class Gain(NamedTuple):
+    """What is gained from players, if they, not their games, are what was drawn at random."""
+
+    players: int
+    mean: float
+    half: float  # of the 95% interval
+
+    def __str__(self) -> str:
+        return f"{self.mean:7.1%} +-{self.half:5.1%}"
+
+
+def over_players(gains: dict[str, float]) -> dict[str, Gain]:
+    """Of all players, without both ``leaf``, and without kin; parts of fewer than two are left out."""
+    names = {
+        "all": list(gains),
+        "without leaf": [name for name in gains if not name.startswith("leaf")],
+        "without kin": [name for name in gains if name not in KIN],
+    }
+    found = {}
+    for part, chosen in names.items():
+        if (count := len(chosen)) > 1:
+            values = [gains[name] for name in chosen]
+            t = T95[min(count, len(T95) + 1) - 2]
+            found[part] = Gain(count, mean(values), t * stdev(values) / sqrt(count))
+    return found
+
+
 def compare(options: argparse.Namespace, sides: tuple[AgentSpec, AgentSpec]) -> None:
     """Plays both sides against each player and prints its row, then that of all."""
     players: dict[str, Callable] = {player.name: opponent_pool.agent_of(player) for player in HALVES[options.half]}
     other = Path(sides[1].label).stem
     print(f"{'opponent':<22}{'games':>6}{'points with':>18}{other[:14]:>18}{'difference':>18}{'faults':>8}")
-    gains: list[float] = []
+    gains: dict[str, list[float]] = {}
     rows: dict[str, list[str]] = {}
     for name in options.opponents or list(players):
         opponent = resolve(players.get(name, name))
         (on, faults), (off, more) = (played(side, opponent, options) for side in sides)
         gain = [a - b for a, b in zip(on, off, strict=True)]
-        gains += gain
         label = name if name in players else Path(name).stem
+        gains[label] = gain
         rows[label] = [interval(values).strip() for values in (on, off, gain)]
         cells = "".join(f"{cell:>18}" for cell in rows[label])
         print(f"{label:<22}{len(gain):>6}{cells}{faults + more:>8}", flush=True)
-    print(f"{'all':<22}{len(gains):>6}{'':36}{interval(gains):>18}")
-    unit = f"points more a game than {other}"
+    each = [gain for values in gains.values() for gain in values]
+    print(f"{'all':<22}{len(each):>6}{'':36}{interval(each):>18}")
+    over = over_players({name: mean(values) for name, values in gains.items()})
+    for part, found in over.items():
+        print(f"{f'{part}, over players':<28}{found.players:>6}{'':30}{found!s:>18}")
     record(
         f"second-seat-{options.starts}",
-        round(mean(gains), 3),
-        unit,
-        interval=interval(gains).strip(),
-        games=len(gains),
+        round(mean(each), 3),
+        f"points more a game than {other}",
+        interval=interval(each).strip(),
+        over_players={part: str(found).strip() for part, found in over.items()},
+        games=len(each),
         players=rows,
     )
 

@@ -56,19 +56,23 @@ def figures() -> list[tuple[str, ...]]:
     others = [f"BitBully (C++) in the same run: {empty['anchor']['bitbully']:.0f} s"] if empty["anchor"] else []
     first, second = (f"{row['won']} of {row['games']}" for row in (seats["first"], seats["slowest"]))
     over_games = read("second-seat-empty")["interval"].replace("%", "").replace(" +-", " ± ")
-    over_players, without_kin = (f"{gain:.1f} ± {half:.1f}" for gain, half in gains())
-    replies, both = read("network-half-random"), read("network-half-random-400")["players"]
-    perfect, looks = replies["players"]["policy"]["perfect"], read("verdicts-looks")
+    over = {part: f"{gain.mean:.1f} ± {gain.half:.1f}" for part, gain in gains().items()}
+    network, looks = read("network-half-random"), read("verdicts-looks")
+    policy, alone = (network["players"][player] for player in ("policy", "network"))
     learning, held_out = (read(f"learn-from-games-{pool}")["gains"]["again"] for pool in ("learning", "held-out"))
     assert positions["figure"] == 100
     return [
         (f"| {empty['figure']:.1f} s |", *others, "solver --empty"),
         (f"first player {first};", f"in theory, {second} |", "perfect games FILE"),
         (f"in {positions['count']:,} positions | none |", "perfect positions FILE"),
-        (f"| +{over_games} over games", over_players.partition(" ")[2], "second_seat --against FILE"),
-        (f"| +{without_kin} over players |", "second_seat --against FILE"),
-        (f"| {perfect:.1f}% of {replies['positions']:,}, ", f"{both['policy']['passes']} forward passes", "recipes"),
-        (f"| {both['network']['perfect']:.1f}% of the first 400 of them |", "recipes"),
+        (f"| +{over_games} over games", over["all"].partition(" ")[2], "second_seat --against FILE"),
+        (f"| +{over['without leaf']} over players", f"+{over['without kin']}", "second_seat --against FILE"),
+        (
+            f"| {policy['perfect']:.1f}% of {network['positions']:,} new ones, ",
+            f"{policy['passes']} forward",
+            "recipes",
+        ),
+        (f"| {alone['perfect']:.1f}% of the same |", "recipes"),
         (f"| at most {looks['figure']}%", f"| up to {looks['anchor']['plain']}%", "verdicts --looks"),
         (f"| {learning} points", "learn_from_games report"),
         (f"| {held_out} points", "learn_from_games report"),
