@@ -170,15 +170,15 @@ RECIPES = {  # and how the page calls them
 
 def network_tables() -> list[str]:
     players = {"policy": "`policy`, with forced replies", "network": "network alone"}
+    shown = {"good": ".1f", "critical": ".1f", "perfect": ".1f", "passes": "g", "unasked": "g"}
     rows = []
     for name, title in RECIPES.items():
         record = read(f"network-{name}")
+        count = f"{record['positions']:,}" + (f" of {record['drawn']:,}" if "drawn" in record else "")
         for player, found in record["players"].items():
-            shares = (f"{found[key]:.1f}%" for key in ("good", "critical", "perfect"))
-            asked = f"{found['passes']:g}", f"{found['unasked']:g}%" if "unasked" in found else ""
-            count = f"{record['positions']:,}" + f" of {record['drawn']:,}" * ("drawn" in record)
-            rows.append((title, count, players[player], *shares, *asked))
-    heads = ("our own sets", "positions", "player", "good", "good, critical", "perfect", "passes", "unasked")
+            numbers = (format(found[key], form) if key in found else "" for key, form in shown.items())
+            rows.append((title, count, players[player], *numbers))
+    heads = ("our own sets", "positions", "player", "good, %", "critical, %", "perfect, %", "passes", "unasked, %")
     return [table(heads, rows)]
 
 
@@ -321,8 +321,11 @@ SECTIONS = (
         "move, without rules or replies; it was trained on quiet positions only. The last columns are forward "
         "passes a position, and the share of positions in which the rules alone chose the move. A perfect move is "
         "the fastest win or the slowest loss. A position is critical if some legal move changes the result. "
-        "Clausen (2020) reports 93.5% perfect moves of a network of 6 million parameters, on half-random "
-        "positions of his own.",
+        '"755 of 1,000": the others are openings that the network learnt, or lead to what these lead to. Rows without '
+        'an "of" were measured before they were left out; they have 8 stones or more. The labels with 8 stones and '
+        "more were not kept: any row may hold some of them. "
+        "Clausen (2020) reports 93.5% perfect moves of a network of 6 million parameters, one forward pass a position, "
+        "on half-random positions of his own.",
         network_tables,
         tuple(f"network-{name}" for name in RECIPES),
     ),

@@ -75,6 +75,23 @@ def test_games_are_known_again_by_what_the_players_are(tmp_path):
     assert one != other
 
 
+def test_intervals_over_players_stand_beside_those_over_games(results, monkeypatch, capsys):
+    """Of all, without the two that give most, and without kin; by hand: four gains of 0, 0, 0, 50 in 100."""
+    gains = {"policy medium 0.5": 0.0, "puct large 10": 0.5, "leaf 10": 0.0, "mcts 3000": 0.0}
+    monkeypatch.setattr(second_seat, "resolve", lambda player: player)
+    monkeypatch.setattr(opponent_pool, "agent_of", lambda player: player.name)
+    on, off = SimpleNamespace(label="now.py"), SimpleNamespace(label="before.py")
+    monkeypatch.setattr(second_seat, "played", lambda side, name, _: ([gains[name] * (side is on)] * 50, 0))
+    options = SimpleNamespace(half="held-out", opponents=list(gains), starts="empty")
+    second_seat.compare(options, (on, off))
+    record = json.loads((results / "second-seat-empty.json").read_text())
+    assert record["over_players"]["all"] == "12.5% +-39.8%"  # 3.182 * 25 / 2
+    assert record["interval"] == "12.5% +- 3.0%" and record["over_players"]["without kin"].startswith("25.0% +-")
+    assert "without kin, over players" in capsys.readouterr().out
+    kin = {"minimax 8", "minimax 13", "leaf 10", "leaf 14", "mcts 3000", "mcts 50000", "exact 0.05"}
+    assert kin == second_seat.KIN
+
+
 @pytest.mark.parametrize("kind", rating_forecast.KINDS)
 def test_a_simulated_ladder_finds_the_stronger_agents(kind):
     """And its submission starts at 600 and has games that a forecast can be made from."""

@@ -68,7 +68,7 @@ def figures() -> list[tuple[str, ...]]:
         (f"| +{over_games} over games", over["all"].partition(" ")[2], "second_seat --against FILE"),
         (f"| +{over['without leaf']} over players", f"+{over['without kin']}", "second_seat --against FILE"),
         (
-            f"| {policy['perfect']:.1f}% of {network['positions']:,} new ones, ",
+            f"| {policy['perfect']:.1f}% of {network['positions']:,} (",
             f"{policy['passes']} forward",
             "recipes",
         ),
