@@ -31,8 +31,8 @@ GAMES = 500
 COURSE = "the course's wrapper"
 DEFAULTS: dict[str, Any] = {}
 DEFAULTS_OF_MANY = {"n_steps": 4}  # 2,000 steps between two updates, as the 2,048 of one environment
-LARGE_BATCHES = {"n_steps": 8000, "batch_size": 2000, "n_epochs": 3}  # as train.py ppo
-LARGE_BATCHES_OF_MANY = LARGE_BATCHES | {"n_steps": 8000 // GAMES}
+LARGE_BATCHES = {"n_steps": 2000, "batch_size": 2000, "n_epochs": 3}
+LARGE_BATCHES_OF_MANY = LARGE_BATCHES | DEFAULTS_OF_MANY
 
 
 class CourseWrapper(gymnasium.Env):

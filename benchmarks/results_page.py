@@ -370,7 +370,7 @@ SECTIONS = (
         "Environments",
         "Steps a second of processor time on one thread, against `random`, with the observation and rewards of "
         "Kaggle's course. Each factor is beside the course's wrapper at the same settings of PPO: its defaults (but "
-        "2,000 steps between updates of 500 games, for 2,048), then 8,000 steps, batches of 2,000 and three epochs.",
+        "2,000 steps between updates of 500 games, for 2,048), then 2,000 steps in one batch, three times over.",
         environment_tables,
         ("environments",),
     ),

@@ -86,6 +86,7 @@ def _quick(monkeypatch):
     monkeypatch.setattr(leaf, "measure", lambda *_: {"sign": 0.5, "auc": 0.5})
     rows = np.full((imitation.PART, STANDARD.cells), NO_MOVE, np.int8)
     rows[:, :7] = [0, 1, 0, 1, 0, 1, 0]
+    rows[0, :7] = [2, 1, 2, 1, 2, 1, 2]  # held out, and new
     monkeypatch.setattr(imitation, "lookahead_games", lambda *_: (rows, rows))
 
 
