@@ -7,7 +7,17 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from benchmarks import learn_from_games, learners, machine, rating_forecast, recipes, second_seat, solver, verdicts
+from benchmarks import (
+    environments,
+    learn_from_games,
+    learners,
+    machine,
+    rating_forecast,
+    recipes,
+    second_seat,
+    solver,
+    verdicts,
+)
 from benchmarks.machine import record
 from connectx.geometry import STANDARD
 from connectx.nets.encoding import encode_many
@@ -200,6 +210,28 @@ def test_what_the_network_learnt_is_left_out(results, tmp_path, monkeypatch, cap
     with pytest.raises(SystemExit) as stop:
         recipes.main()
     assert stop.value.code == 2 and f"no labels in {file}" in capsys.readouterr().err
+
+
+def test_ppo_learns_at_equal_settings(results, monkeypatch, capsys):
+    """Each factor is beside the course's wrapper with as many steps between updates, batches and epochs."""
+    asked: list[tuple[int, dict]] = []
+
+    def learning(env, steps, policy, settings):
+        asked.append((getattr(env, "num_envs", 1), settings))
+        return 1.0 + len(asked)
+
+    monkeypatch.setattr(environments, "learning", learning)
+    monkeypatch.setattr(environments, "alone", lambda env, steps: 1.0)
+    monkeypatch.setattr(environments, "CourseWrapper", SimpleNamespace)
+    monkeypatch.setattr(sys, "argv", ["environments"])
+    environments.main()
+    course, one, many, large_course, large_many = asked[::2]
+    assert course == one == (1, {}) and many == (500, {"n_steps": 4})  # PPO's default is 2,048 steps
+    assert large_course[1]["n_steps"] == 500 * large_many[1]["n_steps"] == 2000
+    assert large_course[1] | {"n_steps": 4} == large_many[1]
+    assert "games, batches of 2000 | 1 (1.0x) | 10 (1.2x) | 11 (1.2x) |" in capsys.readouterr().out
+    record = json.loads((results / "environments.json").read_text())
+    assert (record["figure"], record["anchor"]) == (6, 2)
 
 
 def test_plain_intervals_are_wrong_when_looked_at_often_and_ours_are_not():
