@@ -28,8 +28,9 @@ def processor() -> str:
         return platform.processor() or "unknown processor"
 
 
+@lru_cache(maxsize=1)
 def machine() -> str:
-    """Processor, cores, and how busy they are."""
+    """Processor, cores, and how busy they are when a run begins."""
     load = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
     return f"{processor()}, {os.cpu_count()} cores{load}"
 
