@@ -298,7 +298,8 @@ SECTIONS = (
     Section(
         "Ladder",
         "Every agent plays every other in pairs with seats swapped: 2 s a move and 60 s of overage time. "
-        "20 games for each two agents from balanced openings, 8 from the empty board, where the first player wins with "
+        "8 games for each two agents "
+        "from balanced openings, 20 for the four weaker ones, 4 from the empty board, where the first player wins with "
         "perfect play. `ppo` is fixed at 0 Elo. Agents share a place (=) if their intervals overlap. No forfeits. "
         "The last columns show points of 100, moving first and second.",
         ladder_tables,
