@@ -309,7 +309,8 @@ SECTIONS = (
     Section(
         "Ladder",
         "Every agent plays every other in pairs with seats swapped: 2 s a move and 60 s of overage time. "
-        "20 games for each two agents from balanced openings, 8 from the empty board, where the first player wins with "
+        "8 games for each two agents "
+        "from balanced openings, 20 for the four weaker ones, 4 from the empty board, where the first player wins with "
         "perfect play. `ppo` is fixed at 0 Elo. Agents share a place (=) if their intervals overlap. No forfeits. "
         "The last columns show points of 100, moving first and second.",
         ladder_tables,
@@ -334,8 +335,8 @@ SECTIONS = (
         "move, without rules or replies; it was trained on quiet positions only. The last columns are forward "
         "passes a position, and the share of positions in which the rules alone chose the move. A perfect move is "
         "the fastest win or the slowest loss. A position is critical if some legal move changes the result. "
-        '"755 of 1,000": the others are openings that the network learnt, or lead to what these lead to. Its labels with 8 '
-        "stones and more were not kept: any row may hold some of them. "
+        '"755 of 1,000": the others are openings that the network learnt, or lead to what these lead to. Its labels '
+        "with 8 stones and more were not kept: any row may hold some of them. "
         "Clausen (2020) reports 93.5% perfect moves of a network of 6 million parameters, one forward pass a position, "
         "on half-random positions of his own. The second table is the tree search of `value_search` with 60 "
         "evaluations, each of some ten forward passes, beside AlphaZero.jl (1.67 million parameters) with 600 "
