@@ -251,12 +251,11 @@ def test_softmax_at_a_temperature():
 
 def test_batchnorm_is_torchs():
     """With an epsilon that matters beside the variances."""
-    rng = np.random.default_rng(5)
-    x, (weight, bias, mean), variance = rng.normal(size=(6, 4, 3, 2)), rng.normal(size=(3, 4)), rng.random(4)
-    x, weight, bias, mean, variance = (torch.from_numpy(array).float() for array in (x, weight, bias, mean, variance))
-    expected = torch.nn.functional.batch_norm(x, mean, variance, weight, bias, eps=0.3).numpy()
-    found = batchnorm(*(array.numpy() for array in (x, weight, bias, mean, variance)), eps=0.3)
-    assert np.abs(found - expected).max() < 1e-5
+    torch.manual_seed(5)
+    x, (weight, bias, mean), variance = torch.randn(6, 4, 3, 2), torch.randn(3, 4), torch.rand(4)
+    expected = torch.nn.functional.batch_norm(x, mean, variance, weight, bias, eps=0.3)
+    found = batchnorm(*(tensor.numpy() for tensor in (x, weight, bias, mean, variance)), eps=0.3)
+    assert np.abs(found - expected.numpy()).max() < 1e-5
 
 
 def test_int8_files_are_half_as_large_and_nearly_the_same():

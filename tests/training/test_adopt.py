@@ -291,7 +291,7 @@ def test_images_are_divided_by_255(tmp_path):
     agent, columns = function_of_file(tmp_path / "my_agent.py"), set[int]()
     for position in random_game(STANDARD, random.Random(1)):
         board = position.to_board()
-        column = int(model.predict(np.uint8(board).reshape(1, 6, 7), deterministic=True)[0])
+        column = int(model.predict(np.array(board, np.uint8).reshape(1, 6, 7), deterministic=True)[0])
         obs = SimpleNamespace(board=board, mark=1 + position.ply % 2)
         found = agent(obs, SimpleNamespace(rows=6, columns=7, inarow=4))
         assert found == column or column not in position.legal_columns()

@@ -117,7 +117,7 @@ def test_the_forecast_is_learnt(monkeypatch):
         assert np.flatnonzero(problems.theirs[row]).tolist() == [c for c in goes_on if results[c] >= 0]
 
 
-def test_what_the_forecast_is_taught():
+def test_what_the_forecast_is_taught(monkeypatch):
     """By hand. The opponent: half of its moves give a point away, the other half lead to where it gives 0.2 away. We:
     of two moves that keep the result, that after which more is given away; of a third one the result is lost."""
     none = np.zeros((2, 7))
@@ -125,17 +125,16 @@ def test_what_the_forecast_is_taught():
     chances[0, 0, :2], points[0, 0], theirs[0, 1], ours[1, 2:4] = 0.5, 1, 1, 1
     empty = np.zeros(2, np.int64)
     moves = np.tile(1 << 7 * np.arange(7), (2, 1))
-    learner = Learner.__new__(Learner)
-    learner.problems = Problems(
-        empty, empty, moves, np.zeros(2, int), chances.astype(np.float32), points, theirs > 0, ours > 0
-    )
+    arrays = chances.astype(np.float32), points, theirs > 0, ours > 0
+    problems = Problems(empty, empty, moves, empty, *arrays)
     odds = {1 << 14: 0.3, 1 << 21: 0.6}
 
     def logits(network, positions, masks):
         gift = torch.logit(torch.tensor([[odds.get(mask, 0.9)] for mask in masks.tolist()]))
         return {"gift": gift, "hope": torch.logit(torch.full((len(masks), 1), 0.2))}
 
-    learner.later, learner.logits = None, logits
+    monkeypatch.setattr(Learner, "logits", staticmethod(logits))
+    learner = Learner(problems, replies.Config(types=1, layers="dense:4").architecture(), 1, seed=1)
     given, kept = learner.targets(np.array([0]), np.array([1]))
     assert given == pytest.approx(np.array([[0.5 * 1 + 0.5 * 0.2]])) and kept == pytest.approx(np.array([[0.6]]))
 
