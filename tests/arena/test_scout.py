@@ -10,6 +10,8 @@ import pytest
 
 from connectx.geometry import STANDARD, geometry_of
 from connectx.position import Position
+from connectx.score import sign
+from connectx.solver import Solver
 from connectx_toolkit.arena.games.database import Game, GameDatabase
 from connectx_toolkit.arena.games.scout import answers_of, faults_of, median_seconds, overage_used, repeats, tally, tree
 from connectx_toolkit.arena.games.scouting import Report, against, scout, table
@@ -62,28 +64,32 @@ def report(tmp_path) -> Report:
     return scout(stored(tmp_path, games_against(steady, 60)), ME, THEM, 60.0)
 
 
-def test_the_line_beats_the_opponent(report):
-    """As often as it is played: the opponent answers as the line says, and it ends in a win."""
-    line = report.lines[1]
-    assert line.expected == 1.0 and report.unsolved == 0
-    position = Position.empty(SMALL)
-    for step in line.steps:
-        assert not step.is_answer or step.column == steady(position)
-        assert (step.seen, step.met) == ((step.met, step.met) if step.is_answer else (0, 0))
-        position = position.play(step.column)
-    assert position.is_lost() if line.has_line else line.score is not None and line.score > 0
-
-
-def test_own_moves_of_a_line_keep_the_result(report):
+def test_the_lines_beat_the_opponent(report):
+    """As often as they are played: the opponent answers as they say. One ends in a win, the other where one is sure."""
+    ends = []
     for line in report.lines:
         position = Position.empty(SMALL)
         for step in line.steps:
-            if not step.is_answer:
-                scores = [score for score in report.scores[position] if score is not None]
-                played_score = report.scores[position][step.column]
-                assert played_score is not None
-                assert (played_score > 0) == (max(scores) > 0) and (played_score < 0) == (max(scores) < 0)
+            assert not step.is_answer or step.column == steady(position)
+            assert (step.seen, step.met) == ((step.met, step.met) if step.is_answer else (0, 0))
             position = position.play(step.column)
+        ends.append(position)
+        assert line.expected == 1.0
+    first, second = report.lines
+    assert report.unsolved == 0 and first.has_line and ends[0].is_lost() and not second.has_line
+    assert Solver(SMALL, compiled=False).solve(ends[1]).low == second.score > 0
+
+
+def test_own_moves_of_a_line_keep_the_result(report):
+    """By the solver, not by the scores that the report was made of."""
+    solver = Solver(SMALL, compiled=False)
+    for line in report.lines:
+        own = [ply for ply, step in enumerate(line.steps) if not step.is_answer]
+        assert own == list(range(line.seat, len(line.steps), 2)) and len(own) > 1
+        for ply in own:
+            values = solver.scores(Position.from_moves(line.columns[:ply], SMALL))
+            results = [None if value is None else value.result for value in values]
+            assert results[line.columns[ply]] == max(result for result in results if result is not None)
 
 
 def test_a_player_that_repeats_itself_and_one_that_does_not(report, tmp_path):
@@ -96,15 +102,13 @@ def test_a_player_that_repeats_itself_and_one_that_does_not(report, tmp_path):
 
 
 def test_where_it_gives_the_result_away(report):
-    """Each is the first mistake of so many games, and its scores say so."""
-    assert report.given
+    """By either seat; each is the first mistake of so many games, and its scores say so."""
+    assert {len(one.moves) % 2 for one in report.given} == {0, 1}
     for one in report.given:
-        position = Position.from_moves(one.moves, SMALL)
-        scores = report.scores[position]
-        assert position.ply % 2 == 0 or scores  # by either seat
+        scores = report.scores[Position.from_moves(one.moves, SMALL)]
         best = max(score for score in scores if score is not None)
-        assert all(scores[column] == best for column in one.best) and one.column not in one.best
-        assert one.before > one.after
+        assert one.best == tuple(column for column, score in enumerate(scores) if score == best)
+        assert sign(best) == one.before > one.after == sign(scores[one.column])
     assert sum(one.games for one in report.given) <= len(report.games)
 
 
@@ -172,8 +176,8 @@ def test_the_page_has_the_line_first(report):
     (data,) = re.findall(r'id="data">(.*?)</script>', page)
     entry = json.loads(data)[0]
     assert entry["title"] == "the line when you move second" and entry["moves"] == list(line.columns)
-    if not line.has_line:
-        assert max(s for s in entry["judged"][str(len(line.columns))]["scores"] if s is not None) == line.score
+    scores = entry["judged"][str(len(line.columns))]["scores"]
+    assert not line.has_line and max(score for score in scores if score is not None) == line.score
     assert "when you move second, play [" in page.lower()
 
 

@@ -9,9 +9,7 @@ from agents import perfect
 from connectx.game_memory import GameMemory
 from connectx.geometry import STANDARD, geometry_of
 from connectx.position import Position
-from connectx.search import Searcher
 from connectx_toolkit.arena.play.openings import openings_for
-from connectx_toolkit.arena.players import graded
 from connectx_toolkit.arena.players.loading import load, resolve
 from tests.conftest import observe
 
@@ -90,20 +88,3 @@ def test_memory_stays_bounded(monkeypatch):
         game(perfect.agent, 100, openings[number % len(openings)], 3, seed=number)
         sizes.append(len(perfect.known))
     assert 0 < max(sizes) <= 3 * 100 // perfect.NODES_OF_ESTIMATES
-
-
-def test_each_game_of_a_fixed_depth_has_a_table_of_its_own(monkeypatch):
-    """Also where a game that ended on ply 4 is followed by one from an opening of 6 plies."""
-    made: list[Searcher] = []
-
-    class Counted(Searcher):
-        def __init__(self, geometry):
-            super().__init__(geometry)
-            made.append(self)
-
-    monkeypatch.setattr(graded, "Searcher", Counted)
-    agent = graded.at_depth(2)
-    made.clear()
-    for opening, plies in (([3, 3], 3), ([0, 6, 1, 5, 2, 6], 3), ([3, 3], 1), ([3, 3], 5)):
-        game(agent, 1, opening, plies)
-    assert len(made) == 4

@@ -21,6 +21,7 @@ from connectx.nets.afterstates import (
     scores_of,
 )
 from connectx.nets.encoding import ENCODINGS, FOUR_PLACES, FOURS, bits_of, encode, encode_many
+from connectx.nets.layers import batchnorm
 from connectx.nets.network import REPLIES, Architecture, PlainNetwork, both_views, from_bytes, masked_argmax, softmax
 from connectx.nets.torch_form import Network
 from connectx.position import Position
@@ -209,6 +210,25 @@ def test_a_network_that_judges_replies_keeps_the_rules(layers):
     assert np.allclose(one["policy"], outputs["policy"][5], rtol=1e-4, atol=1e-4)
 
 
+def loses_after(position: Position) -> int:
+    """The number of forced plies until the side to move in it wins with the next stone, all of them tried."""
+    if position.winning_columns():
+        return 0
+    (answer,) = answers_of(position) or position.legal_columns()[:1]
+    return 1 + loses_after(position.play(answer))
+
+
+def test_a_forced_loss_is_put_off():
+    """Where every move loses by force, but not after as many plies, the policy's is one of the slowest."""
+    heads = (("move", 1), ("score", len(scores_of(STANDARD))))
+    plain = PlainNetwork.from_bytes(Network(Architecture("lines-1", (("dense", 4),), heads, judges=REPLIES)).to_bytes())
+    for stones, mask in ((5053568375064, 6571047247807), (167366409324194, 278143019569087)):
+        position = Position(stones, mask, STANDARD)
+        plies = {column: loses_after(position.play(column)) for column in position.legal_columns()}
+        column = masked_argmax(plain.judge(position)["policy"], position)
+        assert min(plies.values()) < plies[column] == max(plies.values())
+
+
 def test_results_and_being_best_are_worth_something():
     """On the empty board: a move that wins for sure, one that draws for sure, and others that lose or win by chance."""
     states = afterstates(np.zeros(1, np.int64), np.zeros(1, np.int64), STANDARD)
@@ -220,6 +240,22 @@ def test_results_and_being_best_are_worth_something():
     policy = policy_of(np.ones(7, np.float32), moves, states)[0]
     assert policy[:2] == pytest.approx([1 + RESULT_BONUS + BEST_BONUS / 32, 1], abs=1e-4)
     assert policy[2:] == pytest.approx(np.full(5, 1 + RESULT_BONUS / 2 + BEST_BONUS / 2), abs=1e-4)
+
+
+def test_softmax_at_a_temperature():
+    """Chances in proportion to exp(logit / temperature): at 2 the square root of what they are at 1."""
+    logits = np.log([[1.0, 4.0, 16.0]])
+    assert softmax(logits)[0] == pytest.approx(np.array([1, 4, 16]) / 21)
+    assert softmax(logits, 2.0)[0] == pytest.approx(np.array([1, 2, 4]) / 7)
+
+
+def test_batchnorm_is_torchs():
+    """With an epsilon that matters beside the variances."""
+    torch.manual_seed(5)
+    x, (weight, bias, mean), variance = torch.randn(6, 4, 3, 2), torch.randn(3, 4), torch.rand(4)
+    expected = torch.nn.functional.batch_norm(x, mean, variance, weight, bias, eps=0.3)
+    found = batchnorm(*(tensor.numpy() for tensor in (x, weight, bias, mean, variance)), eps=0.3)
+    assert np.abs(found - expected.numpy()).max() < 1e-5
 
 
 def test_int8_files_are_half_as_large_and_nearly_the_same():
@@ -305,5 +341,5 @@ def test_masked_argmax_is_legal():
 
 
 def test_plain_networks_need_no_torch():
-    code = "import sys, agents.policy, agents.value_search; sys.exit('torch' in sys.modules)"
+    code = "import sys, agents.value_search; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False, timeout=60).returncode == 0

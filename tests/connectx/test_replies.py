@@ -22,7 +22,7 @@ from connectx.opponent_model import (
 )
 from connectx.position import Position
 from connectx.solver import Solver
-from connectx.weights import pack
+from connectx.weights import pack, unpack
 
 MODEL = perfect.opponent.model
 EVEN = np.zeros((1, 7))  # a taste without preference
@@ -107,11 +107,13 @@ def test_estimates_are_points():
 
 def test_file():
     """What is written is read back; another container, or one that does not fit, is refused."""
-    forecast, content = MODEL.forecast, (Path(perfect.__file__).parent / "weights" / "replies.bin").read_bytes()
-    again = ReplyModel.from_bytes(content, MODEL.taste)
-    assert np.allclose(again.types, MODEL.types) and np.allclose(again.prior.sum(), 1)
-    assert np.allclose(again.types.sum(1), 1, atol=1e-5) and forecast.architecture == again.forecast.architecture
+    forecast = unpack((Path(perfect.__file__).parent / "weights" / "replies.bin").read_bytes())[0]["gifts"].tobytes()
+    prior, types = np.linspace(0, 1, len(MODEL.prior)), np.eye(len(KINDS))[np.arange(len(MODEL.prior)) % len(KINDS)]
+    again = ReplyModel.from_bytes(ReplyModel.to_bytes(prior / prior.sum(), types, forecast), MODEL.taste)
+    assert again.prior == pytest.approx(prior / prior.sum()) and (again.types == types).all()
+    opening = [Position.from_moves([3], STANDARD)]
+    assert (again.gains_at_our_turn(opening) == MODEL.gains_at_our_turn(opening)).all()
     with pytest.raises(ValueError, match="model of replies"):
         ReplyModel.from_bytes(pack({"prior": MODEL.prior}), MODEL.taste)
     with pytest.raises(ValueError, match="shares of kinds"):
-        ReplyModel(MODEL.prior[:1], MODEL.types, MODEL.taste, forecast)
+        ReplyModel(MODEL.prior[:1], MODEL.types, MODEL.taste, MODEL.forecast)

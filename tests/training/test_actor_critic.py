@@ -82,6 +82,25 @@ def test_opponents_err_as_often_as_they_should():
     assert 0.4 < (play_games(TicTacToe(400), (minimax, half), np.arange(400) % 2 == 0).outcomes() == 1).mean() < 0.9
 
 
+def test_only_practice_games_are_made_easier(tmp_path):
+    """With half of the games for practice, and every early move there an error: minimax wins some, and none else."""
+    rng = np.random.default_rng(1)
+    run = Run(Config(**SMALL, opponent="minimax", practice=0.5, errors=1.0, run=tmp_path))
+    minimax = tree_player(tree_of(TicTacToe(1)), "minimax", rng)
+    outcomes = play_games(TicTacToe(100), (minimax, run.opponent()), np.arange(100) % 2 == 0).outcomes()
+    assert (outcomes[:50] == 1).sum() > 10 and (outcomes[50:] == 0).all()
+
+
+def test_the_running_reward_is_that_of_the_last_games(tmp_path, monkeypatch):
+    """Batches need not divide the window; -1 until there are as many games."""
+    monkeypatch.setattr(actor_critic, "WINDOW", 4)
+    run = Run(Config(**SMALL, run=tmp_path))
+    run.results = [np.array([1, 1, 0], np.int8)]
+    assert run.running_reward == -1
+    run.results += [np.array([0, 0, -1], np.int8), np.array([1, 1, 1], np.int8)]
+    assert run.running_reward == (-1 + 1 + 1 + 1) / 4
+
+
 def test_two_plies_wins_and_blocks():
     """In every position of random games; else any legal column."""
     rng = np.random.default_rng(6)

@@ -4,6 +4,7 @@ import base64
 import json
 import os
 import pickle
+import random
 import subprocess
 import sys
 import zipfile
@@ -23,6 +24,7 @@ from torch import nn
 
 import connectx_toolkit.training.adoption.worker as worker
 import connectx_toolkit.training.environments
+from connectx.geometry import STANDARD
 from connectx.nets.layers import Layers
 from connectx.weights import pack
 from connectx_toolkit.cli import build as build_submission
@@ -31,6 +33,7 @@ from connectx_toolkit.training.adoption.source import source_of
 from connectx_toolkit.training.adoption.torch_model import Unknown, script_of, steps_of
 from connectx_toolkit.training.games.opponents import function_of_file
 from connectx_toolkit.training.methods import adopt
+from tests.conftest import random_game
 from tests.oracle import play as played
 
 LESSON = Path(__file__).parents[1] / "corpus" / "lessons" / "deep_reinforcement_learning.py"
@@ -274,6 +277,26 @@ class Shaped(Continuous):
 
     def __init__(self, space: spaces.Space):
         self.observation_space: Any = space
+
+
+def test_images_are_divided_by_255(tmp_path):
+    """Bytes from 0 to 255 are an image to stable-baselines3: the moves are those of its own predict."""
+    model: Any = PPO("MlpPolicy", Shaped(spaces.Box(0, 255, (1, 6, 7), np.uint8)), seed=1)
+    with torch.no_grad():
+        model.policy.mlp_extractor.policy_net[0].weight *= 300
+        model.policy.action_net.weight *= 30
+    model.num_timesteps = 64
+    model.save(tmp_path / "model.zip")
+    worker.adopt(tmp_path, task_of(tmp_path / "model.zip", observation="course"))
+    agent, columns = function_of_file(tmp_path / "my_agent.py"), set[int]()
+    for position in random_game(STANDARD, random.Random(1)):
+        board = position.to_board()
+        column = int(model.predict(np.array(board, np.uint8).reshape(1, 6, 7), deterministic=True)[0])
+        obs = SimpleNamespace(board=board, mark=1 + position.ply % 2)
+        found = agent(obs, SimpleNamespace(rows=6, columns=7, inarow=4))
+        assert found == column or column not in position.legal_columns()
+        columns.add(column)
+    assert len(columns) > 2
 
 
 class Malicious:

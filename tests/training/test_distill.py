@@ -123,6 +123,8 @@ def test_moves_are_seen_after_forced_replies(mirrored):
 def test_every_position_once_an_epoch():
     rows = [batch.tolist() for (batch, _), _ in zip(batches(1, 105, 10, 0), range(20), strict=False)]
     assert len({row for batch in rows[:10] for row in batch}) == 100 and rows[:10] != rows[10:]
+    mirrored = [mirrored for (_, mirrored), _ in zip(batches(1, 105, 10, 0), range(1000), strict=False)]
+    assert 400 < sum(mirrored) < 600
     later = [batch.tolist() for (batch, _), _ in zip(batches(1, 105, 10, 13), range(7), strict=False)]
     assert later == rows[13:]
 

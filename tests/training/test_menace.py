@@ -71,8 +71,7 @@ def test_the_table_of_wins(tmp_path):
     assert abs(results[untrained, untrained, 0] - 0.5) < 0.07 and results[ideal, untrained, 0] > 0.8
     assert [len(population.chances(name)) for name in PLAYERS] == [2, 2, 10, 1, 2, 1]
     assert [group.played for group in population.groups.values()] == [200, 200, 200, 100]
-    for name, group in population.groups.items():
-        assert (population.chances(name) == shares(group.beads)).all()
+    for group in population.groups.values():
         assert len({player.rule for player in group.players}) == 1
     assert population.groups[DROP].players[0].rule == DROP and population.groups[STABLE].players[0].rule == KEEP
 

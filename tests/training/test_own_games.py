@@ -61,6 +61,13 @@ def test_it_expects_more_than_was_played():
     assert columns and before < expected <= 1
 
 
+def test_who_always_answers_alike_is_expected_to():
+    """The model stands for the fewest games, 0.1, of who opened at the edge in ten of ten games."""
+    games = tree_of([Met("them", game_after((0,), 1), 1.0)] * 10)
+    reply = games.replies[EMPTY]
+    assert reply.chances[0, reply.children.index(EMPTY.play(0).canonical())] >= 10 / 10.1
+
+
 def test_no_column_gives_a_result_away():
     columns, _, _ = tree_of(
         [Met("them", game_after(WINS, 1), 1.0)] * 5 + [Met("them", game_after(LOSES, 0), 0.0)] * 15

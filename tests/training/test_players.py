@@ -3,7 +3,7 @@
 import numpy as np
 
 from connectx.geometry import STANDARD
-from connectx_toolkit.training.games.batch import FIRST, NOBODY, SECOND
+from connectx_toolkit.training.games.batch import FIRST
 from connectx_toolkit.training.games.connectx import ConnectX
 from connectx_toolkit.training.games.players import (
     NO_MOVE,
@@ -57,4 +57,3 @@ def test_outcomes_are_the_first_players():
     right = greedy_player(lambda boards: np.tile(np.arange(7.0), (len(boards), 1)))
     played = play_games(ConnectX(4, STANDARD), (left, right), np.array([True, True, False, False]))
     assert played.winner.tolist() == [FIRST] * 4 and played.outcomes().tolist() == [1, 1, -1, -1]
-    assert (SECOND, NOBODY) == (-1, 0)  # what outcomes() counts on

@@ -1,6 +1,7 @@
 """The seeds' own road: imitation, REINFORCE, the value net from its games; each learns, resumes and refuses."""
 
 import json
+import random
 import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,11 +11,13 @@ import pytest
 import torch
 
 from connectx.geometry import STANDARD
+from connectx.heuristic import evaluate
 from connectx.nets.network import expected_result, softmax
 from connectx.nets.torch_form import Network
 from connectx.position import Position
 from connectx.weights import pack, unpack
 from connectx_toolkit.cli import train
+from connectx_toolkit.training.data.sampling import WON
 from connectx_toolkit.training.games.connectx import ConnectX
 from connectx_toolkit.training.games.players import Played, alternating, play_games, random_player, replay
 from connectx_toolkit.training.learning import supervised
@@ -31,6 +34,7 @@ from connectx_toolkit.training.learning.supervised import Examples, Fit, FitOpti
 from connectx_toolkit.training.methods import imitation, policy_gradient, value
 from connectx_toolkit.training.methods.policy_gradient import Baseline, clipped_loss, games_until, matches, scaled
 from connectx_toolkit.training.support.options import option
+from tests.conftest import random_game
 from tests.oracle import board_after
 from tests.oracle import has_line as oracle_has_line
 
@@ -152,6 +156,32 @@ def test_lookahead_games_are_games():
     assert (tops == 0).all()  # every preferred column is open on its own board
 
 
+def minimax(position: Position, depth: int) -> int:
+    """The value for the side to move after so many plies, without cuts. Who is lost with the next stone is lost."""
+    if position.winning_columns():
+        return WON - position.ply
+    answers = [child for child in map(position.play, position.legal_columns()) if not child.winning_columns()]
+    if not answers:
+        return 0 if position.is_full() else position.ply - WON
+    if not depth:
+        return evaluate(position.position, position.mask, STANDARD)
+    return max(-minimax(child, depth - 1) for child in answers)
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_the_lookahead_sees_as_far_as_it_says(depth):
+    """As plain minimax does, of which the first ply is the move that is chosen; central columns first."""
+    rng = random.Random(depth)
+    for position in [position for _ in range(3) for position in random_game(STANDARD, rng)]:
+        values = {}
+        for column in sorted(position.legal_columns(), key=lambda column: abs(column - 3)):
+            child = position.play(column)
+            values[column] = WON if child.is_lost() else -minimax(child, depth - 1)
+        column = imitation.preferred_column(position.position, position.mask, depth, STANDARD)
+        best = [column for column, value in values.items() if value == max(values.values())]
+        assert column in best and abs(column - 3) == abs(best[0] - 3)
+
+
 def test_examples_tell_the_result_for_the_side_to_move():
     rng, games = np.random.default_rng(4), ConnectX(40, STANDARD)
     played = play_games(games, (random_player(rng), random_player(rng)), alternating(40, 10))
@@ -262,6 +292,23 @@ def test_a_fit_overfits_one_batch_and_goes_on_where_it_was_killed(tmp_path, monk
     again.run("accuracy")
     assert again.network.to_bytes() == whole.network.to_bytes()
     assert (tmp_path / "killed" / "curve.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_a_fit_learns_mirror_images(tmp_path):
+    """From stones on the left alone it learns which column the only stone is in, on the right as well."""
+    boards = np.zeros((6, 6, 7), np.int8)
+    columns = np.array([0, 1, 2, 4, 5, 6])
+    boards[np.arange(6), 5, columns] = 1
+    left, right = (Examples(boards[part], columns[part]) for part in (slice(0, 3), slice(3, 6)))
+    config = FitConfig(100, batch=32, learning_rate=1e-2, run=tmp_path)
+    fit = Fit(config, small_network("policy", 7, 8, 32, seed=1), left, right, mirrored=lambda answers: 6 - answers)
+    assert fit.accuracy() < 1
+    for _ in range(100):
+        fit.step()
+    assert fit.accuracy() == 1
+    fit.test = left
+    fit._test_planes = fit._planes
+    assert fit.accuracy() == 1
 
 
 @pytest.fixture(scope="module")

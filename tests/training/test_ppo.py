@@ -20,6 +20,7 @@ from connectx_toolkit.cli import train
 from connectx_toolkit.places import WEIGHTS
 from connectx_toolkit.training.environments.course_cnn import CourseCNN
 from connectx_toolkit.training.environments.duels import ENDINGS
+from connectx_toolkit.training.games.connectx import ConnectX
 from connectx_toolkit.training.methods import ppo
 from connectx_toolkit.training.support.manifest import FINISHED, NAME
 
@@ -132,6 +133,19 @@ def test_the_versions_keep_the_newest(tmp_path):
     newest = trainer._sb3.arrays_of(trainer.model.policy)
     assert all((trainer.versions[-1][name] == value).all() for name, value in newest.items())
     assert any((trainer.versions[0][name] != value).any() for name, value in newest.items())
+
+
+def test_self_play_meets_the_newest_in_half_of_its_games(tmp_path):
+    """Of 50 versions the newest alone plays in the middle: half of the weight is its, whichever others are drawn."""
+    trainer = ppo.Trainer(config(tmp_path, opponent="self"))
+    for column in [0] * 49 + [1]:
+        version = {name: 0 * array for name, array in trainer.versions[0].items()}
+        trainer.versions.append(version | {"policy.bias": np.eye(4, dtype=np.float32)[column] * 100})
+    games = ConnectX(1, trainer.config.geometry)
+    shares = [0.0] * 4
+    for weight, player in trainer._opponents(np.random.default_rng(1)):
+        shares[player(games, np.arange(1))[0]] += weight
+    assert shares[0] + shares[3] == pytest.approx(0.5) == shares[1] + shares[2]
 
 
 def test_state_of_another_run(tmp_path):

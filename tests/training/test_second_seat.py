@@ -6,6 +6,7 @@ from random import Random
 
 import numpy as np
 import pytest
+import torch
 
 from agents import perfect
 from connectx.book import SparseBook
@@ -20,7 +21,7 @@ from connectx_toolkit.training.games import opponent_pool
 from connectx_toolkit.training.games.mcts import most_visited, tree_search
 from connectx_toolkit.training.games.opponent_pool import DEVELOPMENT, HELD_OUT, Player, column_of
 from connectx_toolkit.training.learning import error_forecast
-from connectx_toolkit.training.learning.error_forecast import Learner, problems_of
+from connectx_toolkit.training.learning.error_forecast import Learner, Problems, problems_of
 from connectx_toolkit.training.learning.reply_types import fit, log_likelihoods
 from connectx_toolkit.training.methods import book, replies
 from connectx_toolkit.training.support import pool
@@ -63,6 +64,12 @@ def test_tree_search_counts_and_finds():
     assert most_visited(block, 500, Random(3)) == 3
 
 
+def test_playouts_are_for_the_right_side():
+    """On the empty board, where only they tell one move from another, most visits are to the centre, which wins."""
+    visits = sum(tree_search(0, 0, 500, seed, STANDARD) for seed in range(20))
+    assert visits[3] > 0.3 * visits.sum()
+
+
 def test_types_are_recovered():
     """Two types of three kinds; each game's moves are drawn from one."""
     rng = np.random.default_rng(4)
@@ -99,8 +106,37 @@ def test_the_forecast_is_learnt(monkeypatch):
     learner.run()
     after = np.mean([learner.learn() for _ in range(5)])
     assert after < before - 0.02
-    lost = np.flatnonzero(problems.results < 0)
-    assert not problems.ours[problems.results > 0].all() and (problems.theirs[lost].sum() == 0)
+    assert not problems.theirs[problems.results < 0].any()
+    for row in range(len(labels)):
+        position = Position(int(labels.positions[row]), int(labels.masks[row]), STANDARD)
+        results = {column: sign(int(scores[row, column])) for column in position.legal_columns()}
+        given = {column: (max(results.values()) - result) / 2 for column, result in results.items()}
+        assert {column: problems.points[row, column] for column in results} == given
+        goes_on = [column for column in results if column not in position.winning_columns()]
+        assert np.flatnonzero(problems.ours[row]).tolist() == [c for c in goes_on if not given[c]]
+        assert np.flatnonzero(problems.theirs[row]).tolist() == [c for c in goes_on if results[c] >= 0]
+
+
+def test_what_the_forecast_is_taught(monkeypatch):
+    """By hand. The opponent: half of its moves give a point away, the other half lead to where it gives 0.2 away. We:
+    of two moves that keep the result, that after which more is given away; of a third one the result is lost."""
+    none = np.zeros((2, 7))
+    chances, points, theirs, ours = none[:, None].copy(), none.copy(), none.copy(), none.copy()
+    chances[0, 0, :2], points[0, 0], theirs[0, 1], ours[1, 2:4] = 0.5, 1, 1, 1
+    empty = np.zeros(2, np.int64)
+    moves = np.tile(1 << 7 * np.arange(7), (2, 1))
+    arrays = chances.astype(np.float32), points, theirs > 0, ours > 0
+    problems = Problems(empty, empty, moves, empty, *arrays)
+    odds = {1 << 14: 0.3, 1 << 21: 0.6}
+
+    def logits(network, positions, masks):
+        gift = torch.logit(torch.tensor([[odds.get(mask, 0.9)] for mask in masks.tolist()]))
+        return {"gift": gift, "hope": torch.logit(torch.full((len(masks), 1), 0.2))}
+
+    monkeypatch.setattr(Learner, "logits", staticmethod(logits))
+    learner = Learner(problems, replies.Config(types=1, layers="dense:4").architecture(), 1, seed=1)
+    given, kept = learner.targets(np.array([0]), np.array([1]))
+    assert given == pytest.approx(np.array([[0.5 * 1 + 0.5 * 0.2]])) and kept == pytest.approx(np.array([[0.6]]))
 
 
 @pytest.fixture
