@@ -30,8 +30,10 @@ def jittered(model: Any) -> nn.Module:
     network = model if isinstance(model, nn.Module) else model.policy
     with torch.no_grad():
         for parameter in network.parameters():
-            spread = 0.1 if parameter.ndim < 2 else 2 / parameter[0].numel() ** 0.5
-            parameter.normal_(0, spread)
+            parameter.normal_(0, 0.1 if parameter.ndim < 2 else 2 / parameter[0].numel() ** 0.5)
+        for module in network.modules():
+            if isinstance(module, nn.LayerNorm):
+                nn.init.uniform_(module.weight, 0.5, 1.5)
         for name, buffer in network.named_buffers():
             if buffer.is_floating_point():
                 buffer.uniform_(0.3, 2) if name.endswith("var") else buffer.normal_()

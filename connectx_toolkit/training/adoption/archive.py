@@ -49,7 +49,7 @@ class Archive(NamedTuple):
 
     path: Path
     policy: Any  # the policy's class
-    observation: spaces.Box
+    observation: spaces.Box  # with an attribute ``shows`` if it is the kit's
     columns: int
     steps: int  # of training
     algorithm: str  # one of ALGORITHMS
@@ -147,7 +147,9 @@ def box_of(seen: dict[str, Any]) -> spaces.Box:
             bounds.append(float(text))
         except ValueError:
             bounds.append(limit)
-    return spaces.Box(bounds[0], bounds[1], tuple(map(int, seen["_shape"])), dtype.type)
+    space = spaces.Box(bounds[0], bounds[1], tuple(map(int, seen["_shape"])), dtype.type)
+    vars(space)["shows"] = str(seen.get("shows", ""))
+    return space
 
 
 def _limits(dtype: np.dtype) -> tuple[int, int]:
@@ -197,7 +199,11 @@ def _value(node: ast.expr, named: Callable[[str], Any]) -> Any:
         values = [_value(each, named) for each in node.elts]
         return values if isinstance(node, ast.List) else tuple(values)
     if isinstance(node, ast.Dict):
-        return {ast.literal_eval(key): _value(value, named) for key, value in zip(node.keys, node.values, strict=True) if key}
+        return {
+            ast.literal_eval(key): _value(value, named)
+            for key, value in zip(node.keys, node.values, strict=True)
+            if key
+        }
     if isinstance(node, ast.Call) and ast.unparse(node.func) == "functools.partial":
         options = {str(each.arg): _value(each.value, named) for each in node.keywords}
         return partial(*[_value(each, named) for each in node.args], **options)

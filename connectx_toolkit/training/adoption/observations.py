@@ -139,16 +139,12 @@ def sees_of(space: spaces.Box | None, task: dict[str, Any], games: ConnectX) -> 
         return Sees(named), None
     if space is None:
         raise ValueError(f"a network of torch needs --observation: one of {', '.join(NAMES)}, or FILE.py:FUNCTION")
+    if (name := vars(space).get("shows", "")) in NAMES and observation_named(name, geometry).space == space:
+        return Sees(name), None
     if task["module"] and (name := name_in_code(file_and_name(task["module"])[0], "", space, games)):
         return Sees(name), None
     for name in NAMES[3:]:  # of one plane or two there are other readings
-        box = observation_named(name, geometry).space
-        if (box.shape, box.dtype, box.low.min(), box.high.max()) == (
-            space.shape,
-            space.dtype,
-            space.low.min(),
-            space.high.max(),
-        ):
+        if observation_named(name, geometry).space == space:
             return Sees(name), None
     raise ValueError(doubt(task["model"], space, games))
 

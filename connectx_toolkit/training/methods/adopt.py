@@ -138,7 +138,8 @@ def report(config: Config, result: dict[str, Any]) -> list[str]:
     lines.append(f"the same moves as {result['reference']} in {same} of {same} positions; computed by {how}")
     if result["full"]:
         lines.append(f"in {result['full']} more it chose a full column: there its best legal one is played")
-    lines.append(f"it sees {result['observation']}")
+    hint = "" if config.observation else ": --observation if yours is another"
+    lines.append(f"it sees {result['observation']}{hint}")
     lines.append(f"next: python evaluate.py {config.output} random --rounds 100")
     lines.append(f"      python build_submission.py {config.output}")
     return lines
