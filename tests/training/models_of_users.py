@@ -1,5 +1,8 @@
-"""Models as users train them, for tests/training/test_adopt_models.py: each is a file of the user's with `make()`, which returns the model
-(a stable-baselines3 algorithm or a torch module), and `look(obs, config)`, which makes what it sees."""
+"""Models as users train them, for tests/training/test_adopt_models.py.
+
+Each is a file of the user's with `make()`, which returns the model (a stable-baselines3 algorithm or a torch module),
+and `look(obs, config)`, which makes what it sees.
+"""
 
 _SB3 = """
 import numpy as np
@@ -27,7 +30,7 @@ import torch
 from torch import nn
 """
 
-# Written from the guide alone, before the adoption's code was read: name -> (the user's file, what the user adds to the command).
+# Written from the guide alone, before the adoption's code was read: name -> (the user's file, options of the command).
 BLIND = {
     "PPO, ELU, mine minus theirs": (
         _SB3
@@ -62,7 +65,8 @@ def look(obs, config):
     cells = EYE[np.array(obs.board)].reshape(-1)
     return np.concatenate([cells, [np.float32(obs.mark)]]).astype(np.float32)
 def make():
-    return DQN("MlpPolicy", World(spaces.Box(0, 2, (127,), np.float32)), buffer_size=10, policy_kwargs=dict(net_arch=[20, 20]))
+    return DQN("MlpPolicy", World(spaces.Box(0, 2, (127,), np.float32)), buffer_size=10,
+               policy_kwargs=dict(net_arch=[20, 20]))
 """,
         {"observation": "FILE:look"},
     ),
@@ -73,7 +77,8 @@ def look(obs, config):
     board = np.array(obs.board).reshape(6, 7)
     return np.stack([board == obs.mark, board == 3 - obs.mark], axis=2).astype(np.int8)
 def make():
-    return QRDQN("MlpPolicy", World(spaces.Box(0, 1, (6, 7, 2), np.int8)), buffer_size=10, policy_kwargs=dict(net_arch=[16], n_quantiles=9))
+    return QRDQN("MlpPolicy", World(spaces.Box(0, 1, (6, 7, 2), np.int8)), buffer_size=10,
+                 policy_kwargs=dict(net_arch=[16], n_quantiles=9))
 """,
         {"observation": "FILE:look"},
     ),
@@ -103,7 +108,8 @@ def look(obs, config):
     return np.stack([board == 0, board == obs.mark, board == 3 - obs.mark]).astype(np.float32)
 def make():
     return MaskablePPO("MlpPolicy", World(spaces.Box(0, 1, (3, 6, 7), np.float32)), n_steps=8, batch_size=8,
-                       policy_kwargs=dict(features_extractor_class=Tower, features_extractor_kwargs=dict(width=5), net_arch=[8]))
+                       policy_kwargs=dict(features_extractor_class=Tower, features_extractor_kwargs=dict(width=5),
+                                          net_arch=[8]))
 """,
         {"module": "FILE:Tower", "observation": "FILE:look"},
     ),
@@ -151,7 +157,8 @@ class Net(nn.Module):
     def forward(self, x):
         h = self.embed(x) + self.place
         mixed, _ = self.attend(h, h, h)
-        return {"logits": self.head(self.norm(h + mixed).flatten(1)), "policy": self.head(self.norm(h + mixed).flatten(1))}
+        logits = self.head(self.norm(h + mixed).flatten(1))
+        return {"logits": logits, "policy": logits}
 def look(obs, config):
     board = np.array(obs.board)
     return np.where(board == 0, 0, np.where(board == obs.mark, 1, 2)).astype(np.int64)
@@ -229,7 +236,8 @@ EXTRACTOR = """
 class Eyes(BaseFeaturesExtractor):
     def __init__(self, observation_space, features_dim=12, layer=nn.ELU, **more):
         super().__init__(observation_space, features_dim)
-        self.cnn = nn.Sequential(nn.Conv2d(observation_space.shape[0], 4, 3, padding=1), nn.BatchNorm2d(4), layer(), nn.Dropout2d(0.3), nn.Flatten())
+        first, norm = nn.Conv2d(observation_space.shape[0], 4, 3, padding=1), nn.BatchNorm2d(4)
+        self.cnn = nn.Sequential(first, norm, layer(), nn.Dropout2d(0.3), nn.Flatten())
         with torch.no_grad():
             width = self.cnn(torch.zeros(2, *observation_space.shape)).shape[1]
         self.linear, self.norm = nn.Linear(width, features_dim), nn.LayerNorm(features_dim)
@@ -431,7 +439,8 @@ ADOPTED = {
     ),
     "grouped and dilated convolutions": _torch(
         "return self.o(self.b(torch.relu(self.a(x))).flatten(1))",
-        "self.a, self.b = nn.Conv2d(2, 4, 3, padding=1, groups=2), nn.Conv2d(4, 4, 2, dilation=2)\n        self.o = nn.Linear(80, 7)",
+        "self.a = nn.Conv2d(2, 4, 3, padding=1, groups=2); "
+        "self.b, self.o = nn.Conv2d(4, 4, 2, dilation=2), nn.Linear(80, 7)",
         "np.stack([board == obs.mark, board == 3 - obs.mark]).astype(np.float32)",
     ),
     "planes of bool": _torch(
@@ -458,7 +467,8 @@ ADOPTED = {
         "return self.o(torch.tanh(self.a(x)))",
         _TWO,
         "board.ravel()[ORDER].astype(np.float32) * SCALE * (3 - 2 * obs.mark)",
-        "ORDER = []\nfor row in range(6):\n    ORDER += [7 * row + column for column in range(7)][::-1]\nORDER.reverse()\nSCALE = np.ones(42, np.float32)\nSCALE.fill(0.1)\nnp.put(SCALE, [0, 9], 3.0)\n",
+        "ORDER = []\nfor row in range(6):\n    ORDER += [7 * row + column for column in range(7)][::-1]\nORDER.reverse()\n"
+        "SCALE = np.ones(42, np.float32)\nSCALE.fill(0.1)\nnp.put(SCALE, [0, 9], 3.0)\n",
     ),
     "annotations of the future": _torch(
         "return self.o(torch.tanh(self.a(x.flatten(1))))",

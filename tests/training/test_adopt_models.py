@@ -32,11 +32,11 @@ def jittered(model: Any) -> nn.Module:
         for parameter in network.parameters():
             parameter.normal_(0, 0.1 if parameter.ndim < 2 else 2 / parameter[0].numel() ** 0.5)
         for module in network.modules():
-            if isinstance(module, nn.LayerNorm):
+            if isinstance(module, nn.LayerNorm | nn.BatchNorm2d):
                 nn.init.uniform_(module.weight, 0.5, 1.5)
         for name, buffer in network.named_buffers():
             if buffer.is_floating_point():
-                buffer.uniform_(0.3, 2) if name.endswith("var") else buffer.normal_()
+                buffer.uniform_(0.3, 2) if name.endswith("var") else buffer.normal_(0, 0.1)
     return network.train(False)
 
 

@@ -96,7 +96,9 @@ READINGS = (
         "last",
     ),
 )
-EXAMPLE = """def look(obs, config):
+EXAMPLE = """import numpy as np
+
+def look(obs, config):
     board = np.array(obs.board).reshape(config.rows, config.columns)
     return {code}.reshape{shape}.astype(np.{dtype})"""
 
@@ -178,7 +180,8 @@ def doubt(model: str, space: spaces.Box, games: ConnectX) -> str:
         f"{model} sees arrays of shape {space.shape}, {space.dtype}, {low} to {high}: {len(found)} readings are "
         "possible. Say by --observation which is yours:"
     ]
-    game = int(np.flatnonzero(games.plies % 2)[0])  # the second player moves
+    is_odd = (games.plies % 2 == 1) & (games.plies > 2)  # the second player moves
+    game = int(np.where(is_odd, games.plies, 99).argmin())
     for number, reading in enumerate(found, 1):
         option = reading.name or "FILE.py:look, with the function below"
         lines.append(f"{number}. {reading.words}: --observation {option}")
@@ -270,10 +273,17 @@ def arranged(observations: np.ndarray, sees: Sees, space: spaces.Box | None) -> 
     A board named by the kit is reshaped; of an image, the channels become the first axis, as stable-baselines3 does it.
 
     Raises:
-        ValueError: they are of another shape.
+        ValueError: they are of another shape, or those of the kit outside the model's bounds.
     """
     shape = observations.shape[1:]
-    if space is None or shape == space.shape:
+    if space is None:
+        return observations, sees
+    if sees.name and (observations.max() > space.high.max() or observations.min() < space.low.min()):
+        raise ValueError(
+            f"{sees.name} gives numbers from {observations.min()} to {observations.max()}, the model sees "
+            f"{space.low.min():g} to {space.high.max():g}: it was trained on another --observation"
+        )
+    if shape == space.shape:
         return observations, sees
     if sees.name in ("course", "sides") and np.prod(shape) == np.prod(space.shape):
         text = f".reshape({', '.join(map(str, space.shape))})"
