@@ -467,7 +467,8 @@ ADOPTED = {
         "return self.o(torch.tanh(self.a(x)))",
         _TWO,
         "board.ravel()[ORDER].astype(np.float32) * SCALE * (3 - 2 * obs.mark)",
-        "ORDER = []\nfor row in range(6):\n    ORDER += [7 * row + column for column in range(7)][::-1]\nORDER.reverse()\n"
+        "ORDER = []\nfor row in range(6):\n    ORDER += [7 * row + column for column in range(7)][::-1]\n"
+        "ORDER.reverse()\n"
         "SCALE = np.ones(42, np.float32)\nSCALE.fill(0.1)\nnp.put(SCALE, [0, 9], 3.0)\n",
     ),
     "annotations of the future": _torch(

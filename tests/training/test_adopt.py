@@ -570,6 +570,32 @@ def test_parts_of_files(tmp_path):
             source_of(f"{tmp_path / 'file.py'}:f")
 
 
+def test_files_run_whole_but_for_what_cannot_matter(tmp_path):
+    """The original's values come from the file as it stands: what a part of it misses is seen, training is not run."""
+    code = """
+import missing_module
+TABLE = [1, 2]
+other = TABLE
+other.append(3)
+steps = []
+for step in range(3):
+    steps.append(step)
+def look(obs, config):
+    return list(TABLE)
+LATER = 5
+def see(obs, config):
+    return LATER
+"""
+    (tmp_path / "file.py").write_text(code)
+    part, names = source_of(f"{tmp_path}/file.py:look"), dict[str, Any]()
+    assert part.load()(0, 0) == [1, 2]  # by another name it is changed unseen
+    assert "missing_module" in part.run_whole(tmp_path / "file.py", names)
+    assert names["look"](0, 0) == [1, 2, 3] and "steps" not in names
+    names.clear()
+    assert source_of(f"{tmp_path}/file.py:see").run_whole(tmp_path / "file.py", names)
+    assert names["see"](0, 0) == 5 and "TABLE" not in names
+
+
 def test_the_courses_last_lesson_becomes_a_submission(tmp_path, capsys, monkeypatch):
     """Its code as it stands, but with fewer steps; the commands of its guide in docs; what is not overwritten."""
     assert lesson()

@@ -206,7 +206,8 @@ def _value(node: ast.expr, named: Callable[[str], Any]) -> Any:
         }
     if isinstance(node, ast.Call) and ast.unparse(node.func) == "functools.partial":
         options = {str(each.arg): _value(each.value, named) for each in node.keywords}
-        return partial(*[_value(each, named) for each in node.args], **options)
+        function, *values = [_value(each, named) for each in node.args]
+        return partial(function, *values, **options)
     return ast.literal_eval(node)
 
 

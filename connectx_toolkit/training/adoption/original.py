@@ -70,10 +70,10 @@ def moves_of_original(task: dict[str, Any], algorithm: str, games: ConnectX, see
         pid = os.fork()
         if pid == 0:
             _child(folders, lambda: _answer(task | inside, algorithm, games, seen), task["trusted"])
-        _await(pid)
-        result = folders[2] / RESULT
+        code, result = _await(pid), folders[2] / RESULT
         if not result.is_file():
-            raise Unproved("its process ended before it was done")
+            took = f"it takes more than {SECONDS} s of processor time"
+            raise Unproved(took if code < 0 else f"its process ended with code {code}")
         found = json.loads(result.read_text(encoding="utf-8"))
     if "reason" in found:
         raise Unproved(" ".join(str(found["reason"]).split())[:300])
@@ -134,16 +134,17 @@ def _child(folders: list[Path], answer: Any, is_trusted: bool) -> None:
         os._exit(0)
 
 
-def _await(pid: int) -> None:
-    """Waits for the child, and kills it with all that it started when it takes too long."""
+def _await(pid: int) -> int:
+    """The exit code of the child, -N for signal N. It is killed, with all that it started, if it takes too long."""
     start, waited = time.monotonic(), 0.0
-    while os.waitpid(pid, os.WNOHANG) == (0, 0):
+    while (found := os.waitpid(pid, os.WNOHANG)) == (0, 0):
         waited = max(waited, seconds_waited(str(pid)))
         if time.monotonic() - start - waited > 2 * SECONDS:
             os.killpg(pid, signal.SIGKILL)
         time.sleep(0.01)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(pid, signal.SIGKILL)  # whatever it has started
+    return os.waitstatus_to_exitcode(found[1])
 
 
 def _answer(task: dict[str, Any], algorithm: str, games: ConnectX, seen: np.ndarray | None) -> dict[str, Any]:

@@ -45,9 +45,10 @@ class Source(NamedTuple):
         return names[self.name]
 
     def run_whole(self, path: Path, names: dict[str, Any]) -> str:
-        """Runs the file itself, a copy of it at ``path``, up to its last statement that mentions a name of this part.
+        """Runs the file itself, a copy of it at ``path``, up to its last statement that could change this part.
 
-        What comes later, such as the training, cannot change the part. A statement that fails is left out.
+        What comes later, such as the training, is left out, but for imports, definitions and the part itself. So is a
+        statement that fails.
 
         Args:
             names: the module's names, which are filled.
@@ -57,21 +58,34 @@ class Source(NamedTuple):
         """
         body, first = ast.parse(code_of(path)).body, ""
         future = __future__.annotations.compiler_flag * any(map(_is_future, body))
-        for statement in body[: self._end(body)]:
+        end, own = self._end(body), self._own()
+        for number, statement in enumerate(body):
+            if number >= end and not _defines(statement) and ast.unparse(statement) not in own:
+                continue
             try:
                 exec(compile(ast.Module([statement], []), str(path), "exec", future), names)
             except (Exception, SystemExit) as fault:  # their code may raise anything
                 first = first or repr(fault)
         return first
 
+    def _own(self) -> set[str]:
+        """The statements of this part."""
+        return {ast.unparse(statement) for statement in ast.parse(self.text).body}
+
     def _end(self, body: list[ast.stmt]) -> int:
-        """The number of statements up to the last that binds or mentions a name of this part, or calls what does."""
-        ends, definitions = [0], (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
+        """The number of statements up to the last, not of this part, that mentions a name of it, or what shares its
+        value."""
+        values = {name for each in body if not _defines(each) for name in bound_by(each)} & self.names
+        shared, own, end = set(self.names), self._own(), 0
         for number, statement in enumerate(body, 1):
             mentioned = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
-            if bound_by(statement) & self.names or (not isinstance(statement, definitions) and mentioned & self.names):
-                ends.append(number)
-        return ends[-1]
+            if _defines(statement) or ast.unparse(statement) in own or not mentioned & shared:
+                continue
+            end = number
+            if isinstance(statement, ast.Assign) and _root(statement.value) in values:
+                values |= bound_by(statement)
+                shared |= bound_by(statement)
+        return end
 
 
 def source_of(reference: str) -> Source:
@@ -124,6 +138,10 @@ def part_of(path: Path, text: str, name: str) -> Source:
 
 def _is_import(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Import | ast.ImportFrom)
+
+
+def _defines(statement: ast.stmt) -> bool:
+    return _is_import(statement) or isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
 
 
 def _is_future(statement: ast.stmt) -> bool:
