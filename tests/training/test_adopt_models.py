@@ -24,6 +24,25 @@ POSITIONS = 60
 MODELS = {name: case for name, case in (BLIND | ADOPTED).items() if name not in REFUSED_BLIND}
 REFUSALS = REFUSED | {name: (*BLIND[name], words) for name, words in REFUSED_BLIND.items()}
 
+SCRIPTED = {  # those with a layer that connectx.nets.layers has not
+    "MaskablePPO, residual extractor",
+    "torch, a GRU over columns",
+    "torch, attention over cells",
+    "torch, duelling heads",
+    "GELU, not in numpy",
+    "Softsign",
+    "own activation",
+    "own activation beside an extractor",
+    "own function",
+    "a dict",
+    "doubles",
+    "LSTM",
+    "a transformer's layer",
+    "grouped and dilated convolutions",
+    "small numbers that wrap",
+    "a table filled by a function",
+}
+
 
 def jittered(model: Any) -> nn.Module:
     """The network of a model, with random parameters and means, whose moves depend on the board."""
@@ -117,6 +136,7 @@ def test_the_agent_plays_as_the_model_itself(name, positions, tmp_path):
     model, names, task = made(*MODELS[name], tmp_path)
     result = worker.adopt(tmp_path, task)
     assert not result["unproved"], result
+    assert bool(result["script"]) == (name in SCRIPTED), result["script"]
     agent, config = function_of_file(tmp_path / "mine.py"), Struct(rows=6, columns=7, inarow=4)
     moves = [own_move(model, names["look"](obs, config), legal) for obs, legal in positions]
     same = [agent(obs, config) == move for (obs, legal), move in zip(positions, moves, strict=True) if move in legal]
@@ -127,6 +147,8 @@ def test_the_agent_plays_as_the_model_itself(name, positions, tmp_path):
 def test_a_model_that_cannot_be_told_is_refused_with_the_cure(name, tmp_path):
     code, options, words = REFUSALS[name]
     *_, task = made(code, options, tmp_path)
-    with pytest.raises((ValueError, OSError), match=words):
+    with pytest.raises((ValueError, OSError), match=words) as refused:
         worker.adopt(tmp_path, task)
-    assert not (tmp_path / "mine.py").exists() or "plays otherwise" in words
+    assert "\n" not in str(refused.value)
+    if "readings" in words:
+        assert refused.value.readings.count("--observation") == int(words[0])

@@ -148,7 +148,7 @@ def sees_of(space: spaces.Box | None, task: dict[str, Any], games: ConnectX) -> 
     for name in NAMES[3:]:  # of one plane or two there are other readings
         if observation_named(name, geometry).space == space:
             return Sees(name), None
-    raise ValueError(doubt(task["model"], space, games))
+    raise doubt(task["model"], space, games)
 
 
 def _of_file(named: str, space: spaces.Box | None, games: ConnectX) -> tuple[Sees, Look | None]:
@@ -167,29 +167,38 @@ def _of_file(named: str, space: spaces.Box | None, games: ConnectX) -> tuple[See
     return Sees(found), None
 
 
-def doubt(model: str, space: spaces.Box, games: ConnectX) -> str:
-    """Why an observation is not known: none is of that shape, or these readings are, each on a board."""
+class Doubt(ValueError):
+    """Several readings are possible. ``readings``: lines that show each on a board, with the option for it."""
+
+    def __init__(self, text: str, readings: str):
+        super().__init__(text)
+        self.readings = readings
+
+
+def doubt(model: str, space: spaces.Box, games: ConnectX) -> ValueError:
+    """Why an observation is not known: none is of that shape, or these readings are."""
     low, high = (f"{bound:g}" for bound in (space.low.min(), space.high.max()))
     found = readings_of(space, games.geometry)
     if not found:
-        return (
+        return ValueError(
             f"the model sees arrays of shape {space.shape}, as no observation of the kit is on this board: --board "
             "ROWSxCOLUMNSkINAROW names another, --observation FILE.py:NAME a function of (obs, config) that makes them"
         )
-    lines = [
-        f"{model} sees arrays of shape {space.shape}, {space.dtype}, {low} to {high}: {len(found)} readings are "
-        "possible. Say by --observation which is yours:"
-    ]
+    lines = list[str]()
     is_odd = (games.plies % 2 == 1) & (games.plies > 2)  # the second player moves
     game = int(np.where(is_odd, games.plies, 99).argmin())
     for number, reading in enumerate(found, 1):
         option = reading.name or "FILE.py:look, with the function below"
-        lines.append(f"{number}. {reading.words}: --observation {option}")
+        lines.append(f"reading {number}: {reading.words}: --observation {option}")
         lines += _shown_on(reading, games, game)
         if not reading.name:
             shape = f"({', '.join(map(str, space.shape))}{',' * (len(space.shape) == 1)})"
             lines.append(EXAMPLE.format(code=reading.code, shape=shape, dtype=space.dtype))
-    return "\n".join(lines)
+    return Doubt(
+        f"{model} sees arrays of shape {space.shape}, {space.dtype}, {low} to {high}: {len(found)} readings are "
+        "possible, say by --observation which is yours",
+        "\n".join(lines),
+    )
 
 
 def _shown_on(reading: Reading, games: ConnectX, game: int) -> list[str]:

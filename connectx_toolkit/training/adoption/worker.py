@@ -201,5 +201,5 @@ def main(folder: Path) -> None:
     try:
         result = adopt(folder, json.loads((folder / TASK).read_text(encoding="utf-8")))
     except (ValueError, OSError) as fault:
-        result = {"error": str(fault)}
+        result = {"error": str(fault), "readings": getattr(fault, "readings", "")}
     (folder / RESULT).write_text(json.dumps(result), encoding="utf-8")

@@ -112,6 +112,8 @@ def work(config: Config, folder: Path) -> dict[str, Any]:
         raise ValueError(f"the process that reads {config.model} ended with code {process.returncode}")
     result = json.loads((folder / RESULT).read_text(encoding="utf-8"))
     if "error" in result:
+        if result["readings"]:
+            print(result["readings"], file=sys.stderr)
         raise ValueError(result["error"])
     return result
 
