@@ -57,6 +57,18 @@ def positions(count: int, geometry: Geometry) -> ConnectX:
     return every.take(rng.permutation(len(every))[:count])
 
 
+def without_batch(model: Model, observations: np.ndarray, columns: int) -> str:
+    """What to do about observations that are batches of one, if the model takes what is in them; else ""."""
+    if observations.shape[1:2] != (1,):
+        return ""
+    try:
+        fits = model.scores(observations[:, 0]).shape == (len(observations), columns)
+    except Exception:  # their code may raise anything
+        return ""
+    shape = observations.shape[2:]
+    return f". Its first dimension is a batch of one: return one observation, of shape {shape}, by [0]" if fits else ""
+
+
 def moves_of(model: Model, observations: np.ndarray, games: Games) -> tuple[np.ndarray, np.ndarray]:
     """The choices of the network that was built again, (n,), and its scores, (n, columns).
 
@@ -69,10 +81,12 @@ def moves_of(model: Model, observations: np.ndarray, games: Games) -> tuple[np.n
         chosen = np.asarray(model.predict(observations, legal))
     except Exception as fault:  # their code may raise anything
         reason = " ".join(str(fault).split())
-        raise ValueError(f"the model takes no observations of shape {observations.shape[1:]}: {reason:.200}") from None
+        text = f"the model takes no observations of shape {observations.shape[1:]}: {reason:.200}"
+        raise ValueError(text + without_batch(model, observations, games.columns)) from None
     if scores.shape != legal.shape:
         raise ValueError(
             f"the model gives {scores.shape[1:]} for a position, where {games.columns} scores were expected"
+            + without_batch(model, observations, games.columns)
         )
     if not np.isfinite(scores).all():
         raise ValueError("the model's scores are not finite: it holds NaN or infinities")
@@ -153,7 +167,11 @@ def adopt(folder: Path, task: dict[str, Any]) -> dict[str, Any]:
     model = (sb3_model if is_archive else torch_model)(path, task)
     games = positions(task["positions"], geometry)
     sees, look = sees_of(model.space, task, games)
-    observations, sees = arranged(shown(games, sees, look), sees, model.space)
+    seen = shown(games, sees, look)
+    try:
+        observations, sees = arranged(seen, sees, model.space)
+    except ValueError as fault:
+        raise ValueError(f"{fault}{without_batch(model, seen, games.columns)}") from None
     if not is_archive:
         observations = as_input(model.module, observations)
     expected = expected_of(task, model, games, observations, look is not None)

@@ -127,7 +127,8 @@ def train(config: Config) -> None:
         for path in (*first, last):  # the agent comes last: whoever finds it finds its weights
             write_whole(path, (Path(name) / path.name).read_bytes())
     print(as_typed("\n".join(report(config, result))))
-    tell(f"the model's move, where it is legal, in {config.positions} of {config.positions} positions", config.output)
+    same = config.positions - result["full"]
+    tell(f"the moves of {result['reference']} in {same} of {same} positions", config.output)
 
 
 def report(config: Config, result: dict[str, Any]) -> list[str]:
