@@ -570,6 +570,17 @@ def test_parts_of_files(tmp_path):
             source_of(f"{tmp_path / 'file.py'}:f")
 
 
+def test_readings_are_shown_on_a_board(tmp_path, capfd):
+    """With the function to copy, and then what is wrong in one line."""
+    path = saved(tmp_path / "model.zip", PPO, Shaped(spaces.Box(-1, 1, (42,), np.int8)))
+    assert train.main(["adopt", str(path), "-o", str(tmp_path / "mine.py")]) == 2
+    printed = capfd.readouterr().err
+    assert "reading 2: 1 the first player's stones, -1 the second's: --observation FILE.py:look" in printed
+    assert "    return np.where(board > 1, -1, board).reshape(42,).astype(np.int8)\n" in printed
+    assert printed.splitlines()[-1].endswith("2 readings are possible, say by --observation which is yours")
+    assert not (tmp_path / "mine.py").exists()
+
+
 def test_files_run_whole_but_for_what_cannot_matter(tmp_path):
     """The original's values come from the file as it stands: what a part of it misses is seen, training is not run."""
     code = """
