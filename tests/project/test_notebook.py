@@ -116,7 +116,7 @@ def test_every_cell_does_what_it_says(executed, work):
     assert ("good" if torch.cuda.is_available() else "no GPU here") in output_of(executed, "$TRAIN distill")
     assert "ACCEPT submission.py" in output_of(executed, "$BUILD my_net_agent.py")
     assert (work / "submission.py").stat().st_size > 100_000  # the network is in it
-    assert "same moves as the model" in output_of(executed, "$TRAIN adopt")
+    assert 'same moves as PPO.load("my_ppo.zip").predict(' in output_of(executed, "$TRAIN adopt")
     assert "2000 steps" in output_of(executed, "model.learn(")
     assert "ACCEPT my_ppo_submission.py" in output_of(executed, "$BUILD my_ppo_agent.py")
     pictures = [out for cell in executed.cells for out in cell.get("outputs", []) if "image/png" in out.get("data", {})]

@@ -1,10 +1,12 @@
 """Trained models become agents that play as they do; what cannot is refused in one line, and nothing is unpickled."""
 
 import base64
+import importlib
 import json
 import os
 import pickle
 import random
+import re
 import subprocess
 import sys
 import zipfile
@@ -29,6 +31,8 @@ from connectx.nets.layers import Layers
 from connectx.weights import pack
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.cli import train
+from connectx_toolkit.kaggle import folder
+from connectx_toolkit.training.adoption import models
 from connectx_toolkit.training.adoption.source import source_of
 from connectx_toolkit.training.adoption.torch_model import Unknown, script_of, steps_of
 from connectx_toolkit.training.games.opponents import function_of_file
@@ -141,7 +145,8 @@ def lesson() -> Any:
 
 def task_of(model: Path, **changes: Any) -> dict[str, Any]:
     task = {"model": str(model), "output": "my_agent.py", "module": "", "observation": "", "arguments": {}}
-    return task | {"positions": 500, "board": [6, 7, 4]} | changes
+    task |= {"activation": "", "no_proof": False, "trusted": False}
+    return task | {"positions": 200, "board": [6, 7, 4]} | changes
 
 
 @pytest.fixture
@@ -249,7 +254,7 @@ def test_a_wrong_agent_is_not_adopted(tmp_path, monkeypatch):
     result = worker.adopt(tmp_path, task_of(path))
     assert result["files"][1] == "my_agent.pt" and "moves differ" in result["script"]
     monkeypatch.setattr(worker, "script_of", lambda module, *rest: script_of(Negative(module), *rest))
-    with pytest.raises(ValueError, match=r"plays otherwise than .*model.zip in \d+ of 500 positions"):
+    with pytest.raises(ValueError, match=r"plays otherwise than PPO.load\(.*model.zip.* in \d+ of 200 positions"):
         worker.adopt(tmp_path, task_of(path))
 
 
@@ -299,6 +304,20 @@ def test_images_are_divided_by_255(tmp_path):
     assert len(columns) > 2
 
 
+EYES_FILE = """
+from torch import nn
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+class Eyes(BaseFeaturesExtractor):
+    def __init__(self, observation_space, features_dim=9):
+        super().__init__(observation_space, features_dim)
+        self.net = nn.Sequential(nn.Flatten(), nn.Linear(42, features_dim), nn.ReLU())
+    def forward(self, observations):
+        return self.net(observations)
+model = 1
+raise RuntimeError("the file was run to its end")
+"""
+
+
 class Malicious:
     """Makes a file when it is unpickled."""
 
@@ -320,7 +339,7 @@ def rewritten(path: Path, change: Callable[[dict[str, bytes]], None]) -> None:
 
 
 def test_nothing_is_unpickled(tmp_path):
-    """Neither what the archive's JSON holds, which is not looked at, nor parameters, which are refused."""
+    """Neither what the archive's JSON holds, but in the sandbox, nor parameters, which are refused."""
     path = KINDS["ppo"](tmp_path / "model.zip")
     evil = pickle.dumps(Malicious(tmp_path / "unpickled"))
 
@@ -332,14 +351,69 @@ def test_nothing_is_unpickled(tmp_path):
         contents["data"] = json.dumps(fields).encode()
 
     rewritten(path, poison)
-    assert worker.adopt(tmp_path, task_of(path))["files"]
+    assert "PPO" not in worker.adopt(tmp_path, task_of(path, no_proof=True))["unproved"]
+    assert worker.adopt(tmp_path, task_of(path))["unproved"]  # the sandbox lets it write nowhere
     rewritten(path, lambda contents: contents.update({"policy.pth": evil}))
     with pytest.raises(ValueError, match="or is damaged"):
         worker.adopt(tmp_path, task_of(path))
     (tmp_path / "net.pt").write_bytes(evil)
     with pytest.raises(ValueError, match=r"net.pt"):
-        worker.state_dict_of(tmp_path / "net.pt")
+        models.state_dict_of(tmp_path / "net.pt")
     assert not (tmp_path / "unpickled").exists()
+
+
+class Spy:
+    """Removes a file when it is unpickled."""
+
+    def __init__(self, path: Path):
+        self.code = f"__import__('pathlib').Path({str(path)!r}).unlink(missing_ok=True)"
+
+    def __reduce__(self):
+        return (eval, (self.code,))
+
+
+def test_the_original_is_asked_where_it_sees_nothing_else(tmp_path, monkeypatch):
+    """Its pickles run in the sandbox, which has not the user's files; without one they do not run unless allowed."""
+    path, secret = KINDS["ppo"](tmp_path / "model.zip"), tmp_path / "secret"
+    secret.touch()
+
+    def spy(contents: dict[str, bytes]) -> None:
+        fields = json.loads(contents["data"])
+        fields["lr_schedule"] = {":type:": "x", ":serialized:": base64.b64encode(pickle.dumps(Spy(secret))).decode()}
+        contents["data"] = json.dumps(fields).encode()
+
+    rewritten(path, spy)
+    assert not worker.adopt(tmp_path, task_of(path))["unproved"] and secret.exists()
+    assert worker.adopt(tmp_path, task_of(path, no_proof=True))["unproved"] == "left out by --no-proof"
+
+    def nowhere(*_: str) -> None:
+        raise folder.NoPlace("not on this system")
+
+    monkeypatch.setattr(folder, "enter", nowhere)
+    result = worker.adopt(tmp_path, task_of(path))
+    assert "no sandbox here (not on this system)" in result["unproved"] and secret.exists()
+    assert "network built again from model.zip" in result["reference"]
+    assert not worker.adopt(tmp_path, task_of(path, trusted=True))["unproved"] and not secret.exists()
+
+
+@pytest.mark.parametrize("is_notebook", [False, True])
+def test_classes_that_an_archive_has_by_name_only_come_from_the_users_file(is_notebook, tmp_path, monkeypatch):
+    """cloudpickle keeps a class of an importable module by its name. The file then trains nothing."""
+    code = EYES_FILE if not is_notebook else EYES_FILE.replace("raise", "q_1.check()\nraise")
+    (tmp_path / "eyes_of_mine.py").write_text(EYES_FILE.split("model =")[0])
+    monkeypatch.syspath_prepend(str(tmp_path))
+    eyes = importlib.import_module("eyes_of_mine").Eyes
+    path = saved(tmp_path / "model.zip", PPO, env_of(), policy_kwargs={"features_extractor_class": eyes})
+    monkeypatch.delitem(sys.modules, "eyes_of_mine")
+    file = tmp_path / "eyes_of_mine.py"
+    file.write_text(code)
+    if is_notebook:
+        cells = [{"cell_type": "code", "source": text} for text in ("from learntools.game_ai.ex4 import *\n", code)]
+        file.unlink()
+        file = file.with_suffix(".ipynb")
+        file.write_text(json.dumps({"cells": cells}))
+    result = worker.adopt(tmp_path, task_of(path, module=f"{file}:Eyes"))
+    assert not result["unproved"], result["unproved"]
 
 
 def test_archives_that_are_refused(tmp_path, nets):
@@ -350,8 +424,13 @@ def test_archives_that_are_refused(tmp_path, nets):
         (lambda: saved(path, PPO, env_of(), steps=0), "is untrained: it has taken 0 steps", {}),
         (lambda: saved(path, PPO, Continuous()), "actions of a space Box, where Discrete", {}),
         (lambda: saved(path, PPO, Shaped(dictionary), "MultiInputPolicy"), "observations of a space Dict", {}),
-        (lambda: saved(path, PPO, Shaped(spaces.Box(0, 2, (42,)))), r"arrays of shape \(42,\), as no observation", {}),
-        (lambda: None, r"shape \(42,\), the observation gives \(1, 6, 7\)", {"observation": "sides"}),
+        (lambda: saved(path, PPO, Shaped(spaces.Box(0, 2, (43,)))), r"arrays of shape \(43,\), as no observation", {}),
+        (lambda: None, r"shape \(43,\), the observation gives \(1, 6, 7\)", {"observation": "sides"}),
+        (
+            lambda: saved(path, PPO, Shaped(spaces.Box(0, 1, (42,)))),
+            "course gives .* 0 to 2, .* 0 to 1",
+            {"observation": "course"},
+        ),
         (lambda: KINDS["ppo"](path), r"arrays of shape \(1, 6, 7\), as no", {"board": [4, 5, 3]}),
         (lambda: saved(path, PPO, env_of(columns=5)), r"shape \(1, 6, 5\), as no", {}),
         (lambda: KINDS["cnn"](path), r"a features extractor CustomCNN of your own: --module FILE.py:CustomCNN", {}),
@@ -393,7 +472,7 @@ def test_archives_that_are_refused(tmp_path, nets):
     rewritten(
         policy, lambda found: found.update(data=found["data"].replace(b"stable_baselines3.common.pol", b"mine.pol"))
     )
-    with pytest.raises(ValueError, match=r"a policy of mine\.policies, where PPO's"):
+    with pytest.raises(ValueError, match=r"a policy of mine\.policies, where that of PPO, A2C"):
         worker.adopt(tmp_path, task_of(path))
 
 
@@ -425,7 +504,7 @@ def test_torch_files_that_are_refused(nets, monkeypatch):
         (lambda: None, "defines no decode", shown | {"observation": f"{nets}:decode"}),
         (
             lambda: None,
-            "holds .* 6, 7, where a state_dict|cannot be loaded|fails on a position",
+            "Block does not tell what the model sees",
             shown | {"observation": f"{nets}:Block"},
         ),
         (lambda: torch.save(state | {"policy.bias": state["policy.bias"] / 0}, path), "are not finite", shown),
@@ -491,6 +570,43 @@ def test_parts_of_files(tmp_path):
             source_of(f"{tmp_path / 'file.py'}:f")
 
 
+def test_readings_are_shown_on_a_board(tmp_path, capfd):
+    """With the function to copy, and then what is wrong in one line."""
+    path = saved(tmp_path / "model.zip", PPO, Shaped(spaces.Box(-1, 1, (42,), np.int8)))
+    assert train.main(["adopt", str(path), "-o", str(tmp_path / "mine.py")]) == 2
+    printed = capfd.readouterr().err
+    assert "reading 2: 1 the first player's stones, -1 the second's: --observation FILE.py:look" in printed
+    assert "    return np.where(board > 1, -1, board).reshape(42,).astype(np.int8)\n" in printed
+    assert printed.splitlines()[-1].endswith("2 readings are possible, say by --observation which is yours")
+    assert not (tmp_path / "mine.py").exists()
+
+
+def test_files_run_whole_but_for_what_cannot_matter(tmp_path):
+    """The original's values come from the file as it stands: what a part of it misses is seen, training is not run."""
+    code = """
+import missing_module
+TABLE = [1, 2]
+other = TABLE
+other.append(3)
+steps = []
+for step in range(3):
+    steps.append(step)
+def look(obs, config):
+    return list(TABLE)
+LATER = 5
+def see(obs, config):
+    return LATER
+"""
+    (tmp_path / "file.py").write_text(code)
+    part, names = source_of(f"{tmp_path}/file.py:look"), dict[str, Any]()
+    assert part.load()(0, 0) == [1, 2]  # by another name it is changed unseen
+    assert "missing_module" in part.run_whole(tmp_path / "file.py", names)
+    assert names["look"](0, 0) == [1, 2, 3] and "steps" not in names
+    names.clear()
+    assert source_of(f"{tmp_path}/file.py:see").run_whole(tmp_path / "file.py", names)
+    assert names["see"](0, 0) == 5 and "TABLE" not in names
+
+
 def test_the_courses_last_lesson_becomes_a_submission(tmp_path, capsys, monkeypatch):
     """Its code as it stands, but with fewer steps; the commands of its guide in docs; what is not overwritten."""
     assert lesson()
@@ -512,9 +628,12 @@ def test_the_courses_last_lesson_becomes_a_submission(tmp_path, capsys, monkeypa
     ]
     assert train.main(command) == 0
     printed = capsys.readouterr().out
-    assert "same moves as the model in 60 of 60 positions; computed by numpy" in printed and "it sees course" in printed
+    found = re.search(
+        r"""same moves as PPO.load\("model.zip"\).predict\(..., deterministic=True\) in (\d+) of \1 pos""", printed
+    )
+    assert found and "computed by numpy" in printed and "it sees course" in printed
     assert "python build_submission.py new/my_ppo_agent.py" in printed
-    assert printed.endswith("in 60 of 60 positions; wrote new/my_ppo_agent.py\n")
+    assert printed.endswith(f"in {found[1]} of {found[1]} positions; wrote new/my_ppo_agent.py\n")
     assert sorted(path.name for path in Path("new").iterdir()) == ["my_ppo_agent.bin", "my_ppo_agent.py"]
     assert build_submission.main(["new/my_ppo_agent.py", "-o", "submission.py", "--positions", "20"]) == 0
     assert "ACCEPT submission.py" in capsys.readouterr().out

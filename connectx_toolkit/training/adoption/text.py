@@ -6,7 +6,7 @@ RESULT, TASK = "result.json", "task.json"  # files of the worker
 MARK = "Written by `python train.py adopt`"  # in every adopted file, so that it may be written again
 HEAD = '''"""{title}
 
-{mark}: the same moves as the model in {count} positions.
+{mark}: {proof}.
 """
 '''
 AGENT = """
@@ -31,22 +31,26 @@ class Sees(NamedTuple):
     name: str  # "" for a function of somebody's own
     function: str = ""
     source: str = ""
+    arrangement: str = ""  # what brings the array into the model's shape, as ".reshape(42)"
 
     @property
     def call(self) -> str:
-        return f'seen(obs, config, "{self.name}")' if self.name else f"{self.function}(obs, config)"
+        if self.name:
+            return f'seen(obs, config, "{self.name}"){self.arrangement}'
+        return f"np.asarray({self.function}(obs, config)){self.arrangement}"
 
 
-def agent_text(title: str, data: str, sees: Sees, board: tuple[int, int, int], count: int, is_script: bool) -> str:
+def agent_text(title: str, data: str, sees: Sees, board: tuple[int, int, int], proof: str, dtype: str) -> str:
     """The source of an agent.
 
     Args:
         title: of its docstring.
         data: the name of the file beside it that holds the network.
         board: rows, columns, inarow.
-        count: positions that it is compared in.
-        is_script: whether the network is TorchScript.
+        proof: what it was compared with.
+        dtype: the type that TorchScript takes, "" if the network is computed in numpy.
     """
+    is_script = bool(dtype)
     standard = ["import io"] * is_script
     others = ["import numpy as np"] * (is_script or not sees.name) + ["import torch"] * is_script
     kit = (
@@ -55,11 +59,12 @@ def agent_text(title: str, data: str, sees: Sees, board: tuple[int, int, int], c
         | ({} if is_script else {"connectx.nets.layers": "Layers"})
     )
     ours = [f"from {module} import {name}" for module, name in sorted(kit.items())]
-    head = HEAD.format(title=title, mark=MARK, count=count)
+    futures, source = _without_futures(sees.source)
+    head = HEAD.format(title=title, mark=MARK, proof=proof) + futures
     imports = "\n\n".join("\n".join(lines) for lines in (standard, others, ours) if lines)
-    parts = [part for part in sees.source.strip().split("\n\n") if part not in others]
+    parts = [part for part in source.strip().split("\n\n") if part not in others]
     own = ["\n" + "\n\n".join(parts) + "\n"] if sees.source else []
-    agent = AGENT.format(board=board, scores=_scores(sees, is_script))
+    agent = AGENT.format(board=board, scores=_scores(sees, dtype))
     return "\n".join([head, imports, "", _network(data, is_script), *own, agent])
 
 
@@ -70,9 +75,15 @@ def _network(data: str, is_script: bool) -> str:
     return "torch.set_num_threads(1)\n" + load
 
 
-def _scores(sees: Sees, is_script: bool) -> str:
-    if not is_script:
-        seen = sees.call if sees.name else f"np.asarray({sees.call})"
-        return f"scores = network({seen}[None])[0]"
-    tensor = f"torch.from_numpy(np.asarray({sees.call}, np.float32))[None]"
+def _without_futures(source: str) -> tuple[str, str]:
+    """The imports of __future__ in a source, which have to come first, and the rest."""
+    lines = source.splitlines(keepends=True)
+    futures = [line for line in lines if line.startswith("from __future__")]
+    return "\n" * bool(futures) + "".join(futures), "".join(line for line in lines if line not in futures)
+
+
+def _scores(sees: Sees, dtype: str) -> str:
+    if not dtype:
+        return f"scores = network({sees.call}[None])[0]"
+    tensor = f"torch.from_numpy(np.array({sees.call}[None], np.{dtype}))"
     return f"with torch.inference_mode():\n        scores = network({tensor})[0].numpy()"

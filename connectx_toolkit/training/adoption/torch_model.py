@@ -117,9 +117,12 @@ def _ended(node: fx.Node, number: dict[fx.Node, int], steps: list[Step]) -> list
 
 def _add(node: fx.Node, module: nn.Module, number: dict[fx.Node, int], steps: list[Step], arrays: dict) -> int:
     """Adds the step that a node is; the number of its value."""
-    inputs = [number[each] for each in node.args if isinstance(each, fx.Node)]
+    given = [*node.args, *node.kwargs.values()]
+    inputs = [number[each] for each in given if isinstance(each, fx.Node)]
     if node.op == "call_module":
         layer = module.get_submodule(str(node.target))
+        if len(inputs) != 1 or len(given) != 1:
+            raise Unknown(f"{node.target} takes more than one value")
         if isinstance(layer, IDENTITIES):
             return inputs[0]
         name, settings = _layer(layer)
@@ -130,7 +133,8 @@ def _add(node: fx.Node, module: nn.Module, number: dict[fx.Node, int], steps: li
     else:
         name, settings = _function(node), {}
         if name == "cat":
-            inputs = [number[each] for each in node.all_input_nodes]
+            parts: Any = node.args[0]
+            inputs = [number[each] for each in parts] if isinstance(parts, tuple | list) else [number[parts]]
     steps.append((name, inputs, settings))
     return len(steps)
 
@@ -187,10 +191,10 @@ def first_output(output: Any) -> torch.Tensor:
     return output[0] if isinstance(output, tuple | list) else output
 
 
-def script_of(module: nn.Module, shape: tuple[int, ...], scale: float = 1.0) -> bytes:
-    """TorchScript of a module, as it computes one observation of a shape, (1, *shape): bytes for torch.jit.load."""
+def script_of(module: nn.Module, observation: np.ndarray, scale: float = 1.0) -> bytes:
+    """TorchScript of a module, as it computes an observation, (1, *shape) of its type: bytes for torch.jit.load."""
     content = io.BytesIO()
     with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what depends on the number of observations, and that the format is old
-        torch.jit.save(torch.jit.trace(Scaled(module, scale), torch.zeros(1, *shape)), content)
+        torch.jit.save(torch.jit.trace(Scaled(module, scale), torch.from_numpy(observation)), content)
     return content.getvalue()

@@ -4,149 +4,41 @@
 what they are, or why there are none.
 """
 
-import contextlib
-import io
 import json
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from torch import nn
 
 from connectx.geometry import Geometry, geometry_of
 from connectx.weights import pack
 from connectx_toolkit.console.progress import progress
-from connectx_toolkit.training.adoption.source import Source, source_of
+from connectx_toolkit.training.adoption.models import Model, as_input, sb3_model, torch_model
+from connectx_toolkit.training.adoption.observations import arranged, sees_of, shown
+from connectx_toolkit.training.adoption.original import Unproved, moves_of_original, reference_of
 from connectx_toolkit.training.adoption.text import RESULT, TASK, Sees, agent_text
-from connectx_toolkit.training.adoption.torch_model import Unknown, first_output, script_of, steps_of
-from connectx_toolkit.training.environments.observations import NAMES, observation_named
+from connectx_toolkit.training.adoption.torch_model import Unknown, script_of, steps_of
 from connectx_toolkit.training.games.batch import Games
 from connectx_toolkit.training.games.connectx import ConnectX
 from connectx_toolkit.training.games.opponents import config_of, function_of_file, observation_of
 from connectx_toolkit.training.games.players import random_player
 
 
-class Model(NamedTuple):
-    """A trained network, and what there is to know of it.
+class Expected(NamedTuple):
+    """What the agent should play.
 
-    ``predict(observations, legal)`` gives the model's own choices, (n,), and ``scores(observations)`` its numbers for
-    the columns, (n, columns); observations are (n, *shape), legal (n, columns) bool.
+    Attributes:
+        moves: (n,) columns; where the model chooses a full one, its best legal one.
+        full: in how many positions it does.
+        reference: whose moves they are, for people.
+        unproved: why they are not the original's, "" if they are.
     """
 
-    title: str
-    module: nn.Module
-    scale: float
-    shape: tuple[int, ...]
-    dtype: np.dtype
-    predict: Callable[[np.ndarray, np.ndarray], np.ndarray]
-    scores: Callable[[np.ndarray], np.ndarray]
-
-
-def sb3_model(path: Path, task: dict[str, Any], extractor: Any) -> Model:
-    """The model of an archive of stable-baselines3. Raises as connectx_toolkit.training.adoption.sb3_model does."""
-    with contextlib.redirect_stderr(io.StringIO()):  # gym says there that it is unmaintained
-        from connectx_toolkit.training.adoption import sb3_model  # takes seconds to import
-    archive, parameters = sb3_model.read_archive(path)
-    policy = sb3_model.policy_of(archive, parameters, extractor, task["arguments"])
-    module, scale = sb3_model.network_of(policy)
-    is_masked = isinstance(policy, sb3_model.MaskableActorCriticPolicy)
-
-    def predict(observations: np.ndarray, legal: np.ndarray) -> np.ndarray:
-        masks = {"action_masks": legal} if is_masked else {}
-        return policy.predict(observations, deterministic=True, **masks)[0]
-
-    def scores(observations: np.ndarray) -> np.ndarray:
-        seen, _ = policy.obs_to_tensor(observations)
-        with torch.no_grad():
-            if isinstance(policy, sb3_model.DQNPolicy):
-                return policy.q_net(seen).numpy()
-            return policy.get_distribution(seen).distribution.logits.numpy()
-
-    title = f"The policy of {path.name} ({archive.kind}, {archive.steps:,} steps): its likeliest legal column."
-    space = archive.observation
-    return Model(title, module, scale, space.shape, np.dtype(space.dtype), predict, scores)
-
-
-def torch_model(path: Path, task: dict[str, Any], network: Any) -> Model:
-    """A module with the parameters of a file of torch.save.
-
-    Raises:
-        ValueError: the file holds no state_dict, or not that of the module.
-    """
-    try:
-        module = network(**task["arguments"])
-    except Exception as fault:  # their code may raise anything
-        reason = f"{fault!r:.200} (its arguments are given by --arguments JSON)"
-        raise ValueError(f"{task['module']} cannot be made: {reason}") from None
-    if not isinstance(module, nn.Module):
-        kind = type(module).__name__
-        raise ValueError(f"{task['module']} makes {kind}, where a torch.nn.Module was expected")
-    try:
-        module.load_state_dict(state_dict_of(path))
-    except RuntimeError as fault:
-        raise ValueError(f"{path} does not fit {task['module']}: {' '.join(str(fault).split()):.250}") from None
-    module.eval()
-
-    def scores(observations: np.ndarray) -> np.ndarray:
-        with torch.no_grad():
-            return np.asarray(first_output(module(torch.from_numpy(observations.astype(np.float32)))))
-
-    def predict(observations: np.ndarray, legal: np.ndarray) -> np.ndarray:
-        return scores(observations).argmax(axis=1)
-
-    title = f"The network {network.__name__} of {path.name}: its best legal column."
-    return Model(title, module, 1.0, (), np.dtype(np.float32), predict, scores)
-
-
-def state_dict_of(path: Path) -> dict[str, torch.Tensor]:
-    """The parameters in a file of torch.save: a state_dict, or one within a checkpoint.
-
-    Raises:
-        ValueError: it holds something else.
-    """
-    try:
-        found = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as fault:  # torch raises an error of pickle's, or whatever a damaged file leads to
-        if "GLOBAL" in str(fault):
-            raise ValueError(
-                f"{path} holds a module saved whole, which is code as well as numbers: save those alone where you "
-                f'trained it: net = torch.load("{path.name}", weights_only=False); '
-                f'torch.save(net.state_dict(), "{path.name}")'
-            ) from None
-        reason = " ".join(str(fault).split())
-        raise ValueError(f"{path} is no file of torch.save, or is damaged: {reason:.120}") from None
-    within = ("state_dict", "model_state_dict", "model")
-    state = next((found[key] for key in within if isinstance(found, dict) and key in found), found)
-    if not isinstance(state, dict) or not state or not all(isinstance(value, torch.Tensor) for value in state.values()):
-        raise ValueError(f"{path} holds {type(state).__name__}, where a state_dict was expected")
-    return state
-
-
-def sees_of(model: Model, named: str, geometry: Geometry) -> tuple[Sees, Source | None]:
-    """What the model sees: as named, or an observation of the kit by its shape and type.
-
-    Raises:
-        ValueError: no observation has them, or there is none of that name.
-    """
-    if ":" in named:
-        source = source_of(named)
-        return Sees("", source.name, source.text), source
-    if named and named not in NAMES:
-        raise ValueError(f"observation should be one of {', '.join(NAMES)}, or FILE.py:FUNCTION, not {named!r}")
-    if not named and not model.shape:
-        raise ValueError(f"a network of torch needs --observation: one of {', '.join(NAMES)}, or FILE.py:FUNCTION")
-    boxes = {name: observation_named(name, geometry).space for name in (NAMES if not named else ())}
-    alike = [name for name, space in boxes.items() if space.shape == model.shape]
-    same = [named, *(name for name in alike if boxes[name].dtype == model.dtype), *alike]
-    if not any(same):
-        raise ValueError(
-            f"the model sees arrays of shape {model.shape}, as no observation of the kit is on this board: --board "
-            "ROWSxCOLUMNSkINAROW names another, --observation FILE.py:NAME a function of (obs, config) that makes them"
-        )
-    return Sees(next(filter(None, same))), None
+    moves: np.ndarray
+    full: int
+    reference: str
+    unproved: str
 
 
 def positions(count: int, geometry: Geometry) -> ConnectX:
@@ -165,27 +57,6 @@ def positions(count: int, geometry: Geometry) -> ConnectX:
     return every.take(rng.permutation(len(every))[:count])
 
 
-def shown(games: ConnectX, sees: Sees, source: Source | None) -> np.ndarray:
-    """What the model sees of each game: (n, *shape)."""
-    if source is None:
-        return observation_named(sees.name, games.geometry).of(games.stones, games.mover)
-    function, config = loaded(source), config_of(games.geometry)
-    try:
-        return np.stack([np.asarray(function(observation_of(games, game), config)) for game in range(len(games))])
-    except Exception as fault:  # their code may raise anything
-        raise ValueError(f"{source.path.name}:{source.name} fails on a position: {fault!r:.200}") from None
-
-
-def loaded(source: Source) -> Any:
-    """What a source defines. Raises ValueError if its code does not run."""
-    sys.path.insert(0, str(source.path.parent))
-    try:
-        with contextlib.redirect_stderr(io.StringIO()):  # gym, which many import, says there that it is unmaintained
-            return source.load()
-    except Exception as fault:  # their code may raise anything
-        raise ValueError(f"{source.path.name}:{source.name} cannot be loaded: {fault!r:.200}") from None
-
-
 def without_batch(model: Model, observations: np.ndarray, columns: int) -> str:
     """What to do about observations that are batches of one, if the model takes what is in them; else ""."""
     if observations.shape[1:2] != (1,):
@@ -198,10 +69,8 @@ def without_batch(model: Model, observations: np.ndarray, columns: int) -> str:
     return f". Its first dimension is a batch of one: return one observation, of shape {shape}, by [0]" if fits else ""
 
 
-def right_moves(model: Model, observations: np.ndarray, games: Games) -> tuple[np.ndarray, np.ndarray, int]:
-    """The model's moves, (n,), its scores, (n, columns), and how many of its choices are full columns.
-
-    Where it chose one of these, its best legal column counts.
+def moves_of(model: Model, observations: np.ndarray, games: Games) -> tuple[np.ndarray, np.ndarray]:
+    """The choices of the network that was built again, (n,), and its scores, (n, columns).
 
     Raises:
         ValueError: it does not take these observations, or gives anything but a number for each column.
@@ -221,20 +90,55 @@ def right_moves(model: Model, observations: np.ndarray, games: Games) -> tuple[n
         )
     if not np.isfinite(scores).all():
         raise ValueError("the model's scores are not finite: it holds NaN or infinities")
+    return chosen, scores
+
+
+def expected_of(
+    task: dict[str, Any], model: Model, games: ConnectX, observations: np.ndarray, is_own: bool
+) -> Expected:
+    """The moves that the agent should play: the original's, where it can be asked.
+
+    Args:
+        is_own: whether the user's function makes the observations, as it then does for the original.
+
+    Raises:
+        ValueError: as ``moves_of``, or the network's scores are the same in all positions.
+    """
+    chosen, scores = moves_of(model, observations, games)
+    if np.ptp(scores, axis=0).max() == 0:
+        raise ValueError(f"{task['model']} has learnt nothing: its scores are the same in all positions")
+    reference, unproved = f"the network built again from {Path(task['model']).name}", "left out by --no-proof"
+    if not task["no_proof"]:
+        try:
+            chosen, scores = moves_of_original(task, model.algorithm, games, None if is_own else observations)
+            reference, unproved = reference_of(task, model.algorithm), ""
+        except Unproved as reason:
+            unproved = str(reason)
+    legal = games.legal()
     full = ~legal[np.arange(len(chosen)), chosen]
-    return np.where(full, np.where(legal, scores, -np.inf).argmax(axis=1), chosen), scores, int(full.sum())
+    best = np.where(legal, scores, -np.inf).argmax(axis=1)
+    return Expected(np.where(full, best, chosen), int(full.sum()), reference, unproved)
 
 
-def write_agent(folder: Path, task: dict[str, Any], model: Model, sees: Sees, is_script: bool) -> list[str]:
-    """The agent and its data in ``folder``; the names of both files. Raises Unknown as ``steps_of`` does."""
+def write_agent(
+    folder: Path, task: dict[str, Any], model: Model, sees: Sees, seen: np.ndarray, expected: Expected, is_script: bool
+) -> list[str]:
+    """The agent and its data in ``folder``; the names of both files. Raises Unknown as ``steps_of`` does.
+
+    Args:
+        seen: what the model sees of a game, (1, *shape).
+    """
     stem = Path(task["output"]).stem
     data = f"{stem}.pt" if is_script else f"{stem}.bin"
     if is_script:
-        content = script_of(model.module, task["shape"], model.scale)
+        seen = seen.astype(np.float32) if model.algorithm else seen
+        content = script_of(model.module, seen, model.scale)
     else:
         steps, arrays = steps_of(model.module, model.scale)
         content = pack(arrays, {"steps": steps, "observation": sees.name, "board": task["board"]})
-    text = agent_text(model.title, data, sees, tuple(task["board"]), task["positions"], is_script)
+    proof = f"the same moves as {expected.reference} in {task['positions'] - expected.full} positions"
+    dtype = str(seen.dtype) if is_script else ""
+    text = agent_text(model.title, data, sees, tuple(task["board"]), proof, dtype)
     (folder / data).write_bytes(content)
     (folder / f"{stem}.py").write_text(text, encoding="utf-8")
     return [f"{stem}.py", data]
@@ -257,36 +161,57 @@ def agreement(file: Path, games: ConnectX, expected: np.ndarray) -> int:
 def adopt(folder: Path, task: dict[str, Any]) -> dict[str, Any]:
     """The result. Raises ValueError or OSError with the reason why there is none."""
     path, geometry = Path(task["model"]), geometry_of(*task["board"])
-    shown_class = loaded(source_of(task["module"])) if task["module"] else None
     is_archive = path.suffix not in (".pt", ".pth")
-    if not is_archive and shown_class is None:
+    if not is_archive and not task["module"]:
         raise ValueError(f"{path}: a network of torch needs its class, --module FILE.py:CLASS, and --observation")
-    model = (sb3_model if is_archive else torch_model)(path, task, shown_class)
-    sees, source = sees_of(model, task["observation"], geometry)
+    model = (sb3_model if is_archive else torch_model)(path, task)
     games = positions(task["positions"], geometry)
-    observations = shown(games, sees, source)
-    if model.shape and observations.shape[1:] != model.shape:
-        raise ValueError(
-            f"the model sees arrays of shape {model.shape}, the observation gives {observations.shape[1:]}"
-            + without_batch(model, observations, geometry.columns)
-        )
-    task["shape"] = observations.shape[1:]
-    expected, scores, full = right_moves(model, observations, games)
-    if np.ptp(scores, axis=0).max() == 0:
-        raise ValueError(f"{path} has learnt nothing: its scores are the same in all positions")
-    why = ""
+    sees, look = sees_of(model.space, task, games)
+    seen = shown(games, sees, look)
+    try:
+        observations, sees = arranged(seen, sees, model.space)
+    except ValueError as fault:
+        raise ValueError(f"{fault}{without_batch(model, seen, games.columns)}") from None
+    if not is_archive:
+        observations = as_input(model.module, observations)
+    expected = expected_of(task, model, games, observations, look is not None)
+    files, why = _agent_that_agrees(folder, task, model, sees, observations[:1], expected, games)
+    facts = {"files": files, "script": why, "observation": sees.name or task["observation"], "title": model.title}
+    return facts | {"full": expected.full, "reference": expected.reference, "unproved": expected.unproved}
+
+
+def _agent_that_agrees(
+    folder: Path,
+    task: dict[str, Any],
+    model: Model,
+    sees: Sees,
+    seen: np.ndarray,
+    expected: Expected,
+    games: ConnectX,
+) -> tuple[list[str], str]:
+    """The files of an agent that plays as expected, and why it is not in numpy. Raises ValueError if there is none."""
+    why, same = "", 0
     for is_script in (False, True):
         try:
-            files = write_agent(folder, task, model, sees, is_script)
-            same = agreement(folder / files[0], games, expected)
+            files = write_agent(folder, task, model, sees, seen, expected, is_script)
+            same = agreement(folder / files[0], games, expected.moves)
         except Unknown as unknown:
             why = str(unknown)
             continue
+        except ValueError as fault:
+            if is_script:
+                raise
+            why = str(fault)
+            continue
         if same == len(games):
-            facts = {"files": files, "full": full, "observation": sees.name or task["observation"], "script": why}
-            return facts | {"title": model.title}
+            return files, why
         why = f"in numpy {len(games) - same} of {len(games)} moves differ"
-    raise ValueError(f"the agent plays otherwise than {path} in {len(games) - same} of {len(games)} positions")
+    cure = (
+        "; a value of yours is missing: see --activation, --arguments, --observation" if not expected.unproved else ""
+    )
+    raise ValueError(
+        f"the agent plays otherwise than {expected.reference} in {len(games) - same} of {len(games)} positions{cure}"
+    )
 
 
 def main(folder: Path) -> None:
@@ -294,5 +219,5 @@ def main(folder: Path) -> None:
     try:
         result = adopt(folder, json.loads((folder / TASK).read_text(encoding="utf-8")))
     except (ValueError, OSError) as fault:
-        result = {"error": str(fault)}
+        result = {"error": str(fault), "readings": getattr(fault, "readings", "")}
     (folder / RESULT).write_text(json.dumps(result), encoding="utf-8")

@@ -32,7 +32,7 @@ class Observation(NamedTuple):
 
 
 def observation_named(name: str, geometry: Geometry) -> Observation:
-    """The observation of that name.
+    """The observation of that name. Its space says so, in an attribute ``shows`` that models are saved with.
 
     Raises:
         ValueError: there is none, or it is an encoding and the board does not fit 64 bits.
@@ -40,17 +40,23 @@ def observation_named(name: str, geometry: Geometry) -> Observation:
     if name not in NAMES:
         raise ValueError(f"observation should be one of {', '.join(NAMES)}, not {name!r}")
     if name in ("course", "sides"):
-        dtype = np.int64 if name == "course" else np.int8  # which tells a trained model's observation
-        space = spaces.Box(0, 2, (1, geometry.rows, geometry.columns), dtype)
+        dtype = np.int64 if name == "course" else np.int8
+        space = _saying(name, spaces.Box(0, 2, (1, geometry.rows, geometry.columns), dtype))
         return Observation(space, _course if name == "course" else _sides)
     if not geometry.fits_word:
         raise ValueError(f"a board of {geometry[:3]} (rows, columns, inarow) does not fit the 64 bits of {name}")
-    space = spaces.Box(0, 1, (planes_of(name), geometry.rows, geometry.columns), np.uint8)
+    space = _saying(name, spaces.Box(0, 1, (planes_of(name), geometry.rows, geometry.columns), np.uint8))
 
     def planes(stones: np.ndarray, seats: np.ndarray) -> np.ndarray:
         return encode_many(*bitboards(stones * seats[:, None, None], geometry), geometry, name)
 
     return Observation(space, planes)
+
+
+def _saying(name: str, space: spaces.Box) -> spaces.Box:
+    """The space, which says what it shows: shape and type alone do not tell it."""
+    vars(space)["shows"] = name
+    return space
 
 
 def _course(stones: np.ndarray, seats: np.ndarray) -> np.ndarray:

@@ -1,16 +1,22 @@
 """A trained model becomes an agent: a Python file and a container of weights beside it, ready for build_submission.py.
 
-    python train.py adopt model.zip -o my_ppo_agent.py
+    python train.py adopt model.zip -o my_ppo_agent.py --observation course
     python train.py adopt model.zip -o my_cnn_agent.py --module lesson.py:CustomCNN
     python train.py adopt net.pt -o my_net_agent.py --module my_net.py:Net --observation my_net.py:encode
 
-The first is a model of stable-baselines3 (PPO, A2C, DQN, or sb3-contrib's MaskablePPO); a features extractor of your
-own is shown by --module, as a file or a notebook. The last is any network of torch, saved by
-torch.save(net.state_dict(), "net.pt"), with the function of (obs, config) that makes what it sees. Of the files that
-are named only the definitions run, in a process of its own: nothing is trained again, and nothing is unpickled.
+The first is a model of stable-baselines3 (PPO, A2C, DQN, or sb3-contrib's MaskablePPO and QRDQN); a features
+extractor of your own is shown by --module, as a file or a notebook. The last is any network of torch, saved by
+torch.save(net.state_dict(), "net.pt"), with the function of (obs, config) that makes what it sees. Nothing is trained
+again. The agent is made of arrays: nothing is unpickled for it, and of the files that are named only the definitions
+run, in a process of their own.
+
+Before anything is written, the agent's moves are compared with those of the model itself: load(path).predict(...,
+deterministic=True), or your module, with your function as your file defines it. Loading a model runs what it has
+pickled, and your file; so a sandbox does that, which sees copies of both and nothing else of yours (Linux only).
+--no-proof leaves it out. An agent that plays otherwise is not written.
 
 Where its layers are known, the agent needs numpy alone; other networks become TorchScript. Full columns are never
-played. Before anything is written, the agent's moves are compared with model.predict(deterministic=True).
+played.
 """
 
 import json
@@ -22,6 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from connectx_toolkit.arena.players.process import CREDENTIAL
 from connectx_toolkit.console.files import check_folder, write_whole
 from connectx_toolkit.console.programs import as_typed
 from connectx_toolkit.places import ROOT
@@ -50,10 +57,15 @@ class Config(Options):
     )
     output: Path = option(Path("adopted.py"), "the agent; its weights are written beside it", short="-o")
     module: str = option("", "FILE:NAME of the network's class, or of the features extractor's")
-    observation: str = option("", "course, sides, an encoding, or FILE:NAME of a function of (obs, config)")
+    observation: str = option(
+        "", "course, sides, an encoding, or FILE:NAME of a function of (obs, config) or environment"
+    )
+    activation: str = option("", "activation function that the model does not tell: nn.LeakyReLU(0.2), or FILE:NAME")
     arguments: str = option("{}", "JSON: arguments of the network's class, or further policy_kwargs")
     board: str = option("6x7k4", "rows x columns k inarow")
     positions: int = option(500, "positions that the agent is compared with the model in", least=1)
+    no_proof: bool = option(False, "do not load the model itself: compare with the network built again from its arrays")
+    trusted: bool = option(False, "load the model itself even where there is no sandbox: it can do what you can")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -89,15 +101,19 @@ def check_paths(config: Config) -> None:
 def work(config: Config, folder: Path) -> dict[str, Any]:
     """What the worker says of the agent that it left in ``folder``. Raises ValueError if it left none, and why."""
     task: dict[str, Any] = {"model": str(config.model), "output": str(config.output), "module": config.module}
-    task |= {"observation": config.observation, "arguments": config.keywords(), "positions": config.positions}
+    task |= {name: getattr(config, name) for name in ("observation", "activation", "positions", "no_proof", "trusted")}
+    task["arguments"] = config.keywords()
     (folder / TASK).write_text(json.dumps(task | {"board": geometry_named(config.board)[:3]}), encoding="utf-8")
     paths = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
     command = [sys.executable, "-P", "-c", WORKER, str(folder)]  # -P: a json.py in the current folder is not ours
-    process = subprocess.run(command, env=os.environ | {"PYTHONPATH": paths}, stdout=subprocess.DEVNULL, check=False)
+    environment = {name: value for name, value in os.environ.items() if not CREDENTIAL.search(name)}
+    process = subprocess.run(command, env=environment | {"PYTHONPATH": paths}, stdout=subprocess.DEVNULL, check=False)
     if not (folder / RESULT).exists():
         raise ValueError(f"the process that reads {config.model} ended with code {process.returncode}")
     result = json.loads((folder / RESULT).read_text(encoding="utf-8"))
     if "error" in result:
+        if result["readings"]:
+            print(result["readings"], file=sys.stderr)
         raise ValueError(result["error"])
     return result
 
@@ -111,29 +127,22 @@ def train(config: Config) -> None:
         for path in (*first, last):  # the agent comes last: whoever finds it finds its weights
             write_whole(path, (Path(name) / path.name).read_bytes())
     print(as_typed("\n".join(report(config, result))))
-    tell(f"the model's move, where it is legal, in {config.positions} of {config.positions} positions", config.output)
+    same = config.positions - result["full"]
+    tell(f"the moves of {result['reference']} in {same} of {same} positions", config.output)
 
 
 def report(config: Config, result: dict[str, Any]) -> list[str]:
-    """The lines that say what was made, and what to do with it."""
-    data = result["files"][1]
+    """The lines that say what was made, what it was compared with, and what to do with it."""
+    data, same = result["files"][1], config.positions - result["full"]
     how = f"TorchScript (not in numpy: {result['script']})" if data.endswith(".pt") else "numpy"
     lines = [f"{config.output} and {data}: {result['title']}"]
-    lines.append(
-        f"the same moves as the model in {config.positions} of {config.positions} positions; computed by {how}"
-    )
-    lines.append(f"it sees {result['observation']}" + _hint(result["observation"]))
+    if result["unproved"]:
+        lines.append(f"not proved: {result['unproved']}")
+    lines.append(f"the same moves as {result['reference']} in {same} of {same} positions; computed by {how}")
     if result["full"]:
-        lines.append(f"in {result['full']} of them the model chose a full column: there its best legal one is played")
+        lines.append(f"in {result['full']} more it chose a full column: there its best legal one is played")
+    hint = "" if config.observation else ": --observation if yours is another"
+    lines.append(f"it sees {result['observation']}{hint}")
     lines.append(f"next: python evaluate.py {config.output} random --rounds 100")
     lines.append(f"      python build_submission.py {config.output}")
     return lines
-
-
-def _hint(observation: str) -> str:
-    """Of two observations of one shape, the other."""
-    other = {
-        "course": "the board with 1 for the first player's stones, as the course has it",
-        "sides": "the board with 1 for the stones of whoever moves",
-    }
-    return f": {other[observation]}; --observation if yours is another" if observation in other else ""
