@@ -4,8 +4,18 @@ import pytest
 
 from connectx.geometry import STANDARD
 from connectx_toolkit.arena.results.evidence import Evidence, PairOfGames, pair_of
+from connectx_toolkit.arena.results.match import Match
 from connectx_toolkit.arena.results.stats import FEWEST_PAIRS, Sprt, estimate
-from connectx_toolkit.arena.results.words import interval, match_lines, pair_words, sprt_progress, sprt_words, verdict
+from connectx_toolkit.arena.results.words import (
+    forfeits_line,
+    interval,
+    match_lines,
+    pair_words,
+    sprt_progress,
+    sprt_words,
+    verdict,
+)
+from connectx_toolkit.kaggle.rules import Fault
 from tests.arena.test_match import LEFT, RANDOM, scripted
 from tests.arena.test_ratings import evidence
 
@@ -92,6 +102,25 @@ def test_an_sprt_s_verdict():
     )
 
 
+@pytest.mark.parametrize("counts", [[2, 4, 15, 6, 5], [5, 6, 15, 4, 2]])
+def test_after_the_pairs_that_are_left_a_test_is_at_its_bound(counts):
+    """If they go as those before: then the LLR is 2.94, or -2.94. Few pairs left would be a riddle: 10% off is well."""
+    test, pairs = Sprt(-25, 25), sum(counts)
+    words = sprt_progress(test, evidence(counts))
+    left = int(words.removesuffix(" pairs left").split()[-1])
+    assert abs(test.llr([n * (pairs + left) / pairs for n in counts])) == pytest.approx(2.944, rel=0.1), words
+
+
+def test_few_forfeits_are_no_warning():
+    """A warning from more than one game in twenty on."""
+    fault = Fault(0, 2, "timeout", "", fatal=True)
+    lost = {"rewards": (None, 0), "statuses": ("TIMEOUT", "DONE"), "faults": (fault,), "ending": "timeout"}
+    for forfeits in (1, 8):
+        games = {n: scripted(n, 0.5, **(lost if n < forfeits else {})) for n in range(40)}
+        lines = forfeits_line(Match(LEFT, RANDOM, 60.0, games))
+        assert [line.partition(":")[0] for line in lines] == ["8 of 40 games were forfeits"] * (forfeits == 8)
+
+
 def test_intervals_in_words_are_finite():
     for counts in ([0, 0, 0, 0, 30], [30, 0, 0, 0, 0], [0, 0, 0, 0, 1], [1, 1, 1, 1, 1], [0, 0, 5, 0, 0]):
         for shown in (interval(estimate(counts)), *match_lines_of(counts)):
@@ -105,8 +134,6 @@ def match_lines_of(counts) -> list[str]:
 
 def test_two_openings_of_deterministic_agents_get_no_verdict():
     """30 pairs from two openings, all the same two pairs: a verdict of 95% before; now a reason."""
-    from connectx_toolkit.arena.results.match import Match
-
     games = {}
     for number in range(60):
         opening = (3, 3) if number // 2 % 2 else (3, 2)

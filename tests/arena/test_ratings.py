@@ -56,6 +56,19 @@ def test_intervals_of_equals(agents):
     assert [line.above_next for line in table.values()] == [False] * (agents - 1) + [None]
 
 
+def test_openings_whose_pairs_cancel_hide_no_variance():
+    """40 openings, in each a pair won and a pair lost: by openings nothing varies, by pairs 4 x 80 x 1/4 = 80 by hand.
+
+    The information is that of 161 games at 1/4.
+    """
+    cancelling = Evidence(PairOfGames(n, ((k,), ()), 2.0 * k) for n in range(40) for k in (0, 1))
+    table = ratings_of({("A", "B"): cancelling}, anchor="A")
+    factor = anytime_factor(80, 0.05)
+    factor += (factor**3 + factor) / (4 * 39)
+    expected = 2 * factor * 173.7178 * math.sqrt(80) / 2 / (161 / 4)
+    assert [width(line) for line in table.values()] == pytest.approx([expected] * 2, rel=0.01)
+
+
 def test_an_anchor_that_never_wins_widens_no_interval_but_its_own():
     even = {("A", "B"): [10, 0, 20, 0, 10]}
     beaten = {(name, "C"): [0, 0, 0, 0, 40] for name in "AB"}

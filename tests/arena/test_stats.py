@@ -81,6 +81,13 @@ def test_published_llr(counts, elos, llr):
     assert Sprt(*elos).llr(counts) == pytest.approx(llr, abs=0.006)
 
 
+def test_the_llr_of_few_pairs():
+    """By hand: 10 of 15 pairs won 2:0 and 5 lost, a binomial likelihood, less Student's (2 ln 19 + 1) / 30."""
+    one, other = 1 / (1 + 10**-0.25), 0.5  # the scores of 100 and 0 Elo
+    ratio = 10 * math.log(one / other) + 5 * math.log((1 - one) / (1 - other))
+    assert Sprt(0, 100).llr([5, 0, 0, 0, 10]) == pytest.approx(ratio / (1 + (2 * math.log(19) + 1) / 30), rel=1e-6)
+
+
 def test_sprt_bounds():
     """ln 19 = 2.9444 at 5% (Wald 1945)."""
     assert Sprt(0, 20).bounds == pytest.approx((-2.94444, 2.94444), abs=1e-5)

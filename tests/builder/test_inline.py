@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from connectx_toolkit.builder.source.inline import Refused, import_name, inline
+from connectx_toolkit.builder.source.module import needed_packages
 from connectx_toolkit.places import ROOT
 
 AGENT = "def agent(obs, config):\n    return 0\n"
@@ -286,3 +287,7 @@ def test_encodings_and_line_ends(tmp_path):
     path.write_bytes(b"NAME = '\xe9'\n" + AGENT.encode())
     with pytest.raises(Refused):
         inline(path)
+
+
+def test_a_source_that_is_no_python_hides_no_package():
+    assert needed_packages([b"def (", b"import torch.nn\nfrom . import mine\n", b"\0"]).keys() == {"torch"}

@@ -111,6 +111,8 @@ def test_damage_is_refused():
     content[-1] ^= 1
     with pytest.raises(ValueError, match="checksum"):
         Book.from_bytes(bytes(content))
+    with pytest.raises(ValueError, match="book"):
+        Book(geometry_of(1, 7, 4), 1, (0, 1), np.zeros(5))  # column 0 is full in one of the positions of ply 1
     for columns in (book.columns[:-1], np.append(book.columns, 0), np.full(len(book), 7)):
         with pytest.raises(ValueError, match="book"):
             Book(STANDARD, 2, LAST, columns)

@@ -165,3 +165,12 @@ def test_without_time_the_estimates_decide(model):
         scores = exact.scores(position)
         column = choose(position, scores, ErrorForecast(model, model.prior, lambda later: None))
         assert sign(scores[column] or 0) == sign(max(score for score in scores if score is not None))
+
+
+def test_what_the_table_knows_is_not_searched(model):
+    """A first stone in column 2 draws (Allis 1988); the table tells which replies keep the draw: no solver is asked."""
+    position = Position.from_moves([2], STANDARD)
+    scores = openings().scores(position)
+    forecast = ErrorForecast(model, model.prior, lambda later: pytest.fail("searched"), openings().scores)
+    found = forecast.moves(choice.Turn(position, 0, 0.0))
+    assert scores and found == [position.play(column) for column in candidates(position, scores)]

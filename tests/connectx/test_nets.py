@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from connectx.geometry import STANDARD, geometry_of
+from connectx.nets import layers as operations
 from connectx.nets.afterstates import (
     BEST_BONUS,
     RESULT_BONUS,
@@ -343,3 +344,45 @@ def test_masked_argmax_is_legal():
 def test_plain_networks_need_no_torch():
     code = "import sys, agents.value_search; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False, timeout=60).returncode == 0
+
+
+def test_operations_equal_torchs():
+    rng, functional = np.random.default_rng(5), torch.nn.functional
+
+    def drawn(*shape: int) -> np.ndarray:
+        return rng.normal(1, 1, shape).astype(np.float32)
+
+    x, images, vector = drawn(6, 4), drawn(6, 4, 5, 3), [drawn(4) for _ in range(3)]
+    weight, kernel, variance = drawn(3, 4), drawn(2, 4, 3, 2), drawn(4) ** 2
+    numbers, mean = vector[:2], vector[2]
+    shift = {"weight": torch.tensor(numbers[0]), "bias": torch.tensor(numbers[1])}
+    for found, expected in [
+        (operations.linear(x, weight), functional.linear(*map(torch.tensor, (x, weight)))),
+        (
+            operations.conv2d(images, kernel, stride=(2, 1), padding=(1, 0)),
+            functional.conv2d(*map(torch.tensor, (images, kernel)), stride=(2, 1), padding=(1, 0)),
+        ),
+        (
+            operations.layernorm(x, *numbers, eps=1e-3),
+            functional.layer_norm(torch.tensor(x), (4,), eps=1e-3, **shift),
+        ),
+        *(
+            (
+                operations.batchnorm(each, *numbers, mean, variance, eps=0.1),
+                functional.batch_norm(*map(torch.tensor, (each, mean, variance)), eps=0.1, **shift),
+            )
+            for each in (x, images)
+        ),
+    ]:
+        assert found == pytest.approx(expected.numpy(), rel=1e-4, abs=1e-4)
+
+
+def test_a_fresh_network_is_initialised_as_he_et_al_say():
+    """The deviation of a trunk's weights is sqrt(2 / inputs) (2015), that of a head a tenth of it."""
+    torch.manual_seed(6)
+    network = dict(Network(Architecture("stones-1", (("dense", 200), ("dense", 300)))).named_parameters())
+    spreads = {name: float(value.detach().std()) for name, value in network.items() if value.dim() > 1}
+    inputs = {name: value[0].numel() for name, value in network.items()}
+    for name, spread in spreads.items():
+        share = 0.1 if name.split("_")[0] in ("policy", "value") else 1.0
+        assert spread == pytest.approx(share * (2 / inputs[name]) ** 0.5, rel=0.1), name

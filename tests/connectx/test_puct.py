@@ -283,3 +283,10 @@ def test_one_thread_while_it_searches():
         assert [get() for get, _ in functions] == [1] * len(functions)
         1 / 0  # noqa: B018
     assert [get() for get, _ in functions] == [2] * len(functions)
+
+
+@pytest.mark.parametrize(("score", "result"), [(18, 1), (1, 1), (0, 0), (-1, -1)])
+def test_a_win_with_the_last_stone_is_a_win(score, result):
+    node = Node(0, 0)
+    node.score = score
+    assert node.expected() == result

@@ -88,6 +88,20 @@ def test_resumed_after_every_node(monkeypatch):
     assert at_once.search(position, Budget(), 6) == stepwise.search(position, Budget(), 6)
 
 
+@pytest.mark.parametrize(("stones", "plies", "score"), [(0, 6, 18), (6, 0, 18), (7, 0, 18), (8, 0, 17), (41, 0, 1)])
+def test_a_win_scores_the_stones_that_are_left(stones, plies, score):
+    """As Pons counts: 22 less the winner's stones, the winning one included, so 18 for the fourth."""
+    assert win_score((1 << stones) - 1, plies, STANDARD) == WIN + score
+
+
+def test_a_search_needs_no_more_nodes_than_it_did():
+    """What only makes the search slow shows nowhere else. Write a lower number down."""
+    searcher, nodes = Searcher(STANDARD), 0
+    for position in random_game(STANDARD, random.Random(4)):
+        nodes += searcher.search(position, Budget(), 9).nodes
+    assert nodes <= 366_787
+
+
 def test_mirror():
     rng = random.Random(8)
     for position in random_game(STANDARD, rng):

@@ -197,6 +197,14 @@ def test_compiled_and_plain_kernel_search_the_same_nodes():
     assert plain.nodes > 1000
 
 
+@COMPILES
+def test_a_search_needs_no_more_nodes_than_it_did():
+    """What only makes the solver slow shows nowhere else. Write a lower number down."""
+    fresh = Solver(STANDARD)
+    fresh.solve_many([sample.position for sample in samples_of(9, range(14, 24), 60)])
+    assert fresh.nodes <= 317_741
+
+
 @pytest.mark.parametrize("nodes", [0, 1, 7, 100, 3000])
 @pytest.mark.parametrize("method", ["scores", "best_moves"])
 def test_a_stopped_solver_proves_only_what_is_true(solver, nodes, method):

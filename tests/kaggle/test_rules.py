@@ -1,17 +1,20 @@
 """Kaggle's facts are told once: what repeats them is held equal to what kaggle-environments says."""
 
 import json
+import random
 import re
 
 import pytest
 from kaggle_environments import make
 from kaggle_environments.utils import structify
 
+from connectx.geometry import geometry_of
 from connectx_toolkit.builder.embedded import guard
 from connectx_toolkit.builder.preflight.questions import JUDGES, question
 from connectx_toolkit.kaggle.observation import Struct
-from connectx_toolkit.kaggle.rules import BANK, DEFAULTS, Limits
+from connectx_toolkit.kaggle.rules import BANK, DEFAULTS, Game, Limits
 from connectx_toolkit.places import ROOT
+from tests.conftest import random_game
 
 
 def test_the_defaults_are_kaggles():
@@ -38,3 +41,31 @@ def test_observations_read_like_kaggles(kind):
     assert json.dumps(ours) == json.dumps(theirs) == json.dumps(entries)
     with pytest.raises(AttributeError):
         ours.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize("shape", [(6, 7, 4), (4, 5, 3), (5, 4, 2)])
+def test_the_guard_sees_the_wins_that_there_are(shape):
+    geometry = geometry_of(*shape)
+    for position in (p for seed in range(6) for p in random_game(geometry, random.Random(seed))):
+        board, mark = position.to_board(), 1 + position.ply % 2
+        won = [c for c in position.legal_columns() if guard.wins(board, c, mark, *shape)]
+        assert sorted(won) == sorted(position.winning_columns())
+
+
+def test_the_guard_counts_the_arguments_that_a_function_takes():
+    """Two, as Kaggle gives, of one that does not tell."""
+    functions = (lambda: 0, lambda obs: 0, lambda obs, config: 0, lambda *given: 0, lambda *, config: 0, max)
+    assert [guard.argument_count(function) for function in functions] == [0, 1, 2, 2, 0, 2]
+
+
+def test_the_guard_names_the_line_of_a_fault():
+    code = compile("\n\n1 / 0", "agents/mine.py", "exec")
+    with pytest.raises(ZeroDivisionError) as caught:
+        exec(code)
+    assert guard.described(caught.value, "agents") == "ZeroDivisionError: division by zero (mine.py, line 3)"
+
+
+def test_a_load_is_part_of_each_agents_first_call():
+    """After an opening of one move the second agent is the first that is asked."""
+    game = Game((3, 3, 3, 3), 1, (0, 0), ("DONE", "DONE"), (0.5, 0.6, 0.1), (60, 60), (), "step limit", (0.4, 0.2))
+    assert [game.move_seconds(index) for index in range(3)] == pytest.approx([0.3, 0.2, 0.1])

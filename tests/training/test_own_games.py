@@ -11,6 +11,7 @@ from connectx.book import SparseBook
 from connectx.choice import candidates
 from connectx.geometry import STANDARD, geometry_of
 from connectx.openings import openings
+from connectx.opponent_model import columns_of_scores
 from connectx.position import Position
 from connectx.score import Scores
 from connectx.solver import Solver
@@ -20,7 +21,7 @@ from connectx_toolkit.arena.results.records import GameRecord
 from connectx_toolkit.cli import build, train
 from connectx_toolkit.training.data.own_games import Met
 from connectx_toolkit.training.learning.own_games import OwnGames, lines_of
-from connectx_toolkit.training.learning.own_prior import Evidence, prior_of
+from connectx_toolkit.training.learning.own_prior import Evidence, evidence_of, prior_of
 from connectx_toolkit.training.methods import book
 from connectx_toolkit.training.support import pool
 from tests.training.in_place import pool_in_place
@@ -142,3 +143,35 @@ def test_games_that_teach_nothing(method, tmp_path, capsys):
         assert train.main(arguments) == 2
         error = capsys.readouterr().err
         assert words in error and error.count("\n") == 1 and not output.exists()
+
+
+def by_hand(games: list[Met]) -> np.ndarray:
+    """The log likelihood of one opponent's moves under each type, position by position, without a mirror: (types,)."""
+    logs = np.zeros(len(MODEL.prior))
+    for game in games:
+        position = EMPTY
+        for ply, column in enumerate(game.columns):
+            if ply % 2 == 0:
+                chances = MODEL.chances([position], columns_of_scores(scores_of([position])))[0]
+                child = position.play(column).canonical()
+                same = [c for c in position.legal_columns() if position.play(c).canonical() == child]
+                logs += np.log(chances[:, same].sum(1))
+            position = position.play(column)
+    return logs
+
+
+def test_moves_tell_which_type_an_opponent_is():
+    """By Bayes' rule; of a stranger the prior is all that is known."""
+    games = [Met("them", game_after(WINS, 1), 1.0)] * 2
+    expected = MODEL.prior * np.exp(by_hand(games) - by_hand(games).max())
+    beliefs = tree_of(games).beliefs
+    assert beliefs[0] == pytest.approx(expected / expected.sum(), abs=1e-6)
+    assert beliefs[1] == pytest.approx(MODEL.prior) and abs(beliefs[0] - beliefs[1]).max() > 0.05
+
+
+def test_a_mirrored_game_is_the_same_evidence():
+    """Of moves that have no mirror image at their side, in any order of columns."""
+    game = Met("them", game_after((0, *WINS), 0), 0.0)
+    mirrored = game._replace(columns=tuple(6 - column for column in game.columns))
+    one, other = (evidence_of([each], EMPTY, MODEL, scores_of)["them"] for each in (game, mirrored))
+    assert one.logs == pytest.approx(other.logs) and one.logs.any()
