@@ -174,3 +174,17 @@ def test_what_the_table_knows_is_not_searched(model):
     forecast = ErrorForecast(model, model.prior, lambda later: pytest.fail("searched"), openings().scores)
     found = forecast.moves(choice.Turn(position, 0, 0.0))
     assert scores and found == [position.play(column) for column in candidates(position, scores)]
+
+
+def test_the_likeliest_positions_are_examined_first(model):
+    """So that, when the time is over, what is left is what hardly ever happens."""
+    exact, asked = Exact(), list[Position]()
+    forecast = ErrorForecast(model, model.prior, lambda later: asked.append(later) or exact.scores(later))
+    position = next(p for p in positions(DRAWISH, 8) if p.ply == 6 and exact.value(p)[0] == 0)
+    level = dict.fromkeys(forecast.after([position.play(c) for c in candidates(position, exact.scores(position))]), 1.0)
+    assert forecast.expand(list(level))
+    reach = {reply.position: share for reply, share in forecast.next_level(level).items()}
+    asked.clear()
+    forecast.grow(level, 2)
+    shares = [reach[later] for later in asked if later in reach]
+    assert shares == sorted(shares, reverse=True) and len(set(shares)) > 2

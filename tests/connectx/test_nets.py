@@ -348,28 +348,23 @@ def test_plain_networks_need_no_torch():
 
 def test_operations_equal_torchs():
     rng, functional = np.random.default_rng(5), torch.nn.functional
-
-    def drawn(*shape: int) -> np.ndarray:
-        return rng.normal(1, 1, shape).astype(np.float32)
-
-    x, images, vector = drawn(6, 4), drawn(6, 4, 5, 3), [drawn(4) for _ in range(3)]
-    weight, kernel, variance = drawn(3, 4), drawn(2, 4, 3, 2), drawn(4) ** 2
-    numbers, mean = vector[:2], vector[2]
-    shift = {"weight": torch.tensor(numbers[0]), "bias": torch.tensor(numbers[1])}
+    shapes = (6, 4), (6, 4, 5, 3), (3, 4), (2, 4, 3, 2), (4,), (4,), (4,), (4,)
+    tensors = [torch.tensor(rng.normal(1, 1, shape), dtype=torch.float32) for shape in shapes]
+    tensors[-1] = tensors[-1] ** 2
+    x, images, weight, kernel, scale, shift, mean, variance = tensors
+    arrays = [tensor.numpy() for tensor in tensors]
+    numbers = arrays[4:]
     for found, expected in [
-        (operations.linear(x, weight), functional.linear(*map(torch.tensor, (x, weight)))),
+        (operations.linear(arrays[0], arrays[2]), functional.linear(x, weight)),
         (
-            operations.conv2d(images, kernel, stride=(2, 1), padding=(1, 0)),
-            functional.conv2d(*map(torch.tensor, (images, kernel)), stride=(2, 1), padding=(1, 0)),
+            operations.conv2d(arrays[1], arrays[3], stride=(2, 1), padding=(1, 0)),
+            functional.conv2d(images, kernel, stride=(2, 1), padding=(1, 0)),
         ),
-        (
-            operations.layernorm(x, *numbers, eps=1e-3),
-            functional.layer_norm(torch.tensor(x), (4,), eps=1e-3, **shift),
-        ),
+        (operations.layernorm(arrays[0], *numbers[:2], eps=0.1), functional.layer_norm(x, (4,), scale, shift, 0.1)),
         *(
             (
-                operations.batchnorm(each, *numbers, mean, variance, eps=0.1),
-                functional.batch_norm(*map(torch.tensor, (each, mean, variance)), eps=0.1, **shift),
+                operations.batchnorm(each.numpy(), *numbers, eps=0.1),
+                functional.batch_norm(each, mean, variance, scale, shift, eps=0.1),
             )
             for each in (x, images)
         ),

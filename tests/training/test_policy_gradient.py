@@ -5,6 +5,8 @@ import random
 import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,7 +31,7 @@ from connectx_toolkit.training.learning.networks import (
     small_network,
     value_player,
 )
-from connectx_toolkit.training.learning.policy_run import ILLEGAL, Choices, Learner, policy_loss, returns_of
+from connectx_toolkit.training.learning.policy_run import ILLEGAL, Choices, Learner, PolicyRun, policy_loss, returns_of
 from connectx_toolkit.training.learning.supervised import Examples, Fit, FitOptions, Parts
 from connectx_toolkit.training.methods import imitation, policy_gradient, value
 from connectx_toolkit.training.methods.policy_gradient import Baseline, clipped_loss, games_until, matches, scaled
@@ -102,6 +104,17 @@ def test_the_clipped_loss_lets_a_choice_go_once_it_has_moved_enough():
     assert (found == 0).all()
     (found,) = torch.autograd.grad(clipped_loss(logits, actions, gains, now + moved, 0.0), logits)
     assert (found.abs().sum(1) > 0.01).all()
+
+
+@pytest.mark.parametrize(("clip", "step"), [(0.5, 0.5), (float("inf"), 200)])
+def test_a_step_is_clipped_where_that_is_asked_for(clip, step):
+    """Plain descent at rate 1 steps by the gradient: of 100 times the sum of three inputs of 1 and a bias, 200 long."""
+    network = torch.nn.Linear(3, 1)
+    run: Any = SimpleNamespace(network=network, optimizer=torch.optim.SGD(network.parameters(), 1.0))
+    before = torch.cat([value.detach().flatten() for value in network.parameters()])
+    PolicyRun.update(run, 100 * network(torch.ones(3)).sum(), clip)
+    after = torch.cat([value.detach().flatten() for value in network.parameters()])
+    assert float((after - before).norm()) == pytest.approx(step, rel=1e-4)
 
 
 def test_scaled_advantages():
