@@ -179,7 +179,12 @@ def test_what_the_table_knows_is_not_searched(model):
 def test_the_likeliest_positions_are_examined_first(model):
     """So that, when the time is over, what is left is what hardly ever happens."""
     exact, asked = Exact(), list[Position]()
-    forecast = ErrorForecast(model, model.prior, lambda later: asked.append(later) or exact.scores(later))
+
+    def replies(later: Position) -> list[int | None]:
+        asked.append(later)
+        return exact.scores(later)
+
+    forecast = ErrorForecast(model, model.prior, replies)
     position = next(p for p in positions(DRAWISH, 8) if p.ply == 6 and exact.value(p)[0] == 0)
     level = dict.fromkeys(forecast.after([position.play(c) for c in candidates(position, exact.scores(position))]), 1.0)
     assert forecast.expand(list(level))

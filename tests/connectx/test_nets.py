@@ -4,6 +4,7 @@ import dataclasses
 import random
 import subprocess
 import sys
+from itertools import product
 
 import numpy as np
 import pytest
@@ -370,6 +371,41 @@ def test_operations_equal_torchs():
         ),
     ]:
         assert found == pytest.approx(expected.numpy(), rel=1e-4, abs=1e-4)
+
+
+def test_a_network_of_steps_is_read_and_run():
+    """As torch computes it; a file without steps, or with an unknown one, is refused."""
+    rng, functional = np.random.default_rng(7), torch.nn.functional
+    arrays = {"1.weight": rng.normal(size=(5, 4)), "3.weight": rng.normal(size=(2, 5)), "3.bias": rng.normal(size=2)}
+    arrays = {name: array.astype(np.float32) for name, array in arrays.items()}
+    steps = [["linear", [0], {}], ["relu", [1], {}], ["linear", [2], {}], ["add", [3, 3], {}]]
+    network, x = operations.Layers.from_bytes(pack(arrays, {"steps": steps})), rng.integers(-3, 3, (6, 4))
+    first, second, bias = map(torch.tensor, arrays.values())
+    hidden = functional.relu(functional.linear(torch.tensor(x, dtype=torch.float32), first))
+    assert network(x) == pytest.approx(2 * functional.linear(hidden, second, bias).numpy(), rel=1e-4, abs=1e-5)
+    for meta, words in (({}, "names none"), (["steps"], "names none"), ({"steps": [["warp", [0], {}]]}, "warp")):
+        with pytest.raises(ValueError, match=words):
+            operations.Layers.from_bytes(pack(arrays, meta))
+
+
+@pytest.mark.parametrize("shape", [(6, 7, 4), (5, 4, 3)], ids=str)
+def test_cells_that_make_a_threat_are_what_trying_says(shape):
+    """Of "lines-1", last, for each side: empty cells in a line that lacks two stones and has none of the other side."""
+    geometry = geometry_of(*shape)
+    rows, columns, inarow = shape
+    for position in sample(geometry, 2):
+        board = np.array(position.to_board()).reshape(rows, columns)[::-1]
+        mover = 1 + position.ply % 2
+        for plane, side in zip(encode(position, "lines-1")[0][-2:], (mover, 3 - mover), strict=True):
+            expected = np.zeros((rows, columns), int)
+            for row, column, (up, right) in product(range(rows), range(columns), [(0, 1), (1, 0), (1, 1), (1, -1)]):
+                line = [(row + step * up, column + step * right) for step in range(inarow)]
+                if all(0 <= r < rows and 0 <= c < columns for r, c in line):
+                    stones = [board[cell] for cell in line]
+                    if stones.count(0) == 2 and stones.count(side) == inarow - 2:
+                        for cell in line:
+                            expected[cell] |= board[cell] == 0
+            assert (plane == expected).all()
 
 
 def test_a_fresh_network_is_initialised_as_he_et_al_say():

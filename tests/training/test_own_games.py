@@ -175,3 +175,18 @@ def test_a_mirrored_game_is_the_same_evidence():
     mirrored = game._replace(columns=tuple(6 - column for column in game.columns))
     one, other = (evidence_of([each], EMPTY, MODEL, scores_of)["them"] for each in (game, mirrored))
     assert one.logs == pytest.approx(other.logs) and one.logs.any()
+
+
+def test_what_is_played_in_a_position_adds_up_to_1(monkeypatch):
+    """In each round of the improvement, from the second on with the moves chosen before."""
+    rounds, reach = [], OwnGames._reach
+
+    def recorded(tree, strategy):
+        rounds.append(dict(strategy))
+        return reach(tree, strategy)
+
+    monkeypatch.setattr(OwnGames, "_reach", recorded)
+    tree_of([Met("them", game_after(WINS, 1), 1.0)] * 5 + [Met("them", game_after(LOSES, 0), 0.0)] * 15).improve()
+    assert len(rounds) > 1
+    for strategy in rounds:
+        assert all(shares.min() >= 0 and shares.sum() == pytest.approx(1) for shares in strategy.values())
