@@ -291,3 +291,11 @@ def test_encodings_and_line_ends(tmp_path):
 
 def test_a_source_that_is_no_python_hides_no_package():
     assert needed_packages([b"def (", b"import torch.nn\nfrom . import mine\n", b"\0"]).keys() == {"torch"}
+
+
+def test_an_agent_inside_a_package_brings_the_package(tmp_path):
+    """Its ``__init__.py`` runs before it, on the judge too."""
+    write(tmp_path, {"outer/__init__.py": "FIRST = 1\n", "outer/inner/__init__.py": "", "outer/inner/agent.py": AGENT})
+    inlined = inline(tmp_path / "outer" / "inner" / "agent.py")
+    names = {"outer/__init__.py", "outer/inner/__init__.py", "outer/inner/agent.py"}
+    assert inlined.entry == ("outer.inner.agent", "agent") and inlined.sources.keys() == names

@@ -72,3 +72,7 @@ def test_nodes_count_like_time():
     """A search that tells how many nodes it has counted ends in either mode."""
     assert Budget(nodes=5).is_late(5) and not Budget(nodes=5).is_late(4) and not Budget().is_late(10**9)
     assert Budget.seconds(-1).is_late() and not Budget.seconds(100).is_late(10**9)
+
+
+def test_a_part_of_the_nodes():
+    assert Budget(nodes=100).part(0.25) == Budget(nodes=25) and Budget().part(0.25) == Budget()

@@ -57,3 +57,4 @@ def test_outcomes_are_the_first_players():
     right = greedy_player(lambda boards: np.tile(np.arange(7.0), (len(boards), 1)))
     played = play_games(ConnectX(4, STANDARD), (left, right), np.array([True, True, False, False]))
     assert played.winner.tolist() == [FIRST] * 4 and played.outcomes().tolist() == [1, 1, -1, -1]
+    assert played.counts() == (2, 0, 2)

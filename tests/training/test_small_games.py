@@ -8,7 +8,7 @@ import pytest
 from connectx.geometry import geometry_of
 from connectx_toolkit.training.games.batch import FIRST, NOBODY, SECOND
 from connectx_toolkit.training.games.connectx import ConnectX
-from connectx_toolkit.training.games.game_tree import shares, table_player, tree_of
+from connectx_toolkit.training.games.game_tree import shares, table_player, tree_of, tree_player
 from connectx_toolkit.training.games.players import play_games, random_player
 from connectx_toolkit.training.games.small_games import Nim, TicTacToe, games_named
 from tests import oracle
@@ -96,6 +96,22 @@ def test_tictactoe_minimax_never_loses():
     for weaker, wins in ((random_player(rng), 300), (three, 10)):
         outcomes = play_games(TicTacToe(400), (perfect, weaker), leads).outcomes()
         assert (outcomes >= 0).all() and (outcomes == 1).sum() > wins
+
+
+@pytest.mark.parametrize(("name", "cells"), [("lookahead@1", {2}), ("minimax", {2}), ("random", {2, 5, 6, 7, 8})])
+def test_opponents_by_name(name, cells):
+    """X has 0 and 1, O has 3 and 4, and X is to move: in 2 it wins at once."""
+    games = TicTacToe(300)
+    for cell in (0, 3, 1, 4):
+        games.play(np.full(300, cell))
+    player = tree_player(tree_of(TicTacToe(1)), name, np.random.default_rng(5))
+    assert set(player(games, np.arange(300)).tolist()) == cells
+
+
+@pytest.mark.parametrize("name", ["maximin", "lookahead", "lookahead@0", "minimax@2"])
+def test_no_such_opponent(name):
+    with pytest.raises(ValueError, match="should be minimax, lookahead@PLIES or random"):
+        tree_player(tree_of(Nim(1, 7, 3)), name, np.random.default_rng(6))
 
 
 def test_numbers_of_positions():
