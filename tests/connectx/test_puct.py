@@ -290,3 +290,10 @@ def test_a_win_with_the_last_stone_is_a_win(score, result):
     node = Node(0, 0)
     node.score = score
     assert node.expected() == result
+
+
+def test_a_position_is_worth_what_the_network_says():
+    """As long as it is asked once."""
+    judge = lambda positions, masks: Judgement(np.full((len(masks), 7), 1 / 7), np.full(len(masks), 0.25))  # noqa: E731
+    found = Search(Position.empty(STANDARD), judge, batch=1).run(Budget(nodes=1))
+    assert (found.value, found.evaluations) == (0.25, 1)

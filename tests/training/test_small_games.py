@@ -106,6 +106,8 @@ def test_opponents_by_name(name, cells):
         games.play(np.full(300, cell))
     player = tree_player(tree_of(TicTacToe(1)), name, np.random.default_rng(5))
     assert set(player(games, np.arange(300)).tolist()) == cells
+    if name != "minimax":  # on the empty board, nothing is won yet
+        assert set(player(TicTacToe(300), np.arange(300)).tolist()) == set(range(9))
 
 
 @pytest.mark.parametrize("name", ["maximin", "lookahead", "lookahead@0", "minimax@2"])
