@@ -206,7 +206,7 @@ def _upper_end(counts: Sequence[float], limit: float) -> float:
         return 1.0
     terms = [(n / pairs, a) for n, a in zip(counts, PAIR_SCORES, strict=True) if n]
     limit /= 2 * pairs
-    low, high = -1.0, 0.0
+    low, high = -1 + 1e-12, 0.0  # at -1 a pair won 2:0 has an infinite weight
     if not counts[4]:
         logs = sum(share * math.log(1 - a) for share, a in terms)
         if limit >= logs + math.log(sum(share / (1 - a) for share, a in terms)):
