@@ -93,7 +93,7 @@ def test_intervals_over_players_stand_beside_those_over_games(results, monkeypat
     on, off = SimpleNamespace(label="now.py"), SimpleNamespace(label="before.py")
     monkeypatch.setattr(second_seat, "played", lambda side, name, _: ([gains[name] * (side is on)] * 50, 0))
     options = SimpleNamespace(half="held-out", opponents=list(gains), starts="empty")
-    second_seat.compare(options, (on, off))
+    second_seat.compare(options, (on, off))  # type: ignore[arg-type]
     record = json.loads((results / "second-seat-empty.json").read_text())
     assert record["over_players"]["all"] == "12.5% +-39.8%"  # 3.182 * 25 / 2
     assert record["interval"] == "12.5% +- 3.0%" and record["over_players"]["without kin"].startswith("25.0% +-")

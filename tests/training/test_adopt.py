@@ -145,7 +145,7 @@ def lesson() -> Any:
 
 def task_of(model: Path, **changes: Any) -> dict[str, Any]:
     task = {"model": str(model), "output": "my_agent.py", "module": "", "observation": "", "arguments": {}}
-    task |= {"activation": "", "no_proof": False, "trusted": False}
+    task |= {"activation": "", "no_proof": False, "trusted": False}  # type: ignore[dict-item]
     return task | {"positions": 200, "board": [6, 7, 4]} | changes
 
 

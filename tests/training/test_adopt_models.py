@@ -89,7 +89,7 @@ def made(code: str, options: dict[str, Any], folder: Path) -> tuple[Any, dict[st
 
 def games_at_random() -> list[tuple[SimpleNamespace, list[int]]]:
     """Positions that the adoption has not seen, as observations, with their legal columns."""
-    rng, found = np.random.default_rng(61), []
+    rng, found = np.random.default_rng(61), []  # type: ignore[var-annotated]
     while len(found) < 40:
         games = ConnectX(1, geometry_of(6, 7, 4))
         for _ in range(rng.integers(42)):
@@ -99,7 +99,7 @@ def games_at_random() -> list[tuple[SimpleNamespace, list[int]]]:
             board = np.where(games.stones[0] < 0, 2, games.stones[0]).ravel().tolist()
             obs = Struct(board=board, mark=1 + int(games.plies[0]) % 2, step=int(games.plies[0]))
             found.append((obs, np.flatnonzero(games.legal()[0]).tolist()))
-    return found
+    return found  # type: ignore[return-value]
 
 
 def own_move(model: Any, seen: np.ndarray, legal: list[int]) -> int:
@@ -133,7 +133,7 @@ def positions():
 
 @pytest.mark.parametrize("name", MODELS)
 def test_the_agent_plays_as_the_model_itself(name, positions, tmp_path):
-    model, names, task = made(*MODELS[name], tmp_path)
+    model, names, task = made(*MODELS[name], tmp_path)  # type: ignore[call-arg]
     result = worker.adopt(tmp_path, task)
     assert not result["unproved"], result
     assert bool(result["script"]) == (name in SCRIPTED), result["script"]
@@ -151,4 +151,4 @@ def test_a_model_that_cannot_be_told_is_refused_with_the_cure(name, tmp_path):
         worker.adopt(tmp_path, task)
     assert "\n" not in str(refused.value)
     if "readings" in words:
-        assert refused.value.readings.count("--observation") == int(words[0])
+        assert refused.value.readings.count("--observation") == int(words[0])  # type: ignore[attr-defined]
