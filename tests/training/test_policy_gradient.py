@@ -307,6 +307,21 @@ def test_a_fit_overfits_one_batch_and_goes_on_where_it_was_killed(tmp_path, monk
     assert (tmp_path / "killed" / "curve.png").read_bytes()[:4] == b"\x89PNG"
 
 
+def test_a_fit_learns_mirror_images(tmp_path):
+    """From stones on the left alone it learns which column the only stone is in, on the right as well."""
+    boards = np.zeros((6, 6, 7), np.int8)
+    columns = np.array([0, 1, 2, 4, 5, 6])
+    boards[np.arange(6), 5, columns] = 1
+    left, right = (Examples(boards[part], columns[part]) for part in (slice(0, 3), slice(3, 6)))
+    config = FitConfig(100, batch=32, learning_rate=1e-2, run=tmp_path)
+    network = small_network("policy", 7, 8, 32, seed=1)
+    fit = Fit(config, network, Parts(left, right, left), mirrored=lambda answers: 6 - answers)
+    assert fit.accuracy().new < 1
+    for _ in range(100):
+        fit.step()
+    assert fit.accuracy() == (1, 1)
+
+
 @pytest.fixture(scope="module")
 def road(tmp_path_factory) -> Path:
     """A folder with everything that three tiny training runs make."""
