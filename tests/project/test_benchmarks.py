@@ -1,8 +1,10 @@
 """What benchmarks write down, and what they compare."""
 
+import argparse
 import json
 import sys
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -90,10 +92,11 @@ def test_intervals_over_players_stand_beside_those_over_games(results, monkeypat
     gains = {"policy medium 0.5": 0.0, "puct large 10": 0.5, "leaf 10": 0.0, "mcts 3000": 0.0}
     monkeypatch.setattr(second_seat, "resolve", lambda player: player)
     monkeypatch.setattr(opponent_pool, "agent_of", lambda player: player.name)
-    on, off = SimpleNamespace(label="now.py"), SimpleNamespace(label="before.py")
+    on: Any = SimpleNamespace(label="now.py")
+    off: Any = SimpleNamespace(label="before.py")
     monkeypatch.setattr(second_seat, "played", lambda side, name, _: ([gains[name] * (side is on)] * 50, 0))
-    options = SimpleNamespace(half="held-out", opponents=list(gains), starts="empty")
-    second_seat.compare(options, (on, off))  # type: ignore[arg-type]
+    options = argparse.Namespace(half="held-out", opponents=list(gains), starts="empty")
+    second_seat.compare(options, (on, off))
     record = json.loads((results / "second-seat-empty.json").read_text())
     assert record["over_players"]["all"] == "12.5% +-39.8%"  # 3.182 * 25 / 2
     assert record["interval"] == "12.5% +- 3.0%" and record["over_players"]["without kin"].startswith("25.0% +-")

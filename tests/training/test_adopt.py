@@ -144,8 +144,8 @@ def lesson() -> Any:
 
 
 def task_of(model: Path, **changes: Any) -> dict[str, Any]:
-    task = {"model": str(model), "output": "my_agent.py", "module": "", "observation": "", "arguments": {}}
-    task |= {"activation": "", "no_proof": False, "trusted": False}  # type: ignore[dict-item]
+    task: dict[str, Any] = {"model": str(model), "output": "my_agent.py", "module": "", "observation": ""}
+    task |= {"arguments": {}, "activation": "", "no_proof": False, "trusted": False}
     return task | {"positions": 200, "board": [6, 7, 4]} | changes
 
 

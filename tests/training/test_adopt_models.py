@@ -5,7 +5,6 @@ What is expected here is computed from the user's whole file and the model in me
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,13 +15,17 @@ from torch import nn
 from connectx.geometry import geometry_of
 from connectx_toolkit.kaggle.observation import Struct
 from connectx_toolkit.training.adoption import worker
+from connectx_toolkit.training.adoption.observations import Doubt
 from connectx_toolkit.training.games.connectx import ConnectX
 from connectx_toolkit.training.games.opponents import function_of_file
 from tests.training.models_of_users import ADOPTED, BLIND, REFUSED, REFUSED_BLIND
 
 POSITIONS = 60
-MODELS = {name: case for name, case in (BLIND | ADOPTED).items() if name not in REFUSED_BLIND}
-REFUSALS = REFUSED | {name: (*BLIND[name], words) for name, words in REFUSED_BLIND.items()}
+MODELS: dict[str, tuple[str, dict[str, str]]] = {
+    name: case for name, case in (BLIND | ADOPTED).items() if name not in REFUSED_BLIND
+}
+Refusals = dict[str, tuple[str, dict[str, str], str]]
+REFUSALS: Refusals = REFUSED | {name: (*BLIND[name], words) for name, words in REFUSED_BLIND.items()}
 
 SCRIPTED = {  # those with a layer that connectx.nets.layers has not
     "MaskablePPO, residual extractor",
@@ -87,9 +90,10 @@ def made(code: str, options: dict[str, Any], folder: Path) -> tuple[Any, dict[st
     return model, names, task_of(saved(model, folder), file, options)
 
 
-def games_at_random() -> list[tuple[SimpleNamespace, list[int]]]:
+def games_at_random() -> list[tuple[Struct, list[int]]]:
     """Positions that the adoption has not seen, as observations, with their legal columns."""
-    rng, found = np.random.default_rng(61), []  # type: ignore[var-annotated]
+    rng = np.random.default_rng(61)
+    found: list[tuple[Struct, list[int]]] = []
     while len(found) < 40:
         games = ConnectX(1, geometry_of(6, 7, 4))
         for _ in range(rng.integers(42)):
@@ -99,7 +103,7 @@ def games_at_random() -> list[tuple[SimpleNamespace, list[int]]]:
             board = np.where(games.stones[0] < 0, 2, games.stones[0]).ravel().tolist()
             obs = Struct(board=board, mark=1 + int(games.plies[0]) % 2, step=int(games.plies[0]))
             found.append((obs, np.flatnonzero(games.legal()[0]).tolist()))
-    return found  # type: ignore[return-value]
+    return found
 
 
 def own_move(model: Any, seen: np.ndarray, legal: list[int]) -> int:
@@ -133,7 +137,7 @@ def positions():
 
 @pytest.mark.parametrize("name", MODELS)
 def test_the_agent_plays_as_the_model_itself(name, positions, tmp_path):
-    model, names, task = made(*MODELS[name], tmp_path)  # type: ignore[call-arg]
+    model, names, task = made(*MODELS[name], tmp_path)
     result = worker.adopt(tmp_path, task)
     assert not result["unproved"], result
     assert bool(result["script"]) == (name in SCRIPTED), result["script"]
@@ -149,6 +153,7 @@ def test_a_model_that_cannot_be_told_is_refused_with_the_cure(name, tmp_path):
     *_, task = made(code, options, tmp_path)
     with pytest.raises((ValueError, OSError), match=words) as refused:
         worker.adopt(tmp_path, task)
+    assert isinstance(refused.value, Doubt) == ("readings" in words)
     assert "\n" not in str(refused.value)
-    if "readings" in words:
-        assert refused.value.readings.count("--observation") == int(words[0])  # type: ignore[attr-defined]
+    if isinstance(refused.value, Doubt):
+        assert refused.value.readings.count("--observation") == int(words[0])

@@ -212,7 +212,8 @@ def test_what_training_has_seen_is_not_new():
     """The position, one with a move that leads to the same, and their mirror images; another is new."""
     games = [[3, 0], [3, 0], [3, 6], [2, 0], [4, 6], [3, 3]]  # the first is learnt
     positions = [Position.from_moves(moves, STANDARD) for moves in games]
-    labels = Labels(*(np.array([state[part] for state in positions]) for part in (0, 1)), np.zeros((6, 7), np.int8))  # type: ignore[call-arg]
+    stones, masks, _ = zip(*positions, strict=True)
+    labels = Labels(np.array(stones), np.array(masks), np.zeros((6, 7), np.int8))
     found = is_new(labels.take(np.arange(1, 6)), labels.take(np.arange(1)))
     assert found.tolist() == [False, False, False, False, True]
 

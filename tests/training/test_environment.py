@@ -1,5 +1,6 @@
 """The environments against the checkers of three libraries, the rules, and an independent reading of the board."""
 
+import json
 import random
 import re
 import warnings
@@ -309,6 +310,12 @@ def test_stable_baselines3_learns_against_itself():
     assert drawn(frozen) == before != drawn(policy_of(model))
 
 
+def rows_of_player(page: str) -> list[list[int]]:
+    """The boards of the game in a page of Kaggle's player, as its environment saw them, by step."""
+    steps, _ = json.JSONDecoder().raw_decode(page.partition('"steps": ')[2])
+    return [step[0]["observation"]["board"] for step in steps]
+
+
 def test_pictures():
     env = ConnectXEnv(opponent="leftmost", render_mode="ansi", **SMALL)
     env.reset(seed=0)
@@ -320,7 +327,8 @@ def test_pictures():
     assert len({tuple(picture[120, column]) for column in (24, 72, 120)}) == 3  # O, empty, X
     env.render_mode = "html"
     page = env.render()
-    assert page.startswith("<!DOCTYPE html>") and '"connectx"' in page and len(env._moves) == 2
+    assert page.startswith("<!DOCTYPE html>") and '"connectx"' in page
+    assert rows_of_player(page) == [[0] * 9, [0] * 8 + [1], [0] * 6 + [2, 0, 1]]
     with pytest.raises(ValueError, match="render_mode"):
         ConnectXEnv(render_mode="human")
     assert len(ConnectXVectorEnv(3, render_mode="rgb_array").render()) == 3
