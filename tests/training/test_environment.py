@@ -16,6 +16,7 @@ import torch
 from gymnasium.vector import AutoresetMode
 from gymnasium.wrappers.vector import DictInfoToList
 from pettingzoo.test import api_test, seed_test
+from pettingzoo.utils.conversions import aec_to_parallel
 from sb3_contrib.common.maskable.utils import get_action_masks
 from stable_baselines3 import PPO
 
@@ -54,6 +55,8 @@ def test_checkers_are_content(seen, opponent):
 def test_pettingzoo_is_content(seen):
     api_test(aec.env(observation=seen), num_cycles=200)
     seed_test(lambda: aec.env(observation=seen), num_cycles=30)
+    with pytest.raises(AssertionError, match="is_parallelizable"):  # the players move in turn
+        aec_to_parallel(aec.env(observation=seen))
 
 
 @pytest.mark.parametrize("geometry", SIZES, ids=str)
