@@ -156,15 +156,15 @@ def parser() -> argparse.ArgumentParser:
 
 
 def run(drawn: list[MutationSpec], kept: Path, again: bool) -> list[dict[str, Any]]:
-    """Asks about each fault that ``kept`` has no answer for; all answers."""
+    """Asks about each fault that ``kept`` has no answer for; the answers about those drawn."""
     results = json.loads(kept.read_text()) if kept.exists() else {}
-    for fault in drawn:
-        key = f"{fault.module_path} {fault.operator_name} {fault.occurrence}"
+    keys = [f"{fault.module_path} {fault.operator_name} {fault.occurrence}" for fault in drawn]
+    for key, fault in zip(keys, drawn, strict=True):
         if key not in results or (again and results[key]["by"] is None):
             row = results[key] = ask(fault)
             write_whole(kept, json.dumps(results, indent=1).encode())
             print("seen" if row["by"] else "SURVIVED", row["file"], *row["fault"], sep="\n  ", flush=True)
-    return list(results.values())
+    return [results[key] for key in keys]
 
 
 def main() -> None:
