@@ -1,35 +1,27 @@
-"""Writes docs/project/results.md, and the ladder of the README, from the records in benchmarks/results.
+"""Writes the tables of docs/project/results.md, and the ladder of the README, from the records in benchmarks/results.
 
 python -m benchmarks.results_page
 
-A benchmark writes the records, a section here shows them. After a benchmark ran again, run this.
+A benchmark writes the records; what is between two marks of a page, such as ``<!-- solver -->`` and ``<!-- end -->``,
+shows them. After a benchmark ran again, run this.
 """
 
 import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any
 
 from benchmarks.machine import RESULTS
 from benchmarks.second_seat import Gain, over_players
 from connectx_toolkit.console.files import write_whole
 from connectx_toolkit.places import AGENTS, ROOT
 
-PAGE = ROOT / "docs" / "project" / "results.md"
-README = ROOT / "README.md"
-LADDER = re.compile(r"(?<=<!-- ladder -->\n).*?(?=\n<!-- end of ladder -->)", re.S)
+PAGES = PAGE, README = ROOT / "docs" / "project" / "results.md", ROOT / "README.md"
+MARKED = re.compile(r"^(<!-- ([a-z ]+) -->)$.*?^(<!-- end -->)$", re.S | re.M)
 USUAL_MACHINE = "AMD EPYC, 2 cores, 24 GiB, a shared virtual machine"
 Record = dict[str, Any]
-
-
-class Section(NamedTuple):
-    """A part of the page: how it was measured in a sentence or two, and a table for each group of records."""
-
-    title: str
-    method: str
-    tables: Callable[[], list[str]]
-    records: tuple[str, ...]
 
 
 def read(name: str) -> Record:
@@ -102,7 +94,7 @@ def perfect_tables() -> list[str]:
 
 
 def ladder_by_seat() -> str:
-    """Each agent's Elo with its 95% interval, its place, and its points; also a table of the README.
+    """Each agent's Elo with its 95% interval, its place, and its points.
 
     A place is shared by agents whose intervals overlap: it is one more than the number of those wholly above.
     """
@@ -283,144 +275,40 @@ def learner_tables() -> list[str]:
     ]
 
 
-SECTIONS = (
-    Section(
-        "Exact solver",
-        "Both solvers take turns on the same core, without a database, in CPU time. bitbully's faster search counts. "
-        "Pons' published nodes are those of his own sets. c4, another C++ solver, is not part of these runs. "
-        "[A note](notes/solver.md#beside-c4-and-bitbully) has it "
-        "beside ours, measured by hand, and tells what made ours fast.",
-        solver_tables,
-        ("solver", "empty-board"),
-    ),
-    Section(
-        "Exact scores",
-        "Every score is compared with bitbully's, an independent solver.",
-        scores_tables,
-        ("opening-table", "solver-scores"),
-    ),
-    Section(
-        "Exact play",
-        "The built file plays in Kaggle's environment and is loaded again for each game. No faults in any run. "
-        "A good move keeps the result with perfect play.",
-        perfect_tables,
-        ("perfect-games", "perfect-positions"),
-    ),
-    Section(
-        "Ladder",
-        "Every agent plays every other in pairs with seats swapped: 2 s a move and 60 s of overage time. "
-        "8 games for each two agents "
-        "from balanced openings, 20 for the four weaker ones, 4 from the empty board, where the first player wins with "
-        "perfect play. `ppo` is fixed at 0 Elo. Agents share a place (=) if their intervals overlap. No forfeits. "
-        "The last columns show points of 100, moving first and second.",
-        ladder_tables,
-        ("ladder-balanced", "ladder-empty"),
-    ),
-    Section(
-        "The second seat",
-        "The second player loses against perfect play, so it has to win from errors. Twelve first players that the "
-        "opponent model did not learn from, 100 games each from the empty board at 0.3 s a move. Seven are kin of "
-        "players that it was developed against: of the same kind and network, at another strength. Two of them, "
-        "`leaf 10` and `leaf 14` (it knew `leaf 8` and `leaf 12`), give three quarters of the gain. "
-        '"Before" is the version at cb09674. Differences are of paired games, with 95% intervals. '
-        "[A note](notes/second-seat.md) tells how good the opponent model is.",
-        seat_tables,
-        ("second-seat-empty", "second-seat-lost", "second-seat-drawn"),
-    ),
-    Section(
-        "Networks",
-        "One network of 1,736,000 parameters, played in two ways. The agent `policy` follows the replies that "
-        "each move forces, and takes wins and losses that it meets. The network judges what is left, each "
-        "position and its mirror image. The network alone makes one forward pass for the position after each "
-        "move, without rules or replies; it was trained on quiet positions only. The last columns are forward "
-        "passes a position, and the share of positions in which the rules alone chose the move. A perfect move is "
-        "the fastest win or the slowest loss. A position is critical if some legal move changes the result. "
-        '"755 of 1,000": the others are openings that the network learnt, or lead to what these lead to. Its labels '
-        "with 8 stones and more were not kept: any row may hold some of them. "
-        "Clausen (2020) reports 93.5% perfect moves of a network of 6 million parameters, one forward pass a position, "
-        "on half-random positions of his own. The second table is the tree search of `value_search` with 60 "
-        "evaluations, each of some ten forward passes, beside AlphaZero.jl (1.67 million parameters) with 600 "
-        "simulations of one.",
-        network_tables,
-        tuple(f"network-{name}" for name in (*RECIPES, *SEARCHED)),
-    ),
-    Section(
-        "Verdicts",
-        "Simulated users, 3,000 for each workflow and kind of pairs, judged by the code of `evaluate.py`. "
-        "A verdict may be wrong in 5% of cases. Each pair has an opening of its own, unless the row says otherwise. "
-        "The last two rows are of one run; the plain interval is not ours. "
-        "The second table counts pairs until a right verdict, in the median.",
-        verdict_tables,
-        ("verdicts", "verdicts-looks"),
-    ),
-    Section(
-        "Learning from games",
-        "Points of 100 of `perfect` as second player, 0.3 s a move, 300 games a stage against each pool. It learns a "
-        "book by `train.py book --second --games`: first from the 300 games before, then from 600. "
-        "The pools were written down first (`benchmarks/ladder_pool.py`); one held-out player was replaced later.",
+TABLES: dict[str, tuple[Callable[[], list[str]], list[str]]] = {  # by mark, with the records that they are of
+    "solver": (solver_tables, ["solver", "empty-board"]),
+    "scores": (scores_tables, ["opening-table", "solver-scores"]),
+    "perfect": (perfect_tables, ["perfect-games", "perfect-positions"]),
+    "ladder by seat": (lambda: [ladder_by_seat()], []),
+    "ladder": (ladder_tables, ["ladder-balanced", "ladder-empty"]),
+    "second seat": (seat_tables, ["second-seat-empty", "second-seat-lost", "second-seat-drawn"]),
+    "networks": (network_tables, [f"network-{name}" for name in (*RECIPES, *SEARCHED)]),
+    "verdicts": (verdict_tables, ["verdicts", "verdicts-looks"]),
+    "learning from games": (
         learning_tables,
-        ("learn-from-games-learning", "learn-from-games-held-out", "learn-from-games-positions"),
+        [f"learn-from-games-{part}" for part in ("learning", "held-out", "positions")],
     ),
-    Section(
-        "Database of games",
-        "10,000 generated replays, a file each. A load that is killed goes on; in the end every game is there once.",
-        database_tables,
-        ("game_database",),
-    ),
-    Section(
-        "Forecast of ratings",
-        "200 simulated ladders of each kind, with 30 agents. The forecast is made after 20 games. Its 90% interval "
-        "should hold the rating after 200 games. In the first kind all agents start together. In the second a "
-        "newcomer joins a settled ladder. In the third, some opponents also suit an agent better than others.",
-        forecast_tables,
-        ("rating-forecast",),
-    ),
-    Section(
-        "Arena",
-        "Kaggle's random agent plays itself. Median of three runs in turn.",
-        arena_tables,
-        ("arena",),
-    ),
-    Section(
-        "Environments",
-        "Steps a second of processor time on one thread, against `random`, with the observation and rewards of "
-        "Kaggle's course. Each factor is beside the course's wrapper at the same settings of PPO: its defaults (but "
-        "2,000 steps between updates of 500 games, for 2,048), then 2,000 steps in one batch, three times over.",
-        environment_tables,
-        ("environments",),
-    ),
-    Section(
-        "Learners",
-        "By the protocol of each source. Where one is not followed, the method's docstring in "
-        "`connectx_toolkit/training/methods/` says so. Seconds are processor time of training.",
-        learner_tables,
-        ("learners",),
-    ),
-)
+    "database": (database_tables, ["game_database"]),
+    "forecast": (forecast_tables, ["rating-forecast"]),
+    "arena": (arena_tables, ["arena"]),
+    "environments": (environment_tables, ["environments"]),
+    "learners": (learner_tables, ["learners"]),
+}
 
 
-def page() -> str:
-    """The page in Markdown."""
-    parts = [
-        "# Results",
-        "`python -m benchmarks.results_page` makes this page from the records in `benchmarks/results/`. "
-        f"Unless a line says otherwise, the machine is {USUAL_MACHINE}. Other work slows it: "
-        "trust counted figures and ratios of one run more than seconds.",
-    ]
-    for section in SECTIONS:
-        parts += [f"## {section.title}", section.method]
-        parts += [*section.tables(), provenance(section.records)]
-    return "\n\n".join(parts) + "\n"
+def filled(path: Path) -> str:
+    """A page's text, with today's tables between its marks. Raises KeyError for a mark that has none."""
 
+    def tables(found: re.Match[str]) -> str:
+        parts, records = TABLES[found[2]]
+        return "\n\n".join([found[1], *parts(), *filter(None, [provenance(records)]), found[3]])
 
-def readme() -> str:
-    """The README with the ladder of today's records."""
-    return LADDER.sub(ladder_by_seat(), README.read_text(encoding="utf-8"))
+    return MARKED.sub(tables, path.read_text(encoding="utf-8"))
 
 
 def main() -> int:
-    for path, text in ((PAGE, page()), (README, readme())):
-        write_whole(path, text.encode())
+    for path in PAGES:
+        write_whole(path, filled(path).encode())
         print(f"wrote {path.relative_to(ROOT)}")
     return 0
 
