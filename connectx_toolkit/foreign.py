@@ -18,7 +18,11 @@ MOST_NAMED = 10  # of what was left out
 
 
 class NothingLeft(RuntimeError):
-    """Of many things that were to be read, none was left: exit code 1. Its text names them, one a line."""
+    """Of many things that were to be read, none was left: exit code 1. Its text says why, as far as fits into a line."""
+
+    def __init__(self, left_out: Sequence[str]):
+        more = f" (and {len(left_out) - MOST_NAMED} more)" if len(left_out) > MOST_NAMED else ""
+        super().__init__("nothing is left: " + "; ".join(left_out[:MOST_NAMED]) + more)
 
 
 def from_json(content: str | bytes) -> Any:

@@ -2,7 +2,7 @@
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -52,15 +52,17 @@ def _show_replays(replays: Sequence[Replay], options: argparse.Namespace) -> Non
     """A line for each game; of a single one every move, and what the clocks showed."""
     show_games([replay.record for replay in replays], options.from_ply, options.time)
     if len(replays) == 1:
-        print_lines(console_for_tables(), [_clock_words(replays[0], seat) for seat in (0, 1)])
+        print_lines(console_for_tables(), filter(None, (_clock_words(replays[0], seat) for seat in (0, 1))))
 
 
 def _clock_words(replay: Replay, seat: int) -> str:
-    """ "my_team: 3.1 s of 60 s overage time used, slowest move 4.2 s on ply 8"."""
-    slowest = replay.slowest(seat)
-    words = f", slowest move {slowest[1]:.1f} s on ply {slowest[0]}" if slowest else ""
-    used = f"{replay.overage_used(seat):.1f} s of {replay.banks[seat]:g} s overage time used"
-    return f"{replay.record.player(seat)}: {used}{words}"
+    """ "my_team: 3.1 s of 60 s overage time used, slowest move 4.2 s on ply 8"; "" if nothing is known."""
+    slowest, used, words = replay.slowest(seat), replay.overage_used(seat), list[str]()
+    if used is not None and replay.banks is not None:
+        words.append(f"{used:.1f} s of {replay.banks[seat]:g} s overage time used")
+    if slowest:
+        words.append(f"slowest move {slowest[1]:.1f} s on ply {slowest[0]}")
+    return f"{replay.record.player(seat)}: {', '.join(words)}" if words else ""
 
 
 def _own_games(options: argparse.Namespace) -> tuple[list[Replay], list[str]]:
@@ -113,7 +115,7 @@ def left_out_line(notes: Sequence[str]) -> list[str]:
     return [f"left out: {notes[0]}" + (f" (and {len(notes) - 1} more)" if len(notes) > 1 else "")] if notes else []
 
 
-def print_lines(console: Console, lines: Sequence[str]) -> None:
+def print_lines(console: Console, lines: Iterable[str]) -> None:
     for line in lines:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
 
