@@ -18,7 +18,7 @@ MOST_NAMED = 10  # of what was left out
 
 
 class NothingLeft(RuntimeError):
-    """Of many things that were to be read, none was left: exit code 1. Its text says why, as far as fits into a line."""
+    """Of many things that were to be read, none was left: exit code 1. Its text says why, in a line."""
 
     def __init__(self, left_out: Sequence[str]):
         more = f" (and {len(left_out) - MOST_NAMED} more)" if len(left_out) > MOST_NAMED else ""
@@ -62,6 +62,13 @@ def text(value: Any, name: str) -> str:
     if not isinstance(value, str):
         raise ValueError(f"{name} should be a text, not {value!r:.80}")
     return shown(value)
+
+
+def mapping(value: Any, name: str) -> dict[str, Any]:
+    """A JSON object. Raises ValueError if it is none; ``name`` says of what."""
+    if not isinstance(value, dict):
+        raise ValueError(f"{name} should be a JSON object, not {value!r:.80}")
+    return value
 
 
 def shown(value: object, longest: int | None = LONGEST) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from connectx_toolkit.arena.analysis.exact_analysis import judge_in_time
-from connectx_toolkit.arena.replays.replay import Replay, read_replays, replay_paths
+from connectx_toolkit.arena.replays.replay import Replay, replay_paths, replays_of
 from connectx_toolkit.arena.replays.review import Review, seat_of, team_of
 from connectx_toolkit.arena.replays.stored import is_store, stored_replays
 from connectx_toolkit.arena.replays.summary import headline, summary
@@ -20,6 +20,7 @@ from connectx_toolkit.arena.results.records import UNKNOWN_NAMES, is_columns, pa
 from connectx_toolkit.console.files import check_folder, write_whole
 from connectx_toolkit.console.progress import progress
 from connectx_toolkit.console.tables import console_for_tables
+from connectx_toolkit.foreign import NothingLeft, left_out_lines, noting
 from connectx_toolkit.kaggle.rules import Rules
 
 
@@ -37,7 +38,9 @@ def analyse(options: argparse.Namespace) -> None:
         game = parse_game(columns[0], geometry, options.opening, names)
         show_games([game], options.from_ply, options.time)
     elif len(what) == 1 and not is_review and _is_one_file(what[0]):
-        _show_replays(replays_in(Path(what[0]), options.games or LISTED), options)
+        left_out: list[str] = []
+        _show_replays(replays_in(Path(what[0]), left_out, options.games or LISTED), options)
+        print_lines(console_for_tables(), left_out_lines(left_out))
     else:
         check_folder(options.html)
         show_reviews(*_own_games(options), options)
@@ -74,9 +77,13 @@ def _own_games(options: argparse.Namespace) -> tuple[list[Replay], list[str]]:
     paths = replay_paths(options.what)
     stores = [path for path in paths if is_store(path)]
     files = [path for path in paths if path not in stores]
-    replays, left_out = read_replays(files) if files else ([], [])
-    prefixes = [f"{path.stem} " if len(stores) > 1 else "" for path in stores]
-    groups = [group for path, prefix in zip(stores, prefixes, strict=True) for group in stored_replays(path, prefix)]
+    left_out, groups = list[str](), list[list[Replay]]()
+    replays = [replay for path in files for replay in replays_of(path, left_out)]
+    for path in stores:
+        with noting(left_out, path):
+            groups += stored_replays(path, left_out, f"{path.stem} " if len(stores) > 1 else "")
+    if not replays and not groups:
+        raise NothingLeft(left_out)
     options.me = team_of([*replays, *chain.from_iterable(groups)], options.me)
     for group in groups:
         own = [replay for replay in group if options.me in replay.record.names]
@@ -102,17 +109,13 @@ def show_reviews(replays: Sequence[Replay], left_out: Sequence[str], options: ar
     console.print(reviews_table(team, reviews))
     for section in sections:
         console.print(section_table(section))
-    print_lines(console, [*lines, *left_out_line(notes), *([f"page: {options.html}"] if options.html else [])])
+    print_lines(console, [*lines, *([f"page: {options.html}"] if options.html else []), *left_out_lines(notes)])
 
 
 def _numbering(replays: Sequence[Replay]) -> list[str]:
     """How the names of stored games are to be read."""
     stored = any(replay.is_stored for replay in replays)
     return ["Stored games are numbered by match and game: 3-12 is game 12 of match 3."] if stored else []
-
-
-def left_out_line(notes: Sequence[str]) -> list[str]:
-    return [f"left out: {notes[0]}" + (f" (and {len(notes) - 1} more)" if len(notes) > 1 else "")] if notes else []
 
 
 def print_lines(console: Console, lines: Iterable[str]) -> None:

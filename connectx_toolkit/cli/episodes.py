@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import date
+from datetime import UTC, datetime
 from pathlib import Path
 
 from rich.table import Table
@@ -15,6 +15,7 @@ from connectx_toolkit.cli.analyse import print_lines, show_reviews
 from connectx_toolkit.cli.forecast import summary_lines
 from connectx_toolkit.console.progress import progress
 from connectx_toolkit.console.tables import console_for_tables
+from connectx_toolkit.foreign import NothingLeft, shown
 from connectx_toolkit.kaggle.account.client import Kaggle, KaggleProblem, connected
 from connectx_toolkit.kaggle.account.episodes import (
     Episode,
@@ -35,10 +36,13 @@ def episodes(options: argparse.Namespace) -> None:
             return
         folder = options.folder / str(options.submission)
         own = own_submission(kaggle, options.submission)
-        found = episodes_of(kaggle, options.submission)[: options.latest]
+        left_out: list[str] = []
+        found = episodes_of(kaggle, options.submission, left_out)[: options.latest]
+        if not found and left_out:
+            raise NothingLeft(left_out)
         if not found:
             raise ValueError(f"submission {options.submission} has played no game to its end yet")
-        left_out = _fetch(kaggle, found, folder)
+        left_out = [*left_out, *_fetch(kaggle, found, folder)]
         scores = leaderboard(kaggle)
     replays, problems = read_replays(replay_paths([str(folder)]))
     names = {name for replay in replays for name in replay.record.names}
@@ -49,6 +53,7 @@ def episodes(options: argparse.Namespace) -> None:
         added = games.add(dated, options.me or "", options.submission)
         _keep_scores(games, scores, options.submission, public_score(own.public_score))
         print(f"{options.games}: {added} games added, {len(games)} in all", file=sys.stderr)
+        left_out += games.left_out
         lines = summary_lines(games, options.me, options.submission) if options.me and not options.json else []
     show_reviews(replays, [*left_out, *problems], options)
     print_lines(console_for_tables(), lines)
@@ -56,7 +61,7 @@ def episodes(options: argparse.Namespace) -> None:
 
 def _keep_scores(games: GameDatabase, scores: Mapping[str, float], submission: int, score: float | None) -> None:
     """Keeps the leaderboard and the submission's own score with today's date."""
-    today = date.today().isoformat()
+    today = datetime.now(UTC).date().isoformat()  # as the games' days are
     games.add_ratings(scores, today)
     if score is not None:
         games.add_submission_score(submission, score, today)
@@ -69,7 +74,7 @@ def _submissions_table(kaggle: Kaggle) -> Table:
     for one in submissions(kaggle):
         sent = f"{one.date:%Y-%m-%d %H:%M}" if one.date else ""
         cells = (str(one.ref), sent, one.status.name.lower(), one.public_score, one.file_name, one.description)
-        table.add_row(*(cell or "" for cell in cells))
+        table.add_row(*(shown(cell or "") for cell in cells))
     return table
 
 

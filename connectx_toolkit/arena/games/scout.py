@@ -113,7 +113,9 @@ def tally(games: Iterable[Game], me: str) -> Tally:
 
 def most_overage(games: Iterable[Game], player: str) -> float | None:
     """The most seconds of overage time that a player used in a game; None if that is known of none."""
-    known = [(game.banks[seat], game.overage[seat::2]) for game in games for seat in [game.seat_of(player)] if game.banks]
+    known = [
+        (game.banks[seat], game.overage[seat::2]) for game in games for seat in [game.seat_of(player)] if game.banks
+    ]
     return max((bank - left[-1] if left else 0.0 for bank, left in known), default=None)
 
 

@@ -1,4 +1,4 @@
-"""The JSON documents of a file: of a plain or a compressed one, or of an archive, in which replays are handed on by day.
+"""The JSON documents of a file: of a plain or a compressed one, or of an archive, such as all replays of a day.
 
 What a file is, its first bytes tell, not its name.
 """
@@ -17,7 +17,8 @@ from connectx_toolkit.foreign import MOST_BYTES, noting
 
 SUFFIXES = (".json", ".json.gz", ".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")  # looked for in folders
 LOGS = "-logs.json"
-COMPRESSED: dict[bytes, Callable[..., Any]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\0": lzma.open}
+GZIP = b"\x1f\x8b"
+COMPRESSED: dict[bytes, Callable[..., Any]] = {GZIP: gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\0": lzma.open}
 ZIP, TAR, TAR_AT = b"PK\x03\x04", b"ustar", 257
 
 
@@ -55,7 +56,7 @@ def documents(path: Path, left_out: list[str]) -> Iterator[tuple[Path, bytes]]:
             for name, open_entry in entries:
                 place = path / name.lstrip("/")
                 with noting(left_out, place), open_entry() as entry:
-                    yield place, read_limited(gzip.open(entry) if name.lower().endswith(".gz") else entry)
+                    yield place, read_limited(COMPRESSED[GZIP](entry) if name.lower().endswith(".gz") else entry)
 
 
 def _head(file: IO[bytes], count: int) -> bytes:

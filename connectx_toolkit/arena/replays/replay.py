@@ -42,7 +42,9 @@ class Replay:
     record: GameRecord
     statuses: tuple[str, str]  # Kaggle's, at the end
     act_timeout: float  # seconds that a move may take before it draws on the overage time
-    banks: tuple[float, float] | None  # seconds of overage time at the start, by seat; None: not known, nor what follows
+    banks: (
+        tuple[float, float] | None
+    )  # seconds of overage time at the start, by seat; None: not known, nor what follows
     overage: tuple[float, ...]  # seconds of it left to the mover after its move, by ply, a fatal call included
     calls: Mapping[int, Call] = field(default_factory=dict)  # by ply, as far as their times are known
     fault_detail: str = ""  # what is known of a forfeit beyond its kind
@@ -128,7 +130,8 @@ def replays_of(path: Path, left_out: list[str]) -> Iterator[Replay]:
 
 def read_replay(path: Path) -> Replay:
     """The one replay of a file. Raises ValueError if it holds none, or more."""
-    found, problems = [*islice(replays_of(path, problems := []), 2)], problems
+    problems: list[str] = []
+    found = [*islice(replays_of(path, problems), 2)]
     if len(found) != 1:
         raise ValueError(problems[0] if problems else f"{path} holds {'several replays' if found else 'no replay'}")
     return found[0]
@@ -285,15 +288,15 @@ def replay_paths(what: Iterable[str]) -> list[Path]:
         ValueError: one of them stands for no file.
     """
     found: list[Path] = []
-    for text in what:
-        path = Path(text)
+    for named in what:
+        path = Path(named)
         if path.is_dir():
             replays = [one for one in sorted(path.rglob("*")) if is_wanted(one.name) and one.is_file()]
         else:
-            matching = [path] if path.exists() else [Path(name) for name in sorted(glob.glob(text, recursive=True))]
+            matching = [path] if path.exists() else [Path(name) for name in sorted(glob.glob(named, recursive=True))]
             replays = [one for one in matching if not one.name.endswith(LOGS) and not one.name.startswith(".")]
         if not replays:
-            raise ValueError(f"no replays (.json) in {path}" if path.is_dir() else f"no such file: {text}")
+            raise ValueError(f"no replays (.json) in {path}" if path.is_dir() else f"no such file: {named}")
         found += replays
     return list(dict.fromkeys(found))
 

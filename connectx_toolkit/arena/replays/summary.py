@@ -290,7 +290,9 @@ def _time(reviews: Sequence[Review]) -> Section:
     if slow:
         (ply, time), review = max(slow, key=lambda item: item[0][1])
         rows.append(("slowest move, s", time, f"{review.replay.name}, ply {ply}"))
-    short = [r.replay.name for seconds, r in used if r.replay.banks and r.replay.banks[r.seat] - seconds < SHORT_OF_TIME]
+    short = [
+        r.replay.name for seconds, r in used if r.replay.banks and r.replay.banks[r.seat] - seconds < SHORT_OF_TIME
+    ]
     if used:
         rows.append((f"games with less than {SHORT_OF_TIME:g} s left", len(short), " ".join(short[:4])))
     late = [r for r in reviews if r.replay.fault == "timeout" and r.score == 0]

@@ -28,9 +28,10 @@ def opponents_section(me: str, rows: Sequence[Row]) -> Section:
     for row in rows:
         whole = row.whole
         seats = (_percent(one.points, one.counted) for one in row.tallies)
+        overage = "" if row.overage is None else row.overage
         rating = "" if row.rating is None else f"{row.rating:.0f}"
         cells.append((row.name, whole.lost, whole.games, _percent(whole.points, whole.counted), *seats,
-                      _repeats_cell(row.repeats), row.faults, "" if row.overage is None else row.overage, rating))  # fmt: skip
+                      _repeats_cell(row.repeats), row.faults, overage, rating))  # fmt: skip
     note = (
         "to be won: points that you did not get; points: yours, and by your seat; repeats itself: share of positions "
         "met at least twice in which it always gave the same answer, and how many there are; overage: most seconds "
