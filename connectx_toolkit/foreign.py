@@ -12,6 +12,7 @@ from math import isfinite
 from typing import Any
 
 MOST_BYTES = 64 << 20  # of one document: Kaggle's replays have 10 to 60 kB, a full board of 64x64 some 40 MB
+LARGEST = 2**63 - 1
 LONGEST = 300  # characters of a name
 JOINERS = "\u200c\u200d"  # invisible, but parts of emojis and of words in several scripts
 MOST_NAMED = 10  # of what was left out
@@ -39,10 +40,11 @@ def from_json(content: str | bytes) -> Any:
         raise ValueError("it is not JSON") from None
 
 
-def integer(value: Any, name: str, least: int = -(2**63), most: int = 2**63 - 1) -> int:
+def integer(value: Any, name: str, least: int = -LARGEST - 1, most: int = LARGEST) -> int:
     """An integer within bounds, at most those of SQLite. Raises ValueError if it is none; ``name`` says of what."""
     if type(value) is not int or not least <= value <= most:
-        raise ValueError(f"{name} should be an integer from {least} to {most}, not {value!r:.80}")
+        bounds = "of at most 63 bits" if most == LARGEST else f"from {least} to {most}"
+        raise ValueError(f"{name} should be an integer {bounds}, not {value!r:.80}")
     return value
 
 

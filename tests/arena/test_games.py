@@ -180,7 +180,7 @@ def test_other_files_are_refused_and_stay_as_they_are(tmp_path):
     for path, words in {
         text: "is not a file of games (not an SQLite database)",
         other: "is not a file of games (a database of something else)",
-        newer: "written by a newer version of the toolkit (schema 9, this one reads 1)",
+        newer: "written by a newer version of the toolkit (schema 9, this one reads 2)",
     }.items():
         before = path.read_bytes()
         for create in (True, False):

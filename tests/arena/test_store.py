@@ -33,7 +33,7 @@ FAST = Setup(Rules(), "fast")
 LEFT, RANDOM = resolve("leftmost"), resolve("random")
 OPENINGS = [(3, 3), (0, 1, 2)]
 FAULTY = Game(
-    (3, 3, 11),
+    (3, 3, 5),
     2,
     (None, 0),
     ("TIMEOUT", "DONE"),
@@ -129,7 +129,8 @@ def test_a_game_of_one_move_in_column_10(tmp_path):
     """Its text is not that of a move in column 1 and one in column 0."""
     short = Game((10,), 0, (0, 0), ("DONE", "DONE"), (0.1,), (60.0, 60.0), (), "step limit")
     with Store(tmp_path / "store") as store:
-        match = store.match_id(LEFT, RANDOM, FAST, OPENINGS, 1)
+        wide = FAST._replace(rules=Rules({"columns": 12}))
+        match = store.match_id(LEFT, RANDOM, wide, OPENINGS, 1)
         store.add(match, Task(0, (LEFT, RANDOM), (), (1, 2)), short)
         assert store.games(match) == {0: short}
 

@@ -32,10 +32,10 @@ def said(capsys, *arguments: str) -> str:
     return capsys.readouterr().out
 
 
-def refused(capsys, *arguments: str) -> str:
+def refused(capsys, *arguments: str, code: int = 2) -> str:
     with pytest.raises(SystemExit) as stop:
         evaluate.main(list(arguments))
-    assert stop.value.code == 2
+    assert stop.value.code == code
     (line,) = capsys.readouterr().err.splitlines()
     return line
 
@@ -75,7 +75,8 @@ def test_what_is_asked_wrongly(folder, capsys):
     )
     assert "--since: expected a date" in refused(capsys, "explore", "--since", "yesterday")
     assert "OPPONENT 'nobody' is in none of the games" in refused(capsys, "scout", "nobody")
-    assert "holds no game of my_team against others since 2999" in refused(capsys, "scout", "--since", "2999")
+    words = "nothing is left: 8 games of which no date is known (--since 2999)"
+    assert words in refused(capsys, "scout", "--since", "2999", code=1)
     assert "no such file" in refused(capsys, "explore", "--add", "nowhere")
     assert Path("runs/games.sqlite").read_bytes() == before
 
@@ -83,7 +84,8 @@ def test_what_is_asked_wrongly(folder, capsys):
 def test_nothing_was_added_yet(folder, capsys):
     assert "no games were added yet" in refused(capsys, "scout")
     assert "no games were added yet" in refused(capsys, "board", "--games", "none.sqlite", "--no-browser")
-    assert "cut.json is not a ConnectX replay" in refused(capsys, "scout", "--add", str(folder / "cut.json"))
+    cut = str(folder / "cut.json")
+    assert "nothing is left: " in refused(capsys, "scout", "--add", cut, code=1)
     assert not Path("runs").exists()
 
 
@@ -123,7 +125,7 @@ def test_forecast_of_one_submission_and_of_two(folder, capsys):
     assert f"estimated rating of {TEAM}" in out and "After game 200: " in out and "Assumptions:" in out
     assert "Opponents' scores are unknown in 8 of 8 games" in out and "public score" not in out
     with GameDatabase(Path("runs/games.sqlite")) as database:
-        database.connection.execute("UPDATE games SET me = ?, submission = 7 + id % 2", [TEAM])
+        database.connection.execute("UPDATE games SET me = ?, submission = 7 + id % 2, date = '2026-11-02'", [TEAM])
         database.add_ratings({"middle": 640.0}, "2026-11-01")
         database.add_submission_score(7, 633.3, "2999-01-01")
     assert "games of several submissions: " in refused(capsys, "forecast")

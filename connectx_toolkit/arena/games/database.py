@@ -299,7 +299,7 @@ class GameDatabase:
         where, values = self._where(opponent, me, seat, since, rated)
         kept, order = self.ratings(), "episode IS NULL, episode, date, id"
         for row in self.connection.execute(f"SELECT * FROM games WHERE {where} ORDER BY {order}", values):
-            with noting(self.left_out, f"{self.path}: {row['key']!r:.40}"):
+            with noting(self.left_out, f"{self.path}: game {row['key']!r:.40}"):
                 yield _game(row, kept)
 
     def at(

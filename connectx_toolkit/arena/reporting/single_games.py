@@ -149,7 +149,8 @@ def records_of(what: str, games: int = LISTED) -> list[GameRecord]:
         return [parse_game(what, STANDARD)]
     left_out: list[str] = []
     records = [replay.record for replay in replays_in(Path(what), left_out, games)]
-    print(*left_out_lines(left_out), sep="\n", end="\n" if left_out else "")
+    for line in left_out_lines(left_out):
+        console_for_tables().print(line, soft_wrap=True)
     return records
 
 

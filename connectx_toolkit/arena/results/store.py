@@ -186,8 +186,7 @@ class Store:
 
     def _geometry(self, match: int) -> Geometry:
         """The board of a match. Raises ValueError if its row does not tell it."""
-        config = self.connection.execute("SELECT config FROM matches WHERE id = ?", [match]).fetchone()["config"]
-        return Rules(mapping(from_json(config), "the configuration")).geometry
+        return _rules(self.connection.execute("SELECT * FROM matches WHERE id = ?", [match]).fetchone()).geometry
 
     def add(self, match: int, task: Task, game: Game) -> Game:
         """Stores a game at once, unless one with its number is stored already; returns the one that is stored then."""
@@ -285,12 +284,20 @@ def _match(row: sqlite3.Row, games: dict[int, Game]) -> StoredMatch:
     """A row's match. Raises ValueError, and what else a damaged row may make Python raise."""
     agents = [[text(one, "an agent") for one in from_json(row[seat])] for seat in ("first", "second")]
     (*first, first_hash), (*second, second_hash) = agents
-    rules = Rules(mapping(from_json(row["config"]), "the configuration"), number(row["bank"], "overage time", 0.0))
+    rules = _rules(row)
     if row["fresh"] not in RELOADED:
         raise ValueError(f"there is no way to reload agents called {row['fresh']!r:.40}")
     match = Match(AgentSpec(*first), AgentSpec(*second), rules.bank, games, rules.geometry)
     seed, conditions = integer(row["seed"], "the seed"), Conditions.from_json(row["conditions"])
     return StoredMatch(match, (first_hash, second_hash), rules.config, seed, row["fresh"], conditions)
+
+
+def _rules(row: sqlite3.Row) -> Rules:
+    """The configuration and overage time of a match's row. Raises ValueError if they are none."""
+    config = mapping(from_json(row["config"]), "the configuration")
+    if missing := [name for name in SIZES if name not in config]:
+        raise ValueError(f"the configuration has no {missing[0]}")
+    return Rules(config, number(row["bank"], "overage time", 0.0))
 
 
 def _game(row: sqlite3.Row, geometry: Geometry) -> Game:
@@ -324,5 +331,5 @@ def _two_times(values: Any) -> tuple[float, float]:
 def _fault(seat: Any, ply: Any, kind: Any, detail: Any, fatal: Any) -> Fault:
     if kind not in STATUS_OF:
         raise ValueError(f"there is no fault {kind!r:.40}")
-    lines = "\n".join(map(shown, str(detail).splitlines()))
+    lines = "\n".join(map(shown, str(detail).split("\n")))
     return Fault(integer(seat, "a seat", 0, 1), integer(ply, "a ply", 0), kind, lines, bool(fatal))
