@@ -91,8 +91,10 @@ def _own_games(options: argparse.Namespace) -> tuple[list[Replay], list[str]]:
     return replays, left_out
 
 
-def show_reviews(replays: Sequence[Replay], left_out: Sequence[str], options: argparse.Namespace) -> None:
-    """Judges games from one's own seat; prints the rows and the summary, as JSON if asked; writes the page."""
+def show_reviews(
+    replays: Sequence[Replay], left_out: Sequence[str], options: argparse.Namespace, more: Sequence[str] = ()
+) -> None:
+    """Judges games from one's own seat; prints rows, summary and ``more``, or JSON if asked; writes the page."""
     team = team_of(replays, options.me)
     others = [replay for replay in replays if team not in replay.record.names]
     notes = [*left_out, *(f"{replay.path}: {team} is not in it" for replay in others)]
@@ -109,7 +111,8 @@ def show_reviews(replays: Sequence[Replay], left_out: Sequence[str], options: ar
     console.print(reviews_table(team, reviews))
     for section in sections:
         console.print(section_table(section))
-    print_lines(console, [*lines, *([f"page: {options.html}"] if options.html else []), *left_out_lines(notes)])
+    page = [f"page: {options.html}"] if options.html else []
+    print_lines(console, [*lines, *page, *more, *left_out_lines(notes)])
 
 
 def _numbering(replays: Sequence[Replay]) -> list[str]:

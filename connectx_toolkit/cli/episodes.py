@@ -10,8 +10,8 @@ from pathlib import Path
 from rich.table import Table
 
 from connectx_toolkit.arena.games.database import GameDatabase
-from connectx_toolkit.arena.replays.replay import read_replays, replay_paths
-from connectx_toolkit.cli.analyse import print_lines, show_reviews
+from connectx_toolkit.arena.replays.replay import replays_of
+from connectx_toolkit.cli.analyse import show_reviews
 from connectx_toolkit.cli.forecast import summary_lines
 from connectx_toolkit.console.progress import progress
 from connectx_toolkit.console.tables import console_for_tables
@@ -42,9 +42,11 @@ def episodes(options: argparse.Namespace) -> None:
             raise NothingLeft(left_out)
         if not found:
             raise ValueError(f"submission {options.submission} has played no game to its end yet")
-        left_out = [*left_out, *_fetch(kaggle, found, folder)]
+        left_out += _fetch(kaggle, found, folder)
         scores = leaderboard(kaggle)
-    replays, problems = read_replays(replay_paths([str(folder)]))
+    replays = [replay for path in sorted(folder.glob("*-replay.json")) for replay in replays_of(path, left_out)]
+    if not replays:
+        raise NothingLeft(left_out)
     names = {name for replay in replays for name in replay.record.names}
     options.me = options.me or next((one.team for one in found if one.team in names), None)
     dates = {one.number: one.date for one in found}
@@ -53,10 +55,9 @@ def episodes(options: argparse.Namespace) -> None:
         added = games.add(dated, options.me or "", options.submission)
         _keep_scores(games, scores, options.submission, public_score(own.public_score))
         print(f"{options.games}: {added} games added, {len(games)} in all", file=sys.stderr)
-        left_out += games.left_out
         lines = summary_lines(games, options.me, options.submission) if options.me and not options.json else []
-    show_reviews(replays, [*left_out, *problems], options)
-    print_lines(console_for_tables(), lines)
+        left_out += games.left_out
+    show_reviews(replays, left_out, options, lines)
 
 
 def _keep_scores(games: GameDatabase, scores: Mapping[str, float], submission: int, score: float | None) -> None:
@@ -79,7 +80,7 @@ def _submissions_table(kaggle: Kaggle) -> Table:
 
 
 def _fetch(kaggle: Kaggle, found: Sequence[Episode], folder: Path) -> list[str]:
-    """Fetches what is not there yet; what Kaggle has not.
+    """Fetches what is not there yet; what could not be fetched, and why.
 
     Raises:
         KaggleProblem: Kaggle refuses or breaks off; in words that say how much is there.
