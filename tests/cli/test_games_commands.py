@@ -141,3 +141,34 @@ def test_forecast_without_a_game_against_others(folder, capsys):
     content["info"] = {"TeamNames": [TEAM, TEAM], "EpisodeId": 1}
     Path("validation.json").write_text(json.dumps(content))
     assert f"no finished game of {TEAM} against others" in refused(capsys, "forecast", "--add", "validation.json")
+
+
+def test_games_are_removed(folder, capsys):
+    """By Kaggle's number, or by where they came from; what is left is shown."""
+    said(capsys, "explore", "--add", str(folder))
+    said(capsys, "match", "leftmost", "random", "--pairs", "1", "--store", "store.sqlite")
+    said(capsys, "explore", "--add", "store.sqlite")
+    assert "no game of nowhere" in refused(capsys, "explore", "--remove", "store.sqlite", "nowhere")
+    assert "runs/games.sqlite: 2 games removed, 8 in all" in said(capsys, "explore", "--remove", "store.sqlite")
+    with GameDatabase(Path("runs/games.sqlite"), create=False) as database:
+        number = str(next(database.games()).episode)
+    assert "1 games removed, 7 in all" in said(capsys, "explore", "--remove", number)
+    assert "7 games removed, 0 in all" in said(capsys, "explore", "--remove", str(folder))
+    assert "no games were added yet" in refused(capsys, "explore", "--remove", number, "--games", "none.sqlite")
+    assert not Path("none.sqlite").exists()
+
+
+def test_bad_rows_are_named_and_counted(folder, capsys):
+    """Every command goes on with the others, and its last line counts what was left out; 1 if nothing was left."""
+    said(capsys, "explore", "--add", str(folder / "copy.json"), *map(str, folder.glob("*-replay.json")))
+    commands = (("scout",), ("scout", "middle", "--time", "5"), ("forecast",))
+    connection = sqlite3.connect("runs/games.sqlite")
+    with connection:
+        connection.execute("UPDATE games SET moves = '33333333' WHERE id IN (1, 2)")
+    for command in commands:
+        out = said(capsys, *command)
+        assert out.count("the column is full") == 2 and out.splitlines()[-1] == "left out in all: 2"
+    with connection:
+        connection.execute("UPDATE games SET moves = '33333333'")
+    for command in commands:
+        assert "nothing is left: runs/games.sqlite: game" in refused(capsys, *command, code=1)

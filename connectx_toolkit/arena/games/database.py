@@ -24,7 +24,7 @@ from connectx.position import Position
 from connectx_toolkit.arena.replays.replay import FAULTS, Replay
 from connectx_toolkit.arena.results.records import check_playable
 from connectx_toolkit.arena.results.schema import Schema, in_words, open_to_read, open_to_write
-from connectx_toolkit.foreign import from_json, integer, noting, number, shown, text
+from connectx_toolkit.foreign import decoded, from_json, integer, noting, number, shown, text
 from connectx_toolkit.kaggle.rules import Rules, sizes_of
 
 Value = TypeVar("Value")
@@ -152,7 +152,7 @@ class GameDatabase:
         self.aim = "written" if create else "read"
         self.connection = open_to_write(path, SCHEMA) if create else open_to_read(path, SCHEMA)
         self.connection.row_factory = sqlite3.Row
-        self.connection.create_function("shown", 1, shown, deterministic=True)
+        self.connection.create_function("shown", 1, lambda name: shown(decoded(name)), deterministic=True)
         self.left_out: list[str] = []
 
     def __enter__(self) -> "GameDatabase":
@@ -341,8 +341,8 @@ class GameDatabase:
         sides = [("first", "second"), ("second", "first")]
         for own, other in sides if seat is None else [sides[seat]]:
             terms: list[tuple[str, Sequence[Any]]] = []
-            terms += [(f"shown({own}) = ?", [me])] if me else []
-            terms += [(f"shown({other}) = ?", [opponent])] if opponent else []
+            terms += [(f"shown(CAST({own} AS BLOB)) = ?", [me])] if me else []
+            terms += [(f"shown(CAST({other} AS BLOB)) = ?", [opponent])] if opponent else []
             terms += [(_rated(other), rated)] if rated else []
             seated.append(" AND ".join(term for term, _ in terms) or "1")
             values += [value for _, given in terms for value in given]
