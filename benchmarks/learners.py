@@ -13,7 +13,7 @@ import contextlib
 import io
 import json
 from collections.abc import Callable, Sequence
-from datetime import date
+from datetime import UTC, datetime
 from pathlib import Path
 from statistics import mean
 from typing import Any, NamedTuple
@@ -211,7 +211,7 @@ def measured(name: str, seed: int, folder: Path) -> dict[str, Any]:
     """The result of one seed, and how it was measured; read from the folder if it is there."""
     path = folder / f"{name}.json"
     if not path.exists():
-        how = {"commit": commit(), "machine": machine(), "date": date.today().isoformat()}
+        how = {"commit": commit(), "machine": machine(), "date": datetime.now(UTC).date().isoformat()}
         found = LEARNERS[name].measure(seed, folder)
         write_whole(path, (json.dumps(found._asdict() | how) + "\n").encode())
     return json.loads(path.read_text(encoding="utf-8"))

@@ -6,7 +6,7 @@ import platform
 import shlex
 import subprocess
 import sys
-from datetime import date
+from datetime import UTC, datetime
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
@@ -72,7 +72,7 @@ def record(name: str, figure: Any, unit: str, anchor: Any = None, **details: Any
         "commit": commit(),
         "machine": machine(),
         "versions": versions(),
-        "date": date.today().isoformat(),
+        "date": datetime.now(UTC).date().isoformat(),
     }
     path = RESULTS / f"{name}.json"
     write_whole(path, (json.dumps(found | details, indent=2, ensure_ascii=False) + "\n").encode())

@@ -231,8 +231,14 @@ class Position(NamedTuple):
         return winning_spots(self.position, self.mask, self.geometry)
 
     def play(self, column: int) -> "Position":
-        """The position after a stone in ``column``, which must be legal; the other side is then to move."""
+        """The position after a stone in ``column``; the other side is then to move.
+
+        Raises:
+            ValueError: the column is full, or there is none of this number.
+        """
         move = open_cells(self.mask, self.geometry) & column_cells(column, self.geometry)
+        if not move:
+            raise ValueError(f"column {column} is full, or not on the board")
         return Position(self.position ^ self.mask, self.mask | move, self.geometry)
 
     def pass_turn(self) -> "Position":

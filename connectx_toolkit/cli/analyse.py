@@ -2,14 +2,14 @@
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from pathlib import Path
 
 from rich.console import Console
 
 from connectx_toolkit.arena.analysis.exact_analysis import judge_in_time
-from connectx_toolkit.arena.replays.replay import Replay, read_replays, replay_paths
+from connectx_toolkit.arena.replays.replay import Replay, replay_paths, replays_of
 from connectx_toolkit.arena.replays.review import Review, seat_of, team_of
 from connectx_toolkit.arena.replays.stored import is_store, stored_replays
 from connectx_toolkit.arena.replays.summary import headline, summary
@@ -20,6 +20,7 @@ from connectx_toolkit.arena.results.records import UNKNOWN_NAMES, is_columns, pa
 from connectx_toolkit.console.files import check_folder, write_whole
 from connectx_toolkit.console.progress import progress
 from connectx_toolkit.console.tables import console_for_tables
+from connectx_toolkit.foreign import NothingLeft, left_out_lines, noting
 from connectx_toolkit.kaggle.rules import Rules
 
 
@@ -37,7 +38,9 @@ def analyse(options: argparse.Namespace) -> None:
         game = parse_game(columns[0], geometry, options.opening, names)
         show_games([game], options.from_ply, options.time)
     elif len(what) == 1 and not is_review and _is_one_file(what[0]):
-        _show_replays(replays_in(Path(what[0]), options.games or LISTED), options)
+        left_out: list[str] = []
+        _show_replays(replays_in(Path(what[0]), left_out, options.games or LISTED), options)
+        print_lines(console_for_tables(), left_out_lines(left_out))
     else:
         check_folder(options.html)
         show_reviews(*_own_games(options), options)
@@ -52,15 +55,17 @@ def _show_replays(replays: Sequence[Replay], options: argparse.Namespace) -> Non
     """A line for each game; of a single one every move, and what the clocks showed."""
     show_games([replay.record for replay in replays], options.from_ply, options.time)
     if len(replays) == 1:
-        print_lines(console_for_tables(), [_clock_words(replays[0], seat) for seat in (0, 1)])
+        print_lines(console_for_tables(), filter(None, (_clock_words(replays[0], seat) for seat in (0, 1))))
 
 
 def _clock_words(replay: Replay, seat: int) -> str:
-    """ "my_team: 3.1 s of 60 s overage time used, slowest move 4.2 s on ply 8"."""
-    slowest = replay.slowest(seat)
-    words = f", slowest move {slowest[1]:.1f} s on ply {slowest[0]}" if slowest else ""
-    used = f"{replay.overage_used(seat):.1f} s of {replay.banks[seat]:g} s overage time used"
-    return f"{replay.record.player(seat)}: {used}{words}"
+    """ "my_team: 3.1 s of 60 s overage time used, slowest move 4.2 s on ply 8"; "" if nothing is known."""
+    slowest, used, words = replay.slowest(seat), replay.overage_used(seat), list[str]()
+    if used is not None and replay.banks is not None:
+        words.append(f"{used:.1f} s of {replay.banks[seat]:g} s overage time used")
+    if slowest:
+        words.append(f"slowest move {slowest[1]:.1f} s on ply {slowest[0]}")
+    return f"{replay.record.player(seat)}: {', '.join(words)}" if words else ""
 
 
 def _own_games(options: argparse.Namespace) -> tuple[list[Replay], list[str]]:
@@ -72,9 +77,13 @@ def _own_games(options: argparse.Namespace) -> tuple[list[Replay], list[str]]:
     paths = replay_paths(options.what)
     stores = [path for path in paths if is_store(path)]
     files = [path for path in paths if path not in stores]
-    replays, left_out = read_replays(files) if files else ([], [])
-    prefixes = [f"{path.stem} " if len(stores) > 1 else "" for path in stores]
-    groups = [group for path, prefix in zip(stores, prefixes, strict=True) for group in stored_replays(path, prefix)]
+    left_out, groups = list[str](), list[list[Replay]]()
+    replays = [replay for path in files for replay in replays_of(path, left_out)]
+    for path in stores:
+        with noting(left_out, path):
+            groups += stored_replays(path, left_out, f"{path.stem} " if len(stores) > 1 else "")
+    if not replays and not groups:
+        raise NothingLeft(left_out)
     options.me = team_of([*replays, *chain.from_iterable(groups)], options.me)
     for group in groups:
         own = [replay for replay in group if options.me in replay.record.names]
@@ -82,8 +91,10 @@ def _own_games(options: argparse.Namespace) -> tuple[list[Replay], list[str]]:
     return replays, left_out
 
 
-def show_reviews(replays: Sequence[Replay], left_out: Sequence[str], options: argparse.Namespace) -> None:
-    """Judges games from one's own seat; prints the rows and the summary, as JSON if asked; writes the page."""
+def show_reviews(
+    replays: Sequence[Replay], left_out: Sequence[str], options: argparse.Namespace, more: Sequence[str] = ()
+) -> None:
+    """Judges games from one's own seat; prints rows, summary and ``more``, or JSON if asked; writes the page."""
     team = team_of(replays, options.me)
     others = [replay for replay in replays if team not in replay.record.names]
     notes = [*left_out, *(f"{replay.path}: {team} is not in it" for replay in others)]
@@ -100,7 +111,8 @@ def show_reviews(replays: Sequence[Replay], left_out: Sequence[str], options: ar
     console.print(reviews_table(team, reviews))
     for section in sections:
         console.print(section_table(section))
-    print_lines(console, [*lines, *left_out_line(notes), *([f"page: {options.html}"] if options.html else [])])
+    page = [f"page: {options.html}"] if options.html else []
+    print_lines(console, [*lines, *page, *more, *left_out_lines(notes)])
 
 
 def _numbering(replays: Sequence[Replay]) -> list[str]:
@@ -109,11 +121,7 @@ def _numbering(replays: Sequence[Replay]) -> list[str]:
     return ["Stored games are numbered by match and game: 3-12 is game 12 of match 3."] if stored else []
 
 
-def left_out_line(notes: Sequence[str]) -> list[str]:
-    return [f"left out: {notes[0]}" + (f" (and {len(notes) - 1} more)" if len(notes) > 1 else "")] if notes else []
-
-
-def print_lines(console: Console, lines: Sequence[str]) -> None:
+def print_lines(console: Console, lines: Iterable[str]) -> None:
     for line in lines:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
 

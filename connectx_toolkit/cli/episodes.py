@@ -4,17 +4,18 @@ import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import date
+from datetime import UTC, datetime
 from pathlib import Path
 
 from rich.table import Table
 
 from connectx_toolkit.arena.games.database import GameDatabase
-from connectx_toolkit.arena.replays.replay import read_replays, replay_paths
-from connectx_toolkit.cli.analyse import print_lines, show_reviews
+from connectx_toolkit.arena.replays.replay import replays_of
+from connectx_toolkit.cli.analyse import show_reviews
 from connectx_toolkit.cli.forecast import summary_lines
 from connectx_toolkit.console.progress import progress
 from connectx_toolkit.console.tables import console_for_tables
+from connectx_toolkit.foreign import NothingLeft, shown
 from connectx_toolkit.kaggle.account.client import Kaggle, KaggleProblem, connected
 from connectx_toolkit.kaggle.account.episodes import (
     Episode,
@@ -35,12 +36,17 @@ def episodes(options: argparse.Namespace) -> None:
             return
         folder = options.folder / str(options.submission)
         own = own_submission(kaggle, options.submission)
-        found = episodes_of(kaggle, options.submission)[: options.latest]
+        left_out: list[str] = []
+        found = episodes_of(kaggle, options.submission, left_out)[: options.latest]
+        if not found and left_out:
+            raise NothingLeft(left_out)
         if not found:
             raise ValueError(f"submission {options.submission} has played no game to its end yet")
-        left_out = _fetch(kaggle, found, folder)
+        left_out += _fetch(kaggle, found, folder)
         scores = leaderboard(kaggle)
-    replays, problems = read_replays(replay_paths([str(folder)]))
+    replays = [replay for path in sorted(folder.glob("*-replay.json")) for replay in replays_of(path, left_out)]
+    if not replays:
+        raise NothingLeft(left_out)
     names = {name for replay in replays for name in replay.record.names}
     options.me = options.me or next((one.team for one in found if one.team in names), None)
     dates = {one.number: one.date for one in found}
@@ -50,13 +56,13 @@ def episodes(options: argparse.Namespace) -> None:
         _keep_scores(games, scores, options.submission, public_score(own.public_score))
         print(f"{options.games}: {added} games added, {len(games)} in all", file=sys.stderr)
         lines = summary_lines(games, options.me, options.submission) if options.me and not options.json else []
-    show_reviews(replays, [*left_out, *problems], options)
-    print_lines(console_for_tables(), lines)
+        left_out += games.left_out
+    show_reviews(replays, left_out, options, lines)
 
 
 def _keep_scores(games: GameDatabase, scores: Mapping[str, float], submission: int, score: float | None) -> None:
     """Keeps the leaderboard and the submission's own score with today's date."""
-    today = date.today().isoformat()
+    today = datetime.now(UTC).date().isoformat()  # as the games' days are
     games.add_ratings(scores, today)
     if score is not None:
         games.add_submission_score(submission, score, today)
@@ -69,12 +75,12 @@ def _submissions_table(kaggle: Kaggle) -> Table:
     for one in submissions(kaggle):
         sent = f"{one.date:%Y-%m-%d %H:%M}" if one.date else ""
         cells = (str(one.ref), sent, one.status.name.lower(), one.public_score, one.file_name, one.description)
-        table.add_row(*(cell or "" for cell in cells))
+        table.add_row(*(shown(cell or "") for cell in cells))
     return table
 
 
 def _fetch(kaggle: Kaggle, found: Sequence[Episode], folder: Path) -> list[str]:
-    """Fetches what is not there yet; what Kaggle has not.
+    """Fetches what is not there yet; what could not be fetched, and why.
 
     Raises:
         KaggleProblem: Kaggle refuses or breaks off; in words that say how much is there.

@@ -248,6 +248,7 @@ examples
   python evaluate.py explore --add my_replays            the first moves of all games, after adding those of a folder
   python evaluate.py explore 33 --seat first             the games in which you moved first and 3, 3 was played
   python evaluate.py explore 332 --opponent "Some Team" --since 2026-11
+  python evaluate.py explore --remove old_replays 70000012
 """
     parser.add_argument(
         "moves",
@@ -257,6 +258,10 @@ examples
         help="position: the columns played so far, counted from 0, for example 3342 (default: the empty board)",
     )
     parser.add_argument("--opponent", metavar="NAME", help="count only games against this player")
+    help_text = (
+        "take these games out of the file first: Kaggle's numbers, or the files, folders or stores they came from"
+    )
+    parser.add_argument("--remove", nargs="+", default=[], metavar="WHAT", help=help_text)
     help_text = "count only games in which you moved first, or second"
     parser.add_argument("--seat", choices=("first", "second"), help=help_text)
     help_text = "count only opponents whose latest known leaderboard score is between LOW and HIGH"

@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Sequence
+from pathlib import Path
 
 from connectx.notation import parse_columns, write_columns
 from connectx.position import Position
@@ -11,8 +12,9 @@ from connectx_toolkit.arena.games.sources import add_from, own_name
 from connectx_toolkit.arena.replays.review import name_in
 from connectx_toolkit.arena.reporting.game_tables import played_table
 from connectx_toolkit.arena.results.records import check_playable
-from connectx_toolkit.cli.analyse import left_out_line, print_lines
+from connectx_toolkit.cli.analyse import print_lines
 from connectx_toolkit.console.tables import console_for_tables
+from connectx_toolkit.foreign import left_out_lines
 from connectx_toolkit.kaggle.rules import Rules
 
 SEATS = {"first": 0, "second": 1, None: None}
@@ -24,6 +26,8 @@ def explore(options: argparse.Namespace) -> None:
     geometry = Rules(options.config or {}).geometry
     check_playable(moves, geometry)
     position = Position.from_moves(moves, geometry)
+    if options.remove:
+        _remove(options.games, options.remove)
     with opened(options) as database:
         names = database.names()
         opponent = name_in(names, options.opponent, "--opponent") if options.opponent else ""
@@ -35,20 +39,34 @@ def explore(options: argparse.Namespace) -> None:
     if not played:
         console.print(f"no game that fits went on from here: {after}")
     console.print(played_table(f"after {after}: {_to_move(position)}", position, played, scores))
+    print_lines(console, left_out_lines(database.left_out))
+
+
+def _remove(path: Path, what: Sequence[str]) -> None:
+    """Takes games out of the file; nothing of it if there is none of one of them."""
+    with GameDatabase(path, create=False):  # else a file would be made
+        pass
+    with GameDatabase(path) as database:
+        removed = database.remove(what)
+        print_lines(console_for_tables(), [f"{path}: {removed} games removed, {len(database)} in all"])
 
 
 def opened(options: argparse.Namespace) -> GameDatabase:
-    """The file of games, after adding to it what ``--add`` names; says what was added.
+    """The file of games, after adding to it what ``--add`` names; says what was added, and notes what was left out.
 
     Raises:
         ValueError: there is no file and nothing to add, or it is another file.
+        NothingLeft: of what was to be added.
     """
+    left_out: list[str] = []
     if options.add:
         added = add_from(options.games, options.add, options.me or "")
         there = f", {added.known} were there already" if added.known else ""
         line = f"{options.games}: {added.new} games added{there}, {added.whole} in all"
-        print_lines(console_for_tables(), [line, *left_out_line(added.left_out)])
+        print_lines(console_for_tables(), [line])
+        left_out = added.left_out
     database = GameDatabase(options.games, create=False)
+    database.left_out += left_out
     if options.add and not options.me:
         try:
             own_name(database, None)

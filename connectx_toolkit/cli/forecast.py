@@ -17,6 +17,7 @@ from connectx_toolkit.arena.results.rating_forecast import ASSUMPTIONS, Forecast
 from connectx_toolkit.cli.analyse import print_lines
 from connectx_toolkit.cli.explore import opened
 from connectx_toolkit.console.tables import console_for_tables
+from connectx_toolkit.foreign import NothingLeft, left_out_lines
 
 
 def forecast(options: argparse.Namespace) -> None:
@@ -28,6 +29,8 @@ def forecast(options: argparse.Namespace) -> None:
     with opened(options) as database:
         me = own_name(database, options.me)
         found = by_submission(database.games(me=me), me)
+        if not found and database.left_out:
+            raise NothingLeft(database.left_out)
         numbers = chosen(found, wanted, me)
         horizon = horizon_after(max(len(found[number]) for number in numbers))
         forecasts = {_title(number, me): Forecast(found[number], horizon, number or 0) for number in numbers}
@@ -40,7 +43,8 @@ def forecast(options: argparse.Namespace) -> None:
     if len(forecasts) == 2:
         one, other = forecasts.values()
         lines.append(comparison_line([*forecasts], one, other))
-    print_lines(console, [*lines, "Assumptions:", *(f"- {line}" for line in ASSUMPTIONS)])
+    lines += ["Assumptions:", *(f"- {line}" for line in ASSUMPTIONS), *left_out_lines(database.left_out)]
+    print_lines(console, lines)
 
 
 def _title(number: int | None, me: str) -> str:

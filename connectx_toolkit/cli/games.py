@@ -24,11 +24,13 @@ from connectx_toolkit.arena.results.stats import Sprt
 from connectx_toolkit.arena.results.store import Store
 from connectx_toolkit.arena.results.tournament import Tournament
 from connectx_toolkit.arena.results.words import lost_game_line, match_lines, sprt_progress
+from connectx_toolkit.cli.analyse import print_lines
 from connectx_toolkit.cli.evaluate_options import PAIRS, SPRT_PAIRS
 from connectx_toolkit.cli.report import show_ladder
 from connectx_toolkit.console.files import check_folder
 from connectx_toolkit.console.progress import beside_bars, progress
 from connectx_toolkit.console.tables import console_for_tables
+from connectx_toolkit.foreign import left_out_lines
 from connectx_toolkit.kaggle.rules import Game, Rules
 from connectx_toolkit.machine.cores import check_concurrency
 
@@ -118,9 +120,10 @@ def _play_entry(run: _Run, entry: _Entry) -> Match:
 def _say_what_is_known(
     store: Store, entries: Sequence[_Entry], total: int, options: argparse.Namespace, here: Conditions
 ) -> None:
-    """How many games the store has already, and how many more it has from elsewhere."""
+    """How many games the store has already, which of them cannot be read, and how many more it has from elsewhere."""
     if known := sum(len(entry.known) for entry in entries):
         print(f"reused {known} of {len(entries) * total} games from {options.store}; --seed N plays new ones")
+    print_lines(console_for_tables(), left_out_lines(store.left_out))
     for entry in entries:
         for conditions, games in store.elsewhere(entry.number):
             count = sum(number < total for number in games)

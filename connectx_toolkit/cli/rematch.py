@@ -15,9 +15,10 @@ from connectx_toolkit.arena.replays.rematch import Answer, add_mistakes, ask, ga
 from connectx_toolkit.arena.replays.replay import Replay, read_replays, replay_paths
 from connectx_toolkit.arena.replays.review import Review, team_of
 from connectx_toolkit.arena.reporting.replay_tables import answers_table, answers_words
-from connectx_toolkit.cli.analyse import judged_reviews, left_out_line, print_lines
+from connectx_toolkit.cli.analyse import judged_reviews, print_lines
 from connectx_toolkit.console.progress import progress
 from connectx_toolkit.console.tables import console_for_tables
+from connectx_toolkit.foreign import left_out_lines
 from connectx_toolkit.kaggle.rules import Rules, sizes_of
 
 
@@ -44,9 +45,9 @@ def rematch(options: argparse.Namespace) -> None:
     console = console_for_tables()
     console.print(answers_table(spec.label, team, answers))
     command = f"python evaluate.py match {options.agent} OLD_AGENT --openings {options.mistakes}"
-    lines = [answers_words(spec.label, team, answers), *_not_asked(reviews, games), *left_out_line(left_out)]
+    lines = [answers_words(spec.label, team, answers), *_not_asked(reviews, games)]
     lines.append(f"{options.mistakes}: {added} positions added, {held} in all; a match from there: {command}")
-    print_lines(console, lines)
+    print_lines(console, [*lines, *left_out_lines(left_out)])
 
 
 def _not_asked(reviews: Sequence[Review], games: Sequence[Review]) -> list[str]:

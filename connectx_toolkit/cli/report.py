@@ -17,8 +17,10 @@ from connectx_toolkit.arena.reporting.single_games import TOO_LARGE, judged
 from connectx_toolkit.arena.reporting.tables import cross_table, ladder_table
 from connectx_toolkit.arena.results.store import Group, Store, group_records, groups
 from connectx_toolkit.arena.results.tournament import Standing, Tournament
+from connectx_toolkit.cli.analyse import print_lines
 from connectx_toolkit.console.files import check_folder, write_whole
 from connectx_toolkit.console.tables import console_for_tables
+from connectx_toolkit.foreign import NothingLeft, left_out_lines
 from connectx_toolkit.kaggle.rules import Rules
 
 
@@ -55,6 +57,8 @@ def report(options: argparse.Namespace) -> None:
     console, sections, entries, unsolvable = console_for_tables(), [], [], []
     with Store(options.store, create=False) as store:
         found = groups(store, options.mix)
+    if not found and store.left_out:
+        raise NothingLeft(store.left_out)
     if not found:
         raise ValueError(f"{options.store} holds no games")
     if options.ladder and len(found) > 1:
@@ -76,6 +80,7 @@ def report(options: argparse.Namespace) -> None:
         write_whole(options.html, results_page(sections, entries).encode())
     for title in unsolvable:
         console.print(f"not judged: {title} ({TOO_LARGE})", highlight=False, soft_wrap=True)
+    print_lines(console, left_out_lines(store.left_out))
 
 
 def _anchor_of(tournament: Tournament) -> str:

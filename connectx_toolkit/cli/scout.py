@@ -15,6 +15,7 @@ from connectx_toolkit.cli.explore import opened
 from connectx_toolkit.console.files import check_folder, write_whole
 from connectx_toolkit.console.progress import progress
 from connectx_toolkit.console.tables import console_for_tables
+from connectx_toolkit.foreign import NothingLeft, left_out_lines
 
 
 def scout_opponents(options: argparse.Namespace) -> None:
@@ -23,6 +24,8 @@ def scout_opponents(options: argparse.Namespace) -> None:
     with opened(options) as database:
         me = own_name(database, options.me)
         by_opponent, itself = against(database.games(me=me, since=options.since or ""), me)
+    if not by_opponent and database.left_out:
+        raise NothingLeft(database.left_out)
     if not by_opponent:
         when = f" since {options.since}" if options.since else ""
         raise ValueError(f"{options.games} holds no game of {me} against others{when}")
@@ -34,6 +37,7 @@ def scout_opponents(options: argparse.Namespace) -> None:
     if options.html:
         write_whole(options.html, page.encode())
         print_lines(console_for_tables(), [f"page: {options.html}"])
+    print_lines(console_for_tables(), left_out_lines(database.left_out))
 
 
 def _show_table(by_opponent: Mapping[str, list[Game]], me: str, itself: int) -> str:

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 from connectx_toolkit.console.files import in_words
 from connectx_toolkit.console.programs import as_typed
+from connectx_toolkit.foreign import shown
 from connectx_toolkit.places import IS_CHECKOUT
 
 MISSING, UNKNOWN = "the following arguments are required", "unrecognized arguments"  # as argparse's messages begin
@@ -62,7 +63,7 @@ class Parser(argparse.ArgumentParser):
 def in_a_line(problem: BaseException) -> str:
     """What went wrong, in one line for a person."""
     text = in_words(problem) if isinstance(problem, OSError) else str(problem)
-    return " ".join(text.split()) or type(problem).__name__
+    return shown(" ".join(text.split()), None) or type(problem).__name__
 
 
 EXTRAS = {  # of pyproject.toml, by the module that is missing

@@ -1,11 +1,18 @@
 """The rich console for what all commands print."""
 
 import sys
+from collections.abc import Iterable
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 
 from connectx_toolkit.console.programs import as_typed
+from connectx_toolkit.foreign import shown
+
+
+def _printable(text: str) -> str:
+    return "\n".join(shown(line, None) for line in text.split("\n"))
 
 
 class _Plain(Console):
@@ -13,6 +20,12 @@ class _Plain(Console):
 
     def print(self, *objects: Any, **options: Any) -> None:
         super().print(*(as_typed(item) if isinstance(item, str) else item for item in objects), **options)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """What is printed, with escape sequences in texts shown: those of colours are put around it later."""
+        for segment in super().render(renderable, options):
+            is_plain = segment.control or (segment.text.isascii() and segment.text.replace("\n", "").isprintable())
+            yield segment if is_plain else segment._replace(text=_printable(segment.text))
 
 
 def console_for_tables() -> Console:

@@ -151,7 +151,7 @@ REPLAY = {
     ("text", "words"),
     [
         ("", "it is not JSON"),
-        ("[]", "'name' is missing"),
+        ("[]", "'steps' has an unexpected form"),
         ("{}", "'name' is missing"),
         ('{"name": "halite"}', "it is of 'halite'"),
         ('{"name": "connectx"}', "'configuration' is missing"),
@@ -164,7 +164,10 @@ REPLAY = {
         ({"configuration": {"rows": 20_000, "columns": 20_000, "inarow": 4}}, "rows times columns should be at most"),
         ({"configuration": {"rows": 6, "columns": 7, "inarow": 10**9}}, "inarow should be at most 64, not 1000000000"),
         ({"steps": [[{}, {}], [{"action": 3.0}, {}]]}, "there is no column 3.0: columns are counted"),
-        ({"steps": [[{"observation": {"remainingOverageTime": 1e999}}, {}]]}, "remainingOverageTime is inf"),
+        (
+            {"steps": [[{"observation": {"remainingOverageTime": 1e999}}] * 2]},
+            "remainingOverageTime should be a finite",
+        ),
         ("[" * 100_000, "it is not JSON"),
     ],
 )

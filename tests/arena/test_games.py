@@ -1,6 +1,7 @@
 """The database of games: each game once, positions with their mirror images, filters, ratings, and damaged files."""
 
 import random
+import re
 import sqlite3
 from dataclasses import replace
 from pathlib import Path
@@ -180,7 +181,7 @@ def test_other_files_are_refused_and_stay_as_they_are(tmp_path):
     for path, words in {
         text: "is not a file of games (not an SQLite database)",
         other: "is not a file of games (a database of something else)",
-        newer: "written by a newer version of the toolkit (schema 9, this one reads 1)",
+        newer: "written by a newer version of the toolkit (schema 9, this one reads 2)",
     }.items():
         before = path.read_bytes()
         for create in (True, False):
@@ -190,3 +191,126 @@ def test_other_files_are_refused_and_stay_as_they_are(tmp_path):
         assert path.read_bytes() == before
     with pytest.raises(ValueError, match="no games were added yet"):
         GameDatabase(tmp_path / "none.sqlite", create=False)
+
+
+# What others wrote
+
+
+BAD_ROWS = {
+    "a column that is not there": ("moves = '9999'", "there is no column 9"),
+    "moves of a full column": ("moves = '33333333'", "column 3 cannot be played on ply 6: the column is full"),
+    "moves after the end": ("moves = '01010102'", "the game was over after ply 6"),
+    "moves that are no digits": ("moves = 'xyz'", "expected columns"),
+    "moves that are a number": ("moves = x'07'", "'int' object|bytes"),
+    "seconds that are no JSON": ("seconds = '['", "it is not JSON"),
+    "infinite seconds": ("seconds = '[Infinity]'", "seconds of a move should be a finite number"),
+    "overage that is a number": ("overage = '5'", "not iterable"),
+    "banks of one player": ("banks = '[60.0]'", "the overage time of two players"),
+    "banks that are an object": ("banks = '{}'", "the overage time of two players"),
+    "no rows": ("rows = 0", "rows should be an integer of at least 1"),
+    "a million rows": ("rows = 1000000", "rows times columns should be at most"),
+    "a third seat": ("failed = 7, fault = 'timeout'", "a seat should be an integer from 0 to 1"),
+    "an unknown fault": ("failed = 1, fault = 'tired'", "there is no fault 'tired'"),
+    "a blob as a name": ("first = x'ff'", "a player should be a text"),
+    "an infinite rating": ("second_rating = 9e999", "a rating should be a finite number"),
+    "seven points": ("first_points = 7", "points should be 0, 0.5 or 1"),
+    "an opening longer than the game": ("opening = 99", "the opening should be an integer from 0 to 7"),
+    "a number that is a text": ("episode = 'seven'", "Kaggle's number should be an integer"),
+}
+
+
+@pytest.mark.parametrize("damage", BAD_ROWS)
+def test_a_bad_row_does_not_end_the_others(damage, database):
+    """It is named with what is wrong with it; neither the games nor the moves of a position stop at it."""
+    change, words = BAD_ROWS[damage]
+    line = (3, 0, 3, 0, 3, 0, 3)
+    database.add(
+        [played(line, episode=1), played((3, 1, *line[2:]), episode=2), played((2, 1, 2, 1, 2, 1, 2), episode=3)], ME
+    )
+    database.connection.execute(f"UPDATE games SET {change} WHERE key = 'episode 2'")
+    assert [game.key for game in database.games()] == ["episode 1", "episode 3"]
+    (why,) = database.left_out
+    assert why.startswith(f"{database.path}: game 'episode 2': ") and re.search(words, why), why
+    assert {made.column for made in database.at(Position.empty(STANDARD))} == {2, 3}
+    assert database.names()[THEM] >= 2
+
+
+def test_bad_scores_are_left_out(database):
+    database.add([played((3,), episode=1)], ME)
+    for table, first in (("ratings", THEM), ("submission_scores", 44)):
+        for date, score in (("2026-01-01", 600.0), ("2026-01-02", "high"), (b"\xff", 700.0), ("2026-01-04", 9e999)):
+            database.connection.execute(f"INSERT INTO {table} VALUES (?, ?, ?)", [first, date, score])
+    assert database.ratings() == {THEM: [("2026-01-01", 600.0)]}
+    assert database.submission_scores(44) == [("2026-01-01", 600.0)] and len(database.left_out) == 6
+
+
+def test_names_of_before_the_door_are_shown_and_found(database):
+    """Bytes that are no UTF-8, and escape sequences that an earlier version stored."""
+    database.add([played((3, 3), episode=1)])
+    database.connection.execute("UPDATE games SET second = CAST(x'1b5b324aff' AS TEXT)")
+    name = r"\x1b[2J\xff"
+    assert database.names() == {ME: 1, name: 1} and [game.names for game in database.games()] == [(ME, name)]
+    assert len([*database.games(opponent=name)]) == 1
+    assert [made.players for made in database.at(Position.from_moves([3], STANDARD), opponent=ME)] == [((name, 1),)]
+
+
+# Dates, order, and where games came from
+
+
+def test_the_order_is_kaggles_whatever_the_dates(database):
+    """Numbered games by their number; the others after them, by what is known of them."""
+    dates = {3: "2026-01-01", 1: "", 2: "2026-01-09"}
+    database.add([played((3, 3), episode=number, date=date) for number, date in dates.items()])
+    database.add([played((3, 2), overage=(60.0, 9.0), date="2025-01-01"), played((3, 1))])
+    assert [game.episode for game in database.games()] == [1, 2, 3, None, None]
+    assert [game.date for game in database.games()] == ["", "2026-01-09", "2026-01-01", "", "2025-01-01"]
+
+
+def test_the_time_of_a_file_is_not_the_date_of_its_game(database, tmp_path):
+    (tmp_path / "1.json").touch()
+    game = replace(played((3, 3), episode=1), path=tmp_path / "1.json")
+    database.add_ratings({THEM: 700.0}, "2026-01-01")
+    database.add([game])
+    assert [(one.date, one.ratings) for one in database.games()] == [("", (None, None))]
+    assert [*database.games(since="2026")] == [] and "1 games of which no date is known" in database.left_out[0]
+    database.add([replace(game, date="2026-01-05T10:00:00Z", ratings=(650.0, None))])
+    assert [(one.date, one.ratings) for one in database.games()] == [("2026-01-05T10:00:00Z", (650.0, 700.0))]
+    database.add([game])
+    assert [one.date for one in database.games()] == ["2026-01-05T10:00:00Z"]
+
+
+def test_files_of_before_forget_the_times_of_files(tmp_path):
+    """Dates of games that were not fetched from Kaggle were those of files; the file is upgraded when it is opened."""
+    path = tmp_path / "games.sqlite"
+    with GameDatabase(path) as database:
+        games = [played((3, 3), episode=number, date="2026-01-05") for number in (1, 2)]
+        database.add(games[:1])
+        database.add(games[1:], ME, 44)
+        database.connection.execute("ALTER TABLE games DROP COLUMN source")
+        database.connection.execute("PRAGMA user_version = 1")
+    for create in (False, True):
+        with GameDatabase(path, create) as database:
+            assert [(one.episode, one.date) for one in database.games()] == [(1, ""), (2, "2026-01-05")]
+
+
+def test_games_are_removed_by_number_and_by_source(database, tmp_path):
+    def at(source: str, episode: int) -> Replay:
+        return replace(played((3, episode % 7), episode=episode), path=tmp_path / source)
+
+    places = ("a/1.json", "a/b/2.json", "ab/3.json", "store.sqlite", "day.tar/2026/5.json")
+    database.add([at(place, number) for number, place in enumerate(places, 1)])
+
+    def left() -> list[int | None]:
+        assert database.connection.execute("SELECT count(DISTINCT game) FROM positions").fetchone()[0] == len(database)
+        return [game.episode for game in database.games()]
+
+    with pytest.raises(ValueError, match="holds no game of nowhere: expected Kaggle's number"):
+        database.remove(["3", "nowhere"])
+    assert left() == [1, 2, 3, 4, 5]
+    assert database.remove([str(tmp_path / "a")]) == 2 and left() == [3, 4, 5]
+    assert database.remove(["3", str(tmp_path / "day.tar")]) == 2 and left() == [4]
+    assert database.remove([str(tmp_path / "store.sqlite")]) == 1 and left() == []
+    for what in ("7", str(10**30)):
+        with pytest.raises(ValueError):
+            database.remove([what])
+    assert database.add([at("a/1.json", 1)]) == 1

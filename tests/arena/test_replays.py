@@ -533,7 +533,7 @@ def test_both_seats_may_fail(tmp_path):
     content |= {"statuses": ["ERROR", "ERROR"], "steps": [step, step, step]}
     replay = replay_of(content, tmp_path / "1.json")
     assert replay.record.moves == (3,) and replay.ending == "error of second on ply 1"
-    assert (replay.score(0), replay.score(1)) == (1, 0) and replay.overage == (60, 60)
+    assert (replay.score(0), replay.score(1)) == (1, 0) and replay.banks is None
 
 
 def stays(obs, config):

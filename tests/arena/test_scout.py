@@ -13,7 +13,7 @@ from connectx.position import Position
 from connectx.score import sign
 from connectx.solver import Solver
 from connectx_toolkit.arena.games.database import Game, GameDatabase
-from connectx_toolkit.arena.games.scout import answers_of, faults_of, median_seconds, overage_used, repeats, tally, tree
+from connectx_toolkit.arena.games.scout import answers_of, faults_of, median_seconds, most_overage, repeats, tally, tree
 from connectx_toolkit.arena.games.scouting import Report, against, scout, table
 from connectx_toolkit.arena.replays.replay import Call, Replay
 from connectx_toolkit.arena.reporting.page import opponents_page, scout_page
@@ -133,7 +133,7 @@ def test_clocks_and_faults(tmp_path):
     failed = played((3,), (ME, THEM), 2, forfeit=(1, "timeout"), statuses=("DONE", "TIMEOUT"))
     first, second = stored(tmp_path, [timed, failed])
     assert median_seconds([first], THEM) == 1.0 and median_seconds([second], THEM) is None
-    assert overage_used(first, THEM) == 7.0 and faults_of([first, second], THEM) == {"timeout": 1}
+    assert most_overage([second, first], THEM) == 7.0 and faults_of([first, second], THEM) == {"timeout": 1}
     assert tally([first, second], ME) == (2, 1.5, 2)
 
 

@@ -4,6 +4,7 @@ import contextlib
 import json
 import platform
 import random
+import re
 import signal
 import sqlite3
 import subprocess
@@ -33,7 +34,7 @@ FAST = Setup(Rules(), "fast")
 LEFT, RANDOM = resolve("leftmost"), resolve("random")
 OPENINGS = [(3, 3), (0, 1, 2)]
 FAULTY = Game(
-    (3, 3, 11),
+    (3, 3, 5),
     2,
     (None, 0),
     ("TIMEOUT", "DONE"),
@@ -129,7 +130,8 @@ def test_a_game_of_one_move_in_column_10(tmp_path):
     """Its text is not that of a move in column 1 and one in column 0."""
     short = Game((10,), 0, (0, 0), ("DONE", "DONE"), (0.1,), (60.0, 60.0), (), "step limit")
     with Store(tmp_path / "store") as store:
-        match = store.match_id(LEFT, RANDOM, FAST, OPENINGS, 1)
+        wide = FAST._replace(rules=Rules({"columns": 12}))
+        match = store.match_id(LEFT, RANDOM, wide, OPENINGS, 1)
         store.add(match, Task(0, (LEFT, RANDOM), (), (1, 2)), short)
         assert store.games(match) == {0: short}
 
@@ -416,3 +418,62 @@ def test_killed_three_times_and_resumed(tmp_path):
     done = subprocess.run(command(killed, cores), check=True, capture_output=True, text=True)
     assert f"reused {known} of 400 games" in done.stdout
     assert len(stored(whole)) == 400 and [row for row in stored(killed) if row[1] < 400] == stored(whole)
+
+
+# What others wrote
+
+
+BAD_MATCHES = {
+    "an unknown way of loading": ("fresh = 'x'", "no way to reload agents"),
+    "an agent that is no JSON": ("first = '['", "it is not JSON"),
+    "an agent without a label": ('second = \'["ours", "x"]\'', "AgentSpec|unpack"),
+    "a configuration without rows": ("config = '{}'", "the configuration has no rows"),
+    "a configuration that is a list": ("config = '[]'", "the configuration should be a JSON object"),
+    "infinite overage time": ("bank = 9e999", "overage time should be a finite number"),
+    "a seed that is a text": ("seed = 'one'", "the seed should be an integer"),
+    "conditions that are a number": ("conditions = '5'", "the conditions should be a JSON object"),
+}
+BAD_GAMES = {
+    "moves of a full column": ("moves = '33333333'", "column 3 cannot be played on ply 5: the column is full"),
+    "short rewards": ("rewards = '[1]'", "unpack"),
+    "a reward of 7": ("rewards = '[7, 0]'", "a reward should be an integer from -1 to 1"),
+    "a fault of one field": ("faults = '[[0]]'", "_fault"),
+    "an unknown fault": ('faults = \'[[0, 3, "tired", "", true]]\'', "there is no fault 'tired'"),
+    "a status of a fault that is none": ('statuses = \'["DONE", "DONE"]\'', "a fault does not give the status 'DONE'"),
+    "seconds that are a number": ("seconds = '5'", "not iterable"),
+    "seconds that are NaN": ("seconds = '[NaN]'", "seconds of a call should be a finite number"),
+    "an ending that is a list": ("ending = '[]'", "the ending should be a text"),
+    "an opening longer than the game": ("opening = 99", "the opening should be an integer from 0 to 3"),
+    "loads of one agent": ("loads = '[1.0]'", "unpack"),
+}
+
+
+@pytest.mark.parametrize("damage", [*BAD_MATCHES, *BAD_GAMES])
+def test_a_bad_row_does_not_end_the_others(damage, tmp_path):
+    """It is named with what is wrong with it, and all other games are there."""
+    path = tmp_path / "store"
+    with Store(path) as store:
+        add_games(store, range(3))
+        other = add_games(store, range(3), setup=FAST._replace(rules=Rules({"rows": 5})))
+        if damage in BAD_MATCHES:
+            change, words = BAD_MATCHES[damage]
+            store.connection.execute(f"UPDATE matches SET {change} WHERE id = ?", [other])
+        else:
+            change, words = BAD_GAMES[damage]
+            store.connection.execute(f"UPDATE games SET {change} WHERE match = ? AND number = 1", [other])
+    with Store(path, create=False) as store:
+        found = [set(stored.match.games) for stored in store.matches()]
+    assert found == [{0, 1, 2}, {0, 2}] if damage in BAD_GAMES else found == [{0, 1, 2}]
+    (why,) = store.left_out
+    assert why.startswith(f"{path}: ") and f"match {other}" in why and re.search(words, why), why
+
+
+def test_a_damaged_game_is_played_again(tmp_path):
+    """It is not known when the match goes on, and what is played takes its place."""
+    with Store(tmp_path / "store") as store:
+        match = add_games(store, range(2))
+        store.connection.execute("UPDATE games SET rewards = '[' WHERE number = 1")
+        with store.turn(match, 2) as known:
+            assert set(known) == {0} and "game 1 of match 1: it is not JSON" in store.left_out[0]
+        assert store.add(match, Task(1, (LEFT, RANDOM), (), (1, 2)), SHORT) == SHORT
+        assert store.games(match) == {0: FAULTY, 1: SHORT}

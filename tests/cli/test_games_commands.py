@@ -32,10 +32,10 @@ def said(capsys, *arguments: str) -> str:
     return capsys.readouterr().out
 
 
-def refused(capsys, *arguments: str) -> str:
+def refused(capsys, *arguments: str, code: int = 2) -> str:
     with pytest.raises(SystemExit) as stop:
         evaluate.main(list(arguments))
-    assert stop.value.code == 2
+    assert stop.value.code == code
     (line,) = capsys.readouterr().err.splitlines()
     return line
 
@@ -75,7 +75,8 @@ def test_what_is_asked_wrongly(folder, capsys):
     )
     assert "--since: expected a date" in refused(capsys, "explore", "--since", "yesterday")
     assert "OPPONENT 'nobody' is in none of the games" in refused(capsys, "scout", "nobody")
-    assert "holds no game of my_team against others since 2999" in refused(capsys, "scout", "--since", "2999")
+    words = "nothing is left: 8 games of which no date is known (--since 2999)"
+    assert words in refused(capsys, "scout", "--since", "2999", code=1)
     assert "no such file" in refused(capsys, "explore", "--add", "nowhere")
     assert Path("runs/games.sqlite").read_bytes() == before
 
@@ -83,7 +84,8 @@ def test_what_is_asked_wrongly(folder, capsys):
 def test_nothing_was_added_yet(folder, capsys):
     assert "no games were added yet" in refused(capsys, "scout")
     assert "no games were added yet" in refused(capsys, "board", "--games", "none.sqlite", "--no-browser")
-    assert "cut.json is not a ConnectX replay" in refused(capsys, "scout", "--add", str(folder / "cut.json"))
+    cut = str(folder / "cut.json")
+    assert "nothing is left: " in refused(capsys, "scout", "--add", cut, code=1)
     assert not Path("runs").exists()
 
 
@@ -123,7 +125,7 @@ def test_forecast_of_one_submission_and_of_two(folder, capsys):
     assert f"estimated rating of {TEAM}" in out and "After game 200: " in out and "Assumptions:" in out
     assert "Opponents' scores are unknown in 8 of 8 games" in out and "public score" not in out
     with GameDatabase(Path("runs/games.sqlite")) as database:
-        database.connection.execute("UPDATE games SET me = ?, submission = 7 + id % 2", [TEAM])
+        database.connection.execute("UPDATE games SET me = ?, submission = 7 + id % 2, date = '2026-11-02'", [TEAM])
         database.add_ratings({"middle": 640.0}, "2026-11-01")
         database.add_submission_score(7, 633.3, "2999-01-01")
     assert "games of several submissions: " in refused(capsys, "forecast")
@@ -139,3 +141,34 @@ def test_forecast_without_a_game_against_others(folder, capsys):
     content["info"] = {"TeamNames": [TEAM, TEAM], "EpisodeId": 1}
     Path("validation.json").write_text(json.dumps(content))
     assert f"no finished game of {TEAM} against others" in refused(capsys, "forecast", "--add", "validation.json")
+
+
+def test_games_are_removed(folder, capsys):
+    """By Kaggle's number, or by where they came from; what is left is shown."""
+    said(capsys, "explore", "--add", str(folder))
+    said(capsys, "match", "leftmost", "random", "--pairs", "1", "--store", "store.sqlite")
+    said(capsys, "explore", "--add", "store.sqlite")
+    assert "no game of nowhere" in refused(capsys, "explore", "--remove", "store.sqlite", "nowhere")
+    assert "runs/games.sqlite: 2 games removed, 8 in all" in said(capsys, "explore", "--remove", "store.sqlite")
+    with GameDatabase(Path("runs/games.sqlite"), create=False) as database:
+        number = str(next(database.games()).episode)
+    assert "1 games removed, 7 in all" in said(capsys, "explore", "--remove", number)
+    assert "7 games removed, 0 in all" in said(capsys, "explore", "--remove", str(folder))
+    assert "no games were added yet" in refused(capsys, "explore", "--remove", number, "--games", "none.sqlite")
+    assert not Path("none.sqlite").exists()
+
+
+def test_bad_rows_are_named_and_counted(folder, capsys):
+    """Every command goes on with the others, and its last line counts what was left out; 1 if nothing was left."""
+    said(capsys, "explore", "--add", str(folder / "copy.json"), *map(str, folder.glob("*-replay.json")))
+    commands = (("scout",), ("scout", "middle", "--time", "5"), ("forecast",))
+    connection = sqlite3.connect("runs/games.sqlite")
+    with connection:
+        connection.execute("UPDATE games SET moves = '33333333' WHERE id IN (1, 2)")
+    for command in commands:
+        out = said(capsys, *command)
+        assert out.count("the column is full") == 2 and out.splitlines()[-1] == "left out in all: 2"
+    with connection:
+        connection.execute("UPDATE games SET moves = '33333333'")
+    for command in commands:
+        assert "nothing is left: runs/games.sqlite: game" in refused(capsys, *command, code=1)

@@ -119,3 +119,11 @@ def test_impossible_moves_are_refused():
 def test_impossible_geometries_are_refused(shape):
     with pytest.raises(ValueError, match="should be an integer of at least 1"):
         geometry_of(*shape)
+
+
+@pytest.mark.parametrize("column", [3, 7, -1, 99])
+def test_a_column_that_cannot_be_played_is_refused(column):
+    """Full, or not on the board: without a stone, the turn would pass unnoticed."""
+    full = Position.from_moves([3] * 6, STANDARD)
+    with pytest.raises(ValueError, match=r"is full, or not on the board|negative shift count"):
+        full.play(column)

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from datetime import date
+from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 
@@ -52,15 +52,15 @@ def _home(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def refused(arguments: list[str], capsys, main: Callable = evaluate.main) -> str:
-    """The one line of a command that ends with exit code 2."""
-    code = None
+def refused(arguments: list[str], capsys, main: Callable = evaluate.main, code: int = 2) -> str:
+    """The one line of a command that ends with an exit code."""
+    ended = None
     try:
-        code = main(arguments)
+        ended = main(arguments)
     except SystemExit as stop:
-        code = stop.code
+        ended = stop.code
     lines = [line for line in capsys.readouterr().err.splitlines() if not re.search("fetching|to fetch into", line)]
-    assert code == 2 and len(lines) == 1, lines
+    assert ended == code and len(lines) == 1, lines
     return lines[0]
 
 
@@ -150,7 +150,7 @@ def test_games_and_scores_are_kept(account, capsys):
     assert "After game 200: " in said.out
     with GameDatabase(Path("games.sqlite"), create=False) as database:
         games = list(database.games())
-        today = date.today().isoformat()
+        today = datetime.now(UTC).date().isoformat()
         assert database.ratings() == {"middle": [(today, 812.5)], TEAM: [(today, 1021.3)]}
         assert database.submission_scores(SUBMISSION) == [(today, 1021.3)]
     assert [game.episode for game in games] == sorted(account.replays)
@@ -203,8 +203,72 @@ def test_a_download_that_breaks_off(account, capsys):
 def test_what_is_no_replay_is_not_kept(account, capsys):
     account.failing["GetEpisodeReplay"] = 200, {"Content-Type": "text/html"}, b"<html>busy</html>"
     with serving(account):
-        assert "what came is not JSON" in refused(EPISODES, capsys)
-    assert not list(Path().rglob("*episode-*"))
+        assert "replay.json: it is not JSON; the same command asks Kaggle again" in refused(EPISODES, capsys, code=1)
+    assert not list(Path().rglob("*-replay.json"))
+
+
+def test_one_bad_game_does_not_end_the_others(account, capsys):
+    """One that cannot be fetched, one that is no replay, one that is told oddly: the others are there, and analysed."""
+    lost, damaged, *_ = sorted(account.replays)
+    account.failing[f"GetEpisodeReplay/{lost}"] = answering(500, "oh \x1b[2J no")
+    account.replays[damaged] = b'{"name": "connectx"}'
+    account.odd = {"id": 2**70, "agents": [{"submissionId": SUBMISSION, "index": 0}], "state": "COMPLETED"}
+    with serving(account):
+        evaluate.main([*EPISODES, "--games", "games.sqlite", *LATE])
+    out = capsys.readouterr().out
+    assert f"episode-{lost}-replay.json: Kaggle answered 500" in out and "\x1b" not in out
+    assert (
+        f"left out: game {2**70} of submission {SUBMISSION}: its number should be an integer of at most 63 bits" in out
+    )
+    assert f"episode-{damaged}-replay.json is not a ConnectX replay: 'configuration' is missing" in out
+    with GameDatabase(Path("games.sqlite"), create=False) as database:
+        assert [game.episode for game in database.games()] == sorted(account.replays)[2:]
+    last = out.splitlines()[-1]
+    assert last.startswith("left out in all: ") and int(last.split()[-1]) == out.count("left out: ")
+
+
+def test_true_dates_replace_unknown_ones(account, capsys):
+    """Whatever the times of the files, games are in Kaggle's order; what episodes knows of a game is learnt."""
+    folder = Path("fetched")
+    folder.mkdir()
+    for age, (number, content) in enumerate(sorted(account.replays.items())):
+        (folder / f"{number}.json").write_bytes(content)
+        os.utime(folder / f"{number}.json", (1_790_000_000 - 60 * age,) * 2)
+    evaluate.main(["explore", "--add", str(folder), "--games", "games.sqlite", "--time", "1"])
+    with GameDatabase(Path("games.sqlite"), create=False) as database:
+        assert [(game.episode, game.date) for game in database.games()] == [(n, "") for n in sorted(account.replays)]
+    with serving(account):
+        evaluate.main([*EPISODES, "--games", "games.sqlite", *LATE])
+    assert "0 games added, 6 in all" in capsys.readouterr().err
+    with GameDatabase(Path("games.sqlite"), create=False) as database:
+        assert {(game.date, game.submission) for game in database.games()} == {("2026-11-20T10:05:00Z", SUBMISSION)}
+        assert len([*database.games(since="2026-11-20")]) == 6
+
+
+def test_days_are_utc(account, monkeypatch):
+    """The day of a score is that of the games, wherever the user lives; these two zones are a day apart."""
+    for zone in ("Pacific/Kiritimati", "Pacific/Pago_Pago"):
+        monkeypatch.setenv("TZ", zone)
+        time.tzset()
+        with serving(account):
+            evaluate.main([*EPISODES, "--games", f"{zone[-4:]}.sqlite", *LATE])
+        with GameDatabase(Path(f"{zone[-4:]}.sqlite"), create=False) as database:
+            assert database.submission_scores(SUBMISSION) == [(datetime.now(UTC).date().isoformat(), 1021.3)]
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.parametrize("call", ["ListSubmissionEpisodes", "GetSubmission"])
+@pytest.mark.parametrize("content", [b"[]", b'{"episodes": 5}', b'{"episodes": [5]}', b'{"publicScore": 7, "ref": {}}'])
+def test_answers_in_another_form(call, content, account, capsys):
+    """A line; or, where there is nothing in it that is asked for, as if Kaggle had said nothing."""
+    account.failing[call] = 200, {"Content-Type": "application/json"}, content
+    with serving(account):
+        try:
+            evaluate.main([*EPISODES, *LATE])
+        except SystemExit as stop:
+            assert stop.code in (1, 2)
+            assert len(capsys.readouterr().err.splitlines()) == 1
 
 
 def test_no_games_yet(account, capsys):

@@ -2,26 +2,32 @@
 
 A game is there once, whatever the names of its files: Kaggle's episode number identifies it, or else a digest of what
 happened in it. Positions are found by the key of ``Position.canonical()``, so that mirror images are one position.
-Teams' scores on Kaggle's leaderboard are kept with the date on which they were fetched.
+Teams' scores on Kaggle's leaderboard are kept with the date on which they were fetched. What is not known is
+not made up: a date is Kaggle's, or it is "". Rows pass the door (``connectx_toolkit.foreign``) when they are read.
 """
 
 import bisect
 import contextlib
 import json
+import os
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from connectx.geometry import Geometry, geometry_of
+from connectx.geometry import Geometry
 from connectx.notation import Columns, parse_columns, write_columns
 from connectx.position import Position
-from connectx_toolkit.arena.replays.replay import Replay
+from connectx_toolkit.arena.replays.replay import FAULTS, Replay
+from connectx_toolkit.arena.results.records import check_playable
 from connectx_toolkit.arena.results.schema import Schema, in_words, open_to_read, open_to_write
+from connectx_toolkit.foreign import decoded, from_json, integer, noting, number, shown, text
+from connectx_toolkit.kaggle.rules import Rules, sizes_of
+
+Value = TypeVar("Value")
 
 BATCH = 200  # games in a transaction: what a kill loses at most
 TABLES = """
@@ -34,7 +40,8 @@ CREATE TABLE games (
     me TEXT NOT NULL, submission INTEGER,
     winner INTEGER, failed INTEGER, fault TEXT NOT NULL,
     opening INTEGER NOT NULL, moves TEXT NOT NULL,
-    seconds TEXT NOT NULL, overage TEXT NOT NULL, banks TEXT NOT NULL
+    seconds TEXT NOT NULL, overage TEXT NOT NULL, banks TEXT NOT NULL,
+    source TEXT NOT NULL DEFAULT ''  -- the absolute path of the file or store that it was first read from
 );
 CREATE TABLE positions (
     key NOT NULL,  -- of Position.canonical(), as text where it has more than 63 bits
@@ -49,13 +56,30 @@ CREATE TABLE submission_scores (
     submission INTEGER NOT NULL, date TEXT NOT NULL, score REAL NOT NULL, PRIMARY KEY (submission, date)
 ) WITHOUT ROWID
 """
+SIZES = ("rows", "columns", "inarow")
+LEARN = """
+UPDATE games SET date = CASE WHEN :date != '' THEN :date ELSE date END,
+    source = CASE WHEN source = '' THEN :source ELSE source END,
+    first_rating = coalesce(first_rating, :first_rating), second_rating = coalesce(second_rating, :second_rating)
+WHERE key = :key
+"""
+OWN = """
+UPDATE games SET me = :me, submission = :submission
+WHERE key = :key AND :me != '' AND (me = '' OR me = :me AND submission IS NULL)
+"""
+FROM = "(source = :source OR substr(source, 1, length(:source) + 1) = :source || '/')"
+DATED_BY_FILES = """
+ALTER TABLE games ADD COLUMN source TEXT NOT NULL DEFAULT '';
+UPDATE games SET date = '' WHERE submission IS NULL  -- version 1 took a file's time for the date of its game
+"""
 SCHEMA = Schema(
-    1,
+    2,
     TABLES,
     frozenset({"games", "positions", "ratings"}),
     "a file of games",
     "no games were added yet (--add FOLDER adds replays): there is no file",
     "--games",
+    {1: DATED_BY_FILES},
 )
 
 
@@ -71,9 +95,9 @@ class Game(NamedTuple):
     points: tuple[float, float] | None  # 1, 0.5 or 0, a forfeit being a loss; None if it was not played to its end
     seconds: tuple[float | None, ...]  # of each move, as far as it is known
     overage: tuple[float, ...]  # seconds of overage time left to the mover after its move
-    banks: tuple[float, float]  # seconds of overage time at the start
+    banks: tuple[float, float] | None  # seconds of overage time at the start; None: not known, nor what is left
     ratings: tuple[float | None, float | None]  # before the game, or as kept nearest to its date
-    date: str  # ISO 8601: when it was played, or when its file was written
+    date: str  # ISO 8601, UTC: when it was played; "" if that is not known
     opening: int  # moves that the players did not choose
     fault: tuple[int, str] | None  # (the seat that forfeited, "timeout", "illegal move" or "error")
     me: str  # whose game it was, where that was said when it was added; else ""
@@ -113,7 +137,10 @@ class GameDatabase:
     """An SQLite file of games. Use it in a ``with`` block.
 
     Args:
-        create: make the file if there is none. False: only read it, which changes nothing.
+        create: make the file if there is none. False: only read it, which changes nothing, unless it is to be upgraded.
+
+    Attributes:
+        left_out: why replays were not added, and rows are not among what was read.
 
     Raises:
         ValueError: the file is something else, of a schema that this version cannot read, or cannot be written or
@@ -125,6 +152,8 @@ class GameDatabase:
         self.aim = "written" if create else "read"
         self.connection = open_to_write(path, SCHEMA) if create else open_to_read(path, SCHEMA)
         self.connection.row_factory = sqlite3.Row
+        self.connection.create_function("shown", 1, lambda name: shown(decoded(name)), deterministic=True)
+        self.left_out: list[str] = []
 
     def __enter__(self) -> "GameDatabase":
         return self
@@ -147,7 +176,7 @@ class GameDatabase:
         self.connection.execute("COMMIT")
 
     def add(self, replays: Iterable[Replay], me: str = "", submission: int | None = None) -> int:
-        """Adds games in batches; those that are there already stay as they are.
+        """Adds games in batches; those that are there already stay as they are, but for what was not known of them.
 
         A game that was added before without ``me`` is taken to be theirs from now on.
 
@@ -166,18 +195,46 @@ class GameDatabase:
         return added
 
     def _add(self, replay: Replay, me: str, submission: int | None) -> bool:
-        row = _row(replay) | {"me": me, "submission": submission if me else None}
+        prepared = None
+        with noting(self.left_out, replay.path):
+            owner = {"me": me, "submission": submission if me else None}
+            prepared = _row(replay) | owner, [*_indexed(replay)]
+        return prepared is not None and self._insert(*prepared)
+
+    def _insert(self, row: dict[str, Any], moves: list[tuple[int | str, int]]) -> bool:
         places = ", ".join(f":{name}" for name in row)
         cursor = self.connection.execute(f"INSERT OR IGNORE INTO games ({', '.join(row)}) VALUES ({places})", row)
         if not cursor.rowcount:
-            free = "(me = '' OR me = :me AND submission IS NULL)"
-            owned = f"UPDATE games SET me = :me, submission = :submission WHERE key = :key AND :me != '' AND {free}"
-            self.connection.execute(owned, row)
+            self.connection.execute(LEARN, row)
+            self.connection.execute(OWN, row)
             return False
-        number = cursor.lastrowid
-        moves = ((key, number, move) for key, move in _indexed(replay))
-        self.connection.executemany("INSERT OR IGNORE INTO positions VALUES (?, ?, ?)", moves)
+        indexed = ((key, cursor.lastrowid, move) for key, move in moves)
+        self.connection.executemany("INSERT OR IGNORE INTO positions VALUES (?, ?, ?)", indexed)
         return True
+
+    def remove(self, what: Sequence[str]) -> int:
+        """Takes out games by Kaggle's number, or all that were first read from a file, a store or a folder.
+
+        Returns:
+            How many games.
+
+        Raises:
+            ValueError: one of them stands for no game; all stay.
+        """
+        with self._transaction():
+            return sum(map(self._remove, what))
+
+    def _remove(self, what: str) -> int:
+        chosen, values = FROM, dict[str, str | int](source=_source(what))
+        if what.isdecimal() and not os.path.exists(what):
+            chosen, values = "episode = :source", {"source": integer(int(what), "a game's number")}
+        ids = f"SELECT id FROM games WHERE {chosen}"
+        self.connection.execute(f"DELETE FROM positions WHERE game IN ({ids})", values)
+        removed = self.connection.execute(f"DELETE FROM games WHERE {chosen}", values).rowcount
+        if not removed:
+            expected = "expected Kaggle's number of a game, or where games were added from"
+            raise ValueError(f"{self.path} holds no game of {what}: {expected}")
+        return removed
 
     def add_ratings(self, scores: Mapping[str, float], date: str) -> None:
         """Keeps teams' scores on the leaderboard of a day. ``date``: ISO 8601."""
@@ -195,13 +252,18 @@ class GameDatabase:
         """The scores that were kept of each team, (date, score), by date."""
         found: dict[str, list[tuple[str, float]]] = defaultdict(list)
         for name, date, score in self.connection.execute("SELECT name, date, score FROM ratings ORDER BY name, date"):
-            found[name].append((date, score))
+            with noting(self.left_out, f"{self.path}: a score of {name!r:.40}"):
+                found[text(name, "its name")].append((text(date, "its date"), number(score, "it")))
         return dict(found)
 
     def submission_scores(self, submission: int) -> list[tuple[str, float]]:
         """The public scores that were kept of one's own submission, (date, score), by date."""
         wanted = "SELECT date, score FROM submission_scores WHERE submission = ? ORDER BY date"
-        return [(date, score) for date, score in self.connection.execute(wanted, [submission])]
+        found = []
+        for date, score in self.connection.execute(wanted, [submission]):
+            with noting(self.left_out, f"{self.path}: a score of submission {submission}"):
+                found.append((text(date, "its date"), number(score, "it")))
+        return found
 
     def __len__(self) -> int:
         (count,) = self.connection.execute("SELECT count(*) FROM games").fetchone()
@@ -210,11 +272,12 @@ class GameDatabase:
     def names(self) -> Counter[str]:
         """Games of each player; a game against itself counts once."""
         rows = self.connection.execute("SELECT first, second FROM games")
-        return Counter(name for row in rows for name in {row["first"], row["second"]})
+        return Counter(shown(name) for row in rows for name in {*row} if isinstance(name, str))
 
     def owners(self) -> Counter[str]:
         """Games of each player whose own they were said to be."""
-        return Counter(name for (name,) in self.connection.execute("SELECT me FROM games WHERE me != ''"))
+        rows = self.connection.execute("SELECT me FROM games WHERE me != ''")
+        return Counter(shown(name) for (name,) in rows if isinstance(name, str))
 
     def games(
         self,
@@ -224,7 +287,7 @@ class GameDatabase:
         since: str = "",
         rated: tuple[float, float] | None = None,
     ) -> Iterator[Game]:
-        """The games that fit all that is asked, in the order in which they were played.
+        """The games that fit all that is asked, in the order in which they were played: by Kaggle's number, if any.
 
         Args:
             opponent: a player's name, exactly.
@@ -233,10 +296,11 @@ class GameDatabase:
             since: date, or its beginning, from which on (ISO 8601).
             rated: lowest and highest rating of the opponent, the latest kept one; without ``me``, of either player.
         """
-        where, values = _where(opponent, me, seat, since, rated)
-        kept = self.ratings()
-        for row in self.connection.execute(f"SELECT * FROM games WHERE {where} ORDER BY date, episode, id", values):
-            yield _game(row, kept)
+        where, values = self._where(opponent, me, seat, since, rated)
+        kept, order = self.ratings(), "episode IS NULL, episode, date, id"
+        for row in self.connection.execute(f"SELECT * FROM games WHERE {where} ORDER BY {order}", values):
+            with noting(self.left_out, f"{self.path}: game {row['key']!r:.40}"):
+                yield _game(row, kept)
 
     def at(
         self,
@@ -251,7 +315,7 @@ class GameDatabase:
 
         Args: as ``games``.
         """
-        where, values = _where(opponent, me, seat, since, rated)
+        where, values = self._where(opponent, me, seat, since, rated)
         geometry, canonical = position.geometry, position.canonical()
         mover, points = ("second", "1 - first_points") if position.ply % 2 else ("first", "first_points")
         rows = self.connection.execute(
@@ -260,19 +324,49 @@ class GameDatabase:
             f"AND {where} GROUP BY move, player, points",
             [_stored(canonical.key), *geometry[:3], *values],
         )
-        by_column: dict[int, list[sqlite3.Row]] = defaultdict(list)
+        by_column: dict[int, list[_Made]] = defaultdict(list)
         for row in rows:
-            is_mirrored = canonical != position
-            by_column[geometry.columns - 1 - row["move"] if is_mirrored else row["move"]].append(row)
+            with noting(self.left_out, f"{self.path}: {row['games']} moves in this position"):
+                move = integer(row["move"], "a move", 0, geometry.columns - 1)
+                column = geometry.columns - 1 - move if canonical != position else move
+                by_column[column].append(_Made(text(row["player"], "its player"), _points(row["points"]), row["games"]))
         played = [_played(column, made) for column, made in by_column.items()]
         return sorted(played, key=lambda one: (-one.games, one.column))
+
+    def _where(
+        self, opponent: str, me: str, seat: int | None, since: str, rated: tuple[float, float] | None
+    ) -> tuple[str, list[Any]]:
+        """The condition for games that fit, in SQL, and its values; notes how many cannot be told apart by date."""
+        seated, values = [], list[Any]()
+        sides = [("first", "second"), ("second", "first")]
+        for own, other in sides if seat is None else [sides[seat]]:
+            terms: list[tuple[str, Sequence[Any]]] = []
+            terms += [(f"shown(CAST({own} AS BLOB)) = ?", [me])] if me else []
+            terms += [(f"shown(CAST({other} AS BLOB)) = ?", [opponent])] if opponent else []
+            terms += [(_rated(other), rated)] if rated else []
+            seated.append(" AND ".join(term for term, _ in terms) or "1")
+            values += [value for _, given in terms for value in given]
+        where = f"({' OR '.join(seated)})"
+        if since:
+            undated = f"SELECT count(*) FROM games WHERE {where} AND date = ''"
+            (count,) = self.connection.execute(undated, values).fetchone()
+            self.left_out += [f"{count} games of which no date is known (--since {since})"] if count else []
+        return f"{where} AND date >= ?", [*values, since]
+
+
+class _Made(NamedTuple):
+    """How often a player made a move with one result."""
+
+    player: str
+    points: float | None  # of the player
+    games: int
 
 
 def _row(replay: Replay) -> dict[str, Any]:
     """A game as it is stored, without whose it is."""
     record, score = replay.record, replay.score(0)
     clocks = {
-        "seconds": [_rounded(replay.seconds(ply)) for ply in range(len(replay.overage))],
+        "seconds": [_rounded(replay.seconds(ply)) for ply in range(replay.called)],
         "overage": [_rounded(left) for left in replay.overage],
         "banks": replay.banks,
     }
@@ -281,8 +375,8 @@ def _row(replay: Replay) -> dict[str, Any]:
         "episode": replay.episode,
         "first": record.names[0],
         "second": record.names[1],
-        "date": replay.date or _written(replay.path),
-        **dict(zip(("rows", "columns", "inarow"), record.geometry, strict=False)),
+        "date": replay.date,
+        **sizes_of(record.geometry),
         "first_points": score,
         "first_rating": replay.ratings[0],
         "second_rating": replay.ratings[1],
@@ -291,6 +385,7 @@ def _row(replay: Replay) -> dict[str, Any]:
         "fault": replay.fault,
         "opening": record.opening,
         "moves": write_columns(record.moves),
+        "source": _source(replay.path),
         **{name: json.dumps(value, separators=(",", ":")) for name, value in clocks.items()},
     }
 
@@ -312,12 +407,8 @@ def _rounded(seconds: float | None) -> float | None:
     return None if seconds is None else round(seconds, 3)
 
 
-def _written(path: Path) -> str:
-    """The date of a file, "" where there is none."""
-    try:
-        return datetime.fromtimestamp(path.stat().st_mtime, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    except OSError:
-        return ""
+def _source(path: str | Path) -> str:
+    return shown(os.path.abspath(path), None)
 
 
 def _indexed(replay: Replay) -> Iterator[tuple[int | str, int]]:
@@ -338,22 +429,6 @@ def _stored(key: int) -> int | str:
     return key if key < 1 << 63 else str(key)
 
 
-def _where(
-    opponent: str, me: str, seat: int | None, since: str, rated: tuple[float, float] | None
-) -> tuple[str, list[Any]]:
-    """The condition for games that fit, in SQL, and its values."""
-    seated, values = [], list[Any]()
-    sides = [("first", "second"), ("second", "first")]
-    for own, other in sides if seat is None else [sides[seat]]:
-        terms: list[tuple[str, Sequence[Any]]] = []
-        terms += [(f"{own} = ?", [me])] if me else []
-        terms += [(f"{other} = ?", [opponent])] if opponent else []
-        terms += [(_rated(other), rated)] if rated else []
-        seated.append(" AND ".join(term for term, _ in terms) or "1")
-        values += [value for _, given in terms for value in given]
-    return f"({' OR '.join(seated)}) AND date >= ?", [*values, since]
-
-
 def _rated(column: str) -> str:
     """That the latest rating that was kept of a player lies in a range."""
     latest = f"(SELECT score FROM ratings WHERE name = {column} ORDER BY ratings.date DESC LIMIT 1)"
@@ -361,42 +436,68 @@ def _rated(column: str) -> str:
 
 
 def _game(row: sqlite3.Row, kept: Mapping[str, list[tuple[str, float]]]) -> Game:
-    names, score = (row["first"], row["second"]), row["first_points"]
-    known = row["first_rating"], row["second_rating"]
-    first, second = (
-        _nearest(kept.get(name, []), row["date"]) if rating is None else rating
-        for name, rating in zip(names, known, strict=True)
-    )
+    """A row's game. Raises ValueError, and what else a damaged row may make Python raise."""
+    names, date = (text(row["first"], "a player"), text(row["second"], "a player")), text(row["date"], "the date")
+    moves, geometry = parse_columns(row["moves"]), Rules({name: row[name] for name in SIZES}).geometry
+    check_playable(moves, geometry)
+    score, failed, fault = _points(row["first_points"]), _seat(row["failed"]), text(row["fault"], "the fault")
+    if failed is not None and fault not in FAULTS.values():
+        raise ValueError(f"there is no fault {fault!r}")
+    first, second = (_optional(number, row[name], "a rating") for name in ("first_rating", "second_rating"))
+    banks = _optional(_seconds, from_json(row["banks"]), "seconds of overage time")
+    if banks is not None and len(banks) != 2:
+        raise ValueError(f"expected the overage time of two players, not of {len(banks)}")
     return Game(
-        row["key"],
-        row["episode"],
+        text(row["key"], "the key"),
+        _optional(integer, row["episode"], "Kaggle's number"),
         names,
-        parse_columns(row["moves"]),
-        geometry_of(row["rows"], row["columns"], row["inarow"]),
-        row["winner"],
+        moves,
+        geometry,
+        _seat(row["winner"]),
         None if score is None else (score, 1 - score),
-        tuple(json.loads(row["seconds"])),
-        tuple(json.loads(row["overage"])),
-        tuple(json.loads(row["banks"])),
-        (first, second),
-        row["date"],
-        row["opening"],
-        None if row["failed"] is None else (row["failed"], row["fault"]),
-        row["me"],
-        row["submission"],
+        tuple(_optional(number, one, "seconds of a move") for one in from_json(row["seconds"])),
+        _seconds(from_json(row["overage"]), "seconds of overage time"),
+        None if banks is None else (banks[0], banks[1]),
+        (_nearest(kept, names[0], date, first), _nearest(kept, names[1], date, second)),
+        date,
+        integer(row["opening"], "the opening", 0, len(moves)),
+        None if failed is None else (failed, fault),
+        text(row["me"], "the owner"),
+        _optional(integer, row["submission"], "the submission"),
     )
 
 
-def _nearest(kept: list[tuple[str, float]], date: str) -> float | None:
-    """The score that was kept last before a date, or else first after it."""
-    index = bisect.bisect_right(kept, (date, float("inf")))
-    return kept[max(0, index - 1)][1] if kept else None
+def _optional(read: Callable[[Any, str], Value], value: Any, name: str) -> Value | None:
+    return None if value is None else read(value, name)
 
 
-def _played(column: int, made: Iterable[sqlite3.Row]) -> Played:
+def _seconds(values: Any, name: str) -> tuple[float, ...]:
+    return tuple(number(one, name) for one in values)
+
+
+def _seat(value: Any) -> int | None:
+    return None if value is None else integer(value, "a seat", 0, 1)
+
+
+def _points(value: Any) -> float | None:
+    if value not in (None, 0.0, 0.5, 1.0):
+        raise ValueError(f"points should be 0, 0.5 or 1, not {value!r:.40}")
+    return value
+
+
+def _nearest(kept: Mapping[str, list[tuple[str, float]]], name: str, date: str, known: float | None) -> float | None:
+    """A player's rating in a game: as known, or its score that was kept last before the date, or else first after."""
+    scores = kept.get(name, []) if date else []
+    if known is not None or not scores:
+        return known
+    index = bisect.bisect_right(scores, (date, float("inf")))
+    return scores[max(0, index - 1)][1]
+
+
+def _played(column: int, made: Iterable[_Made]) -> Played:
     results, players = Counter[float | None](), Counter[str]()
-    for row in made:
-        results[row["points"]] += row["games"]
-        players[row["player"]] += row["games"]
+    for one in made:
+        results[one.points] += one.games
+        players[one.player] += one.games
     by_frequency = tuple(sorted(players.items(), key=lambda item: (-item[1], item[0])))
     return Played(column, results.total(), results[1.0], results[0.5], results[0.0], by_frequency)

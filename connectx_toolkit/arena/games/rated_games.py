@@ -51,10 +51,14 @@ def chosen(found: dict[int | None, list[RatedGame]], wanted: Sequence[int], me: 
 def public_scores(
     database: GameDatabase, submission: int, games: Sequence[RatedGame], estimates: Sequence[Estimate]
 ) -> list[PublicScore]:
-    """The public scores of a submission that were kept, each beside the estimate after the last game until that day."""
+    """The public scores of a submission that were kept, each beside the estimate after the last game until that day.
+
+    Games of unknown date count with the ones around them.
+    """
     found = []
     for date, score in database.submission_scores(submission):
-        played = sum(game.date[:10] <= date[:10] for game in games)
+        until = [number for number, game in enumerate(games, 1) if game.date and game.date[:10] <= date[:10]]
+        played = max(until, default=0)
         if played:
             found.append(PublicScore(date, score, played, estimates[played - 1]))
     return found

@@ -111,11 +111,12 @@ def tally(games: Iterable[Game], me: str) -> Tally:
     return Tally(len(points), sum(counted), len(counted))
 
 
-def overage_used(game: Game, player: str) -> float:
-    """Seconds of overage time that a player used in a game."""
-    seat = game.seat_of(player)
-    left = game.overage[seat::2]
-    return game.banks[seat] - left[-1] if left else 0.0
+def most_overage(games: Iterable[Game], player: str) -> float | None:
+    """The most seconds of overage time that a player used in a game; None if that is known of none."""
+    known = [
+        (game.banks[seat], game.overage[seat::2]) for game in games for seat in [game.seat_of(player)] if game.banks
+    ]
+    return max((bank - left[-1] if left else 0.0 for bank, left in known), default=None)
 
 
 def median_seconds(games: Iterable[Game], player: str) -> float | None:

@@ -20,7 +20,7 @@ from connectx_toolkit.arena.games.scout import (
     faults_of,
     first_given,
     median_seconds,
-    overage_used,
+    most_overage,
     repeats,
     tally,
     tree,
@@ -45,7 +45,7 @@ class Report:
     given: list[Given]
     faults: Counter[str]
     seconds: float | None  # median of its moves, where most of them are known
-    overage: float  # most that it used in a game, in seconds
+    overage: float | None  # most that it used in a game, in seconds, where that is known
     scores: Scores
     unsolved: int  # positions
 
@@ -58,7 +58,7 @@ class Row:
     tallies: tuple[Tally, Tally]  # by one's own seat
     repeats: Repeats
     faults: int
-    overage: float  # most that it used in a game, in seconds
+    overage: float | None  # most that it used in a game, in seconds, where that is known
     rating: float | None  # the latest that is known
 
     @property
@@ -91,7 +91,7 @@ def table(by_opponent: Mapping[str, Sequence[Game]], me: str) -> list[Row]:
                 _tallies(games, me),
                 repeats(answers_of(games, name)),
                 faults_of(games, name).total(),
-                max(overage_used(game, name) for game in games),
+                most_overage(games, name),
                 known[-1] if known else None,
             )
         )
@@ -131,7 +131,7 @@ def scout(
         first_given(here, opponent, scores),
         faults_of(here, opponent),
         median_seconds(here, opponent),
-        max(overage_used(game, opponent) for game in here),
+        most_overage(here, opponent),
         scores,
         len(wanted) - len(scores),
     )

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from connectx_toolkit.arena.games.database import GameDatabase
-from connectx_toolkit.arena.replays.replay import Replay, read_replay, replay_paths
+from connectx_toolkit.arena.replays.replay import Replay, replay_paths, replays_of
 from connectx_toolkit.arena.replays.review import name_in, name_in_all
 from connectx_toolkit.arena.replays.stored import is_store, stored_replays
+from connectx_toolkit.foreign import NothingLeft, noting
 
 
 class Added(NamedTuple):
@@ -17,7 +18,7 @@ class Added(NamedTuple):
     new: int
     known: int  # that were there before, or that came twice
     whole: int  # games that the file holds now
-    left_out: list[str]  # why, of files that are no games of ConnectX
+    left_out: list[str]  # why, of what is no game of ConnectX
 
 
 def add_from(path: Path, what: Sequence[str], me: str = "") -> Added:
@@ -26,15 +27,14 @@ def add_from(path: Path, what: Sequence[str], me: str = "") -> Added:
     They are read while they are added: what was added before an interruption stays.
 
     Raises:
-        ValueError: there is nothing of that name, or no game in all of it; the database is not touched. Or it is
-            another file.
+        ValueError: there is nothing of that name, or the database is another file.
+        NothingLeft: there is no game in all of it; the database is not touched.
     """
     read, left_out = 0, list[str]()
     replays = _read(what, left_out)
     first = next(replays, None)
     if first is None:
-        more = f" (and {len(left_out) - 1} more)" if len(left_out) > 1 else ""
-        raise ValueError(f"{left_out[0]}{more}")
+        raise NothingLeft(left_out)
 
     def counted() -> Iterator[Replay]:
         nonlocal read
@@ -44,18 +44,16 @@ def add_from(path: Path, what: Sequence[str], me: str = "") -> Added:
 
     with GameDatabase(path) as database:
         new = database.add(counted(), me)
-        return Added(new, read - new, len(database), left_out)
+        return Added(new, read - new - len(database.left_out), len(database), [*left_out, *database.left_out])
 
 
 def _read(what: Sequence[str], left_out: list[str]) -> Iterator[Replay]:
     for path in replay_paths(what):
-        try:
-            if is_store(path):
-                yield from chain.from_iterable(stored_replays(path))
-            else:
-                yield read_replay(path)
-        except ValueError as problem:
-            left_out.append(str(problem))
+        if is_store(path):
+            with noting(left_out, path):
+                yield from chain.from_iterable(stored_replays(path, left_out))
+        else:
+            yield from replays_of(path, left_out)
 
 
 def own_name(database: GameDatabase, wanted: str | None) -> str:

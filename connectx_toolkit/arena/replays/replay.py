@@ -7,20 +7,23 @@ and what a crash said, where the replay alone tells only what was taken of the o
 """
 
 import glob
-import json
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from connectx.geometry import Geometry
+from connectx.geometry import STANDARD, Geometry
+from connectx.position import Position
+from connectx_toolkit.arena.replays.documents import LOGS, documents, is_wanted, read_limited
 from connectx_toolkit.arena.results.records import UNKNOWN_NAMES, GameRecord, check_playable
-from connectx_toolkit.kaggle.rules import BANK, DEFAULTS, Rules
+from connectx_toolkit.foreign import NothingLeft, from_json, integer, noting, number, shown, text
+from connectx_toolkit.kaggle.rules import DEFAULTS, Rules, sizes_of
 
 FAULTS = {"ERROR": "error", "INVALID": "illegal move", "TIMEOUT": "timeout"}  # by Kaggle's status
-REPLAY, LOGS = "-replay.json", "-logs.json"
+REPLAY = "-replay.json"
+UNTOLD = "it has only env.steps, which do not tell its board: save env.toJSON()"
 
 
 class Call(NamedTuple):
@@ -39,7 +42,9 @@ class Replay:
     record: GameRecord
     statuses: tuple[str, str]  # Kaggle's, at the end
     act_timeout: float  # seconds that a move may take before it draws on the overage time
-    banks: tuple[float, float]  # seconds of overage time at the start, by seat
+    banks: (
+        tuple[float, float] | None
+    )  # seconds of overage time at the start, by seat; None: not known, nor what follows
     overage: tuple[float, ...]  # seconds of it left to the mover after its move, by ply, a fatal call included
     calls: Mapping[int, Call] = field(default_factory=dict)  # by ply, as far as their times are known
     fault_detail: str = ""  # what is known of a forfeit beyond its kind
@@ -81,8 +86,10 @@ class Replay:
             return "not played to its end"
         return "full board" if len(record.moves) == record.geometry.cells else "step limit"
 
-    def overage_used(self, seat: int) -> float:
-        """Seconds that a seat took of its overage time in the whole game."""
+    def overage_used(self, seat: int) -> float | None:
+        """Seconds that a seat took of its overage time in the whole game; None if that is not known."""
+        if self.banks is None:
+            return None
         left = self.overage[seat::2]
         return self.banks[seat] - left[-1] if left else 0.0
 
@@ -90,46 +97,57 @@ class Replay:
         """Seconds of a move; None where no call tells it and it did not draw on the overage time."""
         if ply in self.calls:
             return self.calls[ply].seconds
+        if self.banks is None:
+            return None
         before = self.overage[ply - 2] if ply >= 2 else self.banks[ply % 2]
         fallen = before - self.overage[ply]
         return self.act_timeout + fallen if fallen > 0 else None
 
+    @property
+    def called(self) -> int:
+        """Plies on which an agent was called, a fatal call included, as far as its time may be known."""
+        return max([len(self.overage), *(ply + 1 for ply in self.calls)])
+
     def slowest(self, seat: int) -> tuple[int, float] | None:
         """Ply and seconds of a seat's slowest move; None if all that is known is that none drew on the overage time."""
-        known = {ply: time for ply in range(seat, len(self.overage), 2) if (time := self.seconds(ply)) is not None}
+        known = {ply: time for ply in range(seat, self.called, 2) if (time := self.seconds(ply)) is not None}
         return max(known.items(), key=lambda item: item[1]) if known else None
 
 
-def read_replay(path: Path) -> Replay:
-    """A replay, with those of its agents' logs that lie beside it.
+def replays_of(path: Path, left_out: list[str]) -> Iterator[Replay]:
+    """The replays of a file or an archive, with those of their agents' logs that lie beside the file.
 
-    Raises:
-        ValueError: the file is not a replay of ConnectX.
+    Args:
+        left_out: of what is no replay of ConnectX, or cannot be read, why is added here.
     """
-    if not path.exists():
-        raise ValueError(f"no such file: {path}")
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as problem:
-        reason = "it is not JSON" if isinstance(problem, UnicodeDecodeError) else str(problem)
-        raise ValueError(f"{path} is not a ConnectX replay: {reason}") from None
-    return parse_replay(text, path)
+    with noting(left_out, path):
+        if not path.exists():
+            raise ValueError(f"no such file: {path}")
+        for place, content in documents(path, left_out):
+            with noting(left_out, place):
+                yield parse_replay(content, place)
 
 
-def parse_replay(text: str, path: Path) -> Replay:
-    """A replay from its text; ``path`` is where it lies, or only its name. Raises ValueError as ``read_replay``."""
+def read_replay(path: Path) -> Replay:
+    """The one replay of a file. Raises ValueError if it holds none, or more."""
+    problems: list[str] = []
+    found = [*islice(replays_of(path, problems), 2)]
+    if len(found) != 1:
+        raise ValueError(problems[0] if problems else f"{path} holds {'several replays' if found else 'no replay'}")
+    return found[0]
+
+
+def parse_replay(content: str | bytes, path: Path) -> Replay:
+    """A replay from its text; ``path`` is where it lies, or only its name. Raises ValueError if it is none."""
     try:
-        return replay_of(json.loads(text), path)
-    except (json.JSONDecodeError, RecursionError):  # the latter: nested deeper than Python goes
-        reason = "it is not JSON"
+        return replay_of(from_json(content), path)
     except ValueError as problem:
-        reason = str(problem)
-    raise ValueError(f"{path} is not a ConnectX replay: {reason}")
+        raise ValueError(f"{path} is not a ConnectX replay: {problem}") from None
 
 
 def replay_of(content: Any, path: Path) -> Replay:
     """A replay from its JSON. Raises ValueError if it is none; it names the field that is missing or cannot be read."""
-    content = content if isinstance(content, dict) else {}
+    content, numbered = _unwrapped(content)
     with _reading("name"):
         if content["name"] != "connectx":
             raise ValueError(f"it is of {content['name']!r:.80}")
@@ -137,7 +155,7 @@ def replay_of(content: Any, path: Path) -> Replay:
         config = content["configuration"]
         sizes = {name: config[name] for name in ("rows", "columns", "inarow")}
         rules = Rules({**sizes, "actTimeout": config.get("actTimeout", DEFAULTS["actTimeout"])})
-        geometry, act_timeout = rules.geometry, float(rules.config["actTimeout"])
+        geometry, act_timeout = rules.geometry, number(rules.config["actTimeout"], "actTimeout")
     with _reading("statuses"):
         statuses = (content["statuses"][0], content["statuses"][1])
         failed = [seat for seat in (0, 1) if statuses[seat] in FAULTS]
@@ -147,22 +165,50 @@ def replay_of(content: Any, path: Path) -> Replay:
         banks, overage = _clocks(steps)
     with _reading("info"):
         info = content.get("info") or {}
-        names = info.get("TeamNames") or UNKNOWN_NAMES
-        named = str(names[0]), str(names[1])
-        episode = info.get("EpisodeId")
+        teams = info.get("TeamNames") or UNKNOWN_NAMES
+        first, second = (text(teams[seat] or UNKNOWN_NAMES[seat], "a team's name") for seat in (0, 1))
+        episode = info.get("EpisodeId", numbered)
     last_mover = 1 - len(actions) % 2
     forfeited = last_mover if last_mover in failed else next(iter(failed), None)
     failed_action = actions.pop() if failed and actions else None
     check_playable(actions, geometry)
-    calls = _calls(path, 0, len(overage)) | _calls(path, 1, len(overage))
+    calls = _calls(path, 0, len(steps) - 1) | _calls(path, 1, len(steps) - 1)
     fault = "" if forfeited is None else FAULTS[statuses[forfeited]]
     forfeit = None if forfeited is None else (forfeited, fault)
-    record = GameRecord(geometry, named, tuple(actions), forfeit=forfeit)
+    record = GameRecord(geometry, (first, second), tuple(actions), forfeit=forfeit)
     detail = _fault_detail(fault, failed_action, calls.get(len(actions), Call(0.0)), geometry)
     return Replay(
         path, _name(path), record, statuses, act_timeout, banks, overage, calls, detail,
-        episode=episode if type(episode) is int else None, ratings=_ratings(info),
+        episode=None if episode is None else integer(episode, "EpisodeId"), ratings=_ratings(info),
     )  # fmt: skip
+
+
+def _unwrapped(content: Any) -> tuple[dict[str, Any], Any]:
+    """A replay without what programs put around it, and the game's number if only the wrapper tells it.
+
+    Kaggle's older EpisodeService answered {"result": {"replay": ...}}. ``env.steps`` alone is completed.
+    """
+    episode = None
+    if isinstance(content, dict) and isinstance(content.get("result"), dict):
+        episode, content = content["result"].get("episodeId"), content["result"].get("replay")
+        content = from_json(content) if isinstance(content, str) else content
+    if isinstance(content, list):
+        with _reading("steps"):
+            content = _completed(content)
+    return content if isinstance(content, dict) else {}, episode
+
+
+def _completed(steps: list[Any]) -> dict[str, Any]:
+    """``env.steps`` as a replay. Raises ValueError unless its boards and its end are those of a game on Kaggle's."""
+    columns, last = [step[ply % 2]["action"] for ply, step in enumerate(steps[1:])], steps[-1]
+    statuses, rewards = [entry["status"] for entry in last], [entry["reward"] for entry in last]
+    if any(status in FAULTS for status in statuses):
+        columns.pop()
+    elif rewards[0] != rewards[1] and not Position.from_moves(columns, STANDARD).is_lost():
+        raise ValueError(UNTOLD)
+    if Position.from_moves(columns, STANDARD).to_board() != last[0]["observation"]["board"]:
+        raise ValueError(UNTOLD)
+    return {"name": "connectx", "configuration": sizes_of(STANDARD), "statuses": statuses, "steps": steps}
 
 
 def _ratings(info: Mapping[str, Any]) -> tuple[float | None, float | None]:
@@ -170,7 +216,7 @@ def _ratings(info: Mapping[str, Any]) -> tuple[float | None, float | None]:
 
     def rating(seat: int) -> float | None:
         try:
-            return float(info["Agents"][seat]["InitialScore"])
+            return number(info["Agents"][seat]["InitialScore"], "InitialScore")
         except (LookupError, TypeError, ValueError):
             return None
 
@@ -188,7 +234,7 @@ def _reading(field: str) -> Iterator[None]:
 
 
 def _name(path: Path) -> str:
-    return path.name.removesuffix(".json").removesuffix("-replay").removeprefix("episode-")
+    return shown(path.name.removesuffix(".gz").removesuffix(".json").removesuffix("-replay").removeprefix("episode-"))
 
 
 def _fault_detail(fault: str, action: Any, call: Call, geometry: Geometry) -> str:
@@ -196,19 +242,21 @@ def _fault_detail(fault: str, action: Any, call: Call, geometry: Geometry) -> st
     if fault == "illegal move" and isinstance(action, int):
         return f"column {action} is full" if 0 <= action < geometry.columns else f"there is no column {action}"
     lines = call.stderr.split("\n") if fault == "error" else []
-    return next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return next((shown(line.strip()) for line in reversed(lines) if line.strip()), "")
 
 
-def _clocks(steps: Sequence[Any]) -> tuple[tuple[float, float], tuple[float, ...]]:
-    """Both seats' overage time at the start, and that of each mover after its move, by ply."""
+def _clocks(steps: Sequence[Any]) -> tuple[tuple[float, float] | None, tuple[float, ...]]:
+    """Both seats' overage time at the start, and that of each mover after its move, by ply; None and () if unknown.
 
-    def left(entry: Any, otherwise: float) -> float:
-        seconds = float(entry.get("observation", {}).get("remainingOverageTime", otherwise))
-        if not math.isfinite(seconds):
-            raise ValueError(f"remainingOverageTime is {seconds}")
-        return seconds
+    Games of 2020 had none: each move had to be made in its time.
+    """
 
-    banks = (left(steps[0][0], BANK), left(steps[0][1], BANK)) if steps else (BANK, BANK)
+    def left(entry: Any, otherwise: Any = None) -> float:
+        return number(entry.get("observation", {}).get("remainingOverageTime", otherwise), "remainingOverageTime")
+
+    if not steps or any("remainingOverageTime" not in entry.get("observation", {}) for entry in steps[0][:2]):
+        return None, ()
+    banks = left(steps[0][0]), left(steps[0][1])
     found: list[float] = []
     for ply, step in enumerate(steps[1:]):
         found.append(left(step[ply % 2], found[ply - 2] if ply >= 2 else banks[ply % 2]))
@@ -225,13 +273,12 @@ def _calls(replay: Path, seat: int, plies: int) -> dict[int, Call]:
 
     Logs are an extra: where they are missing, or have another form, nothing is known of the times.
     """
-    try:
-        steps = json.loads(logs_path(replay, seat).read_text(encoding="utf-8"))
+    with noting([], replay), logs_path(replay, seat).open("rb") as file:
+        steps = from_json(read_limited(file))
         entries = [entry for step in steps for entry in (step if isinstance(step, list) else [step]) if entry]
-        calls = [Call(float(entry["duration"]), str(entry.get("stderr", ""))) for entry in entries]
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
-        return {}
-    return dict(zip(range(seat, plies, 2), calls, strict=False))
+        calls = [Call(number(entry["duration"], "duration", 0.0), str(entry.get("stderr", ""))) for entry in entries]
+        return dict(zip(range(seat, plies, 2), calls, strict=False))
+    return {}
 
 
 def replay_paths(what: Iterable[str]) -> list[Path]:
@@ -241,32 +288,27 @@ def replay_paths(what: Iterable[str]) -> list[Path]:
         ValueError: one of them stands for no file.
     """
     found: list[Path] = []
-    for text in what:
-        path = Path(text)
+    for named in what:
+        path = Path(named)
         if path.is_dir():
-            matching = sorted(path.rglob("*.json"))
+            replays = [one for one in sorted(path.rglob("*")) if is_wanted(one.name) and one.is_file()]
         else:
-            matching = [path] if path.exists() else [Path(name) for name in sorted(glob.glob(text, recursive=True))]
-        replays = [one for one in matching if not one.name.endswith(LOGS) and not one.name.startswith(".")]
+            matching = [path] if path.exists() else [Path(name) for name in sorted(glob.glob(named, recursive=True))]
+            replays = [one for one in matching if not one.name.endswith(LOGS) and not one.name.startswith(".")]
         if not replays:
-            raise ValueError(f"no replays (.json) in {path}" if path.is_dir() else f"no such file: {text}")
+            raise ValueError(f"no replays (.json) in {path}" if path.is_dir() else f"no such file: {named}")
         found += replays
     return list(dict.fromkeys(found))
 
 
 def read_replays(paths: Sequence[Path]) -> tuple[list[Replay], list[str]]:
-    """The replays among some files, and, of those that are none, why.
+    """The replays in some files and archives, and, of what is none, why.
 
     Raises:
-        ValueError: none of them is a replay.
+        NothingLeft: none of them is a replay.
     """
-    replays, problems = [], []
-    for path in paths:
-        try:
-            replays.append(read_replay(path))
-        except ValueError as problem:
-            problems.append(str(problem))
+    left_out: list[str] = []
+    replays = [replay for path in paths for replay in replays_of(path, left_out)]
     if not replays:
-        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-        raise ValueError(f"{problems[0]}{more}")
-    return replays, problems
+        raise NothingLeft(left_out)
+    return replays, left_out

@@ -74,7 +74,7 @@ class Review:
             "cause": self.cause,
             "plies": len(replay.record.moves),
             "opening": replay.record.opening,
-            "overage": round(replay.overage_used(self.seat), 3),
+            "overage": None if (used := replay.overage_used(self.seat)) is None else round(used, 3),
             "slowest": slowest and {"ply": slowest[0], "seconds": round(slowest[1], 3)},
             "mistakes": [_mistake(move) for move in given],
             "moves": list(replay.record.moves),

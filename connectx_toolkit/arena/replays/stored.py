@@ -6,6 +6,7 @@ from connectx_toolkit.arena.replays.replay import Call, Replay
 from connectx_toolkit.arena.results.records import GameRecord
 from connectx_toolkit.arena.results.store import Store, group_records, groups
 from connectx_toolkit.arena.results.words import fault_reason
+from connectx_toolkit.foreign import NothingLeft
 from connectx_toolkit.kaggle.rules import Fault, Game
 
 HEADER = b"SQLite format 3\0"
@@ -19,19 +20,24 @@ def is_store(path: Path) -> bool:
         return file.read(len(HEADER)) == HEADER
 
 
-def stored_replays(path: Path, prefix: str = "") -> list[list[Replay]]:
+def stored_replays(path: Path, left_out: list[str], prefix: str = "") -> list[list[Replay]]:
     """The games of a store: a list for each group of comparable matches, the latest game last.
 
     Args:
+        left_out: of matches and games that cannot be read, why is added here.
         prefix: put before the games' names, which are "3-12" for game 12 of match 3. Both are counted from 1.
 
     Raises:
         ValueError: the file is no store, or holds no games.
+        NothingLeft: none of its games can be read.
     """
     with Store(path, create=False) as store:
         found = groups(store)
+    if not found and store.left_out:
+        raise NothingLeft(store.left_out)
     if not found:
         raise ValueError(f"{path} holds no games")
+    left_out += store.left_out
     replays: list[list[Replay]] = []
     first = 1
     for group in found:

@@ -282,18 +282,19 @@ def _time(reviews: Sequence[Review]) -> Section:
     rows: list[Row] = []
     if not reviews:
         return Section("Time", (), rows)
-    most = max(reviews, key=lambda review: review.replay.overage_used(review.seat))
-    used = most.replay.overage_used(most.seat)
-    if used > 0:
-        rows.append(("most overage time of a game, s", used, most.replay.name))
+    used = [(seconds, one) for one in reviews if (seconds := one.replay.overage_used(one.seat)) is not None]
+    most, review = max(used, key=lambda item: item[0], default=(0.0, reviews[0]))
+    if most > 0:
+        rows.append(("most overage time of a game, s", most, review.replay.name))
     slow = [(found, review) for review in reviews if (found := review.replay.slowest(review.seat))]
     if slow:
         (ply, time), review = max(slow, key=lambda item: item[0][1])
         rows.append(("slowest move, s", time, f"{review.replay.name}, ply {ply}"))
-    short = [r for r in reviews if r.replay.banks[r.seat] - r.replay.overage_used(r.seat) < SHORT_OF_TIME]
-    rows.append(
-        (f"games with less than {SHORT_OF_TIME:g} s left", len(short), " ".join(r.replay.name for r in short[:4]))
-    )
+    short = [
+        r.replay.name for seconds, r in used if r.replay.banks and r.replay.banks[r.seat] - seconds < SHORT_OF_TIME
+    ]
+    if used:
+        rows.append((f"games with less than {SHORT_OF_TIME:g} s left", len(short), " ".join(short[:4])))
     late = [r for r in reviews if r.replay.fault == "timeout" and r.score == 0]
     rows.append(("games lost by timeout", len(late), " ".join(r.replay.name for r in late[:4])))
     return Section("Time", ("what", "value", "where"), rows)

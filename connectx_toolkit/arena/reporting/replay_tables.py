@@ -39,7 +39,12 @@ def reviews_table(team: str, reviews: Sequence[Review]) -> Table:
         row = review.row()
         given = [mistake_words(one) for one in row["mistakes"]]
         cells = [row["game"], row["opponent"], row["seat"], row["result"], ending_words(review), str(row["plies"])]
-        cells += [f"{row['overage']:.1f}", slowest_words(row), given[0] if given else "-", given[-1] if given else "-"]
+        cells += [
+            "" if row["overage"] is None else f"{row['overage']:.1f}",
+            slowest_words(row),
+            given[0] if given else "-",
+            given[-1] if given else "-",
+        ]
         table.add_row(*cells, style=STYLES.get(row["result"]))
     return table
 

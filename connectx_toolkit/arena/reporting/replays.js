@@ -32,7 +32,7 @@ function rowElement(index) {
   line.dataset.index = index;
   line.tabIndex = 0;
   for (const {key, className} of KEYS) {
-    const text = key === "overage" ? row.overage.toFixed(1) : row[key];
+    const text = key === "overage" ? row.overage?.toFixed(1) ?? "" : row[key];
     line.append(Object.assign(document.createElement("td"), {textContent: text, className}));
   }
   line.classList.add(row.result);

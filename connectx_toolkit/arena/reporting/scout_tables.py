@@ -28,9 +28,10 @@ def opponents_section(me: str, rows: Sequence[Row]) -> Section:
     for row in rows:
         whole = row.whole
         seats = (_percent(one.points, one.counted) for one in row.tallies)
+        overage = "" if row.overage is None else row.overage
         rating = "" if row.rating is None else f"{row.rating:.0f}"
         cells.append((row.name, whole.lost, whole.games, _percent(whole.points, whole.counted), *seats,
-                      _repeats_cell(row.repeats), row.faults, row.overage, rating))  # fmt: skip
+                      _repeats_cell(row.repeats), row.faults, overage, rating))  # fmt: skip
     note = (
         "to be won: points that you did not get; points: yours, and by your seat; repeats itself: share of positions "
         "met at least twice in which it always gave the same answer, and how many there are; overage: most seconds "
@@ -54,7 +55,8 @@ def headline(report: Report) -> list[str]:
     lines = [f"{report.opponent}: {len(report.games)} games, you scored {points:g} of {counted}."]
     lines.append(_repeats_words(report.repeats))
     seconds = "" if report.seconds is None else f"Median time of a move {report.seconds:.2f} s. "
-    lines.append(f"{seconds}Most overage time in a game {report.overage:.1f} s.")
+    overage = "" if report.overage is None else f"Most overage time in a game {report.overage:.1f} s."
+    lines += [f"{seconds}{overage}".rstrip()] if seconds or overage else []
     if report.faults:
         lines.append(f"It forfeited: {', '.join(f'{kind} {count}' for kind, count in report.faults.items())}.")
     lines += [line_words(line, report) for line in report.lines]

@@ -18,12 +18,13 @@ from connectx_toolkit.arena.analysis.exact_analysis import (
     proven_moves,
     solvers_for,
 )
-from connectx_toolkit.arena.replays.replay import Replay, read_replay
+from connectx_toolkit.arena.replays.replay import Replay, replays_of
 from connectx_toolkit.arena.replays.stored import is_store, stored_replays
 from connectx_toolkit.arena.reporting.tables import accuracy_table, moves_table
 from connectx_toolkit.arena.results.records import GameRecord, is_columns, parse_game
 from connectx_toolkit.console.progress import progress
 from connectx_toolkit.console.tables import console_for_tables
+from connectx_toolkit.foreign import left_out_lines
 
 LISTED = 10  # games of each group of a store, unless it is asked for more
 TOO_LARGE = "boards of more than 64 bits cannot be solved; analyse finds short wins and losses in a single game"
@@ -146,13 +147,18 @@ def records_of(what: str, games: int = LISTED) -> list[GameRecord]:
     """
     if is_columns(what) and not Path(what).exists():
         return [parse_game(what, STANDARD)]
-    return [replay.record for replay in replays_in(Path(what), games)]
+    left_out: list[str] = []
+    records = [replay.record for replay in replays_in(Path(what), left_out, games)]
+    for line in left_out_lines(left_out):
+        console_for_tables().print(line, soft_wrap=True)
+    return records
 
 
-def replays_in(path: Path, games: int = LISTED) -> list[Replay]:
-    """The game of a replay, or the latest games of a store.
+def replays_in(path: Path, left_out: list[str], games: int = LISTED) -> list[Replay]:
+    """The game of a replay, or the latest games of a store or of an archive of replays.
 
     Args:
+        left_out: of what cannot be read in it, why is added here.
         games: how many of each group of a store.
 
     Raises:
@@ -161,8 +167,10 @@ def replays_in(path: Path, games: int = LISTED) -> list[Replay]:
     if path.is_dir():
         raise ValueError(f"{path} is a folder; expected a game's columns, a replay (.json) or a store")
     if is_store(path):
-        return [replay for group in stored_replays(path) for replay in group[-games:]]
+        return [replay for group in stored_replays(path, left_out) for replay in group[-games:]]
     if path.exists() or path.suffix == ".json":
-        return [read_replay(path)]
+        if found := [*replays_of(path, left_out)]:
+            return found[-games:]
+        raise ValueError(left_out[0] if left_out else f"{path} holds no replay")
     expected = "expected columns from 0 (3342 or 3,10,3), a replay (.json), a folder of replays or a store (.sqlite)"
     raise ValueError(f"{path}: no such file, and not a game's columns; {expected}")

@@ -10,6 +10,7 @@ import platform
 from pathlib import Path
 from typing import NamedTuple
 
+from connectx_toolkit import foreign
 from connectx_toolkit.arena.players.loading import version_of
 
 PACKAGES = ("numpy", "numba", "torch", "kaggle-environments")
@@ -28,8 +29,12 @@ class Conditions(NamedTuple):
 
     @classmethod
     def from_json(cls, text: str) -> "Conditions":
-        fields = json.loads(text)
-        return cls(fields["machine"], tuple(fields["versions"].items()), fields["concurrency"])
+        """What ``to_json`` has written. Raises ValueError or KeyError if it is something else."""
+        fields = foreign.mapping(foreign.from_json(text), "the conditions")
+        versions = [(name, foreign.text(version, name)) for name, version in fields["versions"].items()]
+        games = fields["concurrency"]
+        concurrency = None if games is None else foreign.integer(games, "games at a time", 1)
+        return cls(foreign.text(fields["machine"], "the machine"), tuple(versions), concurrency)
 
     def aspects(self) -> dict[str, str]:
         """Each condition in words, such as {"numba": "numba 0.60.0"}."""

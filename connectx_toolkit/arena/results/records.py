@@ -69,8 +69,21 @@ def parse_game(text: str, geometry: Geometry, opening: int = 0, names: tuple[str
     return GameRecord(geometry, names, moves, opening)
 
 
+def _can_be_played(moves: Sequence[Any], geometry: Geometry) -> bool:
+    """The same check without words, ten times as fast: a line that stood before the last move still stands there."""
+    before = position = Position.empty(geometry)
+    try:
+        for column in moves:
+            before, position = position, position.play(column)
+    except (ValueError, TypeError):
+        return False
+    return {*map(type, moves)} <= {int} and not before.is_lost() and not before.pass_turn().is_lost()
+
+
 def check_playable(moves: Sequence[Any], geometry: Geometry) -> None:
     """Raises ValueError if a move of a game cannot be played; it says which one and why."""
+    if _can_be_played(moves, geometry):
+        return
     position = Position.empty(geometry)
     for ply, column in enumerate(moves):
         if type(column) is not int or column not in range(geometry.columns):

@@ -5,8 +5,12 @@ import os
 import shutil
 import sqlite3
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
+
+from connectx_toolkit.foreign import decoded
 
 
 class Schema(NamedTuple):
@@ -18,6 +22,7 @@ class Schema(NamedTuple):
     noun: str  # "a store of results"
     absent: str  # what to say where there is no file, before its path
     option: str  # of the commands, to choose another file
+    upgrades: Mapping[int, str] = MappingProxyType({})  # statements that make this version of an older one
 
 
 SCHEMA_VERSION = 3
@@ -57,6 +62,7 @@ def open_to_write(path: Path, schema: Schema = STORE) -> sqlite3.Connection:
         path.parent.mkdir(parents=True, exist_ok=True)
         is_new = not path.exists()
         connection = sqlite3.connect(path, isolation_level=None, timeout=BUSY_SECONDS)
+        connection.text_factory = decoded
         _prepare(connection, path, schema)
         _use_wal(connection)
     except (sqlite3.Error, OSError, ValueError) as problem:
@@ -71,7 +77,8 @@ def open_to_write(path: Path, schema: Schema = STORE) -> sqlite3.Connection:
 def _prepare(connection: sqlite3.Connection, path: Path, schema: Schema) -> None:
     """Makes the tables of a new file. It always writes, so that a disk that is full or read-only is found out here."""
     connection.execute("BEGIN IMMEDIATE")
-    for statement in "" if _version_of(connection, path, schema) else schema.statements.split(";"):
+    version = _version_of(connection, path, schema)
+    for statement in "" if version == schema.version else schema.upgrades.get(version, schema.statements).split(";"):
         connection.execute(statement)
     connection.execute(f"PRAGMA user_version = {schema.version}")
     connection.execute("COMMIT")
@@ -106,9 +113,14 @@ def open_to_read(path: Path, schema: Schema = STORE) -> sqlite3.Connection:
     try:
         connection = _connect_to_read(path)
         try:
-            if not _version_of(connection, path, schema):
+            if not (version := _version_of(connection, path, schema)):
                 raise ValueError(f"{path} is not {schema.noun} (it is empty)")
+            if version != schema.version:
+                connection.close()
+                open_to_write(path, schema).close()  # which upgrades it
+                connection = _connect_to_read(path)
             connection.execute("PRAGMA query_only = ON")
+            connection.text_factory = decoded
         except BaseException:
             connection.close()
             raise
@@ -153,7 +165,7 @@ def _version_of(connection: sqlite3.Connection, path: Path, schema: Schema) -> i
         return 0
     if not tables >= schema.tables:
         raise ValueError(f"{path} is not {schema.noun} (a database of something else)")
-    if version != schema.version:
+    if version != schema.version and version not in schema.upgrades:
         age = "a newer" if version > schema.version else "too old a"
         reads = f"this one reads {schema.version}"
         raise ValueError(f"{path}: written by {age} version of the toolkit (schema {version}, {reads})")

@@ -16,17 +16,19 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from connectx.geometry import Geometry
 from connectx.notation import Columns, parse_columns, write_columns
 from connectx_toolkit.arena.players.fingerprint import fingerprint
 from connectx_toolkit.arena.players.spec import AgentSpec
 from connectx_toolkit.arena.players.task import Setup, Task
 from connectx_toolkit.arena.results.conditions import Conditions, conditions_here
 from connectx_toolkit.arena.results.match import Match
-from connectx_toolkit.arena.results.records import GameRecord
+from connectx_toolkit.arena.results.records import GameRecord, check_playable
 from connectx_toolkit.arena.results.schema import in_words, open_to_read, open_to_write
 from connectx_toolkit.arena.results.tournament import Tournament
 from connectx_toolkit.arena.results.turns import Turns
-from connectx_toolkit.kaggle.rules import DEFAULTS, Fault, Game, Rules
+from connectx_toolkit.foreign import from_json, integer, mapping, noting, number, shown, text
+from connectx_toolkit.kaggle.rules import DEFAULTS, STATUS_OF, Fault, Game, Rules
 
 SIZES = ("rows", "columns", "inarow")
 REFEREE, KAGGLES = "fast", "kaggle"  # in keys: both give the same results; earlier versions let Kaggle's play files
@@ -68,6 +70,9 @@ class Store:
         create: make the file if there is none. False: only read it, which works in a read-only folder too and changes
             nothing.
 
+    Attributes:
+        left_out: why matches and games are not among what was read: a row that somebody else has written or damaged.
+
     Raises:
         ValueError: the file is not such a store, of a schema that this version cannot read, or cannot be written or
             read; at the end of the block: it is damaged or could not be written.
@@ -78,6 +83,7 @@ class Store:
         self.aim = "written" if create else "read"
         self.connection = open_to_write(path) if create else open_to_read(path)
         self.connection.row_factory = sqlite3.Row
+        self.left_out: list[str] = []
         self._turns = Turns(path.with_name(f"{path.name}.lock"))
 
     def __enter__(self) -> "Store":
@@ -163,16 +169,24 @@ class Store:
             self._turns.announce(match, total - len(known))
             yield known
 
-    def _insert(self, table: str, row: dict[str, Any]) -> None:
-        """Adds a row, unless one with the same unique fields exists."""
+    def _insert(self, table: str, row: dict[str, Any], instead: str = "IGNORE") -> None:
+        """Adds a row, unless one with the same unique fields exists; or in its place, with "REPLACE"."""
         names = ", ".join(row)
         values = ", ".join(f":{name}" for name in row)
-        self.connection.execute(f"INSERT OR IGNORE INTO {table} ({names}) VALUES ({values})", row)
+        self.connection.execute(f"INSERT OR {instead} INTO {table} ({names}) VALUES ({values})", row)
 
     def games(self, match: int) -> dict[int, Game]:
         """The games of a match by number."""
-        rows = self.connection.execute("SELECT * FROM games WHERE match = ? ORDER BY number", [match])
-        return {row["number"]: _game(row) for row in rows}
+        found = {}
+        geometry = self._geometry(match)
+        for row in self.connection.execute("SELECT * FROM games WHERE match = ? ORDER BY number", [match]):
+            with noting(self.left_out, f"{self.path}: game {row['number']!r:.40} of match {match}"):
+                found[integer(row["number"], "the number", 0)] = _game(row, geometry)
+        return found
+
+    def _geometry(self, match: int) -> Geometry:
+        """The board of a match. Raises ValueError if its row does not tell it."""
+        return _rules(self.connection.execute("SELECT * FROM matches WHERE id = ?", [match]).fetchone()).geometry
 
     def add(self, match: int, task: Task, game: Game) -> Game:
         """Stores a game at once, unless one with its number is stored already; returns the one that is stored then."""
@@ -187,21 +201,23 @@ class Store:
             "banks": game.banks,
             "loads": game.loads and [round(s, 6) for s in game.loads],
         }
-        row |= {name: json.dumps(value) for name, value in written.items()}
-        self._insert("games", {**row, "finished": _now()})
+        row |= {name: json.dumps(value) for name, value in written.items()} | {"finished": _now()}
+        self._insert("games", row)
         stored = self.connection.execute("SELECT * FROM games WHERE match = :match AND number = :number", row)
-        return _game(stored.fetchone())
+        try:
+            return _game(stored.fetchone(), self._geometry(match))
+        except (ValueError, TypeError, LookupError):  # a damaged row, which ``games`` has left out
+            self._insert("games", row, "REPLACE")
+            return game
 
     def matches(self) -> Iterator[StoredMatch]:
         """Every match that has games, oldest first."""
         for row in self.connection.execute("SELECT * FROM matches ORDER BY id").fetchall():
-            *first, first_hash = json.loads(row["first"])
-            *second, second_hash = json.loads(row["second"])
-            hashes, config = (first_hash, second_hash), json.loads(row["config"])
-            conditions = Conditions.from_json(row["conditions"])
-            if games := self.games(row["id"]):
-                match = Match(AgentSpec(*first), AgentSpec(*second), row["bank"], games, Rules(config).geometry)
-                yield StoredMatch(match, hashes, config, row["seed"], row["fresh"], conditions)
+            stored = None
+            with noting(self.left_out, f"{self.path}: match {row['id']}"):
+                stored = _match(row, self.games(row["id"]))
+            if stored is not None and stored.match.games:
+                yield stored
 
 
 class Group(NamedTuple):
@@ -264,16 +280,56 @@ def _now() -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
-def _game(row: sqlite3.Row) -> Game:
-    loads = json.loads(row["loads"])
-    return Game(
-        parse_columns(row["moves"]),
-        row["opening"],
-        tuple(json.loads(row["rewards"])),
-        tuple(json.loads(row["statuses"])),
-        tuple(json.loads(row["seconds"])),
-        tuple(json.loads(row["banks"])),
-        tuple(Fault(*fault) for fault in json.loads(row["faults"])),
-        json.loads(row["ending"]),
-        None if loads is None else tuple(loads),
+def _match(row: sqlite3.Row, games: dict[int, Game]) -> StoredMatch:
+    """A row's match. Raises ValueError, and what else a damaged row may make Python raise."""
+    agents = [[text(one, "an agent") for one in from_json(row[seat])] for seat in ("first", "second")]
+    (*first, first_hash), (*second, second_hash) = agents
+    rules = _rules(row)
+    if row["fresh"] not in RELOADED:
+        raise ValueError(f"there is no way to reload agents called {row['fresh']!r:.40}")
+    match = Match(AgentSpec(*first), AgentSpec(*second), rules.bank, games, rules.geometry)
+    seed, conditions = integer(row["seed"], "the seed"), Conditions.from_json(row["conditions"])
+    return StoredMatch(match, (first_hash, second_hash), rules.config, seed, row["fresh"], conditions)
+
+
+def _rules(row: sqlite3.Row) -> Rules:
+    """The configuration and overage time of a match's row. Raises ValueError if they are none."""
+    config = mapping(from_json(row["config"]), "the configuration")
+    if missing := [name for name in SIZES if name not in config]:
+        raise ValueError(f"the configuration has no {missing[0]}")
+    return Rules(config, number(row["bank"], "overage time", 0.0))
+
+
+def _game(row: sqlite3.Row, geometry: Geometry) -> Game:
+    """A row's game. Raises ValueError, and what else a damaged row may make Python raise."""
+    loads = from_json(row["loads"])
+    moves = parse_columns(row["moves"])
+    check_playable(moves, geometry)
+    one, other = (None if one is None else integer(one, "a reward", -1, 1) for one in from_json(row["rewards"]))
+    first, second = (text(one, "a status") for one in from_json(row["statuses"]))
+    game = Game(
+        moves,
+        integer(row["opening"], "the opening", 0, len(moves)),
+        (one, other),
+        (first, second),
+        tuple(number(one, "seconds of a call", 0.0) for one in from_json(row["seconds"])),
+        _two_times(from_json(row["banks"])),
+        tuple(_fault(*fault) for fault in from_json(row["faults"])),
+        text(from_json(row["ending"]), "the ending"),
+        None if loads is None else _two_times(loads),
     )
+    if game.forfeit and game.statuses[game.forfeit.seat] not in STATUS_OF.values():
+        raise ValueError(f"a fault does not give the status {game.statuses[game.forfeit.seat]!r}")
+    return game
+
+
+def _two_times(values: Any) -> tuple[float, float]:
+    first, second = (number(one, "seconds") for one in values)
+    return first, second
+
+
+def _fault(seat: Any, ply: Any, kind: Any, detail: Any, fatal: Any) -> Fault:
+    if kind not in STATUS_OF:
+        raise ValueError(f"there is no fault {kind!r:.40}")
+    lines = "\n".join(map(shown, str(detail).split("\n")))
+    return Fault(integer(seat, "a seat", 0, 1), integer(ply, "a ply", 0), kind, lines, bool(fatal))

@@ -5,7 +5,6 @@ Credentials are those of Kaggle's own command line: a token in KAGGLE_API_TOKEN 
 reads KAGGLE_API_ENVIRONMENT: TEST makes it talk to http://localhost:7777.
 """
 
-import json
 import os
 import time
 from collections.abc import Iterator
@@ -19,6 +18,8 @@ from kagglesdk.kaggle_creds import KaggleCredentials
 from kagglesdk.kaggle_env import get_access_token_from_env, get_endpoint, get_env
 from requests.adapters import HTTPAdapter
 
+from connectx_toolkit.foreign import from_json, shown
+
 COMPETITION = "connectx"
 PAUSE = 1.0  # seconds between two requests: Kaggle's documentation of episodes asks for no more than 60 a minute
 TIMEOUT = (10.0, 60.0)  # seconds to connect, and between two pieces of an answer; the SDK itself waits for ever
@@ -26,7 +27,7 @@ NO_CREDENTIALS = (
     "no credentials for Kaggle: on kaggle.com, Settings, API, create a token, and put it into ~/.kaggle/access_token "
     "or KAGGLE_API_TOKEN (~/.kaggle/kaggle.json does, too)"
 )
-TOO_MANY = 429
+UNAUTHORIZED, TOO_MANY = 401, 429
 
 
 class KaggleProblem(ValueError):
@@ -68,7 +69,7 @@ def find_credentials() -> tuple[dict[str, str], str]:
 
 def _key_file(path: Path) -> dict[str, str]:
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = from_json(path.read_bytes())
         return {"username": content["username"], "password": content["key"]}
     except (OSError, ValueError, KeyError, TypeError):
         raise KaggleProblem(f"{path} holds no username and key, as Kaggle's kaggle.json does") from None
@@ -107,14 +108,16 @@ def in_one_line(source: str) -> Iterator[None]:
         raise KaggleProblem("Kaggle's answer broke off: the same command goes on from there") from None
     except (requests.ConnectionError, requests.Timeout):
         raise KaggleProblem(f"cannot reach {get_endpoint(get_env())}: is there a network?") from None
-    except (requests.RequestException, json.JSONDecodeError) as problem:
-        raise KaggleProblem(f"Kaggle's answer cannot be read: {problem!s:.200}") from None
+    except Exception as problem:  # whatever: the SDK makes objects of what came, unchecked
+        if isinstance(problem, KaggleProblem | OSError) and not isinstance(problem, requests.RequestException):
+            raise
+        raise KaggleProblem(f"Kaggle's answer cannot be read: {shown(problem) or type(problem).__name__}") from None
 
 
 def _refused(problem: requests.HTTPError, source: str) -> KaggleProblem:
     status = problem.response.status_code if problem.response is not None else None
-    said = str(problem).partition(" for url")[0].splitlines()[0][:200] if str(problem) else ""
-    if status == requests.codes.unauthorized:
+    said = shown(str(problem).partition(" for url")[0].splitlines()[0], 200) if str(problem) else ""
+    if status == UNAUTHORIZED:
         return KaggleProblem(f"Kaggle does not accept the credentials of {source}: {said}", status)
     if status == TOO_MANY:
         wait = problem.response.headers.get("Retry-After", "") if problem.response is not None else ""

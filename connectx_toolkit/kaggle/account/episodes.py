@@ -1,7 +1,7 @@
 """One's submissions, the games that they played, and their replays and logs, each of which is fetched once."""
 
-import json
 from collections.abc import Iterator, Sequence
+from datetime import UTC
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +16,8 @@ from kagglesdk.competitions.types.competition_api_service import (
 from kagglesdk.competitions.types.episode import EpisodeState
 
 from connectx_toolkit.console.files import write_whole
-from connectx_toolkit.kaggle.account.client import COMPETITION, Kaggle, KaggleProblem
+from connectx_toolkit.foreign import from_json, integer, noting, number, shown
+from connectx_toolkit.kaggle.account.client import COMPETITION, TOO_MANY, UNAUTHORIZED, Kaggle, KaggleProblem
 
 NOT_OURS = (403, 404)
 MOST_TEAMS = 1000  # of the leaderboard, in one request
@@ -57,18 +58,31 @@ def own_submission(kaggle: Kaggle, number: int) -> Any:
         raise KaggleProblem(words, problem.status) from None
 
 
-def episodes_of(kaggle: Kaggle, number: int) -> list[Episode]:
-    """The games of a submission that have ended, the latest first. Raises KaggleProblem."""
+def episodes_of(kaggle: Kaggle, number: int, left_out: list[str]) -> list[Episode]:
+    """The games of a submission that have ended, the latest first. Raises KaggleProblem.
+
+    Args:
+        left_out: of games that Kaggle tells in an unexpected way, why is added here.
+    """
     request = ApiListSubmissionEpisodesRequest()
     request.submission_id = number
     found = []
     for episode in kaggle.call("list_submission_episodes", request).episodes or []:
-        own = [agent for agent in episode.agents if agent.submission_id == number]
-        if episode.state == EpisodeState.COMPLETED and own:
-            when = episode.end_time or episode.create_time
-            date = when.strftime("%Y-%m-%dT%H:%M:%SZ") if when else ""
-            found.append(Episode(episode.id, tuple(agent.index for agent in own), own[0].team_name, date))
+        with noting(left_out, f"game {getattr(episode, 'id', None)!r:.40} of submission {number}"):
+            own = [agent for agent in episode.agents if agent.submission_id == number]
+            if episode.state == EpisodeState.COMPLETED and own:
+                found.append(_episode(episode, own))
     return sorted(found, reverse=True)
+
+
+def _episode(episode: Any, own: Sequence[Any]) -> Episode:
+    """A game of the SDK's ApiEpisode, with the ApiEpisodeAgents that are one's own. Raises ValueError if it is none."""
+    when = episode.end_time or episode.create_time
+    if when and when.tzinfo:
+        when = when.astimezone(UTC)
+    seats = tuple(integer(agent.index, "its seat", 0, 1) for agent in own)
+    date = when.strftime("%Y-%m-%dT%H:%M:%SZ") if when else ""
+    return Episode(integer(episode.id, "its number", 1), seats, shown(own[0].team_name or ""), date)
 
 
 def leaderboard(kaggle: Kaggle) -> dict[str, float]:
@@ -80,13 +94,13 @@ def leaderboard(kaggle: Kaggle) -> dict[str, float]:
     except KaggleProblem:
         return {}
     scores = ((team.team_name, public_score(team.score)) for team in teams)
-    return {name: score for name, score in scores if name and score is not None}
+    return {shown(name): score for name, score in scores if name and score is not None}
 
 
-def public_score(text: str | None) -> float | None:
+def public_score(said: str | None) -> float | None:
     """A score as Kaggle writes it; None if there is none yet."""
     try:
-        return float(text or "")
+        return number(said, "a score")
     except ValueError:
         return None
 
@@ -98,23 +112,25 @@ def missing(episodes: Sequence[Episode], folder: Path) -> list[tuple[Episode, Pa
 
 
 def fetch(kaggle: Kaggle, wanted: Sequence[tuple[Episode, Path, int | None]]) -> Iterator[str]:
-    """Fetches files one after the other; after each, "" or why Kaggle has it not.
+    """Fetches files one after the other; after each, "" or why there is none.
 
     Raises:
-        KaggleProblem: Kaggle refuses, or breaks off; the files until then are there, whole.
+        KaggleProblem: Kaggle cannot be reached, breaks off, or refuses more than this file; the files until then are
+            there, whole.
     """
     for episode, path, seat in wanted:
         try:
             content = kaggle.call(*_request(episode.number, seat))
         except KaggleProblem as problem:
-            if problem.status not in NOT_OURS:
+            if problem.status in (None, TOO_MANY, UNAUTHORIZED):
                 raise
             yield f"{path.name}: {problem}"
             continue
         try:
-            json.loads(content)
-        except ValueError:
-            raise KaggleProblem(f"{path.name}: what came is not JSON; the same command asks again") from None
+            from_json(content)
+        except ValueError as problem:
+            yield f"{path.name}: {problem}; the same command asks Kaggle again"
+            continue
         write_whole(path, content)
         yield ""
 
