@@ -22,7 +22,7 @@ FLOORS = [
     {"kaggle"},
     {"machine", "catalogue", "page"},
     {"console"},
-    {"places"},
+    {"places", "foreign"},
 ]
 ROOMS: dict[str, list[set[str]]] = {  # the same within a part
     "arena": [{"reporting"}, {"games"}, {"replays"}, {"play"}, {"analysis"}, {"results"}, {"players"}],

@@ -1,0 +1,99 @@
+"""The door for what others wrote: replays, rows of SQLite, the board's messages, Kaggle's answers and manifests.
+
+Numbers are bounded and finite, texts can be printed, sizes are limited. What does not pass raises a ValueError, and
+nothing else, so that who reads many things can note it (``noting``) and go on with the next one.
+"""
+
+import json
+import unicodedata
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from math import isfinite
+from typing import Any
+
+MOST_BYTES = 64 << 20  # of one document: Kaggle's replays have 10 to 60 kB, a full board of 64x64 some 40 MB
+LONGEST = 300  # characters of a name
+JOINERS = "\u200c\u200d"  # invisible, but parts of emojis and of words in several scripts
+MOST_NAMED = 10  # of what was left out
+
+
+class NothingLeft(RuntimeError):
+    """Of many things that were to be read, none was left: exit code 1. Its text names them, one a line."""
+
+
+def from_json(content: str | bytes) -> Any:
+    """What a JSON document says, with or without a byte order mark, in UTF-8, UTF-16 or UTF-32.
+
+    Raises:
+        ValueError: it is no JSON, nested too deeply for Python, or larger than ``MOST_BYTES``.
+    """
+    if len(content) > MOST_BYTES:
+        raise ValueError(f"it has more than {MOST_BYTES >> 20} MiB")
+    try:
+        return json.loads(content.removeprefix("\ufeff") if isinstance(content, str) else content)
+    except (ValueError, RecursionError):  # the former also of bytes in no such encoding, and of more than 4300 digits
+        raise ValueError("it is not JSON") from None
+
+
+def integer(value: Any, name: str, least: int = -(2**63), most: int = 2**63 - 1) -> int:
+    """An integer within bounds, at most those of SQLite. Raises ValueError if it is none; ``name`` says of what."""
+    if type(value) is not int or not least <= value <= most:
+        raise ValueError(f"{name} should be an integer from {least} to {most}, not {value!r:.80}")
+    return value
+
+
+def number(value: Any, name: str, least: float = float("-inf")) -> float:
+    """A finite number, also from a text. Raises ValueError if it is none; ``name`` says of what."""
+    try:
+        found = float("nan" if isinstance(value, bool) else value)
+    except (TypeError, ValueError, OverflowError):
+        found = float("nan")
+    if not isfinite(found) or found < least:
+        raise ValueError(f"{name} should be a finite number, not {value!r:.80}")
+    return found
+
+
+def text(value: Any, name: str) -> str:
+    """A text as ``shown`` gives it. Raises ValueError if it is none; ``name`` says of what."""
+    if not isinstance(value, str):
+        raise ValueError(f"{name} should be a text, not {value!r:.80}")
+    return shown(value)
+
+
+def shown(value: object, longest: int | None = LONGEST) -> str:
+    r"""Any value as a text that can be printed and stored: control characters and the like are written as escapes.
+
+    >>> shown("\x1b[2Jevil \ud800")
+    '\\x1b[2Jevil \\ud800'
+    """
+    plain = "".join(map(_shown, str(value)[: None if longest is None else longest + 1]))
+    return plain if longest is None or len(plain) <= longest else f"{plain[: longest - 3]}..."
+
+
+def _shown(character: str) -> str:
+    is_printed = unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Zl", "Zp") or character in JOINERS
+    return character if is_printed else character.encode("unicode_escape").decode()
+
+
+def decoded(content: bytes) -> str:
+    """The text of an SQLite column; bytes that are not UTF-8 are written as escapes."""
+    return content.decode(errors="backslashreplace")
+
+
+@contextmanager
+def noting(left_out: list[str], what: object) -> Iterator[None]:
+    """Reads one of many things in the block: what goes wrong is noted, with ``what`` it was; the others go on."""
+    try:
+        yield
+    except Exception as problem:
+        words = " ".join(str(problem).split()) or type(problem).__name__
+        left_out.append(words if str(what) in words else f"{what}: {words}")
+
+
+def left_out_lines(left_out: Sequence[str]) -> list[str]:
+    """What was left out and why, the first ones by name, and a last line that counts them; [] if nothing was."""
+    if not left_out:
+        return []
+    more = len(left_out) - MOST_NAMED
+    named = [f"left out: {why}" for why in left_out[:MOST_NAMED]]
+    return [*named, f"left out in all: {len(left_out)}" + (f" ({more} not named here)" if more > 0 else "")]
