@@ -133,22 +133,30 @@ def board() -> tuple[Session, SimpleQueue[dict[str, Any]]]:
 def message(rng: random.Random) -> str:
     """A damaged message to a board, and then a good question: a move has to follow, and all answers are strict JSON."""
     session, said = board()
-    asked = rng.choice(MESSAGES)
+    asked = rng.choice(MESSAGES) | {"game": rng.randrange(2**32)}
     for _ in range(rng.choice((0, 1, 1, 2))):
         asked = damaged(asked, rng)
     whole = json.dumps(asked)
     if rng.random() < 0.1:
         session.receive(asked)  # as a widget gives it
     else:
-        _receive(session, whole if rng.random() < 0.9 else whole[: rng.randrange(len(whole) + 1)], said.put)
-    kind, number = "", rng.randrange(2**32, 2**53)
-    _receive(session, json.dumps({**QUESTION, "id": number, "seat": rng.randrange(2)}), said.put)
+        whole = whole if rng.random() < 0.9 else whole[: rng.randrange(len(whole) + 1)]
+        _receive(session, whole, said.put)
+    is_question = isinstance(asked, dict) and asked.get("type") == "ask" and whole.endswith("}")
+    kind = answer_to(said)["type"] if is_question else "no move"
+    number = rng.randrange(2**32, 2**53)
+    _receive(session, json.dumps({**QUESTION, "id": number, "game": number, "seat": rng.randrange(2)}), said.put)
+    answer = answer_to(said, number)
+    assert answer["type"] == "move", f"after {whole:.300}: {answer}"
+    return f"answered by {kind}"
+
+
+def answer_to(said: SimpleQueue[dict[str, Any]], number: int | None = None) -> dict[str, Any]:
+    """The next answer to a question, to that with the number."""
     while True:
         answer = json.loads(_encoded(said.get(timeout=LIMIT / 2)), parse_constant=json.loads)
-        if answer.get("id") == number and answer["type"] in ("move", "fault", "problem"):
-            assert answer["type"] == "move", f"after {whole:.300}: {answer}"
-            return f"answered by {kind or 'nothing'}"
-        kind = kind or answer["type"]
+        if answer["type"] in ("move", "fault", "problem") and number in (None, answer.get("id")):
+            return answer
 
 
 KINDS = {"message": message, "replay": replay, "thoughts": thoughts, "observation": observation}
