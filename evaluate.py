@@ -20,6 +20,8 @@ def __getattr__(name: str) -> Any:
 
 
 if __name__ == "__main__":
-    from connectx_toolkit.cli.evaluate import main
+    import sys
 
-    main()
+    from connectx_toolkit.cli.main import run
+
+    sys.exit(run("evaluate"))

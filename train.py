@@ -2,7 +2,7 @@
 
 import sys
 
-from connectx_toolkit.cli.train import main
+from connectx_toolkit.cli.main import run
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run("train"))

@@ -1,4 +1,4 @@
-"""Damaged replays, thoughts and observations: does anything hang, crash or get lost?
+"""Damaged replays, thoughts, observations and messages of a board: does anything hang, crash or get lost?
 
 Each case is made from its kind and number, in another process, under a time limit. Exit code 1 if any failed.
 """
@@ -8,12 +8,14 @@ import json
 import multiprocessing
 import random
 import sys
+import tempfile
 import time
 import traceback
 from collections import Counter
 from contextlib import nullcontext, suppress
 from functools import cache
 from pathlib import Path
+from queue import SimpleQueue
 from types import SimpleNamespace
 from typing import Any
 
@@ -22,12 +24,14 @@ from kaggle_environments import make
 from benchmarks.machine import head, record
 from connectx.geometry import geometry_of
 from connectx.position import Position
+from connectx_toolkit.arena.games.database import GameDatabase
 from connectx_toolkit.arena.players.child import MOST_TOLD, HostedAgent, Struct
 from connectx_toolkit.arena.players.loading import load, our_agents, resolve
 from connectx_toolkit.arena.replays.replay import parse_replay
 from connectx_toolkit.arena.replays.review import Review
 from connectx_toolkit.arena.reporting.page import replays_page
 from connectx_toolkit.board.analyst import Analyst
+from connectx_toolkit.board.server import _encoded, _receive
 from connectx_toolkit.board.session import Opening, Session
 
 LIMIT = 90.0  # seconds a case: a process's first ones import, and compile for new boards
@@ -105,7 +109,57 @@ def observation(rng: random.Random) -> str:
     return "refused"
 
 
-KINDS = {"replay": replay, "thoughts": thoughts, "observation": observation}
+QUESTION = {
+    "type": "ask", "id": 1, "game": 1, "seat": 1, "agent": "leftmost", "bank": 60.0,
+    "position": {"rows": 6, "columns": 7, "inarow": 4, "cells": "0" * 42}, "config": {"actTimeout": 2, "bank": 60},
+}  # fmt: skip
+MESSAGES: list[dict[str, Any]] = [
+    QUESTION, QUESTION, QUESTION, {"type": "hello"}, {"type": "drop"}, {"type": "check", "agent": "middle", "seat": 0},
+    {"type": "solve", "positions": [QUESTION["position"], {"rows": 4, "columns": 5, "inarow": 3, "cells": "0" * 20}]},
+    {"type": "read", "text": "3342", "name": "a.json", "rows": 6, "columns": 7, "inarow": 4},
+    {"type": "explore", "position": QUESTION["position"]},
+]  # fmt: skip
+
+
+@cache
+def board() -> tuple[Session, SimpleQueue[dict[str, Any]]]:
+    """A board with a file of games, and what its host sends."""
+    with GameDatabase(Path(tempfile.mkdtemp(), "games.sqlite")) as database:
+        database.add([parse_replay(json.dumps(game), Path("a.json")) for game in games()], "me")
+    said: SimpleQueue[dict[str, Any]] = SimpleQueue()
+    return Session(said.put, Analyst(), Opening(games=database.path)), said
+
+
+def message(rng: random.Random) -> str:
+    """A damaged message to a board, and then a good question: a move has to follow, and all answers are strict JSON."""
+    session, said = board()
+    asked = rng.choice(MESSAGES) | {"game": rng.randrange(2**32)}
+    for _ in range(rng.choice((0, 1, 1, 2))):
+        asked = damaged(asked, rng)
+    whole = json.dumps(asked)
+    if rng.random() < 0.1:
+        session.receive(asked)  # as a widget gives it
+    else:
+        whole = whole if rng.random() < 0.9 else whole[: rng.randrange(len(whole) + 1)]
+        _receive(session, whole, said.put)
+    is_question = isinstance(asked, dict) and asked.get("type") == "ask" and whole.endswith("}")
+    kind = answer_to(said)["type"] if is_question else "no move"
+    number = rng.randrange(2**32, 2**53)
+    _receive(session, json.dumps({**QUESTION, "id": number, "game": number, "seat": rng.randrange(2)}), said.put)
+    answer = answer_to(said, number)
+    assert answer["type"] == "move", f"after {whole:.300}: {answer}"
+    return f"answered by {kind}"
+
+
+def answer_to(said: SimpleQueue[dict[str, Any]], number: int | None = None) -> dict[str, Any]:
+    """The next answer to a question, to that with the number."""
+    while True:
+        answer = json.loads(_encoded(said.get(timeout=LIMIT / 2)), parse_constant=json.loads)
+        if answer["type"] in ("move", "fault", "problem") and number in (None, answer.get("id")):
+            return answer
+
+
+KINDS = {"message": message, "replay": replay, "thoughts": thoughts, "observation": observation}
 
 
 def work(line: Any) -> None:

@@ -6,4 +6,4 @@ ROOT = Path(__file__).resolve().parent.parent  # the folder that holds connectx 
 IS_CHECKOUT = (ROOT / "agents").is_dir() and (ROOT / "pyproject.toml").is_file()
 AGENTS = (ROOT if IS_CHECKOUT else Path(__file__).resolve().parent) / "agents"
 WEIGHTS = AGENTS / "weights"
-BOOK_SCORES = Path(__file__).resolve().parent / "training" / "book-scores.txt"  # what train.py book has solved so far
+BOOK_SCORES = Path(__file__).resolve().parent / "training" / "book-scores.txt"  # of the first seat's book

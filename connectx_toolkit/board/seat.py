@@ -9,6 +9,7 @@ import os
 import secrets
 import signal
 import threading
+import traceback
 from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ from connectx_toolkit.arena.play.referee import illegal_kind
 from connectx_toolkit.arena.players.process import AgentProcess
 from connectx_toolkit.arena.players.protocol import Opaque, Reply
 from connectx_toolkit.arena.players.spec import AgentSpec
+from connectx_toolkit.console.parser import in_a_line
 from connectx_toolkit.kaggle.rules import Rules
 
 PATIENCE = 1.0  # seconds beyond actTimeout that a move nobody waits for any more may go on
@@ -27,7 +29,7 @@ class Question(NamedTuple):
     """What to move in a position."""
 
     number: int  # which the answer repeats
-    game: Any  # a new one begins where it differs from the question before
+    game: int  # a new one begins where it differs from the question before
     position: Position
     rules: Rules  # its bank is that of the game's beginning
     bank: float  # seconds that are left
@@ -43,7 +45,7 @@ class Seat:
         self.spec = spec
         self._tell = tell
         self._player: AgentProcess | None = None
-        self._game: Any = None
+        self._game: int | None = None
         self._latest: Question | None = None
         self._asked: int | None = None  # the number of the question that the agent thinks about
         self._questions: SimpleQueue[Question | None] = SimpleQueue()
@@ -84,12 +86,24 @@ class Seat:
         while (question := self._questions.get()) is not None:
             if question is not self._latest:
                 continue
-            answer = self._answer(question)
-            self._asked = None
-            if question is self._latest:
-                self._tell(answer)
+            try:
+                answer = self._answer(question)
+                self._asked = None
+                if question is self._latest:
+                    self._tell(answer)
+            except Exception as problem:  # the seat lives on: its next question is a new process's
+                traceback.print_exc()
+                self._fail(question, problem)
         if self._player is not None:
             self._player.close()
+
+    def _fail(self, question: Question, problem: Exception) -> None:
+        with contextlib.suppress(Exception):
+            self._tell({"type": "problem", "about": "ask", "id": question.number, "text": in_a_line(problem)})
+        player, self._player, self._game, self._asked = self._player, None, None, None
+        if player is not None:
+            with contextlib.suppress(OSError):
+                player.close()
 
     def _answer(self, question: Question) -> dict[str, Any]:
         config, position = question.rules.config, question.position

@@ -142,8 +142,8 @@ def _encoded(message: dict) -> str:
     """A message as browsers parse it: they know neither NaN nor infinity, and would lose all of it."""
     try:
         return json.dumps(message, allow_nan=False)
-    except ValueError as problem:
-        about = {"about": message.get("type"), "id": message.get("id")}
+    except (ValueError, TypeError, RecursionError) as problem:
+        about = {"about": message.get("type"), "id": message.get("id")}  # ours, and checked
         return json.dumps({"type": "problem", **about, "text": f"cannot send an answer: {problem}"})
 
 

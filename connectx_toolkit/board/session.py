@@ -5,6 +5,7 @@ send them with. The page holds the game, so that a session begins anew at any ti
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +21,8 @@ from connectx_toolkit.board.positions import entry_of as position_entry
 from connectx_toolkit.board.positions import geometry_in, position_in
 from connectx_toolkit.board.seat import Question, Seat
 from connectx_toolkit.catalogue import entry_of
+from connectx_toolkit.console.parser import in_a_line
+from connectx_toolkit.foreign import integer, shown, text
 from connectx_toolkit.kaggle.rules import BANK, Rules, sizes_of
 
 PARTNERS = ("minimax@1", "minimax@2", "minimax@4", "minimax@8", "perfect~20")
@@ -27,6 +30,7 @@ NAMELESS = ("first", "second")  # what a record calls players that nobody named
 OURS = "built-in, strongest first"
 MOST_POSITIONS = 5000  # of one request: a game on the largest board has 4096
 MOST_NAMED = 5  # players of a move
+LONGEST_PROBLEM = 1000  # characters
 Message = dict[str, Any]
 
 
@@ -95,16 +99,15 @@ class Session:
 
     def receive(self, message: Any) -> None:
         """Takes a message of the board; returns at once. What cannot be understood is answered by a "problem"."""
+        about: Message = {}
         try:
-            answer = self._answers[message["type"]]
-        except (TypeError, KeyError):
-            self._send({"type": "problem", "text": f"unknown message: {message!r:.200}"})
-            return
-        try:
-            answer(message)
+            if not isinstance(message, dict) or message.get("type") not in list(self._answers):
+                raise ValueError(f"unknown message: {message!r:.200}")
+            about = {"about": message["type"], "id": number if type(number := message.get("id")) is int else None}
+            self._answers[message["type"]](message)
         except Exception as problem:  # whatever it is, the board and its agents go on
-            text = f"missing {problem}" if isinstance(problem, KeyError) else str(problem)
-            self._send({"type": "problem", "about": message["type"], "id": message.get("id"), "text": text})
+            words = f"missing {problem}" if isinstance(problem, KeyError) else in_a_line(problem)
+            self._send({"type": "problem", **about, "text": shown(words, LONGEST_PROBLEM)})
 
     def close(self) -> None:
         """Ends the agents."""
@@ -136,11 +139,15 @@ class Session:
         self._send({**entry, "why": found.why} if found.why else entry)
 
     def _ask(self, message: Message) -> None:
-        number, name, seat = int(message["id"]), str(message["agent"]), int(message["seat"])
+        number, game = integer(message["id"], "id"), integer(message["game"], "game")
+        name, seat = text(message["agent"], "agent"), integer(message["seat"], "seat", 0, 1)
         position, config = position_in(message["position"]), message.get("config") or {}
+        if not isinstance(config, dict):
+            raise ValueError(f"config should be an object, not {config!r:.80}")
         sizes = sizes_of(position.geometry)
         act_timeout = config.get("actTimeout", self._opening.rules.config["actTimeout"])
         rules = Rules({**self._opening.rules.config, **sizes, "actTimeout": act_timeout}, config.get("bank", BANK))
+        left = replace(rules, bank=message["bank"]).bank
         spec = self._spec(name)
         sitting = self._seats.get(seat)
         if sitting is not None and sitting.spec != spec:
@@ -148,7 +155,7 @@ class Session:
             sitting = None
         if sitting is None:
             sitting = self._seats[seat] = Seat(spec, self._send)
-        sitting.ask(Question(number, message.get("game"), position, rules, float(message["bank"])))
+        sitting.ask(Question(number, game, position, rules, left))
 
     def _explore(self, message: Message) -> None:
         position, games = position_in(message["position"]), self._opening.games
@@ -167,15 +174,15 @@ class Session:
             seat.drop()
 
     def _check(self, message: Message) -> None:
-        spec = self._spec(str(message["agent"]))
-        self._send({"type": "checked", "agent": message["agent"], "label": spec.label, "seat": message["seat"]})
+        name, seat = text(message["agent"], "agent"), integer(message["seat"], "seat", 0, 1)
+        self._send({"type": "checked", "agent": name, "label": self._spec(name).label, "seat": seat})
 
     def _read(self, message: Message) -> None:
         """A game as text: the columns of a game, or the content of a replay file."""
-        text = str(message["text"]).strip()
-        if text.startswith("{"):
+        content = str(message["text"]).strip()
+        if content.startswith("{"):
             name = Path(str(message.get("name") or "replay.json")).name
-            record = parse_replay(text, Path(name)).record
+            record = parse_replay(content, Path(name)).record
         else:
-            record = parse_game("".join(text.split()), geometry_in(message))
+            record = parse_game("".join(content.split()), geometry_in(message))
         self._send({"type": "game", "game": game_entry(record)})

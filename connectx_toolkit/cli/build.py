@@ -25,23 +25,12 @@ import math
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from connectx_toolkit.catalogue import our_agents
-from connectx_toolkit.console.files import check_folder, read_as
-from connectx_toolkit.console.parser import Parser, missing_package
-from connectx_toolkit.console.programs import as_typed, complain
-from connectx_toolkit.places import AGENTS, IS_CHECKOUT, ROOT, WEIGHTS
-
-try:
-    from rich.table import Table
-
-    from connectx_toolkit.console.tables import console_for_tables
-except ModuleNotFoundError as missing:
-    complain("build_submission.py", missing_package(missing))
-    sys.exit(2)
+from rich.table import Table
 
 from connectx.book import SparseBook
 from connectx.geometry import STANDARD
@@ -49,23 +38,31 @@ from connectx_toolkit.builder.building.build import POSITIONS, NotAccepted, Opti
 from connectx_toolkit.builder.building.embed import HEADER, is_submission, sources_of
 from connectx_toolkit.builder.preflight.check import check
 from connectx_toolkit.builder.preflight.report import Report
-from connectx_toolkit.builder.preflight.stage import Runner, RunnerDied
+from connectx_toolkit.builder.preflight.stage import Runner
 from connectx_toolkit.builder.source.inline import Inlined, Refused, inline
 from connectx_toolkit.builder.source.module import ON_YOUR_WORD, PERHAPS_WITHOUT, needed_packages
 from connectx_toolkit.builder.source.refusals import unknown_package
+from connectx_toolkit.catalogue import our_agents
+from connectx_toolkit.cli.main import DONE, FAILED, NOT_JUDGED, REFUSED
+from connectx_toolkit.cli.main import run as run_script
+from connectx_toolkit.console.files import check_folder, read_as
+from connectx_toolkit.console.parser import Parser
+from connectx_toolkit.console.programs import as_typed, complain
+from connectx_toolkit.console.tables import console_for_tables
 from connectx_toolkit.kaggle.packages import KNOWN
 from connectx_toolkit.kaggle.rules import Limits
+from connectx_toolkit.places import AGENTS, IS_CHECKOUT, ROOT, WEIGHTS
 
 if TYPE_CHECKING:
     from connectx_toolkit.kaggle.account.client import Kaggle
 
 SUBMISSIONS = ROOT / "submissions" if IS_CHECKOUT else Path("submissions")
 STYLES = {"note": "yellow", "warning": "bold yellow", "unknown": "bold magenta", "reject": "bold red"}
-EXIT_CODES = {"ACCEPT": 0, "REJECT": 1, "NOT JUDGED": 3}
+CODES = {"ACCEPT": DONE, "REJECT": FAILED, "NOT JUDGED": NOT_JUDGED}
 MOST_POSITIONS = 20_000  # drawing so many takes half a minute
 
 
-class UsageError(Exception):
+class UsageError(ValueError):
     """The command line asks for something impossible; the text says what, in one line."""
 
 
@@ -222,7 +219,7 @@ def run(given: argparse.Namespace) -> int:
     with connected() as kaggle:
         left = submissions_left(kaggle)  # before the build, which takes a minute
         code, path = build_or_check(given, options)
-        if code == 0 and path is not None:
+        if code == DONE and path is not None:
             offer(kaggle, path, given.submit, left)
     return code
 
@@ -269,7 +266,7 @@ def build_or_check(given: argparse.Namespace, options: Options) -> tuple[int, Pa
             report = check(given.check, runner, options.limits, options.slowdown, options.full)
         judge_packages(given.check, frozenset(given.allow_package), report)
         show(report, given.json, None)
-        return EXIT_CODES[report.verdict], given.check
+        return CODES[report.verdict], given.check
     agent = find_agent(given.agent)
     try:
         with Runner() as runner, with_book(agent, given.book) as agent:
@@ -279,30 +276,17 @@ def build_or_check(given: argparse.Namespace, options: Options) -> tuple[int, Pa
             report = build(inlined, output, options, runner, tell)
     except NotAccepted as refused:
         show(refused.report, given.json, None)
-        return EXIT_CODES[refused.report.verdict], None
-    show(report, given.json, output)
-    return 0, output
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Runs the script and returns its exit code.
-
-    0: built or accepted. 1: the pre-flight rejects it. 2: bad usage, or it cannot be built. 3: it cannot be judged
-    here, because a package or the judge's folder is missing, or because nobody knows whether Kaggle has a package.
-    130: interrupted.
-    """
-    given = parse_arguments(arguments)
-    try:
-        return run(given)
+        return CODES[refused.report.verdict], None
     except Refused as refused:
         complain("build_submission.py", *map(str, refused.refusals))
-        return 2
-    except FileNotFoundError as fault:
-        complain("build_submission.py", f"no such file: {fault.filename}")
-        return 2
-    except (UsageError, OSError, ValueError, RunnerDied) as fault:
-        complain("build_submission.py", str(fault))
-        return 2
-    except KeyboardInterrupt:
-        complain("build_submission.py", "interrupted")
-        return 130
+        return REFUSED, None
+    show(report, given.json, output)
+    return DONE, output
+
+
+def command_of(arguments: list[str]) -> tuple[str, Callable[[], int]]:
+    """The command's name in messages, and what runs it. Exits with code 2 if the arguments are wrong."""
+    return "build_submission.py", partial(run, parse_arguments(arguments))
+
+
+main = partial(run_script, "build_submission")

@@ -1,4 +1,4 @@
-"""The command line of evaluate.py: finds the command, reads its options, and says what went wrong in one line.
+"""The command line of evaluate.py: finds the command and reads its options.
 
 What takes long to import is imported where it is used, so that --help and a misspelt option are answered at once.
 """
@@ -6,17 +6,16 @@ What takes long to import is imported where it is used, so that --help and a mis
 import argparse
 import difflib
 import os
-import sqlite3
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
 from typing import NamedTuple
 
 from connectx_toolkit.catalogue import our_agents
 from connectx_toolkit.cli import evaluate_options as options_of
-from connectx_toolkit.console.parser import Parser, in_a_line, missing_package
-
-STOPPED = "games that the store holds are not played again"
+from connectx_toolkit.cli.main import run
+from connectx_toolkit.console.parser import Parser
 
 
 class Command(NamedTuple):
@@ -26,8 +25,8 @@ class Command(NamedTuple):
     module: str  # of connectx_toolkit
     function: str
 
-    def run(self, options: argparse.Namespace) -> None:
-        getattr(import_module(f"connectx_toolkit.{self.module}"), self.function)(options)
+    def run(self, options: argparse.Namespace) -> int | None:
+        return getattr(import_module(f"connectx_toolkit.{self.module}"), self.function)(options)
 
 
 COMMANDS = {
@@ -46,25 +45,20 @@ COMMANDS = {
 }
 
 
-def main(argv: Sequence[str] | None = None) -> None:
-    arguments = list(sys.argv[1:] if argv is None else argv)
+def command_of(arguments: list[str]) -> tuple[str, Callable[[], int | None]]:
+    """The command's name in messages, and what runs it. Exits with code 2 if the arguments are wrong."""
     name = arguments.pop(0) if arguments and arguments[0] in COMMANDS else ""
     parser = Parser(prog=f"evaluate.py {name}".rstrip())
     COMMANDS[name].add_options(parser)
     if not name and (meant := misspelt_command(arguments)):
         parser.error(meant)
-    options = parser.parse_args(arguments)
-    try:
-        COMMANDS[name].run(options)
-    except ModuleNotFoundError as problem:
-        parser.error(missing_package(problem))
-    except (ValueError, OSError, sqlite3.Error) as problem:
-        parser.error(in_a_line(problem))
-    except RuntimeError as problem:  # a process that did not start, or died
-        parser.exit(1, f"{parser.prog}: {in_a_line(problem)}\n")
-    except KeyboardInterrupt as stop:
-        words = str(stop) or (STOPPED if name in ("match", "tournament") else "")
-        parser.exit(130, f"{parser.prog}: stopped{words and '; '}{words}\n")
+    return parser.prog, partial(COMMANDS[name].run, parser.parse_args(arguments))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Runs evaluate.py; raises SystemExit if it does not succeed."""
+    if code := run("evaluate", arguments):
+        sys.exit(code)
 
 
 def misspelt_command(arguments: Sequence[str]) -> str:

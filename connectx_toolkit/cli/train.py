@@ -11,13 +11,13 @@ replaced only if --output names them.
 """
 
 import argparse
-import sys
-from concurrent.futures import BrokenExecutor
+from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from types import ModuleType
 
-from connectx_toolkit.console.parser import Parser, in_a_line, missing_package
-from connectx_toolkit.console.programs import complain
+from connectx_toolkit.cli.main import run
+from connectx_toolkit.console.parser import Parser
 from connectx_toolkit.training.support.options import add_options, config_from
 
 METHODS = {  # name: (module of connectx_toolkit.training.methods, summary)
@@ -54,18 +54,14 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def main(arguments: list[str] | None = None) -> int:
-    try:
-        given = parse(sys.argv[1:] if arguments is None else arguments)
-        module = module_of(given.method)
-        module.train(config_from(module.Config, given))
-    except ModuleNotFoundError as problem:
-        complain("train.py", missing_package(problem))
-        return 2
-    except (OSError, ValueError, MemoryError, BrokenExecutor) as fault:
-        complain("train.py", in_a_line(fault))
-        return 2
-    except KeyboardInterrupt:
-        complain("train.py", "interrupted; the same command resumes the run")
-        return 130
-    return 0
+def command_of(arguments: list[str]) -> tuple[str, Callable[[], None]]:
+    """The command's name in messages, and what runs it. Exits with code 2 if the arguments are wrong."""
+    return "train.py", partial(_train, parse(arguments))
+
+
+def _train(given: argparse.Namespace) -> None:
+    module = module_of(given.method)
+    module.train(config_from(module.Config, given))
+
+
+main = partial(run, "train")

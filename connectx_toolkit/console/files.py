@@ -2,12 +2,16 @@
 
 import contextlib
 import errno
-import fcntl
+import glob
 import os
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
 
 Content = TypeVar("Content")
 
@@ -24,6 +28,8 @@ WORDS = {
     errno.EROFS: f"cannot be written (read-only folder); {OTHER_PLACE}",
     errno.ENAMETOOLONG: "the name is too long",
 }
+SILENCE = 1.0  # seconds of waiting for a lock before a line says so
+WAITING = "waiting for it (Ctrl-C stops; nothing is lost)"
 REFUSED = (errno.ENOENT, errno.EACCES, errno.EPERM)  # what a folder that takes no new file answers, such as /proc
 
 
@@ -49,30 +55,61 @@ def not_written(problem: OSError, path: Path) -> OSError:
     return OSError(in_words(problem, path))
 
 
+def _target(path: Path) -> Path:
+    """The file itself where ``path`` is a symbolic link: that is written, and locked, and the link stays."""
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
+
+
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A temporary path beside ``path`` to write to: renamed to ``path`` if the block succeeds, removed if it raises.
 
     Each call has a path of its own, so of several writers the last one to end has its whole content published. The
     content is on the disk before the name is: after a power cut there is no empty file in the place of the old one.
+    What killed writers have left is used again, or removed.
 
     Raises:
         OSError: the file cannot be written; the text names ``path`` and says what to do.
     """
-    partial = path.with_name(f".{path.name}.{os.urandom(4).hex()}.partial")
+    path, partial = _target(path), None
     try:
+        partial, lock = _partial_of(path)
         yield partial
         _to_disk(partial)
         partial.replace(path)
         with contextlib.suppress(OSError):  # not all systems can do that for a folder
             _to_disk(path.parent)
     except OSError as problem:
-        if str(problem.filename) == str(partial) or (problem.filename is None and problem.errno in WORDS):
+        own = partial is None or str(problem.filename) == str(partial)
+        if own or (problem.filename is None and problem.errno in WORDS):
             raise not_written(problem, path) from None
         raise
     finally:
-        with contextlib.suppress(OSError):
-            partial.unlink()
+        if partial is not None:
+            _give_up(partial, lock)
+
+
+def _partial_of(path: Path) -> "tuple[Path, BaseFileLock]":
+    """The first temporary path of ``path`` that no other process writes to, locked; later ones without a writer go."""
+    own: tuple[Path, BaseFileLock] | None = None
+    number = 0
+    while True:
+        partial = path.with_name(f".{path.name}.{number}.partial")
+        place = partial.with_name(f"{partial.name}.lock")
+        if own is not None and not partial.exists() and not place.exists():
+            return own
+        if (lock := lock_at(place, 0.0)) is not None:
+            if own is None:
+                own = partial, lock
+            else:
+                _give_up(partial, lock)
+        number += 1
+
+
+def _give_up(partial: Path, lock: "BaseFileLock") -> None:
+    with contextlib.suppress(OSError):
+        partial.unlink()
+    unlock(lock)
 
 
 def _to_disk(path: Path) -> None:
@@ -89,7 +126,7 @@ def write_whole(path: Path, content: bytes) -> None:
     Raises:
         OSError: as ``replacing``.
     """
-    _make_folder_of(path)
+    _make_folder_of(_target(path))
     with replacing(path) as partial:
         partial.write_bytes(content)
 
@@ -109,43 +146,59 @@ def read_as(parse: Callable[[bytes], Content], path: Path) -> Content:
 
 
 @contextlib.contextmanager
-def locked(path: Path) -> Iterator[None]:
+def locked(path: Path, part: str = "", words: str = "") -> Iterator[None]:
     """Lets one process at a time read ``path``, change it and write it again; others wait here until the block ends.
 
     The lock is a file beside it, ``.NAME.lock``, which is there only during the block. The system releases it when the
     process ends, in whatever way.
 
+    Args:
+        part: a name of what is locked if it is not the whole file; parts do not exclude each other.
+        words: what to say on standard error if another process holds it for more than ``SILENCE`` seconds.
+
     Raises:
         OSError: the lock cannot be made; the text names ``path`` and says what to do.
     """
+    path, is_said = _target(path), False
     _make_folder_of(path)
-    place = path.with_name(f".{path.name}.lock")
     try:
-        lock = _lock_at(place)
+        for left in path.parent.glob(f".{glob.escape(path.name)}.*.lock") if part else ():
+            if (lock := lock_at(left, 0.0)) is not None:  # of a process that was killed
+                unlock(lock)
+        while (lock := lock_at(path.with_name(f".{path.name}{part and '.'}{part}.lock"), SILENCE)) is None:
+            if not is_said:
+                print(f"{words or f'another process is writing {path}'}; {WAITING}", file=sys.stderr, flush=True)
+            is_said = True
     except OSError as problem:
         raise not_written(problem, path) from None
     try:
         yield
     finally:
-        with contextlib.suppress(OSError):
-            place.unlink()  # while it is held: who waits for it then sees that it is gone, and makes another
-        os.close(lock)
+        unlock(lock)
 
 
-def _lock_at(place: Path) -> int:
-    """The file descriptor of the lock file that others now find at ``place``, locked."""
-    while True:
-        lock = os.open(place, os.O_RDWR | os.O_CREAT, 0o666)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if os.path.samestat(os.fstat(lock), os.stat(place)):
-                return lock
-        except FileNotFoundError:
-            pass
-        except BaseException:
-            os.close(lock)
-            raise
-        os.close(lock)
+def lock_at(place: Path, seconds: float) -> "BaseFileLock | None":
+    """Locks the file at ``place``, and makes it if there is none; None if another holds the lock for so many seconds.
+
+    Raises:
+        OSError: the file cannot be made.
+    """
+    from filelock import FileLock, Timeout  # takes longer to import than many a command needs
+
+    place.touch()  # where that is impossible it says why, and filelock may wait for ever
+    lock = FileLock(place, thread_local=False)
+    try:
+        lock.acquire(timeout=seconds)
+    except Timeout:
+        return None
+    return lock
+
+
+def unlock(lock: "BaseFileLock") -> None:
+    """Gives a lock up, and removes its file."""
+    with contextlib.suppress(OSError):
+        os.unlink(lock.lock_file)  # while it is held: who waits for it then sees that it is gone, and makes another
+    lock.release()
 
 
 def _make_folder_of(path: Path) -> None:
@@ -162,6 +215,7 @@ def check_folder(path: Path | None, is_made: bool = False) -> None:
     """
     if path is None:
         return
+    path = _target(path)
     if path.is_dir():
         raise ValueError(f"cannot write {path}: it is a folder")
     try:

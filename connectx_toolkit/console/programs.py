@@ -8,6 +8,10 @@ COMMANDS = {"evaluate": "evaluate", "build_submission": "build", "train": "train
 SCRIPT = re.compile(rf"(?:python )?\b({'|'.join(COMMANDS)})\.py\b")
 
 
+class ProcessFailed(RuntimeError):
+    """A process that a command needs does not start, has died, or is not what it should be; the text says which."""
+
+
 def complain(script: str, *lines: str) -> None:
     """Prints to stderr what went wrong in a script, line by line."""
     for line in lines:

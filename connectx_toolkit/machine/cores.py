@@ -5,7 +5,6 @@ than a short move.
 """
 
 import contextlib
-import fcntl
 import math
 import os
 import stat
@@ -14,7 +13,12 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+from connectx_toolkit.console.files import lock_at, unlock
+
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
 
 CGROUPS, OWN_GROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 V2, V1 = ("", "cpu.max"), ("cpu", "cpu.cfs_quota_us")  # the kernel's controller and file, of either version
@@ -65,7 +69,7 @@ class Reserved(NamedTuple):
     """A core and its lock, which the system releases when the process ends, in whatever way."""
 
     core: int
-    lock: int  # file descriptor
+    lock: "BaseFileLock"
 
 
 def _locks() -> Path | None:
@@ -85,12 +89,9 @@ def reserve_core() -> Reserved | None:
     """Reserves the first core that no other process has reserved; None if there is none, or no place for locks."""
     folder = _locks()
     for core in usable_cores() if folder else ():
-        lock = os.open(f"{folder}/core-{core}", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return Reserved(core, lock)
-        except BlockingIOError:
-            os.close(lock)
+        with contextlib.suppress(OSError):
+            if (lock := lock_at(Path(f"{folder}/core-{core}"), 0.0)) is not None:
+                return Reserved(core, lock)
     return None
 
 
@@ -118,14 +119,14 @@ def cores_apart(count: int) -> Iterator[list[int | None]]:
         yield [core.core for core in reserved] + [None] * missing
     finally:
         for core in reserved:
-            os.close(core.lock)
+            unlock(core.lock)
 
 
 @contextmanager
 def core_of_its_own() -> Iterator[None]:
     """Reserves a core and binds this thread to it until the end of the block; does nothing if all are taken."""
-    before, reserved = _all_cores(), reserve_core()
-    if reserved is None or not hasattr(os, "sched_setaffinity"):
+    before, reserved = _all_cores(), reserve_core() if hasattr(os, "sched_setaffinity") else None
+    if reserved is None:
         yield
         return
     try:
@@ -133,4 +134,4 @@ def core_of_its_own() -> Iterator[None]:
         yield
     finally:
         os.sched_setaffinity(0, before)
-        os.close(reserved.lock)
+        unlock(reserved.lock)

@@ -23,6 +23,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
+from connectx_toolkit.console.programs import ProcessFailed
 from connectx_toolkit.machine.cores import Reserved, bind, check_concurrency, cores_apart, reserve_core, usable_cores
 
 Item = TypeVar("Item")
@@ -62,7 +63,7 @@ class Workers:
             function: must be importable in another process, or a ``functools.partial`` of such a function.
 
         Raises:
-            RuntimeError: workers die again and again, or the cluster is gone.
+            ProcessFailed: workers die again and again, or the cluster is gone.
             Exception: what the function raises.
         """
         source, deaths, self._batch = iter(items), 0, 1
@@ -108,7 +109,7 @@ class Workers:
 
     def _restart(self, deaths: int) -> None:
         if deaths > MOST_DEATHS:
-            raise RuntimeError(f"{deaths} workers in turn died over the same work (out of memory?)")
+            raise ProcessFailed(f"{deaths} workers in turn died over the same work (out of memory?)")
         self._executor.shutdown()
         self._executor = self._start()
 
@@ -219,14 +220,14 @@ def _bind_to_own_core() -> None:
     """Binds the current thread, and the processes that it starts, to a core that no other worker has.
 
     Raises:
-        RuntimeError: every core is taken.
+        ProcessFailed: every core is taken.
     """
     global _reserved  # noqa: PLW0603 (a process has one core)
     if _reserved is None:
         _reserved = reserve_core()
         if _reserved is None:
             cores = len(usable_cores())
-            raise RuntimeError(
+            raise ProcessFailed(
                 f"no core is free on {os.uname().nodename}: its {cores} have workers or other runs already"
             )
         bind(_reserved.core)
@@ -259,9 +260,9 @@ class _ClusterWorkers(Workers):
         try:
             return future.result()
         except KilledWorker as problem:
-            raise RuntimeError(f"several workers in turn died over the same work: {problem}") from None
+            raise ProcessFailed(f"several workers in turn died over the same work: {problem}") from None
         except CancelledError:
-            raise RuntimeError("the scheduler is gone") from None
+            raise ProcessFailed("the scheduler is gone") from None
 
 
 @contextmanager

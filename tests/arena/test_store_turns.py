@@ -1,7 +1,6 @@
 """Processes that share a store: each match is played by one of them at a time, and whoever waits sees its games."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -13,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from connectx_toolkit.arena.results.store import Store
-from connectx_toolkit.arena.results.turns import Turns
+from connectx_toolkit.console.files import lock_at, unlock
 from tests.arena.test_store import FAST, HERE, LEFT, OPENINGS, RANDOM, ROOT, add_games
 
 GAMES = 40
@@ -97,8 +96,8 @@ def test_who_waits_says_for_whom_and_goes_on_after_a_kill(tmp_path):
         wait_for(lambda: games_of(path) >= 3)
         start(two)
         assert two.stderr is not None
-        words = f"{GAMES} games of this match are being played by process {one.pid}; waiting for it"
-        assert two.stderr.readline() == f"{words} (Ctrl-C stops; nothing is lost)\n" and two.poll() is None
+        words = "another process is playing this match; waiting for it (Ctrl-C stops; nothing is lost)\n"
+        assert two.stderr.readline() == words and two.poll() is None
         one.send_signal(signal.SIGKILL)
         played, games, err = outcome(two)
     assert 0 < played < GAMES - 2 and len(games) == GAMES and err == ""
@@ -114,7 +113,7 @@ def test_ctrl_c_while_waiting(tmp_path):
         assert two.stderr is not None and "waiting for it" in two.stderr.readline()
         two.send_signal(signal.SIGINT)
         assert "KeyboardInterrupt" in two.communicate(timeout=60)[1]
-        assert one.poll() is None and (tmp_path / "store.lock").exists()
+        assert one.poll() is None and (tmp_path / ".store.1.lock").exists()
 
 
 def test_other_matches_are_played_at_the_same_time(tmp_path):
@@ -134,39 +133,20 @@ def test_the_games_of_the_turn_are_those_asked_for(tmp_path):
             assert set(known) == {0, 1, 2, 3}
 
 
-@pytest.mark.parametrize(
-    ("written", "polls", "words"),
-    [
-        ("4711 12", 0, "12 games of this match are being played by process 4711"),
-        ("4711 1", 0, "1 game of this match is being played by process 4711"),
-        ("4711 0", 9, ""),
-        ("", 0, ""),
-        ("", 9, "this match is being played by another process"),
-    ],
-)
-def test_who_holds_a_turn(tmp_path, written, polls, words):
-    """Nothing is said of one that has no games to play, nor at once of one that has not written yet."""
-    turns = Turns(tmp_path / "lock")
-    with turns.turn(3):
-        turns._write(3, written)
-        assert turns._holder(3, polls) == words
-    turns.close()
-    assert not (tmp_path / "lock").exists()
-
-
-def test_a_lock_file_that_was_removed_is_made_again(tmp_path):
-    """What a process has opened and another one has removed excludes nobody."""
-    turns, other = Turns(tmp_path / "lock"), tmp_path / "other"
-    with turns.turn(1):
-        pass
-    (tmp_path / "lock").rename(other)
-    with turns.turn(1):
-        assert (tmp_path / "lock").exists() and not os.path.samefile(tmp_path / "lock", other)
-    turns.close()
+def test_what_killed_processes_have_left_goes_with_the_next_turn(tmp_path):
+    """Of other matches, too; the lock of one that is being played stays."""
+    left, other = tmp_path / ".store.5.lock", tmp_path / ".store.7.lock"
+    left.touch()
+    held = lock_at(other, 0.0)
+    assert held is not None
+    with Store(tmp_path / "store") as store, store.turn(1, 2):
+        assert not left.exists() and other.exists()
+    unlock(held)
+    assert [path.name for path in tmp_path.iterdir()] == ["store"]
 
 
 def test_a_lock_file_that_cannot_be_made(tmp_path):
-    (tmp_path / "store.lock").mkdir()
-    words = "store.lock is a folder, where a file was expected"
-    with pytest.raises(ValueError, match=words), Store(tmp_path / "store") as store, store.turn(1, 2):
+    (tmp_path / ".store.1.lock").mkdir()
+    words = "it is a folder, where a file was expected"
+    with pytest.raises(OSError, match=words), Store(tmp_path / "store") as store, store.turn(1, 2):
         pass

@@ -78,7 +78,7 @@ def test_the_verdict_is_the_referees(reply):
     rules = Rules({"rows": 2, "columns": 3, "inarow": 3, "actTimeout": 2}, bank=5.0)
     opening = (0, 0)
     game = play_fast([Answering(reply), Answering(reply)], rules, opening, (1, 1))  # type: ignore[list-item]
-    question = Question(1, "game", Position.from_moves(opening, rules.geometry), rules, rules.bank)
+    question = Question(1, 1, Position.from_moves(opening, rules.geometry), rules, rules.bank)
     answer = verdict(question, reply)
     if game.forfeit is not None and game.forfeit.ply == 2:
         assert (answer["type"], answer["kind"]) == ("fault", game.forfeit.kind)
@@ -120,6 +120,16 @@ def question(agent: str, number: int = 1) -> dict:
         (question("nobody"), "no agent 'nobody'"),
         ({**question("middle"), "position": 1}, "expected rows, columns, inarow, got 1"),
         ({**question("middle"), "config": {"actTimeout": -1}}, "actTimeout should be a number of seconds"),
+        ({**question("middle"), "config": [3]}, "config should be an object"),
+        ({**question("middle"), "bank": float("inf")}, "bank should be a number of seconds"),
+        ({**question("middle"), "bank": float("nan")}, "bank should be a number of seconds"),
+        ({**question("middle"), "bank": 1e300}, "bank should be a number of seconds"),
+        ({**question("middle"), "bank": "60"}, "bank should be a number of seconds"),
+        ({**question("middle"), "id": 1.5}, "id should be an integer"),
+        ({**question("middle"), "game": float("nan")}, "game should be an integer"),
+        ({**question("middle"), "seat": 2}, "seat should be an integer from 0 to 1"),
+        ({**question("middle"), "agent": ["middle"]}, "agent should be a text"),
+        ({"type": "check", "agent": "middle", "seat": float("inf")}, "seat should be an integer"),
         ({"type": "read", "text": "{" + "[" * 100_000, "name": "a.json"}, "a.json is not a ConnectX replay: it is not"),
         ({"type": "read", "text": "9", "rows": 6, "columns": 7, "inarow": 4}, "there is no column 9"),
         ({"type": "read", "text": "{", "name": "a/b.json"}, "b.json is not a ConnectX replay: it is not JSON"),
@@ -264,6 +274,22 @@ def test_the_analyst_goes_on_after_a_failure(monkeypatch):
     assert news[bad].why == "no scores: no room" and all(value.exact for value in news[good].values if value)
 
 
+def test_a_seat_lives_on_after_a_failure(talk, monkeypatch):
+    """Of ours, in its thread: the question is answered, and the next one by a new process."""
+    session, _, wait = talk
+
+    def fails(self, *_: object) -> None:
+        monkeypatch.undo()
+        raise OverflowError("timestamp out of range")
+
+    monkeypatch.setattr("connectx_toolkit.arena.players.process.AgentProcess._exchange", fails)
+    session.receive(question("middle"))
+    problem = wait("problem")
+    assert (problem["about"], problem["id"], problem["text"]) == ("ask", 1, "timestamp out of range")
+    session.receive(question("middle", 2))
+    assert wait("move")["id"] == 2
+
+
 def test_a_message_that_fails_otherwise_is_answered(talk, monkeypatch):
     session, _, wait = talk
     monkeypatch.setitem(session._answers, "check", lambda message: 1 / 0)
@@ -272,7 +298,8 @@ def test_a_message_that_fails_otherwise_is_answered(talk, monkeypatch):
 
 
 def test_what_browsers_cannot_parse_is_not_sent():
-    assert json.loads(_encoded({"type": "move", "id": 1, "seconds": float("nan")}))["type"] == "problem"
+    for seconds in (float("nan"), {3}):
+        assert json.loads(_encoded({"type": "move", "id": 1, "seconds": seconds}))["type"] == "problem"
 
 
 def test_the_clock_may_change_while_an_agent_sits(monkeypatch):

@@ -444,11 +444,11 @@ SLOW_TO_BUILD = f"import time\n\ntime.sleep(60)\n\n\n{AGENT}"
     [
         ("evaluate.py match slow.py leftmost --store store", "playing"),
         ("build_submission.py slow_to_build.py -o new.py", ".new.py.*.partial"),
-        ("train.py book --table-bits 10 --scores scores --output new.bin --workers 1", "scores"),
+        ("train.py book --table-bits 10 --scores scores --output new.bin --workers 1", ".scores.lock"),
         (
             "train.py openings --table-bits 10 --lasting-bits 10 --scores scores --output new.bin --workers 1 "
             f"--book-scores {BOOK_SCORES}",
-            "scores",
+            ".scores.lock",
         ),
     ],
 )
@@ -457,6 +457,7 @@ def test_ctrl_c(command, sign, tmp_path):
     """As a terminal sends it, to all processes of the command: it ends at once, in one line, and leaves nothing."""
     (tmp_path / "slow.py").write_text(SLOW)
     (tmp_path / "slow_to_build.py").write_text(SLOW_TO_BUILD)
+    (tmp_path / "scores").touch()  # a new one would begin with the toolkit's scores
     script, *arguments = command.split()
     process = subprocess.Popen(
         [sys.executable, ROOT / script, *arguments],

@@ -126,6 +126,46 @@ def test_a_lock_ends_with_its_process(tmp_path):
     assert names_in(tmp_path) == ["manifest.json"]
 
 
+def _write(path: Path, held, release) -> None:
+    with replacing(path) as partial:
+        partial.write_bytes(b"half")
+        held.set()
+        release.wait(60)
+
+
+def test_what_a_killed_writer_leaves_goes_with_the_next_write(tmp_path):
+    """But what a writer is writing stays, whichever of two was killed."""
+    path, context = tmp_path / "net.bin", multiprocessing.get_context("spawn")
+    writers = []
+    for _ in range(3):
+        held, release = context.Event(), context.Event()
+        process = context.Process(target=_write, args=(path, held, release))
+        process.start()
+        assert held.wait(60)
+        writers.append((process, release))
+    for process, _ in writers[::2]:
+        process.kill()
+        process.join()
+    write_whole(path, b"whole")
+    assert names_in(tmp_path) == [".net.bin.1.partial", ".net.bin.1.partial.lock", "net.bin"]
+    writers[1][1].set()
+    writers[1][0].join()
+    assert names_in(tmp_path) == ["net.bin"] and path.read_bytes() == b"half"
+
+
+def test_a_link_stays(tmp_path):
+    """The file that it leads to is written, which may be a new one, in a folder that is checked before."""
+    link, target = tmp_path / "page.html", tmp_path / "kept" / "page.html"
+    link.symlink_to(target)
+    with pytest.raises(ValueError, match=f"cannot write {target}: there is no folder"):
+        check_folder(link)
+    for content in (b"first", b"second"):
+        write_whole(link, content)
+        assert link.is_symlink() and target.read_bytes() == content and names_in(target.parent) == ["page.html"]
+    with locked(link):
+        assert names_in(target.parent) == [".page.html.lock", "page.html"]
+
+
 @pytest.fixture(params=["full", "read-only"])
 def disk(request, tmp_path) -> Iterator[Path]:
     with disk_that_is(request.param, tmp_path / "disk", {"page.html": b"before"}) as folder:

@@ -11,7 +11,7 @@ from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.players.task import Setup, Task
 from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.machine import cores
-from connectx_toolkit.machine.cores import check_concurrency, core_of_its_own, reserve_core, usable_cores
+from connectx_toolkit.machine.cores import check_concurrency, core_of_its_own, cores_apart, reserve_core, usable_cores
 from evaluate import get_win_percentages
 from tests.conftest import LINUX
 
@@ -32,10 +32,10 @@ def test_every_core_is_reserved_once():
         assert usable_cores() == before  # none was left
     for reserved in taken:
         assert reserved is not None
-        os.close(reserved.lock)
+        reserved.lock.release()
     again = reserve_core()
     assert again is not None and again.core == before[0]
-    os.close(again.lock)
+    again.lock.release()
 
 
 def test_a_killed_process_gives_its_core_back(tmp_path):
@@ -45,7 +45,7 @@ def test_a_killed_process_gives_its_core_back(tmp_path):
     assert done.returncode == -9 and int(done.stdout) == usable_cores()[0]
     reserved = reserve_core()
     assert reserved is not None and reserved.core == usable_cores()[0]
-    os.close(reserved.lock)
+    reserved.lock.release()
 
 
 def test_a_single_slot_has_one_core_while_it_plays(tmp_path):
@@ -114,4 +114,12 @@ def test_another_users_locks_do_not_end_a_run(kind, tmp_path, capsys):
 def test_the_locks_are_this_users_alone(tmp_path):
     reserved = reserve_core()
     assert reserved is not None and (tmp_path / f"connectx-{os.getuid()}").stat().st_mode & 0o777 == 0o700
-    os.close(reserved.lock)
+    reserved.lock.release()
+
+
+def test_where_processes_cannot_be_bound_no_core_is_reserved(monkeypatch):
+    """As on macOS: neither during the block nor after it."""
+    monkeypatch.delattr(os, "sched_setaffinity")
+    with core_of_its_own(), cores_apart(1) as bound:
+        reserved = reserve_core()
+    assert bound == [None] and reserved is not None and reserved.core == usable_cores()[0]

@@ -192,7 +192,8 @@ def test_agents_to_copy_play(source, moves, column):
 def run_one(script: str, arguments: list[str], command: Command) -> None:
     code: object
     try:
-        code = {"evaluate.py": evaluate.main, "build_submission.py": build_submission.main}[script](arguments)
+        main = evaluate.main if script == "evaluate.py" else build_submission.main
+        code = main(arguments)
     except SystemExit as stop:
         code = stop.code
     assert not code, f"{command.text}, as {' '.join(arguments)}: exit code {code}"

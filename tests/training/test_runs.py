@@ -285,6 +285,15 @@ def test_a_manifest_says_how_a_file_was_made(tmp_path):
         assert re.fullmatch("[0-9a-f]{40}", entry["commit"]) and entry["dirty"] in (True, False)
 
 
+@pytest.mark.parametrize("content", [b"[]", b"{", b"\xff", b'"made.bin"'])
+def test_a_damaged_manifest_is_refused_before_the_work(content, tmp_path):
+    config = Made(run=tmp_path)
+    (tmp_path / NAME).write_bytes(content)
+    with pytest.raises(ValueError, match=rf"^{re.escape(str(tmp_path / NAME))}: (it is not JSON|expected an object)"):
+        manifest.begin(config)
+    assert [path.name for path in tmp_path.iterdir()] == [NAME] and (tmp_path / NAME).read_bytes() == content
+
+
 def test_no_commit_outside_a_checkout(tmp_path, monkeypatch):
     """Nor that of another project whose folder the toolkit was unpacked in; git may be missing, too."""
     monkeypatch.setattr(origins, "ROOT", ROOT / "tests")

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+import subprocess
 import sys
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -15,7 +16,7 @@ from connectx.geometry import STANDARD
 from connectx.position import Position
 from connectx_toolkit.cli import train
 from connectx_toolkit.machine.workers import this_process
-from connectx_toolkit.places import BOOK_SCORES
+from connectx_toolkit.places import BOOK_SCORES, ROOT
 from connectx_toolkit.training.data.book_scores import ScoreFile, read_scores
 from connectx_toolkit.training.methods import book
 from connectx_toolkit.training.support.manifest import NAME
@@ -47,6 +48,33 @@ def test_scores_outlive_a_killed_run(tmp_path):
         assert again[position.canonical()] == scores and again[position.canonical().mirror()] == scores[::-1]
         assert again.get(Position.empty(STANDARD)) is None
     assert path.read_bytes().count(b"\n") == 1 and path.read_bytes().endswith(b"\n")
+
+
+ADDING = """
+import sys
+from pathlib import Path
+from connectx.geometry import STANDARD
+from connectx.position import Position
+from connectx_toolkit.training.data.book_scores import ScoreFile
+
+for column in range(7):
+    for other in range(6):
+        with ScoreFile(Path(sys.argv[1]), start=b"3 3 0 0 0 0 0 0 0\\n") as scores:
+            scores.add(Position.from_moves([column, other, int(sys.argv[2])], STANDARD), [column] * 7)
+"""
+
+
+def test_two_runs_of_one_file_of_scores(tmp_path):
+    """They take turns: every line of both is whole, and what a new file begins with is there once."""
+    path = tmp_path / "scores.txt"
+    runs = [
+        subprocess.Popen([sys.executable, "-c", ADDING, path, number], cwd=ROOT, stderr=subprocess.PIPE, text=True)
+        for number in "06"
+    ]
+    assert [run.communicate(timeout=120)[1] for run in runs] == ["", ""]
+    lines = path.read_text().splitlines()
+    assert len(lines) == 1 + 2 * 42 and lines.count("3 3 0 0 0 0 0 0 0") == 1 and read_scores(path)
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_scores_that_are_not_there_are_not_made(tmp_path):

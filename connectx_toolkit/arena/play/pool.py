@@ -66,7 +66,7 @@ class Pool:
         """Plays the tasks and yields each with its game as it finishes. Stop iterating to stop.
 
         Raises:
-            RuntimeError: an agent's process cannot be started, or workers die again and again.
+            ProcessFailed: an agent's process cannot be started, or workers die again and again.
         """
         jobs = (self._job(task.players, task) for task in tasks)
         for job, game in self._workers.map_unordered(partial(_play, self._setup), jobs):

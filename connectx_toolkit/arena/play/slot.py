@@ -15,6 +15,7 @@ from connectx_toolkit.arena.players.player import Inline, Player
 from connectx_toolkit.arena.players.process import AgentProcess
 from connectx_toolkit.arena.players.spec import AgentSpec
 from connectx_toolkit.arena.players.task import Setup, Task
+from connectx_toolkit.console.programs import ProcessFailed
 from connectx_toolkit.kaggle.rules import Game
 
 KEPT = 16  # agents' processes per slot; with torch, each takes 0.3 GB
@@ -107,9 +108,9 @@ def leave_cluster() -> None:
 
 
 def compare(hashes: Mapping[AgentSpec, str]) -> None:
-    """Compares agents on this machine with their fingerprints on the run's. Raises RuntimeError if one is another."""
+    """Compares agents on this machine with their fingerprints on the run's. Raises ProcessFailed if one is another."""
     for spec, expected in hashes.items():
         if (spec, expected) not in _compared:
             if fingerprint(spec) != expected:
-                raise RuntimeError(f"{spec.label} is another on {uname().nodename}: all need the same checkout")
+                raise ProcessFailed(f"{spec.label} is another on {uname().nodename}: all need the same checkout")
             _compared.add((spec, expected))

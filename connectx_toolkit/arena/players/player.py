@@ -43,7 +43,7 @@ class Player:
         clock, as on Kaggle.
 
         Raises:
-            RuntimeError: the process does not start.
+            ProcessFailed: the process does not start.
         """
         if self.is_reloaded:
             self.close()

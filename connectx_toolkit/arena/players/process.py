@@ -23,6 +23,7 @@ from connectx_toolkit.arena.players.child import die_with_parent, serve
 from connectx_toolkit.arena.players.player import LOAD_LIMIT, Player, unpacked_spec
 from connectx_toolkit.arena.players.protocol import REPLY, Reply, pack_request, receive, unpack_reply
 from connectx_toolkit.arena.players.spec import AgentSpec
+from connectx_toolkit.console.programs import ProcessFailed
 from connectx_toolkit.kaggle.archive import BadArchive
 from connectx_toolkit.machine.waiting import seconds_waited
 from connectx_toolkit.places import ROOT
@@ -118,7 +119,7 @@ class AgentProcess(Player):
             self._start()
             reply = self._exchange(pack_request(b"G", body), START_LIMIT)
         if reply.fault:
-            raise RuntimeError(f"the process of {self.spec.label} does not start: {reply.fault}, {reply.detail}")
+            raise ProcessFailed(f"the process of {self.spec.label} does not start: {reply.fault}, {reply.detail}")
 
     def _load(self, seed: int, limit: float) -> Reply:
         if self.spec.kind == "callable" and (problem := forks.obstacle()):

@@ -47,7 +47,7 @@ def ask(player: Player, review: Review, rules: Rules, seed: int) -> Iterator[Ans
     """The agent's answers along one old game, in order, with a bank that falls as in a game.
 
     Raises:
-        RuntimeError: the agent's process does not start.
+        ProcessFailed: the agent's process does not start.
     """
     record, bank, act_timeout = review.replay.record, rules.bank, rules.config["actTimeout"]
     player.begin(rules.config, seed)

@@ -26,7 +26,7 @@ from connectx_toolkit.arena.results.match import Match
 from connectx_toolkit.arena.results.records import GameRecord, check_playable
 from connectx_toolkit.arena.results.schema import in_words, open_to_read, open_to_write
 from connectx_toolkit.arena.results.tournament import Tournament
-from connectx_toolkit.arena.results.turns import Turns
+from connectx_toolkit.console.files import locked
 from connectx_toolkit.foreign import from_json, integer, mapping, noting, number, shown, text
 from connectx_toolkit.kaggle.rules import DEFAULTS, STATUS_OF, Fault, Game, Rules
 
@@ -84,13 +84,11 @@ class Store:
         self.connection = open_to_write(path) if create else open_to_read(path)
         self.connection.row_factory = sqlite3.Row
         self.left_out: list[str] = []
-        self._turns = Turns(path.with_name(f"{path.name}.lock"))
 
     def __enter__(self) -> "Store":
         return self
 
     def __exit__(self, kind: object, problem: object, trace: object) -> None:
-        self._turns.close()
         with contextlib.suppress(sqlite3.Error):  # closing writes, too
             self.connection.close()
         if isinstance(problem, sqlite3.Error):  # damaged, or the disk is full
@@ -148,8 +146,7 @@ class Store:
     def turn(self, match: int, total: int) -> Iterator[dict[int, Game]]:
         """Keeps other processes from playing the match in the block; waits, and says so, while one of them does.
 
-        Matches that differ can be played at the same time. The turn of a process that dies ends with it. Stores of one
-        process do not exclude each other.
+        Matches that differ can be played at the same time. The turn of a process that dies ends with it.
 
         Args:
             total: how many games the match is to have.
@@ -158,16 +155,10 @@ class Store:
             Those of them that are stored when the turn comes, by number.
 
         Raises:
-            ValueError: the lock file beside the store cannot be made.
+            OSError: the lock file beside the store cannot be made.
         """
-        with contextlib.ExitStack() as held:
-            try:
-                held.enter_context(self._turns.turn(match))
-            except OSError as problem:
-                raise ValueError(in_words(self._turns.path, problem)) from None
-            known = {number: game for number, game in self.games(match).items() if number < total}
-            self._turns.announce(match, total - len(known))
-            yield known
+        with locked(self.path, str(match), "another process is playing this match"):
+            yield {number: game for number, game in self.games(match).items() if number < total}
 
     def _insert(self, table: str, row: dict[str, Any], instead: str = "IGNORE") -> None:
         """Adds a row, unless one with the same unique fields exists; or in its place, with "REPLACE"."""

@@ -17,6 +17,7 @@ from typing import Any
 
 from connectx_toolkit.builder.preflight.questions import Question
 from connectx_toolkit.builder.preflight.remedies import Situation
+from connectx_toolkit.console.programs import ProcessFailed
 from connectx_toolkit.kaggle import folder as place
 from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.places import ROOT
@@ -33,7 +34,7 @@ GAME_PLIES = 36  # of a usual game between two equal players
 LONG = 20.0  # seconds: longer games are announced
 
 
-class RunnerDied(RuntimeError):
+class RunnerDied(ProcessFailed):
     """The runner itself, not the code under test, ended: kaggle-environments is missing or broken."""
 
 

@@ -5,13 +5,14 @@ A file of exact scores on 7x6, the book's, has a line ``position mask score ...`
 
 import re
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Generic, NamedTuple, Self, TypeVar
 
 from connectx.geometry import STANDARD, Geometry
 from connectx.position import Position
 from connectx.score import Scores
-from connectx_toolkit.console.files import in_words
+from connectx_toolkit.console.files import in_words, locked
 
 Known = TypeVar("Known")
 
@@ -78,28 +79,33 @@ def read_scores(path: Path) -> dict[Position, Scores]:
 class PositionFile(Generic[Known]):
     """What is known about positions, in memory and in a file open for appending; a context manager, which closes it.
 
-    An unfinished last line, as a killed run may leave it, is removed. A missing file is created.
+    An unfinished last line, as a killed run may leave it, is removed. A missing file is created. One process at a time
+    has the file open: the next one waits, and then finds what the first has added.
 
     Args and Raises: as ``read_positions``.
+        start: the content of a file that is created.
     """
 
-    def __init__(self, path: Path, form: Form[Known], geometry: Geometry = STANDARD, recipe: str = ""):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._file, self._form = path.open("ab", buffering=0), form
-        try:
+    def __init__(
+        self, path: Path, form: Form[Known], geometry: Geometry = STANDARD, recipe: str = "", start: bytes = b""
+    ):
+        with ExitStack() as opened:
+            opened.enter_context(locked(path))
+            is_new = not path.exists()
+            self._file, self._form = opened.enter_context(path.open("ab", buffering=0)), form
+            if is_new:
+                self._file.write(start)
             self.known, rest = read_positions(path, form, geometry, recipe)
             self._file.truncate(self._file.tell() - rest)
             if recipe and not self._file.tell() - rest:
                 self._write(recipe)
-        except BaseException:
-            self._file.close()
-            raise
+            self._opened = opened.pop_all()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._file.close()
+        self._opened.close()
 
     def add(self, position: Position, known: Known) -> None:
         """Stores what is known about a position, which must be its own ``canonical()``."""
@@ -116,8 +122,8 @@ class PositionFile(Generic[Known]):
 class ScoreFile(PositionFile[Scores]):
     """A file of exact scores, which is asked for a position or its mirror image."""
 
-    def __init__(self, path: Path):
-        super().__init__(path, SCORES)
+    def __init__(self, path: Path, start: bytes = b""):
+        super().__init__(path, SCORES, start=start)
 
     def get(self, position: Position) -> Scores | None:
         """The scores by column of the given position, not of its mirror image; None if they are not known."""

@@ -77,7 +77,10 @@ class Config(Options):
     )
     replies: Path = option(WEIGHTS / "replies.bin", "opponent model, for the second player's book", reads=(".bin",))
     shipped: Path = option(WEIGHTS / "second.bin", "second player's book that --games starts from", reads=(".bin",))
-    scores: Path = option(BOOK_SCORES, "file of all scores found so far, also by earlier runs")
+    scores: Path = option(
+        Path("runs/book-scores.txt"),
+        "file of all scores found so far, also by earlier runs; a new one begins with those that the toolkit has",
+    )
     entries: Path = option(
         Path("runs/second-book.txt"), "file of the second player's entries found so far, also by earlier runs"
     )
@@ -116,7 +119,8 @@ class Builder:
 def first_book(config: Config) -> Book:
     """The first seat's book. The same scores give the same book."""
     last_plies = (config.first_ply, -1)
-    with ScoreFile(config.scores) as scores, solver_pool(config.workers, config.table_bits) as pool:
+    known = BOOK_SCORES.read_bytes()
+    with ScoreFile(config.scores, known) as scores, solver_pool(config.workers, config.table_bits) as pool:
         builder = Builder(scores, pool)
         for layer in walk(STANDARD, 0, last_plies, builder.columns_of):
             print(f"ply {positions_of(layer)[0].ply}: {len(layer.masks)} positions", flush=True)

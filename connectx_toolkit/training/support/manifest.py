@@ -9,7 +9,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from connectx_toolkit.console.files import check_folder, locked, write_whole
+from connectx_toolkit.console.files import check_folder, locked, read_as, write_whole
+from connectx_toolkit.foreign import from_json
 from connectx_toolkit.training.support import checkpoint
 
 NAME = "manifest.json"
@@ -25,12 +26,22 @@ def begin(config: Any) -> None:
     """Notes what the run reads, as it is now, and refuses what could not be published.
 
     Raises:
-        ValueError: the run is finished, its folder holds another finished run, or its output cannot be written.
+        ValueError: the run is finished, its folder holds another finished run, its output cannot be written, or the
+            manifest beside that is damaged.
     """
     if is_finished(config):
         raise ValueError(f"{config.run} is finished: choose another --run, or delete it")
     check_folder(config.output, is_made=True)
+    _entries(config.output.parent / NAME)
     assert config.origin
+
+
+def _entries(path: Path) -> dict[str, Any]:
+    """What a manifest says of each file. Raises ValueError if it is damaged."""
+    found = read_as(from_json, path) if path.exists() else {}
+    if not isinstance(found, dict):
+        raise ValueError(f"{path}: expected an object with an entry for each file; repair it, or move it away")
+    return found
 
 
 def finish(config: Any) -> None:
@@ -54,7 +65,7 @@ def publish(config: Any, content: bytes, facts: dict[str, Any], score: str) -> N
     write_whole(path, content)
     manifest = path.parent / NAME
     with locked(manifest):
-        entries = json.loads(manifest.read_text(encoding="utf-8")) if manifest.exists() else {}
+        entries = _entries(manifest)
         entries[path.name] = {**config.origin, "sha256": hashlib.sha256(content).hexdigest(), **facts}
         write_whole(manifest, (json.dumps(entries, indent=2, sort_keys=True) + "\n").encode())
     finish(config)

@@ -1,0 +1,133 @@
+"""How commands end: what is caught, in how many lines, with which exit code."""
+
+import re
+import sqlite3
+import subprocess
+import sys
+import types
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+
+import pytest
+
+from connectx_toolkit.cli import evaluate
+from connectx_toolkit.cli.main import EXIT_CODES, run
+from connectx_toolkit.console.programs import COMMANDS, ProcessFailed
+from connectx_toolkit.foreign import NothingLeft
+from connectx_toolkit.places import ROOT
+from tests.conftest import LINUX
+
+ENDS: dict[str, tuple[BaseException, int, list[str]]] = {
+    "value": (ValueError("no such\n thing"), 2, ["no such thing"]),
+    "file": (FileNotFoundError(2, "", "x.json"), 2, ["x.json: no such file or folder"]),
+    "sqlite": (sqlite3.DatabaseError("damaged"), 2, ["damaged"]),
+    "memory": (MemoryError(), 2, ["MemoryError"]),
+    "package": (ModuleNotFoundError(name="torch.nn"), 2, ["this Python has no torch: "]),
+    "process": (ProcessFailed("4 workers died"), 1, ["4 workers died"]),
+    "pool": (BrokenProcessPool("a child died"), 1, ["a child died"]),
+    "nothing": (NothingLeft(["a.json: empty"]), 1, ["nothing is left: a.json: empty"]),
+    "ctrl-c": (KeyboardInterrupt(), 130, ["stopped"]),
+}
+FAULTS = [TypeError("'int' object\nis not iterable"), KeyError("rows"), RuntimeError("strange"), AssertionError()]
+FAULTS += [ModuleNotFoundError("no connectx_toolkit.typo", name="connectx_toolkit.typo"), OverflowError("too large")]
+
+
+@pytest.fixture
+def ends_by(monkeypatch):
+    """Lets ``evaluate.py list`` raise something."""
+
+    def prepare(problem: BaseException) -> None:
+        def list_agents(options):
+            raise problem
+
+        module = types.SimpleNamespace(list_agents=list_agents)
+        monkeypatch.setitem(sys.modules, "connectx_toolkit.cli.list_agents", module)
+
+    return prepare
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_what_is_foreseen(name, ends_by, capsys):
+    problem, code, words = ENDS[name]
+    ends_by(problem)
+    assert run("evaluate", ["list"]) == code and code in EXIT_CODES
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == len(words)
+    assert all(line.startswith(f"evaluate.py list: {word}") for line, word in zip(lines, words, strict=True))
+
+
+@pytest.mark.parametrize("problem", FAULTS, ids=repr)
+def test_a_fault_of_ours_is_two_lines_and_a_file(problem, ends_by, capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    ends_by(problem)
+    assert run("evaluate", ["list"]) == 70
+    what, whose = capsys.readouterr().err.splitlines()
+    assert what.startswith(f"evaluate.py list: {type(problem).__name__}: ")
+    found = re.fullmatch(r"evaluate.py list: this is the toolkit's fault, not yours: please report .* with (.*)", whose)
+    assert found is not None
+    text = Path(found[1]).read_text()
+    assert "Traceback" in text and f"in list_agents\n    raise problem\n{type(problem).__name__}" in text
+
+
+def test_a_fault_where_no_file_can_be_written(ends_by, capsys, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", "/proc")
+    ends_by(TypeError("odd"))
+    assert run("evaluate", ["list"]) == 70
+    *trace, what, whose = capsys.readouterr().err.splitlines()
+    assert trace[0].startswith("Traceback") and what.endswith("TypeError: odd") and whose.endswith("the lines above")
+
+
+def test_the_code_of_a_command_is_the_scripts(ends_by, monkeypatch):
+    ends_by(SystemExit())
+    monkeypatch.setattr(sys.modules["connectx_toolkit.cli.list_agents"], "list_agents", lambda options: 1)
+    with pytest.raises(SystemExit) as stop:
+        evaluate.main(["list"])
+    assert stop.value.code == 1
+
+
+def test_exit_codes_are_documented():
+    page = (ROOT / "docs" / "reference" / "exit-codes.md").read_text()
+    assert re.findall(r"^\| (\d+) \| (.*) \|$", page, re.M) == [(str(c), words) for c, words in EXIT_CODES.items()]
+
+
+@pytest.mark.parametrize("script", [*COMMANDS, "connectx"])
+def test_without_a_posix_system(script):
+    """As on Windows: one line that says what to do."""
+    start = "from connectx_toolkit.cli.main import main; sys.exit(main())"
+    if script != "connectx":
+        start = f"import runpy; runpy.run_path('{script}.py', run_name='__main__')"
+    code = f"import sys; sys.modules['fcntl'] = None; sys.argv = ['{script}', 'train', '--help']; {start}"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and done.stdout == "" and done.stderr.count("\n") == 1 and "WSL" in done.stderr
+
+
+LABELS = """
+import os, signal, sys, threading, time
+from pathlib import Path
+
+def kill():
+    while True:
+        for task in Path("/proc/self/task").iterdir():
+            for child in (task / "children").read_text().split():
+                if b"resource_tracker" not in Path("/proc", child, "cmdline").read_bytes():
+                    os.kill(int(child), signal.SIGKILL)
+        time.sleep(0.01)
+
+if __name__ == "__main__":
+    threading.Thread(target=kill, daemon=True).start()
+    from connectx_toolkit.cli.main import run
+    sys.exit(run("train", ["labels", "--games", "20000", "--workers", "1", "--run", sys.argv[1]]))
+"""
+
+
+@LINUX
+def test_workers_that_die_again_and_again(tmp_path):
+    """As the system kills them where there is too little memory."""
+    (tmp_path / "script.py").write_text(LABELS)
+    done = subprocess.run(
+        [sys.executable, tmp_path / "script.py", tmp_path / "run"],
+        cwd=ROOT, env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    last = done.stderr.splitlines()[-1]
+    assert done.returncode == 1 and "Traceback" not in done.stderr, done.stderr
+    assert last == "train.py: 4 workers in turn died over the same work (out of memory?)"
