@@ -29,7 +29,7 @@ from connectx_toolkit.console.progress import progress
 from connectx_toolkit.places import ROOT
 
 LIMIT = 900  # seconds of any one run
-TEMPORARY = (".partial", ".tmp")
+TEMPORARY = (".partial", ".lock", ".tmp")
 
 
 @dataclass
