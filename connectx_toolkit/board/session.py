@@ -22,7 +22,7 @@ from connectx_toolkit.board.positions import geometry_in, position_in
 from connectx_toolkit.board.seat import Question, Seat
 from connectx_toolkit.catalogue import entry_of
 from connectx_toolkit.console.parser import in_a_line
-from connectx_toolkit.foreign import integer, shown, text
+from connectx_toolkit.foreign import integer, mapping, shown, text
 from connectx_toolkit.kaggle.rules import BANK, Rules, sizes_of
 
 PARTNERS = ("minimax@1", "minimax@2", "minimax@4", "minimax@8", "perfect~20")
@@ -141,9 +141,7 @@ class Session:
     def _ask(self, message: Message) -> None:
         number, game = integer(message["id"], "id"), integer(message["game"], "game")
         name, seat = text(message["agent"], "agent"), integer(message["seat"], "seat", 0, 1)
-        position, config = position_in(message["position"]), message.get("config") or {}
-        if not isinstance(config, dict):
-            raise ValueError(f"config should be an object, not {config!r:.80}")
+        position, config = position_in(message["position"]), mapping(message.get("config") or {}, "config")
         sizes = sizes_of(position.geometry)
         act_timeout = config.get("actTimeout", self._opening.rules.config["actTimeout"])
         rules = Rules({**self._opening.rules.config, **sizes, "actTimeout": act_timeout}, config.get("bank", BANK))

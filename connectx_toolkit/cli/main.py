@@ -70,7 +70,7 @@ def run(script: str, arguments: Sequence[str] | None = None) -> int:
         complain(name, f"stopped{words and '; '}{words}")
         return STOPPED
     except NO_RESULT as problem:
-        complain(name, *str(problem).splitlines())
+        complain(name, in_a_line(problem))
         return FAILED
     except ModuleNotFoundError as problem:
         if (problem.name or "").partition(".")[0] in OURS:

@@ -4,6 +4,8 @@ import re
 import sys
 from pathlib import Path
 
+from connectx_toolkit.foreign import shown
+
 COMMANDS = {"evaluate": "evaluate", "build_submission": "build", "train": "train"}  # script: word after connectx
 SCRIPT = re.compile(rf"(?:python )?\b({'|'.join(COMMANDS)})\.py\b")
 
@@ -13,9 +15,9 @@ class ProcessFailed(RuntimeError):
 
 
 def complain(script: str, *lines: str) -> None:
-    """Prints to stderr what went wrong in a script, line by line."""
+    """Prints to stderr what went wrong in a script, line by line; what a terminal would obey is shown as escapes."""
     for line in lines:
-        print(as_typed(f"{script}: {line}"), file=sys.stderr)
+        print(shown(as_typed(f"{script}: {line}"), None), file=sys.stderr)
 
 
 def as_typed(text: str) -> str:

@@ -120,7 +120,7 @@ def question(agent: str, number: int = 1) -> dict:
         (question("nobody"), "no agent 'nobody'"),
         ({**question("middle"), "position": 1}, "expected rows, columns, inarow, got 1"),
         ({**question("middle"), "config": {"actTimeout": -1}}, "actTimeout should be a number of seconds"),
-        ({**question("middle"), "config": [3]}, "config should be an object"),
+        ({**question("middle"), "config": [3]}, "config should be a JSON object"),
         ({**question("middle"), "bank": float("inf")}, "bank should be a number of seconds"),
         ({**question("middle"), "bank": float("nan")}, "bank should be a number of seconds"),
         ({**question("middle"), "bank": 1e300}, "bank should be a number of seconds"),

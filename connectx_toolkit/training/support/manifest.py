@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from connectx_toolkit.console.files import check_folder, locked, read_as, write_whole
-from connectx_toolkit.foreign import from_json
+from connectx_toolkit.foreign import from_json, mapping
 from connectx_toolkit.training.support import checkpoint
 
 NAME = "manifest.json"
@@ -38,10 +38,7 @@ def begin(config: Any) -> None:
 
 def _entries(path: Path) -> dict[str, Any]:
     """What a manifest says of each file. Raises ValueError if it is damaged."""
-    found = read_as(from_json, path) if path.exists() else {}
-    if not isinstance(found, dict):
-        raise ValueError(f"{path}: expected an object with an entry for each file; repair it, or move it away")
-    return found
+    return mapping(read_as(from_json, path), str(path)) if path.exists() else {}
 
 
 def finish(config: Any) -> None:
