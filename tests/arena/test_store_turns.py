@@ -139,7 +139,7 @@ def test_what_killed_processes_have_left_goes_with_the_next_turn(tmp_path):
     left.touch()
     held = lock_at(other, 0.0)
     assert held is not None
-    with Store(tmp_path / "store") as store, store.turn(1, 2):
+    with Store(tmp_path / "store") as store, store.turn(add_games(store, range(2)), 2):
         assert not left.exists() and other.exists()
     unlock(held)
     assert [path.name for path in tmp_path.iterdir()] == ["store"]
