@@ -82,6 +82,11 @@ class JudgedMove(NamedTuple):
         return self.played == self.value
 
     @property
+    def shortens_loss(self) -> bool:
+        """Whether it loses a lost position sooner than need be."""
+        return self.played < self.value < 0
+
+    @property
     def results(self) -> tuple[str, str]:
         """The result before and after the move, for the side that moved: ("won", "drawn")."""
         return RESULTS[sign(self.value)], RESULTS[sign(self.played)]

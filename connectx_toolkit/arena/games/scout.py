@@ -294,7 +294,8 @@ class _Search:
             counts = self.answers.get(position, Counter())
             promises += [(times, self._after(position, column)) for column, times in counts.items()]
         total = sum(times for times, _ in promises)
-        points, mean = (sum(times * one[part] for times, one in promises) / total for part in (0, 1))
+        points = sum(times * promise.points for times, promise in promises) / total
+        mean = sum(times * promise.score for times, promise in promises) / total
         return _Promise(round(points, 9), round(mean, 9))  # equal sums of other order are equal
 
     def _after(self, position: Position, column: int) -> _Promise:

@@ -61,6 +61,14 @@ def headline(team: str, reviews: Sequence[Review]) -> list[str]:
         after = write_columns(review.replay.record.moves[: move.ply]) or "the start"
         best = " or ".join(map(str, move.best_columns))
         lines.append(f"Made most often: column {move.column} after {after}, in {len(again[0])} games; best is {best}.")
+    if shortened := _shortened(counted):
+        review, move = shortened[0]
+        sooner, later = (_plies(review, move, score) for score in (move.played, move.value))
+        lines.append(
+            f"Lost games shortened: {len(shortened)} moves in {len({id(one) for one, _ in shortened})} games; most in "
+            f"{review.replay.name} on ply {move.ply}: column {move.column} loses in {sooner} plies, "
+            f"{move.best} in {later}."
+        )
     missed, allowed = (sum(len(oversights(review)[kind]) for review in counted) for kind in (0, 1))
     if missed or allowed:
         lines.append(f"Wins in one overlooked: your own {missed}, the opponent's {allowed}.")
@@ -88,6 +96,7 @@ def summary(reviews: Sequence[Review]) -> list[Section]:
         _repeated(counted),
         _by_column(counted),
         _by_foresight(counted),
+        _sooner(counted),
         _overlooked(counted),
         _by_opening(counted),
         _time(reviews),
@@ -185,8 +194,29 @@ def _by_column(reviews: Sequence[Review]) -> Section:
 
 def _ahead(review: Review, move: JudgedMove) -> int:
     """Plies to look ahead from a mistake to see it: to the end of the loss that it leads to, or of the missed win."""
-    score = move.played if move.played < 0 else move.value
+    return _plies(review, move, move.played if move.played < 0 else move.value)
+
+
+def _plies(review: Review, move: JudgedMove, score: int) -> int:
+    """Plies from a move to the end of a game of this score."""
     return plies_to_end(score, move.ply, review.replay.record.geometry.cells)
+
+
+def _shortened(reviews: Sequence[Review]) -> list[tuple[Review, JudgedMove]]:
+    """One's moves that lost a lost game sooner, those that cost most plies first."""
+    found = [(review, move) for review in reviews for move in review.shortened]
+    return sorted(found, key=lambda one: one[1].played - one[1].value)
+
+
+def _sooner(reviews: Sequence[Review]) -> Section:
+    rows: list[Row] = [
+        (review.replay.name, move.ply, str(move.column), _plies(review, move, move.played), move.best,
+         _plies(review, move, move.value))
+        for review, move in _shortened(reviews)[:MOST_REPEATED]
+    ]  # fmt: skip
+    heads = ("game", "ply", "you play", "loses in", "best", "best loses in")
+    note = "your moves that lose a lost position in fewer plies than others; they are not counted as mistakes"
+    return Section("Lost games that were shortened most", heads, rows, note)
 
 
 def _by_foresight(reviews: Sequence[Review]) -> Section:

@@ -155,6 +155,7 @@ def row_entry(review: Review) -> dict[str, Any]:
         "first": given[0] if given else "",
         "last": given[-1] if given else "",
         "mistakes": [one["ply"] for one in row["mistakes"]],
+        "shortened": len(row["shortened"]),
     }
 
 
