@@ -332,7 +332,7 @@ def test_a_lost_game_that_is_shortened():
     (section,) = (one for one in summary([review]) if one.title == "Lost games that were shortened most")
     plies = [plies_to_end(score, 1, 42) for score in (move.played, move.value)]
     assert section.rows == [("3033", 1, "0", plies[0], "3", plies[1])] and plies[0] < plies[1]
-    words = f"1 moves in 1 games; most in 3033 on ply 1: column 0 loses in {plies[0]} plies, 3 in {plies[1]}."
+    words = f"1 move in 1 game; most in 3033 on ply 1: column 0 loses in {plies[0]} plies, 3 in {plies[1]}."
     assert f"Lost games shortened: {words}" in headline("me", [review])
     assert not any("shortened" in line for line in headline("other", [Review(review.replay, 0, review.judged)]))
 

@@ -10,6 +10,7 @@ from connectx.position import Position
 from connectx.score import plies_to_end
 from connectx_toolkit.arena.analysis.exact_analysis import JudgedMove, accuracy, mistakes
 from connectx_toolkit.arena.replays.review import RESULTS, SEATS, Review
+from connectx_toolkit.arena.results.words import plural
 
 OPENING_PLIES = 4  # of a game that count as its opening: with more of them, 50 games have hardly two alike
 STRENGTHS = ((0.97, "strong"), (0.88, "middling"), (0.0, "weak"))  # least share of its moves that kept the result
@@ -64,10 +65,11 @@ def headline(team: str, reviews: Sequence[Review]) -> list[str]:
     if shortened := _shortened(counted):
         review, move = shortened[0]
         sooner, later = (_plies(review, move, score) for score in (move.played, move.value))
+        games = len({id(one) for one, _ in shortened})
         lines.append(
-            f"Lost games shortened: {len(shortened)} moves in {len({id(one) for one, _ in shortened})} games; most in "
-            f"{review.replay.name} on ply {move.ply}: column {move.column} loses in {sooner} plies, "
-            f"{move.best} in {later}."
+            f"Lost games shortened: {len(shortened)} {plural('move', len(shortened))} in {games} "
+            f"{plural('game', games)}; most in {review.replay.name} on ply {move.ply}: column {move.column} loses in "
+            f"{sooner} plies, {move.best} in {later}."
         )
     missed, allowed = (sum(len(oversights(review)[kind]) for review in counted) for kind in (0, 1))
     if missed or allowed:
