@@ -140,8 +140,8 @@ def moves_table(
         folded = [move for ply in plies[decided:] if isinstance(move := by_ply[ply], JudgedMove)]
         loser = record.player(folded[-1].seat if folded[-1].value < 0 else 1 - folded[-1].seat)
         sooner = sum(move.shortens_loss for move in folded)
-        words = f", shortened by {sooner} {'move' if sooner == 1 else 'moves'}" if sooner else ""
-        table.add_row(f"{plies[decided]} to {plies[-1]}", loser, *[""] * 4, f"lost already{words}")
+        shortened = f", shortened by {sooner} {'move' if sooner == 1 else 'moves'}" if sooner else ""
+        table.add_row(f"{plies[decided]} to {plies[-1]}", loser, *[""] * 4, f"lost already{shortened}")
     return table
 
 

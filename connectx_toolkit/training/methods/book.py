@@ -269,9 +269,7 @@ def train(config: Config) -> Book | SparseBook | None:
             )
             return None
         scored, now = 100 * facts["scored"], 100 * facts["expected_points"]
-        score = (
-            f"points of 100 as second player: perfect with the new book {now:.1f} (expected), your games {scored:.1f}"
-        )
+        score = f"points of 100 as second player: {now:.1f} expected with the new book, {scored:.1f} in your games"
     else:
         book = second_book(config) if config.second else first_book(config)
         score = f"{len(book):,} positions, with moves chosen by their exact scores"
