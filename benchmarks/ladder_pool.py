@@ -30,7 +30,7 @@ from connectx.nets.network import expected_result, softmax
 from connectx.nets.puct import Judgement, Search
 from connectx.position import Position
 from connectx.score import sign
-from connectx_toolkit.training.games.opponent_pool import agent_that, network_of, solver
+from connectx_toolkit.training.games.opponent_pool import agent_that, network_of, solver_for
 
 WON = 1000  # of a search: minus the plies until then
 ORDER = (3, 2, 4, 1, 5, 0, 6)
@@ -245,7 +245,8 @@ def errs(position: Position, share: float, variant: str) -> bool:
 
 def by_solver(position: Position, share: float, variant: str = "") -> int:
     """The most central of the best moves; an error is the best move with a worse result, or else any."""
-    values = move_values(position, solver())
+    with solver_for(STANDARD) as solver:
+        values = move_values(position, solver)
     scores = {column: value.low for column in ORDER if (value := values[column]) is not None}
     best = max(scores.values())
     worse = {column: score for column, score in scores.items() if sign(score) < sign(best)}

@@ -15,6 +15,7 @@ use.
 """
 
 import sys
+import threading
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -22,6 +23,7 @@ from typing import Any
 import numpy as np
 
 _waiting: list[Callable] = []  # marked as jitable, not yet registered with numba
+_loading = threading.Lock()  # a board and a cell of a notebook may be the first at once
 
 
 def jitable(function):
@@ -35,11 +37,12 @@ def njit(function) -> Any:
 
     A compiled kernel releases the interpreter's lock (GIL): other Python threads run meanwhile.
     """
-    numba = load_numba()
-    if numba is None:
-        return function
-    while _waiting:
-        numba.extending.register_jitable(forceinline=True)(_waiting.pop())
+    with _loading:
+        numba = load_numba()
+        if numba is None:
+            return function
+        while _waiting:
+            numba.extending.register_jitable(forceinline=True)(_waiting.pop())
     return numba.njit(nogil=True)(function)
 
 

@@ -127,7 +127,8 @@ class Analyst:
             task = self._next()
             try:
                 if isinstance(task, Geometry):
-                    solvers_for(task)
+                    with solvers_for(task):
+                        pass
                 else:
                     self._tell(task, self._solve_on(task))
             except Exception as problem:  # the thread serves every board, and nothing starts it again
@@ -158,7 +159,8 @@ class Analyst:
         elif not before.seconds and not has_openings(geometry):  # the solver may have no time for what a child sees
             found = before.refined(proven_values(position, seconds), seconds)
         else:
-            found = before.refined(move_values(position, solvers_for(geometry)[0], Budget.seconds(seconds)), seconds)
+            with solvers_for(geometry) as (solver, *_):
+                found = before.refined(move_values(position, solver, Budget.seconds(seconds)), seconds)
         self._found[position] = found
         if len(self._found) > KEPT:
             self._found.popitem(last=False)

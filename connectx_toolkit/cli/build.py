@@ -135,6 +135,9 @@ def with_book(agent: Path, book: Path | None) -> Iterator[Path]:
         return
     if agent.resolve() != (AGENTS / "perfect.py").resolve():
         raise UsageError(f"--book changes the second seat's book of the agent perfect, not of {agent.stem}")
+    if not book.exists():
+        made = "python train.py book --second --games FILE writes it if your games teach something"
+        raise UsageError(f"{book}: no such file. {made}; without --book, perfect plays with its own book")
     found = read_as(SparseBook.from_bytes, book)
     if found.geometry != STANDARD:
         raise ValueError(f"{book}: a book for {found.geometry.rows}x{found.geometry.columns}, expected one for 7x6")

@@ -8,6 +8,7 @@ const SIGNS = [
   ["cx-frame", "best move"],
   ["?", "mistake: a win became a draw, or a draw became a loss"],
   ["??", "blunder: a win became a loss"],
+  ["?!", "a lost game made shorter: another move would have lost later"],
   ["cx-played", "the mistake played next; green circles are the best moves"],
   ["cx-ringed", "threat: a stone here completes a line"],
   ["cx-filled", "strong threat: once all else is full, the opponent has to play below it (zugzwang)"],

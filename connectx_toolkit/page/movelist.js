@@ -2,7 +2,7 @@
 
 import { el, keepingFocus } from "./dom.js";
 
-const MARKS = ["", "?", "??"];
+const MARKS = ["", "?", "??"], SOONER = "?!";
 export const LOSSES = ["", "the result got worse", "a win became a loss"];
 
 export class MoveList {
@@ -12,7 +12,7 @@ export class MoveList {
     this.element = el("ol", {class: "cx-moves", "aria-label": "moves"});
   }
 
-  // moves: [{ply (of the position after it), text, label, lost, seconds, player}]; start: stones before the first.
+  // moves: [{ply (of the position after it), text, label, lost, sooner, seconds, player}]; start: stones before the first.
   update({moves, cursor, start}) {
     const rows = new Map();
     for (const move of moves) {
@@ -26,11 +26,12 @@ export class MoveList {
     this.reveal();
   }
 
-  cell({ply, text, label, lost, seconds, player}, cursor) {
+  cell({ply, text, label, lost, sooner, seconds, player}, cursor) {
     const made = el("button", {
       type: "button", class: `cx-move cx-lost${lost}`, "data-ply": String(ply), "aria-label": label, title: label,
       onclick: () => this.go(ply),
-    }, el("i", {class: `cx-dot cx-p${player}`}), text, lost ? el("b", {}, MARKS[lost]) : null,
+    }, el("i", {class: `cx-dot cx-p${player}`}), text,
+    lost ? el("b", {}, MARKS[lost]) : sooner ? el("i", {class: "cx-sooner"}, SOONER) : null,
     seconds === undefined ? null : el("small", {}, `${seconds.toFixed(seconds < 9.95 ? 1 : 0)} s`));
     if (ply === cursor) made.setAttribute("aria-current", "step");
     return made;

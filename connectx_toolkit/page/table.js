@@ -371,9 +371,10 @@ export class Table {
       const position = game.positions[index], player = moverOf(position), note = game.notes[index];
       const verdict = this.shows ? judged(position, column, this.lookUp) : null;
       const lost = verdict?.lost ?? 0;
+      const sooner = verdict?.sooner ?? false, what = lost ? LOSSES[lost] : sooner ? "the lost game got shorter" : "";
       const label = `move ${stonesOf(position) + 1}, ${this.side(player)}: column ${column + first}`
-        + (lost ? ` (${LOSSES[lost]}; best: ${verdict.best.map(each => each + first).join(", ")})` : "");
-      return {ply: index + 1, column, text: String(column + first), label, lost, verdict, seconds: note.seconds, player};
+        + (what ? ` (${what}; best: ${verdict.best.map(each => each + first).join(", ")})` : "");
+      return {ply: index + 1, column, text: String(column + first), label, lost, sooner, verdict, seconds: note.seconds, player};
     });
   }
 

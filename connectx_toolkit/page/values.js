@@ -69,8 +69,8 @@ function valueOfMove(position, column, lookUp) {
   return after === null ? known ?? null : negated(after);
 }
 
-// What a move did to the result: null if that is not proven (yet), else {before, after, lost: 0, 1 or 2, best, and the
-// values of the move and of the position: played, whole}.
+// What a move did to the result: null if that is not proven (yet), else {before, after, lost: 0, 1 or 2, sooner: whether it
+// shortens a lost game, best, and the values of the move and of the position: played, whole}.
 export function judged(position, column, lookUp) {
   const values = lookUp(position), whole = valueOfMoves(values);
   if (whole === null || landing(position, column) < 0) return null;
@@ -79,5 +79,6 @@ export function judged(position, column, lookUp) {
   if (before === null || after === null) return null;
   const keeping = openColumns(position).filter(each => values[each] && resultOf(values[each]) === before);
   const best = bestColumns(values);
-  return {before, after, lost: Math.max(0, before - after), best: best.length ? best : keeping, played, whole};
+  const sooner = before < 0 && isExact(whole) && played[1] < whole[0];
+  return {before, after, lost: Math.max(0, before - after), sooner, best: best.length ? best : keeping, played, whole};
 }

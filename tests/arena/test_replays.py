@@ -13,6 +13,7 @@ import pytest
 
 from connectx.geometry import STANDARD
 from connectx.notation import write_columns
+from connectx.score import plies_to_end
 from connectx_toolkit.arena.analysis.exact_analysis import JudgedMove, judge_in_time, mistakes
 from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.players.player import Inline
@@ -314,6 +315,38 @@ def test_mistakes_are_shown_and_practised(tmp_path):
     assert found[3].startswith("Wrong: column 0 ") and f"Best: column {best} (" in found[3]
     assert found[4].startswith(f"Yellow (me) plays column 2 and {words} ") and f"Best: column {best} (" in found[4]
     assert found[5:] == [1, "#0.3", "33251", "0.3"]
+
+
+SHORTENED = """<script type="module">
+document.title = JSON.stringify([document.getElementById("why").textContent,
+  [...document.querySelectorAll(".cx-sooner")].map(mark => mark.parentElement.title)]);
+</script></body>"""
+
+
+def test_a_lost_game_that_is_shortened():
+    """After 3 the second player is lost: 0 loses sooner than 3. That is no mistake, and is counted apart."""
+    record = GameRecord(STANDARD, ("other", "me"), (3, 0, 3, 3))
+    review = Review(played(record), 1, judge_in_time(record, 0))
+    assert not review.mistakes and [move.ply for move in review.shortened] == [1]
+    (move,) = review.shortened
+    (section,) = (one for one in summary([review]) if one.title == "Lost games that were shortened most")
+    plies = [plies_to_end(score, 1, 42) for score in (move.played, move.value)]
+    assert section.rows == [("3033", 1, "0", plies[0], "3", plies[1])] and plies[0] < plies[1]
+    words = f"1 move in 1 game; most in 3033 on ply 1: column 0 loses in {plies[0]} plies, 3 in {plies[1]}."
+    assert f"Lost games shortened: {words}" in headline("me", [review])
+    assert not any("shortened" in line for line in headline("other", [Review(review.replay, 0, review.judged)]))
+
+
+@CHROMIUM
+def test_a_shortened_game_is_marked_on_the_page(tmp_path):
+    record = GameRecord(STANDARD, ("other", "me"), (3, 0, 3, 3))
+    page = replays_page("me", [Review(played(record), 1, judge_in_time(record, 0))], [], [])
+    target = tmp_path / "page.html"
+    target.write_text(page.replace("</body>", SHORTENED), encoding="utf-8")
+    title = re.findall(r"<title>(.*?)</title>", browse(target.as_uri(), tmp_path, "--dump-dom"))[0]
+    why, marked = json.loads(html.unescape(title))
+    assert "0 mistakes; 1 move loses the lost game sooner" in why
+    assert marked == ["move 2, Red: column 0 (the lost game got shorter; best: 3)"]
 
 
 # Games of our own stores

@@ -190,7 +190,7 @@ def test_every_move_of_a_game(capsys):
     rows = rows_of(out)
     assert [row[0] for row in rows] == [str(ply) for ply in range(7)] and [row[2] for row in rows] == list(GAME[:7])
     assert rows[3] == ["3", "second", "4", "draws", "wins in 21 plies", "3", "<- won, given away: drawn"]
-    assert re.search(r"│ 7 to 15 │ first  │ +│ +│ +│ +│ lost already +│", out)
+    assert re.search(r"│ 7 to 15 │ first  │ +│ +│ +│ +│ lost already, shortened by 2 moves +│", out)
     assert [row[0] for row in rows if row[-1].startswith("<-")] == ["2", "3", "6"]
     assert "\nbefore ply 2, in which first (X) played column 1; best: 2\n" in out and BOARD in out
     assert "before ply 3" not in out and f"turning point of first: {TURNED}; given away before: first on ply 2" in out

@@ -74,10 +74,10 @@ def test_the_lines_beat_the_opponent(report):
             assert (step.seen, step.met) == ((step.met, step.met) if step.is_answer else (0, 0))
             position = position.play(step.column)
         ends.append(position)
-        assert line.expected == 1.0
     first, second = report.lines
     assert report.unsolved == 0 and first.has_line and ends[0].is_lost() and not second.has_line
-    assert Solver(SMALL, compiled=False).solve(ends[1]).low == second.score > 0
+    assert first.expected == 1.0 and not first.gains and second.gains
+    assert -Solver(SMALL, compiled=False).solve(ends[1]).low == second.score > 0
 
 
 def test_own_moves_of_a_line_keep_the_result(report):
@@ -170,14 +170,13 @@ def test_submissions_that_are_mixed_are_told(tmp_path):
 
 
 def test_the_page_has_the_line_first(report):
-    """With the exact scores of the position in which it ends."""
+    """With the exact scores of its moves."""
     page = scout_page(report)
     line = report.lines[1]
     (data,) = re.findall(r'id="data">(.*?)</script>', page)
     entry = json.loads(data)[0]
     assert entry["title"] == "the line when you move second" and entry["moves"] == list(line.columns)
-    scores = entry["judged"][str(len(line.columns))]["scores"]
-    assert not line.has_line and max(score for score in scores if score is not None) == line.score
+    assert not line.has_line and entry["judged"][str(len(line.columns) - 1)]["scores"][line.columns[-1]] == line.score
     assert "when you move second, play [" in page.lower()
 
 

@@ -58,8 +58,8 @@ def test_it_expects_more_than_was_played():
     """Against one opponent, who lost after one of two moves and won after the other."""
     won, lost = Met("them", game_after(WINS, 1), 1.0), Met("them", game_after(LOSES, 0), 0.0)
     assert Position.from_moves(won.columns, STANDARD).ply % 2 == 0
-    columns, expected, before = tree_of([won] * 5 + [lost] * 15).improve()
-    assert columns and before < expected <= 1
+    columns, expected = tree_of([won] * 5 + [lost] * 15).improve()
+    assert columns and 5 / 20 < expected <= 1
 
 
 def test_who_always_answers_alike_is_expected_to():
@@ -70,7 +70,7 @@ def test_who_always_answers_alike_is_expected_to():
 
 
 def test_no_column_gives_a_result_away():
-    columns, _, _ = tree_of(
+    columns, _ = tree_of(
         [Met("them", game_after(WINS, 1), 1.0)] * 5 + [Met("them", game_after(LOSES, 0), 0.0)] * 15
     ).improve()
     assert columns
@@ -123,6 +123,18 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     ):
         pass
     assert book.train(replace(config, me="me", run=tmp_path / "run2")) is not None
+
+
+def test_games_in_which_nothing_is_to_be_gained(tmp_path, monkeypatch, capsys):
+    """It says so, and what to build instead; who builds with the book all the same is told what is missing."""
+    monkeypatch.setattr(pool, "worker_pool", pool_in_place)
+    games = file_of(tmp_path / "games.sqlite", [game_after(LOSES, 0)])
+    config = book.Config(second=True, games=str(games), table_bits=18, workers=1, run=tmp_path / "run")
+    assert book.train(config) is None and not config.output.exists()
+    out = capsys.readouterr().out
+    assert f"{config.output} was not written" in out and "build_submission.py perfect" in out
+    assert build.main(["perfect", "--book", str(config.output)]) == 2
+    assert "no such file. python train.py book --second" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("method", ["book --second", "replies"])

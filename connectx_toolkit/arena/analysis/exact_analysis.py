@@ -8,7 +8,6 @@ which are the fastest, are solved first. Of the others, ``proven_moves`` tells w
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import lru_cache
 from queue import SimpleQueue
 from threading import Event
 from typing import NamedTuple, TypeVar
@@ -23,6 +22,7 @@ from connectx_toolkit.arena.analysis.short_proofs import narrowed, proven_values
 from connectx_toolkit.arena.results.records import GameRecord
 from connectx_toolkit.console.interrupts import ctrl_c_waits
 from connectx_toolkit.machine.cores import usable_cores
+from connectx_toolkit.machine.object_pool import ObjectPool
 
 RESULTS = {1: "won", 0: "drawn", -1: "lost"}
 GAME_SECONDS = 60.0  # for one game; on 7x6 far less is needed, see above
@@ -80,6 +80,11 @@ class JudgedMove(NamedTuple):
     def is_perfect(self) -> bool:
         """Whether it has the best score: the quickest win, a draw, the slowest loss."""
         return self.played == self.value
+
+    @property
+    def shortens_loss(self) -> bool:
+        """Whether it loses a lost position sooner than need be."""
+        return self.played < self.value < 0
 
     @property
     def results(self) -> tuple[str, str]:
@@ -148,9 +153,9 @@ def _words(move: JudgedMove | ProvenMove) -> str:
     return f"{before} position given away (now {after}) on ply {move.ply} by column {move.column}; best: {move.best}"
 
 
-@lru_cache(maxsize=1)
+@ObjectPool
 def solvers_for(geometry: Geometry) -> list[Solver]:
-    """One compiled solver per thread, all sharing a table."""
+    """Compiled solvers for so many threads of whom takes them, sharing a table that is kept."""
     threads = min(MOST_THREADS, len(usable_cores()))
     with ctrl_c_waits():
         first = Solver(geometry, threads=threads)
@@ -179,11 +184,19 @@ def exact_scores(
     Raises:
         ValueError: the board is too large for the solver.
     """
+    with solvers_for(geometry) as solvers:
+        return _solved_by(solvers, positions, seconds, update)
+
+
+def _solved_by(
+    solvers: Sequence[Solver], positions: Sequence[Position], seconds: float, update: Callable[[], object]
+) -> dict[Position, tuple[int | None, ...]]:
+    """As ``exact_scores``, by a thread for each solver."""
     idle: SimpleQueue[Solver] = SimpleQueue()
-    for solver in solvers_for(geometry):
+    for solver in solvers:
         idle.put(solver)
     whole, share, found = Budget.seconds(seconds), max(LEAST_SHARE, SHARE * seconds), {}
-    with _threads(idle.qsize()) as (pool, stop):
+    with _threads(len(solvers)) as (pool, stop):
 
         def solve(position: Position) -> tuple[int | None, ...] | None:
             solver = idle.get()
@@ -276,8 +289,8 @@ def _values_in_time(position: Position) -> list[Value | None]:
     values = proven_values(position, PROOF_SECONDS)
     if not position.geometry.fits_word or all(value is None or value.exact for value in values):
         return values
-    solver, *_ = solvers_for(position.geometry)  # compiles for some seconds, when it is first asked for
-    return narrowed(values, move_values(position, solver, Budget.seconds(PROOF_SECONDS)))
+    with solvers_for(position.geometry) as (solver, *_):  # compiles for some seconds, when it is first asked for
+        return narrowed(values, move_values(position, solver, Budget.seconds(PROOF_SECONDS)))
 
 
 def mistakes(judged: Iterable[Move]) -> list[Move]:

@@ -4,7 +4,6 @@ A few plies are searched at once on any board. What that proves are intervals of
 """
 
 from collections.abc import Sequence
-from functools import lru_cache
 
 from connectx.clock import Budget
 from connectx.geometry import Geometry
@@ -12,11 +11,12 @@ from connectx.position import Position
 from connectx.score import plies_to_end
 from connectx.search import WIN, Result, Searcher
 from connectx.solver import UNKNOWN, Value
+from connectx_toolkit.machine.object_pool import ObjectPool
 
 TABLE_BUCKETS = 65_537  # of the search's table: 2 MB; a short search fills no more
 
 
-@lru_cache(maxsize=1)
+@ObjectPool
 def searcher_for(geometry: Geometry) -> Searcher:
     """A compiled searcher; its table is kept from position to position."""
     searcher = Searcher(geometry, buckets=TABLE_BUCKETS)
@@ -36,7 +36,12 @@ def proven_values(position: Position, seconds: float) -> list[Value | None]:
         position: not over; of any size.
         seconds: without the compilation, which takes some seconds when a board is first asked for.
     """
-    searcher, budget = searcher_for(position.geometry), Budget.seconds(seconds)
+    with searcher_for(position.geometry) as searcher:
+        return _proven_by(searcher, position, Budget.seconds(seconds))
+
+
+def _proven_by(searcher: Searcher, position: Position, budget: Budget) -> list[Value | None]:
+    """As ``proven_values``, by a searcher whose kernel is compiled."""
     span = max(-UNKNOWN.low, (position.geometry.cells + 1) // 2)
     win = (position.geometry.cells + 1 - position.ply) // 2  # the score of a win with the next stone
     found: dict[int, Value] = {}

@@ -17,7 +17,6 @@ from connectx_toolkit.arena.games.database import Game
 
 Answers = Mapping[Position, Counter[int]]  # moves that a player made in a position, and how often
 Scores = Mapping[Position, Sequence[int | None]]  # exact scores of a position's moves
-QUICK = 0.001  # of a point: what a win counts more for each stone that its winner has left
 
 
 class Repeats(NamedTuple):
@@ -65,13 +64,14 @@ class Step(NamedTuple):
 
 
 class Line(NamedTuple):
-    """What to play against an opponent: one's own moves keep the exact result, its answers are those it gave most."""
+    """What to play against an opponent: one's own moves keep the exact result, its answers are those it gave."""
 
     seat: int  # one's own
     steps: tuple[Step, ...]
     has_line: bool  # whether it ends with a line of one's own stones
-    score: int | None  # else the exact score of its last position for oneself; None where that is not known
-    expected: float  # points with perfect play at its end, over all answers that the opponent gave
+    score: int | None  # the exact score of its last position for oneself; None where the empty board is not solved
+    expected: float | None  # points over all answers that the opponent gave, and a perfect one in each position
+    gains: bool  # whether that is more than perfect play of both sides gives
 
     @property
     def columns(self) -> Columns:
@@ -200,83 +200,110 @@ def _first_mistake(game: Game, player: str, scores: Scores) -> tuple[Position, i
 def best_line(answers: Answers, scores: Scores, seat: int, geometry: Geometry) -> Line:
     """The line that promises most against answers that were really given, from the empty board on.
 
-    One's own moves never change the exact result for the worse. The line goes on while the opponent's answer is known,
-    and stops where more is not to be had.
+    One's own moves never make the exact result worse. Where no answer in the games promises anything, they lose as late
+    as they can. The line goes on while the opponent's answer and its exact score are known, and ends with one's own
+    move, or where the opponent would complete a line.
 
     Args:
-        scores: of positions with oneself to move; where they are missing, the line goes no further.
+        scores: of positions with either side to move; where they are missing, the line goes no further.
         seat: one's own.
     """
     start = Position.empty(geometry)
-    return _Search(answers, scores, seat).line(start)
+    values = scores.get(start)
+    if values is None:
+        return Line(seat, (), False, None, None, False)
+    best = max(value for value in values if value is not None)
+    return _Search(answers, scores, seat).line(start, best if seat == 0 else -best)
 
 
 class _Promise(NamedTuple):
-    """What a position promises, and one's move there; None to stop."""
+    """What a position promises, and one's move there; None where no more is known than its score."""
 
     points: float
-    column: int | None
+    score: float
+    column: int | None = None
+
+    @classmethod
+    def with_perfect_play(cls, score: int) -> "_Promise":
+        return cls((1 + sign(score)) / 2, score)
 
 
 class _Search:
-    """Expected points over the opponent's known answers, with perfect play where they end."""
+    """Expected points over the opponent's known answers, with perfect play where they end.
+
+    In each position where it was to move, one perfect answer counts beside those that it gave: a single game, or a line
+    of answers that are each given once, promises little. All scores are for oneself.
+    """
 
     def __init__(self, answers: Answers, scores: Scores, seat: int):
         self.answers, self.scores, self.seat = answers, scores, seat
         self.known: dict[Position, _Promise] = {}
 
-    def line(self, start: Position) -> Line:
-        position, steps = start, list[Step]()
-        while not position.is_over():
-            if position.ply % 2 == self.seat:
-                column = self.own(position).column
-                if column is None:
-                    break
-                steps.append(Step(column, False, 0, 0))
-            elif counts := self.answers.get(position):
-                column, seen = counts.most_common(1)[0]
-                steps.append(Step(column, True, seen, counts.total()))
-            else:
-                break
-            position = position.play(column)
-        points = self.theirs(start) if self.seat else self.own(start).points
-        values = [value for value in self.scores.get(position, ()) if value is not None]
+    def line(self, start: Position, score: int) -> Line:
+        promise = self._promise(start, score)
+        position, end, steps = start, score, list[Step]()
+        while (step := self._step(position, end)) is not None:
+            values = self.scores[position]
+            end = _score(values, step.column) * (-1 if step.is_answer else 1)
+            position = position.play(step.column)
+            steps.append(step)
         has_line = position.is_lost() and position.ply % 2 != self.seat
-        return Line(self.seat, tuple(steps), has_line, max(values, default=None), min(1.0, max(0.0, points)))
+        gains = promise.points > _Promise.with_perfect_play(score).points
+        return Line(self.seat, tuple(steps), has_line, end, promise.points, gains)
 
-    def own(self, position: Position) -> _Promise:
+    def _promise(self, position: Position, score: int) -> _Promise:
+        return self.own(position, score) if position.ply % 2 == self.seat else self.theirs(position, score)
+
+    def _step(self, position: Position, score: int) -> Step | None:
+        """The next move of the line: one's best, or the answer by which the opponent gives most away in all games."""
+        if position.ply % 2 == self.seat:
+            column = self.own(position, score).column
+            return None if column is None else Step(column, False, 0, 0)
+        counts = self.answers.get(position, Counter())
+        if not counts or position not in self.scores:
+            return None
+        least = _Promise.with_perfect_play(score).points
+        gains = {
+            column: (times * (self._after(position, column).points - least), times)
+            for column, times in counts.most_common()
+        }
+        column = max(gains, key=gains.__getitem__)
+        return None if position.play(column).is_lost() else Step(column, True, counts[column], counts.total())
+
+    def own(self, position: Position, score: int) -> _Promise:
         if position not in self.known:
-            self.known[position] = self._own(position)
+            self.known[position] = self._own(position, score)
         return self.known[position]
 
-    def _own(self, position: Position) -> _Promise:
-        values = self.scores.get(position)
-        if values is None:
-            return _Promise(0.5, None)
-        known = [(column, value) for column, value in enumerate(values) if value is not None]
-        whole = max(value for _, value in known)
-        promises = [_Promise(_points(whole), None)]
-        for column, value in known:
-            if sign(value) == sign(whole):
+    def _own(self, position: Position, score: int) -> _Promise:
+        if (values := self.scores.get(position)) is None:
+            return _Promise.with_perfect_play(score)
+        promises = []
+        for column, value in enumerate(values):
+            if value is not None and sign(value) == sign(score):
                 after = position.play(column)
-                if after.is_lost():
-                    promises.append(_Promise(_points(value), column))
-                elif after in self.answers:
-                    promises.append(_Promise(self.theirs(after), column))
-        return max(promises, key=lambda promise: (promise.points, promise.column is not None))
+                points, mean, _ = self.theirs(after, value)
+                score_then = mean if points else value  # where nothing is to be had, the longest resistance
+                promises.append((_Promise(points, score_then, column), after in self.answers))
+        return max(promises, key=lambda one: (one[0].points, one[0].score, one[1]))[0]
 
-    def theirs(self, position: Position) -> float:
-        """The mean over the answers that were given; at the start of a game that nobody played, an even one."""
-        counts = self.answers.get(position, Counter())
-        total = sum(times * self._after(position.play(column)) for column, times in counts.items())
-        return total / counts.total() if counts else 0.5
+    def theirs(self, position: Position, score: int) -> _Promise:
+        """The mean over the answers that were given, and a perfect one."""
+        promises = [(1, _Promise.with_perfect_play(score))]
+        if position in self.scores:
+            counts = self.answers.get(position, Counter())
+            promises += [(times, self._after(position, column)) for column, times in counts.items()]
+        total = sum(times for times, _ in promises)
+        points = sum(times * promise.points for times, promise in promises) / total
+        mean = sum(times * promise.score for times, promise in promises) / total
+        return _Promise(round(points, 9), round(mean, 9))  # equal sums of other order are equal
 
-    def _after(self, position: Position) -> float:
-        if position.is_lost():
-            return 0.0
-        return 0.5 if position.is_full() else self.own(position).points
+    def _after(self, position: Position, column: int) -> _Promise:
+        return self.own(position.play(column), -_score(self.scores[position], column))
 
 
-def _points(score: int) -> float:
-    """Points of a position with this exact score for oneself, a little more where it is won sooner or lost later."""
-    return (1 + sign(score)) / 2 + QUICK * score
+def _score(values: Sequence[int | None], column: int) -> int:
+    """The exact score of a move that was made."""
+    score = values[column]
+    assert score is not None
+    return score

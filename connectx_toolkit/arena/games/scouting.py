@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from connectx.exact import has_openings
 from connectx.geometry import Geometry
 from connectx.position import Position
 from connectx_toolkit.arena.analysis.exact_analysis import exact_scores
@@ -138,6 +139,13 @@ def scout(
 
 
 def to_solve(games: Iterable[Game]) -> list[Position]:
-    """The positions of games in which a player was to choose, those met most often last: they are solved first."""
+    """The positions of games in which a player was to choose; the last are solved first.
+
+    Those are the ones met most often, or without the opening table the latest, which alone are solved soon.
+    """
     met = Counter(position for game in games for _, position in game.positions())
-    return sorted(met, key=lambda position: (met[position], position.ply, position.key))
+
+    def order(position: Position) -> tuple[int, int, int]:
+        return met[position] if has_openings(position.geometry) else 0, position.ply, position.key
+
+    return sorted(met, key=order)

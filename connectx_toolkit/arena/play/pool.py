@@ -21,6 +21,8 @@ from connectx_toolkit.machine.cores import core_of_its_own
 from connectx_toolkit.machine.workers import Workers, cluster_workers, local_workers, this_process
 
 SILENCE = 4.0  # seconds until a load is reported
+# Slot, archives and Kaggle's environment, which redirects the standard streams, are those of the process.
+_playing = threading.RLock()
 
 
 class CannotLoad(ValueError):
@@ -123,7 +125,7 @@ def _enter_fork() -> None:
 
 @contextmanager
 def open_pool(setup: Setup, concurrency: int = 1, scheduler: str | None = None) -> Iterator[Pool]:
-    """Opens a pool until the end of the ``with`` block.
+    """Opens a pool until the end of the ``with`` block; on this machine, another thread's waits until then.
 
     Args:
         concurrency: games at a time. 1 plays in this process; more in as many forks, which inherit callables. Each, and
@@ -137,16 +139,17 @@ def open_pool(setup: Setup, concurrency: int = 1, scheduler: str | None = None) 
         with cluster_workers(scheduler, leave_slot, finalizer=leave_cluster, own_cores=True) as workers:
             yield Pool(setup, workers, is_remote=True)
     elif concurrency == 1:
-        with archives.shared(), core_of_its_own() if setup.isolate else nullcontext():
+        with _playing, archives.shared(), core_of_its_own() if setup.isolate else nullcontext():
             try:
                 yield Pool(setup, this_process())
             finally:
                 leave_slot()
     else:
-        warm_up(setup.rules, setup.referee)  # before the fork: importing Kaggle's package takes over a second
-        end_pools()
-        with archives.shared(), local_workers(concurrency, _enter_fork, method="fork", own_cores=True) as workers:
-            yield Pool(setup, workers)
+        with _playing, archives.shared():
+            warm_up(setup.rules, setup.referee)  # before the fork: importing Kaggle's package takes over a second
+            end_pools()
+            with local_workers(concurrency, _enter_fork, method="fork", own_cores=True) as workers:
+                yield Pool(setup, workers)
 
 
 def play_all(tasks: Iterable[Task], setup: Setup, concurrency: int = 1) -> Iterator[tuple[Task, Game]]:

@@ -46,6 +46,11 @@ class Review:
         return mistakes(self.own)
 
     @property
+    def shortened(self) -> list[JudgedMove]:
+        """One's own moves that lost a lost game sooner."""
+        return [move for move in self.own if move.shortens_loss]
+
+    @property
     def cause(self) -> str:
         """Why the game was not won: one's own fault, or what was given away last; "" of a game that was won."""
         record = self.replay.record
@@ -77,6 +82,7 @@ class Review:
             "overage": None if (used := replay.overage_used(self.seat)) is None else round(used, 3),
             "slowest": slowest and {"ply": slowest[0], "seconds": round(slowest[1], 3)},
             "mistakes": [_mistake(move) for move in given],
+            "shortened": [{"ply": one.ply, "column": one.column, "best": one.best_columns} for one in self.shortened],
             "moves": list(replay.record.moves),
         }
 

@@ -10,6 +10,7 @@ from connectx.position import Position
 from connectx.score import plies_to_end
 from connectx_toolkit.arena.analysis.exact_analysis import JudgedMove, accuracy, mistakes
 from connectx_toolkit.arena.replays.review import RESULTS, SEATS, Review
+from connectx_toolkit.arena.results.words import plural
 
 OPENING_PLIES = 4  # of a game that count as its opening: with more of them, 50 games have hardly two alike
 STRENGTHS = ((0.97, "strong"), (0.88, "middling"), (0.0, "weak"))  # least share of its moves that kept the result
@@ -61,6 +62,15 @@ def headline(team: str, reviews: Sequence[Review]) -> list[str]:
         after = write_columns(review.replay.record.moves[: move.ply]) or "the start"
         best = " or ".join(map(str, move.best_columns))
         lines.append(f"Made most often: column {move.column} after {after}, in {len(again[0])} games; best is {best}.")
+    if shortened := _shortened(counted):
+        review, move = shortened[0]
+        sooner, later = (_plies(review, move, score) for score in (move.played, move.value))
+        games = len({id(one) for one, _ in shortened})
+        lines.append(
+            f"Lost games shortened: {len(shortened)} {plural('move', len(shortened))} in {games} "
+            f"{plural('game', games)}; most in {review.replay.name} on ply {move.ply}: column {move.column} loses in "
+            f"{sooner} plies, {move.best} in {later}."
+        )
     missed, allowed = (sum(len(oversights(review)[kind]) for review in counted) for kind in (0, 1))
     if missed or allowed:
         lines.append(f"Wins in one overlooked: your own {missed}, the opponent's {allowed}.")
@@ -88,6 +98,7 @@ def summary(reviews: Sequence[Review]) -> list[Section]:
         _repeated(counted),
         _by_column(counted),
         _by_foresight(counted),
+        _sooner(counted),
         _overlooked(counted),
         _by_opening(counted),
         _time(reviews),
@@ -185,8 +196,29 @@ def _by_column(reviews: Sequence[Review]) -> Section:
 
 def _ahead(review: Review, move: JudgedMove) -> int:
     """Plies to look ahead from a mistake to see it: to the end of the loss that it leads to, or of the missed win."""
-    score = move.played if move.played < 0 else move.value
+    return _plies(review, move, move.played if move.played < 0 else move.value)
+
+
+def _plies(review: Review, move: JudgedMove, score: int) -> int:
+    """Plies from a move to the end of a game of this score."""
     return plies_to_end(score, move.ply, review.replay.record.geometry.cells)
+
+
+def _shortened(reviews: Sequence[Review]) -> list[tuple[Review, JudgedMove]]:
+    """One's moves that lost a lost game sooner, those that cost most plies first."""
+    found = [(review, move) for review in reviews for move in review.shortened]
+    return sorted(found, key=lambda one: one[1].played - one[1].value)
+
+
+def _sooner(reviews: Sequence[Review]) -> Section:
+    rows: list[Row] = [
+        (review.replay.name, move.ply, str(move.column), _plies(review, move, move.played), move.best,
+         _plies(review, move, move.value))
+        for review, move in _shortened(reviews)[:MOST_REPEATED]
+    ]  # fmt: skip
+    heads = ("game", "ply", "you play", "loses in", "best", "best loses in")
+    note = "your moves that lose a lost position in fewer plies than others; they are not counted as mistakes"
+    return Section("Lost games that were shortened most", heads, rows, note)
 
 
 def _by_foresight(reviews: Sequence[Review]) -> Section:

@@ -24,6 +24,7 @@ from connectx_toolkit.arena.replays.summary import Section
 from connectx_toolkit.arena.reporting.ladder import label, ladder_figure, name_lines, new_figure
 from connectx_toolkit.arena.reporting.replay_tables import cell_text, ending_words, mistake_words, slowest_words
 from connectx_toolkit.arena.reporting.scout_tables import (
+    beats,
     branches_html,
     given_section,
     judged_of,
@@ -154,6 +155,7 @@ def row_entry(review: Review) -> dict[str, Any]:
         "first": given[0] if given else "",
         "last": given[-1] if given else "",
         "mistakes": [one["ply"] for one in row["mistakes"]],
+        "shortened": len(row["shortened"]),
     }
 
 
@@ -217,7 +219,8 @@ def _line_entry(line: Line, report: Report) -> dict[str, Any]:
     entry = game_entry(record, judged_of(record, report), end)
     if scores := report.scores.get(Position.from_moves(record.moves, record.geometry)):
         entry["judged"][len(record.moves)] = {"scores": scores}
-    return entry | {"title": f"the line when you move {SEATS[line.seat]}", "note": end}
+    what = "line" if beats(line) else "longest resistance"
+    return entry | {"title": f"the {what} when you move {SEATS[line.seat]}", "note": end}
 
 
 def _ending(game: Game) -> str:

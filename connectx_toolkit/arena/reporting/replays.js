@@ -48,7 +48,8 @@ function choose(index, isClicked = false) {
   mark();
   document.getElementById("heading").textContent = `${row.game}: ${row.result} against ${row.opponent}`;
   const words = row.mistakes.length === 1 ? "1 mistake" : `${row.mistakes.length} mistakes`;
-  const facts = [`moving ${row.seat}`, row.ended, row.cause === row.status ? "" : row.cause, words];
+  const sooner = row.shortened && `${row.shortened} ${row.shortened === 1 ? "move loses" : "moves lose"} the lost game sooner`;
+  const facts = [`moving ${row.seat}`, row.ended, row.cause === row.status ? "" : row.cause, words, sooner];
   document.getElementById("why").textContent = facts.filter(Boolean).join("; ");
   showGame(index, row.status === "played" && row.mistakes.length ? row.mistakes.at(-1) : row.plies);
   if (isClicked && innerWidth < 1000) document.getElementById("replayer").scrollIntoView();

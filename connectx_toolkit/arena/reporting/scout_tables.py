@@ -60,8 +60,10 @@ def headline(report: Report) -> list[str]:
     if report.faults:
         lines.append(f"It forfeited: {', '.join(f'{kind} {count}' for kind, count in report.faults.items())}.")
     lines += [line_words(line, report) for line in report.lines]
-    if any(line.steps for line in report.lines):
+    if any(step.is_answer for line in report.lines for step in line.steps):
         lines.append("In brackets: its answers, and how often it gave them of how often it was there.")
+    if any(line.gains for line in report.lines):
+        lines.append("Promised points: the mean over all its answers, and over a perfect one in each position as well.")
     if report.unsolved:
         lines.append(f"{report.unsolved} positions were not solved (--time SECONDS gives more time).")
     submissions = {game.submission for game in report.games if game.submission is not None}
@@ -82,13 +84,24 @@ def _repeats_words(found: Repeats) -> str:
 def line_words(line: Line, report: Report) -> str:
     """ "When you move second, play [3 12/12] 2 ...: you win in 9 plies.": its answers are in brackets."""
     head = f"When you move {SEATS[line.seat]}"
-    if not any(step.is_answer for step in line.steps):
-        games = report.tallies[line.seat].games
-        return f"{head}: no line ({'no answer leads on' if games else 'no game'} from the empty board)."
+    if not report.tallies[line.seat].games:
+        return f"{head}: no line (no game)."
+    if line.expected is None:
+        return f"{head}: no line (no solved game from the empty board)."
     moves = " ".join(
         f"[{step.column} {step.seen}/{step.met}]" if step.is_answer else str(step.column) for step in line.steps
     )
-    return f"{head}, play {moves}: {line_end(line, report)}."
+    if not moves:
+        return f"{head}: no line (no answer leads on from the empty board)."
+    if not beats(line):
+        return f"{head}: nothing in your games beats it. The longest resistance is {moves}: {line_end(line, report)}."
+    promise = f" It promises {100 * line.expected:.0f} points of 100." if line.gains else ""
+    return f"{head}, play {moves}: {line_end(line, report)}.{promise}"
+
+
+def beats(line: Line) -> bool:
+    """Whether it promises more than perfect play of both sides, or a win in any case."""
+    return line.gains or (line.score is not None and line.score > 0)
 
 
 def line_end(line: Line, report: Report) -> str:
@@ -96,11 +109,13 @@ def line_end(line: Line, report: Report) -> str:
     if line.has_line:
         return f"you have {report.geometry.inarow} in a row"
     if line.score is None:
-        return "not solved from there"
+        return "not solved"
     if not line.score:
         return "a draw with perfect play from there"
-    plies = plies_to_end(line.score, len(line.steps), report.geometry.cells)
-    return f"you {'win' if line.score > 0 else 'lose'} in {plies} plies with perfect play from there"
+    of_mover = line.score if len(line.steps) % 2 == line.seat else -line.score
+    plies = plies_to_end(of_mover, len(line.steps), report.geometry.cells)
+    words = f"{plies} {'ply' if plies == 1 else 'plies'}"
+    return f"you {'win' if line.score > 0 else 'lose'} in {words} with perfect play from there"
 
 
 def given_section(report: Report) -> Section:

@@ -68,7 +68,8 @@ def judged(record: GameRecord, start: int, seconds: float) -> list[JudgedMove]:
     """The moves that could be solved in time; none on a board that the solver cannot hold."""
     if not record.geometry.fits_word:
         return []
-    solvers_for(record.geometry)  # compiles before there is a bar
+    with solvers_for(record.geometry):  # compiles before there is a bar
+        pass
     count = len(chosen_from(record, start))
     may_be_long = count and start < LONG_BEFORE and not has_openings(record.geometry)
     with progress(count, "move", delay=0 if may_be_long else 2) as bar:

@@ -90,9 +90,10 @@ def accuracy_table(judged: Mapping[str, Sequence[JudgedMove]]) -> Table:
     """Good and perfect move rates by agent, seat and stage of the game."""
     table = Table(
         title="moves by exact score",
-        caption="good: keeps the result, in positions that were not lost yet; perfect: has the best exact score",
+        caption="good: keeps the result, in positions that were not lost yet; perfect: has the best exact score; "
+        "lost sooner: moves that shorten a lost game",
     )
-    for name in ("agent", "part", "moves", "good move rate", "perfect move rate"):
+    for name in ("agent", "part", "moves", "good move rate", "perfect move rate", "lost sooner"):
         table.add_column(name, justify="left" if name in ("agent", "part") else "right")
     for name, moves in sorted(judged.items()):
         parts = {"all": list(moves)}
@@ -103,7 +104,8 @@ def accuracy_table(judged: Mapping[str, Sequence[JudgedMove]]) -> Table:
             count, holding, kept, perfect = accuracy(chosen)
             if count:
                 share = f"{kept / holding:.1%}" if holding else "-"
-                table.add_row(name, part, str(count), share, f"{perfect / count:.1%}")
+                sooner = str(sum(move.shortens_loss for move in chosen))
+                table.add_row(name, part, str(count), share, f"{perfect / count:.1%}", sooner)
     return table
 
 
@@ -135,9 +137,11 @@ def moves_table(
         style = None if move.kept_result else "bold red"
         table.add_row(*row, *words, move.best, _result_words(move), style=style)
     if decided < len(plies):
-        last = by_ply[plies[-1]]
-        loser = record.player(last.seat if _result_words(last) == "lost already" else 1 - last.seat)
-        table.add_row(f"{plies[decided]} to {plies[-1]}", loser, *[""] * 4, "lost already")
+        folded = [move for ply in plies[decided:] if isinstance(move := by_ply[ply], JudgedMove)]
+        loser = record.player(folded[-1].seat if folded[-1].value < 0 else 1 - folded[-1].seat)
+        sooner = sum(move.shortens_loss for move in folded)
+        shortened = f", shortened by {sooner} {'move' if sooner == 1 else 'moves'}" if sooner else ""
+        table.add_row(f"{plies[decided]} to {plies[-1]}", loser, *[""] * 4, f"lost already{shortened}")
     return table
 
 
@@ -167,6 +171,6 @@ def _result_words(move: JudgedMove | ProvenMove) -> str:
     if isinstance(move, ProvenMove) and move.kept_result:
         return "lost already" if move.value.high < 0 else "won, kept" if move.played.low > 0 else "not solved"
     if isinstance(move, JudgedMove) and not move.holds:
-        return "lost already"
+        return "lost already, shortened" if move.shortens_loss else "lost already"
     before, after = move.results
     return f"{before}, kept" if move.kept_result else f"<- {before}, given away: {after}"

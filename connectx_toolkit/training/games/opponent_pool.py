@@ -29,6 +29,7 @@ from connectx.nets.puct import Judgement, Search
 from connectx.position import Position
 from connectx.search import Searcher
 from connectx.solver import Solver
+from connectx_toolkit.machine.object_pool import ObjectPool
 from connectx_toolkit.places import WEIGHTS
 from connectx_toolkit.training.games.mcts import most_visited
 
@@ -86,14 +87,12 @@ def network_of(file: str) -> PlainNetwork:
     return PlainNetwork.from_bytes((path if path.exists() else WEIGHTS / file).read_bytes())
 
 
-@cache
+@ObjectPool
 def searcher(leaf: bool) -> Searcher:
     return Searcher(STANDARD, net=from_bytes((WEIGHTS / "leaf.bin").read_bytes()) if leaf else None)
 
 
-@cache
-def solver() -> Solver:
-    return Solver(STANDARD)
+solver_for = ObjectPool(Solver)
 
 
 def drawn(weights: np.ndarray | list[float], chance: Random) -> int:
@@ -121,17 +120,18 @@ def by_puct(position: Position, network: PlainNetwork, evaluations: int, chance:
 
 def by_depth(position: Position, leaf: bool, deepest: int, chance: Random) -> int:
     """Alpha-beta of ``deepest`` plies or up to two less, of the position or its mirror image, in an empty table."""
-    asked = searcher(leaf)
-    asked.forget()
     mirrored, depth = chance.random() < 0.5, chance.randint(deepest - 2, deepest)
-    column = asked.search(position.mirror() if mirrored else position, Budget(), max_depth=depth).column
+    with searcher(leaf) as asked:
+        asked.forget()
+        column = asked.search(position.mirror() if mirrored else position, Budget(), max_depth=depth).column
     return position.geometry.columns - 1 - column if mirrored else column
 
 
 def by_solver(position: Position, errors: float, chance: Random) -> int:
     if chance.random() < errors:
         return chance.choice(position.legal_columns())
-    values = move_values(position, solver(), best=True)
+    with solver_for(STANDARD) as solver:
+        values = move_values(position, solver, best=True)
     lows = {column: value.low for column, value in enumerate(values) if value is not None}
     return chance.choice([column for column, low in lows.items() if low == max(lows.values())])
 

@@ -210,12 +210,11 @@ class OwnGames:
             for (turn, index), gain in zip(beyond, gains @ self.beliefs.T * self.scale, strict=True):
                 turn.values[:, index] = np.minimum(1.0, turn.values[:, index] + gain)
 
-    def improve(self) -> tuple[dict[Position, int], float, float]:
-        """The columns of the book, and our expected points with it and with the moves played, mistakes left out."""
+    def improve(self) -> tuple[dict[Position, int], float]:
+        """The columns of the book, and our expected points with it; no columns where none would win more."""
         ordered = sorted(self.turns, key=lambda position: -position.ply)
         strategy = {position: shares_of(turn.tried) for position, turn in self.turns.items()}
-        before = self._evaluate(ordered, strategy)
-        best = before, dict[Position, int]()
+        best = self._evaluate(ordered, strategy), dict[Position, int]()
         for _ in range(ROUNDS):
             chosen = self._choose(ordered, self._reach(strategy))
             value = self._root()
@@ -227,7 +226,7 @@ class OwnGames:
                 if position in chosen:
                     played = np.eye(len(turn.columns))[chosen[position]]
                 strategy[position] = (1 - TRIED) * played + TRIED / max(1, len(turn.columns))
-        return best[1], best[0], before
+        return best[1], best[0]
 
     def _evaluate(self, ordered: list[Position], strategy: Mapping[Position, np.ndarray]) -> float:
         """Sets the values of all moves, given how each of our positions is played; our expected points."""

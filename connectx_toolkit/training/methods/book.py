@@ -35,6 +35,7 @@ from connectx.opponent_model import ReplyModel, columns_of_scores
 from connectx.position import Position
 from connectx.score import Scores
 from connectx_toolkit.console.files import read_as
+from connectx_toolkit.console.programs import as_typed
 from connectx_toolkit.console.progress import progress
 from connectx_toolkit.machine.workers import Workers
 from connectx_toolkit.places import BOOK_SCORES, WEIGHTS
@@ -237,17 +238,17 @@ def second_book(config: Config) -> SparseBook:
 
 
 def own_book(config: Config, games: list[Met]) -> tuple[SparseBook, dict[str, float]]:
-    """The second seat's book of one's own games, and what it is expected to win from their opponents."""
+    """The second seat's book of one's own games; what it is expected to win from their opponents, and what was won."""
     shipped = read_as(SparseBook.from_bytes, config.shipped)
     if shipped.geometry != STANDARD:
         raise ValueError(f"{config.shipped}: a book for another board than 7x6")
     with scores_kept_in(config.run / "scores.txt", config.workers, config.table_bits) as scores_of:
         tree = OwnGames(lines_of(games, Position.empty(STANDARD)), read_model(config.taste, config.replies), scores_of)
-    columns, expected, before = tree.improve()
+    columns, expected = tree.improve()
     own = SparseBook.of({position: [column] for position, column in columns.items()}) if columns else None
     book = shipped if own is None else shipped.changed_by(own)
-    facts = {"changed": len(columns), "expected_points": round(expected, 3), "before": round(before, 3)}
-    return book, facts
+    scored = sum(game.points for game in games) / len(games)
+    return book, {"changed": len(columns), "expected_points": round(expected, 3), "scored": round(scored, 3)}
 
 
 def train(config: Config) -> Book | SparseBook | None:
@@ -262,11 +263,13 @@ def train(config: Config) -> Book | SparseBook | None:
         book, facts = own_book(config, games)
         if not facts["changed"]:
             told = f"no other moves would win more in {len(games)} games as second player"
-            print(f"{config.games}: {told}; nothing was written. More games against the same opponents tell more")
+            print(
+                f"{config.games}: {told}; {config.output} was not written. More games against the same opponents tell "
+                f"more. Until then, perfect keeps its own book: {as_typed('python build_submission.py perfect')}"
+            )
             return None
-        before, now = 100 * facts["before"], 100 * facts["expected_points"]
-        played = f"{before:.1f} with the moves that you played, mistakes left out"
-        score = f"expected points of 100 as second player: {now:.1f} with the new book, {played}"
+        scored, now = 100 * facts["scored"], 100 * facts["expected_points"]
+        score = f"points of 100 as second player: {now:.1f} expected with the new book, {scored:.1f} in your games"
     else:
         book = second_book(config) if config.second else first_book(config)
         score = f"{len(book):,} positions, with moves chosen by their exact scores"

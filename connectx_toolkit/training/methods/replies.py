@@ -215,7 +215,8 @@ def learn_from(config: Config, games: list[Met]) -> dict[str, Any]:
     before = sum(one.before * one.moves for one in losses) / max(1, moves)
     after = sum(one.after * one.moves for one in losses) / max(1, moves)
     if before - after < LEAST_GAIN:
-        print(f"{config.games}: too little to learn from {len(games)} games as second player; nothing was written")
+        told = f"too little to learn from {len(games)} games as second player"
+        print(f"{config.games}: {told}; nothing was written: leave --replies out")
         return {}
     prior = prior_of(model, list(evidence.values()))
     facts = {"games": len(games), "log_loss": round(after, 4), "before": round(before, 4), "prior": prior.tolist()}

@@ -1,0 +1,94 @@
+"""Exact scores asked for by several threads at once are those that a single one finds."""
+
+import random
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from connectx.geometry import STANDARD, geometry_of
+from connectx.position import Position
+from connectx.solver import Solver
+from connectx_toolkit.api import get_win_percentages
+from connectx_toolkit.arena.analysis.exact_analysis import exact_scores, solvers_for
+from connectx_toolkit.arena.analysis.short_proofs import proven_values
+from connectx_toolkit.board.analyst import Analyst
+from connectx_toolkit.machine.object_pool import KEPT, ObjectPool
+
+
+def positions_of(plies: int, count: int, seed: int) -> list[Position]:
+    """Positions by random moves in which nobody can win at once."""
+    rng, found = random.Random(seed), list[Position]()
+    while len(found) < count:
+        position = Position.empty(STANDARD)
+        while position.ply < plies and not position.is_over():
+            position = position.play(rng.choice(position.legal_columns()))
+        if not (position.is_over() or position.winning_columns() or position.pass_turn().winning_columns()):
+            found.append(position)
+    return found
+
+
+def test_exact_scores_from_four_threads_with_a_board_open():
+    """Against a solver that nobody else has, during and after."""
+    positions = positions_of(16, 200, 5)
+    private = Solver(STANDARD)
+    truth = {one: tuple(value and value.low for value in private.scores(one)) for one in positions}
+    solvers_for.cache_clear()
+    analyst = Analyst()
+    analyst.want("board", positions_of(10, 30, 6), lambda *_: None)
+    with ThreadPoolExecutor(4) as pool:
+        parts = pool.map(lambda start: exact_scores(positions[start::4], STANDARD), range(4))
+        together = {position: scores for part in parts for position, scores in part.items()}
+    analyst.forget("board")
+    assert together == truth
+    assert exact_scores(positions, STANDARD) == truth
+
+
+def test_short_proofs_from_four_threads():
+    """Of a board that no solver holds. A search that has its time to itself or not proves nothing false."""
+    geometry, rng = geometry_of(10, 10, 4), random.Random(3)
+    positions = []
+    while len(positions) < 8:
+        position = Position.empty(geometry)
+        while position.ply < 30 and not position.is_over():
+            position = position.play(rng.choice(position.legal_columns()))
+        if not position.is_over():
+            positions.append(position)
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda position: proven_values(position, 0.5), positions))
+    for position, found in zip(positions, together, strict=True):
+        alone = proven_values(position, 0.5)
+        for one, other in zip(found, alone, strict=True):
+            assert (one is None) == (other is None)
+            assert one is None or other is None or max(one.low, other.low) <= min(one.high, other.high)
+
+
+def test_nobody_else_has_what_was_taken():
+    made = ObjectPool(lambda key: [key])
+    with made(1) as first, made(1) as second:
+        assert first is not second
+    with made(1) as again:
+        assert again is first or again is second
+    for key in range(2 * KEPT):
+        with made(key):
+            pass
+    assert len(made._idle) == KEPT
+
+
+def test_what_an_interrupted_block_worked_with_is_dropped():
+    made = ObjectPool(lambda key: [key])
+    with pytest.raises(KeyboardInterrupt), made(1) as first:
+        raise KeyboardInterrupt
+    with made(1) as second:
+        assert second is not first
+
+
+def test_games_from_three_threads(capfd):
+    """A process plays in one thread at a time; the others wait."""
+    pairs = [("leftmost", "middle"), ("middle", "random"), ("random", "leftmost")]
+
+    def wins(pair: tuple[str, str]) -> tuple[int, int]:
+        return get_win_percentages(*pair, n_rounds=4, seed=1, isolate=False).wins
+
+    with ThreadPoolExecutor(3) as pool:
+        together = list(pool.map(wins, pairs))
+    assert together == [wins(pair) for pair in pairs]
