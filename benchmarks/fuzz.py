@@ -1,4 +1,4 @@
-"""Damaged replays, files, rows, answers of Kaggle, messages of a board, thoughts: does anything hang, crash or get lost?
+"""Damaged replays, files, rows, answers, messages and thoughts: does anything hang, crash or get lost?
 
 Each case is made from its kind and number, in another process, under a time limit. Exit code 1 if any failed.
 """
@@ -346,7 +346,8 @@ def answering(answers: dict[str, Any], replays: dict[int, Any]) -> Callable[[flo
 
 
 KINDS = {
-    "replay": replay, "file": file, "message": message, "row": row, "answer": answer, "thoughts": thoughts, "observation": observation,
+    "replay": replay, "file": file, "message": message, "row": row, "answer": answer, "thoughts": thoughts,
+    "observation": observation,
 }  # fmt: skip
 
 
