@@ -79,7 +79,7 @@ class Config(Options):
     )
     games: int = option(500_000, "largest number of games", least=1)
     batch: int = option(200, "games per update, played in parallel", least=1)
-    stop: float = option(-0.004, "running reward at which training ends")
+    stop: float = option(-0.004, "running reward at which training ends", above=-1)
     practice: float = option(0.75, "share of practice games, in which the opponent errs", least=0, below=1)
     errors: float = option(
         1.0, "probability that an early move of the opponent is random in a practice game", least=0, most=1

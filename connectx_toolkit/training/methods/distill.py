@@ -124,8 +124,9 @@ class Trainer:
         torch.manual_seed(config.seed)
         self.network, self.average = (Network(config.architecture()).to(config.where) for _ in range(2))
         self.average.load_state_dict(self.network.state_dict())
-        self._modules = {"network": self.network, "average": self.average}
         self.rates, self.optimizers = optimizers_of(self.network, config)
+        self._modules = {"network": self.network, "average": self.average}  # by their names in a checkpoint
+        self._optimizers = dict(zip(("optimizer", "optimizer-1"), self.optimizers, strict=False))
         self.log: list[dict[str, float]] = []
 
     def speed(self) -> float:
@@ -151,9 +152,8 @@ class Trainer:
 
     def save(self, path: Path) -> None:
         states = {f"{name}:": kept.state_dict() for name, kept in self._modules.items()}
-        for number, optimizer in enumerate(self.optimizers):
-            numbered = optimizer.state_dict()["state"]
-            states |= {f"optimizer-{number}:{parameter}:": state for parameter, state in numbered.items()}
+        for name, optimizer in self._optimizers.items():
+            states |= {f"{name}:{number}:": state for number, state in optimizer.state_dict()["state"].items()}
         arrays = {start + key: value.cpu().numpy() for start, state in states.items() for key, value in state.items()}
         checkpoint.save(path, self.config.settings, {"step": self.step, "log": self.log}, arrays)
 
@@ -165,19 +165,20 @@ class Trainer:
         with checkpoint.restoring(path):
             for name, kept in self._modules.items():
                 kept.load_state_dict(part(found.arrays, f"{name}:"))
-            for number, optimizer in enumerate(self.optimizers):
+            for name, optimizer in self._optimizers.items():
                 now = optimizer.state_dict()
-                parameters = [index for group in now["param_groups"] for index in group["params"]]
-                state = {index: part(found.arrays, f"optimizer-{number}:{index}:") for index in parameters}
+                numbers = [number for group in now["param_groups"] for number in group["params"]]
+                state = {number: part(found.arrays, f"{name}:{number}:") for number in numbers}
                 optimizer.load_state_dict(now | {"state": state})
             self.step, self.log = found.facts["step"], found.facts["log"]
 
 
 def part(arrays: Mapping[str, np.ndarray], start: str) -> dict[str, Tensor]:
-    """The arrays whose names begin so, as tensors, by the rest of their names."""
-    return {
-        name.removeprefix(start): torch.from_numpy(array) for name, array in arrays.items() if name.startswith(start)
-    }
+    """The arrays whose names begin so, as tensors, by the rest of their names. Raises KeyError if there are none."""
+    found = {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
+    if not found:
+        raise KeyError(start)
+    return {name: torch.from_numpy(array) for name, array in found.items()}
 
 
 def optimizers_of(network: Network, config: Config) -> tuple[list[float], list[torch.optim.Optimizer]]:

@@ -78,7 +78,7 @@ class Config(Options):
 
     games: int = option(600_000, "largest number of games", least=1)
     batch: int = option(4000, "games per update, played in parallel", least=1)
-    stop: float = option(0.9, "running reward over 1,000 games at which training ends")
+    stop: float = option(0.9, "running reward over 1,000 games at which training ends", above=-1)
     discount: float = option(0.95, "discount of a return for each later move of the learner", above=0, most=1)
     learning_rate: float = option(1e-3, "initial learning rate of Adam; decays to 0", above=0)
     entropy: float = option(0.1, "initial weight of the entropy bonus in the loss; decays to 0.3 of it", least=0)

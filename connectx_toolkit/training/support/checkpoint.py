@@ -1,4 +1,4 @@
-"""The state of a training run in one file: arrays, facts, and the settings that a run must have to resume it.
+"""The state of a run that takes hours, in one file: arrays, facts, and the settings that it must have to be resumed.
 
 A resumed run continues as if it had never stopped: with the same seed it gives the same result.
 """
