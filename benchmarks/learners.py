@@ -4,8 +4,8 @@ python -m benchmarks.learners [--seeds N] [--learners NAME ...] [--folder PATH]
 
 The agents of Kaggle's course play random by its protocol, half of the games in either seat, in Kaggle's environment.
 Prints one Markdown table; a figure that falls short is a row like the others. Each seed's result is kept in the folder:
-an interrupted run resumes, and a later one prints it again. ``benchmarks/results/learners.json`` keeps the rows of
-learners that were not asked for. Seconds are processor time of training only, in one thread.
+an interrupted run goes on with the next, and a later one prints it again. ``benchmarks/results/learners.json`` keeps
+the rows of learners that were not asked for. Seconds are processor time of training only, in one thread.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from benchmarks.machine import RESULTS, commit, head, machine, record
 from connectx.nets.torch_form import Network
 from connectx_toolkit.console.files import write_whole
 from connectx_toolkit.training.methods import actor_critic, menace, policy_gradient, ppo, value
-from connectx_toolkit.training.support.manifest import FINISHED
+from connectx_toolkit.training.support.manifest import FINISHED, is_finished
 from evaluate import get_win_percentages
 
 STRONG_POLICY = Path("agents/weights/strong_policy.bin")
@@ -48,7 +48,7 @@ class Measured(NamedTuple):
 
 
 class Learner(NamedTuple):
-    """A system of the published sources: its rows, and ``measure(seed, folder)``, which resumes from the folder."""
+    """A system of the published sources: its rows, and ``measure(seed, folder)``, which trains in the folder."""
 
     source: str
     figures: tuple[Figure, ...]
@@ -56,22 +56,20 @@ class Learner(NamedTuple):
 
 
 def trained(train: Callable[[Any], Any], config: Any) -> Any:
-    """What ``train`` returns; of a run that is finished, too, which goes on from its last checkpoint."""
+    """What ``train`` returns; a run that is finished, but of which no result was kept, is done again."""
     (config.run / FINISHED).unlink(missing_ok=True)
     return train(config)
 
 
-def policy_gradient_run(seed: int, folder: Path) -> policy_gradient.Run:
-    """The training run of a seed, in ``folder``."""
+def policy_gradient_config(seed: int, folder: Path) -> policy_gradient.Config:
+    """Of the training run of a seed, in ``folder``."""
     output = folder / "weights" / "policy_gradient.bin"
-    return trained(
-        policy_gradient.train, policy_gradient.Config(seed=seed, run=folder / "policy-gradient", output=output)
-    )
+    return policy_gradient.Config(seed=seed, run=folder / "policy-gradient", output=output)
 
 
 def measure_policy_gradient(seed: int, folder: Path) -> Measured:
     """Running reward at the end, when the chapter's stop was met, and mean results of the trained policy."""
-    run = policy_gradient_run(seed, folder)
+    run = trained(policy_gradient.train, policy_gradient_config(seed, folder))
     games = policy_gradient.MATCH_GAMES
     found = policy_gradient.matches(run.network, run.strong, games, seed)
     means = [(found[how][0] - found[how][2]) / games for how in ("sampled", "greedy")]
@@ -80,10 +78,11 @@ def measure_policy_gradient(seed: int, folder: Path) -> Measured:
 
 def measure_value(seed: int, folder: Path) -> Measured:
     """Wins and losses of the value agent in 100 games; and the same if the network also evaluates finished games."""
-    policy_gradient_run(seed, folder)
-    games, weights = folder / "policy-gradient" / "games.bin", folder / "weights"
-    policy, output = weights / "policy_gradient.bin", weights / "value_greedy.bin"
-    config = value.Config(seed=seed, games=games, policy=policy, run=folder / "value", output=output)
+    policy = policy_gradient_config(seed, folder)
+    if not is_finished(policy):
+        policy_gradient.train(policy)
+    games, output = policy.run / "games.bin", folder / "weights" / "value_greedy.bin"
+    config = value.Config(seed=seed, games=games, policy=policy.output, run=folder / "value", output=output)
     run = trained(value.train, config)
     opponent = Network.from_bytes(STRONG_POLICY.read_bytes())
     alone = value.match(run.network, opponent, 100, np.random.default_rng(seed), rules=False)

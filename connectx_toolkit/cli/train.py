@@ -1,13 +1,15 @@
-"""Trains networks, and makes the books and tables that the agents use.
+"""Makes agents of your models, trains networks, and makes the books and tables that the agents use.
+
+{methods}
 
 examples
-  python train.py distill --samples 1000000
-  python train.py leaf --labels my.labels --run runs/my_leaf
+  python train.py adopt model.zip -o my_agent.py
+  python train.py menace --human first
   python train.py METHOD --help     what a method does, and its options
 
-A run keeps its files in runs/METHOD, or in the folder that --run names, and writes its result there. The same command
-resumes a run that was interrupted. Other options or other input files need another folder. The toolkit's own files are
-replaced only if --output names them.
+A run keeps its files in runs/METHOD, or in the folder that --run names, and writes its result there. Other options or
+other input files need another folder. If book, replies, labels, openings or distill was interrupted, the same command
+resumes it; the others take minutes, and begin again. The toolkit's own files are replaced only if --output names them.
 """
 
 import argparse
@@ -20,33 +22,66 @@ from connectx_toolkit.cli.main import run
 from connectx_toolkit.console.parser import Parser
 from connectx_toolkit.training.support.options import add_options, config_from
 
-METHODS = {  # name: (module of connectx_toolkit.training.methods, summary)
-    "book": ("book", "make the opening books of the agent perfect, also from your own games"),
-    "openings": ("openings", "make the opening table: the exact score of every position up to ply 8"),
-    "labels": ("labels", "make training data: positions with the exact score of every move"),
-    "leaf": ("leaf", "train the small evaluator of the agent minimax on labels"),
-    "distill": ("distill", "train the policy and value network on labels"),
-    "replies": ("replies", "train the opponent model, which perfect uses when it moves second"),
-    "imitate": ("imitation", "train a policy network that imitates a look-ahead: the strong policy agent"),
-    "policy-gradient": ("policy_gradient", "train a policy network by REINFORCE against the strong policy agent"),
-    "value": ("value", "train a value network on the games of policy-gradient"),
-    "actor-critic": ("actor_critic", "train a network by actor-critic, on tic-tac-toe or ConnectX"),
-    "menace": ("menace", "train Menace, boxes and beads, on Nim or another small game"),
-    "ppo": ("ppo", "train a policy by PPO, with stable-baselines3"),
-    "adopt": ("adopt", "make an agent of your own model, from stable-baselines3 or torch"),
+METHODS = {  # name: module of connectx_toolkit.training.methods
+    "adopt": "adopt",
+    "book": "book",
+    "replies": "replies",
+    "menace": "menace",
+    "actor-critic": "actor_critic",
+    "imitate": "imitation",
+    "policy-gradient": "policy_gradient",
+    "value": "value",
+    "ppo": "ppo",
+    "labels": "labels",
+    "distill": "distill",
+    "leaf": "leaf",
+    "openings": "openings",
 }
+GROUPS = {  # of methods: {how each is called: what it does}
+    "your own model, and your own games": {
+        "adopt": "make an agent of your model from stable-baselines3 or torch",
+        "book --second --games": "learn an opening book for perfect from your games",
+        "replies --games": "learn an opponent model for perfect from your games",
+    },
+    "learners of Kaggle's course and of books": {
+        "menace": "Menace, boxes and beads, on Nim or another small game",
+        "actor-critic": "a network by actor-critic, on tic-tac-toe or ConnectX",
+        "imitate": "a policy network that imitates a look-ahead: the strong policy agent",
+        "policy-gradient": "a policy network by REINFORCE against the strong policy agent",
+        "value": "a value network on the games of policy-gradient",
+        "ppo": "a policy by PPO with stable-baselines3; --protocol course: the course's last lesson",
+    },
+    "how the toolkit's own files are made": {
+        "labels": "training data: positions with the exact score of every move",
+        "distill": "the policy and value network, on labels",
+        "leaf": "the small evaluator of minimax, on labels",
+        "replies": "the opponent model, which perfect uses when it moves second",
+        "book": "the opening books of perfect",
+        "openings": "the opening table: the exact score of every position up to ply 8",
+    },
+}
+
+
+def listed() -> str:
+    """The methods in their groups, for --help."""
+    return "\n\n".join(
+        "\n".join([title, *(f"  {words:<23} {summary}" for words, summary in group.items())])
+        for title, group in GROUPS.items()
+    )
 
 
 def module_of(method: str) -> ModuleType:
     """The module of a method, imported only now: torch and stable-baselines3 take seconds."""
-    return import_module(f"connectx_toolkit.training.methods.{METHODS[method][0]}")
+    return import_module(f"connectx_toolkit.training.methods.{METHODS[method]}")
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
-    parser = Parser(prog="train.py", description=__doc__)
-    methods = parser.add_subparsers(dest="method", required=True, metavar="METHOD", parser_class=Parser)
-    for name, (_, summary) in METHODS.items():
-        method = methods.add_parser(name, help=summary)
+    parser = Parser(prog="train.py", description=(__doc__ or "").format(methods=listed()))
+    methods = parser.add_subparsers(
+        dest="method", required=True, metavar="METHOD", help="one of these", parser_class=Parser
+    )
+    for name in METHODS:
+        method = methods.add_parser(name)
         if name == next(iter(arguments), None):
             module = module_of(name)
             method.description = module.__doc__

@@ -1,4 +1,4 @@
-"""The actor-critic learner: what its network sees, its loss, its opponents, and that it resumes."""
+"""The actor-critic learner: what its network sees, its loss, its opponents, its running reward."""
 
 from typing import Any
 
@@ -16,9 +16,10 @@ from connectx_toolkit.training.games.opponents import two_plies
 from connectx_toolkit.training.games.players import play_games, random_player
 from connectx_toolkit.training.games.small_games import TicTacToe, games_named
 from connectx_toolkit.training.learning.networks import outputs_of, planes_of_boards
-from connectx_toolkit.training.learning.policy_run import ILLEGAL, Choices, Learner, returns_of
 from connectx_toolkit.training.methods import actor_critic
 from connectx_toolkit.training.methods.actor_critic import (
+    ILLEGAL,
+    Choices,
     Config,
     Run,
     SelfPlay,
@@ -26,6 +27,9 @@ from connectx_toolkit.training.methods.actor_critic import (
     fresh_network,
     geometry_for,
     loss_of,
+    recorded,
+    returns_of,
+    strictly,
 )
 
 SMALL: dict[str, Any] = {"games": 1000, "batch": 100, "channels": 4, "hidden": 16}
@@ -95,9 +99,9 @@ def test_the_running_reward_is_that_of_the_last_games(tmp_path, monkeypatch):
     """Batches need not divide the window; -1 until there are as many games."""
     monkeypatch.setattr(actor_critic, "WINDOW", 4)
     run = Run(Config(**SMALL, run=tmp_path))
-    run.results = [np.array([1, 1, 0], np.int8)]
+    run.results = np.array([1, 1, 0], np.int8)
     assert run.running_reward == -1
-    run.results += [np.array([0, 0, -1], np.int8), np.array([1, 1, 1], np.int8)]
+    run.results = np.array([1, 1, 0, 0, 0, -1, 1, 1, 1], np.int8)
     assert run.running_reward == (-1 + 1 + 1 + 1) / 4
 
 
@@ -120,9 +124,10 @@ def test_two_plies_wins_and_blocks():
 def test_the_loss_falls_on_one_batch():
     """In updates on the choices of some random games, whose returns are known."""
     rng, network = np.random.default_rng(7), fresh_network(TicTacToe(1), channels=4, hidden=32, seed=1)
-    learner = Learner(lambda boards: np.zeros((len(boards), 9)), rng)
+    rows: list[Choices] = []
+    learner = recorded(lambda boards: np.zeros((len(boards), 9)), rows, rng)
     games = play_games(TicTacToe(40), (learner, random_player(rng)), np.ones(40, bool))
-    choices = learner.choices()
+    choices = Choices(*map(np.concatenate, zip(*rows, strict=True)))
     returns = torch.from_numpy(returns_of(choices, games.outcomes(), 0.95))
     optimizer = torch.optim.Adam(network.parameters(), 3e-3)
     losses = []
@@ -154,23 +159,20 @@ def test_rate_and_entropy_decay(tmp_path, monkeypatch):
     assert weights[0] == pytest.approx(0.1) and min(weights[:4]) > 0 and not any(weights[4:])
 
 
-@pytest.mark.parametrize("options", [{}, {"game": "4x4k3", "opponent": "self"}], ids=["minimax", "self"])
-def test_a_stopped_run_goes_on(tmp_path, options):
-    """The same weights and results as without a stop."""
-    runs = [Run(Config(**SMALL, **options, run=tmp_path / name)) for name in ("whole", "parts")]
-    for run, steps in zip(runs, (6, 3), strict=True):
-        for _ in range(steps):
-            run.step()
-    runs[1].save()
-    again = Run(runs[1].config)
-    for _ in range(3):
-        again.step()
-    assert again.games == runs[0].games == 600
-    assert (np.concatenate(again.results) == np.concatenate(runs[0].results)).all()
-    for name, array in runs[0].network.arrays().items():
-        assert (again.network.arrays()[name] == array).all()
-    with pytest.raises(ValueError, match="--seed 1, not 2"):
-        Run(Config(**SMALL, **options, run=tmp_path / "parts", seed=2))
+def test_only_sound_games_are_rewarded(tmp_path):
+    """A quarter of each batch; the curve has the means of both kinds."""
+    run = Run(Config(**SMALL, run=tmp_path))
+    run.step()
+    run.step()
+    assert run.games == 200 and len(run.results) == 50
+    games, mean, practice, illegal, error = run.curve[-1]
+    assert games == 200 and mean == run.results[25:].mean() and -1 <= practice < 1 and illegal > 0 < error
+
+
+def test_returns():
+    """Of a game that is won in three moves, with an illegal choice before the second."""
+    found = Choices(np.zeros((4, 3, 3), np.int8), *(np.array(column) for column in ([0] * 4, [0] * 4, [0, -1, 1, 2])))
+    assert returns_of(found, np.array([1]), 0.5).tolist() == [0.25, -1, 0.5, 1]
 
 
 def test_self_play_keeps_past_versions():
@@ -192,11 +194,11 @@ def test_an_illegal_try_counts_as_lost():
     """Whatever the result of the game."""
     board = np.zeros((4, 3, 3), np.int8)
     choices = Choices(board, np.zeros(4, np.int64), np.array([0, 1, 1, 2]), np.array([0, ILLEGAL, 0, 0]))
-    assert actor_critic.strictly(np.array([1, 1, 0], np.int8), choices).tolist() == [1, -1, 0]
+    assert strictly(np.array([1, 1, 0], np.int8), choices).tolist() == [1, -1, 0]
 
 
 def test_command_line(tmp_path, capsys):
-    """Trains, writes network, manifest, curves and checkpoint; a second call says that nothing is left to do."""
+    """Trains, writes network, manifest and curves; a second call says that nothing is left to do."""
     paths = ["--run", str(tmp_path / "run"), "--output", str(tmp_path / "net.bin")]
     command = ["actor-critic", *paths, *(f"--{name}={value}" for name, value in SMALL.items())]
     assert train.main(command) == 0

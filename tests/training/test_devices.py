@@ -5,7 +5,6 @@ for, they are zeros, or true.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,6 @@ import torch
 from connectx.geometry import STANDARD
 from connectx_toolkit.training.games.connectx import ConnectX
 from connectx_toolkit.training.games.players import play_games, random_player
-from connectx_toolkit.training.learning import policy_run
 from connectx_toolkit.training.learning.networks import small_network
 from connectx_toolkit.training.learning.supervised import Examples, Fit, Parts
 from connectx_toolkit.training.methods import actor_critic, policy_gradient, ppo, value
@@ -41,7 +39,7 @@ def elsewhere(monkeypatch):
     monkeypatch.setattr(torch.Tensor, "cpu", cpu)
     for name, number in (("__float__", 0.0), ("item", 0.0), ("__bool__", True)):
         monkeypatch.setattr(torch.Tensor, name, valued(getattr(torch.Tensor, name), number))
-    for module in (policy_run, ppo, value):
+    for module in (actor_critic, policy_gradient, ppo, value):
         monkeypatch.setattr(module, "device_named", lambda name: META if name == "cuda" else torch.device(name))
 
 
@@ -60,12 +58,7 @@ def test_actor_critic(elsewhere, tmp_path, opponent):
     run = actor_critic.Run(config)
     for _ in range(2):
         run.step()
-    run.save()
     assert devices_of(run.network, run.optimizer) == {"meta"}
-    again = actor_critic.Run(replace(config, device="cpu"))
-    assert again.games == 40
-    again.step()
-    assert devices_of(again.network, again.optimizer) == {"cpu"}
 
 
 def test_policy_gradient(elsewhere, tmp_path):
@@ -74,20 +67,15 @@ def test_policy_gradient(elsewhere, tmp_path):
     run = policy_gradient.Run(config)
     for _ in range(2):
         run.step()
-    run.save()
     assert devices_of(run.network, run.optimizer) == {"meta"}
-    again = policy_gradient.Run(replace(config, device="cpu"))
-    again.step()
-    assert again.games == 60 and devices_of(again.network, again.optimizer) == {"cpu"}
 
 
 def test_value(elsewhere, tmp_path):
-    """The games and the fit; a fit is gone on with on the processor."""
+    """The games and the fit."""
     network = small_network("policy", 7, 4, 8, 1).to(META)
     (tmp_path / "policy.bin").write_bytes(small_network("policy", 7, 4, 8, 2).to_bytes())
     assert len(value.further_games(40, network, network, np.random.default_rng(1)).moves) == 40
     assert {p.device.type for p in fit(META, tmp_path).network.parameters()} == {"meta"}
-    assert fit(torch.device("cpu"), tmp_path, steps=8).steps == 8
 
 
 @pytest.mark.filterwarnings("ignore:You are trying to run PPO on the GPU")
@@ -97,21 +85,14 @@ def test_ppo(elsewhere, tmp_path, algorithm):
     policy = trainer.model.policy
     policy.optimizer.param_groups[0]["params"] = list(policy.parameters())  # those moved to "meta", alone, are new ones
     trainer.advance()
-    trainer.save()
     assert devices_of(policy, policy.optimizer) == {"meta"}
-    again = ppo.Trainer(replace(trainer.config, device="cpu"))
-    again.resume()
-    again.advance()
-    assert again.steps == 512 and devices_of(again.model.policy, again.model.policy.optimizer) == {"cpu"}
 
 
-def fit(device: torch.device, folder: Path, steps: int = 4) -> Fit:
+def fit(device: torch.device, folder: Path) -> Fit:
     games = ConnectX(60, STANDARD)
     play_games(games, (random_player(np.random.default_rng(1)),) * 2, np.ones(60, bool))
     examples = Examples(games.boards(), (games.winner * games.mover + 1).astype(np.int64))
     network = small_network("value", 3, 4, 8, 1, value.ENCODING).to(device)
-    made = Fit(FitConfig(8, batch=16, run=folder), network, Parts(*[examples] * 3), mirrored=lambda answers: answers)
-    while made.steps < steps:
-        made.step()
-    made.save()
+    made = Fit(FitConfig(4, batch=16, run=folder), network, Parts(*[examples] * 3), mirrored=lambda answers: answers)
+    made.run("accuracy")
     return made

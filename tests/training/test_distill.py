@@ -157,6 +157,14 @@ def test_it_goes_on_where_it_was(file, tmp_path, monkeypatch):
         distill.train(Config(labels=file, run=tmp_path / "b", **SMALL | {"layers": "dense:15"}))
 
 
+def test_a_checkpoint_without_what_is_needed_is_refused(file, tmp_path):
+    """Not gone on with, as if the optimizers had just begun."""
+    trainer = distill.Trainer(Config(labels=file, run=tmp_path, **SMALL))
+    trainer.save(tmp_path / "checkpoint.bin")  # before a step there is no state of an optimizer
+    with pytest.raises(ValueError, match=r"checkpoint.bin is damaged: KeyError\('optimizer:0:'\)"):
+        trainer.load(tmp_path / "checkpoint.bin")
+
+
 class Hostile:
     """Unpickled, it makes a file."""
 

@@ -1,15 +1,16 @@
-"""Menace: what is learned from a game, the figures of Nim, resuming, and play against a person."""
+"""Menace: what is learned from a game, the figures of Nim, and play against a person."""
 
 import builtins
+import re
 
 import numpy as np
 import pytest
 from rich.console import Console
 
+from connectx.weights import unpack
 from connectx_toolkit.cli import train
 from connectx_toolkit.training.games.game_tree import shares, table_player, tree_of
 from connectx_toolkit.training.games.small_games import Nim, games_named
-from connectx_toolkit.training.games.terminal import play_human
 from connectx_toolkit.training.methods import menace
 from connectx_toolkit.training.methods.menace import (
     DROP,
@@ -25,6 +26,7 @@ from connectx_toolkit.training.methods.menace import (
     Population,
     kept,
     members,
+    play_human,
     round_robin,
 )
 
@@ -126,62 +128,59 @@ def test_the_ideal_is_exact():
     assert np.isnan(kept(easy, shares(easy.legal)))
 
 
-def test_a_killed_run_goes_on(tmp_path, monkeypatch):
-    """The same beads and curve as without a stop, in whichever group it came."""
-    whole = trained(tmp_path / "whole", games=1700)
-    config, steps = Config(run=tmp_path / "parts", games=1700), []
-    learn = Group.learn
-
-    def killed_at_3000(group, *given):
-        steps.append(0)
-        if len(steps) == 3000:
-            raise KeyboardInterrupt
-        learn(group, *given)
-
-    monkeypatch.setattr(Group, "learn", killed_at_3000)
-    with pytest.raises(KeyboardInterrupt):
-        Population(whole.tree, config).train()
-    again = Population(whole.tree, config)
-    assert [group.played for group in again.groups.values()] == [1700, 1000, 0, 0]
-    again.train()
-    for name, one in whole.groups.items():
-        other = again.groups[name]
-        assert (one.beads == other.beads).all()
-        assert one.first_wins == other.first_wins and sum(one.first_wins) > 0
-    with pytest.raises(ValueError, match="parts holds a run with --seed 1, not 2"):
-        Population(whole.tree, Config(run=tmp_path / "parts", games=1700, seed=2))
-
-
 def test_command_line(tmp_path, capsys, monkeypatch):
-    """Prints the coloured table, writes both pictures, and plays a person to the end of a game."""
+    """Prints the coloured table, writes beads and pictures, and plays a person to the end of a game, as often as asked.
+
+    Without a person a finished run is refused.
+    """
     monkeypatch.setattr(menace, "Console", lambda: Console(width=110, force_terminal=True, color_system="truecolor"))
     moves = iter(["0", "four", "", "1", "1", "1", "1", "1"])
-    options = ["--games", "200", "--test-games", "100", "--run", str(tmp_path), "--human", "first"]
-    monkeypatch.setattr(builtins, "input", lambda prompt: next(moves))
-    assert train.main(["menace", *options]) == 0
+    command = ["menace", "--games", "200", "--test-games", "100", "--run", str(tmp_path)]
+    asked: list[str] = []
+
+    def typed(prompt: str) -> str:
+        asked.append(prompt)
+        return next(moves)
+
+    monkeypatch.setattr(builtins, "input", typed)
+    assert train.main([*command, "--human", "first"]) == 0
     printed = capsys.readouterr().out
     assert "untrained" in printed and "score: the first player wins" in printed and "\x1b[30;48;2;" in printed
-    assert printed.count("a legal move is one of 1, 2, 3, not") == 3
+    assert asked[:4] == ["your move, one of 1, 2, 3 (q to leave): "] * 4
     assert "you win" in printed or "the other side wins" in printed
+    arrays, meta = unpack((tmp_path / "menace.bin").read_bytes())
+    assert arrays["stable/beads"].shape == (10, 9, 3) and arrays["keep/curve"].shape == (2,) and meta == {"game": "nim"}
+    assert train.main(command) == 2 and "is finished" in capsys.readouterr().err
+    monkeypatch.setattr(builtins, "input", lambda prompt: "q")
+    assert train.main([*command, "--human", "first"]) == 0
+    assert "wins" not in capsys.readouterr().out.splitlines()[-1]
     for name in ("table", "curves"):
         assert (tmp_path / f"nim-{name}.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_person_may_leave(capsys, monkeypatch):
-    tree = tree_of(games_named("tictactoe"))
-    ideal = table_player(tree, shares(tree.best), np.random.default_rng(1))
+def test_a_person_plays_either_seat(capsys, monkeypatch):
+    """Who is asked again after what is no legal move, and may leave; columns count from 0, cells from 1."""
     typed = iter(["5", "5", " Q "])
     monkeypatch.setattr(builtins, "input", lambda prompt: next(typed))
-    play_human(games_named("tictactoe"), 0, ideal)
-    printed = capsys.readouterr().out
-    assert "you play first, with X" in printed and "not '5'" in printed and printed.endswith("left\n")
+    play_human(games_named("tictactoe"), 0, ideal_of("tictactoe"))
+    boards = capsys.readouterr().out
+    assert boards.count("the other side plays") == 1 and ". X ." in boards and boards.count("O") == 1
+    monkeypatch.setattr(builtins, "input", lambda prompt: re.findall(r"^your move, one of (\d)", prompt)[0])
+    board = games_named("4x4k3")
+    play_human(board, 1, ideal_of("4x4k3"))
+    assert (board.stones[0, :, 0] != 0).all()  # the first legal column counts from 0
+    assert capsys.readouterr().out.endswith(("a draw\n", "the other side wins\n"))
+
+
+def test_a_person_who_is_not_there_ends_nothing(tmp_path, monkeypatch, capsys):
+    """Standard input has ended: the run is finished all the same."""
 
     def ended(prompt):
         raise EOFError
 
     monkeypatch.setattr(builtins, "input", ended)
-    play_human(games_named("4x4k3"), 1, ideal_of("4x4k3"))
-    assert "0 1 2 3" in capsys.readouterr().out
+    options = ["--games", "20", "--test-games", "10", "--run", str(tmp_path), "--human", "first"]
+    assert train.main(["menace", *options]) == 0 and not capsys.readouterr().err
 
 
 def ideal_of(name):

@@ -1,11 +1,10 @@
-"""The seeds' own road: imitation, REINFORCE, the value net from its games; each learns, resumes and refuses."""
+"""The seeds' own road: imitation, REINFORCE, the value net from its games; each learns, and refuses."""
 
 import json
 import random
 import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,24 +16,25 @@ from connectx.heuristic import evaluate
 from connectx.nets.network import expected_result, softmax
 from connectx.nets.torch_form import Network
 from connectx.position import Position
-from connectx.weights import pack, unpack
+from connectx.weights import unpack
 from connectx_toolkit.cli import train
 from connectx_toolkit.training.data.sampling import WON
 from connectx_toolkit.training.games.connectx import ConnectX
 from connectx_toolkit.training.games.players import Played, alternating, play_games, random_player, replay
-from connectx_toolkit.training.learning import supervised
-from connectx_toolkit.training.learning.networks import (
-    DRAW,
-    LOSS,
-    WIN,
-    logits_of,
-    small_network,
-    value_player,
-)
-from connectx_toolkit.training.learning.policy_run import ILLEGAL, Choices, Learner, PolicyRun, policy_loss, returns_of
+from connectx_toolkit.training.learning.networks import logits_of, small_network
 from connectx_toolkit.training.learning.supervised import Examples, Fit, FitOptions, Parts
 from connectx_toolkit.training.methods import imitation, policy_gradient, value
-from connectx_toolkit.training.methods.policy_gradient import Baseline, clipped_loss, games_until, matches, scaled
+from connectx_toolkit.training.methods.policy_gradient import (
+    ILLEGAL,
+    Choices,
+    clipped_loss,
+    games_until,
+    matches,
+    recorded,
+    returns_of,
+    scaled,
+)
+from connectx_toolkit.training.methods.value import DRAW, LOSS, WIN, value_player
 from connectx_toolkit.training.support.options import option
 from tests.conftest import random_game
 from tests.oracle import board_after
@@ -68,53 +68,22 @@ def test_returns_are_the_chapters():
     assert found[[1, 4]].tolist() == [-1, 0]
 
 
-def test_the_baseline_is_that_of_illegal_tries_too():
-    """Where a game is lost, an illegal try gains nothing on the legal move: else the policy would learn to make it."""
-    rows = choices([0, 1, 1], [0, ILLEGAL, 0])
-    rows.boards[1:, 5, :4] = 1, -1, 1, -1
-    baseline, results = Baseline(), np.array([1, -1])
-    for _ in range(200):
-        baseline.move(rows, returns_of(rows, results, 0.95))
-    assert baseline.means[[0, 4]].tolist() == pytest.approx([1, -1], abs=1e-3) and baseline.means[1] == 0
-    baseline.means[4] = 0.6
-    assert baseline.advantages(rows, np.array([0.5, -1, -1])).tolist() == pytest.approx([-0.5, -1.6, -1.6], abs=1e-3)
-
-
-def test_gradient_of_the_loss():
-    """Of -return * log(chance): return * (chance - 1 of the chosen action), averaged over the rows."""
-    logits = torch.tensor([[0.0, 1.0, 2.0], [1.0, 0.0, 0.0]], requires_grad=True)
-    found = torch.tensor([1.0, -0.5])
-    policy_loss(logits, torch.tensor([2, 0]), found, entropy=0.0).backward()
-    chosen = torch.eye(3)[[2, 0]]
-    expected = found[:, None] * (logits.detach().softmax(1) - chosen) / 2
-    assert logits.grad is not None and torch.allclose(logits.grad, expected, atol=1e-6)
-    even = torch.zeros(1, 4)
-    assert float(policy_loss(even, torch.tensor([0]), torch.zeros(1), 1.0)) == pytest.approx(-np.log(4))
-
-
 def test_the_clipped_loss_lets_a_choice_go_once_it_has_moved_enough():
-    """Before that its gradient is that of REINFORCE; beyond it only a choice that moved the wrong way counts."""
+    """Before that its gradient is that of REINFORCE, advantage * (chance - 1 of the chosen action), averaged over the
+    rows; beyond it only a choice that moved the wrong way counts. The entropy of even chances is the largest.
+    """
     logits, actions = torch.tensor([[0.5, -0.5, 0.0]] * 2, requires_grad=True), torch.tensor([0, 2])
     gains, now = torch.tensor([0.7, -1.2]), logits.detach().log_softmax(1)[[0, 1], [0, 2]]
-    (same,) = torch.autograd.grad(clipped_loss(logits, actions, gains, now, 0.1), logits)
-    (plain,) = torch.autograd.grad(policy_loss(logits, actions, gains, 0.1), logits)
-    assert torch.allclose(same, plain, atol=1e-6)
+    (found,) = torch.autograd.grad(clipped_loss(logits, actions, gains, now, 0.0), logits)
+    expected = gains[:, None] * (logits.detach().softmax(1) - torch.eye(3)[[0, 2]]) / 2
+    assert torch.allclose(found, expected, atol=1e-6)
+    even = clipped_loss(torch.zeros(1, 4), torch.tensor([0]), torch.zeros(1), torch.tensor([-np.log(4)]), 1.0)
+    assert float(even) == pytest.approx(-np.log(4))
     moved = torch.tensor([1.3, 0.7]).log()  # as far as the advantages want, and beyond the bound
     (found,) = torch.autograd.grad(clipped_loss(logits, actions, gains, now - moved, 0.0), logits)
     assert (found == 0).all()
     (found,) = torch.autograd.grad(clipped_loss(logits, actions, gains, now + moved, 0.0), logits)
     assert (found.abs().sum(1) > 0.01).all()
-
-
-@pytest.mark.parametrize(("clip", "step"), [(0.5, 0.5), (float("inf"), 200)])
-def test_a_step_is_clipped_where_that_is_asked_for(clip, step):
-    """Plain descent at rate 1 steps by the gradient: of 100 times the sum of three inputs of 1 and a bias, 200 long."""
-    network = torch.nn.Linear(3, 1)
-    run: Any = SimpleNamespace(network=network, optimizer=torch.optim.SGD(network.parameters(), 1.0))
-    before = torch.cat([value.detach().flatten() for value in network.parameters()])
-    PolicyRun.update(run, 100 * network(torch.ones(3)).sum(), clip)
-    after = torch.cat([value.detach().flatten() for value in network.parameters()])
-    assert float((after - before).norm()) == pytest.approx(step, rel=1e-4)
 
 
 def test_scaled_advantages():
@@ -130,19 +99,18 @@ def test_games_until_a_running_reward():
 
 def test_the_learner_pays_for_full_columns():
     """A policy that wants column 0 only: its illegal tries are kept, and a legal move is played in their place."""
-    rng, games = np.random.default_rng(1), ConnectX(20, STANDARD)
-    learner = Learner(lambda boards: np.tile([50.0, 0, 0, 0, 0, 0, 0], (len(boards), 1)), rng)
+    rows, games = list[Choices](), ConnectX(20, STANDARD)
+    wants_0 = lambda boards: np.tile([50.0, 0, 0, 0, 0, 0, 0], (len(boards), 1))  # noqa: E731
+    learner = recorded(wants_0, rows, np.random.default_rng(1))
     for _ in range(8):
         going = np.flatnonzero(~games.done)
         if len(going):
             games.play(learner(games, going), going)
-    kept = learner.choices()
+    kept = Choices(*map(np.concatenate, zip(*rows, strict=True)))
     illegal = kept.turns == ILLEGAL
     assert illegal.any() and (kept.actions[illegal] == 0).all() and (kept.boards[illegal, 0, 0] != 0).all()
-    rows = np.flatnonzero(~illegal)
-    assert (kept.boards[rows, 0, kept.actions[rows]] == 0).all()
-    learner(ConnectX(3, STANDARD), np.arange(3))
-    assert len(learner.choices().actions) == 3  # nothing is handed out twice
+    legal = np.flatnonzero(~illegal)
+    assert (kept.boards[legal, 0, kept.actions[legal]] == 0).all()
 
 
 def test_lookahead_games_are_games():
@@ -284,27 +252,17 @@ class FitConfig(FitOptions):
     run: Path = option(Path("runs/fit"), "its folder")
 
 
-def fit_in(folder: Path, steps: int = 120) -> Fit:
-    config = FitConfig(steps, batch=64, learning_rate=1e-2, run=folder)
+def fit_in(folder: Path) -> Fit:
+    config = FitConfig(120, batch=64, learning_rate=1e-2, run=folder)
     parts = Parts(*[batch_of_examples()] * 3)
     return Fit(config, small_network("value", 3, 8, 32, seed=1), parts, mirrored=lambda answers: answers)
 
 
-def test_a_fit_overfits_one_batch_and_goes_on_where_it_was_killed(tmp_path, monkeypatch):
-    monkeypatch.setattr(supervised, "CHECKPOINT_STEPS", 50)
-    whole = fit_in(tmp_path / "whole")
-    assert max(whole.accuracy()) < 0.6
-    assert min(whole.run("accuracy")) > 0.95
-    killed = fit_in(tmp_path / "killed")
-    for _ in range(50):
-        killed.step()
-    killed.save()
-    killed.step()  # lost with the process
-    again = fit_in(tmp_path / "killed")
-    assert again.steps == 50
-    again.run("accuracy")
-    assert again.network.to_bytes() == whole.network.to_bytes()
-    assert (tmp_path / "killed" / "curve.png").read_bytes()[:4] == b"\x89PNG"
+def test_a_fit_overfits_one_batch(tmp_path):
+    fit = fit_in(tmp_path)
+    assert max(fit.accuracy()) < 0.6
+    assert min(fit.run("accuracy")) > 0.95 and fit.accuracies[-1] == (120, *fit.accuracy())
+    assert (tmp_path / "curve.png").read_bytes()[:4] == b"\x89PNG"
 
 
 def test_a_fit_learns_mirror_images(tmp_path):
@@ -367,29 +325,11 @@ def config_of(road: Path, **changes) -> policy_gradient.Config:
     return replace(config, **changes)
 
 
-def test_policy_gradient_resumes(road, tmp_path):
-    """Stopped half way and taken up again, it ends with the weights and games of the run that was not stopped."""
-    config = config_of(road, run=tmp_path / "pg", output=tmp_path / "w" / "pg.bin")
-    stopped = policy_gradient.Run(config)
-    while stopped.games < 200:
-        stopped.step()
-    stopped.save()
-    policy_gradient.train(config)
-    assert (tmp_path / "w" / "pg.bin").read_bytes() == (road / "weights" / "pg.bin").read_bytes()
-    assert (tmp_path / "pg" / "games.bin").read_bytes() == (road / "pg" / "games.bin").read_bytes()
-
-
-def test_checkpoints_of_other_settings_are_refused(road, capsys):
-    assert train.main(["policy-gradient", "--run", str(road / "pg"), "--opponent", str(road / "weights/strong.bin"),
-                       "--games", "400", "--batch", "50"]) == 2  # fmt: skip
-    error = capsys.readouterr().err
-    assert "--batch 40, not 50" in error and error.count("\n") == 1
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["policy-gradient", "--games", "0"], "at least 1"),
+        (["policy-gradient", "--stop", "-1"], "stop should be above -1, not -1.0"),
         (["policy-gradient", "--discount", "1.5"], "discount should be at most 1, not 1.5"),
         (["policy-gradient", "--start", "anywhere"], "start should be one of nothing, opponent, not 'anywhere'"),
         (["policy-gradient", "--opponent", "missing.bin"], "missing.bin"),
@@ -410,15 +350,61 @@ def test_bad_input_gives_one_line(road, tmp_path, arguments, message, capsys):
     assert message in error
 
 
-def test_a_file_of_something_else_is_no_checkpoint(road, tmp_path):
-    (tmp_path / "checkpoint.bin").write_bytes(pack({"a": np.zeros(3)}, {"b": 1}))
-    with pytest.raises(ValueError, match="not the checkpoint of a training run"):
-        policy_gradient.Run(config_of(road, run=tmp_path))
-    arrays, meta = unpack((road / "pg" / "checkpoint.bin").read_bytes())
-    renamed = {name.replace("weight", "height"): array for name, array in arrays.items()}
-    (tmp_path / "checkpoint.bin").write_bytes(pack(renamed, meta))
-    with pytest.raises(ValueError, match="is damaged"):
-        policy_gradient.Run(config_of(road, run=tmp_path))
+def test_a_run_of_other_options_is_refused(road, capsys):
+    assert train.main(["policy-gradient", "--run", str(road / "pg"), "--opponent", str(road / "weights/strong.bin"),
+                       "--games", "400", "--batch", "50"]) == 2  # fmt: skip
+    error = capsys.readouterr().err
+    assert "--batch 40, not 50" in error and error.count("\n") == 1
+
+
+def test_the_baseline_is_that_of_illegal_tries_too(road, tmp_path, monkeypatch):
+    """It is the mean of legal moves alone. Where a game is lost, an illegal try gains nothing on the legal move: else
+    the policy would learn to make it.
+    """
+    advantages: list[np.ndarray] = []
+
+    def watched(found: np.ndarray) -> np.ndarray:
+        advantages.append(found)
+        return scaled(found)
+
+    monkeypatch.setattr(policy_gradient, "scaled", watched)
+    run = policy_gradient.Run(config_of(road, run=tmp_path))
+    rows, results = choices([0, 0, 1, 1], [0, ILLEGAL, ILLEGAL, 0]), np.array([1, -1], np.int8)
+    rows.boards[2:, 5, :4] = 1, -1, 1, -1
+    for _ in range(100):
+        run.learn(rows, results)
+    assert run.baseline[[0, 4]].tolist() == pytest.approx([1, -1], abs=1e-2) and run.baseline[1] == 0
+    run.baseline[4] = 0.6
+    run.learn(rows, results)
+    assert advantages[0].tolist() == [1, -1, -1, -1]
+    assert advantages[-1].tolist() == pytest.approx([0, -2, -1.6, -1.6], abs=1e-2)
+
+
+def test_gradients_are_clipped(road, tmp_path, monkeypatch):
+    """Plain descent at rate 1 steps by the gradient, or by as much of it as is allowed."""
+    steps = []
+    for clip in (float("inf"), 0.01):
+        monkeypatch.setattr(policy_gradient, "CLIP", clip)
+        run: Any = policy_gradient.Run(config_of(road, run=tmp_path, learning_rate=1.0))
+        run.optimizer = torch.optim.SGD(run.network.parameters(), 1.0)
+        before = torch.cat([value.detach().flatten() for value in run.network.parameters()])
+        run.step()
+        after = torch.cat([value.detach().flatten() for value in run.network.parameters()])
+        steps.append(float((after - before).norm()))
+    assert steps[0] > 0.02 and steps[1] == pytest.approx(0.01, rel=1e-3)
+
+
+def test_the_running_reward_is_that_of_the_last_games(road, tmp_path, monkeypatch):
+    """-1 until there are as many; training ends when it is reached."""
+    monkeypatch.setattr(policy_gradient, "WINDOW", 80)
+    run = policy_gradient.Run(config_of(road, run=tmp_path))
+    run.step()
+    assert run.running_reward == -1
+    run.step()
+    run.step()
+    assert run.running_reward == pytest.approx(run.results[40:].mean()) and len(run.results) == 120
+    ended = policy_gradient.train(config_of(road, run=tmp_path, output=tmp_path / "pg.bin", stop=-0.9999))
+    assert ended.games == 80
 
 
 def test_an_update_follows_the_returns(road, tmp_path):
@@ -433,7 +419,7 @@ def test_an_update_follows_the_returns(road, tmp_path):
         run = policy_gradient.Run(config_of(road, run=tmp_path, start="nothing", entropy=0.0))
         before = softmax(logits_of(run.network)(mine))[:, 3]
         for _ in range(5):
-            run.learn(rows, played._replace(winner=np.array([result], np.int8)))
+            run.learn(rows, np.array([result], np.int8))
         assert ((softmax(logits_of(run.network)(mine))[:, 3] - before) * result > 0).all()
 
 

@@ -1,9 +1,8 @@
-"""PPO on small boards: it runs, it resumes, and its networks are what the agents compute."""
+"""PPO on small boards: it runs, and its networks are what the agents compute."""
 
 import json
 import re
 import sys
-from dataclasses import replace
 from functools import partialmethod
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,14 +14,12 @@ import torch
 from stable_baselines3 import PPO
 
 from connectx.nets.network import PlainNetwork
-from connectx.weights import pack, unpack
 from connectx_toolkit.cli import train
-from connectx_toolkit.places import WEIGHTS
 from connectx_toolkit.training.environments.course_cnn import CourseCNN
 from connectx_toolkit.training.environments.duels import ENDINGS
 from connectx_toolkit.training.games.connectx import ConnectX
 from connectx_toolkit.training.methods import ppo
-from connectx_toolkit.training.support.manifest import FINISHED, NAME
+from connectx_toolkit.training.support.manifest import NAME
 
 
 @pytest.fixture(autouse=True)
@@ -88,27 +85,17 @@ def test_the_courses_agent():
     assert {agent(SimpleNamespace(board=board), kaggle) for _ in range(100)} == {1, 3, 4, 5, 6}
 
 
-def test_a_killed_run_goes_on(tmp_path, monkeypatch):
-    """Self-play, stopped after the first period: the same policy, to the byte, as without the stop."""
-    whole = ppo.train_by_self_play(config(tmp_path / "whole"))
-    advance = ppo.Trainer.advance
-
-    def killed(trainer) -> None:
-        if trainer.steps:
-            raise KeyboardInterrupt
-        advance(trainer)
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(ppo.Trainer, "advance", killed)
-        ppo.train(config(tmp_path / "cut"))
-    assert not (tmp_path / "cut" / "ppo.bin").exists()
-    again = ppo.train_by_self_play(config(tmp_path / "cut"))
-    assert (tmp_path / "cut" / "ppo.bin").read_bytes() == (tmp_path / "whole" / "ppo.bin").read_bytes()
-    assert [point["test"] for point in again.curve] == [point["test"] for point in whole.curve]
-    assert (tmp_path / "cut" / "curve.png").read_bytes().startswith(b"\x89PNG")
-    assert [set(point) for point in again.curve] == [{"steps", "test", *ENDINGS}] * 2
-    entry = json.loads((tmp_path / "cut" / NAME).read_text())["ppo.bin"]
+def test_self_play_from_end_to_end(tmp_path):
+    """The same seed makes the same policy; manifest and curve have what was measured. Another seed is another run."""
+    one, two = (ppo.train_by_self_play(config(tmp_path / name)) for name in ("one", "two"))
+    assert (tmp_path / "one" / "ppo.bin").read_bytes() == (tmp_path / "two" / "ppo.bin").read_bytes()
+    assert one.curve == two.curve
+    assert [set(point) for point in one.curve] == [{"steps", "test", *ENDINGS}] * 2
+    assert (tmp_path / "one" / "curve.png").read_bytes().startswith(b"\x89PNG")
+    entry = json.loads((tmp_path / "one" / NAME).read_text())["ppo.bin"]
     assert "--board 4x4k3" in entry["command"] and entry["steps"] == 512
+    with pytest.raises(ValueError, match="holds a run with --seed 0, not 3"):
+        ppo.train(config(tmp_path / "one", seed=3))
 
 
 def test_networks_equal_the_policy(tmp_path):
@@ -146,27 +133,6 @@ def test_self_play_meets_the_newest_in_half_of_its_games(tmp_path):
     for weight, player in trainer._opponents(np.random.default_rng(1)):
         shares[player(games, np.arange(1))[0]] += weight
     assert shares[0] + shares[3] == pytest.approx(0.5) == shares[1] + shares[2]
-
-
-def test_state_of_another_run(tmp_path):
-    """Other options, or a damaged file: refused with what differs, and left as it is."""
-    ppo.train(config(tmp_path))
-    saved = (tmp_path / "checkpoint.bin").read_bytes()
-    with pytest.raises(ValueError, match="holds a run with --seed 0, not 3"):
-        ppo.train(replace(config(tmp_path), seed=3))
-    assert (tmp_path / "checkpoint.bin").read_bytes() == saved
-    (tmp_path / FINISHED).unlink()
-    (tmp_path / "checkpoint.bin").write_bytes(saved[:-9] + b"corrupted")
-    with pytest.raises(ValueError, match="checksum"):
-        ppo.train(config(tmp_path))
-    (tmp_path / "checkpoint.bin").write_bytes((WEIGHTS / "leaf.bin").read_bytes())
-    with pytest.raises(ValueError, match="not the checkpoint of a training run"):
-        ppo.train(config(tmp_path))
-    arrays, facts = unpack(saved)
-    renamed = {name.replace("value", "valve"): array for name, array in arrays.items()}
-    (tmp_path / "checkpoint.bin").write_bytes(pack(renamed, facts))
-    with pytest.raises(ValueError, match=r"checkpoint.bin is damaged"):
-        ppo.train(config(tmp_path))
 
 
 @pytest.mark.parametrize(

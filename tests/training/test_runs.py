@@ -23,8 +23,7 @@ from connectx_toolkit.places import BOOK_SCORES, ROOT
 from connectx_toolkit.training.data.labels import opening_labels, write_labels
 from connectx_toolkit.training.games.players import NO_MOVE
 from connectx_toolkit.training.learning.networks import small_network
-from connectx_toolkit.training.learning.policy_run import BLOCK
-from connectx_toolkit.training.methods import imitation, leaf, openings, replies
+from connectx_toolkit.training.methods import imitation, leaf, openings, replies, value
 from connectx_toolkit.training.support import manifest, origins, pool
 from connectx_toolkit.training.support.manifest import FINISHED, NAME
 from connectx_toolkit.training.support.options import Options, command_of, option
@@ -67,7 +66,7 @@ def inputs(tmp_path_factory) -> Path:
         (place / "policy.bin").write_bytes(small_network("policy", 7, 4, 8, number).to_bytes())
         moves = np.full((40, STANDARD.cells), NO_MOVE, np.int8)
         moves[:, :7] = [number, 2, number, 2, number, 2, number]
-        (place / "games.bin").write_bytes(pack({"moves": moves}, {"block": BLOCK}))
+        (place / "games.bin").write_bytes(pack({"moves": moves}, {"block": value.BLOCK}))
     return folder
 
 
@@ -154,7 +153,7 @@ def test_a_run_with_another_input_is_refused(method, inputs, tmp_path, monkeypat
         with pytest.raises(ValueError, match=f"holds a run with --{number.replace('_', '-')}"):
             module.train(replace(config, **{number: OTHER.get(number, 3)}))
     (tmp_path / "run" / FINISHED).unlink()
-    if method in ("distill", "value", "policy-gradient"):
+    if method == "distill":
         for name in read:
             with pytest.raises(ValueError, match=r"holds a run that read other files|is a network of"):
                 module.train(other[name])
@@ -188,9 +187,9 @@ def test_nothing_of_ours_is_written_unasked(method, monkeypatch):
     assert places and all(path.parts[0] == "runs" or len(path.parts) == 1 for path in places.values())
     if hasattr(config, "run"):
         assert config.run == Path("runs") / method
-        assert method == "menace" or config.output.parent == config.run
+        assert config.output.parent == config.run
         elsewhere = train.module_of(method).Config(run=Path("runs/other"))
-        assert method == "menace" or elsewhere.output == Path("runs/other") / config.output.name
+        assert elsewhere.output == Path("runs/other") / config.output.name
 
 
 @pytest.mark.parametrize("method", [name for name in train.METHODS if name != "adopt"])

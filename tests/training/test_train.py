@@ -106,6 +106,26 @@ def test_bad_options(arguments, message, capsys):
     assert message in error and error.count("\n") == lines
 
 
+def test_help_has_every_method_in_a_group(capsys):
+    """With options that it has, one's own models and games first."""
+    with pytest.raises(SystemExit) as ended:
+        train.main(["--help"])
+    told = capsys.readouterr().out.splitlines()
+    assert ended.value.code == 0 and max(map(len, told)) <= 120
+    places = [told.index(title) for title in train.GROUPS]
+    assert places == sorted(places) and "your own model" in told[places[0]]
+    called = [words.split() for group in train.GROUPS.values() for words in group]
+    assert all(any(line.split()[: len(words)] == words for line in told) for words in called)
+    assert {name for name, *_ in called} == set(train.METHODS)
+    for name, *options in called:
+        assert {option.removeprefix("--") for option in options} <= vars(
+            train.parse([name, *ARGUMENTS.get(name, [])])
+        ).keys()
+
+
+ARGUMENTS = {"adopt": ["model.zip"]}
+
+
 @dataclass
 class Bounded(Options):
     """One field for each kind of limit."""
@@ -136,11 +156,11 @@ def test_the_field_that_is_wrong_is_named(changes, message):
 
 @pytest.mark.parametrize("method", train.METHODS)
 def test_every_number_of_every_method_has_a_limit(method):
-    """But for seeds, and rewards at which training ends; help and defaults are there, and allowed."""
+    """But for seeds; help and defaults are there, and allowed."""
     config = train.module_of(method).Config()
     for item in fields(config):
         assert item.metadata["help"]
-        free = item.name in ("seed", "stop") or item.type not in (int, float)
+        free = item.name == "seed" or item.type not in (int, float)
         assert free or {"least", "above"} & item.metadata["limits"].keys(), item.name
 
 

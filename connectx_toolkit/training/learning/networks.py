@@ -1,4 +1,4 @@
-"""Networks as players of batches of games, and the architecture shared by imitation, policy gradient and value."""
+"""Networks on batches of games, and the architecture shared by imitation, policy gradient and value."""
 
 import numpy as np
 import torch
@@ -6,14 +6,12 @@ from torch import Tensor
 
 from connectx.geometry import STANDARD, Geometry
 from connectx.nets.encoding import encode_many
-from connectx.nets.network import KINDS, Architecture, expected_result
+from connectx.nets.network import KINDS, Architecture
 from connectx.nets.torch_form import Network
-from connectx_toolkit.training.games.batch import NOBODY, Games
 from connectx_toolkit.training.games.connectx import bitboards
-from connectx_toolkit.training.games.players import Logits, Player
+from connectx_toolkit.training.games.players import Logits
 
 ENCODING = "facts-1"
-LOSS, DRAW, WIN = range(3)  # classes of a value head, for the side to move
 
 
 def parse_pairs(text: str, option_name: str) -> tuple[tuple[str, int], ...]:
@@ -76,23 +74,3 @@ def logits_of(network: Network, head: str = "policy") -> Logits:
             return outputs_of(network, boards)[head].cpu().numpy()
 
     return logits
-
-
-def value_player(logits: Logits, rules: bool = True) -> Player:
-    """A greedy one-ply player: the move after which the value network's evaluation is lowest for the other side.
-
-    Args:
-        logits: of the value head.
-        rules: whether finished games count by their result; otherwise the network evaluates them like any other.
-    """
-
-    def player(games: Games, which: np.ndarray) -> np.ndarray:
-        children, parents, actions = games.take(which).children()
-        worth = -expected_result(logits(children.boards()))
-        if rules:
-            worth = np.where(children.done, np.where(children.winner != NOBODY, 2.0, 0.0), worth)
-        table = np.full((len(which), games.actions), -np.inf)
-        table[parents, actions] = worth
-        return table.argmax(axis=1)
-
-    return player

@@ -1,9 +1,8 @@
-"""Supervised training of one head of a network: Adam, mirrored data, checkpoints, accuracy on new and known boards."""
+"""Supervised training of one head of a network: Adam, mirrored data, accuracy on new and known boards."""
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,14 +15,12 @@ from connectx.nets.torch_form import Network
 from connectx_toolkit.console.progress import progress, tell_rate
 from connectx_toolkit.training.data.labels import canonical_keys
 from connectx_toolkit.training.games.connectx import bitboards
-from connectx_toolkit.training.learning import torch_state
 from connectx_toolkit.training.learning.networks import device_of, planes_of_boards
-from connectx_toolkit.training.support import checkpoint
 from connectx_toolkit.training.support.options import Options, option
 from connectx_toolkit.training.support.plots import save_curve
 
 HELD_OUT = 20  # one game in so many is not used for training
-CHECKPOINT_STEPS = 500
+MEASURED_EVERY = 500  # updates
 PART = 100_000  # boards encoded at once
 
 
@@ -79,15 +76,12 @@ class FitOptions(Options):
 
 
 class Fit:
-    """The training of one head; it resumes from the checkpoint in the run's folder, if there is one.
+    """The training of one head.
 
     Args:
         config: of the method: ``FitOptions`` with ``run``.
         parts: of the examples, as ``split`` makes them.
         mirrored: gives the answers, (n,), of the mirrored boards from those of the boards.
-
-    Raises:
-        ValueError: the checkpoint is damaged or from another fit.
     """
 
     def __init__(
@@ -104,16 +98,6 @@ class Fit:
         self._optimizer = torch.optim.Adam(network.parameters(), config.learning_rate)
         self.steps, self.seconds = 0, 0.0  # of processor time; there is only one thread
         self.accuracies: list[tuple[int, float, float]] = []  # (updates, accuracy on new and on known boards)
-        if found := checkpoint.load(self._checkpoint, config.settings):
-            with checkpoint.restoring(self._checkpoint):
-                torch_state.restore(found.arrays, self._optimizer, network=network)
-                self.steps, self.seconds, self.accuracies, self._rng.bit_generator.state = (
-                    found.facts[name] for name in ("steps", "seconds", "accuracies", "rng")
-                )
-
-    @property
-    def _checkpoint(self) -> Path:
-        return self.config.run / "checkpoint.bin"
 
     def step(self) -> float:
         """One update on random examples, half of them mirrored. Returns the loss before the update."""
@@ -150,27 +134,20 @@ class Fit:
             shares.append(float((answers.cpu().numpy() == examples.answers).mean()))
         return Accuracy(*shares)
 
-    def save(self) -> None:
-        """Measures the accuracy and writes a checkpoint."""
-        self.accuracies.append((self.steps, *self.accuracy()))
-        facts = {"steps": self.steps, "seconds": self.seconds, "accuracies": self.accuracies}
-        arrays = torch_state.arrays_of(self._optimizer, network=self.network)
-        checkpoint.save(self._checkpoint, self.config.settings, facts | {"rng": self._rng.bit_generator.state}, arrays)
-
     def run(self, label: str) -> Accuracy:
-        """Makes all remaining updates, plots the accuracy in ``curve.png`` and returns that of the end.
+        """Makes all updates, plots the accuracy in ``curve.png`` and returns that of the end.
 
         Args:
             label: the name of the curve's axis.
         """
-        config, started, before = self.config, time.perf_counter(), self.steps
-        with progress(config.steps, "update", done=self.steps) as bar:
+        config, started = self.config, time.perf_counter()
+        with progress(config.steps, "update") as bar:
             while self.steps < config.steps:
                 self.step()
                 bar.update()
-                if self.steps % CHECKPOINT_STEPS == 0 or self.steps == config.steps:
-                    self.save()
-        tell_rate((self.steps - before) * config.batch, "positions", started, self._device.type)
+                if self.steps % MEASURED_EVERY == 0 or self.steps == config.steps:
+                    self.accuracies.append((self.steps, *self.accuracy()))
+        tell_rate(config.steps * config.batch, "positions", started, self._device.type)
         steps, new, known = np.array(self.accuracies).T
         curves = {"new boards": (steps, new), "boards that it learnt": (steps, known)}
         save_curve(config.run / "curve.png", "updates", label, curves)

@@ -15,7 +15,7 @@ published is the exponential average of the weights, rounded to whole numbers of
 import json
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,6 @@ from connectx_toolkit.console.progress import progress
 from connectx_toolkit.machine.cores import usable_cores
 from connectx_toolkit.training.data.examples import SCORES, Examples, Targets, choices_of, is_new
 from connectx_toolkit.training.data.labels import SUFFIX, TEST, TRAINING, VALIDATION, Labels, labels_of, read_labels
-from connectx_toolkit.training.learning import torch_state
 from connectx_toolkit.training.learning.label_losses import losses, total
 from connectx_toolkit.training.learning.muon import Muon
 from connectx_toolkit.training.learning.networks import layers_of
@@ -126,6 +125,8 @@ class Trainer:
         self.network, self.average = (Network(config.architecture()).to(config.where) for _ in range(2))
         self.average.load_state_dict(self.network.state_dict())
         self.rates, self.optimizers = optimizers_of(self.network, config)
+        self._modules = {"network": self.network, "average": self.average}  # by their names in a checkpoint
+        self._optimizers = dict(zip(("optimizer", "optimizer-1"), self.optimizers, strict=False))
         self.log: list[dict[str, float]] = []
 
     def speed(self) -> float:
@@ -150,7 +151,10 @@ class Trainer:
         return loss.detach()
 
     def save(self, path: Path) -> None:
-        arrays = torch_state.arrays_of(*self.optimizers, network=self.network, average=self.average)
+        states = {f"{name}:": kept.state_dict() for name, kept in self._modules.items()}
+        for name, optimizer in self._optimizers.items():
+            states |= {f"{name}:{number}:": state for number, state in optimizer.state_dict()["state"].items()}
+        arrays = {start + key: value.cpu().numpy() for start, state in states.items() for key, value in state.items()}
         checkpoint.save(path, self.config.settings, {"step": self.step, "log": self.log}, arrays)
 
     def load(self, path: Path) -> None:
@@ -159,8 +163,22 @@ class Trainer:
         if found is None:
             return
         with checkpoint.restoring(path):
-            torch_state.restore(found.arrays, *self.optimizers, network=self.network, average=self.average)
+            for name, kept in self._modules.items():
+                kept.load_state_dict(part(found.arrays, f"{name}:"))
+            for name, optimizer in self._optimizers.items():
+                now = optimizer.state_dict()
+                numbers = [number for group in now["param_groups"] for number in group["params"]]
+                state = {number: part(found.arrays, f"{name}:{number}:") for number in numbers}
+                optimizer.load_state_dict(now | {"state": state})
             self.step, self.log = found.facts["step"], found.facts["log"]
+
+
+def part(arrays: Mapping[str, np.ndarray], start: str) -> dict[str, Tensor]:
+    """The arrays whose names begin so, as tensors, by the rest of their names. Raises KeyError if there are none."""
+    found = {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
+    if not found:
+        raise KeyError(start)
+    return {name: torch.from_numpy(array) for name, array in found.items()}
 
 
 def optimizers_of(network: Network, config: Config) -> tuple[list[float], list[torch.optim.Optimizer]]:

@@ -20,13 +20,12 @@ from connectx_toolkit.training.games.connectx import ConnectX
 from connectx_toolkit.training.games.players import NO_MOVE, replay
 from connectx_toolkit.training.learning.networks import small_network
 from connectx_toolkit.training.learning.supervised import Examples, Fit, FitOptions, split
-from connectx_toolkit.training.support import checkpoint
 from connectx_toolkit.training.support.manifest import begin, publish
 from connectx_toolkit.training.support.options import option
 
-CELLS, COLUMNS = STANDARD.cells, STANDARD.columns
+COLUMNS = STANDARD.columns
 ORDER = np.array(STANDARD.column_order)
-PART = 500  # games that are played and saved together
+PART = 500  # games that are played together
 RANDOM_SHARE = 0.25  # of moves at random in place of the preferred ones
 
 
@@ -38,7 +37,7 @@ class Config(FitOptions):
 
     depth: int = option(4, "depth of the look-ahead in plies", least=1)
     games: int = option(10_000, "games of the look-ahead against itself", least=1)
-    run: Path = option(Path("runs/imitate"), "folder for games, checkpoint and curve")
+    run: Path = option(Path("runs/imitate"), "folder for the curve")
     output: Path = option(Path(), "file to write: the policy network", in_run="strong_policy.bin")
 
 
@@ -89,23 +88,14 @@ def lookahead_games(count, depth, random_share, seed, geometry):
 
 
 def games_of(config: Config) -> tuple[np.ndarray, np.ndarray]:
-    """The games that the config asks for; those that are in the run's folder are read, the others played.
-
-    A part of the games depends only on the seed and on its number.
-    """
-    path = config.run / "games.bin"
-    recipe = {"depth": config.depth, "seed": config.seed}
-    moves = preferred = np.empty((0, CELLS), np.int8)
-    if found := checkpoint.load(path, recipe):
-        with checkpoint.restoring(path):
-            moves, preferred = found.arrays["moves"], found.arrays["preferred"]
-    with progress(config.games, "game", "look-ahead games", done=len(moves)) as bar:
-        while len(moves) < config.games:
-            seed = int(np.random.default_rng([config.seed, len(moves) // PART]).integers(1 << 32))
-            part = lookahead_games(PART, config.depth, RANDOM_SHARE, seed, STANDARD)
-            moves, preferred = np.concatenate([moves, part[0]]), np.concatenate([preferred, part[1]])
-            checkpoint.save(path, recipe, {}, {"moves": moves, "preferred": preferred})
+    """(moves, preferred) of the games that the config asks for. Those of a part depend on the seed and its number."""
+    parts = []
+    with progress(config.games, "game", "look-ahead games") as bar:
+        for number in range(-(-config.games // PART)):
+            seed = int(np.random.default_rng([config.seed, number]).integers(1 << 32))
+            parts.append(lookahead_games(PART, config.depth, RANDOM_SHARE, seed, STANDARD))
             bar.update(PART)
+    moves, preferred = map(np.concatenate, zip(*parts, strict=True))
     return moves[: config.games], preferred[: config.games]
 
 
@@ -120,7 +110,7 @@ def labelled(moves: np.ndarray, preferred: np.ndarray) -> Examples:
 
 
 def train(config: Config) -> Fit:
-    """Plays the games, trains the network on them, and writes it; resumes from saved games and a checkpoint."""
+    """Plays the games, trains the network on them, and writes it."""
     begin(config)
     torch.set_num_threads(1)
     moves, preferred = games_of(config)

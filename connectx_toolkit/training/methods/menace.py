@@ -27,6 +27,7 @@ is, here as above; boxes of symmetric positions are not merged.
 import random
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -36,13 +37,14 @@ from matplotlib.figure import Figure
 from rich.console import Console
 from rich.table import Table
 
+from connectx.weights import pack
 from connectx_toolkit.console.progress import progress
+from connectx_toolkit.training.games.batch import FIRST, SECOND, Games
+from connectx_toolkit.training.games.connectx import ConnectX
 from connectx_toolkit.training.games.game_tree import Tree, shares, table_player, tree_of
-from connectx_toolkit.training.games.players import play_games
-from connectx_toolkit.training.games.small_games import NAMES, games_named
-from connectx_toolkit.training.games.terminal import play_human
-from connectx_toolkit.training.support import checkpoint
-from connectx_toolkit.training.support.manifest import finish, is_finished, tell
+from connectx_toolkit.training.games.players import Player, play_games
+from connectx_toolkit.training.games.small_games import NAMES, Nim, games_named
+from connectx_toolkit.training.support.manifest import begin, is_finished, publish
 from connectx_toolkit.training.support.options import Options, option
 from connectx_toolkit.training.support.plots import save_curve, save_figure
 
@@ -51,7 +53,6 @@ STABLE, UNTRAINED, EARLY, IDEAL = "stable", "untrained", "100 games", "ideal"
 PLAYERS = (KEEP, DROP, STABLE, UNTRAINED, EARLY, IDEAL)  # rows and columns of the table
 SEATS = ("first", "second")
 BEADS = 3  # for each legal action at the beginning
-CHUNK = 1000  # training games of a group between two checkpoints
 SPAN = 100  # training games per point of the curve
 
 
@@ -78,7 +79,8 @@ class Config(Options):
     reward: int = option(1, "beads that the winner adds for each action", least=1)
     penalty: int = option(1, "beads that the loser takes away for each action, as far as its rule allows", least=1)
     seed: int = option(1, "random seed")
-    run: Path = option(Path("runs/menace"), "folder for the checkpoint, the table and the curves")
+    run: Path = option(Path("runs/menace"), "folder for the table and the curves")
+    output: Path = option(Path(), "file to write: the beads of all boxes", in_run="menace.bin")
     human: str = option(
         "",
         "'first' or 'second': after training, play against the player 'keep' from this seat",
@@ -153,28 +155,23 @@ class Group:
 
 
 class Population:
-    """All groups of learners, and their checkpoint."""
+    """All groups of learners."""
 
     def __init__(self, tree: Tree, config: Config):
         self.tree, self.config = tree, config
-        self.path = config.run / f"{config.game}.bin"
         self.groups = {name: Group(tree, config, name) for name in KINDS}
-        self.seconds = 0.0  # of processor time in training, over all runs
-        self._resume()
+        self.seconds = 0.0  # of processor time in training
 
     def train(self) -> None:
-        """Plays every group's games, with a checkpoint every CHUNK games."""
+        """Plays every group's games."""
         children, rewards = self.tree.children.tolist(), self.tree.rewards.tolist()
+        started = time.process_time()
         for name, group in self.groups.items():
-            with progress(group.games, "game", name, done=group.played) as bar:
+            with progress(group.games, "game", name) as bar:
                 while group.played < group.games:
-                    count = min(CHUNK - group.played % CHUNK, group.games - group.played)
-                    started = time.process_time()
-                    for _ in range(count):
-                        group.learn(children, rewards, self.config)
-                    self.seconds += time.process_time() - started
-                    bar.update(count)
-                    self.save()
+                    group.learn(children, rewards, self.config)
+                    bar.update()
+        self.seconds = time.process_time() - started
 
     def chances(self, name: str) -> np.ndarray:
         """(members, positions, actions): the probabilities of a player of the table, or of each of its group."""
@@ -182,27 +179,12 @@ class Population:
             return shares(self.groups[name].beads)
         return shares(self.tree.best if name == IDEAL else self.tree.legal)[None]
 
-    def save(self) -> None:
-        arrays: dict[str, np.ndarray] = {}
-        states = {}
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Of each group, the beads of its members, and the first player's wins in each SPAN games."""
+        found: dict[str, np.ndarray] = {}
         for name, group in self.groups.items():
-            arrays |= {f"{name}/beads": group.beads, f"{name}/curve": np.array(group.first_wins, np.int64)}
-            states[name] = {"played": group.played, "random": group.random.getstate()}
-        checkpoint.save(self.path, self.config.settings, {"groups": states, "seconds": self.seconds}, arrays)
-
-    def _resume(self) -> None:
-        found = checkpoint.load(self.path, self.config.settings)
-        if found is None:
-            return
-        with checkpoint.restoring(self.path):
-            self.seconds = found.facts["seconds"]
-            for name, group in self.groups.items():
-                for player, beads in zip(group.players, found.arrays[f"{name}/beads"].tolist(), strict=True):
-                    player.beads = beads
-                state = found.facts["groups"][name]
-                group.first_wins, group.played = found.arrays[f"{name}/curve"].tolist(), state["played"]
-                version, numbers, gauss = state["random"]
-                group.random.setstate((version, tuple(numbers), gauss))
+            found |= {f"{name}/beads": group.beads, f"{name}/curve": np.array(group.first_wins, np.int64)}
+        return found
 
 
 def members(count: int, games: int, rng: np.random.Generator, met: np.ndarray | None = None) -> np.ndarray:
@@ -290,22 +272,49 @@ def report(population: Population) -> np.ndarray:
     return results
 
 
-def train(config: Config) -> tuple[Population, np.ndarray]:
-    """Trains all players, or resumes from the checkpoint; prints and draws the results.
+def picture(games: Games) -> str:
+    """The first game of the batch as text: the tokens that are left, or the board."""
+    if isinstance(games, Nim):
+        return "|" * int(games.left()[0])
+    return "\n".join(" ".join(".XO"[stone] for stone in row) for row in games.stones[0])
 
-    Raises:
-        ValueError: the run is finished, and nobody wants to play.
+
+def play_human(games: Games, seat: int, opponent: Player) -> None:
+    """Plays the first game of the batch at the terminal until it ends or the person leaves.
+
+    Columns count from 0, as on Kaggle, cells and tokens from 1. ``seat``: of the person, 0 moves first.
     """
-    if is_finished(config) and not config.human:
-        raise ValueError(f"{config.run} is finished: play against it with --human, choose another --run, or delete it")
+    start, only = 0 if isinstance(games, ConnectX) else 1, np.array([0])
+    while not games.done[0]:
+        print(picture(games))
+        legal = [str(action + start) for action in np.flatnonzero(games.legal()[0])]
+        if games.plies[0] % 2 == seat:
+            typed = ""
+            while typed not in legal:
+                typed = input(f"your move, one of {', '.join(legal)} (q to leave): ").strip().lower()
+                if typed == "q":
+                    return
+            action = int(typed) - start
+        else:
+            action = int(opponent(games, only)[0])
+            print(f"the other side plays {action + start}")
+        games.play(np.array([action]), only)
+    print(picture(games))
+    print({0: "a draw", (FIRST, SECOND)[seat]: "you win"}.get(int(games.winner[0]), "the other side wins"))
+
+
+def train(config: Config) -> tuple[Population, np.ndarray]:
+    """Trains all players; prints, draws and writes the results. Plays again if somebody wants to."""
+    if not (config.human and is_finished(config)):
+        begin(config)
     population = Population(tree_of(games_named(config.game)), config)
     population.train()
     results = report(population)
-    finish(config)
     won = results[PLAYERS.index(KEEP), PLAYERS.index(KEEP), 0]
-    tell(f"the first player wins {won:.2%} of {config.test_games} games between two that keep", population.path)
+    score = f"the first player wins {won:.2%} of {config.test_games} games between two that keep"
+    publish(config, pack(population.arrays(), {"game": config.game}), {"seed": config.seed}, score)
     if config.human:
-        seat = SEATS.index(config.human)
         opponent = table_player(population.tree, population.chances(KEEP)[0], np.random.default_rng())
-        play_human(games_named(config.game), seat, opponent)
+        with suppress(EOFError):
+            play_human(games_named(config.game), SEATS.index(config.human), opponent)
     return population, results

@@ -1,7 +1,9 @@
 """Trains a policy network by policy gradients (REINFORCE) in games against the strong policy agent, from nothing.
 
-Both sides draw their moves from their softmax, and seats swap every 10 games. Returns, and the cost of illegal choices,
-are defined in ``training.learning.policy_run``.
+Both sides draw their moves from their softmax, and seats swap every 10 games. The return of a choice is 1 in a game
+that was won, 0 in a draw and -1 in a loss, discounted for each later move of the learner. The learner chooses among all
+columns. A full one has the return -1, without discount and without effect on earlier moves, and an open one is drawn
+instead.
 
 Method: Williams (1992), in the form of the Connect Four chapter of the book that the agent comes from; the games of an
 update are played in parallel. Returns, their discount, the cost of illegal choices and the stop at 0.9 are the
@@ -22,9 +24,10 @@ played one column only. Ours are
 played (Silver et al. 2016). All games are saved: ``train.py value`` learns from them.
 """
 
+import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -34,26 +37,27 @@ from connectx.geometry import STANDARD
 from connectx.nets.torch_form import Network
 from connectx.weights import pack
 from connectx_toolkit.console.files import read_as, write_whole
+from connectx_toolkit.console.progress import progress, tell_rate
 from connectx_toolkit.places import WEIGHTS
+from connectx_toolkit.training.games.batch import Games
 from connectx_toolkit.training.games.connectx import ConnectX
-from connectx_toolkit.training.games.players import Played, Player, greedy_player, sampling_player
-from connectx_toolkit.training.learning.networks import logits_of
-from connectx_toolkit.training.learning.policy_run import (
-    BLOCK,
-    ILLEGAL,
-    Choices,
-    PolicyOptions,
-    PolicyRun,
-    chosen_and_entropy,
-    results_against,
-    returns_of,
-    trained,
+from connectx_toolkit.training.games.players import (
+    Logits,
+    Player,
+    alternating,
+    greedy_player,
+    play_games,
+    sample,
+    sampling_player,
 )
+from connectx_toolkit.training.learning.networks import logits_of
 from connectx_toolkit.training.learning.supervised import kept_planes
-from connectx_toolkit.training.support.manifest import publish
-from connectx_toolkit.training.support.options import option
+from connectx_toolkit.training.support.device import device_named, device_option
+from connectx_toolkit.training.support.manifest import begin, publish
+from connectx_toolkit.training.support.options import Options, option
 from connectx_toolkit.training.support.plots import save_curve
 
+BLOCK = 10  # games, after which the seats swap
 WINDOW = 1000  # games over which the running reward is the mean
 CHAPTER_WINDOW = 100  # the same in the chapter
 MATCH_GAMES = 2000  # against the strong policy agent at the end
@@ -62,18 +66,20 @@ RATIO = 0.2  # change of a choice's probability in a batch, beyond which it is l
 LAST_ENTROPY = 0.3  # share of the entropy bonus that remains at the end
 MEMORY = 0.95  # of the baseline: how much of the old mean remains after a batch
 CLIP = 0.5  # largest norm of a gradient
+ILLEGAL = -1  # in ``Choices.turns``: the choice was illegal
 OPPONENT, NOTHING = "opponent", "nothing"
 
 
 @dataclass
-class Config(PolicyOptions):
+class Config(Options):
     """Options of ``train.py policy-gradient``."""
 
     METHOD = "policy-gradient"
 
     games: int = option(600_000, "largest number of games", least=1)
     batch: int = option(4000, "games per update, played in parallel", least=1)
-    stop: float = option(0.9, "running reward over 1,000 games at which training ends")
+    stop: float = option(0.9, "running reward over 1,000 games at which training ends", above=-1)
+    discount: float = option(0.95, "discount of a return for each later move of the learner", above=0, most=1)
     learning_rate: float = option(1e-3, "initial learning rate of Adam; decays to 0", above=0)
     entropy: float = option(0.1, "initial weight of the entropy bonus in the loss; decays to 0.3 of it", least=0)
     start: str = option(
@@ -82,32 +88,65 @@ class Config(PolicyOptions):
         among=(NOTHING, OPPONENT),
     )
     opponent: Path = option(WEIGHTS / "strong_policy.bin", "policy network to play against", reads=(".bin",))
-    run: Path = option(Path("runs/policy-gradient"), "folder for checkpoint, games and curve")
+    seed: int = option(1, "random seed of weights and games")
+    device: str = device_option("cpu")
+    run: Path = option(Path("runs/policy-gradient"), "folder for games and curve")
     output: Path = option(Path(), "file to write: the policy network", in_run="policy_gradient.bin")
 
 
-class Baseline:
-    """The running mean of the returns of legal moves at each ply."""
+class Choices(NamedTuple):
+    """The learner's choices in a batch of games; an illegal choice and the legal one after it are two rows."""
 
-    def __init__(self) -> None:
-        self.means = np.zeros(STANDARD.cells)
+    boards: np.ndarray  # (m, rows, columns) int8, seen by the learner
+    actions: np.ndarray  # (m,) int64
+    games: np.ndarray  # (m,) int64, the game's index in the batch
+    turns: np.ndarray  # (m,) int64, the learner's earlier moves in this game; ILLEGAL for an illegal choice
 
-    def advantages(self, choices: Choices, returns: np.ndarray) -> np.ndarray:
-        """(m,) float32: the returns minus the means of their plies, for legal and for illegal choices."""
-        return (returns - self.means[choices.plies]).astype(np.float32)
 
-    def move(self, choices: Choices, returns: np.ndarray) -> None:
-        """Updates the mean of each ply that occurs, towards the mean of its new returns."""
-        legal = choices.turns != ILLEGAL
-        plies, cells = choices.plies[legal], STANDARD.cells
-        counts = np.bincount(plies, minlength=cells)
-        means = np.bincount(plies, returns[legal], cells) / np.maximum(counts, 1)
-        self.means += (1 - MEMORY) * np.where(counts > 0, means - self.means, 0.0)
+def recorded(logits: Logits, rows: list[Choices], rng: np.random.Generator) -> Player:
+    """A player that draws from all actions, legal or not, and adds its choices to ``rows``."""
+
+    def player(games: Games, which: np.ndarray) -> np.ndarray:
+        boards, legal = games.boards(which), games.legal()[which]
+        chances = logits(boards)
+        tried = sample(chances, np.ones_like(legal), rng)
+        bad = ~legal[np.arange(len(which)), tried]
+        actions = np.where(bad, sample(chances, legal, rng), tried)
+        rows.append(Choices(boards[bad], tried[bad], which[bad], np.full(bad.sum(), ILLEGAL)))
+        rows.append(Choices(boards, actions, which, games.plies[which] // 2))
+        return actions
+
+    return player
+
+
+def returns_of(choices: Choices, results: np.ndarray, discount: float) -> np.ndarray:
+    """(m,) float32: the return of each choice.
+
+    Args:
+        results: (n,) the result of each game for the learner; it is the reward of the learner's last move.
+    """
+    legal = choices.turns != ILLEGAL
+    moves = np.bincount(choices.games[legal], minlength=len(results))
+    later = moves[choices.games] - 1 - choices.turns
+    return np.where(legal, results[choices.games] * discount**later, -1).astype(np.float32)
+
+
+def moved(baseline: np.ndarray, plies: np.ndarray, returns: np.ndarray) -> np.ndarray:
+    """(cells,) the mean return by ply, after a batch of legal moves, (m,): towards the means of the plies in it."""
+    counts = np.bincount(plies, minlength=len(baseline))
+    means = np.bincount(plies, returns, len(baseline)) / np.maximum(counts, 1)
+    return baseline + (1 - MEMORY) * np.where(counts > 0, means - baseline, 0.0)
 
 
 def scaled(advantages: np.ndarray) -> np.ndarray:
     """The advantages, (m,) float32, divided by the root of their mean square."""
     return advantages / max(1e-6, float(np.sqrt((advantages**2).mean())))
+
+
+def chosen_and_entropy(logits: Tensor, actions: Tensor) -> tuple[Tensor, Tensor]:
+    """(m,) log-probability of each action, (m,) int64, and (m,) entropy of each row's softmax, in nats."""
+    log_chances = logits.log_softmax(dim=1)
+    return log_chances.gather(1, actions[:, None])[:, 0], -(log_chances.exp() * log_chances).sum(dim=1)
 
 
 def clipped_loss(logits: Tensor, actions: Tensor, advantages: Tensor, before: Tensor, entropy: float) -> Tensor:
@@ -123,73 +162,80 @@ def clipped_loss(logits: Tensor, actions: Tensor, advantages: Tensor, before: Te
     return -gains.mean() - entropy * spread.mean()
 
 
-class Run(PolicyRun):
-    """A training run against the strong policy agent; it saves every game."""
+class Run:
+    """A policy in training.
+
+    Attributes:
+        games: number of games played so far.
+        moves: for each batch, (batch, cells) int8: its games.
+        results: (games,) int8: their results for the learner.
+        illegal: share of illegal choices in the last batch.
+        seconds: processor time so far; there is only one thread.
+    """
 
     def __init__(self, config: Config):
-        strong = read_as(Network.from_bytes, config.opponent)
+        self.config, self.device = config, device_named(config.device)
+        self.strong = read_as(Network.from_bytes, config.opponent).to(self.device)
         torch.manual_seed(config.seed)
-        network = Network(strong.architecture)
+        self.network = Network(self.strong.architecture).to(self.device)
         if config.start == OPPONENT:
-            network.load_state_dict(strong.state_dict())
-        super().__init__(config, network, WINDOW)
-        self.strong = strong.to(self.device)
-        self._opponent = sampling_player(logits_of(self.strong), self.rng)
-        self.moves: list[np.ndarray] = []  # (batch, cells) int8 of each batch
-        self.baseline = Baseline()
-        self.resume()
+            self.network.load_state_dict(self.strong.state_dict())
+        self.rng = np.random.default_rng(config.seed)
+        self.optimizer = torch.optim.Adam(self.network.parameters(), config.learning_rate)
+        self.baseline = np.zeros(STANDARD.cells)
+        self.games, self.illegal, self.seconds = 0, 0.0, 0.0
+        self.moves: list[np.ndarray] = []
+        self.results = np.empty(0, np.int8)
 
-    def new_games(self, count: int) -> ConnectX:
-        return ConnectX(count, STANDARD)
+    @property
+    def running_reward(self) -> float:
+        """The mean of the last WINDOW results; -1 while there are fewer."""
+        return float(self.results[-WINDOW:].mean()) if self.games >= WINDOW else -1.0
 
-    def opponent(self) -> Player:
-        return self._opponent
+    @property
+    def games_to_stop(self) -> int:
+        """Games until the mean of 100, as in the chapter, first reached ``stop``; 0 if it never did."""
+        return games_until(self.results, self.config.stop, CHAPTER_WINDOW)
 
-    def learn(self, choices: Choices, played: Played) -> np.ndarray:
-        """The updates from one batch. Mirrored boards cannot be used: their actions were not drawn from the policy."""
+    def step(self) -> None:
+        """Plays a batch of games and learns from it."""
+        started, batch, rows = time.process_time(), self.config.batch, list[Choices]()
+        learner = recorded(logits_of(self.network), rows, self.rng)
+        opponent = sampling_player(logits_of(self.strong), self.rng)
+        leads = alternating(batch, BLOCK, self.games)
+        played = play_games(ConnectX(batch, STANDARD), (learner, opponent), leads)
+        choices = Choices(*map(np.concatenate, zip(*rows, strict=True)))
+        self.learn(choices, played.outcomes())
+        self.illegal = float((choices.turns == ILLEGAL).mean())
         self.moves.append(played.padded(STANDARD.cells))
-        returns = returns_of(choices, played.outcomes(), self.config.discount)
-        advantages = self.tensor(scaled(self.baseline.advantages(choices, returns)))
-        self.baseline.move(choices, returns)
-        planes, actions = kept_planes(self.network, choices.boards), self.tensor(choices.actions)
+        self.results = np.concatenate([self.results, played.outcomes()])
+        self.games += batch
+        self.seconds += time.process_time() - started
+
+    def learn(self, choices: Choices, results: np.ndarray) -> None:
+        """The updates from one batch. Mirrored boards cannot be used: their actions were not drawn from the policy."""
+        returns = returns_of(choices, results, self.config.discount)
+        plies, legal = np.count_nonzero(choices.boards, axis=(1, 2)), choices.turns != ILLEGAL
+        advantages = self._there(scaled((returns - self.baseline[plies]).astype(np.float32)))
+        self.baseline = moved(self.baseline, plies[legal], returns[legal])
+        planes, actions = kept_planes(self.network, choices.boards), self._there(choices.actions)
         with torch.no_grad():
             before, _ = chosen_and_entropy(self.network(planes.float())["policy"], actions)
         left = 1 - self.games / self.config.games
         entropy = self.config.entropy * (LAST_ENTROPY + (1 - LAST_ENTROPY) * left)
         self.optimizer.param_groups[0]["lr"] = self.config.learning_rate * left
-        order = self.tensor(self.rng.permutation(len(actions)))
+        order = self._there(self.rng.permutation(len(actions)))
         for rows in order.tensor_split(max(1, len(order) // MINIBATCH)):
             logits = self.network(planes[rows].float())["policy"]
-            self.update(clipped_loss(logits, actions[rows], advantages[rows], before[rows], entropy), CLIP)
-        return played.outcomes()
+            loss = clipped_loss(logits, actions[rows], advantages[rows], before[rows], entropy)
+            self.optimizer.zero_grad()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(self.network.parameters(), CLIP)
+            self.optimizer.step()
 
-    def own_arrays(self) -> dict[str, np.ndarray]:
-        return {"baseline": self.baseline.means, "moves": np.concatenate(self.moves)}
-
-    def take_back(self, arrays: dict[str, np.ndarray]) -> None:
-        self.baseline.means, self.moves = arrays["baseline"], np.split(arrays["moves"], len(self.results))
-
-    @property
-    def games_to_stop(self) -> int:
-        """Games until the mean of 100, as in the chapter, first reached ``stop``; 0 if it never did."""
-        return games_until(np.concatenate(self.results), self.config.stop, CHAPTER_WINDOW)
-
-    def publish(self) -> None:
-        """Plays the matches; writes the games, the curve, and the network with its entry in the manifest."""
-        config, means = self.config, np.array([part.mean() for part in self.results])
-        found = matches(self.network, self.strong, MATCH_GAMES, config.seed)
-        facts = {"games": self.games, "running_reward": round(self.running_reward, 3), "seed": config.seed}
-        facts |= {"start": config.start, "games_to_stop_of_100": self.games_to_stop}
-        facts["v_strong_policy"] = {name: list(counts) for name, counts in found.items()}
-        arrays = {"moves": np.concatenate(self.moves), "results": np.concatenate(self.results)}
-        meta: dict[str, Any] = {"settings": config.settings, "block": BLOCK}
-        write_whole(config.run / "games.bin", pack(arrays, meta))
-        curve = np.arange(1, len(means) + 1) * config.batch, means
-        save_curve(config.run / "curve.png", "games", "mean result v the strong policy agent", {"": curve})
-        start = "random weights" if config.start == NOTHING else "a copy of the strong policy agent"
-        score = (f"{self.score}, from {start}; wins, draws, losses of {MATCH_GAMES} new games "
-                 f"against it: sampled {found['sampled']}, greedy {found['greedy']}")  # fmt: skip
-        publish(config, self.network.to_bytes(), facts, score)
+    def _there(self, array: np.ndarray) -> Tensor:
+        """An array on the run's device."""
+        return torch.from_numpy(array).to(self.device)
 
 
 def games_until(results: np.ndarray, mean: float, window: int) -> int:
@@ -206,11 +252,50 @@ def matches(network: Network, strong: Network, games: int, seed: int) -> dict[st
 
     "sampled": the policy draws its moves, too, as in training; "greedy": it plays the most likely legal one.
     """
-    rng, logits = np.random.default_rng(seed), logits_of(network)
+    rng, logits, leads = np.random.default_rng(seed), logits_of(network), alternating(games, BLOCK)
+    opponent = sampling_player(logits_of(strong), rng)
     players = {"sampled": sampling_player(logits, rng), "greedy": greedy_player(logits)}
-    return {name: results_against(player, strong, games, rng) for name, player in players.items()}
+    return {
+        name: play_games(ConnectX(games, STANDARD), (player, opponent), leads).counts()
+        for name, player in players.items()
+    }
+
+
+def save(run: Run) -> None:
+    """Plays the matches; writes the games, the curve, and the network with its entry in the manifest."""
+    config, results = run.config, run.results
+    games = {"moves": np.concatenate(run.moves), "results": results}
+    write_whole(config.run / "games.bin", pack(games, {"settings": config.settings, "block": BLOCK}))
+    means = results.reshape(-1, config.batch).mean(axis=1)
+    curve = np.arange(1, len(means) + 1) * config.batch, means
+    save_curve(config.run / "curve.png", "games", "mean result v the strong policy agent", {"": curve})
+    found = matches(run.network, run.strong, MATCH_GAMES, config.seed)
+    facts = {
+        "games": run.games,
+        "running_reward": round(run.running_reward, 3),
+        "games_to_stop_of_100": run.games_to_stop,
+        "seed": config.seed,
+        "start": config.start,
+        "v_strong_policy": {name: list(counts) for name, counts in found.items()},
+    }
+    reached = "reached" if run.running_reward >= config.stop else "not reached"
+    start = "random weights" if config.start == NOTHING else "a copy of the strong policy agent"
+    score = (f"running reward {run.running_reward:.4f} after {run.games} games, {config.stop} {reached}, from {start}; "
+             f"wins, draws, losses of {MATCH_GAMES} new games against it: "
+             f"sampled {found['sampled']}, greedy {found['greedy']}")  # fmt: skip
+    publish(config, run.network.to_bytes(), facts, score)
 
 
 def train(config: Config) -> Run:
-    """Trains until the running reward is reached or the games are played; resumes from a checkpoint."""
-    return trained(Run, config)
+    """Trains until the running reward is reached or the games are played, and writes what came of it."""
+    begin(config)
+    torch.set_num_threads(1)  # the batches are small: several threads would wait for each other
+    run, started = Run(config), time.perf_counter()
+    with progress(config.games, "game", delay=0) as bar:
+        while run.games < config.games and run.running_reward < config.stop:
+            run.step()
+            bar.set_postfix(reward=f"{run.running_reward:.4f}", illegal=f"{run.illegal:.1%}", refresh=False)
+            bar.update(config.batch)
+    tell_rate(run.games, "games", started, run.device.type)
+    save(run)
+    return run

@@ -9,11 +9,9 @@ the rest against versions drawn from a pool of past ones. Both seats are learnt,
 steps of stable-baselines3's PPO with its defaults and the lesson's CNN, always moving first against random; rewards 1
 for a win, -1 for a loss or a draw, -10 for an illegal column, 1/42 for any other move. Then 100 games against random in
 Kaggle's environment, 50 from each seat, with columns drawn from the policy, and a random one for a full one. The course
-reports 68 wins. It writes stable-baselines3's model.zip; an interrupted run of this minute begins anew.
+reports 68 wins. It writes stable-baselines3's model.zip.
 
-Every twenty updates, all that is needed to go on is saved, without pickle. Games in progress are then given up and
-the generators seeded anew from the seed and the number of steps: an interrupted run makes the same policy as an
-uninterrupted one.
+Every twenty updates the opponents are drawn again, and games in progress given up.
 
 The environments that it learns in are there for your own code. After ``import connectx_toolkit.training.environments``:
 
@@ -54,8 +52,6 @@ from connectx_toolkit.training.games.connectx import ConnectX
 from connectx_toolkit.training.games.opponents import opponent_named
 from connectx_toolkit.training.games.players import Player, alternating, play_games, sample
 from connectx_toolkit.training.games.small_games import geometry_named
-from connectx_toolkit.training.learning import torch_state
-from connectx_toolkit.training.support import checkpoint
 from connectx_toolkit.training.support.device import device_named, device_option
 from connectx_toolkit.training.support.manifest import begin, publish
 from connectx_toolkit.training.support.options import Options, flag, option
@@ -63,7 +59,7 @@ from connectx_toolkit.training.support.plots import save_curve
 
 ALGORITHMS = ("maskable", "ppo")
 VERSIONS, PAST_OPPONENTS = 20, 3  # past versions that are kept, and drawn from them for each period
-PERIOD = 20  # updates from one saved state to the next
+PERIOD = 20  # updates with the same opponents
 ROLLOUT, MINIBATCHES, EPOCHS = 16, 4, 3  # of an update: moves in each game; minibatches, gone through so many times
 DISCOUNT, GAE_LAMBDA, ENTROPY = 0.99, 0.9, 0.02
 TEST_OPPONENT, TEST_GAMES = "negamax", 200  # of each point of the curve
@@ -96,7 +92,7 @@ class Config(Options):
         "self-play, or course: the last lesson of Kaggle's course, which fixes all options but seed, device and paths",
         among=(SELF_PLAY, COURSE),
     )
-    run: Path = option(Path("runs/ppo"), "folder of the saved state and the curve, for resuming")
+    run: Path = option(Path("runs/ppo"), "folder for the curve")
     output: Path = option(Path(), "file to write: the policy's weights, or the course's model.zip", in_run="ppo.bin")
 
     def __post_init__(self) -> None:
@@ -160,7 +156,7 @@ class Trainer:
 
     def __init__(self, config: Config):
         self._sb3 = sb3 = stable_baselines()
-        self.config, self.path = config, config.run / "checkpoint.bin"
+        self.config = config
         sb3.set_random_seed(config.seed)
         self.steps, self.seconds = 0, 0.0
         self.curve: list[dict[str, float]] = []
@@ -234,29 +230,6 @@ class Trainer:
         played = play_games(ConnectX(TEST_GAMES, geometry), players, alternating(TEST_GAMES, 1))
         return float((played.outcomes().mean() + 1) / 2)
 
-    def save(self) -> None:
-        """Writes the checkpoint, and draws how the games of training ended, and the test, by steps."""
-        policy = self.model.policy
-        arrays = torch_state.arrays_of(policy.optimizer, policy=policy)
-        arrays |= {f"pool:{i}:{name}": value for i, past in enumerate(self.versions) for name, value in past.items()}
-        facts = {"steps": self.steps, "seconds": self.seconds, "curve": self.curve}
-        checkpoint.save(self.path, self.config.settings, facts, arrays)
-        steps, *shares = np.array([list(point.values()) for point in self.curve]).T
-        names = [f"points v {TEST_OPPONENT}, most probable moves", *(f"training: {name}" for name in ENDINGS)]
-        curves = {name: (steps, share) for name, share in zip(names, shares, strict=True)}
-        save_curve(self.config.run / "curve.png", "moves of the learner", "share of games", curves)
-
-    def resume(self) -> None:
-        """Goes back to the checkpoint, if there is one. Raises ValueError if it is damaged or of another run."""
-        found = checkpoint.load(self.path, self.config.settings)
-        if found is None:
-            return
-        with checkpoint.restoring(self.path):
-            policy = self.model.policy
-            torch_state.restore(found.arrays, policy.optimizer, policy=policy)
-            self.versions = list(checkpoint.numbered(found.arrays, "pool").values())
-            self.steps, self.seconds, self.curve = (found.facts[name] for name in ("steps", "seconds", "curve"))
-
 
 class CourseRun(NamedTuple):
     """What ``--protocol course`` made and measured."""
@@ -292,7 +265,7 @@ def course_wins(model: Any, seed: int) -> tuple[int, int]:
 
 
 def train_course(config: Config) -> CourseRun:
-    """The course's steps, its games against random, and the model. An interrupted run begins anew."""
+    """The course's steps, its games against random, and the model."""
     begin(config)
     sb3, started = stable_baselines(), time.process_time()
     env = gymnasium.make("ConnectX-v0", opponent="random", seat="first", rewards="course", observation="course")
@@ -323,27 +296,33 @@ def train(config: Config) -> "Trainer | CourseRun":
 
 
 def train_by_self_play(config: Config) -> Trainer:
-    """Trains to the end, from the saved state if there is one, and publishes the policy's weights."""
+    """Trains to the end, draws the curve, and publishes the policy's weights."""
     begin(config)
-    trainer = Trainer(config)
-    trainer.resume()
-    started, before = time.perf_counter(), trainer.steps
-    with progress(config.steps, "step", done=trainer.steps, delay=0) as bar:
+    trainer, started = Trainer(config), time.perf_counter()
+    with progress(config.steps, "step", delay=0) as bar:
         while trainer.steps < config.steps:
             trainer.advance()
-            trainer.save()
             last = trainer.curve[-1]
             so_far = f"{last['won']:.0%} won, {last['test']:.0%} of points v {TEST_OPPONENT}"
             bar.set_postfix_str(so_far, refresh=False)
             bar.update(trainer.steps - bar.n)
-    tell_rate(trainer.steps - before, "steps", started, trainer.model.device.type)
-    facts: dict[str, float] = {
+    tell_rate(trainer.steps, "steps", started, trainer.model.device.type)
+    draw(trainer)
+    points = trainer.curve[-1]["test"]
+    facts = {
         "steps": trainer.steps,
         "cpu_seconds": round(trainer.seconds),
         "parameters": config.architecture.size,
+        f"points against {TEST_OPPONENT}": points,
     }
-    points = trainer.curve[-1]["test"]
-    facts |= {f"points against {TEST_OPPONENT}": points}
     score = f"{points:.1%} of the points in {TEST_GAMES} games against {TEST_OPPONENT}"
     publish(config, to_bytes(config.architecture, trainer.versions[-1]), facts, score)
     return trainer
+
+
+def draw(trainer: Trainer) -> None:
+    """Draws how the games of training ended, and the test, by steps."""
+    steps, *shares = np.array([list(point.values()) for point in trainer.curve]).T
+    names = [f"points v {TEST_OPPONENT}, most probable moves", *(f"training: {name}" for name in ENDINGS)]
+    curves = {name: (steps, share) for name, share in zip(names, shares, strict=True)}
+    save_curve(trainer.config.run / "curve.png", "moves of the learner", "share of games", curves)

@@ -20,14 +20,16 @@ import numpy as np
 import torch
 
 from connectx.geometry import STANDARD
-from connectx.nets.network import PlainNetwork
+from connectx.nets.network import PlainNetwork, expected_result
 from connectx.nets.torch_form import Network
 from connectx.weights import unpack
 from connectx_toolkit.console.files import read_as
 from connectx_toolkit.places import WEIGHTS
+from connectx_toolkit.training.games.batch import NOBODY, Games
 from connectx_toolkit.training.games.connectx import ConnectX, bitboards
 from connectx_toolkit.training.games.players import (
     NO_MOVE,
+    Logits,
     Player,
     alternating,
     erring,
@@ -35,8 +37,7 @@ from connectx_toolkit.training.games.players import (
     replay,
     sampling_player,
 )
-from connectx_toolkit.training.learning.networks import DRAW, logits_of, small_network, value_player
-from connectx_toolkit.training.learning.policy_run import BLOCK, results_against
+from connectx_toolkit.training.learning.networks import logits_of, small_network
 from connectx_toolkit.training.learning.supervised import Examples, Fit, FitOptions, split
 from connectx_toolkit.training.support.device import device_named, device_option
 from connectx_toolkit.training.support.manifest import begin, publish
@@ -44,6 +45,8 @@ from connectx_toolkit.training.support.options import option
 
 ENCODING = "tactics-1"  # has a plane of the cells that win at once, which occur too rarely to learn them
 LAST_RANDOM_PLY = 35
+LOSS, DRAW, WIN = range(3)  # outputs of the network, for the side to move
+BLOCK = 10  # games, after which the seats swap
 MATCH_GAMES = 100  # against the strong policy agent at the end
 
 
@@ -64,7 +67,7 @@ class Config(FitOptions):
         Path("runs/policy-gradient/policy_gradient.bin"), "the policy that learned from them", reads=(".bin",)
     )
     opponent: Path = option(WEIGHTS / "strong_policy.bin", "the strong policy agent", reads=(".bin",))
-    run: Path = option(Path("runs/value"), "folder for checkpoint and curve")
+    run: Path = option(Path("runs/value"), "folder for the curve")
     output: Path = option(Path(), "file to write: the value network", in_run="value_greedy.bin")
 
 
@@ -134,6 +137,26 @@ def games_of(config: Config, opponent: Network) -> Recorded:
     return Recorded(*map(np.concatenate, zip(*parts, strict=True)))
 
 
+def value_player(logits: Logits, rules: bool = True) -> Player:
+    """A greedy one-ply player: the move after which the value network's evaluation is lowest for the other side.
+
+    Args:
+        logits: of the value head.
+        rules: whether finished games count by their result; otherwise the network evaluates them like any other.
+    """
+
+    def player(games: Games, which: np.ndarray) -> np.ndarray:
+        children, parents, actions = games.take(which).children()
+        worth = -expected_result(logits(children.boards()))
+        if rules:
+            worth = np.where(children.done, np.where(children.winner != NOBODY, 2.0, 0.0), worth)
+        table = np.full((len(which), games.actions), -np.inf)
+        table[parents, actions] = worth
+        return table.argmax(axis=1)
+
+    return player
+
+
 def match(
     network: Network, opponent: Network, games: int, rng: np.random.Generator, rules: bool = True
 ) -> tuple[int, int, int]:
@@ -147,7 +170,8 @@ def match(
     def logits(boards: np.ndarray) -> np.ndarray:
         return plain.judge_many(*bitboards(boards, STANDARD))["value"]
 
-    return results_against(value_player(logits, rules), opponent, games, rng)
+    players = value_player(logits, rules), sampling_player(logits_of(opponent), rng)
+    return play_games(ConnectX(games, STANDARD), players, alternating(games, BLOCK)).counts()
 
 
 class Trained(NamedTuple):
@@ -159,7 +183,7 @@ class Trained(NamedTuple):
 
 
 def train(config: Config) -> Trained:
-    """Trains the network, writes it, and plays the match; resumes from a checkpoint."""
+    """Trains the network, plays the match, and writes the network."""
     begin(config)
     torch.set_num_threads(1)
     device, opponent = device_named(config.device), read_as(Network.from_bytes, config.opponent)

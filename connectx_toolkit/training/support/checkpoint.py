@@ -1,4 +1,4 @@
-"""The state of a training run in one file: arrays, facts, and the settings that a run must have to resume it.
+"""The state of a run that takes hours, in one file: arrays, facts, and the settings that it must have to be resumed.
 
 A resumed run continues as if it had never stopped: with the same seed it gives the same result.
 """
@@ -68,17 +68,3 @@ def restoring(path: Path) -> Iterator[None]:
         yield
     except (KeyError, IndexError, TypeError, AttributeError, RuntimeError) as fault:
         raise ValueError(f"{path} is damaged: {fault!r:.200}") from None
-
-
-def part(arrays: Mapping[str, np.ndarray], name: str) -> dict[str, np.ndarray]:
-    """The arrays whose names are "name:KEY", by KEY."""
-    return {key.removeprefix(f"{name}:"): array for key, array in arrays.items() if key.startswith(f"{name}:")}
-
-
-def numbered(arrays: Mapping[str, np.ndarray], name: str) -> dict[int, dict[str, np.ndarray]]:
-    """The arrays whose names are "name:NUMBER:KEY", by NUMBER, in increasing order, and KEY."""
-    found: dict[int, dict[str, np.ndarray]] = {}
-    for key, array in part(arrays, name).items():
-        number, _, rest = key.partition(":")
-        found.setdefault(int(number), {})[rest] = array
-    return dict(sorted(found.items()))
