@@ -6,8 +6,11 @@ import gzip
 import io
 import json
 import math
+import os
 import random
 import re
+import subprocess
+import sys
 import tarfile
 import time
 import zipfile
@@ -18,6 +21,7 @@ import pytest
 
 from connectx.geometry import STANDARD
 from connectx.position import Position
+from connectx_toolkit.builder.preflight.asking import ALL, CLOCK, WORK, end_of_a_move
 from connectx_toolkit.builder.preflight.callables import first_bindings, meant_agent
 from connectx_toolkit.builder.preflight.check import check
 from connectx_toolkit.builder.preflight.questions import hard_questions, late_positions, sample
@@ -27,7 +31,7 @@ from connectx_toolkit.builder.preflight.validation import Game
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.kaggle.slow_processor import Restriction
-from tests.conftest import REAL_CLOCK
+from tests.conftest import LINUX, REAL_CLOCK
 from tests.corpus_files import CORPUS, expected
 from tests.judge import Judge
 
@@ -305,14 +309,62 @@ def played(durations: list[float], waited: list[float], status: str = "DONE") ->
     ],
 )
 def test_the_moves_until_the_overage_time_is_gone(durations, moves):
-    assert played(durations, [0.0] * len(durations)).moves_on_overage(Limits(), 0.0) == moves
+    assert played(durations, [0.0] * len(durations)).moves_on_overage(Limits(), 0.0, ALL) == moves
 
 
 def test_a_busy_machine_is_not_the_agents_fault():
-    late, waited = [9.0] * 9, [7.5] * 9
-    assert played(late, waited, "TIMEOUT").is_late_for_the_machine(Limits())
-    assert not played(late, [0.1] * 9, "TIMEOUT").is_late_for_the_machine(Limits())
-    assert not played(late, waited).is_late_for_the_machine(Limits())
+    late, waited = [9.0] * 10, [7.5] * 10
+    assert not played(late, waited, "TIMEOUT").is_late_by(Limits(), WORK)
+    assert played(late, waited, "TIMEOUT").is_late_by(Limits(), CLOCK)  # it looks at the clock: it would be, anywhere
+    assert played(late, [0.1] * 10, "TIMEOUT").is_late_by(Limits(), WORK)
+    assert not played(late, waited).is_late_by(Limits(), ALL)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "end"),
+    [
+        ((6.0, 6.0), (6.1, 3.1), "clock"),
+        ((6.0, 2.0), (6.0, 1.0), "clock"),
+        ((1.9, 1.9), (3.9, 2.0), "work"),
+        ((5.7, 1.9), (11.4, 2.1), "work"),  # processor time, too, grows where other programs compute
+        ((3.0, 3.0), (4.5, 2.2), ""),  # part work, part clock
+        ((6.0, 2.0), (6.0, 2.0), ""),  # the share of the processor was the same
+        ((6.0, 2.0), (0.1, 0.1), ""),  # it remembers the question
+        ((6.0, 0.0), (6.0, 0.0), ""),
+    ],
+)
+def test_what_ends_a_move(before, after, end):
+    first, second = (dict(zip(("seconds", "processor"), reply, strict=True)) for reply in (before, after))
+    assert end_of_a_move(first, second) == end
+
+
+THINKS = (
+    "import time\n\n\ndef agent(obs, config):\n    start = time.CLOCK()\n    while time.CLOCK() - start < SECONDS:\n"
+)
+THINKS += "        pass\n    return [c for c in range(config.columns) if obs.board[c] == 0][0]\n"
+
+
+@LINUX  # which alone says how long a process waited
+@pytest.mark.parametrize(
+    ("clock", "seconds", "verdicts"),
+    [("time", 0.3, ("REJECT", "NOT JUDGED")), ("process_time", 0.09, ("ACCEPT", "NOT JUDGED"))],
+)
+def test_beside_two_programs_a_core(clock, seconds, verdicts, tmp_path):
+    """The verdict of an idle machine or none, whether the agent looks at the clock or works until it is done."""
+    path = finished(tmp_path, "a.py", THINKS.replace("CLOCK", clock).replace("SECONDS", str(seconds)).encode())
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(before)})
+    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+    try:
+        with Runner() as beside_them:
+            report = check(path, beside_them, Limits(act_timeout=0.1, bank=2.4))
+    finally:
+        os.sched_setaffinity(0, before)
+        for other in others:
+            other.kill()
+            other.wait()
+    assert report.verdict in verdicts, report.findings
+    assert report.verdict != "NOT JUDGED" or "not judged: other programs kept it from the" in str(report.findings)
 
 
 def test_weights_as_text_inside_the_function(runner, tmp_path):
