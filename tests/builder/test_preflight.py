@@ -15,6 +15,7 @@ import tarfile
 import time
 import zipfile
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -344,7 +345,21 @@ THINKS = (
 THINKS += "        pass\n    return [c for c in range(config.columns) if obs.board[c] == 0][0]\n"
 
 
+@pytest.fixture
+def others() -> Iterator[None]:
+    """Two programs that compute on the one core that is left to this process."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(before)})
+    programs = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+    yield
+    os.sched_setaffinity(0, before)
+    for program in programs:
+        program.kill()
+        program.wait()
+
+
 @LINUX  # which alone says how long a process waited
+@pytest.mark.usefixtures("others")
 @pytest.mark.parametrize(
     ("clock", "seconds", "verdicts"),
     [("time", 0.3, ("REJECT", "NOT JUDGED")), ("process_time", 0.09, ("ACCEPT", "NOT JUDGED"))],
@@ -352,19 +367,23 @@ THINKS += "        pass\n    return [c for c in range(config.columns) if obs.boa
 def test_beside_two_programs_a_core(clock, seconds, verdicts, tmp_path):
     """The verdict of an idle machine or none, whether the agent looks at the clock or works until it is done."""
     path = finished(tmp_path, "a.py", THINKS.replace("CLOCK", clock).replace("SECONDS", str(seconds)).encode())
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {min(before)})
-    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
-    try:
-        with Runner() as beside_them:
-            report = check(path, beside_them, Limits(act_timeout=0.1, bank=2.4))
-    finally:
-        os.sched_setaffinity(0, before)
-        for other in others:
-            other.kill()
-            other.wait()
+    with Runner() as beside_them:
+        report = check(path, beside_them, Limits(act_timeout=0.1, bank=2.4))
     assert report.verdict in verdicts, report.findings
     assert report.verdict != "NOT JUDGED" or "not judged: other programs kept it from the" in str(report.findings)
+
+
+@LINUX
+@pytest.mark.usefixtures("others")
+def test_a_load_that_waits_for_its_core_is_waited_for(tmp_path):
+    path = finished(
+        tmp_path, "a.py", b"import time\n\nwhile time.process_time() < 0.6:\n    pass\n" + FIRST_LEGAL.encode()
+    )
+    common = {"memory": 8 << 30, "home": str(tmp_path), "cwd": str(tmp_path), "folders": [str(tmp_path)]}
+    job = {"job": "replies", "form": "path", "file": str(path), "questions": [], "limit": 0.8}
+    with Runner() as beside_them:
+        answer = beside_them.run(job | common) if beside_them.hello else {}
+    assert answer["ended"] == "ok" and answer["seconds"] > 0.8 and answer["parts"][0]["waited"] > 0.3
 
 
 def test_weights_as_text_inside_the_function(runner, tmp_path):
