@@ -16,7 +16,7 @@ from typing import Any
 LIMIT = 40  # findings kept
 SHELLS = ("sh", "bash", "dash")
 # Folders that code may read on any machine, besides Python's folders and those of the job.
-SYSTEM_FOLDERS = ("/usr/", "/lib", "/etc/", "/proc/", "/sys/", "/dev/", "/bin/", "/opt/", "/run/", "/var/")
+SYSTEM_FOLDERS = ("/usr/", "/lib", "/etc/", "/proc/", "/sys/", "/dev/", "/bin/")
 
 
 class Watch:
