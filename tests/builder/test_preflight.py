@@ -22,7 +22,7 @@ import pytest
 
 from connectx.geometry import STANDARD
 from connectx.position import Position
-from connectx_toolkit.builder.preflight.asking import ALL, CLOCK, WORK, end_of_a_move
+from connectx_toolkit.builder.preflight.asking import ALL, CLOCK, WORK, Asked, end_of_a_move
 from connectx_toolkit.builder.preflight.callables import first_bindings, meant_agent
 from connectx_toolkit.builder.preflight.check import check
 from connectx_toolkit.builder.preflight.questions import hard_questions, late_positions, sample
@@ -257,7 +257,7 @@ def hidden_by_a_quick_clock(margin: float) -> bytes:
     return source.replace("    return", f"{loop}    return").encode()
 
 
-def test_a_build_plays_a_quick_game_unless_the_judges_clock_shows_a_fault(runner, tmp_path):
+def test_a_build_plays_a_quick_game_unless_the_judges_clock_shows_a_fault(runner, tmp_path, monkeypatch):
     def check_build(source: bytes, limits: Limits, full: bool = False):
         return check(finished(tmp_path, "a.py", source), runner, limits, full=full, extra=lambda *_: None)
 
@@ -265,7 +265,10 @@ def test_a_build_plays_a_quick_game_unless_the_judges_clock_shows_a_fault(runner
     sound = hidden_by_a_quick_clock(0.4).replace(b"        fault\n", b"")
     assert "only a quick game (0.1 s a move" in found(check_build(sound, limits), "game")[0]
     assert "the judge's clock: DONE" in found(check_build(sound, limits, full=True), "game")[0]
+    told: list[str] = []
+    monkeypatch.setattr(runner, "tell", told.append)
     unsound = check_build(hidden_by_a_quick_clock(0.4), limits)
+    assert any(line.endswith("(it failed when asked at that clock)") for line in told)  # before the game, too
     assert "it failed when asked at that clock, so the judge's clock: ERROR" in found(unsound, "game")[0]
 
 
@@ -319,6 +322,15 @@ def test_a_busy_machine_is_not_the_agents_fault():
     assert played(late, waited, "TIMEOUT").is_late_by(Limits(), CLOCK)  # it looks at the clock: it would be, anywhere
     assert played(late, [0.1] * 10, "TIMEOUT").is_late_by(Limits(), WORK)
     assert not played(late, waited).is_late_by(Limits(), ALL)
+
+
+def test_a_first_move_that_waited_is_no_reason_for_a_long_game():
+    """Loading is work: on a busy machine, a build plays the quick game that it plays on an idle one."""
+    loaded, replies = {"load_seconds": 30.0, "waited": 22.0}, [{"seconds": 6.0, "waited": 4.0}] * 2
+    asked = Asked(hard_questions(2.0, 60.0), loaded, replies, [])
+    figures = [asked.figures(Limits(), reading) for reading in (WORK, CLOCK, ALL)]
+    assert [(f["first_move_seconds"], f["overdrawn_seconds"]) for f in figures] == [(10, 0), (10, 4), (36, 4)]
+    assert asked.told == WORK and not asked.suspicions(Limits(), WORK) and asked.suspicions(Limits(), ALL)
 
 
 @pytest.mark.parametrize(

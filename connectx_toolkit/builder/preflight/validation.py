@@ -103,11 +103,11 @@ def _why_not_quick(limits: Limits, asked: Asked, report: Report, quick: tuple[fl
 
 
 def _announce(here: Stage, asked: Asked, loads: float, reason: str) -> None:
-    """Says what a game will take, if that is long; ``loads``: seconds for loading the file in both seats."""
+    """Says what a game will take, if that is long or for a reason; ``loads``: seconds of loading in both seats."""
     act = here.limits.act_timeout
     times = [reply["seconds"] for q, reply in asked.standard if q.config["actTimeout"] == act]
     seconds = loads + (GAME_PLIES * sum(times) / len(times) if times else 0.0)
-    if seconds > LONG:
+    if seconds > LONG or reason:
         why = f" ({reason})" if reason else ""
         here.runner.tell(f"checking: a game against itself at {act:g} s a move, about {seconds:.0f} s{why}")
 
