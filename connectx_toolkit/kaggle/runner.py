@@ -187,7 +187,8 @@ def job_replies(job, progress, part):
     """Loads an agent and asks it the questions; stops early after ``stop_after`` seconds and ``at_least`` questions.
 
     With ``enough``, (count, seconds), it also stops from that count on if so many usual replies take that long: what
-    compiles at a first move, and waiting for a processor, say nothing of the others.
+    compiles at a first move says nothing of the others. What was waited for a processor does not count: a busy machine
+    asks no less than an idle one.
 
     Passes each result to ``part`` as it comes: what was loaded, then the reply to each question.
     """
@@ -214,14 +215,14 @@ def job_replies(job, progress, part):
         "load_stderr": err.getvalue()[-600:],
     }
     part(loaded | {"seen": watch.findings()})
-    asking, times = time.perf_counter(), []
+    times = []
     least, usual_seconds = job.get("enough", (float("inf"), 0.0))
     for number, question in enumerate(job["questions"], 1):
         progress(f"question {number - 1}")
         reply = ask(agent, question, raw_path, structify)
         part(reply | {"seen": watch.findings()})
-        times.append(reply["seconds"] - reply["waited"])
-        if number >= job.get("at_least", 1) and time.perf_counter() - asking > job.get("stop_after", float("inf")):
+        times.append(max(0.0, reply["seconds"] - reply["waited"]))
+        if number >= job.get("at_least", 1) and sum(times) >= job.get("stop_after", float("inf")):
             break
         if number >= least and number * sorted(times)[number // 2] > usual_seconds:
             break

@@ -387,15 +387,17 @@ def test_beside_two_programs_a_core(clock, seconds, verdicts, tmp_path):
 
 @LINUX
 @pytest.mark.usefixtures("others")
-def test_a_load_that_waits_for_its_core_is_waited_for(tmp_path):
-    path = finished(
-        tmp_path, "a.py", b"import time\n\nwhile time.process_time() < 0.6:\n    pass\n" + FIRST_LEGAL.encode()
-    )
+def test_a_load_that_waits_for_its_core_is_waited_for_and_as_much_is_asked(tmp_path):
+    source = "import time\n\nwhile time.process_time() < 0.6:\n    pass\n" + THINKS
+    path = finished(tmp_path, "a.py", source.replace("CLOCK", "process_time").replace("SECONDS", "0.1").encode())
     common = {"memory": 8 << 30, "home": str(tmp_path), "cwd": str(tmp_path), "folders": [str(tmp_path)]}
-    job = {"job": "replies", "form": "path", "file": str(path), "questions": [], "limit": 0.8}
+    questions = [asked.as_json() for asked in hard_questions(2.0, 60.0)]
+    job = {"job": "replies", "form": "path", "file": str(path), "questions": questions, "limit": 0.8, "stop_after": 2.0}
     with Runner() as beside_them:
         answer = beside_them.run(job | common) if beside_them.hello else {}
-    assert answer["ended"] == "ok" and answer["seconds"] > 0.8 and answer["parts"][0]["waited"] > 0.3
+    loaded, *replies = answer["parts"]
+    assert answer["ended"] == "ok" and loaded["load_seconds"] > 0.8 and loaded["waited"] > 0.3
+    assert len(replies) == len(questions) and sum(reply["seconds"] for reply in replies) > 2
 
 
 def test_weights_as_text_inside_the_function(runner, tmp_path):

@@ -130,8 +130,8 @@ def build(
 
     def compare(stage: Stage, file: Path, report: Report) -> None:
         if report.accepted:
-            seconds = 2 * COMPARE_SECONDS
-            tell(f"comparing with the source on up to {options.positions} positions, for at most {seconds:g} s")
+            most = f"{options.positions} positions, for at most {2 * COMPARE_SECONDS:g} s on an idle machine"
+            tell(f"comparing with the source on up to {most}")
             compare_with_source(stage, file, inlined, options, report)
         elif cure := next(filter(None, (remedy(reason, "", stage.situation) for reason in report.reasons)), ""):
             report.add("cure", "note", cure)
