@@ -254,6 +254,11 @@ def child(job, answer, output):
     os.dup2(output, 2)
     if PRCTL is not None:
         PRCTL(1, signal.SIGKILL)
+    if job.get("priority") is not None:
+        with contextlib.suppress(OSError):  # only root may have more than others
+            os.setpriority(os.PRIO_PROCESS, 0, job["priority"])
+            with open("/proc/self/autogroup", "w") as group:  # on Linux, sessions share the processor first
+                group.write(str(job["priority"]))
     if job.get("core") is not None:
         os.sched_setaffinity(0, {job["core"]})
     if job.get("cgroup"):

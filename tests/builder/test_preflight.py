@@ -337,8 +337,11 @@ def test_a_first_move_that_waited_is_no_reason_for_a_long_game():
     ("before", "after", "end"),
     [
         ((6.0, 6.0), (6.1, 3.1), "clock"),
-        ((6.0, 2.0), (6.0, 1.0), "clock"),
+        ((6.0, 2.0), (6.0, 5.0), "clock"),
+        ((6.0, 2.0), (6.0, 1.0), ""),  # it may have been done after 3 s, with all of a processor
         ((1.9, 1.9), (3.9, 2.0), "work"),
+        ((5.7, 1.9), (2.0, 1.8), "work"),
+        ((5.0, 1.2), (2.0, 1.9), ""),  # the clock ended it only because it had no processor
         ((5.7, 1.9), (11.4, 2.1), "work"),  # processor time, too, grows where other programs compute
         ((3.0, 3.0), (4.5, 2.2), ""),  # part work, part clock
         ((6.0, 2.0), (6.0, 2.0), ""),  # the share of the processor was the same

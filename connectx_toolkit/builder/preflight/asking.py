@@ -21,8 +21,9 @@ ASK_SECONDS = 15.0  # after this no further question is asked
 OPTIONAL_SECONDS = 3.0  # for each question on another board
 OVERDRAWN = 0.1  # share of actTimeout: who exceeds it by more, when no overage time is left, does not look at the clock
 OTHER_SHARE = 1.3  # by how much the share of a processor should differ to tell what ends a move
-UNUSED = 0.05  # share of a processor: who takes less while it thinks, sleeps
-UNDECIDED = (0.25, 0.75)  # between these, a move follows neither the clock nor its work
+NEARLY_ALL, LEAST_SHARE = 0.7, 0.05  # of a processor
+PRIORITY = -15  # against two programs a core, for one that always computes: nine tenths of it
+BY_CLOCK, BY_WORK = 0.25, (0.75, 1.5)  # delay of a move as a share of that which its work would have
 BUSY = 0.25  # share of the time that was spent waiting for a processor, above which the machine is called busy
 NEARLY_FULL = {"one column is left", "one cell is left"}
 FULL_COLUMNS = {"column 0 is full", "the middle is full"}
@@ -163,33 +164,40 @@ def ask(
 
 
 def find_what_ends_a_move(here: Stage, asked: Asked) -> None:
-    """Asks the first two questions again, and stops the process for half of the second: does that take longer?
+    """Sets ``asked.readings`` if it is clear what ends a move.
 
-    An agent that watches the clock takes as long with a smaller share of a processor, and does less; one that does not
-    takes longer, and does the same. Sets ``asked.readings`` if it is clear which.
+    The first two questions are asked again, and the second gets another share of the processor: a larger one where this
+    user may take it from other programs, else half of the one it had.
     """
     if len(asked.replies) < 2 or asked.readings != (WORK, ALL):
         return
     before = asked.replies[1]
-    share = min(1.0, before["processor"] / before["seconds"]) / 2
-    if share < UNUSED:
-        return
-    answer = here.replies(here.main, "path", asked.questions[:2], duty=share, duty_at="question 1")
-    if len(answer["parts"]) == 3:
-        end = end_of_a_move(before, answer["parts"][2])
-        asked.readings = {"work": (WORK, WORK), "clock": (CLOCK, ALL)}.get(end, asked.readings)
+    half = min(1.0, before["processor"] / before["seconds"]) / 2
+    for share in ({"priority": PRIORITY}, {"duty": max(LEAST_SHARE, half), "duty_at": "question 1"}):
+        parts = here.replies(here.main, "path", asked.questions[:2], **share)["parts"]
+        end = end_of_a_move(before, parts[2]) if len(parts) == 3 else ""
+        if end:
+            asked.readings = (WORK, WORK) if end == "work" else (CLOCK, ALL)
+            return
 
 
 def end_of_a_move(before: dict[str, Any], after: dict[str, Any]) -> str:
-    """What two replies to a question, at different shares of a processor, say: "clock", "work", or "" if not clear."""
+    """What two replies to a question, at different shares of a processor, say: "clock", "work", or "" if not clear.
+
+    An agent that watches the clock takes the same time with a smaller share, and does less; one that does not takes
+    longer, and does the same. But what the clock ended at small shares may be done sooner on an idle machine.
+    """
     if min(reply["processor"] for reply in (before, after)) <= 0:
         return ""
     delay = math.log(after["seconds"] / before["seconds"])
     fewer = delay - math.log(after["processor"] / before["processor"])
-    if fewer < math.log(OTHER_SHARE):
+    if abs(fewer) < math.log(OTHER_SHARE):
         return ""
     follows = delay / fewer  # 0 if the time stays, 1 if it is in inverse proportion to the share
-    return "clock" if follows < UNDECIDED[0] else "work" if follows > UNDECIDED[1] else ""
+    if BY_WORK[0] < follows < BY_WORK[1]:
+        return "work"
+    is_like_idle = max(reply["processor"] / reply["seconds"] for reply in (before, after)) > NEARLY_ALL
+    return "clock" if abs(follows) < BY_CLOCK and is_like_idle else ""
 
 
 def confirm(here: Stage, asked: Asked) -> None:
