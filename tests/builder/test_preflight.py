@@ -403,6 +403,18 @@ def test_a_load_that_waits_for_its_core_is_waited_for_and_as_much_is_asked(tmp_p
     assert len(replies) == len(questions) and sum(reply["seconds"] for reply in replies) > 2
 
 
+@LINUX
+@pytest.mark.usefixtures("others")
+def test_a_guard_that_answers_because_its_agent_waited_is_no_fault(tmp_path):
+    said = "submission guard: played column 0 instead: TimeoutError: the agent did not answer in time"
+    source = THINKS.replace("CLOCK", "process_time").replace("SECONDS", "0.05")
+    source = source.replace("    return", f"    print({said!r}, file=sys.stderr)\n    return")
+    path = finished(tmp_path, "a.py", f"import sys\n{source}".encode())
+    with Runner() as beside_them:
+        report = check(path, beside_them)
+    assert report.verdict == "NOT JUDGED" and "other programs kept it from the" in found(report, "guard")[0]
+
+
 def test_weights_as_text_inside_the_function(runner, tmp_path):
     text = base64.b64encode(random.Random(1).randbytes(600_000)).decode()
     body = f"    weights = base64.b64decode('{text}')\n    assert len(weights) == 600_000\n    return"

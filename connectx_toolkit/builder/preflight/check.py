@@ -33,7 +33,8 @@ from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.kaggle.slow_processor import Restriction
 from connectx_toolkit.kaggle.upload import Unsuitable, parse, read, unpack
 
-GUARD_MARK = "submission guard:"
+GUARD_MARK, TOO_LATE = "submission guard:", "TimeoutError: the agent"
+WAITED = 0.1  # share of the time that was spent waiting for a processor, which may be why the guard had to answer
 CURE_OF_OVERAGE = (
     "think for less than config.actTimeout, or read obs.remainingOverageTime "
     "(budget_for of connectx.clock does both, in an agent that build_submission.py builds)"
@@ -182,7 +183,8 @@ def _report_game(here: Stage, game: Game, asked: Asked, report: Report) -> None:
         text = f"{name}: {done}, first moves with load {firsts}, {slowest}"
         report.add("game", "pass", f"{text}, {min(banks):.1f} s of overage time left")
         report.figures["banks_left"] = banks
-        _judge_guard(game.result["stderr"], report)
+        waits = [sum(seat) / max(sum(t), 0.001) for seat, t in zip(game.result["waited"], durations, strict=True)]
+        _judge_guard(list(zip(game.result["stderr"], waits, strict=True)), report)
         _judge_without_programs(here, game, asked, report)
     _report_clock(here, game, asked, report)
 
@@ -236,9 +238,11 @@ def _judge_without_programs(here: Stage, game: Game, asked: Asked, report: Repor
         return
     hidden = play(here, game.clock, hides_programs=True)
     started = f"starts {', '.join(programs[:3])}; nobody says whether the judge has that"
-    if hidden.fault:
-        text = f"{started}, and without it the game fails: {hidden.fault}; catch the failure and go on in Python"
-        report.add("isolation", "reject", text)
+    without = f"{started}, and without it the game fails: {hidden.fault}"
+    if hidden.is_late and not hidden.is_late_by(here.limits, asked.readings[0]):
+        report.add("isolation", "unknown", f"{without}; {OTHERS_COMPUTED}")
+    elif hidden.fault:
+        report.add("isolation", "reject", f"{without}; catch the failure and go on in Python")
     else:
         report.add("isolation", "note", f"{started}; it plays on without")
 
@@ -257,7 +261,8 @@ def _report_replies(here: Stage, asked: Asked, report: Report) -> None:
         missed = [q.name for q, reply in asked.standard if q.sound is not None and reply["column"] not in q.sound]
         if missed:
             report.add("play", "note", f"misses {'; '.join(missed)}")
-    _judge_guard([asked.loaded["load_stderr"], *(reply["stderr"] for _, reply in asked.standard)], report)
+    said = [(reply["stderr"], reply["waited"] / max(reply["seconds"], 0.001)) for _, reply in asked.standard]
+    _judge_guard([(asked.loaded["load_stderr"], 0.0), *said], report)
     pairs = list(zip(asked.questions, asked.replies, strict=False))
     for question, reply in pairs:
         if question.is_optional and GUARD_MARK in reply["stderr"]:
@@ -267,11 +272,19 @@ def _report_replies(here: Stage, asked: Asked, report: Report) -> None:
         report.add("other boards", "note", f"on {first_of(names)}: {first_of(list(asked.optional), 1)}")
 
 
-def _judge_guard(texts: list[str], report: Report) -> None:
-    """Rejects a submission of ours whose guard had to answer: it is legal, but not what its author meant."""
-    lines = [line for text in texts for line in text.splitlines() if GUARD_MARK in line]
+def _judge_guard(said: list[tuple[str, float]], report: Report) -> None:
+    """Rejects a submission of ours whose guard had to answer: it is legal, but not what its author meant.
+
+    Args:
+        said: what it printed to stderr, and the share of the time that it waited for a processor: if this was why it
+            was late, there is no verdict.
+    """
+    lines = [(line, wait > WAITED and TOO_LATE in line) for text, wait in said for line in text.splitlines()]
+    lines = sorted(((line, excused) for line, excused in lines if GUARD_MARK in line), key=lambda pair: pair[1])
     if lines and not any(finding.topic == "guard" for finding in report.findings):
-        report.add("guard", "reject", f"the agent itself failed, the guard answered: {lines[0][:400]}")
+        (line, is_excused), answered = lines[0], "the agent itself failed, the guard answered: "
+        excuse = f"; {OTHERS_COMPUTED}" if is_excused else ""
+        report.add("guard", "unknown" if is_excused else "reject", f"{answered}{line[:400]}{excuse}")
 
 
 def _note_assumptions(here: Stage, tree: ast.Module, asked: Asked, report: Report) -> None:
