@@ -104,7 +104,7 @@ class Asked:
         if self.loaded is None or len(self.replies) < 2:
             return {}
         first, later = self.replies[:2]
-        load = self.loaded["load_seconds"] - reading.first * self.loaded["waited"]
+        load = max(0.0, self.loaded["load_seconds"] - reading.first * self.loaded["waited"])
         first_move = load + first["seconds"] - reading.first * first["waited"]
         over = max(0.0, later["seconds"] - reading.later * later["waited"] - limits.act_timeout)
         return {
