@@ -1,8 +1,9 @@
 """What Kaggle's environment does with a file in the judge's place: an oracle for the pre-flight, with none of its code.
 
 ``unshare`` and a few lines of shell make the place: a root of its own with this machine's folders, an empty /tmp, and
-/kaggle_simulations/agent. In it a server imports kaggle-environments once and forks a referee for each game, and that
-a process for each seat. No other program is on the path, as if the judge had none.
+/kaggle_simulations/agent instead of one that the machine may have. In it a server imports kaggle-environments once and
+forks a referee for each game, and that a process for each seat. No other program is on the path, as if the judge had
+none.
 """
 
 import base64
@@ -26,6 +27,7 @@ set -e
 root=$1; python=$2; here=$3; shift 3
 mount -t tmpfs tmpfs "$root"
 for entry in /*; do
+    [ "$entry" != /kaggle_simulations ] || continue
     if [ -L "$entry" ]; then cp -P "$entry" "$root$entry"
     elif [ -d "$entry" ] && [ "$entry" != /tmp ]; then mkdir "$root$entry"; mount --rbind "$entry" "$root$entry"
     fi

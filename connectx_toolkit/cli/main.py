@@ -23,7 +23,7 @@ EXIT_CODES = {  # of all commands; docs/reference/exit-codes.md has the same tab
     DONE: "done; a submission is accepted",
     FAILED: "a submission is rejected; or a process has died; or nothing of what was to be read could be read",
     REFUSED: "the input is wrong, and a line says what to change; or an agent cannot be built",
-    NOT_JUDGED: "a submission could not be judged: this machine lacks a package or Kaggle's folder",
+    NOT_JUDGED: "a submission could not be judged: this machine lacks a package, Kaggle's folder or an idle processor",
     OUR_FAULT: "a fault of the toolkit; the second line names the file with the details",
     STOPPED: "stopped by Ctrl-C",
 }

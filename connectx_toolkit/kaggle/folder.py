@@ -18,7 +18,8 @@ CREDENTIALS = ("~/.kaggle", "~/.config/kaggle")  # of the user's account
 HOME = "/home/judge"
 WORK = "/episode"  # the working directory: Kaggle's is not published, and it is not the agent's folder
 
-SYSTEM = ("bin", "dev", "etc", "lib", "lib32", "lib64", "nix", "opt", "proc", "run", "sbin", "sys", "usr", "var")
+SYSTEM = ("bin", "dev", "etc", "lib", "lib32", "lib64", "nix", "proc", "sbin", "sys", "usr")
+SOURCES = ("/usr/src", "/usr/local/src")  # in these, people's files may lie: they are empty there
 LIVE = ("dev", "proc", "sys")  # not made read-only, unlike all others
 
 
@@ -32,7 +33,8 @@ def _python_folders() -> list[str]:
     named = {name for path in found if os.path.isdir(path) for name in (os.path.abspath(path), os.path.realpath(path))}
     chosen: list[str] = []
     for path in sorted(named, key=len):
-        inside = path.split("/")[1] in SYSTEM or any(f"{path}/".startswith(f"{outer}/") for outer in chosen)
+        is_there = path.split("/")[1] in SYSTEM and not path.startswith(SOURCES)
+        inside = is_there or any(f"{path}/".startswith(f"{outer}/") for outer in chosen)
         hides = any(f"{own}/".startswith(f"{path.rstrip('/')}/") for own in (AGENT, HOME, WORK, "/tmp"))
         if not inside and not hides:
             chosen.append(path)
@@ -48,6 +50,8 @@ def _furnish(root: str) -> None:
         elif os.path.isdir(source):
             os.mkdir(target)
             bind(source, target, name not in LIVE)
+    for path in filter(os.path.isdir, SOURCES):
+        mount("none", root + path, "tmpfs", MS_NOSUID | MS_NODEV)
     for path in _python_folders():
         os.makedirs(root + path)
         bind(path, root + path, True)

@@ -24,7 +24,7 @@ from importlib.machinery import PathFinder
 from connectx_toolkit.kaggle import folder as place
 from connectx_toolkit.kaggle import seats
 from connectx_toolkit.kaggle.watch import Watch
-from connectx_toolkit.machine.waiting import seconds_waited
+from connectx_toolkit.machine.waiting import waiting
 from connectx_toolkit.places import ROOT
 
 TAIL = 4000  # characters kept of the output of a job that Kaggle's own capture misses
@@ -157,12 +157,13 @@ def described(value):
 
 
 def ask(agent, question, raw_path, structify):
-    """Calls the agent directly: its reply, its seconds, those it waited for a processor, what it printed to stderr."""
+    """Calls the agent directly: its reply, what it printed to stderr, and its seconds: by the clock, of those the ones
+    that it waited for a processor, and of processors."""
     obs, config = structify(question["obs"]), structify(question["config"])
     config["__raw_path__"] = raw_path  # as Kaggle's loader does: an item, not an attribute
     seats.seed(question["seed"])
     out, err = io.StringIO(), io.StringIO()
-    started, waited = time.perf_counter(), seconds_waited("self")
+    started, worked, waited = time.perf_counter(), time.process_time(), waiting("self")
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         trace = ""
         try:
@@ -176,7 +177,8 @@ def ask(agent, question, raw_path, structify):
         "text": text,
         "trace": trace,
         "seconds": time.perf_counter() - started,
-        "waited": seconds_waited("self") - waited,
+        "processor": time.process_time() - worked,
+        "waited": waited(),
         "stderr": err.getvalue()[-600:],
     }
 
@@ -185,7 +187,8 @@ def job_replies(job, progress, part):
     """Loads an agent and asks it the questions; stops early after ``stop_after`` seconds and ``at_least`` questions.
 
     With ``enough``, (count, seconds), it also stops from that count on if so many usual replies take that long: what
-    compiles at a first move, and waiting for a processor, say nothing of the others.
+    compiles at a first move says nothing of the others. What was waited for a processor does not count: a busy machine
+    asks no less than an idle one.
 
     Passes each result to ``part`` as it comes: what was loaded, then the reply to each question.
     """
@@ -194,7 +197,7 @@ def job_replies(job, progress, part):
     watch = settle(job)
     progress("load")
     seats.seed(0)
-    started = time.perf_counter()
+    started, waited = time.perf_counter(), waiting("self")
     err = io.StringIO()
     try:
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(err):
@@ -205,20 +208,21 @@ def job_replies(job, progress, part):
     code = getattr(agent, "__code__", None)
     loaded = {
         "load_seconds": time.perf_counter() - started,
+        "waited": waited(),
         "name": getattr(agent, "__name__", type(agent).__name__),
         "kind": type(agent).__name__,
         "arguments": getattr(code, "co_argcount", None),
         "load_stderr": err.getvalue()[-600:],
     }
     part(loaded | {"seen": watch.findings()})
-    asking, times = time.perf_counter(), []
+    times = []
     least, usual_seconds = job.get("enough", (float("inf"), 0.0))
     for number, question in enumerate(job["questions"], 1):
         progress(f"question {number - 1}")
         reply = ask(agent, question, raw_path, structify)
         part(reply | {"seen": watch.findings()})
-        times.append(reply["seconds"] - reply["waited"])
-        if number >= job.get("at_least", 1) and time.perf_counter() - asking > job.get("stop_after", float("inf")):
+        times.append(max(0.0, reply["seconds"] - reply["waited"]))
+        if number >= job.get("at_least", 1) and sum(times) >= job.get("stop_after", float("inf")):
             break
         if number >= least and number * sorted(times)[number // 2] > usual_seconds:
             break
@@ -250,6 +254,11 @@ def child(job, answer, output):
     os.dup2(output, 2)
     if PRCTL is not None:
         PRCTL(1, signal.SIGKILL)
+    if job.get("priority") is not None:
+        with contextlib.suppress(OSError):  # only root may have more than others
+            os.setpriority(os.PRIO_PROCESS, 0, job["priority"])
+            with open("/proc/self/autogroup", "w") as group:  # on Linux, sessions share the processor first
+                group.write(str(job["priority"]))
     if job.get("core") is not None:
         os.sched_setaffinity(0, {job["core"]})
     if job.get("cgroup"):
@@ -308,9 +317,14 @@ class Progress:
                 self.stage = line.decode()
 
 
-def broken_limit(job, stage, seconds, peak):
-    """The limit that a job exceeds after ``seconds`` in a stage: "timeout" or "memory"; "ok" if none."""
-    if seconds > job.get("limits", {}).get(stage, job["limit"]):
+def broken_limit(job, stage, seconds, waited, peak):
+    """The limit that a job exceeds after ``seconds`` in a stage: "timeout" or "memory"; "ok" if none.
+
+    ``waited``: tells how many of these seconds it waited for a processor, which is no accident if it is restricted.
+    """
+    limit = job.get("limits", {}).get(stage, job["limit"])
+    is_restricted = "cgroup" in job or "duty" in job
+    if seconds > limit and (is_restricted or seconds - waited() > limit):
         return "timeout"
     return "memory" if peak > job["memory"] else "ok"
 
@@ -318,23 +332,24 @@ def broken_limit(job, stage, seconds, peak):
 def supervise(pid, job, answer, output, news):
     """Waits for a job's process, reads its output, and kills it when it exceeds a limit.
 
-    ``job["limit"]`` is in seconds since the last sign of progress (the load, each question, each move); stages in
-    ``job["limits"]`` have their own. ``news`` is called every few seconds with the stage, the seconds of the job and
-    those of its slowest reply so far.
+    ``job["limit"]`` is in seconds since the last sign of progress (the load, each question, each move), without those
+    that it waited for a processor; stages in ``job["limits"]`` have their own. ``job["duty"]`` is the share of the time
+    that the process may run, in the stage ``job["duty_at"]`` or in all. ``news`` is called every few seconds with the
+    stage, the seconds of the job and those of its slowest reply so far.
     """
     started = last = looked = told = time.perf_counter()
-    peak, ended, pause, tail = 0, "ok", POLL, b""
+    peak, ended, pause, tail, waited = 0, "ok", POLL, b"", waiting(str(pid))
     progress, streams = Progress(pid), [answer, output]
     while answer in streams and progress.result is None:
         now = time.perf_counter()
-        if job.get("duty"):
+        if job.get("duty") and progress.stage.startswith(job.get("duty_at", "")):
             pause = duty_cycle(pid, job["duty"], now - started)
         if now - looked >= POLL:
             looked, peak = now, max(peak, *map(resident, progress.pids))
         if now - told >= NEWS:
             told = now
             news(progress.stage, now - started, max((part.get("seconds", 0.0) for part in progress.parts), default=0.0))
-        ended = broken_limit(job, progress.stage, now - last, peak)
+        ended = broken_limit(job, progress.stage, now - last, waited, peak)
         if ended != "ok":
             break
         for file in select.select(streams, [], [], pause)[0]:
@@ -345,7 +360,7 @@ def supervise(pid, job, answer, output, news):
                 tail = (tail + chunk)[-TAIL:]
             else:
                 progress.read(chunk)
-                last = now
+                last, waited = now, waiting(str(pid))
     with contextlib.suppress(ProcessLookupError):
         os.killpg(pid, signal.SIGKILL)
     _, status, usage = os.wait4(pid, 0)

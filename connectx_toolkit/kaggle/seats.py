@@ -19,7 +19,7 @@ from typing import Any
 from connectx_toolkit.kaggle.environment import environment_of
 from connectx_toolkit.kaggle.folder import NoPlace
 from connectx_toolkit.machine.chance import seed_everything
-from connectx_toolkit.machine.waiting import seconds_waited
+from connectx_toolkit.machine.waiting import waiting
 
 STDERR_KEPT = 3000  # characters per seat
 SETTLE_SECONDS = 60.0  # for a new process to get ready; not on any game clock
@@ -29,16 +29,15 @@ GRACE = 1.0  # seconds that Kaggle waits for a reply beyond what the clock allow
 def reply_of(agent: Any, observation: Any) -> dict[str, Any]:
     """One move of a Kaggle ``Agent``, in a form that JSON can hold.
 
-    Keys: "action", "late", or "fault" with a text; "stderr"; and "waited", in seconds.
+    Keys: "action", "late", or "fault" with a text; and "stderr".
     """
     from kaggle_environments.errors import DeadlineExceeded
 
-    waited = seconds_waited("self")
     try:
         action, log = agent.act(observation)
     except BaseException as fault:  # SystemExit and KeyboardInterrupt, which Kaggle's Agent does not catch
         return {"fault": f"{type(fault).__name__} escapes: {str(fault)[:300]}", "stderr": ""}
-    reply = {"stderr": log.get("stderr", "")[-STDERR_KEPT:], "waited": seconds_waited("self") - waited}
+    reply = {"stderr": log.get("stderr", "")[-STDERR_KEPT:]}
     if isinstance(action, DeadlineExceeded):
         return reply | {"late": True}
     if isinstance(action, BaseException):
@@ -86,7 +85,7 @@ class Seat:
         self._answers, their_answers = os.pipe()
         self._rest = b""
         self.stderr = ""
-        self.waited: list[float] = []  # for a processor, at each move
+        self.waited: list[float] = []  # seconds, for a processor, at each move
         self.last: dict[str, Any] = {}
         self.seen: list[list[str]] = []
         self.pid = os.fork()
@@ -102,12 +101,13 @@ class Seat:
 
     def ask(self, observation: Any, seconds: float) -> dict[str, Any]:
         """The seat's reply to an observation."""
+        waited = waiting(str(self.pid))
         with contextlib.suppress(BrokenPipeError):
             os.write(self._questions, json.dumps(observation).encode() + b"\n")
         reply = self.last = self.receive(seconds)
         self.stderr = (self.stderr + reply.get("stderr", ""))[-STDERR_KEPT:]
         self.seen += reply.get("seen", [])
-        self.waited.append(reply.get("waited", 0.0))
+        self.waited.append(waited())
         return reply
 
     def receive(self, seconds: float) -> dict[str, Any]:

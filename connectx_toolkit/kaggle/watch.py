@@ -16,7 +16,7 @@ from typing import Any
 LIMIT = 40  # findings kept
 SHELLS = ("sh", "bash", "dash")
 # Folders that code may read on any machine, besides Python's folders and those of the job.
-SYSTEM_FOLDERS = ("/usr/", "/lib", "/etc/", "/proc/", "/sys/", "/dev/", "/bin/", "/opt/", "/run/", "/var/")
+SYSTEM_FOLDERS = ("/usr/", "/lib", "/etc/", "/proc/", "/sys/", "/dev/", "/bin/")
 
 
 class Watch:
@@ -34,12 +34,12 @@ class Watch:
     """
 
     def __init__(self, folder: str, own: tuple[str, ...], hides_files: bool, hides_programs: bool):
-        self.folder, self.own = folder, (folder, *own)
+        self.folder, self.own = f"{folder}/", tuple(f"{path}/" for path in (folder, *own))
         self.hides_files, self.hides_programs = hides_files, hides_programs
-        python = (sys.prefix, sys.base_prefix, *(path for path in sys.path if path))
+        self._python = tuple(f"{path}/" for path in (sys.prefix, sys.base_prefix, *sys.path) if path)
         here = os.path.dirname(__file__)  # tracebacks, and torch when it is imported, show the runner's lines
         own_source = (here, os.path.join(os.path.dirname(here), "machine"))
-        self._readable = (*SYSTEM_FOLDERS, *python, *own_source, *(self.own if hides_files else ()))
+        self._readable = (*SYSTEM_FOLDERS, *self._python, *own_source, *(self.own if hides_files else ()))
         self._seen: list[tuple[str, str]] = []
         self._told = 0
         self._imported: set[str] = set()
@@ -86,7 +86,7 @@ class Watch:
         if not isinstance(path, (str, bytes)):
             return
         path = os.path.abspath(os.fsdecode(path))
-        if path.startswith(self._readable) or path in self._written:
+        if f"{path}/".startswith(self._readable) or path in self._written:
             return
         exists = os.path.exists(path)
         writes = bool((flags or 0) & (os.O_CREAT | os.O_WRONLY | os.O_RDWR))
@@ -120,7 +120,10 @@ class Watch:
         return "late" if os.path.isdir(beside) or os.path.isfile(f"{beside}.py") else "missing"
 
     def _is_own(self, path: str | None) -> bool:
-        return path is not None and path.startswith(self.own)
+        """Whether a path is the agent's: not if it is Python's, which may lie in /tmp, too."""
+        place = f"{path}/"
+        is_pythons = place.startswith(self._python) and not place.startswith(self.folder)
+        return path is not None and place.startswith(self.own) and not is_pythons
 
     def _look_up(self, host: str | bytes | None) -> None:
         name = os.fsdecode(host) if host else ""
@@ -136,7 +139,7 @@ class Watch:
 
     def _start(self, program: str | bytes, arguments: Any) -> None:
         path = os.fsdecode(program) if isinstance(program, (str, bytes, os.PathLike)) else str(program)
-        is_own = "/" in path and os.path.abspath(path).startswith(self.own)
+        is_own = "/" in path and self._is_own(os.path.abspath(path))
         if is_own or os.path.realpath(path) == os.path.realpath(sys.executable):
             return
         is_shell = os.path.basename(path) in SHELLS  # allowed: if programs are hidden, its PATH leads nowhere

@@ -1,14 +1,27 @@
-"""How long a thread has waited for a core: time that is not its agent's."""
+"""How long a process has waited for a core: time that its work did not take."""
+
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
 
 
-def seconds_waited(thread: str) -> float:
-    """Seconds that a thread was ready to run and waited for a core so far; 0.0 where Linux does not tell.
+def _waits(process: str) -> dict[str, float]:
+    """Seconds that each thread of a process was ready to run and waited for a core so far."""
+    found = {}
+    for file in Path(f"/proc/{process}/task").glob("*/schedstat"):  # none where this is not Linux
+        with contextlib.suppress(OSError, ValueError, IndexError):  # a thread that has just ended
+            found[file.parent.name] = int(file.read_text().split()[1]) * 1e-9
+    return found
+
+
+def waiting(process: str) -> Callable[[], float]:
+    """Begins to measure how long a process waits for a core; the function that it returns tells the seconds since then.
+
+    Threads that wait at the same time delay each other's work only once, so that the one counts that waited longest.
+    It is 0.0 where Linux does not tell, and when the process has ended.
 
     Args:
-        thread: "thread-self", "self" for this process's first thread, or the id of a process for its first.
+        process: its id, or "self".
     """
-    try:
-        with open(f"/proc/{thread}/schedstat") as file:
-            return int(file.read().split()[1]) * 1e-9
-    except (OSError, ValueError, IndexError):
-        return 0.0
+    before = _waits(process)
+    return lambda: max((seconds - before.get(thread, 0.0) for thread, seconds in _waits(process).items()), default=0.0)

@@ -6,18 +6,23 @@ import gzip
 import io
 import json
 import math
+import os
 import random
 import re
+import subprocess
+import sys
 import tarfile
 import time
 import zipfile
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from connectx.geometry import STANDARD
 from connectx.position import Position
+from connectx_toolkit.builder.preflight.asking import ALL, CLOCK, WORK, Asked, end_of_a_move
 from connectx_toolkit.builder.preflight.callables import first_bindings, meant_agent
 from connectx_toolkit.builder.preflight.check import check
 from connectx_toolkit.builder.preflight.questions import hard_questions, late_positions, sample
@@ -27,7 +32,7 @@ from connectx_toolkit.builder.preflight.validation import Game
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.kaggle.slow_processor import Restriction
-from tests.conftest import REAL_CLOCK
+from tests.conftest import LINUX, REAL_CLOCK
 from tests.corpus_files import CORPUS, expected
 from tests.judge import Judge
 
@@ -252,7 +257,7 @@ def hidden_by_a_quick_clock(margin: float) -> bytes:
     return source.replace("    return", f"{loop}    return").encode()
 
 
-def test_a_build_plays_a_quick_game_unless_the_judges_clock_shows_a_fault(runner, tmp_path):
+def test_a_build_plays_a_quick_game_unless_the_judges_clock_shows_a_fault(runner, tmp_path, monkeypatch):
     def check_build(source: bytes, limits: Limits, full: bool = False):
         return check(finished(tmp_path, "a.py", source), runner, limits, full=full, extra=lambda *_: None)
 
@@ -260,7 +265,10 @@ def test_a_build_plays_a_quick_game_unless_the_judges_clock_shows_a_fault(runner
     sound = hidden_by_a_quick_clock(0.4).replace(b"        fault\n", b"")
     assert "only a quick game (0.1 s a move" in found(check_build(sound, limits), "game")[0]
     assert "the judge's clock: DONE" in found(check_build(sound, limits, full=True), "game")[0]
+    told: list[str] = []
+    monkeypatch.setattr(runner, "tell", told.append)
     unsound = check_build(hidden_by_a_quick_clock(0.4), limits)
+    assert any(line.endswith("(it failed when asked at that clock)") for line in told)  # before the game, too
     assert "it failed when asked at that clock, so the judge's clock: ERROR" in found(unsound, "game")[0]
 
 
@@ -305,14 +313,106 @@ def played(durations: list[float], waited: list[float], status: str = "DONE") ->
     ],
 )
 def test_the_moves_until_the_overage_time_is_gone(durations, moves):
-    assert played(durations, [0.0] * len(durations)).moves_on_overage(Limits(), 0.0) == moves
+    assert played(durations, [0.0] * len(durations)).moves_on_overage(Limits(), 0.0, ALL) == moves
 
 
 def test_a_busy_machine_is_not_the_agents_fault():
-    late, waited = [9.0] * 9, [7.5] * 9
-    assert played(late, waited, "TIMEOUT").is_late_for_the_machine(Limits())
-    assert not played(late, [0.1] * 9, "TIMEOUT").is_late_for_the_machine(Limits())
-    assert not played(late, waited).is_late_for_the_machine(Limits())
+    late, waited = [9.0] * 10, [7.5] * 10
+    assert not played(late, waited, "TIMEOUT").is_late_by(Limits(), WORK)
+    assert played(late, waited, "TIMEOUT").is_late_by(Limits(), CLOCK)  # it looks at the clock: it would be, anywhere
+    assert played(late, [0.1] * 10, "TIMEOUT").is_late_by(Limits(), WORK)
+    assert not played(late, waited).is_late_by(Limits(), ALL)
+
+
+def test_a_first_move_that_waited_is_no_reason_for_a_long_game():
+    """Loading is work: on a busy machine, a build plays the quick game that it plays on an idle one."""
+    loaded, replies = {"load_seconds": 30.0, "waited": 22.0}, [{"seconds": 6.0, "waited": 4.0}] * 2
+    asked = Asked(hard_questions(2.0, 60.0), loaded, replies, [])
+    figures = [asked.figures(Limits(), reading) for reading in (WORK, CLOCK, ALL)]
+    assert [(f["first_move_seconds"], f["overdrawn_seconds"]) for f in figures] == [(10, 0), (10, 4), (36, 4)]
+    assert asked.told == WORK and not asked.suspicions(Limits(), WORK) and asked.suspicions(Limits(), ALL)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "end"),
+    [
+        ((6.0, 6.0), (6.1, 3.1), "clock"),
+        ((6.0, 2.0), (6.0, 5.0), "clock"),
+        ((6.0, 2.0), (6.0, 1.0), ""),  # it may have been done after 3 s, with all of a processor
+        ((1.9, 1.9), (3.9, 2.0), "work"),
+        ((5.7, 1.9), (2.0, 1.8), "work"),
+        ((5.0, 1.2), (2.0, 1.9), ""),  # the clock ended it only because it had no processor
+        ((5.7, 1.9), (11.4, 2.1), "work"),  # processor time, too, grows where other programs compute
+        ((3.0, 3.0), (4.5, 2.2), ""),  # part work, part clock
+        ((6.0, 2.0), (6.0, 2.0), ""),  # the share of the processor was the same
+        ((6.0, 2.0), (0.1, 0.1), ""),  # it remembers the question
+        ((6.0, 0.0), (6.0, 0.0), ""),
+    ],
+)
+def test_what_ends_a_move(before, after, end):
+    first, second = (dict(zip(("seconds", "processor"), reply, strict=True)) for reply in (before, after))
+    assert end_of_a_move(first, second) == end
+
+
+THINKS = (
+    "import time\n\n\ndef agent(obs, config):\n    start = time.CLOCK()\n    while time.CLOCK() - start < SECONDS:\n"
+)
+THINKS += "        pass\n    return [c for c in range(config.columns) if obs.board[c] == 0][0]\n"
+
+
+@pytest.fixture
+def others() -> Iterator[None]:
+    """Two programs that compute on the one core that is left to this process."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(before)})
+    programs = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+    yield
+    os.sched_setaffinity(0, before)
+    for program in programs:
+        program.kill()
+        program.wait()
+
+
+@LINUX  # which alone says how long a process waited
+@pytest.mark.usefixtures("others")
+@pytest.mark.parametrize(
+    ("clock", "seconds", "verdicts"),
+    [("time", 0.3, ("REJECT", "NOT JUDGED")), ("process_time", 0.09, ("ACCEPT", "NOT JUDGED"))],
+)
+def test_beside_two_programs_a_core(clock, seconds, verdicts, tmp_path):
+    """The verdict of an idle machine or none, whether the agent looks at the clock or works until it is done."""
+    path = finished(tmp_path, "a.py", THINKS.replace("CLOCK", clock).replace("SECONDS", str(seconds)).encode())
+    with Runner() as beside_them:
+        report = check(path, beside_them, Limits(act_timeout=0.1, bank=2.4))
+    assert report.verdict in verdicts, report.findings
+    assert report.verdict != "NOT JUDGED" or "not judged: other programs kept it from the" in str(report.findings)
+
+
+@LINUX
+@pytest.mark.usefixtures("others")
+def test_a_load_that_waits_for_its_core_is_waited_for_and_as_much_is_asked(tmp_path):
+    source = "import time\n\nwhile time.process_time() < 0.6:\n    pass\n" + THINKS
+    path = finished(tmp_path, "a.py", source.replace("CLOCK", "process_time").replace("SECONDS", "0.1").encode())
+    common = {"memory": 8 << 30, "home": str(tmp_path), "cwd": str(tmp_path), "folders": [str(tmp_path)]}
+    questions = [asked.as_json() for asked in hard_questions(2.0, 60.0)]
+    job = {"job": "replies", "form": "path", "file": str(path), "questions": questions, "limit": 0.8, "stop_after": 2.0}
+    with Runner() as beside_them:
+        answer = beside_them.run(job | common) if beside_them.hello else {}
+    loaded, *replies = answer["parts"]
+    assert answer["ended"] == "ok" and loaded["load_seconds"] > 0.8 and loaded["waited"] > 0.3
+    assert len(replies) == len(questions) and sum(reply["seconds"] for reply in replies) > 2
+
+
+@LINUX
+@pytest.mark.usefixtures("others")
+def test_a_guard_that_answers_because_its_agent_waited_is_no_fault(tmp_path):
+    said = "submission guard: played column 0 instead: TimeoutError: the agent did not answer in time"
+    source = THINKS.replace("CLOCK", "process_time").replace("SECONDS", "0.05")
+    source = source.replace("    return", f"    print({said!r}, file=sys.stderr)\n    return")
+    path = finished(tmp_path, "a.py", f"import sys\n{source}".encode())
+    with Runner() as beside_them:
+        report = check(path, beside_them)
+    assert report.verdict == "NOT JUDGED" and "other programs kept it from the" in found(report, "guard")[0]
 
 
 def test_weights_as_text_inside_the_function(runner, tmp_path):

@@ -78,6 +78,7 @@ def test_what_reads_the_judges_folder_plays(command, tmp_path, monkeypatch, caps
     Path("agents").mkdir()
     Path("agents/other.py").write_text(PLAIN)
     packed(Path("agents/mine.tar.gz"), FILES)
+    before = list(Path("/kaggle_simulations").rglob("*"))  # empty, but for a machine like Kaggle's
     arguments = {
         "": "agents/mine.tar.gz agents/other.py --rounds 2",
         "match": "match agents/mine.tar.gz agents/mine.tar.gz --pairs 1 --store store",
@@ -89,7 +90,7 @@ def test_what_reads_the_judges_folder_plays(command, tmp_path, monkeypatch, caps
     assert err == "" and "exception" not in out and "cannot" not in out
     if command in ("", "concurrency"):
         assert "Number of Invalid Plays by Agent 1: 0" in out
-    assert not os.path.exists("/kaggle_simulations")
+    assert list(Path("/kaggle_simulations").rglob("*")) == before
 
 
 @pytest.mark.usefixtures("has_place")
@@ -97,7 +98,7 @@ def test_the_folder_is_the_agents_alone_and_read_only(tmp_path):
     """Two archives at a time each see their own; neither can write there, nor see it where no archive is."""
     text = "import os\nHERE = '/kaggle_simulations/agent'\ndef agent(obs, config):\n"
     text += "    return int(open(f'{HERE}/n').read()) + (2 if os.access(HERE, os.W_OK) else 0)\n"
-    plain = "import os\ndef agent(obs, config):\n    return int(os.path.exists('/kaggle_simulations'))\n"
+    plain = "import os\ndef agent(obs, config):\n    return int(os.path.exists('/kaggle_simulations/agent/n'))\n"
     (tmp_path / "plain.py").write_text(plain)
     paths = [packed(tmp_path / f"{n}.tar.gz", {"main.py": text, "n": str(n)}) for n in (0, 1)]
     workers = [AgentProcess(resolve(path)) for path in (*paths, tmp_path / "plain.py")]

@@ -7,8 +7,11 @@ import json
 import lzma
 import os
 import socket
+import subprocess
+import sysconfig
 import tarfile
 import time
+import venv
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,6 +22,7 @@ from connectx_toolkit.builder.source.inline import Refused, inline
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.kaggle import archive as archives
 from connectx_toolkit.kaggle import upload
+from connectx_toolkit.places import ROOT
 from tests.conftest import LINUX
 
 AGENT = b"def agent(obs, config):\n    return obs.board.index(0)\n"
@@ -123,6 +127,18 @@ def test_a_package_that_only_this_machine_is_known_to_have(imports, options, cod
     except Refused as refused:
         notes = [str(refused)]
     assert any(text in notes[0] for text in texts)
+
+
+def test_a_python_in_the_temporary_folder_judges_as_any_other(tmp_path):
+    """Agents may write there, so what lies there is theirs; but not what is installed."""
+    venv.create(tmp_path / "env", symlinks=True)
+    packages = Path(sysconfig.get_path("purelib", vars={"base": str(tmp_path / "env")}))
+    (packages / "tests.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    (packages / "installed_here.py").write_text("")
+    (tmp_path / "agent.py").write_bytes(b"import installed_here\n" + AGENT)
+    command = [tmp_path / "env/bin/python", ROOT / "build_submission.py", "--check", tmp_path / "agent.py"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 3 and "unknown package installed_here" in " ".join(done.stdout.split()), done
 
 
 @pytest.mark.parametrize(

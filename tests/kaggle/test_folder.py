@@ -92,8 +92,13 @@ def scratch(tmp_path, monkeypatch) -> Iterator[Path]:
     assert str(folder) not in Path("/proc/self/mountinfo").read_text()
 
 
-def test_what_a_file_finds_there(runner, tmp_path):
-    secret = written(tmp_path, "secret.txt", "of this machine")
+@pytest.mark.parametrize("shared", ["", "/var/tmp"])  # which a system has of its own, unlike the one of pytest
+def test_what_a_file_finds_there(shared, runner, tmp_path):
+    with tempfile.TemporaryDirectory(dir=shared or tmp_path) as folder:
+        _look_around(written(Path(folder), "secret.txt", "of this machine"), runner, tmp_path)
+
+
+def _look_around(secret: Path, runner: Runner, tmp_path: Path) -> None:
     source = f"SECRET = {str(secret)!r}\n{LOOKS_AROUND}"
     report = check(written(tmp_path, "looks.py", source), runner)
     assert report.verdict == "ACCEPT" and not report.warnings, report.findings

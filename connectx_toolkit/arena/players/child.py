@@ -23,7 +23,7 @@ from connectx_toolkit.arena.players.spec import AgentSpec
 from connectx_toolkit.kaggle.agent_file import last_callable
 from connectx_toolkit.kaggle.observation import Struct
 from connectx_toolkit.machine.chance import seed_everything
-from connectx_toolkit.machine.waiting import seconds_waited
+from connectx_toolkit.machine.waiting import waiting
 from connectx_toolkit.places import ROOT
 
 DETAIL = 500  # characters of a traceback or a repr that are kept
@@ -69,13 +69,13 @@ class HostedAgent:
         must not count in all of them.
         """
         seed_everything(seed)
-        waited = seconds_waited("thread-self")
+        waited = waiting("self")
         seconds, column, extra = self._timed(self._load, "load")
-        waited = seconds_waited("thread-self") - waited
+        seconds = max(0.0, seconds - waited())
         seed_everything(self.seed)  # the load may have drawn numbers, or imported numpy or torch
         if extra is None and self.warning:
             extra = {"warning": self.warning}
-        return max(0.0, seconds - waited), column, extra
+        return seconds, column, extra
 
     def move(self, ply: int, mark: int, bank: float, board: bytes) -> tuple[float, int, dict[str, Any] | None]:
         """(seconds, column, details of a reply that is not a plain column or None); see ``_describe``."""

@@ -25,7 +25,7 @@ from connectx_toolkit.arena.players.protocol import REPLY, Reply, pack_request, 
 from connectx_toolkit.arena.players.spec import AgentSpec
 from connectx_toolkit.console.programs import ProcessFailed
 from connectx_toolkit.kaggle.archive import BadArchive
-from connectx_toolkit.machine.waiting import seconds_waited
+from connectx_toolkit.machine.waiting import waiting
 from connectx_toolkit.places import ROOT
 
 GRACE = 1.0  # seconds past actTimeout + bank before a silent agent is killed; Kaggle itself would wait for ever
@@ -161,15 +161,14 @@ class AgentProcess(Player):
         Raises TimeoutError after ``limit`` seconds, not counting those that the agent has spent waiting for a core.
         """
         assert self.sock is not None and self.process is not None
-        thread, start = str(self.process.pid), time.perf_counter()
-        waited = seconds_waited(thread)
+        start, waited = time.perf_counter(), waiting(str(self.process.pid))
         left = limit
         while left > 0:
             self.sock.settimeout(left)
             with contextlib.suppress(TimeoutError):
                 self.sock.recv(1, socket.MSG_PEEK)
                 return
-            left = limit + seconds_waited(thread) - waited - (time.perf_counter() - start)
+            left = limit + waited() - (time.perf_counter() - start)
         raise TimeoutError
 
     def _hint(self) -> str:

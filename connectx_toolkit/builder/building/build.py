@@ -28,6 +28,7 @@ POSITIONS, ENOUGH = 500, 100
 USUAL_SECONDS = 10.0  # that usual moves on the positions may take, once ENOUGH are asked
 COMPARE_SECONDS = 40.0  # after this time no further position is asked
 PUBLISHED = Limits()
+TAKES = "about a minute, more for what loads or moves slowly or while other programs run"
 SIGMAS = 3.0  # at most one in 500 faithful builds of an agent that plays at random is refused
 CLOCKED = 0.05  # seconds a move: from there on the clock may decide how far an agent searches
 NODE_CLOCK = f"moves are compared at {NODE_BUDGET} nodes each, without a clock; budget.is_late(nodes) counts them, too"
@@ -124,12 +125,13 @@ def build(
     content, lines = submission_bytes(inlined, output, options)
     if not any(line.partition(":")[0].endswith(f" as {options.dtype}") for line in lines):
         options = replace(options, dtype=None)  # no file is rounded, which would excuse other moves
-    tell(f"checking {len(content):,} bytes, {len(inlined.sources)} modules, {len(inlined.files)} files beside them")
+    parts = f"{len(content):,} bytes, {len(inlined.sources)} modules, {len(inlined.files)} files beside them"
+    tell(f"checking {parts}: {TAKES}")
 
     def compare(stage: Stage, file: Path, report: Report) -> None:
         if report.accepted:
-            seconds = 2 * COMPARE_SECONDS
-            tell(f"comparing with the source on up to {options.positions} positions, for at most {seconds:g} s")
+            most = f"{options.positions} positions, for at most {2 * COMPARE_SECONDS:g} s on an idle machine"
+            tell(f"comparing with the source on up to {most}")
             compare_with_source(stage, file, inlined, options, report)
         elif cure := next(filter(None, (remedy(reason, "", stage.situation) for reason in report.reasons)), ""):
             report.add("cure", "note", cure)

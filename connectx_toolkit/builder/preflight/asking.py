@@ -1,5 +1,11 @@
-"""Loads a file in a first process and asks it hard positions: which faults occur, and is the clock at risk?"""
+"""Loads a file in a first process and asks it hard positions: which faults occur, and is the clock at risk?
 
+Where other programs compute, a file waits for a processor. An idle machine would not show this time if a move ends when
+its work is done, but would if it ends by the clock. ``find_what_ends_a_move`` finds out which of the two it is; as long
+as that is not known, a verdict must be the same either way.
+"""
+
+import math
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -14,9 +20,26 @@ GAME_MOVES = 21  # the longest game has this many moves for each side on 7x6
 ASK_SECONDS = 15.0  # after this no further question is asked
 OPTIONAL_SECONDS = 3.0  # for each question on another board
 OVERDRAWN = 0.1  # share of actTimeout: who exceeds it by more, when no overage time is left, does not look at the clock
+OTHER_SHARE = 1.3  # by how much the share of a processor should differ to tell what ends a move
+NEARLY_ALL, LEAST_SHARE = 0.7, 0.05  # of a processor
+PRIORITY = -15  # against two programs a core, for one that always computes: nine tenths of it
+BY_CLOCK, BY_WORK = 0.25, (0.75, 1.5)  # delay of a move as a share of that which its work would have
 BUSY = 0.25  # share of the time that was spent waiting for a processor, above which the machine is called busy
 NEARLY_FULL = {"one column is left", "one cell is left"}
 FULL_COLUMNS = {"column 0 is full", "the middle is full"}
+
+
+class Reading(NamedTuple):
+    """Whether the seconds that were waited for a processor are taken off the first move with its load, and off others.
+
+    Loading is work, whatever ends a move.
+    """
+
+    first: bool
+    later: bool
+
+
+WORK, CLOCK, ALL = Reading(True, True), Reading(True, False), Reading(False, False)
 
 
 class Fault(NamedTuple):
@@ -53,7 +76,10 @@ class Fault(NamedTuple):
 
 @dataclass
 class Asked:
-    """The results of loading the file and asking it hard positions; the ``optional`` ones are on other boards."""
+    """The results of loading the file and asking it hard positions; the ``optional`` ones are on other boards.
+
+    readings: between them lies what an idle machine would show, from the shortest times to the longest.
+    """
 
     questions: list[Question]
     loaded: dict[str, Any] | None
@@ -61,12 +87,42 @@ class Asked:
     seen: list[tuple[str, str]]
     faults: list[Fault] = field(default_factory=list)
     optional: dict[str, list[str]] = field(default_factory=dict)  # fault -> names of questions
-    suspicions: dict[str, str] = field(default_factory=dict)  # topic -> how the clock may be exceeded
     fails_at_true_clock: bool = False  # whether a fault occurred at the judge's own clock
+    readings: tuple[Reading, Reading] = (WORK, ALL)
+
+    @property
+    def told(self) -> Reading:
+        """The reading whose times are told: what its watch shows, if we know that it looks at one."""
+        return self.readings[self.readings[0] == CLOCK]
 
     @property
     def standard(self) -> list[tuple[Question, dict[str, Any]]]:
         return [pair for pair in zip(self.questions, self.replies, strict=False) if not pair[0].is_optional]
+
+    def figures(self, limits: Limits, reading: Reading) -> dict[str, float]:
+        """Seconds of the load, first and slowest move on 7x6, and of the overage time of a long game; {} if unknown."""
+        if self.loaded is None or len(self.replies) < 2:
+            return {}
+        first, later = self.replies[:2]
+        load = max(0.0, self.loaded["load_seconds"] - reading.first * self.loaded["waited"])
+        first_move = load + first["seconds"] - reading.first * first["waited"]
+        over = max(0.0, later["seconds"] - reading.later * later["waited"] - limits.act_timeout)
+        return {
+            "load_seconds": load,
+            "first_move_seconds": first_move,
+            "slowest_move_seconds": max(reply["seconds"] for _, reply in self.standard),
+            "overdrawn_seconds": over,
+            "projected_bank_seconds": max(0.0, first_move - limits.act_timeout) + (GAME_MOVES - 1) * over,
+        }
+
+    def suspicions(self, limits: Limits, reading: Reading) -> dict[str, str]:
+        """Topic -> how the clock may be exceeded."""
+        figures, found = self.figures(limits, reading), dict[str, str]()
+        if figures and figures["first_move_seconds"] > limits.first_move:
+            found["first move"] = f"the first move takes {figures['first_move_seconds']:.1f} s with the load"
+        if figures and (over := figures["overdrawn_seconds"]) > OVERDRAWN * limits.act_timeout:
+            found[OVERAGE] = f"a move takes {limits.act_timeout + over:.1f} s even when no overage time is left"
+        return found
 
 
 def ask(
@@ -90,12 +146,11 @@ def ask(
     answer = here.replies(here.main, "path", questions, **settings | options)
     if restriction is None:
         _note_a_busy_machine(answer["parts"][1:], report)
-    else:
-        answer["parts"] = [part | {"waited": 0.0} for part in answer["parts"]]
     report.figures["peak_memory"] = answer["peak"]
     parts = answer["parts"]
     loaded, replies = (parts[0], parts[1:]) if parts and "name" in parts[0] else (None, [])
-    asked = Asked(questions, loaded, replies, [(kind, name) for part in parts for kind, name in part["seen"]])
+    seen = [(kind, name) for part in parts for kind, name in part["seen"]]
+    asked = Asked(questions, loaded, replies, seen, readings=(WORK if restriction is None else ALL, ALL))
     _find_faults(here, asked)
     ending = _ending(here, asked, answer)
     if ending is not None and ending.names and questions[len(replies)].is_optional:
@@ -104,9 +159,45 @@ def ask(
         asked.faults.append(ending)
     timed = {q.name for q in questions if q.config["actTimeout"] == limits.act_timeout}
     asked.fails_at_true_clock = any(timed & {*fault.names} for fault in asked.faults)
-    if loaded is not None and len(replies) > 1:
-        _suspect_the_clock(asked, limits, report)
+    report.figures |= asked.figures(limits, asked.told)
     return asked
+
+
+def find_what_ends_a_move(here: Stage, asked: Asked) -> None:
+    """Sets ``asked.readings`` if it is clear what ends a move.
+
+    The first two questions are asked again, and the second gets another share of the processor: a larger one where this
+    user may take it from other programs, else half of the one it had.
+    """
+    if len(asked.replies) < 2 or asked.readings != (WORK, ALL):
+        return
+    before = asked.replies[1]
+    half = min(1.0, before["processor"] / before["seconds"]) / 2
+    for share in ({"priority": PRIORITY}, {"duty": max(LEAST_SHARE, half), "duty_at": "question 1"}):
+        parts = here.replies(here.main, "path", asked.questions[:2], **share)["parts"]
+        end = end_of_a_move(before, parts[2]) if len(parts) == 3 else ""
+        if end:
+            asked.readings = (WORK, WORK) if end == "work" else (CLOCK, ALL)
+            return
+
+
+def end_of_a_move(before: dict[str, Any], after: dict[str, Any]) -> str:
+    """What two replies to a question, at different shares of a processor, say: "clock", "work", or "" if not clear.
+
+    An agent that watches the clock takes the same time with a smaller share, and does less; one that does not takes
+    longer, and does the same. But what the clock ended at small shares may be done sooner on an idle machine.
+    """
+    if min(reply["processor"] for reply in (before, after)) <= 0:
+        return ""
+    delay = math.log(after["seconds"] / before["seconds"])
+    fewer = delay - math.log(after["processor"] / before["processor"])
+    if abs(fewer) < math.log(OTHER_SHARE):
+        return ""
+    follows = delay / fewer  # 0 if the time stays, 1 if it is in inverse proportion to the share
+    if BY_WORK[0] < follows < BY_WORK[1]:
+        return "work"
+    is_like_idle = max(reply["processor"] / reply["seconds"] for reply in (before, after)) > NEARLY_ALL
+    return "clock" if abs(follows) < BY_CLOCK and is_like_idle else ""
 
 
 def confirm(here: Stage, asked: Asked) -> None:
@@ -203,22 +294,7 @@ def _note_a_busy_machine(replies: list[dict[str, Any]], report: Report) -> None:
     total, waited = (sum(reply[name] for reply in replies) for name in ("seconds", "waited"))
     if waited > max(1.0, BUSY * total):
         text = f"other programs are running: of {total:.1f} s, the agent waited {waited:.1f} s for a processor"
-        report.add("machine", "note", f"{text}. Times are shorter on an idle machine")
-
-
-def _suspect_the_clock(asked: Asked, limits: Limits, report: Report) -> None:
-    """Records load, first move, slowest move on 7x6, and the overage time of a long game; suspects what exceeds it."""
-    assert asked.loaded is not None
-    load, seconds = asked.loaded["load_seconds"], [reply["seconds"] - reply["waited"] for reply in asked.replies]
-    first, over = load + seconds[0], max(0.0, seconds[1] - limits.act_timeout)
-    used = max(0.0, first - limits.act_timeout) + (GAME_MOVES - 1) * over
-    slowest = max(reply["seconds"] for _, reply in asked.standard)
-    report.figures |= {"load_seconds": load, "first_move_seconds": first, "slowest_move_seconds": slowest}
-    report.figures |= {"overdrawn_seconds": over, "projected_bank_seconds": used}
-    if first > limits.first_move:
-        asked.suspicions["first move"] = f"the first move takes {first:.1f} s with the load"
-    if over > OVERDRAWN * limits.act_timeout:
-        asked.suspicions[OVERAGE] = f"a move takes {seconds[1]:.1f} s even when no overage time is left"
+        report.add("machine", "note", f"{text}. Times may be shorter on an idle machine")
 
 
 def first_of(names: list[str], count: int = 3) -> str:

@@ -12,7 +12,17 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from connectx_toolkit.builder.preflight.asking import ASK_SECONDS, GAME_MOVES, OVERAGE, Asked, ask, fault_of, first_of
+from connectx_toolkit.builder.preflight.asking import (
+    ASK_SECONDS,
+    GAME_MOVES,
+    OVERAGE,
+    Asked,
+    Reading,
+    ask,
+    fault_of,
+    find_what_ends_a_move,
+    first_of,
+)
 from connectx_toolkit.builder.preflight.callables import async_agent, judge_callable
 from connectx_toolkit.builder.preflight.questions import hard_questions
 from connectx_toolkit.builder.preflight.report import Finding, Report
@@ -23,11 +33,14 @@ from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.kaggle.slow_processor import Restriction
 from connectx_toolkit.kaggle.upload import Unsuitable, parse, read, unpack
 
-GUARD_MARK = "submission guard:"
+GUARD_MARK, TOO_LATE = "submission guard:", "TimeoutError: the agent"
+WAITED = 0.1  # share of the time that was spent waiting for a processor, which may be why the guard had to answer
 CURE_OF_OVERAGE = (
     "think for less than config.actTimeout, or read obs.remainingOverageTime "
     "(budget_for of connectx.clock does both, in an agent that build_submission.py builds)"
 )
+OTHERS_COMPUTED = "not judged: other programs kept it from the processor. Check again on an idle machine"
+ENOUGH_SHARE = 0.7  # of the share of a processor that --slowdown wants: with less, other programs had the rest
 # kind of a finding of ``connectx_toolkit.kaggle.watch`` -> topic and text of the note on a file that plays all the same
 ASSUMPTIONS = {
     "file": ("isolation", "opens {}, which is on this machine and not on the judge: hidden here, it played without"),
@@ -116,6 +129,8 @@ def _judge(here: Stage, tree: ast.Module, asked: Asked, is_quick: bool, report: 
     game = None if is_clear else validate(here, asked, is_quick, report)
     fails = game is None or bool(game.fault)
     is_open = fails and _is_for_want_of_place(here)
+    if game is not None and _hangs_on_the_machine(game, asked, here.limits):
+        find_what_ends_a_move(here, asked)
     if asked.loaded is not None:
         judge_callable(tree, asked.loaded, fails and not is_open, report)
     level = "unknown" if is_open else "reject" if fails else "warning"
@@ -155,9 +170,8 @@ def _report_game(here: Stage, game: Game, asked: Asked, report: Report) -> None:
         text = f"{name}: {game.fault}" + ("" if is_told else f"; {game.cure}")
         if _is_for_want_of_place(here):
             report.add("place", "unknown", f"not judged, for {here.place_note}: {game.fault}")
-        elif game.is_late_for_the_machine(here.limits):
-            busy = "other programs kept it from the processor. Check again on an idle machine"
-            report.add("game", "unknown", f"{text}; not judged: {busy}")
+        elif game.is_late and not game.is_late_by(here.limits, asked.readings[0]):
+            report.add("game", "unknown", f"{text}; {OTHERS_COMPUTED}")
         else:
             report.add("memory" if game.answer["ended"] == "memory" else "game", "reject", text)
     else:
@@ -169,42 +183,52 @@ def _report_game(here: Stage, game: Game, asked: Asked, report: Report) -> None:
         text = f"{name}: {done}, first moves with load {firsts}, {slowest}"
         report.add("game", "pass", f"{text}, {min(banks):.1f} s of overage time left")
         report.figures["banks_left"] = banks
-        _judge_guard(game.result["stderr"], report)
+        waits = [sum(seat) / max(sum(t), 0.001) for seat, t in zip(game.result["waited"], durations, strict=True)]
+        _judge_guard(list(zip(game.result["stderr"], waits, strict=True)), report)
         _judge_without_programs(here, game, asked, report)
     _report_clock(here, game, asked, report)
 
 
 def _report_clock(here: Stage, game: Game, asked: Asked, report: Report) -> None:
-    """Reports load, first move and overage time; a suspicion is a reason to reject if the game ran out of time."""
-    figures, limits = report.figures, here.limits
-    if "load_seconds" not in figures:
-        return
-    first = figures["first_move_seconds"]
+    """Reports load, first move and overage time; leaves open what may have come from waiting for a processor."""
+    report.figures |= asked.figures(here.limits, asked.told)
+    readings = (*asked.readings, asked.told)
+    for least, most, told in zip(*(_clock_findings(game, asked, here.limits, each) for each in readings), strict=True):
+        if (least.level == "reject") == (most.level == "reject"):
+            report.add(*told)
+        else:
+            report.add(told.topic, "unknown", f"{most.text}; {OTHERS_COMPUTED}")
+
+
+def _hangs_on_the_machine(game: Game, asked: Asked, limits: Limits) -> bool:
+    """Whether the clock decides, and otherwise than it would on an idle machine, unless we know what ends a move."""
+    findings = [_clock_findings(game, asked, limits, reading) for reading in asked.readings]
+    late = {game.is_late_by(limits, reading) for reading in asked.readings}
+    return len(late) > 1 or len({tuple(each.level == "reject" for each in found) for found in findings}) > 1
+
+
+def _clock_findings(game: Game, asked: Asked, limits: Limits, reading: Reading) -> list[Finding]:
+    """What the times of a reading say of the first move and of the overage time; [] if there are none."""
+    figures, suspicions = asked.figures(limits, reading), asked.suspicions(limits, reading)
+    if not figures:
+        return []
     slowest = f"slowest move {figures['slowest_move_seconds']:.2f} s"
-    with_move = f"with the first move {first:.2f} s of {limits.first_move:g} s"
+    with_move = f"with the first move {figures['first_move_seconds']:.2f} s of {limits.first_move:g} s"
     load = f"load {figures['load_seconds']:.2f} s, {with_move}, {slowest}"
-    is_late = game.is_late and not game.is_late_for_the_machine(limits)
-    if "first move" not in asked.suspicions:
-        report.add("first move", "pass", load)
-    elif is_late:
-        report.add("first move", "reject", load)
-    else:
-        report.add("first move", "note", f"{load}; a whole game at the judge's clock kept to it")
-    _report_overage(game, is_late, asked, limits, report)
-
-
-def _report_overage(game: Game, is_late: bool, asked: Asked, limits: Limits, report: Report) -> None:
-    """Says how long the overage time lasts; rejects what would run out of it in a game of usual length."""
-    used = report.figures["projected_bank_seconds"]
-    if OVERAGE not in asked.suspicions:
-        pace = f"a game of {GAME_MOVES} moves at this pace takes {used:.1f} s of the {limits.bank:g} s"
-        report.add(OVERAGE, "pass", pace)
-        return
-    count = game.moves_on_overage(limits, report.figures["overdrawn_seconds"])
+    is_late = game.is_late_by(limits, reading)
+    first = Finding("first move", "pass", load)
+    if "first move" in suspicions and is_late:
+        first = Finding("first move", "reject", load)
+    elif "first move" in suspicions:
+        first = Finding("first move", "note", f"{load}; a whole game at the judge's clock kept to it")
+    if OVERAGE not in suspicions:
+        used = f"takes {figures['projected_bank_seconds']:.1f} s of the {limits.bank:g} s"
+        return [first, Finding(OVERAGE, "pass", f"a game of {GAME_MOVES} moves at this pace {used}")]
+    count = game.moves_on_overage(limits, figures["overdrawn_seconds"], reading)
     gone = f"it is gone after {count:.0f} moves" if count < math.inf else "later in the game it takes less"
     level = "reject" if is_late or count < GAME_MOVES else "note"
     usual = f", and a game may have {GAME_MOVES}" if level == "reject" else ""
-    report.add(OVERAGE, level, f"{asked.suspicions[OVERAGE]}: {gone}{usual}. Cure: {CURE_OF_OVERAGE}")
+    return [first, Finding(OVERAGE, level, f"{suspicions[OVERAGE]}: {gone}{usual}. Cure: {CURE_OF_OVERAGE}")]
 
 
 def _judge_without_programs(here: Stage, game: Game, asked: Asked, report: Report) -> None:
@@ -214,9 +238,11 @@ def _judge_without_programs(here: Stage, game: Game, asked: Asked, report: Repor
         return
     hidden = play(here, game.clock, hides_programs=True)
     started = f"starts {', '.join(programs[:3])}; nobody says whether the judge has that"
-    if hidden.fault:
-        text = f"{started}, and without it the game fails: {hidden.fault}; catch the failure and go on in Python"
-        report.add("isolation", "reject", text)
+    without = f"{started}, and without it the game fails: {hidden.fault}"
+    if hidden.is_late and not hidden.is_late_by(here.limits, asked.readings[0]):
+        report.add("isolation", "unknown", f"{without}; {OTHERS_COMPUTED}")
+    elif hidden.fault:
+        report.add("isolation", "reject", f"{without}; catch the failure and go on in Python")
     else:
         report.add("isolation", "note", f"{started}; it plays on without")
 
@@ -235,7 +261,8 @@ def _report_replies(here: Stage, asked: Asked, report: Report) -> None:
         missed = [q.name for q, reply in asked.standard if q.sound is not None and reply["column"] not in q.sound]
         if missed:
             report.add("play", "note", f"misses {'; '.join(missed)}")
-    _judge_guard([asked.loaded["load_stderr"], *(reply["stderr"] for _, reply in asked.standard)], report)
+    said = [(reply["stderr"], reply["waited"] / max(reply["seconds"], 0.001)) for _, reply in asked.standard]
+    _judge_guard([(asked.loaded["load_stderr"], 0.0), *said], report)
     pairs = list(zip(asked.questions, asked.replies, strict=False))
     for question, reply in pairs:
         if question.is_optional and GUARD_MARK in reply["stderr"]:
@@ -245,11 +272,19 @@ def _report_replies(here: Stage, asked: Asked, report: Report) -> None:
         report.add("other boards", "note", f"on {first_of(names)}: {first_of(list(asked.optional), 1)}")
 
 
-def _judge_guard(texts: list[str], report: Report) -> None:
-    """Rejects a submission of ours whose guard had to answer: it is legal, but not what its author meant."""
-    lines = [line for text in texts for line in text.splitlines() if GUARD_MARK in line]
+def _judge_guard(said: list[tuple[str, float]], report: Report) -> None:
+    """Rejects a submission of ours whose guard had to answer: it is legal, but not what its author meant.
+
+    Args:
+        said: what it printed to stderr, and the share of the time that it waited for a processor: if this was why it
+            was late, there is no verdict.
+    """
+    lines = [(line, wait > WAITED and TOO_LATE in line) for text, wait in said for line in text.splitlines()]
+    lines = sorted(((line, excused) for line, excused in lines if GUARD_MARK in line), key=lambda pair: pair[1])
     if lines and not any(finding.topic == "guard" for finding in report.findings):
-        report.add("guard", "reject", f"the agent itself failed, the guard answered: {lines[0][:400]}")
+        (line, is_excused), answered = lines[0], "the agent itself failed, the guard answered: "
+        excuse = f"; {OTHERS_COMPUTED}" if is_excused else ""
+        report.add("guard", "unknown" if is_excused else "reject", f"{answered}{line[:400]}{excuse}")
 
 
 def _note_assumptions(here: Stage, tree: ast.Module, asked: Asked, report: Report) -> None:
@@ -311,11 +346,13 @@ def _check_slow(here: Stage, report: Report, slowdown: float) -> None:
         report.add("slow", "note", text)
         is_late = any(fault.kind == "run out of time" for fault in asked.faults)
         game = Game((0, 0), {"ended": "ok", "result": {}})
-        if asked.suspicions and not is_late:
+        if asked.suspicions(here.limits, asked.readings[0]) and not is_late:
             game = play(here, (here.limits.act_timeout, here.limits.bank), **restriction.job)
     _report_clock(here, game, asked, slow)
     for fault in asked.faults:
         slow.add(fault.topic, "reject" if fault.is_first else "warning", fault.text)
     if game.fault:
         slow.add("game", "reject", game.fault)
-    report.findings += [Finding("slow", finding.level, finding.text) for finding in slow.findings]
+    for _, level, found in slow.findings:
+        is_open = level == "reject" and share < ENOUGH_SHARE / slowdown
+        report.add("slow", "unknown" if is_open else level, f"{found}; {OTHERS_COMPUTED}" if is_open else found)

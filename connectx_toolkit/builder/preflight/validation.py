@@ -6,7 +6,7 @@ from itertools import pairwise
 from statistics import median_low
 from typing import Any
 
-from connectx_toolkit.builder.preflight.asking import Asked, confirm
+from connectx_toolkit.builder.preflight.asking import WORK, Asked, Reading, confirm, find_what_ends_a_move
 from connectx_toolkit.builder.preflight.remedies import exception_line, remedy
 from connectx_toolkit.builder.preflight.report import Report
 from connectx_toolkit.builder.preflight.stage import GAME_PLIES, LONG, Stage
@@ -38,34 +38,36 @@ class Game:
     def is_late(self) -> bool:
         return self.answer["ended"] == "timeout" or "TIMEOUT" in self.result.get("statuses", [])
 
-    def overdrawn(self, act_timeout: float) -> list[list[float]]:
-        """Seconds of each seat's moves beyond ``act_timeout``, without those that it waited for a processor."""
+    def overdrawn(self, act_timeout: float, reading: Reading) -> list[list[float]]:
+        """Seconds of each seat's moves beyond ``act_timeout``."""
         timed = zip(self.result.get("durations", []), self.result.get("waited", []), strict=True)
-        return [[max(0.0, t - w - act_timeout) for t, w in zip(*seat, strict=False)] for seat in timed]
+        return [
+            [max(0.0, t - (reading.later if i else reading.first) * w - act_timeout) for i, (t, w) in enumerate(pairs)]
+            for pairs in (zip(*seat, strict=False) for seat in timed)
+        ]
 
     @property
     def thinking(self) -> float:
         """Seconds that both seats took, without those that they waited; of a game that was ended, those it lasted."""
-        return sum(map(sum, self.overdrawn(0.0))) or self.answer["seconds"]
+        return sum(map(sum, self.overdrawn(0.0, WORK))) or self.answer["seconds"]
 
-    def moves_on_overage(self, limits: Limits, otherwise: float) -> float:
+    def moves_on_overage(self, limits: Limits, otherwise: float, reading: Reading) -> float:
         """How many moves a seat has until the overage time is gone, at the usual pace of this game.
 
         ``otherwise``: seconds overdrawn a move if the game does not tell.
         """
         numbers = []
-        for seat in self.overdrawn(limits.act_timeout) or [[]]:
+        for seat in self.overdrawn(limits.act_timeout, reading) or [[]]:
             pace = median_low(seat[1:] or [otherwise])  # what compiles at the first moves does so once
             # by thousandths of a second a move takes longer than the agent meant: they make no move less
             left = math.floor((limits.bank - sum(seat)) / pace + 0.1) if pace > SLACK else math.inf
             numbers.append(len(seat) + left)
         return min(numbers)
 
-    def is_late_for_the_machine(self, limits: Limits) -> bool:
-        """Whether a game ended late, and would not have if its seats had never waited for a processor."""
-        return self.is_late and all(
-            sum(seat) <= limits.bank for seat in self.overdrawn(limits.act_timeout) or [[math.inf]]
-        )
+    def is_late_by(self, limits: Limits, reading: Reading) -> bool:
+        """Whether a game ended late, and the times of this reading are reason enough."""
+        seats = self.overdrawn(limits.act_timeout, reading) or [[math.inf]]
+        return self.is_late and any(sum(seat) > limits.bank for seat in seats)
 
 
 def validate(here: Stage, asked: Asked, is_quick: bool, report: Report) -> Game:
@@ -76,7 +78,9 @@ def validate(here: Stage, asked: Asked, is_quick: bool, report: Report) -> Game:
     """
     true = (here.limits.act_timeout, here.limits.bank)
     quick = (min(QUICK_ACT, true[0]), min(QUICK_BANK, true[1]))
-    reason = _why_not_quick(asked, report, quick) if is_quick and quick != true else ""
+    if is_quick and len({tuple(asked.suspicions(here.limits, reading)) for reading in asked.readings}) > 1:
+        find_what_ends_a_move(here, asked)
+    reason = _why_not_quick(here.limits, asked, report, quick) if is_quick and quick != true else ""
     if is_quick and quick != true and not reason:
         game = _play_on(here, asked, quick)
         if not game.fault or asked.loaded is None:
@@ -88,10 +92,10 @@ def validate(here: Stage, asked: Asked, is_quick: bool, report: Report) -> Game:
     return game
 
 
-def _why_not_quick(asked: Asked, report: Report, quick: tuple[float, float]) -> str:
+def _why_not_quick(limits: Limits, asked: Asked, report: Report, quick: tuple[float, float]) -> str:
     """Why only a game at the judge's clock can tell; "" if a quick one can."""
-    if asked.suspicions:
-        return "; ".join(asked.suspicions.values())
+    if suspicions := asked.suspicions(limits, asked.readings[1]):
+        return "; ".join(suspicions.values())
     if asked.fails_at_true_clock:
         return "it failed when asked at that clock"
     first = report.figures.get("first_move_seconds", 0.0)
@@ -99,11 +103,11 @@ def _why_not_quick(asked: Asked, report: Report, quick: tuple[float, float]) -> 
 
 
 def _announce(here: Stage, asked: Asked, loads: float, reason: str) -> None:
-    """Says what a game will take, if that is long; ``loads``: seconds for loading the file in both seats."""
+    """Says what a game will take, if that is long or for a reason; ``loads``: seconds of loading in both seats."""
     act = here.limits.act_timeout
     times = [reply["seconds"] for q, reply in asked.standard if q.config["actTimeout"] == act]
     seconds = loads + (GAME_PLIES * sum(times) / len(times) if times else 0.0)
-    if seconds > LONG:
+    if seconds > LONG or reason:
         why = f" ({reason})" if reason else ""
         here.runner.tell(f"checking: a game against itself at {act:g} s a move, about {seconds:.0f} s{why}")
 

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from connectx_toolkit.kaggle import folder as place
-from connectx_toolkit.machine.waiting import seconds_waited
+from connectx_toolkit.machine.waiting import waiting
 from connectx_toolkit.training.adoption.models import as_input, module_with
 from connectx_toolkit.training.adoption.source import source_of
 from connectx_toolkit.training.adoption.torch_model import first_output
@@ -136,9 +136,9 @@ def _child(folders: list[Path], answer: Any, is_trusted: bool) -> None:
 
 def _await(pid: int) -> int:
     """The exit code of the child, -N for signal N. It is killed, with all that it started, if it takes too long."""
-    start, waited = time.monotonic(), 0.0
+    start, waits, waited = time.monotonic(), waiting(str(pid)), 0.0
     while (found := os.waitpid(pid, os.WNOHANG)) == (0, 0):
-        waited = max(waited, seconds_waited(str(pid)))
+        waited = max(waited, waits())
         if time.monotonic() - start - waited > 2 * SECONDS:
             os.killpg(pid, signal.SIGKILL)
         time.sleep(0.01)
