@@ -151,7 +151,8 @@ def sequential(elo0: float, elo1: float) -> Callable[[np.ndarray, np.random.Gene
 def repeated(openings: int, chance: float) -> Callable[[np.ndarray, np.random.Generator], Seen]:
     """200 pairs from a few openings, a look after every 20. ``chance``: how often a pair is not a copy.
 
-    Openings favour an agent, but all of them together neither: the agents are equal from these openings.
+    Openings favour an agent, but all of them together neither: the agents are equal from these openings, and whoever
+    is said to score more from them is counted as called stronger.
     """
 
     def play(shares: np.ndarray, rng: np.random.Generator) -> Seen:
@@ -163,7 +164,7 @@ def repeated(openings: int, chance: float) -> Callable[[np.ndarray, np.random.Ge
             is_new = rng.random() < chance
             result = rng.choice(5, p=shares) if is_new else usual[opening]
             evidence.add(PairOfGames(opening, ((pair if is_new else -1,), ()), result / 2))
-            stronger |= pair % 20 == 19 and says_stronger(evidence)
+            stronger |= pair % 20 == 19 and "scores more from these" in verdict(evidence, "A", "B")
         found = anytime(evidence.counts)
         return Seen(stronger, not found.low <= 0 <= found.high)
 
