@@ -107,7 +107,7 @@ def test_copies_prove_nothing():
     assert ratings_of({("A", "B"): copies}, "B")["A"].games == 80
 
 
-@pytest.mark.parametrize(("openings", "proven"), [(range(10), False), (range(19), False), (range(20), True), ([0], True)])
+@pytest.mark.parametrize(("openings", "proven"), [([1], False), (range(19), False), (range(20), True), ([0], True)])
 def test_few_openings_prove_nothing_however_often_they_are_played(openings, proven):
     """But of the empty board: there, each pair is a sample of the game itself."""
     won = Evidence(PairOfGames(key, ((n,), ()), 2 - n % 2) for key in openings for n in range(40))

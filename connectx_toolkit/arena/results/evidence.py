@@ -3,8 +3,8 @@
 Deterministic agents play the same games again from the same opening. So the pairs from one opening together weigh as
 much as there are different ones among them, and their results keep their shares: ten copies of one pair weigh as one,
 ten different pairs as ten. Whether such variants of play say something beyond the openings played is decided where
-openings are clusters (``connectx_toolkit.arena.results.ratings``). Openings that are mirror images of each other, or lead to the same position by another
-order of moves, are one opening.
+openings are clusters (``connectx_toolkit.arena.results.ratings``). Openings that are mirror images of each other, or
+lead to the same position by another order of moves, are one opening.
 """
 
 from collections.abc import Iterable
