@@ -316,6 +316,34 @@ def test_mistakes_are_shown_and_practised(tmp_path):
     assert found[5:] == [1, "#0.3", "33251", "0.3"]
 
 
+JUMPS = """<script type="module">
+const found = [], press = key => document.body.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true}));
+const look = () => found.push(location.hash);
+look();
+for (const key of ["n", "n", "p", "p"]) { press(key); look(); }
+document.querySelector("#games tbody tr").dispatchEvent(new KeyboardEvent("keydown", {key: "Enter", bubbles: true}));
+look();
+press("n");
+look();
+document.title = JSON.stringify(found);
+</script></body>"""
+
+
+@CHROMIUM
+def test_mistakes_of_all_games_are_gone_through(tmp_path):
+    """The page opens on the game with a mistake, though it is the second; from its last one N goes on in the next game."""
+    moves = ((3,), (3, 3, 2, 5, 1), (3, 3), (3, 3, 2, 5, 1, 0, 0))
+    records = [GameRecord(STANDARD, ("me", "other"), each) for each in moves]
+    reviews = [Review(played(record), 0, judge_in_time(record, 0)) for record in records]
+    assert [[move.ply for move in review.mistakes][:1] for review in reviews] == [[], [2], [], [2]]
+    last = reviews[3].mistakes[-1].ply
+    target = tmp_path / "page.html"
+    target.write_text(replays_page("me", reviews, [], []).replace("</body>", JUMPS), encoding="utf-8")
+    title = re.findall(r"<title>(.*?)</title>", browse(target.as_uri(), tmp_path, "--dump-dom"))[0]
+    found = json.loads(html.unescape(title))
+    assert found == ["#1.2", "#3.2", f"#3.{last}", "#3.2", "#1.2", "#0.1", "#1.2"]
+
+
 # Games of our own stores
 
 MINE = """

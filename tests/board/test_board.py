@@ -494,7 +494,11 @@ def test_a_wrong_text_can_be_mended(page):
     """What was typed into Load stays there, with what is wrong of it; when it is right, the window goes."""
     page.keyboard.press("l")
     window, text = page.get_by_role("dialog"), page.locator("dialog textarea")
-    for wrong, told in (("33x2", "x"), ("#nonsense", "Cannot open the link"), ("3333333", "column 3 cannot be played on ply 6")):
+    for wrong, told in (
+        ("33x2", "x"),
+        ("#nonsense", "Cannot open the link"),
+        ("3333333", "column 3 cannot be played on ply 6"),
+    ):
         text.fill(wrong)
         window.get_by_role("button", name="Load", exact=True).click()
         expect(window.get_by_role("alert")).to_contain_text(told)
