@@ -331,7 +331,7 @@ document.title = JSON.stringify(found);
 
 @CHROMIUM
 def test_mistakes_of_all_games_are_gone_through(tmp_path):
-    """The page opens on the game with a mistake, though it is the second; from its last one N goes on in the next game."""
+    """The page opens on the game with a mistake, though it is the second; after its last one N goes on in the next."""
     moves = ((3,), (3, 3, 2, 5, 1), (3, 3), (3, 3, 2, 5, 1, 0, 0))
     records = [GameRecord(STANDARD, ("me", "other"), each) for each in moves]
     reviews = [Review(played(record), 0, judge_in_time(record, 0)) for record in records]
