@@ -42,7 +42,7 @@ def refused(capsys, *arguments: str, code: int = 2) -> str:
 
 def test_explore_adds_and_shows(folder, capsys):
     out = said(capsys, "explore", "--add", str(folder))
-    assert "runs/games.sqlite: 8 games added, 1 were there already, 8 in all" in out
+    assert "runs/games.sqlite: 8 games added, 1 copy left out, 8 in all" in out
     assert "left out: " in out and "cut.json is not a ConnectX replay: it is not JSON" in out
     assert "wins in 41 plies *" in out and "middle 2" in out
     out = said(capsys, "explore", "3", "--opponent", "middle", "--seat", "second")
@@ -55,7 +55,8 @@ def test_a_store_of_matches_is_added(capsys):
     said(capsys, "match", "leftmost", "random", "--pairs", "3", "--store", "store.sqlite")
     out = said(capsys, "scout", "--add", "store.sqlite", "--me", "leftmost", "--games", "games.sqlite")
     assert "games.sqlite: 6 games added, 6 in all" in out and "random" in out
-    assert "6 were there already" in said(capsys, "scout", "--add", "store.sqlite", "--games", "games.sqlite")
+    again = said(capsys, "scout", "--add", "store.sqlite", "--games", "games.sqlite")
+    assert "0 games added, 6 copies left out, 6 in all" in again
 
 
 def test_scout_shows_one_and_all(folder, capsys):
