@@ -1,7 +1,7 @@
 """Trains a policy network by policy gradients (REINFORCE) in games against the strong policy agent, from nothing.
 
 Both sides draw their moves from their softmax, and seats swap every 10 games. Returns, and the cost of illegal choices,
-are defined in ``training.learning.policy_run``.
+are defined in ``connectx_toolkit.training.learning.policy_run``.
 
 Method: Williams (1992), in the form of the Connect Four chapter of the book that the agent comes from; the games of an
 update are played in parallel. Returns, their discount, the cost of illegal choices and the stop at 0.9 are the
