@@ -132,6 +132,10 @@ def test_few_forfeits_are_no_warning():
         assert [line.partition(":")[0] for line in lines] == ["8 of 40 games were forfeits"] * (forfeits == 8)
 
 
+def test_what_says_nothing_is_no_interval():
+    assert interval(anytime([0, 1, 0, 1, 0])) == "too few games for a bound on Elo"
+
+
 def test_intervals_in_words_are_finite():
     for counts in ([0, 0, 0, 0, 30], [30, 0, 0, 0, 0], [0, 0, 0, 0, 1], [1, 1, 1, 1, 1], [0, 0, 5, 0, 0]):
         for shown in (interval(estimate(counts)), *match_lines_of(counts)):

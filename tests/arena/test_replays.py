@@ -206,7 +206,7 @@ def test_what_was_thrown_away(games):
     assert row_of(sections, "Mistakes by column", str(second))[2:] == (int(first != second), 0)
     ahead = next(section for section in sections if section.title.startswith("How far ahead")).rows
     assert [sum(int(row[kind]) for row in ahead) for kind in (1, 2)] == [0, 1]
-    words = "Deciding mistakes (your last one in a game not won): 1, 1 of them on plies 0 to 7; visible within"
+    words = "Deciding mistakes, your last ones in games not won: 1. On plies 0 to 7: 1. Seen by looking 4 plies ahead: "
     assert ply < 8 and headline(TEAM, [review])[-1].startswith(words)
 
 

@@ -11,6 +11,7 @@ from connectx_toolkit.kaggle.rules import Fault, Game
 
 SHORT_LOAD = 0.05  # seconds; shorter loads are not mentioned
 WITHIN = 20.0  # Elo: a difference below it is called none
+TOO_WIDE = 400.0  # Elo; an interval that reaches further to both sides says nothing
 MANY_FORFEITS = 0.1  # share of the games above which the result says little about strength
 DIFFERENCES = (25, 50, 100, 200)  # Elo, of which a verdict that is missing says how many pairs would show one
 ANY_TIME, AS_AGREED = "95%, valid at every look", "95%, for a number of games fixed beforehand"
@@ -24,11 +25,11 @@ def signed(elo: float) -> str:
 def interval(result: Estimate, kind: str = ANY_TIME) -> str:
     """ "Elo +55, between +28 and +83 (95%, valid at every look)"; where the games give one bound only, that one."""
     ends = isfinite(result.low), isfinite(result.high)
+    if result.low < -TOO_WIDE and result.high > TOO_WIDE:
+        return "too few games for a bound on Elo"
     if all(ends):
         about = f"{signed(result.elo)}, " if isfinite(result.elo) else ""
         return f"Elo {about}between {signed(result.low)} and {signed(result.high)} ({kind})"
-    if not any(ends):
-        return "too few games for a bound on Elo"
     return f"Elo above {signed(result.low)} ({kind})" if ends[0] else f"Elo below {signed(result.high)} ({kind})"
 
 

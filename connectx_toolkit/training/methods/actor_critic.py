@@ -2,8 +2,9 @@
 
 The board, seen by the side to move, goes through a convolution and, unchanged, also into the dense layers. The policy
 head gives a logit for each action, the value head the expected return. Returns and illegal choices are those of
-``connectx_toolkit.training.learning.policy_run``. The loss is the sum of the policy-gradient loss, with the advantage (return minus
-value) as weight, and the mean absolute error of the value. The learner draws its moves and plays both seats.
+``connectx_toolkit.training.learning.policy_run``. The loss is the sum of the policy-gradient loss, with the advantage
+(return minus value) as weight, and the mean absolute error of the value. The learner draws its moves and plays both
+seats.
 
 Method: Barto, Sutton and Anderson (1983), in the form of Mnih et al. (2016) with whole games. The protocol is that of
 the tic-tac-toe chapter of the book that the agent comes from: training against minimax, then 100 games a seat against a
