@@ -171,7 +171,7 @@ def test_submissions_that_are_mixed_are_told(tmp_path):
 
 def test_a_step_limit_is_no_full_board(report):
     drawn = report.games[0]._replace(winner=None, fault=None, points=(0.5, 0.5))
-    shown = [ending_of(drawn._replace(moves=(0,) * count)) for count in (SMALL.cells, SMALL.cells - 1)]
+    shown = [ending_of(drawn._replace(columns=(0,) * count)) for count in (SMALL.cells, SMALL.cells - 1)]
     assert shown == ["full board", "step limit"]
 
 

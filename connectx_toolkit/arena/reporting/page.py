@@ -228,7 +228,7 @@ def ending_of(game: Game) -> str:
         return f"line of {game.names[game.winner]}"
     if game.points is None:
         return "nothing: it was not played to its end"
-    return "full board" if len(game.moves) == game.geometry.cells else "step limit"
+    return "full board" if len(game.columns) == game.geometry.cells else "step limit"
 
 
 def opponents_page(me: str, section: Section, notes: Sequence[str]) -> str:
