@@ -222,7 +222,7 @@ WORKFLOWS: dict[str, Workflow] = {
 }
 
 
-VARIANTS = {f"{openings} decisive openings, variants of play": variants(openings) for openings in (12, 24)}
+VARIANTS = {"12 decisive openings, variants of play": variants(12)}
 LOOKS = {
     "match, a look after every pair up to 1,000": every_pair(MOST_PAIRS),
     "a plain 95% interval, a look after every pair up to 1,000": plain_every_pair,

@@ -245,7 +245,7 @@ def test_plain_intervals_are_wrong_when_looked_at_often_and_ours_are_not():
 
 def test_openings_that_decide_call_nobody_stronger():
     """Of such users a verdict on pairs alone tells an agent to be stronger in more than half of the matches."""
-    rng, play = np.random.default_rng(1), verdicts.VARIANTS["24 decisive openings, variants of play"]
+    rng, play = np.random.default_rng(1), verdicts.variants(24)
     seen = [play(np.array(verdicts.SHARP), rng) for _ in range(20)]
     assert sum(user.stronger for user in seen) <= 1 and sum(user.missed for user in seen) <= 1
 
