@@ -192,7 +192,7 @@ def verdict_tables() -> list[str]:
     share = lambda cell: float(cell.partition("%")[0])  # noqa: E731
     wrong = [
         (row[0], f"{max(share(c) for c in row[1::2] if c):.1f}%", f"{min(share(c) for c in row[2::2] if c):.1f}%")
-        for row in [*run["wrong"], *read("verdicts-looks")["wrong"]]
+        for row in [*run["wrong"], *read("verdicts-variants")["wrong"], *read("verdicts-looks")["wrong"]]
     ]
     heads = ("pairs", "true Elo", "ours", "SPRT told the Elo", "ratio")
     return [
@@ -283,7 +283,7 @@ TABLES: dict[str, tuple[Callable[[], list[str]], list[str]]] = {  # by mark, wit
     "ladder": (ladder_tables, ["ladder-balanced", "ladder-empty"]),
     "second seat": (seat_tables, ["second-seat-empty", "second-seat-lost", "second-seat-drawn"]),
     "networks": (network_tables, [f"network-{name}" for name in (*RECIPES, *SEARCHED)]),
-    "verdicts": (verdict_tables, ["verdicts", "verdicts-looks"]),
+    "verdicts": (verdict_tables, ["verdicts", "verdicts-variants", "verdicts-looks"]),
     "learning from games": (
         learning_tables,
         [f"learn-from-games-{part}" for part in ("learning", "held-out", "positions")],

@@ -2,9 +2,9 @@
 
 python -m benchmarks.second_seat [--starts empty] [--against AGENT] [--opponents NAME ...] [--games 100]
 
-The same games are played twice against each player of ``training.games.opponent_pool``: by the exact agent, and by
---against, which is the exact agent without its choice among equal moves (slowest loss, most central draw), or any
-other, such as a built file of another version. The starts:
+The same games are played twice against each player of ``connectx_toolkit.training.games.opponent_pool``: by the exact
+agent, and by --against, which is the exact agent without its choice among equal moves (slowest loss, most central
+draw), or any other, such as a built file of another version. The starts:
 
 - "empty": the empty board, the exact agent in the second seat. Its draws among equal choices make games differ, against
   players that always play alike, too.

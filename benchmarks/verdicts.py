@@ -3,6 +3,7 @@
 python -m benchmarks.verdicts                  all tables, some minutes
 python -m benchmarks.verdicts --users 500      quicker, with larger standard errors
 python -m benchmarks.verdicts --looks          only users who look after every pair, at our interval and at a plain one
+python -m benchmarks.verdicts --variants       only users who play variants from openings that decide the result
 
 Results of pairs are drawn from pentanomial distributions, so that the truth is known, and judged by the code that
 evaluate.py calls. Three tables: how often a workflow calls one of two equal agents stronger, and how often an interval
@@ -21,7 +22,7 @@ import numpy as np
 
 from benchmarks.machine import head, record
 from connectx_toolkit.arena.results.evidence import Evidence, PairOfGames
-from connectx_toolkit.arena.results.ratings import ratings
+from connectx_toolkit.arena.results.ratings import difference, ratings
 from connectx_toolkit.arena.results.stats import (
     ALPHA,
     PAIR_SCORES,
@@ -45,6 +46,7 @@ DRAWISH, SHARP, DECISIVE = (
 EQUALS = {"drawish": DRAWISH, "sharp": SHARP, "decisive": DECISIVE}
 MOST_PAIRS = 1000  # at which a simulated user gives up
 ELOS = (20, 50, 100)
+UNIT = '% false "stronger" at most'
 
 
 def shifted(shares: tuple[float, ...], elo: float) -> np.ndarray:
@@ -149,7 +151,8 @@ def sequential(elo0: float, elo1: float) -> Callable[[np.ndarray, np.random.Gene
 def repeated(openings: int, chance: float) -> Callable[[np.ndarray, np.random.Generator], Seen]:
     """200 pairs from a few openings, a look after every 20. ``chance``: how often a pair is not a copy.
 
-    Openings favour an agent, but all of them together neither: the agents are equal from these openings.
+    Openings favour an agent, but all of them together neither: the agents are equal from these openings, and whoever
+    is said to score more from them is counted as called stronger.
     """
 
     def play(shares: np.ndarray, rng: np.random.Generator) -> Seen:
@@ -161,9 +164,29 @@ def repeated(openings: int, chance: float) -> Callable[[np.ndarray, np.random.Ge
             is_new = rng.random() < chance
             result = rng.choice(5, p=shares) if is_new else usual[opening]
             evidence.add(PairOfGames(opening, ((pair if is_new else -1,), ()), result / 2))
-            stronger |= pair % 20 == 19 and says_stronger(evidence)
+            stronger |= pair % 20 == 19 and "scores more from these" in verdict(evidence, "A", "B")
         found = anytime(evidence.counts)
         return Seen(stronger, not found.low <= 0 <= found.high)
+
+    return play
+
+
+def variants(openings: int) -> Callable[[np.ndarray, np.random.Generator], Seen]:
+    """20 pairs from each of some openings, which decide the result; agents vary their play; a look after each round.
+
+    Only over all openings are the agents equal. An interval is to hold the truth of what it says that it is about.
+    """
+
+    def play(shares: np.ndarray, rng: np.random.Generator) -> Seen:
+        results, evidence = rng.choice(5, size=openings, p=shares), Evidence()
+        here, stronger, missed = elo_of(results.mean() / 4), False, False
+        for variant in rng.integers(4, size=20).tolist():
+            for opening, result in enumerate(results, 1):
+                evidence.add(PairOfGames(opening, ((variant,), ()), result / 2))
+            found, general = difference(evidence)
+            stronger |= says_stronger(evidence)
+            missed |= not found.low <= (truth(shares) if general else here) <= found.high
+        return Seen(stronger, missed)
 
     return play
 
@@ -199,6 +222,7 @@ WORKFLOWS: dict[str, Workflow] = {
 }
 
 
+VARIANTS = {"12 decisive openings, variants of play": variants(12)}
 LOOKS = {
     "match, a look after every pair up to 1,000": every_pair(MOST_PAIRS),
     "a plain 95% interval, a look after every pair up to 1,000": plain_every_pair,
@@ -299,6 +323,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="random seed (default 1)")
     parser.add_argument("--looks", action="store_true", help="only the users who look after every pair")
+    parser.add_argument("--variants", action="store_true", help="only the users who play variants from a few openings")
     options = parser.parse_args(arguments)
     head(users=options.users, seed=options.seed)
     print("standard errors in brackets, in points of 100")
@@ -309,7 +334,12 @@ def main(arguments: list[str] | None = None) -> int:
     if options.looks:
         wrong = show("How often a verdict is wrong", heads, rows_of(LOOKS, options.users, rng), len(LOOKS))
         ours, plain = map(most_stronger, wrong)
-        record("verdicts-looks", ours, '% false "stronger" at most', {"plain": plain}, users=options.users, wrong=wrong)
+        record("verdicts-looks", ours, UNIT, {"plain": plain}, users=options.users, wrong=wrong)
+        return 0
+    wrong = show("From openings that decide", heads, rows_of(VARIANTS, options.users, rng), len(VARIANTS))
+    most = max(map(most_stronger, wrong))
+    record("verdicts-variants", most, UNIT, 100 * ALPHA, users=options.users, wrong=wrong)
+    if options.variants:
         return 0
     wrong = show("How often a verdict is wrong", heads, truth_table(options.users, rng), len(WORKFLOWS) + 2)
     heads = ["pairs", "true Elo", "ours, any look", "SPRT of the true Elo, as fishtest's", "ours / SPRT"]
@@ -317,7 +347,7 @@ def main(arguments: list[str] | None = None) -> int:
         "Median pairs to a right verdict", heads, speed_table(options.users // 2, rng), len(EQUALS) * len(ELOS)
     )
     most = max(map(most_stronger, wrong))
-    record("verdicts", most, '% false "stronger" at most', 100 * ALPHA, users=options.users, wrong=wrong, pairs=pairs)
+    record("verdicts", most, UNIT, 100 * ALPHA, users=options.users, wrong=wrong, pairs=pairs)
     return 0
 
 

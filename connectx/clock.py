@@ -1,4 +1,4 @@
-"""The clock of an agent: how long a move may think, with what margins. The judge's own is in ``kaggle.rules``.
+"""The clock of an agent: how long a move may think, with what margins. The judge has its own.
 
 Kaggle gives ``config.actTimeout`` seconds a move (2 now, other values in the past) and takes what a move uses beyond
 that from ``obs.remainingOverageTime`` (a bank of 60 a game). An agent that overdraws the bank loses. The file's load

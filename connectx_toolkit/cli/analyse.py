@@ -9,6 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from connectx_toolkit.arena.analysis.exact_analysis import judge_in_time
+from connectx_toolkit.arena.games.sources import without_copies
 from connectx_toolkit.arena.replays.replay import Replay, replay_paths, replays_of
 from connectx_toolkit.arena.replays.review import Review, seat_of, team_of
 from connectx_toolkit.arena.replays.stored import is_store, stored_replays
@@ -95,9 +96,10 @@ def show_reviews(
     replays: Sequence[Replay], left_out: Sequence[str], options: argparse.Namespace, more: Sequence[str] = ()
 ) -> None:
     """Judges games from one's own seat; prints rows, summary and ``more``, or JSON if asked; writes the page."""
+    replays, copies = without_copies(replays)
     team = team_of(replays, options.me)
     others = [replay for replay in replays if team not in replay.record.names]
-    notes = [*left_out, *(f"{replay.path}: {team} is not in it" for replay in others)]
+    notes = [*left_out, *copies, *(f"{replay.path}: {team} is not in it" for replay in others)]
     reviews = judged_reviews(replays, team, options)
     lines, sections = [*headline(team, reviews), *_numbering(replays), *_not_judged(reviews, options)], summary(reviews)
     if options.html:

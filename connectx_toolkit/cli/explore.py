@@ -61,7 +61,7 @@ def opened(options: argparse.Namespace) -> GameDatabase:
     left_out: list[str] = []
     if options.add:
         added = add_from(options.games, options.add, options.me or "")
-        there = f", {added.known} were there already" if added.known else ""
+        there = f", {added.known} {'copy' if added.known == 1 else 'copies'} left out" if added.known else ""
         line = f"{options.games}: {added.new} games added{there}, {added.whole} in all"
         print_lines(console_for_tables(), [line])
         left_out = added.left_out

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from connectx.geometry import Geometry
+from connectx_toolkit.arena.games.sources import without_copies
 from connectx_toolkit.arena.play.openings import read_openings
 from connectx_toolkit.arena.play.pool import open_pool
 from connectx_toolkit.arena.play.slot import slot_for
@@ -25,7 +26,9 @@ from connectx_toolkit.kaggle.rules import Rules, sizes_of
 def rematch(options: argparse.Namespace) -> None:
     """An agent in the positions of old games that were not won, or of all."""
     spec = resolve(options.agent)
-    replays, left_out = read_replays(replay_paths(options.replays))
+    read, left_out = read_replays(replay_paths(options.replays))
+    replays, copies = without_copies(read)
+    left_out += copies
     team = team_of(replays, options.me)
     board = _board_of(replays)
     if options.mistakes.exists():

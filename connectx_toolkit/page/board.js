@@ -23,7 +23,7 @@ const PATIENCE = 300; // milliseconds of solving that nobody is told of
 const RESULTS = {1: "win", 0: "draw", [-1]: "loss"};
 
 const KEYS = [
-  ["1–9", "drop a stone in that column (Tab and Enter reach every column)"], ["← →", "back, forward"],
+  ["0–9", "drop a stone in that column (Tab and Enter reach every column)"], ["← →", "back, forward"],
   ["Home End", "start, end"], ["U", "undo, back to your last turn"], ["R", "redo"], ["H", "hint"],
   ["M", "next mistake, before it is played (Shift: previous)"], ["O", "scores: on, after the game, off"],
   ["Space", "stop or go on; the agent plays from here"], ["N", "new game"], ["S", "set up a position"],
@@ -32,7 +32,7 @@ const KEYS = [
 
 export class Board extends Table {
   // host: {start(receive, online), send(message)}.
-  // options: {first: what the first column is called, keys: the element whose keys are ours (the board itself),
+  // options: {keys: the element whose keys are ours (the board itself),
   //           replayer: whether nothing can be played, storage: where the game is kept over a reload, if anywhere,
   //           address: whether the page's address tells the position, mine: the player whose mistakes count, if one's,
   //           moved: called with the game after every change}.
@@ -59,7 +59,7 @@ export class Board extends Table {
     this.board = new BoardView(column => this.press(column));
     this.graph = new Graph(ply => this.go(ply));
     this.list = new MoveList(ply => this.go(ply));
-    this.playedList = new PlayedList();
+    this.playedList = new PlayedList(column => this.press(column));
     this.cards = [1, 2].map(player => new SeatCard(player, name => this.sit(player - 1, name),
       () => askAgent(this.root, name => this.host.send({type: "check", agent: name, seat: player - 1}))));
     this.verdict = el("p", {class: "cx-verdict", role: "status"});
@@ -116,7 +116,7 @@ export class Board extends Table {
       ...PACES.map(([seconds, words]) => el("option", {value: String(seconds)}, words)));
     this.pace.addEventListener("change", () => this.look({pace: Number(this.pace.value)}));
     this.counting = el("select", {"aria-label": "count columns from"},
-      el("option", {value: "1"}, "from 1"), el("option", {value: "0"}, "from 0 (Kaggle)"));
+      el("option", {value: "0"}, "from 0 (Kaggle)"), el("option", {value: "1"}, "from 1"));
     this.counting.addEventListener("change", () => this.look({first: Number(this.counting.value)}));
     return el("div", {class: "cx-choices"},
       el("div", {class: "cx-scores"}, "scores ",
@@ -144,7 +144,7 @@ export class Board extends Table {
   }
 
   askLoad() {
-    askGame(this.root, this.game.start.columns, (text, name) => this.load(text, name));
+    this.loading = askGame(this.root, this.game.start.columns, (text, name) => this.load(text, name));
   }
 
   copy() {
@@ -458,8 +458,9 @@ export class Board extends Table {
   }
 
   say(text, isDone = false) {
-    this.notice.textContent = text;
-    this.notice.classList.toggle("cx-done", isDone);
+    const notice = this.loading?.open ? this.loading.querySelector(".cx-notice") : this.notice; // beside what is wrong
+    notice.textContent = text;
+    notice.classList.toggle("cx-done", isDone);
   }
 
   // ---- keys, and files that are dropped

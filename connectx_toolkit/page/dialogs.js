@@ -2,8 +2,9 @@
 
 import { el } from "./dom.js";
 
-// Shows a window with a form; "done" gets the form's values when it is sent. It goes when it is closed.
-function dialog(root, title, content, action, done) {
+// Shows a window with a form; "done" gets the form's values when it is sent. It goes when it is closed: when the form is
+// sent, unless it "stays".
+function dialog(root, title, content, action, done, stays = false) {
   const close = () => window_.close();
   const form = el("form", {method: "dialog"},
     el("h2", {}, title), ...content,
@@ -11,7 +12,10 @@ function dialog(root, title, content, action, done) {
       el("button", {type: "button", class: "cx-button", onclick: close}, action ? "Cancel" : "Close"),
       action ? el("button", {type: "submit", class: "cx-button cx-main"}, action) : null));
   const window_ = el("dialog", {class: "cx-dialog", "aria-label": title}, form);
-  form.addEventListener("submit", () => done?.(Object.fromEntries(new FormData(form))));
+  form.addEventListener("submit", event => {
+    if (stays) event.preventDefault();
+    done?.(Object.fromEntries(new FormData(form)));
+  });
   window_.addEventListener("close", () => window_.remove());
   window_.addEventListener("keydown", event => event.stopPropagation()); // the board's keys are not meant
   window_.addEventListener("click", event => event.target === window_ && close());
@@ -36,7 +40,8 @@ export function askNewGame(root, size, clock, timed, done) {
   values => done(Object.fromEntries(Object.entries(values).map(([name, text]) => [name, Number(text)]))));
 }
 
-// load: called with the text of a game, and the name of its file if it has one.
+// load: called with the text of a game, and the name of its file if it has one. The window stays until it is closed: a text
+// that is wrong is there to be mended, beside what is said of it.
 export function askGame(root, columns, load) {
   const file = el("input", {type: "file", accept: ".json,application/json,.txt", "aria-label": "replay file"});
   const made = dialog(root, "Load a game", [
@@ -44,11 +49,10 @@ export function askGame(root, columns, load) {
       el("textarea", {name: "text", rows: "3", placeholder: columns > 10 ? "3,10,3,11" : "3621332145", spellcheck: "false"})),
     el("label", {class: "cx-label"}, el("span", {}, "or a replay file from Kaggle or ", el("code", {}, "env.toJSON()"),
       " (you can also drop it on the board)"), file),
-  ], "Load", ({text}) => text.trim() && load(text));
-  file.addEventListener("change", async () => {
-    load(await file.files[0].text(), file.files[0].name);
-    made.close();
-  });
+    el("p", {class: "cx-notice", role: "alert"}),
+  ], "Load", ({text}) => text.trim() && load(text), true);
+  file.addEventListener("change", async () => load(await file.files[0].text(), file.files[0].name));
+  return made;
 }
 
 export function askAgent(root, done) {
@@ -65,7 +69,7 @@ export function showKeys(root, keys, first) {
   dialog(root, "Keys", [
     el("dl", {class: "cx-keys"}, ...keys.flatMap(([key, words]) =>
       [el("dt", {}, ...key.split(" ").map(each => el("kbd", {}, each))), el("dd", {}, words)])),
-    el("p", {class: "cx-note"}, `Columns are counted from ${first} here. Moves that you load or copy count them from 0, `
-      + "as Kaggle does."),
+    el("p", {class: "cx-note"}, first ? `Columns are counted from ${first} here. Moves that you load or copy count them `
+      + "from 0, as Kaggle does." : "Columns are counted from 0, as Kaggle does."),
   ], null, null);
 }

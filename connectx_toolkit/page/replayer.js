@@ -10,7 +10,7 @@ const NO_HOST = {start() {}, send() {}};
 export class Replayer {
   // moved: called with the ply whenever another one is shown.
   constructor(root, keys, moved) {
-    this.board = new Board(root, NO_HOST, {replayer: true, first: 0, keys, moved: game => this.shown && moved(game.cursor)});
+    this.board = new Board(root, NO_HOST, {replayer: true, keys, moved: game => this.shown && moved(game.cursor)});
   }
 
   // mine: the player whose mistakes are gone to, 1 or 2; either's if it is left out.

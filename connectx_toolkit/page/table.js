@@ -19,7 +19,7 @@ export class Table {
     this.config = {}; // actTimeout and bank, as the host says in its welcome
     this.agents = [];
     this.values = new Map();
-    this.view = {overlay: "on", flipped: false, first: options.first ?? 1, pace: 0.5};
+    this.view = {overlay: "on", flipped: false, first: 0, pace: 0.5};
     this.online = false;
     this.number = 0; // of the last question
     this.played = 0; // of the game, for the agents' processes
@@ -29,6 +29,7 @@ export class Table {
     this.setUp = null; // {position, stone}
     this.quiz = null; // {answer: the column that was given, or null} while the position shown is a puzzle
     this.wished = "";
+    this.loading = null; // the window in which a game to load is typed
     this.hasGames = false; // whether the host has a file of games to ask what was played
     this.playedIn = new Map(); // what was played in a position, by its key; null while it is being asked
   }
@@ -135,6 +136,7 @@ export class Table {
   // Another game on the board; seats: who plays it, if not those who play now.
   begin(game, seats = null) {
     this.stopAsking();
+    this.loading?.close();
     this.seats = seats ?? this.seats;
     this.game = game;
     this.played += 1;
@@ -157,6 +159,7 @@ export class Table {
       this.followLink(link[1]);
       return;
     }
+    if (!this.online) this.say("Without a connection, only links can be loaded.");
     const {rows, columns, inarow} = this.game.start;
     this.host.send({type: "read", text, name, rows, columns, inarow});
   }
@@ -453,7 +456,10 @@ export class Table {
 
   // Begins the game of an address, if it is another than that on the board.
   followLink(text) {
-    if (text === this.game.toHash()) return;
+    if (text === this.game.toHash()) {
+      this.loading?.close();
+      return;
+    }
     try {
       this.begin(Game.fromHash(text));
     } catch (problem) {

@@ -5,7 +5,8 @@ import pytest
 from connectx.geometry import STANDARD
 from connectx_toolkit.arena.results.evidence import Evidence, PairOfGames, pair_of
 from connectx_toolkit.arena.results.match import Match
-from connectx_toolkit.arena.results.stats import FEWEST_PAIRS, Sprt, estimate
+from connectx_toolkit.arena.results.ratings import difference
+from connectx_toolkit.arena.results.stats import FEWEST_PAIRS, Sprt, anytime, estimate
 from connectx_toolkit.arena.results.words import (
     forfeits_line,
     interval,
@@ -50,7 +51,7 @@ def test_mirror_images_are_one_opening(other):
     game = (6, 6, 5) if mirrored else (0, 0, 1)
     assert pair((0, 0, 1), (0,)) == pair(game, (6,) if mirrored else (0,), opening=other)
     assert pair((0,), (1,), opening=(3, 3)) == pair((6,), (5,), opening=(3, 3))
-    assert pair((0,), (1,), opening=(3, 3)) != pair((6,), (1,), opening=(3, 3))
+    assert pair((0,), (1,), opening=(3, 3)) == pair((6,), (1,), opening=(3, 3)) != pair((1,), (0,), opening=(3, 3))
 
 
 def test_transpositions_are_one_opening():
@@ -61,6 +62,14 @@ def test_the_other_side():
     ours = [pair((0,), (1,), 2), pair((2,), (1,), 0.5)]
     theirs = Evidence(one.swapped() for one in ours)
     assert theirs.counts == Evidence(ours).counts[::-1] and ours[0].swapped().swapped() == ours[0]
+
+
+@pytest.mark.parametrize("opening", [(), OPENING])
+def test_a_match_the_other_way_round_is_a_copy(opening):
+    """Also where one of two images had to be chosen, and the games' order must not choose it."""
+    one, other = (2, 3, 2), (5, 0, 5)
+    found = Evidence([pair(one, other, 2, opening), pair(other, one, 0, opening).swapped()])
+    assert found.distinct == 1 and found.results == [0, 0, 0, 0, 2]
 
 
 # Words
@@ -123,6 +132,10 @@ def test_few_forfeits_are_no_warning():
         assert [line.partition(":")[0] for line in lines] == ["8 of 40 games were forfeits"] * (forfeits == 8)
 
 
+def test_what_says_nothing_is_no_interval():
+    assert interval(anytime([0, 1, 0, 1, 0])) == "too few games for a bound on Elo"
+
+
 def test_intervals_in_words_are_finite():
     for counts in ([0, 0, 0, 0, 30], [30, 0, 0, 0, 0], [0, 0, 0, 0, 1], [1, 1, 1, 1, 1], [0, 0, 5, 0, 0]):
         for shown in (interval(estimate(counts)), *match_lines_of(counts)):
@@ -145,7 +158,39 @@ def test_two_openings_of_deterministic_agents_get_no_verdict():
     assert lines[-1].startswith("no verdict: 2 distinct pairs of games, at least 9 are needed")
 
 
-def test_verdicts_from_a_few_openings_name_them():
-    """Players with chance, again and again from three openings: proven for these."""
-    pairs = [PairOfGames(n % 3, ((n,), ()), 2 if n % 5 else 1) for n in range(60)]
-    assert verdict(Evidence(pairs), "A", "B") == "A is stronger from these 3 openings"
+def variants(results, first: int = 1) -> Evidence:
+    """20 variants of play from each opening, which decides the result."""
+    return Evidence(
+        PairOfGames(opening, ((n,), ()), result / 2) for opening, result in enumerate(results, first) for n in range(20)
+    )
+
+
+@pytest.mark.parametrize(
+    ("results", "words"),
+    [
+        ([4] * 12, "A scores more from these 12 openings"),
+        ([4] * 19, "A scores more from these 19 openings"),
+        ([4], "A scores more from this opening"),
+        ([0] * 5 + [2] * 8 + [4] * 11, "A scores more from these 24 openings"),  # by its pairs alone: 480, proven
+        ([0] * 2 + [2] * 14 + [4] * 24, "A is stronger"),
+        ([0] * 24 + [2] * 14 + [4] * 2, "B is stronger"),
+        ([2] * 30, "no difference of 20 Elo or more from these 30 openings"),
+    ],
+)
+def test_variants_of_play_are_no_new_openings(results, words):
+    assert verdict(variants(results), "A", "B") == words
+
+
+def test_the_interval_tells_which_openings_it_is_about():
+    few, many = variants([4] * 12), variants([0] * 2 + [2] * 14 + [4] * 24)
+    assert difference(few) == (anytime(few.counts), False)
+    (by_openings, general), by_pairs = difference(many), anytime(many.counts)
+    assert general and by_openings.low < by_pairs.low - 50 and by_openings.high > by_pairs.high + 50
+    games = {n: scripted(n, 1 - n % 2, moves=(3, 2, *divmod(n // 2, 7)), opening=2) for n in range(40)}
+    lines = match_lines(Match(LEFT, RANDOM, 60.0, games), Sprt(0, 50))
+    assert lines[-4].endswith("(95%, valid at every look, from this opening)")
+    assert lines[-1] == f"{LEFT.label} scores more from this opening"
+
+
+def test_games_from_the_empty_board_are_variants_of_the_game_itself():
+    assert verdict(variants([4], first=0), "A", "B") == "A is stronger"

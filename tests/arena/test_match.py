@@ -228,9 +228,9 @@ def test_too_many_at_a_time():
 def test_report_says_what_is_proven():
     match = play_match(RANDOM, LEFT, FAST, OPENINGS, 60, seed=1)
     lines = match_lines(match, Sprt(0, 20))
-    assert lines[0].startswith("Elo -") and lines[0].endswith("(95%, valid at every look)")
+    assert lines[0].startswith("Elo -") and lines[0].endswith("(95%, valid at every look, from these 3 openings)")
     assert lines[1].startswith("pair results 0, 1/2, 1, 1 1/2, 2: ")
-    assert "accepts +0: LLR -" in lines[2] and lines[-1] == "leftmost is stronger from these 3 openings"
+    assert "accepts +0: LLR -" in lines[2] and lines[-1] == "leftmost scores more from these 3 openings"
     assert match_table(match).row_count == 6
     assert match_lines(Match(LEFT, RANDOM, 60.0, {})) == ["no complete pair of games yet: no result"]
 

@@ -1,5 +1,6 @@
 """The page of a report in a real browser: what it shows, and that it asks nobody for anything."""
 
+import io
 import json
 import re
 import subprocess
@@ -8,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from matplotlib.image import imread
+from playwright.sync_api import Locator, sync_playwright
 
 from connectx.geometry import STANDARD
 from connectx.position import Position
@@ -86,6 +88,30 @@ def test_what_it_looks_like(report, tmp_path):
     ]
     assert [COLOURS.get(cell) for cell in cells] == Position.from_moves(MOVES[:21], STANDARD).to_board()
     assert (np.abs(picture[:top] - (36, 87, 168)).max(axis=2) <= 6).sum() > 500  # the dots and bars of the ladder
+
+
+def brightness(element: Locator) -> np.ndarray:
+    """The picture of an element: float (height, width), 0 black to 1 white."""
+    return imread(io.BytesIO(element.screenshot()))[:, :, :3].mean(axis=2)
+
+
+def test_on_a_phone_in_the_dark(report):
+    """A table that is cut has a shadow at the side where there is more; and no plot is a white sheet."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        for scheme in ("light", "dark"):
+            page = browser.new_page(viewport={"width": 400, "height": 900}, color_scheme=scheme)
+            page.goto(report.as_uri())
+            ladder = page.locator(".wide").first
+            assert ladder.evaluate("it => it.scrollWidth > it.clientWidth + 20")
+            shadows = []
+            for place in (0, 10_000):
+                ladder.evaluate("(it, place) => { it.scrollLeft = place; }", place)
+                columns = np.median(brightness(ladder), axis=0)  # texts and lines do not count
+                shadows.append([bool(abs(columns[at] - np.median(columns)) > 0.05) for at in (4, -5)])
+            assert shadows == [[False, True], [True, False]]
+            assert (np.median(brightness(page.locator(".report > svg").first)) > 0.5) == (scheme == "light")
+        browser.close()
 
 
 def requested(report: Path, folder: Path) -> set[str]:

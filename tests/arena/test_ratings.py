@@ -107,6 +107,13 @@ def test_copies_prove_nothing():
     assert ratings_of({("A", "B"): copies}, "B")["A"].games == 80
 
 
+@pytest.mark.parametrize(("openings", "proven"), [([1], False), (range(19), False), (range(20), True), ([0], True)])
+def test_few_openings_prove_nothing_however_often_they_are_played(openings, proven):
+    """But of the empty board: there, each pair is a sample of the game itself."""
+    won = Evidence(PairOfGames(key, ((n,), ()), 2 - n % 2) for key in openings for n in range(40))
+    assert ratings_of({("A", "B"): won}, "B")["A"].above_next is proven
+
+
 def test_ratings_add_up_along_a_chain():
     """A beats B and B beats C at 3:1 each, C and A did not meet: A is 381.7 above C."""
     chain = {("A", "B"): [0, 0, 10000, 0, 10000], ("C", "B"): [10000, 0, 10000, 0, 0]}

@@ -4,8 +4,10 @@ import contextlib
 import html
 import json
 import re
+import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -126,6 +128,17 @@ def test_what_is_no_replay_is_left_out(games, tmp_path, capsys):
     assert "left out: " in capsys.readouterr().out
 
 
+def test_a_copy_of_a_game_is_no_game(games, tmp_path, capsys):
+    """Counted once by every command, whatever its file is called; which one it copies is told."""
+    for name in ("a.json", "b.json"):
+        (tmp_path / name).write_bytes(games[5].path.read_bytes())
+    found = printed_json([str(tmp_path), "--me", TEAM, *JUDGED_LATE], capsys)
+    assert [game["game"] for game in found["games"]] == ["a"]
+    assert found["left_out"] == [f"{tmp_path / 'b.json'}: b is the same game as a"]
+    main(["explore", "--add", str(tmp_path), "--games", str(tmp_path / "games.sqlite")])
+    assert "1 games added, 1 copy left out, 1 in all" in capsys.readouterr().out
+
+
 def test_what_is_not_judged_is_said(games, tmp_path, capsys):
     """A board that the solver cannot hold: its row is there, without mistakes."""
     content = json.loads(games[0].path.read_text())
@@ -194,7 +207,7 @@ def test_what_was_thrown_away(games):
     assert row_of(sections, "Mistakes by column", str(second))[2:] == (int(first != second), 0)
     ahead = next(section for section in sections if section.title.startswith("How far ahead")).rows
     assert [sum(int(row[kind]) for row in ahead) for kind in (1, 2)] == [0, 1]
-    words = "Deciding mistakes (your last one in a game not won): 1, 1 of them on plies 0 to 7; visible within"
+    words = "Deciding mistakes, your last ones in games not won: 1. On plies 0 to 7: 1. Seen by looking 4 plies ahead: "
     assert ply < 8 and headline(TEAM, [review])[-1].startswith(words)
 
 
@@ -258,7 +271,7 @@ document.title = found.join(" ");
 
 @CHROMIUM
 def test_the_page_filters_and_jumps(games, folder, tmp_path):
-    """In a browser, clicked by a script: only lost games, the one after the second; then the mistakes of another."""
+    """In a browser, clicked by a script: the lost games, the one after the second; then the mistakes of all."""
     target = tmp_path / "page.html"
     main(["analyse", str(folder), "--html", str(target)])
     page = target.read_text(encoding="utf-8")
@@ -267,15 +280,13 @@ def test_the_page_filters_and_jumps(games, folder, tmp_path):
     many = next(index for index, row in enumerate(rows) if len(row["mistakes"]) > 1)
     target.write_text(page.replace("</body>", CLICKS.replace("MANY", str(many))), encoding="utf-8")
     text = browse(target.as_uri(), tmp_path, "--dump-dom")
-    plies, jumps = rows[many]["mistakes"], [len(games[many].moves)]
-    for is_back in (True, True, True, False):  # on from the first or the last, they begin again at the other end
-        here, beyond = jumps[-1], plies[::-1] if is_back else plies
-        jumps.append(next((ply for ply in beyond if (ply < here if is_back else ply > here)), beyond[0]))
-    del jumps[0]
+    every = [(index, ply) for index, row in enumerate(rows) for ply in row["mistakes"]]
+    last = len(every) - 1 - [index for index, _ in every][::-1].index(many)
+    jumps = [every[last - back] for back in (0, 1, 2, 1)]  # from a game into the one before it
     third = lost[2], len(games[lost[2]].moves)  # faults come first, and such a game is shown at its end
-    expected = [len(lost), "of", 10, "games", len(lost), *third, *(n for ply in jumps for n in (many, ply))]
+    expected = [len(lost), "of", 10, "games", len(lost), *third, *chain.from_iterable(jumps)]
     assert f"<title>{' '.join(map(str, expected))}</title>" in text
-    assert len(re.findall(r'class="cx-stone cx-p', text)) == jumps[-1]
+    assert len(re.findall(r'class="cx-stone cx-p', text)) == jumps[-1][1]
 
 
 PRACTISE = """<script type="module">
@@ -347,6 +358,34 @@ def test_a_shortened_game_is_marked_on_the_page(tmp_path):
     why, marked = json.loads(html.unescape(title))
     assert "0 mistakes; 1 move loses the lost game sooner" in why
     assert marked == ["move 2, Red: column 0 (the lost game got shorter; best: 3)"]
+
+
+JUMPS = """<script type="module">
+const found = [], press = key => document.body.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true}));
+const look = () => found.push(location.hash);
+look();
+for (const key of ["n", "n", "p", "p"]) { press(key); look(); }
+document.querySelector("#games tbody tr").dispatchEvent(new KeyboardEvent("keydown", {key: "Enter", bubbles: true}));
+look();
+press("n");
+look();
+document.title = JSON.stringify(found);
+</script></body>"""
+
+
+@CHROMIUM
+def test_mistakes_of_all_games_are_gone_through(tmp_path):
+    """The page opens on the game with a mistake, though it is the second; after its last one N goes on in the next."""
+    moves = ((3,), (3, 3, 2, 5, 1), (3, 3), (3, 3, 2, 5, 1, 0, 0))
+    records = [GameRecord(STANDARD, ("me", "other"), each) for each in moves]
+    reviews = [Review(played(record), 0, judge_in_time(record, 0)) for record in records]
+    assert [[move.ply for move in review.mistakes][:1] for review in reviews] == [[], [2], [], [2]]
+    last = reviews[3].mistakes[-1].ply
+    target = tmp_path / "page.html"
+    target.write_text(replays_page("me", reviews, [], []).replace("</body>", JUMPS), encoding="utf-8")
+    title = re.findall(r"<title>(.*?)</title>", browse(target.as_uri(), tmp_path, "--dump-dom"))[0]
+    found = json.loads(html.unescape(title))
+    assert found == ["#1.2", "#3.2", f"#3.{last}", "#3.2", "#1.2", "#0.1", "#1.2"]
 
 
 # Games of our own stores
@@ -483,9 +522,13 @@ def test_stores_beside_replays(store, games, tmp_path, capsys):
     """In any number; the names of their games tell stores apart."""
     copy = tmp_path / "second.sqlite"
     copy.write_bytes(store.read_bytes())
+    with contextlib.closing(sqlite3.connect(copy)) as connection, connection:
+        connection.execute("UPDATE games SET seconds = '[9' || substr(seconds, 2) WHERE number != 1")  # were others
     found = printed_json([str(store), str(copy), str(games[0].path), "--me", "mine.py", *JUDGED_LATE], capsys)
-    assert [row["game"] for row in found["games"]] == [f"{s} 2-{n}" for s in ("games", "second") for n in range(1, 5)]
-    assert found["left_out"] == [f"{games[0].path}: mine.py is not in it"]
+    rows = [f"{name} 2-{n}" for name, numbers in (("games", (1, 2, 3, 4)), ("second", (1, 3, 4))) for n in numbers]
+    assert [row["game"] for row in found["games"]] == rows
+    same = f"{copy}: second 2-2 is the same game as games 2-2"
+    assert found["left_out"] == [same, f"{games[0].path}: mine.py is not in it"]
 
 
 def test_the_page_of_stored_games(store, stored, tmp_path, capsys):
@@ -602,19 +645,22 @@ def test_mistakes_are_kept_once(games, tmp_path):
 
 
 def test_rematch_asks_about_won_games_too(games, folder, tmp_path, monkeypatch, capsys):
-    """With --all; without it, how many mistakes are left out is said."""
+    """With --all; without it, how many mistakes are left out is said. Copies of games are not asked about."""
     monkeypatch.chdir(tmp_path)
+    Path("copies").mkdir()
+    for made in games:
+        Path("copies", f"again-{made.path.name}").write_bytes(made.path.read_bytes())
     rows = printed_json([str(folder)], capsys)["games"]
-    made = {won: sum(len(row["mistakes"]) for row in rows if (row["result"] == "won") == won) for won in (True, False)}
-    assert made[True] and made[False]
+    given = {won: sum(len(row["mistakes"]) for row in rows if (row["result"] == "won") == won) for won in (True, False)}
+    assert given[True] and given[False]
     asked = []
     for more in ([], ["--all"]):
-        main(["rematch", str(folder), "--agent", "leftmost", *more])
+        main(["rematch", str(folder), "copies", "--agent", "leftmost", *more])
         out = capsys.readouterr().out
-        words = f"Asked about {made[False]} of {sum(made.values())} mistakes: those of the games that were not won."
+        words = f"Asked about {given[False]} of {sum(given.values())} mistakes: those of the games that were not won."
         assert (words in out) == (not more)
         asked += [int(re.findall(r"in \d+ of the (\d+) positions", out)[0])]
-    assert asked == [made[False], sum(made.values())]
+    assert asked == [given[False], sum(given.values())]
 
 
 def test_rematch_and_a_match_from_its_positions(games, tmp_path, monkeypatch, capsys):

@@ -46,7 +46,7 @@ def test_exact_scores_from_four_threads_with_a_board_open():
 def test_short_proofs_from_four_threads():
     """Of a board that no solver holds. A search that has its time to itself or not proves nothing false."""
     geometry, rng = geometry_of(10, 10, 4), random.Random(3)
-    positions = []
+    positions: list[Position] = []
     while len(positions) < 8:
         position = Position.empty(geometry)
         while position.ply < 30 and not position.is_over():
@@ -63,7 +63,7 @@ def test_short_proofs_from_four_threads():
 
 
 def test_nobody_else_has_what_was_taken():
-    made = ObjectPool(lambda key: [key])
+    made: ObjectPool[int, list[int]] = ObjectPool(lambda key: [key])
     with made(1) as first, made(1) as second:
         assert first is not second
     with made(1) as again:
@@ -75,7 +75,7 @@ def test_nobody_else_has_what_was_taken():
 
 
 def test_what_an_interrupted_block_worked_with_is_dropped():
-    made = ObjectPool(lambda key: [key])
+    made: ObjectPool[int, list[int]] = ObjectPool(lambda key: [key])
     with pytest.raises(KeyboardInterrupt), made(1) as first:
         raise KeyboardInterrupt
     with made(1) as second:

@@ -210,21 +210,21 @@ def test_undo_goes_back_to_ones_own_turn(page):
     page.keyboard.press("r")
     assert stones(page) == [2, 0, 0, 1, 1, 0, 0]
     page.keyboard.press("u")
-    page.keyboard.press("6")
+    page.keyboard.press("5")
     until(page, "board.game.moves.length === 4")
     assert moves(page) == [3, 0, 5, 0]
 
 
 def test_keys_and_labels_are_enough(page):
     """A game of two without a pointer, told to a screen reader, and the address of the game on the clipboard's way."""
-    for key in "4455":
+    for key in "3344":
         page.keyboard.press(key)
     assert moves(page) == [3, 3, 4, 4]
     assert column(page, 3).get_attribute("aria-label").endswith("Yellow Red")
     column(page, 5).focus()
     page.keyboard.press("Enter")
     assert moves(page) == [3, 3, 4, 4, 5]
-    expect(verdict(page)).to_contain_text("Yellow plays column 6.")
+    expect(verdict(page)).to_contain_text("Yellow plays column 5.")
     page.keyboard.press("Home")
     assert sum(stones(page)) == 0
     page.keyboard.press("End")
@@ -234,12 +234,12 @@ def test_keys_and_labels_are_enough(page):
     expect(column(page, 3)).to_have_attribute("aria-label", re.compile("Red Yellow$"))
     page.keyboard.press("?")
     expect(page.get_by_role("dialog")).to_contain_text("undo")
-    page.keyboard.press("4")  # a window is open: it is not meant for the board
+    page.keyboard.press("3")  # a window is open: it is not meant for the board
     assert len(moves(page)) == 5
 
 
 def test_the_game_outlasts_a_reload(page):
-    for key in "443":
+    for key in "332":
         page.keyboard.press(key)
     page.reload()
     until(page, "window.board?.welcomed")
@@ -357,7 +357,7 @@ def test_the_agents_turn_is_the_agents(page, tmp_path):
 
 def test_a_link_shows_the_position(page, open_page, address):
     """In another tab, pasted into the address, or into Load; a bad one is told and changes nothing."""
-    for key in "4455":
+    for key in "3344":
         page.keyboard.press(key)
     page.keyboard.press("ArrowLeft")
     link = page.evaluate("location.href")
@@ -490,6 +490,37 @@ def test_the_page_may_ask_nobody(page):
     assert refused
 
 
+def test_a_wrong_text_can_be_mended(page):
+    """What was typed into Load stays there, with what is wrong of it; when it is right, the window goes."""
+    page.keyboard.press("l")
+    window, text = page.get_by_role("dialog"), page.locator("dialog textarea")
+    for wrong, told in (
+        ("33x2", "x"),
+        ("#nonsense", "Cannot open the link"),
+        ("3333333", "column 3 cannot be played on ply 6"),
+    ):
+        text.fill(wrong)
+        window.get_by_role("button", name="Load", exact=True).click()
+        expect(window.get_by_role("alert")).to_contain_text(told)
+        assert text.input_value() == wrong and moves(page) == []
+    text.fill("332")
+    window.get_by_role("button", name="Load", exact=True).click()
+    until(page, "board.game.moves.length === 3")
+    expect(window).to_have_count(0)
+    page.evaluate("board.say('elsewhere')")
+    expect(page.locator(".cx-notice")).to_have_text("elsewhere")
+
+
+def test_columns_are_counted_as_kaggle_does_until_told_otherwise(page):
+    numbers = page.locator(".cx-numbers span")
+    assert numbers.all_inner_texts() == [*"0123456"]
+    page.get_by_label("count columns from").select_option("1")
+    assert numbers.all_inner_texts() == [*"1234567"]
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("1")
+    assert moves(page) == [0]
+
+
 def test_two_agents_are_watched(page):
     """At the chosen pace, stopped and let go on by a key, to the end."""
     new_board(page, {"rows": 4, "columns": 4, "in a row": 3})
@@ -518,7 +549,7 @@ def test_thoughts_are_shown(page, tmp_path):
     sit_file(page, 0, path)
     until(page, "board.game.moves.length === 1")
     assert page.locator(".cx-told").first.inner_text().split("\n")[:3] == [
-        "depth 7", "1.2 M nodes", "expects 4 1 7",
+        "depth 7", "1.2 M nodes", "expects 3 0 6",
     ]  # fmt: skip
     assert page.locator(".cx-visits i").count() == 7
 
@@ -635,7 +666,10 @@ def test_what_was_played_here(open_page, tmp_path):
         rows = page.locator(".cx-played-here tr")
         expect(rows).to_have_count(3)
         expect(rows.nth(1)).to_contain_text("my_team 2")
-        page.keyboard.press("4")
-        expect(rows.nth(1)).to_contain_text("3 or 5")
-        page.keyboard.press("4")
+        rows.nth(1).click()
+        assert moves(page) == [3]
+        expect(rows.nth(1)).to_contain_text("2 or 4")
+        rows.nth(1).get_by_role("button").press("Enter")
+        assert moves(page) == [3, 2]
+        page.keyboard.press("3")
         expect(page.locator(".cx-played-here")).to_have_text("No game went on from here.")

@@ -42,7 +42,7 @@ def refused(capsys, *arguments: str, code: int = 2) -> str:
 
 def test_explore_adds_and_shows(folder, capsys):
     out = said(capsys, "explore", "--add", str(folder))
-    assert "runs/games.sqlite: 8 games added, 1 were there already, 8 in all" in out
+    assert "runs/games.sqlite: 8 games added, 1 copy left out, 8 in all" in out
     assert "left out: " in out and "cut.json is not a ConnectX replay: it is not JSON" in out
     assert "wins in 41 plies *" in out and "middle 2" in out
     out = said(capsys, "explore", "3", "--opponent", "middle", "--seat", "second")
@@ -55,12 +55,13 @@ def test_a_store_of_matches_is_added(capsys):
     said(capsys, "match", "leftmost", "random", "--pairs", "3", "--store", "store.sqlite")
     out = said(capsys, "scout", "--add", "store.sqlite", "--me", "leftmost", "--games", "games.sqlite")
     assert "games.sqlite: 6 games added, 6 in all" in out and "random" in out
-    assert "6 were there already" in said(capsys, "scout", "--add", "store.sqlite", "--games", "games.sqlite")
+    again = said(capsys, "scout", "--add", "store.sqlite", "--games", "games.sqlite")
+    assert "0 games added, 6 copies left out, 6 in all" in again
 
 
 def test_scout_shows_one_and_all(folder, capsys):
     out = said(capsys, "scout", "--add", str(folder), "--html", "all.html")
-    assert "to be won" in out and "leftmost" in out and "page: all.html" in out
+    assert "points lost" in out and "leftmost" in out and "page: all.html" in out
     out = said(capsys, "scout", "middle", "--html", "page.html", "--time", "20")
     assert "middle: 4 games, you scored" in out and "When you move second, play [3 2/2]" in out
     assert Path("page.html").read_text().rstrip().endswith("</html>")
@@ -123,7 +124,7 @@ def test_one_s_own_name_on_both_sides(folder, capsys):
 def test_forecast_of_one_submission_and_of_two(folder, capsys):
     out = said(capsys, "forecast", "--add", str(folder))
     assert f"estimated rating of {TEAM}" in out and "After game 200: " in out and "Assumptions:" in out
-    assert "Opponents' scores are unknown in 8 of 8 games" in out and "public score" not in out
+    assert "Opponents' ratings are unknown in 8 of 8 games" in out and "public score" not in out
     with GameDatabase(Path("runs/games.sqlite")) as database:
         database.connection.execute("UPDATE games SET me = ?, submission = 7 + id % 2, date = '2026-11-02'", [TEAM])
         database.add_ratings({"middle": 640.0}, "2026-11-01")

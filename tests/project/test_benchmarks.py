@@ -243,6 +243,13 @@ def test_plain_intervals_are_wrong_when_looked_at_often_and_ours_are_not():
     assert wrong[0] <= 20 and wrong[1] >= 60
 
 
+def test_openings_that_decide_call_nobody_stronger():
+    """Of such users a verdict on pairs alone tells an agent to be stronger in more than half of the matches."""
+    rng, play = np.random.default_rng(1), verdicts.variants(24)
+    seen = [play(np.array(verdicts.SHARP), rng) for _ in range(20)]
+    assert sum(user.stronger for user in seen) <= 1 and sum(user.missed for user in seen) <= 1
+
+
 def test_a_report_without_games_says_what_is_missing(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["learn_from_games", "report", "--folder", str(tmp_path)])
     with pytest.raises(SystemExit) as stop:

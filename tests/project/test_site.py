@@ -8,12 +8,17 @@ import re
 import shlex
 import subprocess
 import sys
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
 from types import ModuleType
 
 import pytest
 
 from connectx_toolkit.cli.evaluate import COMMANDS
 from connectx_toolkit.places import ROOT
+from tests.conftest import BROWSER, CHROMIUM
 from tests.project.test_readme import PLACEHOLDER, parse
 
 
@@ -86,11 +91,55 @@ def test_public_names_are_on_the_site(path):
     assert all(f"connectx.{path.stem}.{name}" in page for names in public for name in names)
 
 
-def test_the_site_builds_without_a_broken_link(tmp_path):
+@pytest.fixture(scope="module")
+def site(tmp_path_factory) -> Path:
+    """The site, built without a broken link."""
     pytest.importorskip("mkdocs", reason="mkdocs")
-    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", tmp_path]  # -q would hide warnings
+    folder = tmp_path_factory.mktemp("site")
+    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", folder]  # -q would hide warnings
     run = subprocess.run(build, cwd=ROOT, capture_output=True, text=True, check=False)
     assert not run.returncode, run.stderr
-    index = json.loads((tmp_path / "search" / "search_index.json").read_text())["docs"]
+    return folder
+
+
+def test_what_the_site_holds(site):
+    index = json.loads((site / "search" / "search_index.json").read_text())["docs"]
     assert {"reference/train/#trainpy-distill", "concepts/glossary/"} <= {page["location"] for page in index}
-    assert "fonts.googleapis" not in (tmp_path / "index.html").read_text()
+    assert "fonts.googleapis" not in (site / "index.html").read_text()
+
+
+FIRST_HITS = {
+    "timeout": "concepts/kaggle",
+    "overage": "concepts/kaggle",
+    "numba": "guides/write-an-agent",
+    "weights": "guides/write-an-agent",
+    "book": "guides/learn-from-the-ladder",
+    "tar.gz": "guides/build",
+    "gpu": "guides/train-a-network",
+    "replay": "guides/analyse",
+    "elo": "concepts/statistics",
+    "windows": "start/install",
+    "dask": "guides/train-a-network",
+}
+
+
+@CHROMIUM
+def test_the_search_finds_what_people_ask_for(site):
+    """Its first hit, as the page itself finds it."""
+    from playwright.sync_api import expect, sync_playwright
+
+    handler = partial(SimpleHTTPRequestHandler, directory=str(site))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server, sync_playwright() as playwright:
+        Thread(target=server.serve_forever, daemon=True).start()
+        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        page = browser.new_page()
+        page.goto(f"http://127.0.0.1:{server.server_port}/")
+        page.locator(".md-search__input").click()
+        hits = page.locator(".md-search-result__link")
+        for words, address in FIRST_HITS.items():
+            page.locator(".md-search__input").fill("")
+            expect(hits).to_have_count(0)
+            page.locator(".md-search__input").fill(words)
+            page.locator(".md-search__input").press("End")  # it listens to keys
+            expect(hits.first).to_have_attribute("href", re.compile(f"/{address}/"))
+        server.shutdown()

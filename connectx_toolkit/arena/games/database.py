@@ -371,7 +371,7 @@ def _row(replay: Replay) -> dict[str, Any]:
         "banks": replay.banks,
     }
     return {
-        "key": _identity(replay),
+        "key": identity(replay),
         "episode": replay.episode,
         "first": record.names[0],
         "second": record.names[1],
@@ -390,7 +390,7 @@ def _row(replay: Replay) -> dict[str, Any]:
     }
 
 
-def _identity(replay: Replay) -> str:
+def identity(replay: Replay) -> str:
     """Kaggle's number of the game, or a digest of what happened in it, down to its clocks."""
     if replay.episode is not None:
         return f"episode {replay.episode}"

@@ -183,7 +183,7 @@ def openings_for(geometry: Geometry, path: Path | None, seed: int) -> list[Openi
 
 
 def main() -> None:
-    """``python -m arena.play.openings``: makes the file of balanced openings again, in about four minutes."""
+    """``python -m connectx_toolkit.arena.play.openings`` makes the file of balanced openings again, in four minutes."""
     from connectx.openings import score
     from connectx.solver import Solver
 

@@ -77,7 +77,7 @@ class Slot:
         return AgentProcess(spec, setup.grace, limit) if setup.isolate else Inline(spec, limit)
 
 
-# In a worker of ``arena.play.pool``, whose slot lasts from call to call
+# In a worker of ``connectx_toolkit.arena.play.pool``, whose slot lasts from call to call
 
 _slot: Slot | None = None
 _compared: set[tuple[AgentSpec, str]] = set()

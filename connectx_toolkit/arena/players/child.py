@@ -201,8 +201,8 @@ def serve_descriptor(descriptor: int, spec: list[str], parent: int, is_unpacked:
     """Entry point of a new interpreter (see ``connectx_toolkit.arena.players.process``).
 
     Args:
-        is_unpacked: whether the spec is the main.py of an archive (see ``arena.players.archives``). Its folder is then
-            mounted where Kaggle has it, if this system allows that.
+        is_unpacked: whether the spec is the main.py of an archive (``connectx_toolkit.arena.players.archives``). Its
+            folder is then mounted where Kaggle has it, if this system allows that.
     """
     found, missing = AgentSpec(*spec), ""
     if found.kind == "file":

@@ -82,7 +82,7 @@ def is_installed(path: str) -> bool:
 
 
 def _import_folders(folder: str, name: str) -> list[str]:
-    """Where an agent in ``folder`` finds a top-level module: see ``kaggle.agent_file``. Not: installed packages."""
+    """Where an agent in ``folder`` finds modules that are not installed: ``connectx_toolkit.kaggle.agent_file``."""
     on_path = [os.path.abspath(entry) for entry in sys.path if os.path.isdir(entry or ".")]
     others = [entry for entry in on_path if entry != str(ROOT) and not is_installed(os.path.join(entry, ""))]
     return [folder, *([str(ROOT)] if name == REACHED else others)]

@@ -53,9 +53,8 @@ def headline(team: str, reviews: Sequence[Review]) -> list[str]:
         ahead = [_ahead(review, move) for review, move in deciding]
         near, far = sum(plies <= AHEAD[0][0] for plies in ahead), sum(plies > AHEAD[-2][0] for plies in ahead)
         lines.append(
-            f"Deciding mistakes (your last one in a game not won): {len(deciding)}, {count} of them on plies "
-            f"{start} to {start + BAND - 1}; visible within {AHEAD[0][0]} plies: {near}, "
-            f"only beyond {AHEAD[-2][0]} plies: {far}."
+            f"Deciding mistakes, your last ones in games not won: {len(deciding)}. On plies {_band(start, counted)}: "
+            f"{count}. Seen by looking {AHEAD[0][0]} plies ahead: {near}. Seen only beyond {AHEAD[-2][0]} plies: {far}."
         )
     if again := _again(counted):
         review, move = again[0][0]
@@ -75,6 +74,11 @@ def headline(team: str, reviews: Sequence[Review]) -> list[str]:
     if missed or allowed:
         lines.append(f"Wins in one overlooked: your own {missed}, the opponent's {allowed}.")
     return lines
+
+
+def _band(start: int, reviews: Sequence[Review]) -> str:
+    """ "32 to 39"; the last one ends with the board."""
+    return f"{start} to {min(start + BAND, max(one.replay.record.geometry.cells for one in reviews)) - 1}"
 
 
 def _deciding(reviews: Sequence[Review]) -> list[tuple[Review, JudgedMove]]:
@@ -175,7 +179,7 @@ def _by_ply(reviews: Sequence[Review]) -> Section:
         here = [move for move in own if move.ply // BAND * BAND == start]
         given = [len([m for m in mistakes(here) if m.results[0] == before]) for before in ("won", "drawn")]
         share = 100 * sum(given) / len(here)
-        rows.append((f"{start} to {start + BAND - 1}", len(here), *given, share, deciding.count(start)))
+        rows.append((_band(start, reviews), len(here), *given, share, deciding.count(start)))
     heads = ("plies", "moves", "wins given away", "draws given away", "given away %", "deciding")
     note = "of your moves in positions that were not lost yet; deciding: your last mistake in a game not won"
     return Section("Mistakes by ply", heads, rows, note)

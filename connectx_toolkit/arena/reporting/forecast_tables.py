@@ -7,19 +7,17 @@ from connectx_toolkit.arena.replays.review import SEATS
 from connectx_toolkit.arena.replays.summary import Section
 from connectx_toolkit.arena.results.rating_forecast import Forecast
 
-MARGIN = 1.645  # standard deviations on each side of a 90% interval
-
 
 def games_section(title: str, forecast: Forecast) -> Section:
     """The estimated rating after each game, and what the game was worth."""
-    heads = ("game", "date", "opponent", "its score", "moving", "points", "rating", "\N{PLUS-MINUS SIGN}", "worth")
+    heads = ("game", "date", "opponent", "its rating", "moving", "points", "rating", "\N{PLUS-MINUS SIGN}", "worth")
     rows = []
     for number, (game, after) in enumerate(zip(forecast.games, forecast.estimates, strict=True), 1):
         score = f"{after.opponent_rating:.0f}{'?' if game.opponent_rating is None else ''}"
-        margin, worth = f"{MARGIN * after.sigma:.0f}", f"{after.gained:+.0f}"
+        spread, worth = f"{after.sigma:.0f}", f"{after.gained:+.0f}"
         rows.append((number, game.date[:10], game.opponent, score, SEATS[game.seat], f"{game.points:g}",
-                     f"{after.rating:.0f}", margin, worth))  # fmt: skip
-    note = "rating: estimated, after the game, with half of its 90% interval; ?: score not known, taken to be yours"
+                     f"{after.rating:.0f}", spread, worth))  # fmt: skip
+    note = "rating: estimated, after the game, with its standard deviation; ?: not known, taken to be yours"
     return Section(f"estimated rating of {title}", heads, rows, note)
 
 
@@ -44,12 +42,12 @@ def forecast_lines(title: str, forecast: Forecast) -> list[str]:
     )
     lines = [
         f"{title}: {len(games)} {'game' if len(games) == 1 else 'games'}, {by_seat}.",
-        f"Estimated rating: {now.rating:.0f} \N{PLUS-MINUS SIGN} {MARGIN * now.sigma:.0f} (90%).",
-        f"After game {forecast.horizon}: {forecast.level:.0f}, 90% interval {low:.0f} to {high:.0f}.",
+        f"Estimated rating: {now.rating:.0f}, with a standard deviation of {now.sigma:.0f}.",
+        f"After game {forecast.horizon}: {forecast.level:.0f}, between {low:.0f} and {high:.0f} (at least 90%).",
     ]
     unknown = sum(game.opponent_rating is None for game in games)
     if unknown:
-        lines.append(f"Opponents' scores are unknown in {unknown} of {len(games)} games: each is taken to be yours.")
+        lines.append(f"Opponents' ratings are unknown in {unknown} of {len(games)} games: each is taken to be yours.")
     return lines
 
 

@@ -94,7 +94,7 @@ def write_ladder(stem: Path, ladder: Sequence[Standing], anchor: str) -> None:
 
 @dataclass(frozen=True)
 class Strength:
-    """An agent's measured Elo above the anchor of its ladder; the rest is that of ``arena.results.ratings.Rating``."""
+    """An agent's measured Elo above the anchor; the rest as in ``connectx_toolkit.arena.results.ratings.Rating``."""
 
     elo: float
     low: float

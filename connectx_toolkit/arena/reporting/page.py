@@ -196,7 +196,7 @@ def scout_page(report: Report) -> str:
     entries = [_line_entry(line, report) for line in reversed(report.lines) if line.steps]
     for game in report.games[: -LATEST - 1 : -1]:
         record = record_of(game)
-        entries.append(game_entry(record, judged_of(record, report), _ending(game)))
+        entries.append(game_entry(record, judged_of(record, report), ending_of(game)))
     trees = [
         f"<section><h2>First moves when you move {SEATS[seat]}</h2>{branches_html(branches)}</section>"
         for seat, branches in enumerate(report.trees)
@@ -223,13 +223,15 @@ def _line_entry(line: Line, report: Report) -> dict[str, Any]:
     return entry | {"title": f"the {what} when you move {SEATS[line.seat]}", "note": end}
 
 
-def _ending(game: Game) -> str:
+def ending_of(game: Game) -> str:
     """How a game ended, in a few words."""
     if game.fault:
         return f"{game.fault[1]} of {game.names[game.fault[0]]}"
     if game.winner is not None:
         return f"line of {game.names[game.winner]}"
-    return "full board" if game.points else "nothing: it was not played to its end"
+    if game.points is None:
+        return "nothing: it was not played to its end"
+    return "full board" if len(game.columns) == game.geometry.cells else "step limit"
 
 
 def opponents_page(me: str, section: Section, notes: Sequence[str]) -> str:

@@ -53,7 +53,7 @@ def ending_words(review: Review) -> str:
     """How a game ended; of whom, where that was not its winner's line."""
     replay = review.replay
     if not replay.fault:
-        return replay.ending.removesuffix(f" of {replay.record.player(replay.record.winner or 0)}")
+        return replay.ending if replay.record.winner is None else f"{replay.record.geometry.inarow} in a row"
     forfeit = replay.record.forfeit
     who = "own" if forfeit and forfeit[0] == review.seat else "their"
     detail = f": {replay.fault_detail}" if replay.fault_detail else ""

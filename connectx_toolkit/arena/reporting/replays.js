@@ -37,6 +37,7 @@ function rowElement(index) {
   }
   line.classList.add(row.result);
   line.onclick = () => choose(index, true);
+  line.onkeydown = event => event.key === "Enter" && choose(index, true);
   return line;
 }
 function mark() {
@@ -54,10 +55,25 @@ function choose(index, isClicked = false) {
   showGame(index, row.status === "played" && row.mistakes.length ? row.mistakes.at(-1) : row.plies);
   if (isClicked && innerWidth < 1000) document.getElementById("replayer").scrollIntoView();
 }
-function jump(by) { replayer.board.goToMistake(by); }
+// All mistakes of the games in the table, in its order: [index of the game, ply].
+function mistakes() {
+  return [...body.rows].flatMap(line => rows[line.dataset.index].mistakes.map(ply => [Number(line.dataset.index), ply]));
+}
+// To the next mistake, or the one before, through all games of the table.
+function jump(by) {
+  const lines = [...body.rows].map(line => Number(line.dataset.index)), all = mistakes(), {cursor} = replayer.board.game;
+  const beyond = all.filter(([index, ply]) => by * (lines.indexOf(index) - lines.indexOf(current) || ply - cursor) > 0);
+  const found = (beyond.length ? beyond : all).at(by > 0 ? 0 : -1);
+  if (!found) {
+    replayer.board.say("No mistakes in these games.");
+    return;
+  }
+  if (found[0] !== current) choose(found[0]);
+  showGame(...found);
+}
 // The next of all mistakes in the table, as a puzzle.
 function practise() {
-  const puzzles = [...body.rows].flatMap(line => rows[line.dataset.index].mistakes.map(ply => [Number(line.dataset.index), ply]));
+  const puzzles = mistakes();
   if (!puzzles.length) return;
   puzzle = (puzzle + 1) % puzzles.length;
   const [index, ply] = puzzles[puzzle];
@@ -94,7 +110,8 @@ addEventListener("keydown", event => {
 function start() {
   const [index, ply] = location.hash ? location.hash.slice(1).split(".").map(Number) : [];
   draw();
-  choose(index in rows ? index : Math.max(0, rows.findIndex(row => row.result === "lost")));
+  const faulty = order.filter(each => rows[each].mistakes.length);
+  choose(index in rows ? index : faulty.find(each => rows[each].result === "lost") ?? faulty[0] ?? 0);
   if (index in rows && ply !== undefined) showGame(index, ply);
 }
 onhashchange = start;

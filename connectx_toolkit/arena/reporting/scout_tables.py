@@ -22,7 +22,7 @@ MOST_GIVEN = 10  # rows
 
 def opponents_section(me: str, rows: Sequence[Row]) -> Section:
     """All opponents, by the points that they cost."""
-    heads = ("opponent", "to be won", "games", "points", "moving first", "moving second", "repeats itself", "faults",
+    heads = ("opponent", "points lost", "games", "points", "moving first", "moving second", "repeats itself", "faults",
              "overage", "rating")  # fmt: skip
     cells: list[Sequence[str | int | float]] = []
     for row in rows:
@@ -33,11 +33,11 @@ def opponents_section(me: str, rows: Sequence[Row]) -> Section:
         cells.append((row.name, whole.lost, whole.games, _percent(whole.points, whole.counted), *seats,
                       _repeats_cell(row.repeats), row.faults, overage, rating))  # fmt: skip
     note = (
-        "to be won: points that you did not get; points: yours, and by your seat; repeats itself: share of positions "
+        "points lost: that you did not get; points: yours, and by your seat; repeats itself: share of positions "
         "met at least twice in which it always gave the same answer, and how many there are; overage: most seconds "
         "of it that the opponent used in a game"
     )
-    return Section(f"opponents of {me}, by points to be won", heads, cells, note)
+    return Section(f"opponents of {me}, by points lost", heads, cells, note)
 
 
 def _percent(points: float, games: int) -> str:
@@ -122,11 +122,13 @@ def given_section(report: Report) -> Section:
     """Where the opponent first gave the result away."""
     rows = [
         (write_columns(one.moves) or "the start", str(one.column), " ".join(map(str, one.best)),
-         f"{RESULTS[one.before]}, then {RESULTS[one.after]}", one.games)
+         f"{RESULTS[one.before]} -> {RESULTS[one.after]}", one.games)
         for one in report.given[:MOST_GIVEN]
     ]  # fmt: skip
     note = "its first such move of a game; results with perfect play, from its side"
-    return Section("Where it first gives the result away", ("after", "it plays", "best", "for it", "games"), rows, note)
+    return Section(
+        "Where it first gives the result away", ("after", "it plays", "best", "its result", "games"), rows, note
+    )
 
 
 def branches_tree(title: str, branches: Sequence[Branch]) -> Tree:

@@ -98,8 +98,11 @@ def accuracy_table(judged: Mapping[str, Sequence[JudgedMove]]) -> Table:
     for name, moves in sorted(judged.items()):
         parts = {"all": list(moves)}
         parts |= {seat: [move for move in moves if SEATS[move.seat] == seat] for seat in SEATS}
-        for start in range(0, 1 + max(move.ply for move in moves), 10):
-            parts[f"plies {start} to {start + 9}"] = [move for move in moves if start <= move.ply < start + 10]
+        last = max(move.ply for move in moves)
+        for start in range(0, 1 + last, 10):
+            parts[f"plies {start} to {min(start + 9, last)}"] = [
+                move for move in moves if start <= move.ply < start + 10
+            ]
         for part, chosen in parts.items():
             count, holding, kept, perfect = accuracy(chosen)
             if count:

@@ -2,8 +2,9 @@
 
 Deterministic agents play the same games again from the same opening. So the pairs from one opening together weigh as
 much as there are different ones among them, and their results keep their shares: ten copies of one pair weigh as one,
-ten different pairs as ten. Openings that are mirror images of each other, or lead to the same position by another
-order of moves, are one opening.
+ten different pairs as ten. Whether such variants of play say something beyond the openings played is decided where
+openings are clusters (``connectx_toolkit.arena.results.ratings``). Openings that are mirror images of each other, or
+lead to the same position by another order of moves, are one opening.
 """
 
 from collections.abc import Iterable
@@ -14,6 +15,7 @@ from connectx.position import Position
 from connectx_toolkit.arena.results.stats import pentanomial
 
 Moves = tuple[int, ...]
+EMPTY_BOARD = 0  # its key
 
 
 class PairOfGames(NamedTuple):
@@ -31,16 +33,13 @@ class PairOfGames(NamedTuple):
 def pair_of(moves: tuple[Moves, Moves], opening: int, points: float, geometry: Geometry) -> PairOfGames:
     """The pair of two whole games, whose first ``opening`` plies are the opening."""
     start = Position.from_moves(moves[0][:opening], geometry)
-    mirror = start.mirror()
-    views = [
-        (
-            position.key,
-            tuple(tuple(geometry.columns - 1 - c if mirrored else c for c in game[opening:]) for game in moves),
-        )
-        for position, mirrored in ((start, False), (mirror, True))
-    ]
-    key, (first, second) = min(views)
-    return PairOfGames(key, (first, second), points)
+    games = [game[opening:] for game in moves]
+    mirrored = [tuple(geometry.columns - 1 - column for column in game) for game in games]
+    key, image = start.key, start.mirror().key
+    if key == image:  # each game has two images, whatever the other one is
+        games = [min(both) for both in zip(games, mirrored, strict=True)]
+    first, second = games if key <= image else mirrored
+    return PairOfGames(min(key, image), (first, second), points)
 
 
 class _Cluster:
@@ -83,6 +82,11 @@ class Evidence:
     @property
     def openings(self) -> int:
         return len(self.clusters)
+
+    @property
+    def is_sample(self) -> bool:
+        """Whether the pairs are independent: each has an opening of its own, or all begin with the empty board."""
+        return self.openings == self.pairs or self.clusters.keys() == {EMPTY_BOARD}
 
     @property
     def counts(self) -> list[float]:

@@ -107,7 +107,7 @@ class Forecast:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The 90% interval."""
+        """It holds the rating in at least 90% of futures, if the model is not further off than ``MODEL_ERROR``."""
         low, high = np.percentile(self.levels, INTERVAL)
         return float(low), float(high)
 

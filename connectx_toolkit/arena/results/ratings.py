@@ -5,17 +5,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from connectx_toolkit.arena.results.evidence import Evidence
+from connectx_toolkit.arena.results.evidence import EMPTY_BOARD, Evidence
 from connectx_toolkit.arena.results.stats import (
     ALPHA,
     FEWEST_DEVIATING,
     LOGISTIC,
     PAIR_SCORES,
+    Estimate,
+    anytime,
     anytime_factor,
     mean_and_variance,
 )
 
-FEWEST_SUMMED = 20  # distinct pairs of an agent below which their sum is not taken for normal, as the margins here do
+FEWEST_SUMMED = 20  # distinct pairs, or openings, below which their sum is not taken for normal, as the margins here do
 
 Pairings = Mapping[tuple[str, str], Evidence]
 
@@ -70,6 +72,24 @@ def ratings(pairings: Pairings, anchor: str, anchor_elo: float = 0.0) -> dict[st
     return table
 
 
+def difference(evidence: Evidence) -> tuple[Estimate, bool]:
+    """The Elo difference of two agents at any look, and whether it holds beyond the openings that were played.
+
+    Where openings repeat, pairs from one opening have it in common. So what their pairs prove holds for these openings;
+    for all, only if a ladder of these two agents, in which openings are clusters, proves it as well.
+
+    Raises:
+        ValueError: there are no pairs.
+    """
+    by_pairs = anytime(evidence.counts)
+    if evidence.is_sample or evidence.openings < FEWEST_SUMMED:
+        return by_pairs, evidence.is_sample
+    fit = _fit({("first", "second"): evidence}, ("second", "first"))
+    elo, margin = (LOGISTIC * float(each) for each in (fit.strengths[1], fit.margin(1, 0, ALPHA)))
+    both = by_pairs._replace(low=min(by_pairs.low, elo - margin), high=max(by_pairs.high, elo + margin))
+    return (both, True) if both.is_proof else (by_pairs, False)
+
+
 def _games(pairings: Pairings, name: str) -> int:
     return 2 * sum(evidence.pairs for pairing, evidence in pairings.items() if name in pairing)
 
@@ -94,7 +114,7 @@ class _Fit(NamedTuple):
     covariances: tuple[np.ndarray, np.ndarray]  # float (n, n): of the strengths, by pairs and by openings
     weights: np.ndarray  # float (n,): each agent's share of the information in all games; sums to 1
     pairs: np.ndarray  # float (n,): distinct pairs of each agent
-    openings: int
+    openings: int  # of the empty board alone, on which nothing is in common but the game: distinct pairs
 
     def margin_to_mean(self, index: int) -> float:
         """Half the 95% interval of an agent's difference to the pool's weighted mean, in log odds."""
@@ -104,11 +124,16 @@ class _Fit(NamedTuple):
 
     def is_stronger(self, one: int, other: int) -> bool:
         """Whether the games prove one agent stronger than another, at a level shared by all pairs of agents."""
+        agents = len(self.strengths)
+        margin = self.margin(one, other, ALPHA / (agents * (agents - 1) / 2))
+        enough = min(self.pairs[one], self.pairs[other], self.openings) >= FEWEST_SUMMED
+        return bool(enough and self.strengths[one] - self.strengths[other] > margin)
+
+    def margin(self, one: int, other: int, alpha: float) -> float:
+        """Half the interval of the difference of two agents, in log odds."""
         contrast = np.zeros(len(self.strengths))
         contrast[one], contrast[other] = 1, -1
-        pairs, agents = min(self.pairs[one], self.pairs[other]), len(self.strengths)
-        margin = self._error(contrast) * self._factor(pairs, ALPHA / (agents * (agents - 1) / 2))
-        return bool(pairs >= FEWEST_SUMMED and contrast @ self.strengths > margin)
+        return self._error(contrast) * self._factor(min(self.pairs[one], self.pairs[other]), alpha)
 
     def _error(self, contrast: np.ndarray) -> float:
         return max(float(np.sqrt(max(0.0, contrast @ each @ contrast))) for each in self.covariances)
@@ -136,13 +161,14 @@ def _fit(pairings: Pairings, names: Sequence[str]) -> _Fit:
         strengths[1:] += np.clip(step, -1, 1)
         if np.abs(step).max() < 1e-10:
             break
-    openings = {key for evidence in played.values() for key in evidence.clusters}
+    keys = {key for evidence in played.values() for key in evidence.clusters}
+    openings = int(pairs.sum()) if keys == {EMPTY_BOARD} else len(keys)
     inverse = np.linalg.inv(information)
     by_pairs, by_openings = (
         np.pad(inverse @ spread @ inverse, ((1, 0), (1, 0))) for spread in _spreads(played.values(), free, expected)
     )
     weights = fisher @ np.abs(design) / (2 * fisher.sum())
-    return _Fit(strengths, (by_pairs, by_openings), weights, pairs @ np.abs(design), len(openings))
+    return _Fit(strengths, (by_pairs, by_openings), weights, pairs @ np.abs(design), openings)
 
 
 def _spreads(played: Iterable[Evidence], free: np.ndarray, expected: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,10 +1,10 @@
 """Stores results in SQLite: every game with moves, times and seeds, so that a killed run can be resumed.
 
 A match is identified by its key and its conditions. The key is a hash of what the match asks for: the agents with their
-fingerprints (see ``arena.players.fingerprint``), configuration, overage time, openings and seed. The
-conditions are what it is played under (see ``arena.results.conditions``). The same match under the same conditions
-finds its games; more pairs or another SPRT add to them. Each game is committed when it ends. Its number is unique
-within the match, so that no game is counted twice.
+fingerprints (see ``connectx_toolkit.arena.players.fingerprint``), configuration, overage time, openings and seed. The
+conditions are what it is played under (see ``connectx_toolkit.arena.results.conditions``). The same match under the
+same conditions finds its games; more pairs or another SPRT add to them. Each game is committed when it ends. Its number
+is unique within the match, so that no game is counted twice.
 """
 
 import contextlib

@@ -5,11 +5,13 @@ from math import isfinite, log10
 
 from connectx_toolkit.arena.results.evidence import Evidence
 from connectx_toolkit.arena.results.match import COPIES, Match
-from connectx_toolkit.arena.results.stats import FEWEST_PAIRS, Estimate, Sprt, anytime, mean_and_variance, pairs_needed
+from connectx_toolkit.arena.results.ratings import difference
+from connectx_toolkit.arena.results.stats import FEWEST_PAIRS, Estimate, Sprt, mean_and_variance, pairs_needed
 from connectx_toolkit.kaggle.rules import Fault, Game
 
 SHORT_LOAD = 0.05  # seconds; shorter loads are not mentioned
 WITHIN = 20.0  # Elo: a difference below it is called none
+TOO_WIDE = 400.0  # Elo; an interval that reaches further to both sides says nothing
 MANY_FORFEITS = 0.1  # share of the games above which the result says little about strength
 DIFFERENCES = (25, 50, 100, 200)  # Elo, of which a verdict that is missing says how many pairs would show one
 ANY_TIME, AS_AGREED = "95%, valid at every look", "95%, for a number of games fixed beforehand"
@@ -23,11 +25,11 @@ def signed(elo: float) -> str:
 def interval(result: Estimate, kind: str = ANY_TIME) -> str:
     """ "Elo +55, between +28 and +83 (95%, valid at every look)"; where the games give one bound only, that one."""
     ends = isfinite(result.low), isfinite(result.high)
+    if result.low < -TOO_WIDE and result.high > TOO_WIDE:
+        return "too few games for a bound on Elo"
     if all(ends):
         about = f"{signed(result.elo)}, " if isfinite(result.elo) else ""
         return f"Elo {about}between {signed(result.low)} and {signed(result.high)} ({kind})"
-    if not any(ends):
-        return "too few games for a bound on Elo"
     return f"Elo above {signed(result.low)} ({kind})" if ends[0] else f"Elo below {signed(result.high)} ({kind})"
 
 
@@ -49,7 +51,8 @@ def match_lines(match: Match, sprt: Sprt | None = None) -> list[str]:
     evidence, lines = match.evidence, fault_lines(match)
     if not evidence.pairs:
         return [*lines, "no complete pair of games yet: no result"]
-    lines += [interval(anytime(evidence.counts)), pair_words(evidence)]
+    found, general = difference(evidence)
+    lines += [interval(found, ANY_TIME if general else f"{ANY_TIME},{_scope(evidence)}"), pair_words(evidence)]
     if match.ending == "copies":
         lines.append(
             f"stopped: the last {COPIES} pairs repeat earlier ones, so both agents play without chance and the "
@@ -101,17 +104,21 @@ def verdict(
 ) -> str:
     """The verdict in plain words: who is stronger, a difference below ``WITHIN`` Elo, or what is missing.
 
+    Where openings were played more than once, "stronger" is proven with openings as the unit, or not said.
+
     Args:
         result: the interval to judge by; that which is valid at every look if it is None.
     """
-    result, scope = result or anytime(evidence.counts), _scope(evidence)
+    found, general = difference(evidence)
+    result, scope = result or found, "" if general else _scope(evidence)
     accepted = sprt.accepted(evidence.counts) if sprt else None
+    better = f"scores more{scope}" if scope else "is stronger"
     if result.is_proof:
-        return f"{first if result.low > 0 else second} is stronger{scope}"
+        return f"{first if result.low > 0 else second} {better}"
     if sprt and accepted == "H1":
-        return f"{first} is stronger{scope}" if sprt.elo0 >= 0 else f"{first} is above {signed(sprt.elo0)} Elo{scope}"
+        return f"{first} {better}" if sprt.elo0 >= 0 else f"{first} is above {signed(sprt.elo0)} Elo{scope}"
     if sprt and accepted == "H0":
-        return f"{second} is stronger{scope}" if sprt.elo1 <= 0 else f"{first} is below {signed(sprt.elo1)} Elo{scope}"
+        return f"{second} {better}" if sprt.elo1 <= 0 else f"{first} is below {signed(sprt.elo1)} Elo{scope}"
     if result.low > -WITHIN and result.high < WITHIN:
         return f"no difference of {WITHIN:g} Elo or more{scope}"
     if evidence.distinct < FEWEST_PAIRS:
@@ -120,8 +127,8 @@ def verdict(
 
 
 def _scope(evidence: Evidence) -> str:
-    """What a verdict is about, where openings were played more than once: these openings, not all."""
-    return f" from these {evidence.openings} openings" if 1 < evidence.openings < evidence.distinct else ""
+    """ " from these 12 openings": what is said of the openings that were played, not of all."""
+    return f" from these {evidence.openings} openings" if evidence.openings > 1 else " from this opening"
 
 
 def _too_few(evidence: Evidence) -> str:

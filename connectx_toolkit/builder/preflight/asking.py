@@ -230,7 +230,7 @@ def _ending(here: Stage, asked: Asked, answer: dict[str, Any]) -> Fault | None:
     is_first = is_load or number == 0
     if answer["ended"] == "timeout":
         if names and asked.questions[number].is_optional:
-            text = f"no answer within {OPTIONAL_SECONDS:g} s; those after it were not asked"
+            text = f"no answer within {OPTIONAL_SECONDS:g} s, so the boards after it were skipped"
         else:
             text = f"no answer within {limits.first_move:g} s ({at})"
         return Fault(topic, "run out of time", text, names, is_first)

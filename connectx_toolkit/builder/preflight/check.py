@@ -1,8 +1,8 @@
 """Will Kaggle accept this file? Tests it in fresh processes against the rules of its loader, clock and environment.
 
 The verdict comes from the validation game: the file against itself in Kaggle's own environment, each seat in its own
-process in the judge's place (``kaggle.folder``, ``kaggle.seats``). Before it, hard positions are asked:
-they show why a game fails, and which positions will be a problem for an accepted file later.
+process in the judge's place (``connectx_toolkit.kaggle.folder``, ``connectx_toolkit.kaggle.seats``). Before it, hard
+positions are asked: they show why a game fails, and which positions will be a problem for an accepted file later.
 """
 
 import ast

@@ -206,7 +206,7 @@ def _grouped(notes: list[Refusal]) -> list[str]:
 
 
 def _entry_name(module: Module, refusals: list[Refusal]) -> str:
-    """The name of the agent function (see ``kaggle.bindings.agent_in``); refuses what Kaggle cannot call."""
+    """The name that ``connectx_toolkit.kaggle.bindings.agent_in`` finds; refuses what Kaggle cannot call."""
     name = agent_in(module.tree)
     lines = {bound: (line, kind) for bound, line, kind in first_bindings(module.tree)}
     coroutines = {node.name for node in ast.walk(module.tree) if isinstance(node, ast.AsyncFunctionDef)}

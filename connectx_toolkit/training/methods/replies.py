@@ -5,9 +5,9 @@ one plays any such move, the other is the agent perfect with the model that it h
 which the player was to move, and what it played, are kept in the run's folder, player by player; an interrupted run
 resumes there.
 
-Mixtures of kinds of players are fitted to the moves (``training.learning.reply_types``), with the taste of a small
-policy network, which ``train.py distill`` makes. Then a network learns, on the positions of ``train.py labels``, what
-each of these types will give away (``connectx_toolkit.training.learning.error_forecast``).
+Mixtures of kinds of players (``connectx_toolkit.training.learning.reply_types``) are fitted to the moves, with the
+taste of a small policy network, which ``train.py distill`` makes. Then a network learns, on the positions of ``train.py
+labels``, what each of these types will give away (``connectx_toolkit.training.learning.error_forecast``).
 """
 
 import os
