@@ -208,14 +208,6 @@ def arena_tables() -> list[str]:
     return [table(("", "games a second, Kaggle's = 1"), rows)]
 
 
-def forecast_tables() -> list[str]:
-    rows = [
-        (name, f"{100 * found['coverage']:.1f}%", f"{found['width']:.0f}", f"{found['error']:.0f}")
-        for name, found in read("rating-forecast")["ladders"].items()
-    ]
-    return [table(("ladder", "intervals that hold", "median width", "mean error of the median"), rows)]
-
-
 def database_tables() -> list[str]:
     found = read("game_database")
     rows = [
@@ -289,7 +281,6 @@ TABLES: dict[str, tuple[Callable[[], list[str]], list[str]]] = {  # by mark, wit
         [f"learn-from-games-{part}" for part in ("learning", "held-out", "positions")],
     ),
     "database": (database_tables, ["game_database"]),
-    "forecast": (forecast_tables, ["rating-forecast"]),
     "arena": (arena_tables, ["arena"]),
     "environments": (environment_tables, ["environments"]),
     "learners": (learner_tables, ["learners"]),

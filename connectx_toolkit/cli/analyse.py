@@ -92,10 +92,8 @@ def _own_games(options: argparse.Namespace) -> tuple[list[Replay], list[str]]:
     return replays, left_out
 
 
-def show_reviews(
-    replays: Sequence[Replay], left_out: Sequence[str], options: argparse.Namespace, more: Sequence[str] = ()
-) -> None:
-    """Judges games from one's own seat; prints rows, summary and ``more``, or JSON if asked; writes the page."""
+def show_reviews(replays: Sequence[Replay], left_out: Sequence[str], options: argparse.Namespace) -> None:
+    """Judges games from one's own seat; prints the rows and the summary, or JSON if asked; writes the page."""
     replays, copies = without_copies(replays)
     team = team_of(replays, options.me)
     others = [replay for replay in replays if team not in replay.record.names]
@@ -114,7 +112,7 @@ def show_reviews(
     for section in sections:
         console.print(section_table(section))
     page = [f"page: {options.html}"] if options.html else []
-    print_lines(console, [*lines, *page, *more, *left_out_lines(notes)])
+    print_lines(console, [*lines, *page, *left_out_lines(notes)])
 
 
 def _numbering(replays: Sequence[Replay]) -> list[str]:

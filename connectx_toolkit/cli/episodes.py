@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,19 +12,17 @@ from rich.table import Table
 from connectx_toolkit.arena.games.database import GameDatabase
 from connectx_toolkit.arena.replays.replay import replays_of
 from connectx_toolkit.cli.analyse import show_reviews
-from connectx_toolkit.cli.forecast import summary_lines
 from connectx_toolkit.console.progress import progress
 from connectx_toolkit.console.tables import console_for_tables
 from connectx_toolkit.foreign import NothingLeft, shown
 from connectx_toolkit.kaggle.account.client import Kaggle, KaggleProblem, connected
 from connectx_toolkit.kaggle.account.episodes import (
     Episode,
+    check_own,
     episodes_of,
     fetch,
     leaderboard,
     missing,
-    own_submission,
-    public_score,
     submissions,
 )
 
@@ -35,7 +33,7 @@ def episodes(options: argparse.Namespace) -> None:
             console_for_tables().print(_submissions_table(kaggle))
             return
         folder = options.folder / str(options.submission)
-        own = own_submission(kaggle, options.submission)
+        check_own(kaggle, options.submission)
         left_out: list[str] = []
         found = episodes_of(kaggle, options.submission, left_out)[: options.latest]
         if not found and left_out:
@@ -53,19 +51,10 @@ def episodes(options: argparse.Namespace) -> None:
     dated = [replace(replay, date=dates.get(replay.episode or 0, "")) for replay in replays]
     with GameDatabase(options.games) as games:
         added = games.add(dated, options.me or "", options.submission)
-        _keep_scores(games, scores, options.submission, public_score(own.public_score))
+        games.add_ratings(scores, datetime.now(UTC).date().isoformat())  # in UTC, as the games' days are
         print(f"{options.games}: {added} games added, {len(games)} in all", file=sys.stderr)
-        lines = summary_lines(games, options.me, options.submission) if options.me and not options.json else []
         left_out += games.left_out
-    show_reviews(replays, left_out, options, lines)
-
-
-def _keep_scores(games: GameDatabase, scores: Mapping[str, float], submission: int, score: float | None) -> None:
-    """Keeps the leaderboard and the submission's own score with today's date."""
-    today = datetime.now(UTC).date().isoformat()  # as the games' days are
-    games.add_ratings(scores, today)
-    if score is not None:
-        games.add_submission_score(submission, score, today)
+    show_reviews(replays, left_out, options)
 
 
 def _submissions_table(kaggle: Kaggle) -> Table:

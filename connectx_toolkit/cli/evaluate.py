@@ -39,7 +39,6 @@ COMMANDS = {
     "episodes": Command(options_of.add_episodes, "cli.episodes", "episodes"),
     "explore": Command(options_of.add_explore, "cli.explore", "explore"),
     "scout": Command(options_of.add_scout, "cli.scout", "scout_opponents"),
-    "forecast": Command(options_of.add_forecast, "cli.forecast", "forecast"),
     "list": Command(options_of.add_list, "cli.list_agents", "list_agents"),
     "board": Command(options_of.add_board, "board.server", "board"),
 }

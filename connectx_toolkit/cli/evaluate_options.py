@@ -13,7 +13,6 @@ from connectx_toolkit.cli.option_groups import (
     add_ladder,
     add_me,
     add_mix,
-    add_own_games,
     add_pairs,
     add_review,
     add_scheduler,
@@ -61,7 +60,6 @@ other commands, each with --help
   python evaluate.py rematch      see whether a new agent repeats old mistakes
   python evaluate.py explore      see what was played in a position, and how it ended
   python evaluate.py scout        see what an opponent repeats, and the line that beats it
-  python evaluate.py forecast     see where a submission's rating goes
   python evaluate.py list         list the agents of the toolkit, with their strength
   python evaluate.py board        play, watch and analyse on a page
 """
@@ -208,8 +206,7 @@ examples
 def add_episodes(parser: argparse.ArgumentParser) -> None:
     parser.description = """\
 Fetches the games of one of your submissions from Kaggle, with your agent's logs, and analyses them. Each file is
-fetched once. The games and today's leaderboard are added to the database that explore, scout
-and forecast read. The forecast of the rating is printed last."""
+fetched once. The games and today's leaderboard are added to the database that explore and scout read."""
     parser.epilog = """\
 examples
   python evaluate.py episodes                        your submissions, with their numbers
@@ -294,20 +291,6 @@ examples
         "time limit for the exact scores, in seconds (default: 120); the report says how many positions are unsolved"
     )
     parser.add_argument("--time", type=seconds, default=120.0, metavar="SECONDS", help=help_text)
-
-
-def add_forecast(parser: argparse.ArgumentParser) -> None:
-    parser.description = """\
-Estimates a submission's rating on Kaggle after each of its games, what each was worth, and the level where the rating
-settles. With two submissions: which one ends higher."""
-    parser.epilog = """\
-examples
-  python evaluate.py forecast                                  the one submission in the file of games
-  python evaluate.py forecast --submission 45678901 45912345   two of them, and which one ends higher
-"""
-    add_own_games(parser)
-    help_text = "number of the submission, or of two to compare (default: the only one in the games)"
-    parser.add_argument("--submission", type=from_one, nargs="+", default=[], metavar="N", help=help_text)
 
 
 def add_list(parser: argparse.ArgumentParser) -> None:

@@ -152,8 +152,6 @@ def test_a_rating_is_the_one_kept_nearest_before_the_game(database):
         database.add_ratings({THEM: score}, date)
     assert [game.ratings for game in database.games()] == [(None, 650.0), (None, 700.0)]
     assert database.ratings() == {THEM: [("2026-02-01", 650.0), ("2026-03-01", 700.0), ("2026-04-01", 800.0)]}
-    database.add_submission_score(44, 912.5, "2026-03-01")
-    assert database.submission_scores(44) == [("2026-03-01", 912.5)] and database.submission_scores(45) == []
 
 
 def test_what_fails_keeps_the_batches_before(tmp_path):
@@ -237,11 +235,10 @@ def test_a_bad_row_does_not_end_the_others(damage, database):
 
 def test_bad_scores_are_left_out(database):
     database.add([played((3,), episode=1)], ME)
-    for table, first in (("ratings", THEM), ("submission_scores", 44)):
-        for date, score in (("2026-01-01", 600.0), ("2026-01-02", "high"), (b"\xff", 700.0), ("2026-01-04", 9e999)):
-            database.connection.execute(f"INSERT INTO {table} VALUES (?, ?, ?)", [first, date, score])
+    for date, score in (("2026-01-01", 600.0), ("2026-01-02", "high"), (b"\xff", 700.0), ("2026-01-04", 9e999)):
+        database.connection.execute("INSERT INTO ratings VALUES (?, ?, ?)", [THEM, date, score])
     assert database.ratings() == {THEM: [("2026-01-01", 600.0)]}
-    assert database.submission_scores(44) == [("2026-01-01", 600.0)] and len(database.left_out) == 6
+    assert len(database.left_out) == 3
 
 
 def test_names_of_before_the_door_are_shown_and_found(database):

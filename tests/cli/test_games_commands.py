@@ -1,4 +1,4 @@
-"""explore, scout and forecast at the command line: from folders, files and stores, with what people get wrong."""
+"""explore and scout at the command line: from folders, files and stores, with what people get wrong."""
 
 import json
 import shutil
@@ -121,29 +121,6 @@ def test_one_s_own_name_on_both_sides(folder, capsys):
         assert len(database) == 9
 
 
-def test_forecast_of_one_submission_and_of_two(folder, capsys):
-    out = said(capsys, "forecast", "--add", str(folder))
-    assert f"estimated rating of {TEAM}" in out and "After game 200: " in out and "Assumptions:" in out
-    assert "Opponents' ratings are unknown in 8 of 8 games" in out and "public score" not in out
-    with GameDatabase(Path("runs/games.sqlite")) as database:
-        database.connection.execute("UPDATE games SET me = ?, submission = 7 + id % 2, date = '2026-11-02'", [TEAM])
-        database.add_ratings({"middle": 640.0}, "2026-11-01")
-        database.add_submission_score(7, 633.3, "2999-01-01")
-    assert "games of several submissions: " in refused(capsys, "forecast")
-    assert "no finished game of submission 9" in refused(capsys, "forecast", "--submission", "9")
-    assert "one number or two different ones" in refused(capsys, "forecast", "--submission", "7", "7")
-    out = said(capsys, "forecast", "--submission", "7", "8")
-    assert "633.3" in out and "mean error" in out and "unknown in 2 of 4 games" in out
-    assert "is likelier to end higher than submission" in out
-
-
-def test_forecast_without_a_game_against_others(folder, capsys):
-    content = json.loads(next(folder.glob("episode-*-replay.json")).read_text())
-    content["info"] = {"TeamNames": [TEAM, TEAM], "EpisodeId": 1}
-    Path("validation.json").write_text(json.dumps(content))
-    assert f"no finished game of {TEAM} against others" in refused(capsys, "forecast", "--add", "validation.json")
-
-
 def test_games_are_removed(folder, capsys):
     """By Kaggle's number, or by where they came from; what is left is shown."""
     said(capsys, "explore", "--add", str(folder))
@@ -162,7 +139,7 @@ def test_games_are_removed(folder, capsys):
 def test_bad_rows_are_named_and_counted(folder, capsys):
     """Every command goes on with the others, and its last line counts what was left out; 1 if nothing was left."""
     said(capsys, "explore", "--add", str(folder / "copy.json"), *map(str, folder.glob("*-replay.json")))
-    commands = (("scout",), ("scout", "middle", "--time", "5"), ("forecast",))
+    commands = (("scout",), ("scout", "middle", "--time", "5"))
     connection = sqlite3.connect("runs/games.sqlite")
     with connection:
         connection.execute("UPDATE games SET moves = '33333333' WHERE id IN (1, 2)")

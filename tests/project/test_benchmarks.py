@@ -14,7 +14,6 @@ from benchmarks import (
     learn_from_games,
     learners,
     machine,
-    rating_forecast,
     recipes,
     second_seat,
     solver,
@@ -103,18 +102,6 @@ def test_intervals_over_players_stand_beside_those_over_games(results, monkeypat
     assert "without kin, over players" in capsys.readouterr().out
     kin = {"minimax 8", "minimax 13", "leaf 10", "leaf 14", "mcts 3000", "mcts 50000", "exact 0.05"}
     assert kin == second_seat.KIN
-
-
-@pytest.mark.parametrize("kind", rating_forecast.KINDS)
-def test_a_simulated_ladder_finds_the_stronger_agents(kind):
-    """And its submission starts at 600 and has games that a forecast can be made from."""
-    ladder = rating_forecast.Ladder(rating_forecast.KINDS[kind], np.random.default_rng(1))
-    assert ladder.ratings[0].mu == 600 and ladder.games == []
-    ladder.run(60)
-    ratings = [rating.mu for rating in ladder.ratings]
-    assert np.corrcoef(ratings, ladder.strength)[0, 1] > 0.8
-    assert len(ladder.games) == 60 and {game.seat for game in ladder.games} == {0, 1}
-    assert "0" not in {game.opponent for game in ladder.games}
 
 
 def learner(asked: list[int], *figures: learners.Figure) -> learners.Learner:

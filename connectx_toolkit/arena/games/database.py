@@ -51,9 +51,6 @@ CREATE TABLE positions (
 ) WITHOUT ROWID;
 CREATE TABLE ratings (
     name TEXT NOT NULL, date TEXT NOT NULL, score REAL NOT NULL, PRIMARY KEY (name, date)
-) WITHOUT ROWID;
-CREATE TABLE submission_scores (
-    submission INTEGER NOT NULL, date TEXT NOT NULL, score REAL NOT NULL, PRIMARY KEY (submission, date)
 ) WITHOUT ROWID
 """
 SIZES = ("rows", "columns", "inarow")
@@ -242,12 +239,6 @@ class GameDatabase:
             rows = [(name, date, score) for name, score in scores.items()]
             self.connection.executemany("INSERT OR REPLACE INTO ratings VALUES (?, ?, ?)", rows)
 
-    def add_submission_score(self, submission: int, score: float, date: str) -> None:
-        """Keeps the public score of one's own submission on a day. ``date``: ISO 8601."""
-        with self._transaction():
-            row = (submission, date, score)
-            self.connection.execute("INSERT OR REPLACE INTO submission_scores VALUES (?, ?, ?)", row)
-
     def ratings(self) -> dict[str, list[tuple[str, float]]]:
         """The scores that were kept of each team, (date, score), by date."""
         found: dict[str, list[tuple[str, float]]] = defaultdict(list)
@@ -255,15 +246,6 @@ class GameDatabase:
             with noting(self.left_out, f"{self.path}: a score of {name!r:.40}"):
                 found[text(name, "its name")].append((text(date, "its date"), number(score, "it")))
         return dict(found)
-
-    def submission_scores(self, submission: int) -> list[tuple[str, float]]:
-        """The public scores that were kept of one's own submission, (date, score), by date."""
-        wanted = "SELECT date, score FROM submission_scores WHERE submission = ? ORDER BY date"
-        found = []
-        for date, score in self.connection.execute(wanted, [submission]):
-            with noting(self.left_out, f"{self.path}: a score of submission {submission}"):
-                found.append((text(date, "its date"), number(score, "it")))
-        return found
 
     def __len__(self) -> int:
         (count,) = self.connection.execute("SELECT count(*) FROM games").fetchone()

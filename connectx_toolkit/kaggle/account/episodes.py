@@ -45,12 +45,12 @@ def submissions(kaggle: Kaggle) -> list[Any]:
     return list(kaggle.call("list_submissions", request).submissions or [])
 
 
-def own_submission(kaggle: Kaggle, number: int) -> Any:
-    """A submission of one's own, as the SDK's ApiSubmission. Raises KaggleProblem if it is none."""
+def check_own(kaggle: Kaggle, number: int) -> None:
+    """Raises KaggleProblem if a submission is not one's own."""
     request = ApiGetSubmissionRequest()
     request.ref = number
     try:
-        return kaggle.call("get_submission", request)
+        kaggle.call("get_submission", request)
     except KaggleProblem as problem:
         if problem.status not in NOT_OURS:
             raise
@@ -93,11 +93,11 @@ def leaderboard(kaggle: Kaggle) -> dict[str, float]:
         teams = kaggle.call("get_leaderboard", request).submissions or []
     except KaggleProblem:
         return {}
-    scores = ((team.team_name, public_score(team.score)) for team in teams)
+    scores = ((team.team_name, _score(team.score)) for team in teams)
     return {shown(name): score for name, score in scores if name and score is not None}
 
 
-def public_score(said: str | None) -> float | None:
+def _score(said: str | None) -> float | None:
     """A score as Kaggle writes it; None if there is none yet."""
     try:
         return number(said, "a score")
