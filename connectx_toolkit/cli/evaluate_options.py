@@ -167,7 +167,7 @@ examples
   python evaluate.py analyse my_replays --html runs/replays.html
                                                      your games on Kaggle: all replays in a folder
 """
-    help_text = "a game as its columns; or any number of replays (.json), folders, patterns and stores (.sqlite)"
+    help_text = "a game as its columns; or any number of replays, folders, archives, patterns and stores"
     parser.add_argument("what", nargs="+", help=help_text)
     add_review(parser)
     add_config(parser)

@@ -158,14 +158,14 @@ def add_games(parser: argparse.ArgumentParser) -> None:
 def add_to_games(parser: argparse.ArgumentParser) -> None:
     """The options of what answers from a file of games, to which it may add some first."""
     add_own_games(parser)
-    help_text = "count only games from this day on, for example 2026-11-30 or 2026-11"
+    help_text = "count only games known to be from this day (UTC) or later, for example 2026-11-30 or 2026-11"
     parser.add_argument("--since", type=day, metavar="DATE", help=help_text)
 
 
 def add_own_games(parser: argparse.ArgumentParser) -> None:
     """The same for what needs all games, from the first one on."""
     add_games(parser)
-    help_text = "add these games first: replays, folders of replays, or stores of matches"
+    help_text = "add these games first: replays, folders or archives of replays, or stores of matches"
     parser.add_argument("--add", nargs="+", default=[], metavar="FROM", help=help_text)
     help_text = "your name in the games (default: the owner of the added games, or the name that is in all games)"
     parser.add_argument("--me", metavar="NAME", help=help_text)

@@ -5,9 +5,12 @@ import sys
 import types
 
 import pytest
+from rich.color import ColorSystem
+from rich.table import Table
 
 from connectx_toolkit.console import progress
 from connectx_toolkit.console.interrupts import ctrl_c_waits
+from connectx_toolkit.console.tables import console_for_tables
 
 
 def test_progress_is_for_people(monkeypatch, capsys):
@@ -23,6 +26,22 @@ def test_progress_is_for_people(monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     with progress.progress(4, "game", delay=0):
         assert "0/4" in capsys.readouterr().err
+
+
+def test_escape_sequences_are_shown_not_sent(capsys):
+    """In lines and in tables; colours of our own are sent as before."""
+    table = Table("head")
+    table.add_row("evil \x1b[2J", style="red")
+    console = console_for_tables()
+    console.print("a line \x1b]0;owned\x07\nÅ \ud800 \u202e")
+    console.print(table)
+    out = capsys.readouterr().out
+    assert r"a line \x1b]0;owned" in out and r"Å \ud800 \u202e" in out and r"evil \x1" in out
+    assert "\x1b" not in out and "\x07" not in out
+    with console.capture() as captured:
+        console._color_system = ColorSystem.STANDARD
+        console.print(table)
+    assert captured.get().count("\x1b[31m") and "\x1b[2J" not in captured.get()
 
 
 def test_a_loaded_ipykernel_is_no_notebook(monkeypatch, capsys):

@@ -7,6 +7,7 @@ from connectx.geometry import STANDARD
 from connectx.notation import Columns
 from connectx_toolkit.arena.games.database import GameDatabase
 from connectx_toolkit.arena.games.sources import own_name
+from connectx_toolkit.foreign import left_out_lines
 
 
 class Met(NamedTuple):
@@ -19,6 +20,8 @@ class Met(NamedTuple):
 
 def own_games_in(path: Path, me: str) -> list[Met]:
     """The games of 7x6 that were played to their end, from the empty board, with "me" as second player.
+
+    Rows that cannot be read are named.
 
     Args:
         me: a player's name; "" is whose games they are, as far as the file tells.
@@ -36,6 +39,8 @@ def own_games_in(path: Path, me: str) -> list[Met]:
             if game.geometry == STANDARD and game.points and not (game.opening or game.fault) and game.names[0] != name
         ]
         count = len(database)
+    for line in left_out_lines(database.left_out):
+        print(line)
     if not found:
         what = f"none of its {count} games is a finished game of 7x6, without a fault, with {name!r} as second player"
         raise ValueError(f"{path}: {what}. Add replays with explore --add, or pass --me NAME")
