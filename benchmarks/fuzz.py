@@ -1,25 +1,38 @@
-"""Damaged replays, thoughts, observations and messages of a board: does anything hang, crash or get lost?
+"""Damaged replays, files, rows, messages, answers of Kaggle, thoughts, observations: does anything hang or get lost?
 
 Each case is made from its kind and number, in another process, under a time limit. Exit code 1 if any failed.
 """
 
 import argparse
+import gzip
+import io
 import json
 import multiprocessing
 import random
+import sqlite3
 import sys
+import tarfile
 import tempfile
 import time
 import traceback
+import zipfile
 from collections import Counter
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager, closing, nullcontext, redirect_stderr, redirect_stdout, suppress
 from functools import cache
 from pathlib import Path
 from queue import SimpleQueue
 from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
+import requests
 from kaggle_environments import make
+from kagglesdk.competitions.types.competition_api_service import (
+    ApiGetLeaderboardResponse,
+    ApiListSubmissionEpisodesResponse,
+    ApiSubmission,
+)
 
 from benchmarks.machine import head, record
 from connectx.geometry import geometry_of
@@ -27,12 +40,15 @@ from connectx.position import Position
 from connectx_toolkit.arena.games.database import GameDatabase
 from connectx_toolkit.arena.players.child import MOST_TOLD, HostedAgent, Struct
 from connectx_toolkit.arena.players.loading import load, our_agents, resolve
-from connectx_toolkit.arena.replays.replay import parse_replay
+from connectx_toolkit.arena.replays.replay import parse_replay, read_replays
 from connectx_toolkit.arena.replays.review import Review
 from connectx_toolkit.arena.reporting.page import replays_page
+from connectx_toolkit.arena.results.store import Store
 from connectx_toolkit.board.analyst import Analyst
 from connectx_toolkit.board.server import _encoded, _receive
 from connectx_toolkit.board.session import Opening, Session
+from connectx_toolkit.cli import episodes, evaluate
+from connectx_toolkit.kaggle.account.client import Kaggle
 
 LIMIT = 90.0  # seconds a case: a process's first ones import, and compile for new boards
 JSON: list[Any] = [
@@ -159,11 +175,185 @@ def answer_to(said: SimpleQueue[dict[str, Any]], number: int | None = None) -> d
             return answer
 
 
-KINDS = {"message": message, "replay": replay, "thoughts": thoughts, "observation": observation}
+def file(rng: random.Random) -> str:
+    """A damaged file of some form, beside a good replay, which has to be read whatever the other one is."""
+    text = json.dumps(damaged(rng.choice(games()), rng)).encode()
+    wrapped = json.dumps({"result": {"replay": text.decode()}}).encode()
+    text = rng.choice([text, wrapped, text.decode().encode("utf-16")])
+    packed = rng.choice(FORMS)(text)
+    for _ in range(rng.choice((0, 1, 1, 3))):
+        place = rng.randrange(len(packed) + 1)
+        packed = rng.choice([packed[:place], packed[:place] + rng.randbytes(rng.randrange(40)) + packed[place + 9 :]])
+    with tempfile.TemporaryDirectory() as folder:
+        damaged_one, good = Path(folder, "a.zip"), Path(folder, "b.json")
+        damaged_one.write_bytes(packed)
+        good.write_text(json.dumps(games()[0]))
+        replays, left_out = read_replays([damaged_one, good])
+        assert good in [replay.path for replay in replays], "lost"
+        said(["analyse", folder, "--me", "me", "--from-ply", "40", "--time", "1"], (None, 2))
+        return "refused" if left_out else "read"
+
+
+def zipped(text: bytes) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("2026/a.json", text)
+    return packed.getvalue()
+
+
+def tarred(text: bytes) -> bytes:
+    packed, info = io.BytesIO(), tarfile.TarInfo("2026/a.json")
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        info.size = len(text)
+        archive.addfile(info, io.BytesIO(text))
+    return packed.getvalue()
+
+
+FORMS: list[Callable[[bytes], bytes]] = [bytes, gzip.compress, zipped, tarred]
+
+
+def said(arguments: list[str], codes: Collection[int | None]) -> str:
+    """What a command prints; its exit code has to be one of some, and a refusal one line."""
+    out, err, code = io.StringIO(), io.StringIO(), None
+    with redirect_stdout(out), redirect_stderr(err):
+        try:
+            evaluate.main(arguments)
+        except SystemExit as stop:
+            code = stop.code
+    assert code in codes, f"{arguments}: exit code {code}: {err.getvalue()}"
+    assert "\x1b[2J" not in out.getvalue() + err.getvalue(), "an escape sequence was sent"
+    return out.getvalue()
+
+
+@cache
+def tables() -> Path:
+    """A folder with a file of games and a store, of 12 games each."""
+    folder = Path(tempfile.mkdtemp())
+    with GameDatabase(folder / "games.sqlite") as database:
+        for number in range(12):
+            content = rng_game(number) | {"info": {"TeamNames": ["me", f"team {number % 2}"], "EpisodeId": number + 1}}
+            database.add([parse_replay(json.dumps(content), Path("a.json"))], "me", 7)
+        database.add_ratings({"team 0": 700.0, "team 1": 650.0}, "2026-01-01")
+    said(["match", "leftmost", "random_legal", "--pairs", "6", "--store", str(folder / "store.sqlite")], (None,))
+    return folder
+
+
+def rng_game(number: int) -> dict[str, Any]:
+    environment = make("connectx", configuration={"randomSeed": number})
+    environment.run([lambda obs: (3 * number + obs.step) % 7, "random"])
+    return environment.toJSON()
+
+
+ROWS: list[Any] = [*JSON, b"\xff", "33333333", "9999", "[", "[NaN]", "[null]", "[[0]]", 2**63 - 1, -(2**63), "\x1b[2J"]
+
+
+def row(rng: random.Random) -> str:
+    """Damaged rows of either SQLite file: all others are read, and every command ends in time."""
+    name = rng.choice(("games", "store"))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, f"{name}.sqlite")
+        with closing(sqlite3.connect(tables() / path.name)) as whole, closing(sqlite3.connect(path)) as copy:
+            whole.backup(copy)
+            hit = {change(copy, name, rng) for _ in range(rng.choice((1, 1, 2, 5)))}
+            copy.commit()
+        if name == "store":
+            arguments = rng.choice([["report", "--store", str(path)], ["analyse", str(path)]])
+            with Store(path, create=False) as store:
+                read = {number for match in store.matches() for number in match.match.games}
+            whole_match = all(table == "games" for table, _ in hit)
+            assert not whole_match or read >= {*range(12)} - {number for _, number in hit}, "lost"
+            return "read" if said([*arguments, *JUDGED[arguments[0]]], (None, 1, 2)) else "refused"
+        with GameDatabase(path, create=False) as database:
+            read = {int(game.key.split()[1]) for game in database.games() if game.key.startswith("episode ")}
+        assert read >= {*range(1, 13)} - {number for _, number in hit}, "lost"
+        commands = (["scout"], ["scout", "team 0", "--time", "0.5"], ["forecast"], ["explore", "--time", "0.1"])
+        arguments = [*rng.choice(commands), "--games", str(path), "--me", "me"]
+        return "read" if said(arguments, (None, 1, 2)) else "refused"
+
+
+JUDGED = {"report": [], "analyse": ["--me", "leftmost", "--from-ply", "40"]}
+
+
+def change(connection: sqlite3.Connection, name: str, rng: random.Random) -> tuple[str, int]:
+    """Puts something else into a field of a row; its table and number."""
+    table = rng.choice(("games", "games", "games", "matches" if name == "store" else "ratings"))
+    field = rng.choice([found[1] for found in connection.execute(f"PRAGMA table_info({table})")])
+    key = "number" if (name, table) == ("store", "games") else "length(name)" if table == "ratings" else "id"
+    number, value = rng.randrange(12) + (name == "games"), rng.choice(ROWS)
+    if rng.random() < 0.3 and (old := connection.execute(f"SELECT {field} FROM {table}").fetchone()):
+        with suppress(ValueError, TypeError):
+            value = damaged(json.loads(old[0]), rng)
+    if isinstance(value, dict | list | bool):
+        value = json.dumps(value)
+    with suppress(OverflowError, UnicodeEncodeError, sqlite3.IntegrityError):
+        connection.execute(f"UPDATE {table} SET {field} = ? WHERE {key} = ?", [value, number])
+    return table, number
+
+
+def answer(rng: random.Random) -> str:
+    """Answers of Kaggle, one of them damaged: the games that the damage leaves are fetched, kept and analysed."""
+    own = {"submissionId": 7, "index": 0, "teamName": "me"}
+    others: dict[str, Any] = {"createTime": "2026-11-20T10:00:00.000Z", "state": "COMPLETED", "agents": [own]}
+    answers: dict[str, Any] = {
+        "get_submission": {"ref": 7, "publicScore": "640.1"},
+        "list_submission_episodes": {"episodes": [{"id": number + 1, **others} for number in range(3)]},
+        "get_leaderboard": {"submissions": [{"teamName": "you", "score": "812.5"}]},
+    }
+    replays = {n: game | {"info": {"TeamNames": ["me", "you"], "EpisodeId": n}} for n, game in enumerate(games(), 1)}
+    kept, what = {1, 2, 3}, rng.choice(("all", "replay", "episode", "get_leaderboard"))
+    if what == "all":
+        name = rng.choice([*answers])
+        answers[name], kept = damaged(answers[name], rng), set()
+    elif what == "replay":
+        replays[2], kept = damaged(replays[2], rng), {1, 3}
+    elif what == "episode":
+        listed, kept = answers["list_submission_episodes"]["episodes"], {1, 3}
+        listed[1] = damaged(listed[1], rng) if rng.random() < 0.7 else {**listed[1], "agents": [damaged(own, rng)]}
+    else:
+        answers[what]["submissions"][0] = damaged(answers[what]["submissions"][0], rng)
+    with tempfile.TemporaryDirectory() as folder, mock.patch.object(episodes, "connected", answering(answers, replays)):
+        options = ["--folder", folder, "--games", f"{folder}/games.sqlite", "--from-ply", "40", "--pause", "0"]
+        out = said(["episodes", "7", *options], (None, 1, 2))
+        if what == "episode" and not out:  # the SDK refuses all of an answer in which one entry is not of its form
+            return "refused"
+        if kept:
+            with GameDatabase(Path(folder, "games.sqlite"), create=False) as database:
+                assert kept <= {game.episode for game in database.games()}, f"lost: {what}"
+        return "read" if out else "refused"
+
+
+def answering(answers: dict[str, Any], replays: dict[int, Any]) -> Callable[[float], AbstractContextManager[Kaggle]]:
+    """``connected`` with answers from here, which the SDK makes its objects of."""
+
+    def made(kind: Any, name: str) -> Callable[[Any], Any]:
+        return lambda request: kind.from_dict(json.loads(json.dumps(answers[name])))
+
+    def sent(content: Any) -> requests.Response:
+        response = requests.Response()
+        response.status_code, response._content = 200, json.dumps(content).encode()
+        return response
+
+    calls = SimpleNamespace(
+        get_submission=made(ApiSubmission, "get_submission"),
+        list_submission_episodes=made(ApiListSubmissionEpisodesResponse, "list_submission_episodes"),
+        get_leaderboard=made(ApiGetLeaderboardResponse, "get_leaderboard"),
+        get_episode_replay=lambda request: sent(replays.get(request.episode_id)),
+        get_episode_agent_logs=lambda request: sent([]),
+    )
+    client: Any = SimpleNamespace(competitions=SimpleNamespace(competition_api_client=calls))
+    return lambda pause: nullcontext(Kaggle(client, "here", 0.0))
+
+
+KINDS = {
+    "message": message, "replay": replay, "file": file, "row": row, "answer": answer,
+    "thoughts": thoughts, "observation": observation,
+}  # fmt: skip
 
 
 def work(line: Any) -> None:
-    """Answers kinds and numbers of cases with what became of them."""
+    """Answers kinds and numbers of cases with what became of them, after what takes long once."""
+    tables()
+    line.send("ready")
     while True:
         kind, number = line.recv()
         try:
@@ -174,11 +364,12 @@ def work(line: Any) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser("python -m benchmarks.fuzz", description=__doc__)
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=[*KINDS], help="kinds of cases (default: all)")
     parser.add_argument("--minutes", type=float, default=10.0, metavar="N", help="how long to go on (default 10)")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="number of the first case (default 0)")
     options = parser.parse_args()
     head(seed=options.seed, minutes=options.minutes)
-    counts, spent, process, case = Counter[str](), dict.fromkeys(KINDS, 0.0), None, options.seed
+    counts, spent, process, case = Counter[str](), dict.fromkeys(options.kinds, 0.0), None, options.seed
     deadline = time.monotonic() + 60 * options.minutes
     while (begun := time.monotonic()) < deadline:
         if process is None:
@@ -186,7 +377,9 @@ def main() -> None:
             process = multiprocessing.get_context("spawn").Process(target=work, args=(theirs,), daemon=True)
             process.start()
             theirs.close()
-        kind = min(KINDS, key=spent.__getitem__)  # each has its share of the time
+            assert line.poll(10 * LIMIT) and line.recv() == "ready"
+            begun = time.monotonic()
+        kind = min(options.kinds, key=spent.__getitem__)  # each has its share of the time
         line.send((kind, case))
         try:
             ended = line.recv() if line.poll(LIMIT) else "HANGS"
