@@ -177,7 +177,8 @@ def answer_to(said: SimpleQueue[dict[str, Any]], number: int | None = None) -> d
 
 def file(rng: random.Random) -> str:
     """A damaged file of some form, beside a good replay, which has to be read whatever the other one is."""
-    text = json.dumps(damaged(rng.choice(games()), rng)).encode()
+    content = rng.choice(games())
+    text = json.dumps(rng.choice([content, content, damaged(content, rng)])).encode()
     wrapped = json.dumps({"result": {"replay": text.decode()}}).encode()
     text = rng.choice([text, wrapped, text.decode().encode("utf-16")])
     packed = rng.choice(FORMS)(text)
