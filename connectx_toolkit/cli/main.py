@@ -32,7 +32,7 @@ NO_RESULT = (ProcessFailed, BrokenExecutor, NothingLeft)
 GOES_ON = {  # what a stopped command says, by its name or that of its script
     "evaluate.py match": "games that the store holds are not played again",
     "evaluate.py tournament": "games that the store holds are not played again",
-    "train.py": "the same command resumes the run",
+    "train.py": "the same command resumes book, replies, labels, openings and distill",
 }
 OURS = ("connectx", "connectx_toolkit", "agents")
 WINDOWS = "it needs Linux or macOS; on Windows, install it in WSL (wsl --install)"

@@ -1,7 +1,6 @@
 """Menace: what is learned from a game, the figures of Nim, and play against a person."""
 
 import builtins
-import re
 
 import numpy as np
 import pytest
@@ -165,10 +164,16 @@ def test_a_person_plays_either_seat(capsys, monkeypatch):
     play_human(games_named("tictactoe"), 0, ideal_of("tictactoe"))
     boards = capsys.readouterr().out
     assert boards.count("the other side plays") == 1 and ". X ." in boards and boards.count("O") == 1
-    monkeypatch.setattr(builtins, "input", lambda prompt: re.findall(r"^your move, one of (\d)", prompt)[0])
+    asked: list[str] = []
+
+    def first_legal(prompt: str) -> str:
+        asked.append(prompt)
+        return prompt.removeprefix("your move, one of ")[0]
+
+    monkeypatch.setattr(builtins, "input", first_legal)
     board = games_named("4x4k3")
     play_human(board, 1, ideal_of("4x4k3"))
-    assert (board.stones[0, :, 0] != 0).all()  # the first legal column counts from 0
+    assert asked[0].startswith("your move, one of 0, 1, 2, 3 (q") and (board.stones[0, :, 0] != 0).all()
     assert capsys.readouterr().out.endswith(("a draw\n", "the other side wins\n"))
 
 
