@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from connectx_toolkit.builder.source.inline import Refused, import_name, inline
+from connectx_toolkit.builder.source.inline import Refused, inline
 from connectx_toolkit.builder.source.module import needed_packages
+from connectx_toolkit.kaggle.sources import import_name
 from connectx_toolkit.places import ROOT
 
 AGENT = "def agent(obs, config):\n    return 0\n"

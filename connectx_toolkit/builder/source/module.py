@@ -19,6 +19,7 @@ from connectx_toolkit.builder.source.refusals import (
     unknown_package,
 )
 from connectx_toolkit.kaggle.agent_file import REACHED
+from connectx_toolkit.kaggle.bindings import is_main_test
 from connectx_toolkit.kaggle.packages import IN_PUBLIC_IMAGE, KNOWN
 from connectx_toolkit.places import ROOT
 
@@ -322,20 +323,13 @@ class Module:
             self.data["/".join(part for part in parts if part != ".")] = (file, place)
 
 
-def _is_main_test(node: ast.AST) -> bool:
-    return isinstance(node, ast.If) and ast.unparse(node.test) in (
-        "__name__ == '__main__'",
-        "'__main__' == __name__",
-    )
-
-
 def _is_typing_test(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")
 
 
 def _dead_nodes(tree: ast.Module) -> set[int]:
     """The nodes that never run in a submission: bodies of ``if __name__ == "__main__"`` and ``if TYPE_CHECKING``."""
-    blocks = [node for node in ast.walk(tree) if _is_main_test(node) or _is_typing_test(node)]
+    blocks = [node for node in ast.walk(tree) if is_main_test(node) or _is_typing_test(node)]
     bodies = [statement for block in blocks if isinstance(block, ast.If) for statement in block.body]
     return {id(node) for statement in bodies for node in ast.walk(statement)}
 
