@@ -35,6 +35,7 @@ from connectx_toolkit.kaggle.upload import Unsuitable, parse, read, unpack
 
 GUARD_MARK, TOO_LATE = "submission guard:", "TimeoutError: the agent"
 WAITED = 0.1  # share of the time that was spent waiting for a processor, which may be why the guard had to answer
+GUARDED = 2  # threads of a submission of ours: its agent and its guard
 LOG_KEPT = 10_000  # characters of what a move prints: a measured limit of Kaggle's log
 NOT_MEASURED = "not measured: the call fails"
 CURE_OF_OVERAGE = (
@@ -195,11 +196,10 @@ def _report_clock(here: Stage, game: Game, asked: Asked, report: Report) -> None
     """Reports load, first move and overage time; leaves open what may have come from waiting for a processor."""
     report.figures |= asked.figures(here.limits, asked.told)
     readings = (*asked.readings, asked.told)
-    fails = {OVERAGE: False, "first move": False} | {
-        topic: reply["type"] == "exception" for topic, reply in zip(("first move", OVERAGE), asked.replies, strict=False)
-    }  # the figures are of these two replies
+    timed = zip(("first move", OVERAGE), asked.replies, strict=False)  # the replies that the figures are of
+    fails = {topic for topic, reply in timed if reply["type"] == "exception"}
     for least, most, told in zip(*(_clock_findings(game, asked, here.limits, each) for each in readings), strict=True):
-        if fails[told.topic]:
+        if told.topic in fails:
             report.add(told.topic, "note", NOT_MEASURED)
         elif (least.level == "reject") == (most.level == "reject"):
             report.add(*told)
@@ -264,7 +264,7 @@ def _report_replies(here: Stage, asked: Asked, report: Report) -> None:
     if (printed := max((reply["printed"] for _, reply in asked.standard), default=0)) > LOG_KEPT:
         text = f"prints {printed:,} characters in a move: that takes time, and Kaggle's log keeps {LOG_KEPT:,}"
         report.add("output", "note", text)
-    if (threads := max((reply["threads"] for _, reply in asked.standard), default=1)) > 1:
+    if (threads := max((reply["threads"] for _, reply in asked.standard), default=1)) > GUARDED:
         text = f"{threads} threads: they take turns on a judge with one processor, and nobody says how many it has"
         report.add("threads", "note", text)
     if not asked.faults:
