@@ -275,7 +275,8 @@ def test_rounding_that_makes_a_file_larger_is_left_out(tmp_path):
 def test_data_that_is_too_large_as_text_may_fit_into_an_archive(tmp_path):
     (tmp_path / "net.bin").write_bytes(os.urandom(30_000))
     (tmp_path / "agent.py").write_text(
-        "from connectx.weights import read_data\n\nNET = read_data('net.bin')\n\n\ndef agent(obs, config):\n    return 0\n"
+        "from connectx.weights import read_data\n\nNET = read_data('net.bin')\n\n\n"
+        "def agent(obs, config):\n    return 0\n"
     )
     inlined, options = inline(tmp_path / "agent.py"), Options(limits=Limits(size=45_000))
     with pytest.raises(ValueError, match=r"bytes, and the judge allows 45,000; as text.*Path\(__file__\).*\.tar\.gz"):
