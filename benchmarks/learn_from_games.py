@@ -40,7 +40,7 @@ from connectx_toolkit.arena.players.task import Setup, Task
 from connectx_toolkit.arena.replays.replay import FAULTS, Replay
 from connectx_toolkit.arena.results.records import GameRecord
 from connectx_toolkit.console.progress import progress
-from connectx_toolkit.kaggle.agent_file import last_callable
+from connectx_toolkit.kaggle.agent_file import load_agent
 from connectx_toolkit.kaggle.rules import Game, Rules
 from connectx_toolkit.training.data.exact import scores_kept_in
 
@@ -91,7 +91,7 @@ def play(options: argparse.Namespace) -> None:
     if not built(options.folder, options.stage).exists():
         build(built(options.folder, options.stage))
     # loaded once, and forked for each game: to load the file anew takes 4 s, more than a game
-    agent = resolve(last_callable(str(built(options.folder, options.stage).resolve()))[0])
+    agent = resolve(load_agent(str(built(options.folder, options.stage).resolve())).agent)
     opponents = {player: resolve(agent_of(player)) for player in POOLS[options.pool]}
     setup = Setup(Rules({"actTimeout": options.seconds}, bank=RESERVE), "fast")
     with GameDatabase(database(options.folder, options.stage, options.pool)) as games:

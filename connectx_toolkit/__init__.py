@@ -11,8 +11,12 @@ __all__ = ["Board", "analyse", "get_win_percentages"]
 def __getattr__(name: str) -> Any:
     """Imports what a notebook asks for: every command and every agent's process imports this package, and not these."""
     if name == "Board":
-        from connectx_toolkit.board.widget import Board
+        try:
+            from connectx_toolkit.board.widget import Board
+        except ModuleNotFoundError as problem:
+            from connectx_toolkit.console.parser import missing_package
 
+            raise ModuleNotFoundError(missing_package(problem), name=problem.name) from None
         return Board
     if name in __all__:
         from connectx_toolkit import api

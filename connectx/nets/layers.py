@@ -57,6 +57,7 @@ OPERATIONS: dict[str, Callable[..., np.ndarray]] = {
     "elu": lambda x, *, alpha: np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0))),
     "leakyrelu": lambda x, *, slope: np.where(x > 0, x, slope * x),
     "scale": lambda x, *, factor: x * np.float32(factor),
+    "shift": lambda x, *, by: x + np.float32(by),
     "add": np.add,
     "cat": lambda *xs: np.concatenate(xs, axis=1),
 }

@@ -218,13 +218,13 @@ def opening_of(options: argparse.Namespace) -> Opening:
     seats = [None, *specs] if len(specs) == 1 else [*specs, None, None]
     if options.second:
         seats = seats[1::-1]
-    game = _game_of(options.game, rules) if options.game else None
+    game = _game_of(options.game, rules, options.from_one) if options.game else None
     return Opening(rules, (seats[0], seats[1]), game, check_games(options.games) if options.games else None)
 
 
-def _game_of(text: str, rules: Rules) -> GameRecord:
+def _game_of(text: str, rules: Rules, from_one: bool) -> GameRecord:
     is_file = text.endswith(".json") or Path(text).is_file()
-    return read_replay(Path(text)).record if is_file else parse_game(text, rules.geometry)
+    return read_replay(Path(text)).record if is_file else parse_game(text, rules.geometry, from_one=from_one)
 
 
 def may_open_browser() -> bool:

@@ -30,13 +30,17 @@ def analyse(options: argparse.Namespace) -> None:
     what = options.what
     is_review = options.me is not None or options.html or options.json
     columns = [text for text in what if is_columns(text) and not Path(text).exists()]
+    if len(columns) == len(what):
+        what = columns = [" ".join(columns)]  # 3 3 4 2 is one game
     if options.names and not columns:
         raise ValueError("--names is for a game given as columns: replays and stores name their players")
+    if options.from_one and not columns:
+        raise ValueError("--from-one is for a game given as columns: replays and stores count from 0")
     if columns and (is_review or len(what) > 1):
         raise ValueError(f"{columns[0]}: a game's columns are analysed alone, without --me, --html and --json")
     if columns:
         geometry, names = Rules(options.config or {}).geometry, tuple(options.names or UNKNOWN_NAMES)
-        game = parse_game(columns[0], geometry, options.opening, names)
+        game = parse_game(columns[0], geometry, options.opening, names, options.from_one)
         show_games([game], options.from_ply, options.time)
     elif len(what) == 1 and not is_review and _is_one_file(what[0]):
         left_out: list[str] = []

@@ -51,6 +51,7 @@ from connectx_toolkit.console.programs import as_typed, complain
 from connectx_toolkit.console.tables import console_for_tables
 from connectx_toolkit.kaggle.packages import KNOWN
 from connectx_toolkit.kaggle.rules import Limits
+from connectx_toolkit.kaggle.upload import Unsuitable, refuse_other_texts
 from connectx_toolkit.places import AGENTS, IS_CHECKOUT, ROOT, WEIGHTS
 
 if TYPE_CHECKING:
@@ -118,6 +119,10 @@ def find_agent(name: str) -> Path:
         meant = f"did you mean {close[0]}? " if close else ""
         raise UsageError(f"no agent {name}: {meant}It should be a file or one of {', '.join(known)}")
     if path.suffix != ".py":
+        try:
+            refuse_other_texts(name, path.read_bytes())
+        except Unsuitable as kind:
+            raise UsageError(f"{name}: {kind}") from None
         raise UsageError(f"{name} is not a Python file (.py)")
     return path
 

@@ -7,6 +7,7 @@ from connectx_toolkit.cli.option_groups import (
     add_anchor,
     add_bank,
     add_config,
+    add_from_one,
     add_games,
     add_judging,
     add_judging_time,
@@ -167,6 +168,7 @@ examples
 """
     help_text = "a game as its columns; or any number of replays, folders, archives, patterns and stores"
     parser.add_argument("what", nargs="+", help=help_text)
+    add_from_one(parser)
     add_review(parser)
     add_config(parser)
     help_text = "take only the latest N games of each group of a store (default: 10 in a list; all with --me, "
@@ -249,11 +251,11 @@ examples
 """
     parser.add_argument(
         "moves",
-        nargs="?",
-        default="",
+        nargs="*",
         metavar="MOVES",
         help="position: the columns played so far, counted from 0, for example 3342 (default: the empty board)",
     )
+    add_from_one(parser)
     parser.add_argument("--opponent", metavar="NAME", help="count only games against this player")
     help_text = (
         "take these games out of the file first: Kaggle's numbers, or the files, folders or stores they came from"
@@ -326,6 +328,7 @@ Only you can open the page, on this machine (127.0.0.1). You can change agents, 
     parser.add_argument(
         "--game", metavar="GAME", help="game to look at: its columns, counted from 0, or a replay (.json)"
     )
+    add_from_one(parser)
     add_config(parser)
     parser.add_argument(
         "--bank",

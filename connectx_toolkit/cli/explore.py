@@ -4,14 +4,14 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from connectx.notation import parse_columns, write_columns
+from connectx.notation import write_columns
 from connectx.position import Position
 from connectx_toolkit.arena.analysis.exact_analysis import exact_scores
 from connectx_toolkit.arena.games.database import GameDatabase
 from connectx_toolkit.arena.games.sources import add_from, own_name
 from connectx_toolkit.arena.replays.review import name_in
 from connectx_toolkit.arena.reporting.game_tables import played_table
-from connectx_toolkit.arena.results.records import check_playable
+from connectx_toolkit.arena.results.records import parse_moves
 from connectx_toolkit.cli.analyse import print_lines
 from connectx_toolkit.console.tables import console_for_tables
 from connectx_toolkit.foreign import left_out_lines
@@ -22,9 +22,8 @@ SEATS = {"first": 0, "second": 1, None: None}
 
 def explore(options: argparse.Namespace) -> None:
     """The moves of a position, as the games that fit the filters have them."""
-    moves = parse_columns(options.moves)
     geometry = Rules(options.config or {}).geometry
-    check_playable(moves, geometry)
+    moves = parse_moves(" ".join(options.moves), geometry, options.from_one)
     position = Position.from_moves(moves, geometry)
     if options.remove:
         _remove(options.games, options.remove)

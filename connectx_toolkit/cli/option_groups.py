@@ -145,6 +145,11 @@ def add_judging_time(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--time", type=seconds, default=60.0, metavar="SECONDS", help=help_text)
 
 
+def add_from_one(parser: argparse.ArgumentParser) -> None:
+    help_text = "columns are typed counted from 1, as on connect4.gamesolver.org (default: from 0); tables count from 0"
+    parser.add_argument("--from-one", action="store_true", help=help_text)
+
+
 def add_me(parser: argparse.ArgumentParser) -> None:
     help_text = "your name in the games: a team, or an agent (default: the name that is in all games)"
     parser.add_argument("--me", metavar="NAME", help=help_text)

@@ -2,13 +2,14 @@
 
 import argparse
 import difflib
+import sys
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from connectx_toolkit.console.files import in_words
 from connectx_toolkit.console.programs import as_typed
 from connectx_toolkit.foreign import shown
-from connectx_toolkit.places import IS_CHECKOUT
+from connectx_toolkit.places import IS_CHECKOUT, ROOT
 
 MISSING, UNKNOWN = "the following arguments are required", "unrecognized arguments"  # as argparse's messages begin
 
@@ -80,5 +81,7 @@ def missing_package(problem: ModuleNotFoundError) -> str:
     extra = f"[{EXTRAS[name]}]" if name in EXTRAS else ""
     if not IS_CHECKOUT:
         return f'this Python has no {name}: pip install "connectx-toolkit{extra}"'
+    if sys.prefix != sys.base_prefix:  # it is activated already
+        return f'this Python has no {name}: `pip install ".{extra}"` in {ROOT} adds it, `make install` adds everything'
     activate = "activate the virtual environment first (source .venv/bin/activate)"
     return f"this Python has no {name}: {activate}, or let `make install` install all that the commands need"

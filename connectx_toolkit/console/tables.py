@@ -6,6 +6,7 @@ from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.table import Table
 
 from connectx_toolkit.console.programs import as_typed
 from connectx_toolkit.foreign import shown
@@ -16,9 +17,11 @@ def _printable(text: str) -> str:
 
 
 class _Plain(Console):
-    """Commands in what is printed are those that the user types."""
+    """Commands in what is printed are those that the user types; what is too long for a table's cell goes on below."""
 
     def print(self, *objects: Any, **options: Any) -> None:
+        for column in [column for item in objects if isinstance(item, Table) for column in item.columns]:
+            column.overflow = "fold"  # cut, the names of two files would read alike
         super().print(*(as_typed(item) if isinstance(item, str) else item for item in objects), **options)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:

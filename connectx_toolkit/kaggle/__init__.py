@@ -11,6 +11,7 @@ In the order of a submission's life:
 - ``observation``: what it passes to the agent.
 - ``environment``: its own environment; ``seats`` plays a game there with a process for each seat, as Kaggle does.
 - ``runner``: runs a file under test as on the judge, ``watch`` sees what it reaches for, ``slow_processor`` slows it.
+- ``remedies``: where in the file a fault happened, which rule is behind it, and the cure.
 - ``account``: your account there: submit a file, fetch its games.
 
 docs/concepts/kaggle.md tells it in words. A submission's guard repeats the few facts that it needs: a test compares

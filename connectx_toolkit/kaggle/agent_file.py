@@ -5,6 +5,7 @@ toolkit. So here the agent's own folder comes before everything but the standard
 reaches only ``connectx``, and only where its folder has no ``connectx`` of its own.
 """
 
+import ast
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -12,11 +13,15 @@ from contextlib import contextmanager
 from functools import cache
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from connectx_toolkit.kaggle.bindings import agent_in, meant_name
+from connectx_toolkit.kaggle.remedies import BUILD
+from connectx_toolkit.kaggle.sources import Needs, import_name, module_of, needs_building
 from connectx_toolkit.places import IS_CHECKOUT, ROOT
 
 REACHED = "connectx"  # the package of the toolkit that an agent's file can import
+NO_FUNCTION = "it defines no function, but should end in def agent(obs, config)"
 
 
 @cache
@@ -111,32 +116,69 @@ def _is_hidden(entry: str) -> bool:
     return is_ours or f"kaggle_environments{os.sep}" in entry
 
 
-def meant_name(names: Sequence[str]) -> str:
-    """Which of a file's functions its author means, of their names in the order of their first binding.
+class Loaded(NamedTuple):
+    """The function of an agent's file, and a warning in one line, or ""."""
 
-    It is ``agent`` if there is one, otherwise the last, which is the one that Kaggle takes in any case.
+    agent: Callable
+    warning: str
+    is_meant: bool = True  # False: the file defines ``agent``, and Kaggle takes another callable
+
+
+def load_agent(path: str, stays: bool = False, needs: Needs | None = None) -> Loaded:
+    """Loads a file as Kaggle does; what only works when it is built, as a built file has it, and with a warning.
+
+    Args:
+        stays: see ``secluded``. If it does not, own modules can be imported during the load alone.
+        needs: ``needs_building(path)``, if it is known.
+
+    Raises:
+        As ``last_callable``.
     """
-    return "agent" if "agent" in names else names[-1]
+    needs = needs_building(path) if needs is None else needs
+    if not needs.is_module:
+        found = last_callable(path, stays)
+        return found._replace(warning=found.warning or needs.words)
+    folder = os.path.dirname(os.path.abspath(path))
+    with secluded(folder, stays):
+        own = list(dict.fromkeys([folder, str(import_name(Path(path))[0])]))
+        sys.path += own
+        try:
+            names = vars(module_of(path))
+        finally:
+            if not stays:
+                sys.path[:] = [entry for entry in sys.path if entry not in own]
+    name = agent_in(ast.parse(Path(path).read_text(encoding="utf-8")))
+    if not callable(names.get(name)):
+        raise ValueError(NO_FUNCTION)
+    return Loaded(names[name], needs.words)
 
 
-def last_callable(path: str, stays: bool = False) -> tuple[Callable, str]:
+def last_callable(path: str, stays: bool = False) -> Loaded:
     """Loads a file as Kaggle does: its text is run by exec without a module name, and the last callable is the agent.
 
     Args:
         stays: see ``secluded``.
 
     Returns:
-        That callable, and a warning in one line if the file defines ``agent`` and it is not that one; else "".
+        That callable, with a warning if the file defines ``agent`` and it is not that one.
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: it is not UTF-8 text, or defines no callable. Exceptions of its code pass through.
+        ValueError: it is not UTF-8 text, a notebook or JSON, or defines no callable. Exceptions of its code pass
+            through.
     """
     try:
         text = Path(path).read_text(encoding="utf-8")
     except UnicodeDecodeError as problem:
         problem_text = f"it is no text in UTF-8 ({problem.reason} at byte {problem.start})"
         raise ValueError(f"{problem_text}; an archive should be a .tar.gz with main.py at its root") from None
+    if text.lstrip()[:1] in ("{", "["):
+        from connectx_toolkit.kaggle.upload import Unsuitable, refuse_other_texts  # rarely needed
+
+        try:
+            refuse_other_texts(path, text.encode())
+        except Unsuitable as kind:
+            raise ValueError(str(kind)) from None
     code = compile(text, path, "exec")
     names: dict[str, Any] = {}
     folder = os.path.dirname(path)
@@ -148,13 +190,14 @@ def last_callable(path: str, stays: bool = False) -> tuple[Callable, str]:
             sys.path.pop()
     callables = {name: value for name, value in names.items() if callable(value)}
     if not callables:
-        raise ValueError("it defines no function, but should end in def agent(obs, config)")
+        raise ValueError(NO_FUNCTION)
     name, meant = list(callables)[-1], meant_name(list(callables))
-    return callables[name], _warning(path, name, callables[name]) if callables[meant] is not callables[name] else ""
+    is_meant = callables[meant] is callables[name]
+    return Loaded(callables[name], "" if is_meant else _warning(path, name, callables[name]), is_meant)
 
 
 def _warning(path: str, name: str, taken: Callable) -> str:
     code = getattr(taken, "__code__", None)
     line = f" (line {code.co_firstlineno})" if code is not None and code.co_filename == path else ""
-    advice = "move agent to the end of the file, or let build_submission.py build it"
+    advice = f"move agent to the end of the file, or {BUILD}"
     return f"{os.path.basename(path)}: Kaggle will call {name}{line}, not agent: {advice}"

@@ -1,9 +1,7 @@
 """In which order a source binds its names: Kaggle takes the last callable in that order as the agent."""
 
 import ast
-from collections.abc import Iterable, Iterator
-
-from connectx_toolkit.kaggle.agent_file import meant_name
+from collections.abc import Iterable, Iterator, Sequence
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 HOLDERS = ast.ExceptHandler | ast.match_case  # parts of a statement that hold others
@@ -33,10 +31,16 @@ def _bindings(statements: Iterable[ast.stmt]) -> Iterator[Binding]:
             yield node.name, node, "class"
         elif isinstance(node, ast.Import | ast.ImportFrom):
             yield from ((alias.asname or alias.name.split(".")[0], node, "import") for alias in node.names)
-        elif isinstance(node, ast.If) and ast.unparse(node.test) == "__name__ == '__main__'":
+        elif isinstance(node, ast.If) and is_main_test(node):
             yield from _bindings(node.orelse)
         else:
             yield from _bindings_inside(node)
+
+
+def is_main_test(node: ast.AST) -> bool:
+    """Whether it is ``if __name__ == "__main__"``, below which nothing runs on Kaggle."""
+    tests = ("__name__ == '__main__'", "'__main__' == __name__")
+    return isinstance(node, ast.If) and ast.unparse(node.test) in tests
 
 
 def _bindings_inside(node: ast.stmt) -> Iterator[Binding]:
@@ -48,6 +52,14 @@ def _bindings_inside(node: ast.stmt) -> Iterator[Binding]:
                 yield name.id, node, "value" if isinstance(name.ctx, ast.Store) else "deleted"
     for block in blocks:
         yield from _bindings(block.body if isinstance(block, HOLDERS) else [block])
+
+
+def meant_name(names: Sequence[str]) -> str:
+    """Which of a file's functions its author means, of their names in the order of their first binding.
+
+    It is ``agent`` if there is one, otherwise the last, which is the one that Kaggle takes in any case.
+    """
+    return "agent" if "agent" in names else names[-1]
 
 
 def agent_in(tree: ast.Module) -> str:

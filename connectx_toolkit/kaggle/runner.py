@@ -5,7 +5,6 @@ as Kaggle's server does, and leaves no module of this project importable. So eac
 modules as on the judge. A job that takes too much time or memory is killed with its whole process group.
 """
 
-import builtins
 import contextlib
 import ctypes
 import gc
@@ -17,18 +16,21 @@ import select
 import signal
 import sys
 import tempfile
+import threading
 import time
 import traceback
 from importlib.machinery import PathFinder
 
 from connectx_toolkit.kaggle import folder as place
 from connectx_toolkit.kaggle import seats
+from connectx_toolkit.kaggle.sources import module_of, redirect
 from connectx_toolkit.kaggle.watch import Watch
+from connectx_toolkit.machine.cores import usable_cores
 from connectx_toolkit.machine.waiting import waiting
 from connectx_toolkit.places import ROOT
 
 TAIL = 4000  # characters kept of the output of a job that Kaggle's own capture misses
-TRACE = 1500  # characters kept of a traceback
+TRACE = 4000  # characters kept of a traceback
 POLL = 0.05  # seconds between checks of a job's memory
 NEWS = 4.0  # seconds between two messages that a job is still running
 PRCTL = getattr(ctypes.CDLL(None), "prctl", None)  # only on Linux
@@ -82,38 +84,17 @@ def provide(files):
     for name, file in files.items():
         os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
         os.symlink(file, name)
-
-    def redirected(function):
-        def call(path, *arguments, **options):
-            name = os.fspath(path) if isinstance(path, os.PathLike) else path
-            if isinstance(name, str) and (name + "/").startswith(place.AGENT + "/"):
-                path = folder + name[len(place.AGENT) :]
-            return function(path, *arguments, **options)
-
-        return call
-
-    for module, name in ((builtins, "open"), (io, "open"), *((os, n) for n in ("stat", "listdir", "scandir", "chdir"))):
-        setattr(module, name, redirected(getattr(module, name)))
+    redirect(lambda path: folder + path[len(place.AGENT) :] if f"{path}/".startswith(f"{place.AGENT}/") else path)
 
 
 def load_source(job):
     """The author's own agent, imported with its folders on the path, as a function of (obs, config)."""
-    import importlib.util
     import inspect
 
     if job["files"]:
         provide(job["files"])
     sys.path[:0] = job["paths"]
-    package = type(sys)("source_under_test")  # allows relative imports in a single file, as in a submission
-    package.__path__ = [job["folder"]]
-    sys.modules["source_under_test"] = package
-    name = job["module"] if "." in job["module"] else f"source_under_test.{job['module']}"
-    importlib.import_module(name.rpartition(".")[0])
-    spec = importlib.util.spec_from_file_location(name, job["file"])  # the file's name may not be an identifier
-    assert spec is not None and spec.loader is not None, job["file"]
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    function = getattr(module, job["function"])
+    function = getattr(module_of(job["file"]), job["function"])
     kinds = [parameter.kind for parameter in inspect.signature(function).parameters.values()]
     count = 2 if inspect.Parameter.VAR_POSITIONAL in kinds else len(kinds)
 
@@ -156,6 +137,12 @@ def described(value):
     return type(value).__name__, column, repr(value)[:80]
 
 
+def threads():
+    """The threads of this process: Python's, or all, if those are more than the processors that it may use."""
+    tasks = len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else 1
+    return max(threading.active_count(), tasks if tasks > len(usable_cores()) else 1)
+
+
 def ask(agent, question, raw_path, structify):
     """Calls the agent directly: its reply, what it printed to stderr, and its seconds: by the clock, of those the ones
     that it waited for a processor, and of processors."""
@@ -180,6 +167,8 @@ def ask(agent, question, raw_path, structify):
         "processor": time.process_time() - worked,
         "waited": waited(),
         "stderr": err.getvalue()[-600:],
+        "threads": threads(),
+        "printed": len(out.getvalue()) + len(err.getvalue()),
     }
 
 

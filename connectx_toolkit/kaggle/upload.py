@@ -53,7 +53,7 @@ def unpack(name: str, content: bytes, folder: Path) -> Path:
     if content[257:262] == b"ustar":
         raise Unsuitable(f"it is a .tar that is not compressed by gzip: {REMEDY}")
     if content[:2] != b"\x1f\x8b":
-        _refuse_other_texts(name, content)
+        refuse_other_texts(name, content)
         (folder / "main.py").write_bytes(content)
         return folder / "main.py"
     try:
@@ -64,7 +64,7 @@ def unpack(name: str, content: bytes, folder: Path) -> Path:
         raise Unsuitable(f"the archive cannot be unpacked: {fault}") from fault
 
 
-def _refuse_other_texts(name: str, content: bytes) -> None:
+def refuse_other_texts(name: str, content: bytes) -> None:
     """Raises Unsuitable for notebooks, replays and the like: they are text, and some even compile as Python."""
     if name.endswith(".gz") or name.endswith(".tgz"):
         raise Unsuitable(f"it is named like an archive, but is not compressed by gzip: {REMEDY}")
@@ -76,7 +76,7 @@ def _refuse_other_texts(name: str, content: bytes) -> None:
         return
     keys = value.keys() if isinstance(value, dict) else ()
     if "cells" in keys:
-        raise Unsuitable("it is a notebook: write the agent to a file with %%writefile main.py, and submit that file")
+        raise Unsuitable("it is a notebook: write the agent to a file with %%writefile main.py, and use that file")
     if "steps" in keys:
         raise Unsuitable("it is the replay of a game, not an agent: evaluate.py analyse reads replays")
     raise Unsuitable(f"it is JSON, not Python: {REMEDY}")

@@ -191,12 +191,25 @@ def test_games_on_wide_boards():
         ("0000000", "column 0 cannot be played on ply 6: the column is full"),
         ("01010104", "column 4 cannot be played on ply 7: the game was over after ply 6"),
         ("338", "there is no column 8: columns are counted from 0, here to 6 (ply 2)"),
+        (
+            "44557",
+            "there is no column 7: columns are counted from 0, here to 6 (ply 4); counted from 1, they fit: --from-one",
+        ),
+        ("3030303 2", "'3030303 2': expected columns as one word (3342), or one by one (3 3 4 2)"),
     ],
 )
 def test_games_that_cannot_be_played(columns, words):
     with pytest.raises(ValueError) as problem:
         parse_game(columns, STANDARD)
     assert str(problem.value) == words
+
+
+def test_games_as_people_type_them():
+    assert parse_game("3 3 2 4", STANDARD).moves == parse_game("3, 3,2 4", STANDARD).moves == (3, 3, 2, 4)
+    assert parse_game("44557", STANDARD, from_one=True).moves == (3, 3, 4, 4, 6)
+    assert parse_game("10 1", geometry_of(4, 12, 4)).moves == (10, 1)
+    with pytest.raises(ValueError, match=r"no column 0: columns are counted from 1, here to 7 \(ply 1\)"):
+        parse_game("40", STANDARD, from_one=True)
 
 
 def test_the_command_of_a_game():

@@ -20,8 +20,9 @@ from connectx_toolkit.arena.players.player import Inline
 from connectx_toolkit.arena.players.process import AgentProcess
 from connectx_toolkit.arena.players.spec import AgentSpec, UnknownAgent
 from connectx_toolkit.builder.source.inline import inline
-from connectx_toolkit.kaggle.agent_file import last_callable
+from connectx_toolkit.kaggle.agent_file import last_callable, load_agent
 from connectx_toolkit.kaggle.rules import DEFAULTS
+from connectx_toolkit.training.games.opponents import function_of_file
 from evaluate import get_win_percentages
 from tests.conftest import LINUX, REAL_CLOCK
 
@@ -93,7 +94,7 @@ FILES = {
     "sibling": "import sibling_module\ndef agent(obs, config):\n    return sibling_module.COLUMN\n",
     "no callable": "x = 1\n",
     "syntax": "def agent(:\n",
-    "dunder file": "HERE = __file__\ndef agent(obs, config):\n    return 0\n",
+    "dunder file": "try:\n    __file__\nexcept NameError:\n    COLUMN = 2\ndef agent(obs):\n    return COLUMN\n",
 }
 
 
@@ -107,7 +108,7 @@ def test_files_load_as_on_kaggle(name, write, start):
     obs = Struct(board=[0] * 42, mark=1, step=0, remainingOverageTime=60)
     try:
         theirs = get_last_callable(FILES[name], path=path)
-        ours, _ = last_callable(path)
+        ours = last_callable(path).agent
     except Exception:
         sys.path[:] = [entry for entry in sys.path if entry != os.path.dirname(path)]  # Kaggle leaves it there
         assert reply.fault == "load"
@@ -118,6 +119,57 @@ def test_files_load_as_on_kaggle(name, write, start):
     else:
         arguments = (obs, Struct(**DEFAULTS, __raw_path__=path))[: theirs.__code__.co_argcount]
         assert reply.action == theirs(*arguments)
+
+
+LEGAL = "def agent(obs, config):\n    return COLUMN\ndef helper(board):\n    return 0\n"
+SOURCES = {  # what the builder takes: the source, and what is said of it as it is, with the cure
+    "file": (f"from pathlib import Path\nCOLUMN = int((Path(__file__).parent / 'column.txt').read_text())\n{LEGAL}", 2),
+    "package": (f"from .own_engine.net import COLUMN\n{LEGAL}", 1),
+    "late": ("def agent(obs, config):\n    from own_engine.net import COLUMN\n    return COLUMN\n", 2),
+    "path": ("def agent(obs, config):\n    return int(open('column.txt').read())\n", 2),
+    "listed": ("import os\n\n\ndef agent(obs, config):\n    return 4 + len(os.listdir('data'))\n", 0),
+    "judge": ("def agent(obs, config):\n    return int(open('/kaggle_simulations/agent/column.txt').read())\n", 0),
+}
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_a_source_plays_as_its_built_file_does(name, write, start, tmp_path, monkeypatch):
+    """Loaded as a module where Kaggle's loader fails; then it says what has to be done."""
+    text, line = SOURCES[name]
+    for folder in ("own_engine", "data", "elsewhere"):
+        (tmp_path / folder).mkdir()
+    write("COLUMN = 5\n", "own_engine/net.py")
+    write("5", "column.txt")
+    write("5", "data/column.txt")
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    path = write(text, "mine.py")
+    assert inline(Path(path)).entry[1] == "agent"
+    worker = start(path)
+    assert ask(worker).action == 5
+    said = f"mine.py, line {line}: " if line else ""
+    assert worker.warning.startswith(said) and bool(worker.warning) == bool(line)
+    if line:
+        assert "build_submission.py" in worker.warning and worker.warning.endswith("it is played as if built")
+
+
+def test_a_source_plays_in_this_process_too(write):
+    """And numba finds its cache in another process: the module has the same name in each."""
+    write("COLUMN = 5\n", "own_module.py")
+    path = write("from .own_module import COLUMN\nHERE = __file__\n\n\ndef agent(obs, config):\n    return COLUMN\n")
+    path_before, first, second = list(sys.path), load_agent(path), load_agent(path)
+    assert first.agent(None, None) == 5 and sys.path == path_before
+    assert first.agent.__module__ == second.agent.__module__ and first.agent.__globals__["HERE"] == path
+    assert function_of_file(Path(path))(None, None) == 5
+
+
+def test_a_fault_comes_with_the_cure_of_the_pre_flight(write, start):
+    path = write("def agent(obs, config):\n    return choice(obs.board)\n")
+    words = "(submission.py, line 2); import or define choice in submission.py: other cells of a notebook"
+    assert words in ask(start(path)).detail
+    failed = start(write("get_ipython().system('pip install x')\n", "script.py")).load()
+    assert "it is a notebook's command, not Python: leave it out" in failed.detail
+    failed = start(write('{"cells": []}', "lesson.ipynb")).load()
+    assert failed.detail.strip().endswith("%%writefile main.py, and use that file")
 
 
 OURS = ["agents", "benchmarks", "build_submission", "connectx", "connectx_toolkit", "evaluate", "tests", "train"]
@@ -185,7 +237,7 @@ def test_agents_in_this_process_have_their_own_helpers(tmp_path):
         (tmp_path / str(column) / "some_helper.py").write_text(f"COLUMN = {column}\n")
         text = "import some_helper\ndef agent(obs, config):\n    return some_helper.COLUMN\n"
         (tmp_path / str(column) / "mine.py").write_text(text)
-    loaded = [last_callable(str(tmp_path / str(column) / "mine.py"))[0] for column in (1, 2, 1)]
+    loaded = [last_callable(str(tmp_path / str(column) / "mine.py")).agent for column in (1, 2, 1)]
     assert [agent(None, None) for agent in loaded] == [1, 2, 1]
     del sys.modules["some_helper"]
 

@@ -116,6 +116,13 @@ def test_files_folders_and_patterns(games, folder, monkeypatch, tmp_path):
         replay_paths(["*.nothing"])
 
 
+@pytest.mark.parametrize("text", ["", " "])
+def test_an_empty_argument_is_not_the_current_folder(text):
+    """As a shell passes a variable that is not set."""
+    with pytest.raises(ValueError, match="an empty argument: expected a game, a file, a folder or a pattern"):
+        replay_paths([text])
+
+
 def test_what_is_no_replay_is_left_out(games, tmp_path, capsys):
     for made in games[5:7]:
         (tmp_path / made.path.name).write_bytes(made.path.read_bytes())

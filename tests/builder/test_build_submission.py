@@ -20,7 +20,7 @@ from kaggle_environments.agent import get_last_callable
 from connectx.geometry import geometry_of
 from connectx.position import Position
 from connectx_toolkit.builder.building import build as building
-from connectx_toolkit.builder.building.build import NotAccepted, Options, Report, render
+from connectx_toolkit.builder.building.build import NotAccepted, Options, Report, render, submission_bytes
 from connectx_toolkit.builder.building.embed import archive, is_submission
 from connectx_toolkit.builder.embedded.guard import Submission, described, fallback_column, legal_column
 from connectx_toolkit.builder.embedded.importer import Modules
@@ -29,6 +29,7 @@ from connectx_toolkit.builder.preflight.stage import Runner
 from connectx_toolkit.builder.source.inline import inline
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.kaggle import slow_processor as restrict
+from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.places import ROOT
 from tests.conftest import REAL_CLOCK
 
@@ -269,6 +270,18 @@ def test_rounding_that_makes_a_file_larger_is_left_out(tmp_path):
     assert re.match(r"short.npz: as int8 it would take [\d,]+ bytes of the submission, where it takes", lines[1])
     assert re.match(r"long.npz as int8: [\d,]+ to [\d,]+ bytes of the submission", lines[0])
     assert "short.npz as int8" not in text and "long.npz as int8" in text
+
+
+def test_data_that_is_too_large_as_text_may_fit_into_an_archive(tmp_path):
+    (tmp_path / "net.bin").write_bytes(os.urandom(30_000))
+    (tmp_path / "agent.py").write_text(
+        "from connectx.weights import read_data\n\nNET = read_data('net.bin')\n\n\n"
+        "def agent(obs, config):\n    return 0\n"
+    )
+    inlined, options = inline(tmp_path / "agent.py"), Options(limits=Limits(size=45_000))
+    with pytest.raises(ValueError, match=r"bytes, and the judge allows 45,000; as text.*Path\(__file__\).*\.tar\.gz"):
+        submission_bytes(inlined, tmp_path / "new.py", options)
+    assert len(submission_bytes(inlined, tmp_path / "new.py", Options())[0]) > 45_000
 
 
 @pytest.mark.parametrize("name", ["leftmost", "n_step"])

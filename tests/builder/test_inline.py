@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from connectx_toolkit.builder.source.inline import Refused, import_name, inline
+from connectx_toolkit.builder.source.inline import Refused, inline
 from connectx_toolkit.builder.source.module import needed_packages
+from connectx_toolkit.kaggle.sources import import_name
 from connectx_toolkit.places import ROOT
 
 AGENT = "def agent(obs, config):\n    return 0\n"
@@ -67,6 +68,36 @@ def test_lazy_imports_are_followed_and_only_what_is_imported_is_taken(tmp_path):
     assert sorted(inline(write(tmp_path, files | {"unused.py": ""})).sources) == ["agent.py", "helper.py"]
 
 
+STARS = {  # the helper, the agent's first lines, and what is packed
+    "public": ("import numpy as np\nROWS = 6\ndef legal(board):\n    return [0]\n_own = 1\n", "", {"x.npz"}),
+    "listed": ("import numpy as np\n__all__ = ['legal', 'np']\ndef legal(board):\n    return [0]\n", "", {"x.npz"}),
+    "not listed": (
+        "import numpy as np\n__all__ = ['legal']\ndef legal(board):\n    return [0]\n",
+        "np = open\n",
+        set(),
+    ),
+    "of a star": ("from deeper import *\nlegal = len\n", "", {"x.npz"}),
+    "in a circle": ("from agent import *\nimport numpy as np\nlegal = len\n", "", {"x.npz"}),
+}
+
+
+@pytest.mark.parametrize("name", STARS)
+def test_a_star_import_of_an_own_module(name, tmp_path):
+    """It stays one, of a module that stays one; what its names mean is known as if each had been imported."""
+    helper, first, packed = STARS[name]
+    (tmp_path / "x.npz").touch()
+    text = f"from tools import *\n{first}data = np.load('x.npz')\n{AGENT}"
+    inlined = inline(write(tmp_path, {"agent.py": text, "tools.py": helper, "deeper.py": "import numpy as np\n"}))
+    assert inlined.sources["agent.py"].startswith("from .tools import *\n")
+    assert inlined.sources["tools.py"].replace("from .", "from ") == helper and set(inlined.files) == packed
+
+
+def test_a_star_import_brings_the_modules_that_it_lists(tmp_path):
+    files = {"engine/__init__.py": "__all__ = ['search']\n", "engine/search.py": AGENT}
+    inlined = inline(write(tmp_path, {"agent.py": f"from engine import *\n{AGENT}"} | files))
+    assert inlined.sources.keys() >= files.keys()
+
+
 def test_our_agents_bring_only_connectx():
     inlined = inline(ROOT / "agents" / "minimax.py")
     assert inlined.entry == ("minimax", "agent")
@@ -118,7 +149,7 @@ def test_cache_is_switched_off(tmp_path, decorator):
         ("x = open('/home/me/w.npz', 'rb')", "is a path of this machine"),
         ("import numpy as np\nx = np.load('/kaggle_simulations/agent/w.npy')", "there is no such file"),
         ("import gzip\nx = gzip.open(filename='w.gz')", "there is no such file"),
-        ("from helper import *", "star import"),
+        ("from . import *", "binds nothing"),
         ("import helper.nothing", "no module"),
         ("from ..above import x", "beyond the top"),
         ("import importlib\nimportlib.import_module('helper')", "cannot be seen"),

@@ -22,14 +22,14 @@ import pytest
 
 from connectx.geometry import STANDARD
 from connectx.position import Position
-from connectx_toolkit.builder.preflight.asking import ALL, CLOCK, WORK, Asked, end_of_a_move
+from connectx_toolkit.builder.preflight.asking import ALL, CLOCK, OVERAGE, WORK, Asked, end_of_a_move
 from connectx_toolkit.builder.preflight.callables import first_bindings, meant_agent
 from connectx_toolkit.builder.preflight.check import check
 from connectx_toolkit.builder.preflight.questions import hard_questions, late_positions, sample
-from connectx_toolkit.builder.preflight.remedies import Situation, remedy
 from connectx_toolkit.builder.preflight.stage import Runner
 from connectx_toolkit.builder.preflight.validation import Game
 from connectx_toolkit.cli import build as build_submission
+from connectx_toolkit.kaggle.remedies import Situation, remedy
 from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.kaggle.slow_processor import Restriction
 from tests.conftest import LINUX, REAL_CLOCK
@@ -446,6 +446,29 @@ def test_faults_of_one_cause_are_one_finding(runner, tmp_path):
     assert len(reasons) == 2 and all("return int(column)" in reason for reason in reasons)
 
 
+def test_a_crash_has_its_line_its_cure_and_no_time(runner, tmp_path):
+    """As a function that inspect.getsource wrote, whose import stood in another cell."""
+    source = b"def my_agent(obs, config):\n    return choice(obs.board)\n"
+    report = check(finished(tmp_path, "cell.py", source), runner)
+    place, cure = "(cell.py, line 2)", "import or define choice in cell.py: other cells of a notebook are not submitted"
+    assert all(place in text for topic in ("replies", "game") for text in found(report, topic))
+    assert cure in found(report, "replies")[0]
+    assert found(report, "first move") == found(report, "overage time") == ["not measured: the call fails"]
+    assert all(finding.level != "pass" for finding in report.findings if finding.topic in ("first move", OVERAGE))
+
+
+def test_notes_on_much_output_and_on_threads(runner, tmp_path):
+    source = f"from concurrent.futures import ThreadPoolExecutor\n\nPOOL = ThreadPoolExecutor(4)\n{FIRST_LEGAL}"
+    source = source.replace(
+        "    return", "    print('x' * 20_000)\n    list(POOL.map(len, ['', '', '', '']))\n    return"
+    )
+    report = check(finished(tmp_path, "agent.py", source.encode()), runner)
+    assert report.accepted
+    assert "Kaggle's log keeps 10,000" in found(report, "output")[0] and "threads" in found(report, "threads")[0]
+    plain = check(finished(tmp_path, "plain.py", FIRST_LEGAL.encode()), runner)
+    assert not found(plain, "output") and not found(plain, "threads")
+
+
 def test_the_signals_note(runner, tmp_path):
     source = f"import signal\n\nsignal.signal(signal.SIGALRM, signal.SIG_IGN)\n{FIRST_LEGAL}".encode()
     report = check(finished(tmp_path, "agent.py", source), runner)
@@ -491,6 +514,18 @@ def test_which_function_was_meant(source, taken, meant):
     assert (found_one and found_one.name) == meant
 
 
+@pytest.mark.parametrize("passed", ["x", "*given", "dict(x), y"])
+def test_a_wrapper_passes_on_its_arguments(passed):
+    source = ast.parse(f"def agent(obs): pass\ndef act(x, y, *given): return int(agent({passed}))\n")
+    assert meant_agent(source, "act", fails=True) is None
+
+
+@pytest.mark.parametrize("call", ["evaluate('connectx', [agent, opponent])", "agent(Struct(board=[0] * 42), None)"])
+def test_what_plays_games_with_the_agent_is_no_wrapper(call):
+    source = ast.parse(f"def agent(obs): pass\ndef play(episodes, opponent): return {call}\n")
+    assert meant_agent(source, "play", fails=True).name == "agent"
+
+
 @pytest.mark.parametrize(
     ("text", "files", "words"),
     [
@@ -504,6 +539,8 @@ def test_which_function_was_meant(source, taken, meant):
             "numpy 2 on the judge, have no bool",
         ),
         ("SystemExit escapes", {"main.py"}, "ends the judge's process"),
+        ("NameError(\"name 'choice' is not defined\")", {"main.py"}, "import or define choice in main.py"),
+        ("NameError: name 'get_ipython' is not defined", {"main.py"}, "it is a notebook's command"),
         ("ValueError: something else", {"main.py"}, ""),
     ],
 )

@@ -8,6 +8,7 @@ import pytest
 from rich.color import ColorSystem
 from rich.table import Table
 
+import connectx_toolkit
 from connectx_toolkit.console import progress
 from connectx_toolkit.console.interrupts import ctrl_c_waits
 from connectx_toolkit.console.tables import console_for_tables
@@ -82,3 +83,28 @@ def test_ctrl_c_in_a_block_that_would_lose_it_comes_at_its_end():
     with ctrl_c_waits():
         pass
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_long_names_in_tables_are_whole(capsys):
+    """Two files in one long folder would read alike if their names were cut."""
+    table = Table()
+    for title in ("agent", "what it does"):
+        table.add_column(title)
+    names = [f"/home/me/{'long_' * 20}folder/version_{number}/submission.py" for number in (1, 2)]
+    for name in names:
+        table.add_row(name, "plays " * 20)
+    console_for_tables().print(table)
+    lines = [line.split("\u2502")[1].strip() for line in capsys.readouterr().out.splitlines() if "\u2502" in line]
+    assert "".join(lines) == "".join(names)
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_package_that_is_missing_has_its_cure(inside, monkeypatch):
+    """In a notebook, too; "activate the environment first" is no advice where it is active."""
+    monkeypatch.setattr(sys, "prefix", "/elsewhere" if inside else sys.base_prefix)
+    monkeypatch.setitem(sys.modules, "anywidget", None)
+    monkeypatch.delitem(sys.modules, "connectx_toolkit.board.widget", raising=False)
+    with pytest.raises(ModuleNotFoundError, match="this Python has no anywidget: ") as problem:
+        connectx_toolkit.Board  # noqa: B018 - which imports it
+    assert ('pip install ".[notebook]"' in str(problem.value)) == inside
+    assert ("activate the virtual environment first" in str(problem.value)) != inside

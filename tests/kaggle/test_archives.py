@@ -100,7 +100,9 @@ def test_the_folder_is_the_agents_alone_and_read_only(tmp_path):
     text += "    return int(open(f'{HERE}/n').read()) + (2 if os.access(HERE, os.W_OK) else 0)\n"
     plain = "import os\ndef agent(obs, config):\n    return int(os.path.exists('/kaggle_simulations/agent/n'))\n"
     (tmp_path / "plain.py").write_text(plain)
-    paths = [packed(tmp_path / f"{n}.tar.gz", {"main.py": text, "n": str(n)}) for n in (0, 1)]
+    paths = [
+        packed(tmp_path / f"{n}{end}", {"main.py": text, "n": str(n)}) for n, end in enumerate((".tar.gz", ".tgz"))
+    ]
     workers = [AgentProcess(resolve(path)) for path in (*paths, tmp_path / "plain.py")]
     try:
         for worker in workers:
@@ -267,7 +269,7 @@ CONTENTS = {
     "text": (b"def agent(obs, config): pass", "bad.tar.gz", "cannot be unpacked: Not a gzipped file"),
     "nothing": (b"", "bad.tar.gz", "cannot be unpacked: "),
     "gzip of text": (gzip.compress(b"def agent(obs, config): pass"), "bad.tar.gz", "cannot be unpacked: "),
-    "wrong name": (gzip.compress(b"main.py"), "bad.tgz", "an archive should be a .tar.gz with main.py at its root"),
+    "wrong name": (gzip.compress(b"main.py"), "bad.gz", "an archive should be a .tar.gz with main.py at its root"),
 }
 
 

@@ -172,8 +172,8 @@ def test_one_file_is_one_agent(tmp_path):
     path = tmp_path / "mine.py"
     path.write_text("import beside\ndef agent(obs, config):\n    return beside.COLUMN\n")
     (tmp_path / "beside.py").write_text("COLUMN = 4\n")
-    assert function_of_file(path)(None, None) == last_callable(str(path))[0](None, None) == 4
+    assert function_of_file(path)(None, None) == last_callable(str(path)).agent(None, None) == 4
     path.write_text("def agent(obs, config):\n    return 4\ndef helper(x):\n    return 0\n")
-    assert last_callable(str(path))[0].__name__ == "helper"
+    assert last_callable(str(path)).agent.__name__ == "helper"
     with pytest.raises(ValueError, match=r"mine.py: Kaggle will call helper \(line 3\), not agent"):
         function_of_file(path)

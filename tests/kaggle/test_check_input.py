@@ -17,11 +17,11 @@ from pathlib import Path
 
 import pytest
 
-from connectx_toolkit.builder.preflight.remedies import Situation, remedy
 from connectx_toolkit.builder.source.inline import Refused, inline
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.kaggle import archive as archives
 from connectx_toolkit.kaggle import upload
+from connectx_toolkit.kaggle.remedies import Situation, remedy
 from connectx_toolkit.places import ROOT
 from tests.conftest import LINUX
 
@@ -165,7 +165,7 @@ def test_the_cause_is_the_first_line_of_an_exception(tmp_path, capsys):
     (tmp_path / "agent.py").write_bytes(source)
     assert build_submission.main(["--check", str(tmp_path / "agent.py"), "--json"]) == 1
     (game,) = [f["text"] for f in json.loads(capsys.readouterr().out)["findings"] if f["topic"] == "game"]
-    assert game.endswith("RuntimeError: no weights")
+    assert game.endswith("RuntimeError: no weights (agent.py, line 2)")
 
 
 def make_socket(path: Path) -> None:

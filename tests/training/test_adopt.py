@@ -460,6 +460,13 @@ def test_archives_that_are_refused(tmp_path, nets):
         (lambda: path.write_bytes(path.read_bytes()[:-3000]), "or is damaged", {}),
         (lambda: path.write_text("model"), "is no model that stable-baselines3 has saved", {}),
         (lambda: zipfile.ZipFile(path, "w").writestr("data", "[]"), "is no model that stable-baselines3 has saved", {}),
+        (
+            lambda: zipfile.ZipFile(path, "w").writestr("parameter_list", "[]"),
+            "of stable-baselines 2, which ran on T",
+            {},
+        ),
+        (lambda: zipfile.ZipFile(path, "w").writestr("model.weights.h5", ""), "is a model of Keras; adopt takes", {}),
+        (lambda: path.write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(99)), r"is a model of Keras \(HDF5\); adopt takes", {}),
     ]
     for make, words, changes in cases:
         make()
@@ -523,8 +530,54 @@ def test_torch_files_that_are_refused(nets, monkeypatch):
         with pytest.raises((ValueError, OSError), match=words) as caught:
             worker.adopt(nets.parent, task_of(path, **changes))
         assert "\n" not in str(caught.value)
+    torch.jit.script(nn.Linear(84, 7)).save(path)
+    with pytest.raises(ValueError, match="is TorchScript, which holds its own code: leave out --module"):
+        worker.adopt(nets.parent, task_of(path, **shown))
     torch.save({"epoch": 3, "model_state_dict": state}, path)
     assert worker.adopt(nets.parent, task_of(path, **shown))["files"]
+
+
+def test_torchscript_needs_no_class(nets):
+    """It is its own original."""
+    network, path = net_of(nets, "Net"), nets.with_name("net.pt")
+    torch.jit.trace(network, torch.rand(1, 2, 6, 7)).save(path)
+    result = worker.adopt(nets.parent, task_of(path, observation=f"{nets}:encode"))
+    assert result["files"] == ["my_agent.py", "my_agent.pt"] and not result["unproved"]
+    assert result["reference"] == 'torch.jit.load("net.pt")' and result["title"].startswith("The network of net.pt:")
+
+
+class Arithmetic(nn.Module):
+    """What people do to a board before the first layer."""
+
+    def __init__(self, forward):
+        super().__init__()
+        self.layer, self.prepared = nn.Linear(6, 4), forward
+
+    def forward(self, x):
+        return self.layer(self.prepared(x))
+
+
+PREPARED: list[Callable[[torch.Tensor], torch.Tensor]] = [
+    lambda x: x / 2.0,
+    lambda x: x.float() / 255,
+    lambda x: 2 * x - 1,
+    lambda x: torch.div(x, 4) + x.mul(0.5).add(3),
+    lambda x: 1 + torch.sub(x, 0.5),
+]
+
+
+@pytest.mark.parametrize("number", range(len(PREPARED)))
+def test_a_number_beside_a_layer_needs_no_torchscript(number):
+    network, inputs = Arithmetic(PREPARED[number]), torch.randint(0, 3, (5, 6)).float()
+    steps, arrays = steps_of(network.eval())
+    outputs = Layers.from_bytes(pack(arrays, {"steps": steps}))(inputs.numpy())
+    assert np.abs(outputs - network(inputs).detach().numpy()).max() < 1e-5
+
+
+@pytest.mark.parametrize("prepared", [lambda x: 1 / (x + 1), lambda x: 1 - x, lambda x: x.add(x, alpha=2)])
+def test_other_arithmetic_is_not_mistaken(prepared):
+    with pytest.raises(Unknown):
+        steps_of(Arithmetic(prepared))
 
 
 def test_layers_are_torchs():

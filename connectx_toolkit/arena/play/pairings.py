@@ -4,12 +4,13 @@ from collections.abc import Iterable, Sequence
 from itertools import combinations
 from pathlib import Path
 
+from connectx_toolkit.arena.players.archives import SUFFIXES
 from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.players.spec import AgentSpec, UnknownAgent
 
 
 def participants(texts: Iterable[str]) -> list[AgentSpec]:
-    """Agents given by name, file, or folder, which means every Python file and .tar.gz in it.
+    """Agents given by name, file, or folder, which means every Python file and archive in it.
 
     Raises:
         ValueError: an agent is unknown or given twice, a folder has none, or there are fewer than two agents.
@@ -17,7 +18,7 @@ def participants(texts: Iterable[str]) -> list[AgentSpec]:
     specs: list[AgentSpec] = []
     for text in texts:
         if Path(text).is_dir():
-            files = sorted(file for suffix in (".py", ".tar.gz") for file in Path(text).glob(f"[!_]*{suffix}"))
+            files = sorted(file for suffix in (".py", *SUFFIXES) for file in Path(text).glob(f"[!_]*{suffix}"))
             if not files:
                 raise UnknownAgent(f"folder {text!r} holds no Python file and no .tar.gz")
             specs += map(resolve, files)

@@ -15,11 +15,11 @@ from pathlib import Path
 
 from connectx_toolkit.kaggle.archive import unpack
 
-SUFFIX = ".tar.gz"
+SUFFIXES = (".tar.gz", ".tgz")
 
 
 def is_archive(path: str) -> bool:
-    return path.endswith(SUFFIX)
+    return path.endswith(SUFFIXES)
 
 
 _homes: list[Path] = []  # folders for unpacked archives, made when needed; that of the current run comes last

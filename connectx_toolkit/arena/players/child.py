@@ -20,11 +20,12 @@ from typing import Any
 from connectx_toolkit.arena.players.loading import load
 from connectx_toolkit.arena.players.protocol import REQUEST, pack_reply, receive
 from connectx_toolkit.arena.players.spec import AgentSpec
-from connectx_toolkit.kaggle.agent_file import last_callable
+from connectx_toolkit.kaggle.agent_file import load_agent
 from connectx_toolkit.kaggle.observation import Struct
+from connectx_toolkit.kaggle.remedies import place_in
+from connectx_toolkit.kaggle.sources import Needs, beside, needs_building, redirect
 from connectx_toolkit.machine.chance import seed_everything
 from connectx_toolkit.machine.waiting import waiting
-from connectx_toolkit.places import ROOT
 
 DETAIL = 500  # characters of a traceback or a repr that are kept
 MOST_TOLD = 4096  # characters of an agent's thoughts: docs/guides/board.md asks for what is short
@@ -46,10 +47,12 @@ class HostedAgent:
     Args:
         missing: something that Kaggle has and this machine lacks; added to exceptions about files and imports.
         is_alone: whether the process is this agent's. Then what Kaggle does not have stays out of its reach for good.
+        is_unpacked: whether the spec is the main.py of an archive. That is finished; any other file may be a source.
     """
 
-    def __init__(self, spec: AgentSpec, missing: str = "", is_alone: bool = False):
+    def __init__(self, spec: AgentSpec, missing: str = "", is_alone: bool = False, is_unpacked: bool = False):
         self.spec = spec
+        self.is_unpacked = is_unpacked
         self.is_alone = is_alone
         self.missing = missing
         self.agent: Callable | None = None
@@ -69,8 +72,10 @@ class HostedAgent:
         must not count in all of them.
         """
         seed_everything(seed)
+        is_source = self.spec.kind == "file" and not self.is_unpacked
+        needs = needs_building(self.spec.target) if is_source else Needs()  # not on the agent's clock
         waited = waiting("self")
-        seconds, column, extra = self._timed(self._load, "load")
+        seconds, column, extra = self._timed(lambda: self._load(needs), "load")
         seconds = max(0.0, seconds - waited())
         seed_everything(self.seed)  # the load may have drawn numbers, or imported numpy or torch
         if extra is None and self.warning:
@@ -97,9 +102,9 @@ class HostedAgent:
             told = None
         return 0.0, 0, {"value": told}
 
-    def _load(self) -> int:
+    def _load(self, needs: Needs) -> int:
         if self.spec.kind == "file":
-            agent, self.warning = last_callable(self.spec.target, stays=self.is_alone)
+            agent, self.warning, _ = load_agent(self.spec.target, self.is_alone, needs)
         else:
             agent = load(self.spec)
         code = getattr(agent, "__code__", None)
@@ -159,26 +164,16 @@ def _last_lines(problem: BaseException) -> str:
     lines = traceback.format_exception(problem)
     if isinstance(problem, SyntaxError):
         lines[-1] = f"{type(problem).__name__}: {problem}"  # with the line number, which is otherwise in another line
-    elif place := _place(problem):
+    elif place := place_in("".join(lines)):
         lines[-1] = f"{lines[-1].rstrip()} ({place})"
     return "".join(lines)[-DETAIL:]
 
 
-def _place(problem: BaseException) -> str:
-    """ "my_agent.py, line 7": the last frame in the agent's own code, not in this project or in a package."""
-    frames = [frame for frame in traceback.extract_tb(problem.__traceback__) if _is_agents_own(frame.filename)]
-    return f"{os.path.basename(frames[-1].filename)}, line {frames[-1].lineno}" if frames else ""
-
-
-def _is_agents_own(file: str) -> bool:
-    ours = tuple(os.path.join(ROOT, folder, "") for folder in ("connectx", "connectx_toolkit"))
-    pythons = (os.path.join(os.path.dirname(os.__file__), ""), "<frozen")  # installed packages lie below it
-    return not file.startswith((*ours, *pythons)) and "site-packages" not in file
-
-
-def serve(sock: socket.socket, spec: AgentSpec, missing: str = "") -> None:
-    """Answers requests until the other end closes the socket. ``missing``: see ``HostedAgent``."""
-    player = HostedAgent(spec, missing, is_alone=True)
+def serve(sock: socket.socket, spec: AgentSpec, missing: str = "", is_unpacked: bool = False) -> None:
+    """Answers requests until the other end closes the socket. ``missing``, ``is_unpacked``: see ``HostedAgent``."""
+    player = HostedAgent(spec, missing, is_alone=True, is_unpacked=is_unpacked)
+    if spec.kind == "file" and not is_unpacked:
+        redirect(beside(os.path.dirname(spec.target)))
     try:
         while message := receive(sock):
             _, kind, ply, mark, bank = REQUEST.unpack_from(message)
@@ -219,4 +214,4 @@ def serve_descriptor(descriptor: int, spec: list[str], parent: int, is_unpacked:
             missing = f"{AGENT} cannot be shown here: {problem.strerror}"
     die_with_parent()  # not earlier: entering a user namespace would undo it
     if os.getppid() == parent:  # else the parent died before the line above
-        serve(socket.socket(fileno=descriptor), found, missing)
+        serve(socket.socket(fileno=descriptor), found, missing, is_unpacked)

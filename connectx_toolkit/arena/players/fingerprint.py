@@ -18,6 +18,7 @@ from connectx_toolkit.arena.players.spec import AgentSpec, callable_of
 from connectx_toolkit.catalogue import parse_agent_name
 from connectx_toolkit.kaggle.agent_file import REACHED
 from connectx_toolkit.kaggle.archive import BadArchive
+from connectx_toolkit.kaggle.folder import AGENT
 from connectx_toolkit.places import AGENTS, ROOT
 
 LONGEST_NAME = 255  # characters of a string that may name a file
@@ -107,6 +108,7 @@ def _module_files(folders: Iterable[str], dotted: str) -> list[str]:
 def _data_files(path: str, names: Iterable[str]) -> Iterator[str]:
     """The files that a source's strings name: relative to its folder or to folders that it names, or by full path."""
     beside = os.path.dirname(path)
+    names = [name.removeprefix(f"{AGENT}/") for name in names]
     below = [os.path.join(beside, name) for name in names if name.strip("./") and not os.path.isabs(name)]
     for folder in (beside, *filter(os.path.isdir, below)):
         files = (os.path.join(folder, name) for name in names)

@@ -6,9 +6,10 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from connectx_toolkit.arena.players.archives import SUFFIXES
 from connectx_toolkit.arena.players.spec import WRAP, AgentSpec, UnknownAgent, callable_of, register
 from connectx_toolkit.catalogue import AgentName, our_agents, parse_agent_name
-from connectx_toolkit.kaggle.agent_file import last_callable
+from connectx_toolkit.kaggle.agent_file import load_agent
 from connectx_toolkit.places import AGENTS
 
 ONLY_NAMED = "only minimax has a depth, only named agents can be made to err"
@@ -66,7 +67,7 @@ def resolve(agent: str | os.PathLike | Callable | AgentSpec) -> AgentSpec:
     for sign in "@~":
         if os.path.isfile(text.rpartition(sign)[0]):
             raise UnknownAgent(f"{text!r}: {ONLY_NAMED}, not files")
-    for suffix in (".py", ".tar.gz"):
+    for suffix in (".py", *SUFFIXES):
         if os.path.isfile(text + suffix):
             raise UnknownAgent(f"no agent {text!r}: did you mean {text}{suffix}?")
     names = [*our_agents(), *kaggle_agents()]
@@ -89,12 +90,12 @@ def load(spec: AgentSpec) -> Callable:
     if spec.kind == "callable":
         return callable_of(spec)
     if spec.kind == "ours":
-        return last_callable(str(AGENTS / f"{spec.target}.py"))[0]
+        return load_agent(str(AGENTS / f"{spec.target}.py")).agent
     if spec.kind == "kaggle":
         return kaggle_agents()[spec.target]
     if spec.kind == "partner":
         return _graded(spec.target)
-    return last_callable(spec.target)[0]
+    return load_agent(spec.target).agent
 
 
 def _graded(name: str) -> Callable:

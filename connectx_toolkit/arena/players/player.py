@@ -5,12 +5,15 @@ and a callable are loaded once and kept, and each game is charged that load time
 what it would cost on Kaggle.
 """
 
+import os
 from typing import Any
 
 from connectx_toolkit.arena.players import archives
 from connectx_toolkit.arena.players.child import HostedAgent
+from connectx_toolkit.arena.players.loading import version_of
 from connectx_toolkit.arena.players.protocol import Reply, reply_of
 from connectx_toolkit.arena.players.spec import AgentSpec
+from connectx_toolkit.kaggle.remedies import Situation, remedy
 from connectx_toolkit.kaggle.rules import Limits
 
 LOAD_LIMIT = Limits().first_move  # seconds for a load unless the rules say otherwise
@@ -56,7 +59,7 @@ class Player:
         """The agent's reply to a position. ``board``: cells in Kaggle's order, one byte each."""
         limit = act_timeout + max(bank, 0.0)
         if not self.is_first_move:
-            return self._move(ply, mark, bank, board, limit)
+            return self._explained(self._move(ply, mark, bank, board, limit))
         self.is_first_move = False
         charged = self.load_seconds or 0.0
         if self.load_seconds is None and self.failed is None:
@@ -64,7 +67,7 @@ class Player:
         if self.failed is not None:
             return self.failed._replace(load=self.failed.seconds)
         load_seconds = self.load_seconds or 0.0
-        reply = self._move(ply, mark, bank, board, limit)
+        reply = self._explained(self._move(ply, mark, bank, board, limit))
         return reply._replace(seconds=reply.seconds + load_seconds, load=load_seconds, charged=charged)
 
     def load(self, limit: float | None = None) -> Reply | None:
@@ -82,9 +85,19 @@ class Player:
             time_out = f"still loading when its clock ran out ({limit:g} s: actTimeout and overage time)"
             return reply._replace(detail=time_out)
         if reply.fault:
-            return reply
+            return self._explained(reply)
         self.load_seconds, self.warning = reply.seconds, reply.detail
         return None
+
+    def _explained(self, reply: Reply) -> Reply:
+        """A fault's reply with the cure that the pre-flight would give for the file as it is."""
+        if self.spec.kind != "file" or reply.fault not in ("load", "exception", "exit"):
+            return reply
+        cure = remedy(reply.detail, "", self._situation())
+        return reply._replace(detail=f"{reply.detail.rstrip()}; {cure}") if cure else reply
+
+    def _situation(self) -> Situation:
+        return Situation(frozenset({"main.py"}), version_of("numpy"), os.path.basename(self.spec.target))
 
     def close(self) -> None:
         """Drops the agent; it can be loaded again."""
@@ -121,11 +134,15 @@ class Inline(Player):
 
     def __init__(self, spec: AgentSpec, load_limit: float = LOAD_LIMIT):
         super().__init__(spec, load_limit)
-        self.player = HostedAgent(unpacked_spec(spec))
+        self.player = self._hosted()
+
+    def _hosted(self) -> HostedAgent:
+        spec = unpacked_spec(self.spec)
+        return HostedAgent(spec, is_unpacked=spec != self.spec)
 
     def close(self) -> None:
         super().close()
-        self.player = HostedAgent(unpacked_spec(self.spec))
+        self.player = self._hosted()
 
     def _start_game(self, config: dict[str, Any], seed: int) -> None:
         self.player.start_game(config, seed)

@@ -289,6 +289,8 @@ def replay_paths(what: Iterable[str]) -> list[Path]:
     """
     found: list[Path] = []
     for named in what:
+        if not named.strip():
+            raise ValueError("an empty argument: expected a game, a file, a folder or a pattern")
         path = Path(named)
         if path.is_dir():
             replays = [one for one in sorted(path.rglob("*")) if is_wanted(one.name) and one.is_file()]

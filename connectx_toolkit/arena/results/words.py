@@ -43,7 +43,7 @@ def fault_reason(game: Game, fault: Fault) -> str:
     load = game.loads[fault.seat] if game.loads else 0.0
     if fault.kind == "timeout" and load >= SHORT_LOAD:
         return f"{load:.1f} s load + {game.move_seconds(fault.ply - game.opening):.1f} s"
-    return f"{(fault.detail.strip().splitlines() or [fault.kind])[-1]:.160}"
+    return f"{(fault.detail.strip().splitlines() or [fault.kind])[-1]:.400}"
 
 
 def match_lines(match: Match, sprt: Sprt | None = None) -> list[str]:

@@ -12,14 +12,15 @@ from connectx.weights import reduce, reduction_error
 from connectx_toolkit.builder.building.embed import archive, packed, submission_text
 from connectx_toolkit.builder.preflight.check import check
 from connectx_toolkit.builder.preflight.questions import NODE_BUDGET, Question, sample
-from connectx_toolkit.builder.preflight.remedies import remedy
 from connectx_toolkit.builder.preflight.report import Report
 from connectx_toolkit.builder.preflight.stage import Runner, Stage
 from connectx_toolkit.builder.source.files import listed
-from connectx_toolkit.builder.source.inline import Inlined, Refused, import_name
+from connectx_toolkit.builder.source.inline import Inlined, Refused
 from connectx_toolkit.builder.source.refusals import TORCH_FILES, adopt_command
 from connectx_toolkit.console.files import replacing
+from connectx_toolkit.kaggle.remedies import remedy
 from connectx_toolkit.kaggle.rules import Limits
+from connectx_toolkit.kaggle.sources import import_name
 from connectx_toolkit.places import ROOT
 
 # Where no move differs, fewer than 3 of N would: below 0.6% for 500 positions (the rule of three, at 95%), and 3% for
@@ -95,6 +96,9 @@ def submission_bytes(inlined: Inlined, output: Path, options: Options) -> tuple[
     if sum(sizes.values()) > options.limits.size:
         raise ValueError(f"the judge allows {options.limits.size:,} bytes: move away what it does not open; {packed}")
     text, lines = render(inlined, options.dtype)
+    if len(text) > options.limits.size and inlined.data and not output.name.endswith(".tar.gz"):
+        cure = 'as text, data takes a third more: open it as Path(__file__).parent / "name", and build a .tar.gz'
+        raise ValueError(f"{len(text):,} bytes, and the judge allows {options.limits.size:,}; {cure}")
     if output.name.endswith(".tar.gz"):
         if sizes:
             as_is = f"; --dtype {options.dtype} changes only embedded data" if options.dtype else ""
@@ -150,14 +154,12 @@ def build(
 
 
 def _source_job(inlined: Inlined) -> dict[str, Any]:
-    root, module = import_name(inlined.agent_path)
+    root, _ = import_name(inlined.agent_path)
     folder = inlined.agent_path.resolve().parent
     paths = list(dict.fromkeys([str(folder), str(root), str(ROOT)]))
     files = {name: str(file) for name, (file, _) in inlined.files.items()}
     return {
-        "module": module,
         "function": inlined.entry[1],
-        "folder": str(folder),
         "paths": paths,
         "files": files,
         "stop_after": COMPARE_SECONDS,

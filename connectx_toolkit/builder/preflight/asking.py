@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from connectx_toolkit.builder.preflight.questions import Question, hard_questions
-from connectx_toolkit.builder.preflight.remedies import exception_line, with_remedy, wrong_type
 from connectx_toolkit.builder.preflight.report import Report
 from connectx_toolkit.builder.preflight.stage import Stage
+from connectx_toolkit.kaggle.remedies import exception_line, explained, wrong_type
 from connectx_toolkit.kaggle.rules import Limits
 
 OVERAGE = "overage time"
@@ -245,7 +245,7 @@ def _ending(here: Stage, asked: Asked, answer: dict[str, Any]) -> Fault | None:
     else:
         text = f"{result['raised']} escapes ({at}): {result['text']}"
     kind = "fail to load" if is_load else "end its process"
-    return Fault(topic, kind, with_remedy(text, result["trace"], here.situation), names, is_first)
+    return Fault(topic, kind, explained(text, result["trace"], here.situation), names, is_first)
 
 
 def _cause(result: dict[str, Any]) -> str:
@@ -285,7 +285,7 @@ def _find_faults(here: Stage, asked: Asked) -> None:
         elif kind == "forfeit" and reply["type"] == "int" and len(returned) > 1:
             text = f"returns {', '.join(returned[:3])}, not legal columns"
         names = tuple(case[0].name for case in cases)
-        text = f"{with_remedy(text, reply['trace'], here.situation)} ({len(names)} of {len(asked.standard)} positions)"
+        text = f"{explained(text, reply['trace'], here.situation)} ({len(names)} of {len(asked.standard)} positions)"
         asked.faults.append(Fault("replies", kind, text, names, question is asked.questions[0]))
 
 

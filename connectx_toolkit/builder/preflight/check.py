@@ -35,6 +35,9 @@ from connectx_toolkit.kaggle.upload import Unsuitable, parse, read, unpack
 
 GUARD_MARK, TOO_LATE = "submission guard:", "TimeoutError: the agent"
 WAITED = 0.1  # share of the time that was spent waiting for a processor, which may be why the guard had to answer
+GUARDED = 2  # threads of a submission of ours: its agent and its guard
+LOG_KEPT = 10_000  # characters of what a move prints: a measured limit of Kaggle's log
+NOT_MEASURED = "not measured: the call fails"
 CURE_OF_OVERAGE = (
     "think for less than config.actTimeout, or read obs.remainingOverageTime "
     "(budget_for of connectx.clock does both, in an agent that build_submission.py builds)"
@@ -73,7 +76,7 @@ def check(
     """
     limits = limits or Limits()
     report = Report(path.name)
-    with stage(limits, runner) as here:
+    with stage(limits, runner, path.name) as here:
         main = _lay_out(path, here, report)
         tree = None if main is None else _parsed(main, report)
         if main is None or tree is None:
@@ -193,8 +196,12 @@ def _report_clock(here: Stage, game: Game, asked: Asked, report: Report) -> None
     """Reports load, first move and overage time; leaves open what may have come from waiting for a processor."""
     report.figures |= asked.figures(here.limits, asked.told)
     readings = (*asked.readings, asked.told)
+    timed = zip(("first move", OVERAGE), asked.replies, strict=False)  # the replies that the figures are of
+    fails = {topic for topic, reply in timed if reply["type"] == "exception"}
     for least, most, told in zip(*(_clock_findings(game, asked, here.limits, each) for each in readings), strict=True):
-        if (least.level == "reject") == (most.level == "reject"):
+        if told.topic in fails:
+            report.add(told.topic, "note", NOT_MEASURED)
+        elif (least.level == "reject") == (most.level == "reject"):
             report.add(*told)
         else:
             report.add(told.topic, "unknown", f"{most.text}; {OTHERS_COMPUTED}")
@@ -254,6 +261,12 @@ def _report_replies(here: Stage, asked: Asked, report: Report) -> None:
     memory = f"peak {report.figures['peak_memory'] / 2**20:.0f} MiB"
     grown = max(0, report.figures["peak_memory"] - here.runner.hello["memory"])
     report.add("memory", "pass", f"{memory}, {grown / 2**20:.0f} more than the empty judge")
+    if (printed := max((reply["printed"] for _, reply in asked.standard), default=0)) > LOG_KEPT:
+        text = f"prints {printed:,} characters in a move: that takes time, and Kaggle's log keeps {LOG_KEPT:,}"
+        report.add("output", "note", text)
+    if (threads := max((reply["threads"] for _, reply in asked.standard), default=1)) > GUARDED:
+        text = f"{threads} threads: they take turns on a judge with one processor, and nobody says how many it has"
+        report.add("threads", "note", text)
     if not asked.faults:
         wanted = sum(not question.is_optional for question in asked.questions)
         cut = "" if len(asked.standard) == wanted else f" of {wanted}: {ASK_SECONDS:g} s were over"

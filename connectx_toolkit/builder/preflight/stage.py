@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from connectx_toolkit.builder.preflight.questions import Question
-from connectx_toolkit.builder.preflight.remedies import Situation
 from connectx_toolkit.console.programs import ProcessFailed
 from connectx_toolkit.kaggle import folder as place
+from connectx_toolkit.kaggle.remedies import Situation
 from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.places import ROOT
 
@@ -121,14 +121,14 @@ def _stage_text(at: str, names: list[str]) -> str:
 
 
 @contextlib.contextmanager
-def stage(limits: Limits, runner: Runner) -> Iterator["Stage"]:
-    """Makes folders as on the judge, which are removed at the end."""
+def stage(limits: Limits, runner: Runner, name: str) -> Iterator["Stage"]:
+    """Makes folders as on the judge, which are removed at the end. ``name``: of the file that is tried."""
     with tempfile.TemporaryDirectory(prefix="preflight-") as folder:
         root = Path(folder)
-        for name in ("agent", "home", "elsewhere", "root"):
-            (root / name).mkdir()
+        for part in ("agent", "home", "elsewhere", "root"):
+            (root / part).mkdir()
         try:
-            yield Stage(root, runner, limits)
+            yield Stage(root, runner, limits, name if name.endswith(".py") else "main.py")
         finally:
             for path in [root / "agent", *(root / "agent").rglob("*")]:
                 if path.is_dir() and not path.is_symlink():
@@ -142,6 +142,7 @@ class Stage:
     root: Path
     runner: Runner
     limits: Limits
+    name: str  # what the author calls main.py
 
     @cached_property
     def has_place(self) -> bool:
@@ -163,7 +164,7 @@ class Stage:
     def situation(self) -> Situation:
         folder = self.root / "agent"
         files = frozenset(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
-        return Situation(files, self.runner.hello["numpy"])
+        return Situation(files, self.runner.hello["numpy"], self.name)
 
     def seal(self) -> None:
         """Makes the agent's folder read-only."""

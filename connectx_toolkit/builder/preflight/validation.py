@@ -7,9 +7,9 @@ from statistics import median_low
 from typing import Any
 
 from connectx_toolkit.builder.preflight.asking import WORK, Asked, Reading, confirm, find_what_ends_a_move
-from connectx_toolkit.builder.preflight.remedies import exception_line, remedy
 from connectx_toolkit.builder.preflight.report import Report
 from connectx_toolkit.builder.preflight.stage import GAME_PLIES, LONG, Stage
+from connectx_toolkit.kaggle.remedies import exception_line, place_in, remedy
 from connectx_toolkit.kaggle.rules import Limits
 
 QUICK_ACT, QUICK_BANK = 0.1, 38.0  # clock of a build's game, which tests only validity
@@ -152,13 +152,13 @@ def play(here: Stage, clock: tuple[float, float], seed: int = 0, **options: Any)
     elif "raised" in game.result:
         game.fault = f"{game.result['raised']} escapes Kaggle's environment: {game.result['text']}"
     elif game.result["statuses"] != ["DONE", "DONE"] or None in game.result["rewards"]:
-        game.fault = _ending_of_game(game.result)
+        game.fault = _ending_of_game(game.result, here.situation.name)
         game.cure = remedy(game.fault, "".join(game.result["stderr"]), here.situation)
     return game
 
 
-def _ending_of_game(result: dict[str, Any]) -> str:
-    """Which seat failed in a game that ended early, at which ply, and why."""
+def _ending_of_game(result: dict[str, Any], name: str) -> str:
+    """Which seat failed in a game that ended early, at which ply, why, and where in the file of this name."""
     seat = next((seat for seat in (0, 1) if result["statuses"][seat] != "DONE"), 0)
     last, stderr = result["last"][seat], result["stderr"][seat]
     ply = result["plies"] - 1
@@ -168,5 +168,6 @@ def _ending_of_game(result: dict[str, Any]) -> str:
         return f"{where}: this move took {used[0]:.1f} s, and the overage time is gone"
     if "fault" in last:
         text = (exception_line(stderr) or last["fault"]).removeprefix("kaggle_environments.errors.InvalidArgument: ")
-        return f"{where}: {text[:300]}"
+        place = place_in(stderr).replace("main.py", name)
+        return f"{where}: {text[:300]}" + (f" ({place})" if place else "")
     return f"{where}: it returned {last.get('action')!r}"

@@ -10,7 +10,6 @@ Modules remain modules. Three things are rewritten; everything else, and all lin
 """
 
 import ast
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +19,8 @@ from connectx_toolkit.builder.source.flows import Flows, Literal
 from connectx_toolkit.builder.source.module import Module, Project
 from connectx_toolkit.builder.source.refusals import Refusal, Refused, adopt_command
 from connectx_toolkit.kaggle.bindings import agent_in, first_bindings
-from connectx_toolkit.places import AGENTS, ROOT
+from connectx_toolkit.kaggle.sources import import_name
+from connectx_toolkit.places import ROOT
 
 
 @dataclass
@@ -43,22 +43,6 @@ class Inlined:
     data: dict[str, Path] = field(default_factory=dict)
     files: dict[str, tuple[Path, Refusal]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-
-
-def import_name(agent_path: Path) -> tuple[Path, str]:
-    """(root folder, dotted name) to import an agent's file with; folders with ``__init__.py`` are packages.
-
-    The toolkit's agents are a package for those who import them, but each file stands alone.
-    A file name that is not an identifier, such as "my-agent.py", becomes one that no module beside it has.
-    """
-    agent_path = agent_path.resolve()
-    root, parts = agent_path.parent, [re.sub(r"\W", "_", agent_path.stem)]
-    while parts[0] != agent_path.stem and any((root / name).exists() for name in (parts[0], f"{parts[0]}.py")):
-        parts[0] += "_"
-    while root != AGENTS and (root / "__init__.py").is_file():
-        parts.insert(0, root.name)
-        root = root.parent
-    return root, ".".join(parts)
 
 
 def inline(agent_path: Path, extra_packages: frozenset[str] = frozenset(), extra_files: Sequence[Path] = ()) -> Inlined:

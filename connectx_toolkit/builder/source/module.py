@@ -7,7 +7,7 @@ import sys
 import tokenize
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from connectx_toolkit.builder.source import files
 from connectx_toolkit.builder.source.refusals import (
@@ -19,6 +19,7 @@ from connectx_toolkit.builder.source.refusals import (
     unknown_package,
 )
 from connectx_toolkit.kaggle.agent_file import REACHED
+from connectx_toolkit.kaggle.bindings import first_bindings, is_main_test
 from connectx_toolkit.kaggle.packages import IN_PUBLIC_IMAGE, KNOWN
 from connectx_toolkit.places import ROOT
 
@@ -237,10 +238,15 @@ class Module:
 
     def _want_members(self, node: ast.ImportFrom, base: str) -> None:
         """Adds the submodules that are imported from a project module."""
-        if any(alias.name == "*" for alias in node.names):
-            return self.refuse(node, f"a star import from the project module {base}: name what you import")
-        for alias in node.names:
-            dotted = f"{base}.{alias.name}".strip(".")
+        names = [alias.name for alias in node.names]
+        if names == ["*"] and not base:
+            return self.refuse(node, "a star import from the agent's own folder binds nothing: name what you import")
+        if names == ["*"]:
+            found = star_names(base, self.project)
+            names = [name for name, dotted in found.items() if dotted == f"{base}.{name}"]  # in __all__, a module too
+            self.names |= found
+        for name in names:
+            dotted = f"{base}.{name}".strip(".")
             submodule = self.project.find(dotted)
             if submodule is not None and submodule != self.path:
                 self.wanted[dotted] = submodule
@@ -322,11 +328,38 @@ class Module:
             self.data["/".join(part for part in parts if part != ".")] = (file, place)
 
 
-def _is_main_test(node: ast.AST) -> bool:
-    return isinstance(node, ast.If) and ast.unparse(node.test) in (
-        "__name__ == '__main__'",
-        "'__main__' == __name__",
-    )
+def star_names(base: str, project: Project, seen: frozenset[str] = frozenset()) -> dict[str, str]:
+    """What ``from base import *`` binds, of a project module: name -> dotted name of what it is.
+
+    Args:
+        seen: modules whose names are being looked up already.
+    """
+    path = project.find(base)
+    if path is None or path.is_dir() or base in seen:
+        return {}
+    try:
+        tree = ast.parse(read_source(path))
+    except (Refused, SyntaxError, RecursionError, MemoryError):
+        return {}  # the module itself is refused
+    found = {name: f"{base}.{name}" for name, _, _ in first_bindings(tree)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.asname or alias.name.split(".")[0]: alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level <= 1:
+            package = base if path.name == "__init__.py" else base.rpartition(".")[0]
+            source = ".".join(filter(None, [package if node.level else "", node.module]))
+            for alias in node.names:
+                star = star_names(source, project, seen | {base}) if alias.name == "*" else {}
+                found |= star or {alias.asname or alias.name: f"{source}.{alias.name}"}
+    listed = next((node.value for node in tree.body if _assigns(node, "__all__")), None)
+    if isinstance(listed, ast.List | ast.Tuple):
+        named = [str(each.value) for each in listed.elts if isinstance(each, ast.Constant)]
+        return {name: found.get(name, f"{base}.{name}") for name in named}
+    return {name: dotted for name, dotted in found.items() if not name.startswith("_") and name != "*"}
+
+
+def _assigns(node: ast.stmt, name: str) -> TypeGuard[ast.Assign]:
+    return isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name
 
 
 def _is_typing_test(node: ast.AST) -> bool:
@@ -335,7 +368,7 @@ def _is_typing_test(node: ast.AST) -> bool:
 
 def _dead_nodes(tree: ast.Module) -> set[int]:
     """The nodes that never run in a submission: bodies of ``if __name__ == "__main__"`` and ``if TYPE_CHECKING``."""
-    blocks = [node for node in ast.walk(tree) if _is_main_test(node) or _is_typing_test(node)]
+    blocks = [node for node in ast.walk(tree) if is_main_test(node) or _is_typing_test(node)]
     bodies = [statement for block in blocks if isinstance(block, ast.If) for statement in block.body]
     return {id(node) for statement in bodies for node in ast.walk(statement)}
 

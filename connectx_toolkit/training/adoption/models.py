@@ -3,6 +3,7 @@
 import contextlib
 import io
 import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -72,14 +73,53 @@ def finder(module: str) -> Callable[[str], Any]:
     return find
 
 
-def torch_model(path: Path, task: dict[str, Any]) -> Model:
-    """A module with the parameters of a file of torch.save.
+def other_kind(path: Path) -> str:
+    """What a file is that looks like a model but is neither stable-baselines3's nor torch's; else ""."""
+    with path.open("rb") as file:
+        start = file.read(8)
+    if start == b"\x89HDF\r\n\x1a\n":
+        return "a model of Keras (HDF5)"
+    names = _members(path)
+    if "model.weights.h5" in names:
+        return "a model of Keras"
+    if "parameter_list" in names:
+        return "a model of stable-baselines 2, which ran on TensorFlow: train it again with stable-baselines3"
+    return ""
+
+
+def is_torchscript(path: Path) -> bool:
+    """Whether a file is TorchScript: it holds code, and needs no class."""
+    return any("/code/" in name for name in _members(path))
+
+
+def _members(path: Path) -> list[str]:
+    """The names in a zip; none of what is no whole zip."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return archive.namelist()
+    except (zipfile.BadZipFile, EOFError, ValueError):
+        return []
+
+
+def module_of(path: Path, task: dict[str, Any], find: Callable[[str], Any]) -> nn.Module:
+    """The network of a file of TorchScript, or a module with the parameters of a file of torch.save.
+
+    Args:
+        find: gives the class of FILE:NAME.
 
     Raises:
-        ValueError: the file holds no state_dict, or not that of the module.
+        ValueError: the file holds no state_dict, or not that of the module; or TorchScript, and a class is named.
     """
-    network = loaded(source_of(task["module"]))
-    module = module_with(network, path, task)
+    if not is_torchscript(path):
+        return module_with(find(task["module"]), path, task)
+    if task["module"]:
+        raise ValueError(f"{path} is TorchScript, which holds its own code: leave out --module")
+    return torch.jit.load(path, map_location="cpu").eval()
+
+
+def torch_model(path: Path, task: dict[str, Any]) -> Model:
+    """The model of a file of torch. Raises ValueError as ``module_of``."""
+    module = module_of(path, task, lambda named: loaded(source_of(named)))
 
     def scores(observations: np.ndarray) -> np.ndarray:
         with torch.no_grad():
@@ -88,7 +128,8 @@ def torch_model(path: Path, task: dict[str, Any]) -> Model:
     def predict(observations: np.ndarray, legal: np.ndarray) -> np.ndarray:
         return scores(observations).argmax(axis=1)
 
-    title = f"The network {network.__name__} of {path.name}: its best legal column."
+    name = task["module"].rpartition(":")[2]
+    title = f"The network {name} of {path.name}: its best legal column.".replace("  ", " ")
     return Model(title, module, 1.0, None, "", predict, scores)
 
 

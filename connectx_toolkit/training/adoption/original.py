@@ -23,7 +23,7 @@ import numpy as np
 
 from connectx_toolkit.kaggle import folder as place
 from connectx_toolkit.machine.waiting import waiting
-from connectx_toolkit.training.adoption.models import as_input, module_with
+from connectx_toolkit.training.adoption.models import as_input, module_of
 from connectx_toolkit.training.adoption.source import source_of
 from connectx_toolkit.training.adoption.torch_model import first_output
 from connectx_toolkit.training.games.connectx import ConnectX
@@ -49,6 +49,8 @@ def reference_of(task: dict[str, Any], algorithm: str) -> str:
     name = Path(task["model"]).name
     if algorithm:
         return f'{algorithm}.load("{name}").predict(..., deterministic=True)'
+    if not task["module"]:
+        return f'torch.jit.load("{name}")'
     return f"{task['module'].rpartition(':')[2]} of {Path(task['module'].rpartition(':')[0]).name} with {name}"
 
 
@@ -209,7 +211,7 @@ def _answer_of_module(
 ) -> tuple[list[int], list[list[float]]]:
     import torch
 
-    module = module_with(_run_file(task["module"]), Path(task["model"]), task)
+    module = module_of(Path(task["model"]), task, _run_file)
     scores = []
     for observation in observations:
         with torch.no_grad():

@@ -27,6 +27,9 @@ FUNCTIONS: dict[Any, str] = {
     operator.add: "add",
     operator.iadd: "add",
 }
+TIMES = (operator.mul, operator.imul, torch.mul, "mul")
+DIVIDED = (operator.truediv, operator.itruediv, torch.div, "div")
+PLUS, MINUS = (operator.add, operator.iadd, torch.add, "add"), (operator.sub, operator.isub, torch.sub, "sub")
 METHODS: dict[Any, str] = {"relu": "relu", "tanh": "tanh", "sigmoid": "sigmoid", "add": "add"}
 CASTS = ("float", "contiguous", "to")
 
@@ -130,6 +133,8 @@ def _add(node: fx.Node, module: nn.Module, number: dict[fx.Node, int], steps: li
             arrays[f"{len(steps) + 1}.{key}"] = value
     elif node.op == "call_method" and node.target in CASTS:
         return inputs[0]
+    elif with_number := _with_number(node):
+        name, settings = with_number
     else:
         name, settings = _function(node), {}
         if name == "cat":
@@ -137,6 +142,22 @@ def _add(node: fx.Node, module: nn.Module, number: dict[fx.Node, int], steps: li
             inputs = [number[each] for each in parts] if isinstance(parts, tuple | list) else [number[parts]]
     steps.append((name, inputs, settings))
     return len(steps)
+
+
+def _with_number(node: fx.Node) -> tuple[str, Settings] | None:
+    """The operation of x / 2, 2 * x, x - 1 and the like; None for any other."""
+    if len(node.args) != 2 or node.kwargs or not any(isinstance(each, fx.Node) for each in node.args):
+        return None
+    numbers = [each for each in node.args if isinstance(each, int | float)]
+    is_second = isinstance(node.args[0], fx.Node)
+    if not numbers or not (is_second or node.target in (*TIMES, *PLUS)):
+        return None
+    (number,) = numbers
+    if node.target in TIMES or (node.target in DIVIDED and number):
+        return "scale", {"factor": number if node.target in TIMES else 1 / number}
+    if node.target in PLUS or node.target in MINUS:
+        return "shift", {"by": number if node.target in PLUS else -number}
+    return None
 
 
 def _function(node: fx.Node) -> str:

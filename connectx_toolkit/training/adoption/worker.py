@@ -14,7 +14,14 @@ import torch
 from connectx.geometry import Geometry, geometry_of
 from connectx.weights import pack
 from connectx_toolkit.console.progress import progress
-from connectx_toolkit.training.adoption.models import Model, as_input, sb3_model, torch_model
+from connectx_toolkit.training.adoption.models import (
+    Model,
+    as_input,
+    is_torchscript,
+    other_kind,
+    sb3_model,
+    torch_model,
+)
 from connectx_toolkit.training.adoption.observations import arranged, sees_of, shown
 from connectx_toolkit.training.adoption.original import Unproved, moves_of_original, reference_of
 from connectx_toolkit.training.adoption.text import RESULT, TASK, Sees, agent_text
@@ -161,8 +168,10 @@ def agreement(file: Path, games: ConnectX, expected: np.ndarray) -> int:
 def adopt(folder: Path, task: dict[str, Any]) -> dict[str, Any]:
     """The result. Raises ValueError or OSError with the reason why there is none."""
     path, geometry = Path(task["model"]), geometry_of(*task["board"])
+    if kind := other_kind(path):
+        raise ValueError(f"{path} is {kind}; adopt takes models of stable-baselines3 (.zip) and of torch (.pt)")
     is_archive = path.suffix not in (".pt", ".pth")
-    if not is_archive and not task["module"]:
+    if not is_archive and not task["module"] and not is_torchscript(path):
         raise ValueError(f"{path}: a network of torch needs its class, --module FILE.py:CLASS, and --observation")
     model = (sb3_model if is_archive else torch_model)(path, task)
     games = positions(task["positions"], geometry)

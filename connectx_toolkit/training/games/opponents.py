@@ -18,7 +18,7 @@ from connectx.geometry import Geometry
 from connectx.position import Position, open_cells, winning_spots
 from connectx.search import Searcher
 from connectx_toolkit.catalogue import our_agents, parse_agent_name
-from connectx_toolkit.kaggle.agent_file import last_callable
+from connectx_toolkit.kaggle.agent_file import load_agent
 from connectx_toolkit.kaggle.observation import Struct
 from connectx_toolkit.kaggle.rules import DEFAULTS, OURS, sizes_of
 from connectx_toolkit.machine.chance import seeded
@@ -127,10 +127,10 @@ def function_of_file(path: Path) -> Callable[[Any, Any], int]:
     """
     if not path.is_file():
         raise FileNotFoundError(f"no agent {path}")
-    agent, warning = last_callable(str(path.resolve()))
-    if warning:
-        raise ValueError(warning)
-    return agent
+    found = load_agent(str(path.resolve()))
+    if not found.is_meant:
+        raise ValueError(found.warning)
+    return found.agent
 
 
 def opponent_named(name: str, geometry: Geometry, rng: np.random.Generator) -> Player:
@@ -164,5 +164,5 @@ def _agent_named(name: str, geometry: Geometry, rng: np.random.Generator) -> Pla
         return AgentPlayer(lambda: negamax_agent, geometry, rng)
     if name not in our_agents():
         raise ValueError(f"opponent {name!r} is not random, negamax or one of {', '.join(our_agents())}")
-    agent, _ = last_callable(str(AGENTS / f"{name}.py"))  # ours keep nothing of a game that another one could meet
+    agent = load_agent(str(AGENTS / f"{name}.py")).agent  # ours keep nothing of a game that another one could meet
     return AgentPlayer(lambda: agent, geometry, rng, **({OURS: 1} if name in UNTIMED else {}))

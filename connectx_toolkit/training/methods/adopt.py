@@ -6,9 +6,9 @@
 
 The first is a model of stable-baselines3 (PPO, A2C, DQN, or sb3-contrib's MaskablePPO and QRDQN); a features
 extractor of your own is shown by --module, as a file or a notebook. The last is any network of torch, saved by
-torch.save(net.state_dict(), "net.pt"), with the function of (obs, config) that makes what it sees. Nothing is trained
-again. The agent is made of arrays: nothing is unpickled for it, and of the files that are named only the definitions
-run, in a process of their own.
+torch.save(net.state_dict(), "net.pt"), with the function of (obs, config) that makes what it sees; TorchScript needs
+no --module. Nothing is trained again. The agent is made of arrays: nothing is unpickled for it, and of the files that
+are named only the definitions run, in a process of their own.
 
 Before anything is written, the agent's moves are compared with those of the model itself: load(path).predict(...,
 deterministic=True), or your module, with your function as your file defines it. Loading a model runs what it has

@@ -31,7 +31,7 @@ from connectx.score import Scores, sign
 from connectx.weights import unpack
 from connectx_toolkit.console.files import read_as
 from connectx_toolkit.console.progress import progress
-from connectx_toolkit.kaggle.agent_file import last_callable
+from connectx_toolkit.kaggle.agent_file import load_agent
 from connectx_toolkit.kaggle.rules import DEFAULTS, sizes_of
 from connectx_toolkit.places import AGENTS, WEIGHTS
 from connectx_toolkit.training.data.exact import scores_kept_in, solve
@@ -111,7 +111,7 @@ def any_keeping(position: Position, scores: Scores, chance: Random) -> int:
 @cache
 def perfect() -> Callable:
     """The agent perfect, which notices by itself that a new game has begun."""
-    return last_callable(str(AGENTS / "perfect.py"))[0]
+    return load_agent(str(AGENTS / "perfect.py")).agent
 
 
 def by_perfect(position: Position) -> int:

@@ -1,4 +1,4 @@
-"""Explains a fault by Kaggle's rule behind it, and gives the cure, in a sentence to append to the fault's message."""
+"""Explains a fault: its place in the agent's file, Kaggle's rule behind it, and the cure, in a sentence to append."""
 
 import os
 import re
@@ -7,6 +7,15 @@ from typing import NamedTuple
 
 from connectx_toolkit.kaggle.folder import AGENT
 from connectx_toolkit.kaggle.packages import KNOWN, standing
+from connectx_toolkit.places import ROOT
+
+BUILD = "let build_submission.py build it"
+FRAME = re.compile(r'^ *File "(.+)", line (\d+), in ', re.MULTILINE)  # of a traceback
+NOT_THE_AGENTS = (
+    *(os.path.join(ROOT, folder, "") for folder in ("connectx", "connectx_toolkit")),
+    os.path.join(os.path.dirname(os.__file__), ""),  # installed packages lie below it
+    "<frozen",
+)
 
 
 class Situation(NamedTuple):
@@ -14,10 +23,12 @@ class Situation(NamedTuple):
 
     files: the files in the agent's folder, including main.py, as relative paths.
     numpy: the version on this machine.
+    name: what the author calls main.py.
     """
 
     files: frozenset[str]
     numpy: str
+    name: str = "main.py"
 
     @property
     def is_alone(self) -> bool:
@@ -73,6 +84,10 @@ def _taken_name(name: str, situation: Situation) -> str:
     return f"Kaggle's own environments put another {name} on the path, before yours: rename your {name}"
 
 
+def _no_name(name: str, situation: Situation) -> str:
+    return f"import or define {name} in {situation.name}: other cells of a notebook are not submitted"
+
+
 def _old_numpy(name: str, situation: Situation) -> str:
     return f"numpy {situation.numpy} here, and numpy 2 on the judge, have no {name}: use what replaced it"
 
@@ -83,7 +98,9 @@ _PICKLE = (
     "what main.py defines belongs to no module that pickle could find (Kaggle runs it by exec): pickle plain lists, "
     "dicts and arrays, or define the classes in a module beside main.py"
 )
-_SELF = f'Kaggle\'s loader runs the text by exec and sets no __file__: use "{AGENT}"'
+_CELL = "it is a notebook's command, not Python: leave it out"
+_SELF = f'Kaggle\'s loader runs the text by exec and sets no __file__: use "{AGENT}", or {BUILD}'
+_PACKAGE = f"main.py belongs to no package: import x, not .x, or {BUILD}"
 
 _TENSORS = (
     "torch.load reads only tensors, not whole modules: save net.state_dict(), build the network in the agent, then "
@@ -109,8 +126,10 @@ RULES: tuple[tuple[str, str | Callable[[str, Situation], str]], ...] = (
         _taken_name,
     ),  # the one environment that leaves its folder on the path
     (r"name '__file__' is not defined|KeyError\('__file__'", _SELF),
+    (r"name 'get_ipython' is not defined", _CELL),
+    (r"NameError\W.*name '(\w+)' is not defined", _no_name),
     (r"No module named '([\w.]+)'", _no_module),
-    (r"'__name__' not in globals|attempted relative import", "main.py belongs to no package: import x, not .x"),
+    (r"'__name__' not in globals|attempted relative import", _PACKAGE),
     (r"(?s)subprocess\.py.*No such file or directory", "nobody says which programs the judge has: go on without it"),
     (r"is not a valid package style", _STYLE),
     (r"No such file or directory: \\?['\"]([^'\"\\]+)", _no_file),
@@ -142,10 +161,21 @@ def remedy(text: str, trace: str, situation: Situation) -> str:
     return ""
 
 
-def with_remedy(text: str, trace: str, situation: Situation) -> str:
-    """The fault's text and its remedy."""
-    cure = remedy(text, trace, situation)
-    return f"{text}; {cure}" if cure else text
+def explained(text: str, trace: str, situation: Situation) -> str:
+    """The fault's text with its place in the agent's code and its remedy."""
+    place, cure = place_in(trace), remedy(text, trace, situation)
+    place = f" ({place.replace('main.py', situation.name)})" if place else ""
+    return f"{text}{place}{'; ' if cure else ''}{cure}"
+
+
+def place_in(trace: str) -> str:
+    """ "my_agent.py, line 7": the last frame of a traceback that is neither this project's nor a package's; or ""."""
+    frames = [(file, line) for file, line in FRAME.findall(trace) if _is_agents_own(file)]
+    return f"{os.path.basename(frames[-1][0])}, line {frames[-1][1]}" if frames else ""
+
+
+def _is_agents_own(file: str) -> bool:
+    return not file.startswith(NOT_THE_AGENTS) and not re.search(r"(site|dist)-packages", file)
 
 
 def exception_line(trace: str) -> str:

@@ -1,0 +1,179 @@
+"""An agent's source that is not a submission yet: what only a built file gives it, and its load as a built file has it.
+
+``build_submission.py`` takes sources with ``__file__``, relative imports, imports inside functions and data beside
+them; Kaggle's loader has none of that for a single file. So such a source is played as it will be when it is built,
+and it is said that it has to be.
+"""
+
+import ast
+import builtins
+import importlib
+import io
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from connectx_toolkit.kaggle.bindings import FUNCTIONS, is_main_test
+from connectx_toolkit.kaggle.folder import AGENT
+from connectx_toolkit.kaggle.remedies import BUILD, Situation, remedy
+from connectx_toolkit.places import AGENTS
+
+LONGEST = 200  # characters of a string that may name a file
+
+
+def import_name(agent_path: Path) -> tuple[Path, str]:
+    """(root folder, dotted name) to import an agent's file with; folders with ``__init__.py`` are packages.
+
+    The toolkit's agents are a package for those who import them, but each file stands alone.
+    A file name that is not an identifier, such as "my-agent.py", becomes one that no module beside it has.
+    """
+    agent_path = agent_path.resolve()
+    root, parts = agent_path.parent, [re.sub(r"\W", "_", agent_path.stem)]
+    while parts[0] != agent_path.stem and any((root / name).exists() for name in (parts[0], f"{parts[0]}.py")):
+        parts[0] += "_"
+    while root != AGENTS and (root / "__init__.py").is_file():
+        parts.insert(0, root.name)
+        root = root.parent
+    return root, ".".join(parts)
+
+
+def module_of(file: str) -> ModuleType:
+    """Runs a source as a module with ``__file__`` and a package of its own; exceptions of its code pass through.
+
+    Its folder, and that of its outermost package, are on ``sys.path``.
+    """
+    _, name = import_name(Path(file))
+    package, _, _ = name.rpartition(".")
+    if package:
+        importlib.import_module(package)
+    else:  # makes relative imports possible in a single file; the same name each time, by which numba finds its cache
+        folder = os.path.dirname(os.path.abspath(file))
+        parent = ModuleType(f"source_{sha256(folder.encode()).hexdigest()[:16]}")
+        parent.__path__ = [folder]
+        sys.modules[parent.__name__] = parent
+        package, name = parent.__name__, f"{parent.__name__}.{name}"
+    module = sys.modules[name] = ModuleType(name)
+    module.__file__, module.__package__ = os.path.abspath(file), package
+    exec(compile(Path(file).read_bytes(), file, "exec", dont_inherit=True), vars(module))
+    return module
+
+
+class Needs(NamedTuple):
+    """What a source needs that only a built file has."""
+
+    words: str = ""  # with its line and the cure; "" if there is nothing
+    is_module: bool = False  # whether it has to be loaded as a module; else it only opens a file
+
+
+def needs_building(file: str) -> Needs:
+    """What a source needs that only a built file has.
+
+    What stands in a ``try`` or under a test of ``__file__`` is not needed.
+    """
+    try:
+        text = Path(file).read_text(encoding="utf-8")
+        tree = ast.parse(text)
+    except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
+        return Needs()  # whoever loads it says what is wrong
+    found = Needs()
+    folder = Path(file).absolute().parent
+    for node, is_late in sorted(_needed(tree), key=lambda each: each[0].lineno):
+        if fault := _fault(node, is_late, folder, text):
+            what, words, files = fault
+            cure = remedy(words, "", Situation(frozenset({"main.py", *files}), "", os.path.basename(file)))
+            cure += "" if "build_submission.py" in cure else f", or {BUILD}"
+            is_module = not isinstance(node, ast.Constant)
+            line = f"{os.path.basename(file)}, line {node.lineno}: {what}; {cure}. Here it is played as if built"
+            if is_module or not found.words:
+                found = Needs(line, is_module)
+            if is_module:
+                break
+    return found
+
+
+def _fault(node: ast.stmt | ast.expr, is_late: bool, folder: Path, text: str) -> tuple[str, str, list[str]] | None:
+    """(what it does, the fault on Kaggle, files of the archive that it would take) of a node; None if it is harmless.
+
+    Args:
+        is_late: whether it runs after the load.
+    """
+    if isinstance(node, ast.Name) and node.id == "__file__" and isinstance(node.ctx, ast.Load):
+        return "names __file__", "NameError: name '__file__' is not defined", []
+    if isinstance(node, ast.ImportFrom) and node.level:
+        return "imports from its own package", "attempted relative import", []
+    if isinstance(node, ast.Import | ast.ImportFrom) and is_late and "sys.path" not in text:
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+        own = [name for name in names if _lies_in(folder, name.partition(".")[0]) and not _is_loaded(name, text)]
+        files = [f"{name.partition('.')[0]}.py" for name in own]
+        return (f"imports {own[0]} after the load", f"No module named '{own[0]}'", files) if own else None
+    if isinstance(node, ast.Constant) and isinstance(node.value, str) and "kaggle_simulations" not in text:
+        name = node.value
+        is_name = 0 < len(name) <= LONGEST and name.isprintable() and not os.path.isabs(name)
+        if is_name and not name.endswith(".py") and (folder / name).is_file():
+            return f"names {name}, which lies beside it", f"No such file or directory: '{name}'", []
+    return None
+
+
+def _lies_in(folder: Path, module: str) -> bool:
+    return (folder / f"{module}.py").is_file() or any((folder / module).glob("*.py"))
+
+
+def _is_loaded(name: str, text: str) -> bool:
+    """Whether a module is imported at the load, too, and so is there later."""
+    return re.search(rf"^(?:import|from) {re.escape(name)}\b", text, re.MULTILINE) is not None
+
+
+def _needed(tree: ast.AST, is_late: bool = False) -> Iterator[tuple[ast.stmt | ast.expr, bool]]:
+    """The statements and expressions that a source cannot do without, and whether they run after the load."""
+    for node in ast.iter_child_nodes(tree):
+        is_test = isinstance(node, ast.If | ast.IfExp) and "__file__" in ast.unparse(node.test)
+        if isinstance(node, ast.Try) or is_test or is_main_test(node):
+            continue
+        if isinstance(node, ast.stmt | ast.expr):
+            yield node, is_late
+        yield from _needed(node, is_late or isinstance(node, FUNCTIONS))
+
+
+def redirect(found: Callable[[str], str]) -> None:
+    """From now on, what opens, lists or looks at a file in this process takes ``found(path)`` in place of a path."""
+
+    def redirected(function: Callable, opens: bool) -> Callable:
+        def call(path: Any, *arguments: Any, **options: Any) -> Any:
+            mode = str((*arguments, options.get("mode", "r"))[0]) if opens else ""
+            if isinstance(path, str | os.PathLike) and not set(mode) & set("wax+"):
+                name = os.fspath(path)
+                path = found(name) if isinstance(name, str) else path
+            return function(path, *arguments, **options)
+
+        return call
+
+    for module, name in ((builtins, "open"), (io, "open"), *((os, n) for n in ("stat", "listdir", "scandir", "chdir"))):
+        setattr(module, name, redirected(getattr(module, name), name == "open"))
+
+
+def beside(folder: str) -> Callable[[str], str]:
+    """Finds what a built file finds: of a path that leads nowhere, the file in ``folder`` that has its name.
+
+    The path may be relative, or in the folder where Kaggle puts a submission.
+    """
+    stat = os.stat  # not the one that ``redirect`` puts in its place
+
+    def is_there(path: str) -> bool:
+        try:
+            stat(path)
+        except (OSError, ValueError):
+            return False
+        return True
+
+    def found(path: str) -> str:
+        inside = path[len(AGENT) :].lstrip("/") if f"{path}/".startswith(f"{AGENT}/") else path
+        own = os.path.join(folder, inside)
+        may_be_own = inside and not os.path.isabs(inside)  # the folder itself is not here: agents ask for it
+        return own if may_be_own and not is_there(path) and is_there(own) else path
+
+    return found
