@@ -523,7 +523,8 @@ def test_a_wrapper_passes_on_its_arguments(passed):
 @pytest.mark.parametrize("call", ["evaluate('connectx', [agent, opponent])", "agent(Struct(board=[0] * 42), None)"])
 def test_what_plays_games_with_the_agent_is_no_wrapper(call):
     source = ast.parse(f"def agent(obs): pass\ndef play(episodes, opponent): return {call}\n")
-    assert meant_agent(source, "play", fails=True).name == "agent"
+    meant = meant_agent(source, "play", fails=True)
+    assert meant is not None and meant.name == "agent"
 
 
 @pytest.mark.parametrize(
