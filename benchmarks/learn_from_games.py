@@ -19,6 +19,7 @@ import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import replace
 from math import sqrt
 from pathlib import Path
 from statistics import mean, stdev
@@ -37,17 +38,16 @@ from connectx_toolkit.arena.play.pool import play_all
 from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.players.spec import AgentSpec
 from connectx_toolkit.arena.players.task import Setup, Task
-from connectx_toolkit.arena.replays.replay import FAULTS, Replay
-from connectx_toolkit.arena.results.records import GameRecord
+from connectx_toolkit.arena.replays.replay import Replay
+from connectx_toolkit.arena.results.records import Game
 from connectx_toolkit.console.progress import progress
 from connectx_toolkit.kaggle.agent_file import load_agent
-from connectx_toolkit.kaggle.rules import Game, Rules
+from connectx_toolkit.kaggle.rules import Fault, Rules
 from connectx_toolkit.training.data.exact import scores_kept_in
 
 POOLS = {"learning": LEARNING, "held-out": HELD_OUT}
 STAGES = {"before": 1, "after": 2, "again": 3}  # and the seed of the games
 ME = "perfect"
-STATUSES = {fault: status for status, fault in FAULTS.items()}
 
 
 def database(folder: Path, stage: str, pool: str) -> Path:
@@ -60,8 +60,7 @@ def built(folder: Path, stage: str) -> Path:
 
 def replay_of(game: Game, opponent: str, number: int, seconds: float) -> Replay:
     """A game as the database takes it, under a number of its own."""
-    forfeit = (game.forfeit.seat, game.forfeit.kind) if game.forfeit else None
-    full = GameRecord(STANDARD, (opponent, ME), game.moves, forfeit=forfeit)
+    full = replace(game, names=(opponent, ME))
     overage = tuple(RESERVE for _ in game.moves)
     return Replay(Path(), str(number), full, game.statuses, seconds, (RESERVE, RESERVE), overage, episode=number)
 
@@ -69,14 +68,9 @@ def replay_of(game: Game, opponent: str, number: int, seconds: float) -> Replay:
 def replay_of_game(game: StoredGame, stage: str) -> Replay:
     """A game of one database as another one takes it, beside those of other stages."""
     number = 10_000 * STAGES[stage] + (game.episode or 0)
-    full = GameRecord(STANDARD, game.names, game.columns, forfeit=game.fault)
-    return Replay(Path(), str(number), full, statuses_of(game), 0.0, game.banks, game.overage, episode=number)
-
-
-def statuses_of(game: StoredGame) -> tuple[str, str]:
-    """Kaggle's, at the end."""
-    seat, status = (game.fault[0], STATUSES[game.fault[1]]) if game.fault else (0, "DONE")
-    return (status, "DONE") if seat == 0 else ("DONE", status)
+    faults = (Fault(game.fault[0], len(game.columns), game.fault[1], "", True),) if game.fault else ()
+    full = Game(STANDARD, game.columns, game.names, faults=faults)
+    return Replay(Path(), str(number), full, full.statuses, 0.0, game.banks, game.overage, episode=number)
 
 
 def missing(games: GameDatabase, players: Iterable[Player], count: int) -> list[tuple[int, Player]]:

@@ -15,7 +15,7 @@ from connectx_toolkit.arena.players.loading import kaggle_agents, our_agents, re
 from connectx_toolkit.arena.players.spec import AgentSpec
 from connectx_toolkit.arena.replays.replay import parse_replay
 from connectx_toolkit.arena.reporting.ladder import read_ladder
-from connectx_toolkit.arena.results.records import GameRecord, parse_game
+from connectx_toolkit.arena.results.records import Game, parse_game
 from connectx_toolkit.board.analyst import Analyst, Found
 from connectx_toolkit.board.positions import entry_of as position_entry
 from connectx_toolkit.board.positions import geometry_in, position_in
@@ -39,7 +39,7 @@ class Opening(NamedTuple):
 
     rules: Rules = Rules()
     seats: tuple[AgentSpec | None, AgentSpec | None] = (None, None)  # None is a person
-    game: GameRecord | None = None
+    game: Game | None = None
     games: Path | None = None  # the file of games that tells what was played in a position
 
 
@@ -55,15 +55,15 @@ def choices() -> list[Message]:
     ]
 
 
-def game_entry(record: GameRecord) -> Message:
+def game_entry(record: Game) -> Message:
     """A game as the board takes it."""
     entry: Message = {
         **sizes_of(record.geometry),
         "names": None if record.names == NAMELESS else list(record.names),
         "moves": list(record.moves),
     }
-    if record.forfeit is not None:
-        entry["forfeit"] = {"seat": record.forfeit[0], "text": record.forfeit[1]}
+    if record.fault is not None:
+        entry["forfeit"] = {"seat": record.fault.seat, "text": record.fault.kind}
     return entry
 
 

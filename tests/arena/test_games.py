@@ -13,7 +13,8 @@ from connectx.geometry import STANDARD, Geometry, geometry_of
 from connectx.position import Position
 from connectx_toolkit.arena.games.database import BATCH, GameDatabase
 from connectx_toolkit.arena.replays.replay import Call, Replay
-from connectx_toolkit.arena.results.records import GameRecord
+from connectx_toolkit.arena.results.records import Game
+from connectx_toolkit.kaggle.rules import Fault
 
 ME, THEM = "my_team", "them"
 
@@ -22,7 +23,7 @@ def played(
     moves: tuple[int, ...], names=(ME, THEM), episode: int = 0, geometry: Geometry = STANDARD, **more: Any
 ) -> Replay:
     """A game as it is read from a replay."""
-    record = GameRecord(geometry, names, moves, more.pop("opening", 0), more.pop("forfeit", None))
+    record = Game(geometry, moves, names, more.pop("opening", 0), faults=more.pop("faults", ()))
     overage = more.pop("overage", (60.0,) * len(moves))
     statuses = more.pop("statuses", ("DONE", "DONE"))
     return Replay(
@@ -123,7 +124,7 @@ def test_who_played_what_and_how_it_ended(database):
     line = (3, 0, 3, 0, 3, 0, 3)
     unfinished: dict[str, Any] = {"statuses": ("ACTIVE", "INACTIVE")}
     games = [played(line, episode=1), played((3, 1), (THEM, ME), 2, **unfinished), played((3, 3, 3, 3), episode=3)]
-    forfeit: dict[str, Any] = {"forfeit": (0, "timeout"), "statuses": ("TIMEOUT", "DONE")}
+    forfeit: dict[str, Any] = {"faults": (Fault(0, 2, "timeout", "", True),), "statuses": ("TIMEOUT", "DONE")}
     database.add([*games, played((3, 2), ("other", ME), 4, **forfeit)])
     (made,) = database.at(Position.empty(STANDARD))
     assert (made.column, made.games, made.won, made.drawn, made.lost) == (3, 4, 1, 1, 1)

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
@@ -19,16 +18,17 @@ from connectx.score import plies_to_end
 from connectx_toolkit.arena.analysis.exact_analysis import JudgedMove, judge_in_time, mistakes
 from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.players.player import Inline
+from connectx_toolkit.arena.players.task import Setup, Task
 from connectx_toolkit.arena.replays.rematch import add_mistakes, ask
 from connectx_toolkit.arena.replays.replay import Replay, logs_path, read_replay, replay_of, replay_paths
 from connectx_toolkit.arena.replays.review import Review, team_of
 from connectx_toolkit.arena.replays.stored import stored_replay
 from connectx_toolkit.arena.replays.summary import Section, headline, oversights, summary
 from connectx_toolkit.arena.reporting.page import replays_page
-from connectx_toolkit.arena.results.records import GameRecord, parse_game
-from connectx_toolkit.arena.results.store import Store, group_records, groups
+from connectx_toolkit.arena.results.records import Game, parse_game
+from connectx_toolkit.arena.results.store import Store, group_games, groups
 from connectx_toolkit.cli.evaluate import main
-from connectx_toolkit.kaggle.rules import Fault, Game, Rules
+from connectx_toolkit.kaggle.rules import Fault, Rules
 from tests.arena.test_page import browse
 from tests.conftest import CHROMIUM
 from tests.replay_games import FAULTS, TEAM, Made, make_games, wrong_rows
@@ -200,7 +200,7 @@ def row_of(sections: Sequence[Section], title: str, first: str) -> tuple:
 def test_what_was_thrown_away(games):
     """By hand: a win that was given away to a draw and the draw to a loss, and a game lost by timeout."""
     replay = next(read_replay(made.path) for made in games if made.status == "played" and len(made.moves) > 8)
-    loser = 1 - (replay.record.winner or 0)
+    loser = 1 - (replay.record.line or 0)
     review = Review(replay, loser, judged_by(replay, loser, [(18, 0), (0, -15), (-15, -15)]))
     assert [move.results for move in review.mistakes] == [("won", "drawn"), ("drawn", "lost")]
     late = next(made for made in games if made.result == "lost" and made.status == "timeout")
@@ -218,7 +218,7 @@ def test_what_was_thrown_away(games):
     assert ply < 8 and headline(TEAM, [review])[-1].startswith(words)
 
 
-def played(record: GameRecord) -> Replay:
+def played(record: Game) -> Replay:
     """A game without a fault or a slow move, named by its columns."""
     overage = (60.0,) * len(record.moves)
     return Replay(Path("1.json"), write_columns(record.moves), record, ("DONE", "DONE"), 2.0, (60.0, 60.0), overage)
@@ -319,7 +319,7 @@ document.title = JSON.stringify(found);
 @CHROMIUM
 def test_mistakes_are_shown_and_practised(tmp_path):
     """One mistake of each: only one's own is gone to. Judged by the table of the openings."""
-    record = GameRecord(STANDARD, ("me", "other"), (3, 3, 2, 5, 1))
+    record = Game(STANDARD, (3, 3, 2, 5, 1), ("me", "other"))
     review = Review(played(record), 0, judge_in_time(record, 0))
     (mistake,) = review.mistakes
     assert (mistake.ply, [move.ply for move in mistakes(review.judged)]) == (2, [2, 3])
@@ -343,7 +343,7 @@ document.title = JSON.stringify([document.getElementById("why").textContent,
 
 def test_a_lost_game_that_is_shortened():
     """After 3 the second player is lost: 0 loses sooner than 3. That is no mistake, and is counted apart."""
-    record = GameRecord(STANDARD, ("other", "me"), (3, 0, 3, 3))
+    record = Game(STANDARD, (3, 0, 3, 3), ("other", "me"))
     review = Review(played(record), 1, judge_in_time(record, 0))
     assert not review.mistakes and [move.ply for move in review.shortened] == [1]
     (move,) = review.shortened
@@ -357,7 +357,7 @@ def test_a_lost_game_that_is_shortened():
 
 @CHROMIUM
 def test_a_shortened_game_is_marked_on_the_page(tmp_path):
-    record = GameRecord(STANDARD, ("other", "me"), (3, 0, 3, 3))
+    record = Game(STANDARD, (3, 0, 3, 3), ("other", "me"))
     page = replays_page("me", [Review(played(record), 1, judge_in_time(record, 0))], [], [])
     target = tmp_path / "page.html"
     target.write_text(page.replace("</body>", SHORTENED), encoding="utf-8")
@@ -384,7 +384,7 @@ document.title = JSON.stringify(found);
 def test_mistakes_of_all_games_are_gone_through(tmp_path):
     """The page opens on the game with a mistake, though it is the second; after its last one N goes on in the next."""
     moves = ((3,), (3, 3, 2, 5, 1), (3, 3), (3, 3, 2, 5, 1, 0, 0))
-    records = [GameRecord(STANDARD, ("me", "other"), each) for each in moves]
+    records = [Game(STANDARD, each, ("me", "other")) for each in moves]
     reviews = [Review(played(record), 0, judge_in_time(record, 0)) for record in records]
     assert [[move.ply for move in review.mistakes][:1] for review in reviews] == [[], [2], [], [2]]
     last = reviews[3].mistakes[-1].ply
@@ -425,21 +425,13 @@ def store(tmp_path_factory) -> Path:
     return folder / "games.sqlite"
 
 
-class Stored(NamedTuple):
-    """A game as the store's matches have it."""
-
-    record: GameRecord
-    game: Game
-    bank: float
-
-
 @pytest.fixture(scope="module")
-def stored(store) -> dict[str, Stored]:
+def stored(store) -> dict[str, Game]:
     """The games by name."""
     with Store(store, create=False) as opened:
         matches = [found.match for found in opened.matches()]
     return {
-        f"{number}-{index + 1}": Stored(match.record(index), game, match.bank)
+        f"{number}-{index + 1}": game
         for number, match in enumerate(matches, 1)
         for index, game in sorted(match.games.items())
     }
@@ -451,14 +443,14 @@ def test_stored_games_are_reviewed_as_replays_are(store, stored, capsys):
     assert found["me"] == "leftmost" and found["left_out"] == [] and len(stored) == 14
     assert [row["game"] for row in found["games"]] == list(stored)
     for row in found["games"]:
-        record, game, bank = stored[row["game"]]
-        seat = record.names.index("leftmost")
-        score = game.score if seat == 0 else 1 - game.score
-        assert (row["opponent"], row["seat"]) == (record.names[1 - seat], ("first", "second")[seat])
-        assert row["result"] == {1: "won", 0.5: "drawn", 0: "lost"}[score] and row["file"] == str(store)
+        game = stored[row["game"]]
+        seat = game.names.index("leftmost")
+        assert game.points is not None
+        assert (row["opponent"], row["seat"]) == (game.names[1 - seat], ("first", "second")[seat])
+        assert row["result"] == {1: "won", 0.5: "drawn", 0: "lost"}[game.points[seat]] and row["file"] == str(store)
         assert row["moves"] == list(game.moves) and row["opening"] == game.opening > 0
-        assert row["overage"] == pytest.approx(bank - game.banks[seat], abs=1e-3)
-        own = {ply: s for ply, s in enumerate(game.seconds, game.opening) if ply % 2 == seat}
+        assert row["overage"] == pytest.approx(game.overage_used(seat), abs=1e-3)
+        own = game.calls(seat)
         assert own[row["slowest"]["ply"]] == max(own.values())
     assert [row["game"] for row in found["games"] if row["overage"]] == ["3-1", "3-2", "3-3", "3-4"]
 
@@ -476,28 +468,25 @@ def test_faults_of_stored_games(store, capsys):
     assert "Stored games are numbered by match and game: 3-12 is game 12 of match 3." in out
 
 
-def test_clocks_of_a_stored_game():
+def test_clocks_of_a_stored_game(tmp_path):
     """Calls above actTimeout draw on the overage time, loads included; what is left at the end the referee says."""
-    record = GameRecord(STANDARD, ("a", "b"), (3, 3, 4, 4), 2, (0, "timeout"))
     fault = Fault(0, 4, "timeout", "3 after 7.500 s", True)
     game = Game(
-        (3, 3, 4, 4),
-        2,
-        (None, 0),
-        ("TIMEOUT", "DONE"),
-        (3.0, 0.5, 7.5),
-        (-4.25, 10.0),
-        (fault,),
-        "timeout",
-        (2.5, 0.25),
-    )
-    replay = stored_replay(Path("store"), "1-1", record, game, 10.0, 2.0)
+        STANDARD, (3, 3, 4, 4), ("leftmost", "random"), 2, faults=(fault,), reserve=(10.0, 10.0),
+        overage=(10.0, 10.0, 8.5, 10.0, -4.25), measured=(None, None, 3.0, 0.5, 7.5), loads=(2.5, 0.25),
+    )  # fmt: skip
+    early = replace(game, moves=(3, 3), measured=(None, None, 15.0), faults=(fault._replace(ply=2),))
+    pair = resolve("leftmost"), resolve("random")
+    with Store(tmp_path / "store") as store:
+        match = store.match_id(*pair, Setup(Rules(bank=10.0)), [(3, 3)], 1)
+        late, soon = (store.add(match, Task(2 * n, pair, (), (1, 2)), one) for n, one in enumerate((game, early)))
+    replay = stored_replay(Path("store"), "1-1", late)
     assert replay.overage == (10, 10, 9, 10, -4.25) and replay.overage_used(0) == 14.25
     assert replay.slowest(0) == (4, 7.5) and replay.slowest(1) == (3, 0.5)
-    assert replay.ending == "timeout of a on ply 4: 2.5 s load + 7.5 s" and (replay.score(0), replay.score(1)) == (0, 1)
-    early = replace(game, moves=(3, 3), seconds=(15.0,), faults=(fault._replace(ply=2),))
-    replay = stored_replay(Path("store"), "1-1", replace(record, moves=(3, 3)), early, 10.0, 2.0)
-    assert replay.ending == "timeout of a on ply 2: 2.5 s load + 12.5 s"
+    assert replay.ending == "timeout of leftmost on ply 4: 2.5 s load + 7.5 s"
+    assert (replay.score(0), replay.score(1)) == (0, 1)
+    replay = stored_replay(Path("store"), "1-1", soon)
+    assert replay.ending == "timeout of leftmost on ply 2: 2.5 s load + 12.5 s"
 
 
 def test_moves_of_an_opening_are_nobodys(store, capsys):
@@ -521,7 +510,7 @@ def test_the_latest_games_of_each_group(store, stored, capsys):
     main(["analyse", str(store), "--games", "2", *JUDGED_LATE])
     lines = [line for line in capsys.readouterr().out.splitlines() if " v " in line]
     assert [line.partition(",")[0] for line in lines] == [
-        " v ".join(stored[name].record.names) for name in ("2-3", "2-4", "3-3", "3-4")
+        " v ".join(stored[name].names) for name in ("2-3", "2-4", "3-3", "3-4")
     ]
 
 
@@ -544,7 +533,7 @@ def test_the_page_of_stored_games(store, stored, tmp_path, capsys):
     text = target.read_text(encoding="utf-8")
     rows, data = map(json.loads, re.findall(r'type="application/json" id="\w+">(.*?)</script>', text, re.S))
     assert [row["game"] for row in rows] == list(stored) and "Games of leftmost" in text
-    assert [tuple(game["names"]) for game in data] == [one.record.names for one in stored.values()]
+    assert [tuple(game["names"]) for game in data] == [game.names for game in stored.values()]
 
 
 def test_one_stored_game_names_its_players(store, tmp_path, monkeypatch, capsys):
@@ -557,8 +546,8 @@ def test_one_stored_game_names_its_players(store, tmp_path, monkeypatch, capsys)
     out = capsys.readouterr().out
     with Store(Path("one"), create=False) as opened:
         (group,) = groups(opened)
-    record, ending = group_records(group)[-1]
-    assert ending == "line" and record.names == ("leftmost", "one_step")
+    record = group_games(group)[-1]
+    assert record.ending == "line" and record.names == ("leftmost", "one_step")
     movers = re.findall(r"│ +(\d+) │ (leftmost|one_step) +│", out)
     plies = range(record.opening, record.opening + len(movers))
     assert movers == [(str(ply), record.names[ply % 2]) for ply in plies]
@@ -570,7 +559,7 @@ def test_one_stored_game_names_its_players(store, tmp_path, monkeypatch, capsys)
 @pytest.mark.parametrize("me", ["mine.py", "mine", "agents/mine.py", "./agents/mine.py"])
 def test_an_agent_is_called_by_its_file(me):
     """By its path, its name or its stem."""
-    record = GameRecord(STANDARD, ("agents/mine.py", "minimax@4"), (3,))
+    record = Game(STANDARD, (3,), ("agents/mine.py", "minimax@4"))
     assert team_of([played(record)], me) == "agents/mine.py"
 
 

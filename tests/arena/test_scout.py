@@ -18,6 +18,7 @@ from connectx_toolkit.arena.games.scouting import Report, against, scout, table
 from connectx_toolkit.arena.replays.replay import Call, Replay
 from connectx_toolkit.arena.reporting.page import ending_of, opponents_page, scout_page
 from connectx_toolkit.arena.reporting.scout_tables import headline, opponents_section
+from connectx_toolkit.kaggle.rules import Fault
 from tests.arena.test_games import ME, THEM, played, random_games
 
 Choice = Callable[[Position], int]
@@ -130,7 +131,7 @@ def test_clocks_and_faults(tmp_path):
         (3, 3, 2, 2, 4), (THEM, ME), 1, calls={0: Call(9.0), 1: Call(1.0), 2: Call(0.5), 3: Call(1.0), 4: Call(1.5)},
         overage=(53.0, 60.0, 53.0, 60.0, 53.0),
     )  # fmt: skip
-    failed = played((3,), (ME, THEM), 2, forfeit=(1, "timeout"), statuses=("DONE", "TIMEOUT"))
+    failed = played((3,), (ME, THEM), 2, faults=(Fault(1, 1, "timeout", "", True),), statuses=("DONE", "TIMEOUT"))
     first, second = stored(tmp_path, [timed, failed])
     assert median_seconds([first], THEM) == 1.0 and median_seconds([second], THEM) is None
     assert most_overage([second, first], THEM) == 7.0 and faults_of([first, second], THEM) == {"timeout": 1}

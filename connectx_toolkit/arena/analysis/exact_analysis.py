@@ -19,7 +19,7 @@ from connectx.position import Position
 from connectx.score import sign
 from connectx.solver import Solver, Value
 from connectx_toolkit.arena.analysis.short_proofs import narrowed, proven_values
-from connectx_toolkit.arena.results.records import GameRecord
+from connectx_toolkit.arena.results.records import Game
 from connectx_toolkit.console.interrupts import ctrl_c_waits
 from connectx_toolkit.machine.cores import usable_cores
 from connectx_toolkit.machine.object_pool import ObjectPool
@@ -237,7 +237,7 @@ def _solved(position: Position, solver: Solver, limit: Budget, stop: Event) -> t
             return None
 
 
-def judge(record: GameRecord, scores: Scores, first_ply: int = 0) -> list[JudgedMove]:
+def judge(record: Game, scores: Scores, first_ply: int = 0) -> list[JudgedMove]:
     """Judges every move that an agent chose from ``first_ply`` on; moves of positions without scores are left out."""
     judged = []
     for ply, position in chosen_from(record, first_ply).items():
@@ -247,7 +247,7 @@ def judge(record: GameRecord, scores: Scores, first_ply: int = 0) -> list[Judged
     return judged
 
 
-def chosen_from(record: GameRecord, first_ply: int = 0) -> dict[int, Position]:
+def chosen_from(record: Game, first_ply: int = 0) -> dict[int, Position]:
     """The positions, by ply, in which an agent chose a move, from ``first_ply`` on."""
     found, position = {}, Position.empty(record.geometry)
     for ply, column in enumerate(record.moves):
@@ -258,7 +258,7 @@ def chosen_from(record: GameRecord, first_ply: int = 0) -> dict[int, Position]:
 
 
 def judge_in_time(
-    record: GameRecord, first_ply: int, seconds: float = GAME_SECONDS, update: Callable[[], object] = lambda: None
+    record: Game, first_ply: int, seconds: float = GAME_SECONDS, update: Callable[[], object] = lambda: None
 ) -> list[JudgedMove]:
     """As ``judge``, with the scores that are found in time; none on a board that the solver cannot hold."""
     if not record.geometry.fits_word:
@@ -268,7 +268,7 @@ def judge_in_time(
 
 
 def proven_moves(
-    record: GameRecord, first_ply: int, judged: Sequence[JudgedMove], update: Callable[[], object] = lambda: None
+    record: Game, first_ply: int, judged: Sequence[JudgedMove], update: Callable[[], object] = lambda: None
 ) -> list[ProvenMove]:
     """What is proven of the moves that are not among those judged: wins and losses of the next plies.
 

@@ -21,11 +21,11 @@ from typing import Any, NamedTuple, TypeVar
 from connectx.geometry import Geometry
 from connectx.notation import Columns, parse_columns, write_columns
 from connectx.position import Position
-from connectx_toolkit.arena.replays.replay import FAULTS, Replay
+from connectx_toolkit.arena.replays.replay import Replay
 from connectx_toolkit.arena.results.records import check_playable
 from connectx_toolkit.arena.results.schema import Schema, in_words, open_to_read, open_to_write
 from connectx_toolkit.foreign import decoded, from_json, integer, noting, number, shown, text
-from connectx_toolkit.kaggle.rules import Rules, sizes_of
+from connectx_toolkit.kaggle.rules import FAMILIES, Rules, sizes_of
 
 Value = TypeVar("Value")
 
@@ -362,8 +362,8 @@ def _row(replay: Replay) -> dict[str, Any]:
         "first_points": score,
         "first_rating": replay.ratings[0],
         "second_rating": replay.ratings[1],
-        "winner": record.winner,
-        "failed": record.forfeit[0] if record.forfeit else None,
+        "winner": record.line,
+        "failed": record.fault.seat if record.fault else None,
         "fault": replay.fault,
         "opening": record.opening,
         "moves": write_columns(record.moves),
@@ -377,7 +377,12 @@ def identity(replay: Replay) -> str:
     if replay.episode is not None:
         return f"episode {replay.episode}"
     record = replay.record
-    happened: list[Any] = [record.geometry[:3], record.moves, record.opening, record.forfeit]
+    happened: list[Any] = [
+        record.geometry[:3],
+        record.moves,
+        record.opening,
+        record.fault and (record.fault.seat, record.fault.kind),
+    ]
     if replay.is_stored:  # its names may change: of a file that was edited, they tell the version
         happened.append([call.seconds for _, call in sorted(replay.calls.items())])
     else:  # its logs may lie beside it or not
@@ -423,7 +428,7 @@ def _game(row: sqlite3.Row, kept: Mapping[str, list[tuple[str, float]]]) -> Game
     moves, geometry = parse_columns(row["moves"]), Rules({name: row[name] for name in SIZES}).geometry
     check_playable(moves, geometry)
     score, failed, fault = _points(row["first_points"]), _seat(row["failed"]), text(row["fault"], "the fault")
-    if failed is not None and fault not in FAULTS.values():
+    if failed is not None and fault not in FAMILIES.values():
         raise ValueError(f"there is no fault {fault!r}")
     first, second = (_optional(number, row[name], "a rating") for name in ("first_rating", "second_rating"))
     banks = _optional(_seconds, from_json(row["banks"]), "seconds of overage time")

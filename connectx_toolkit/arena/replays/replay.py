@@ -17,11 +17,10 @@ from typing import Any, NamedTuple
 from connectx.geometry import STANDARD, Geometry
 from connectx.position import Position
 from connectx_toolkit.arena.replays.documents import LOGS, documents, is_wanted, read_limited
-from connectx_toolkit.arena.results.records import UNKNOWN_NAMES, GameRecord, check_playable
+from connectx_toolkit.arena.results.records import UNKNOWN_NAMES, Game, check_playable
 from connectx_toolkit.foreign import NothingLeft, from_json, integer, noting, number, shown, text
-from connectx_toolkit.kaggle.rules import DEFAULTS, Rules, sizes_of
+from connectx_toolkit.kaggle.rules import DEFAULTS, FAMILIES, Fault, Rules, sizes_of
 
-FAULTS = {"ERROR": "error", "INVALID": "illegal move", "TIMEOUT": "timeout"}  # by Kaggle's status
 REPLAY = "-replay.json"
 UNTOLD = "it has only env.steps, which do not tell its board: save env.toJSON()"
 
@@ -39,12 +38,12 @@ class Replay:
 
     path: Path  # the file that holds it
     name: str  # what tables call it
-    record: GameRecord
+    record: Game
     statuses: tuple[str, str]  # Kaggle's, at the end
     act_timeout: float  # seconds that a move may take before it draws on the overage time
     banks: (
         tuple[float, float] | None
-    )  # seconds of overage time at the start, by seat; None: not known, nor what follows
+    )  # seconds of overage time at the start, by seat; None: nor what follows, not known
     overage: tuple[float, ...]  # seconds of it left to the mover after its move, by ply, a fatal call included
     calls: Mapping[int, Call] = field(default_factory=dict)  # by ply, as far as their times are known
     fault_detail: str = ""  # what is known of a forfeit beyond its kind
@@ -60,28 +59,28 @@ class Replay:
 
     def score(self, seat: int) -> float | None:
         """Points of a seat: 1, 0.5 or 0, a forfeit being a loss; None of a game that was not played to its end."""
-        if self.record.forfeit:
-            return float(self.record.forfeit[0] != seat)
+        if self.record.fault:
+            return float(self.record.fault.seat != seat)
         if not set(self.statuses) <= {"DONE"}:
             return None
-        if self.record.winner is not None:
-            return float(self.record.winner == seat)
+        if self.record.line is not None:
+            return float(self.record.line == seat)
         return 0.5
 
     @property
     def fault(self) -> str:
         """ "timeout", "illegal move" or "error", of the agent that forfeited; "" if none did."""
-        return FAULTS[self.statuses[self.record.forfeit[0]]] if self.record.forfeit else ""
+        return self.record.fault.family if self.record.fault else ""
 
     @property
     def ending(self) -> str:
         """How the game ended, in words: "timeout of NAME on ply 12", "line of NAME", "full board", ..."""
         record = self.record
-        if record.forfeit:
+        if record.fault:
             detail = f": {self.fault_detail}" if self.fault_detail else ""
-            return f"{self.fault} of {record.player(record.forfeit[0])} on ply {len(record.moves)}{detail}"
-        if record.winner is not None:
-            return f"line of {record.player(record.winner)}"
+            return f"{self.fault} of {record.player(record.fault.seat)} on ply {len(record.moves)}{detail}"
+        if record.line is not None:
+            return f"line of {record.player(record.line)}"
         if self.score(0) is None:
             return "not played to its end"
         return "full board" if len(record.moves) == record.geometry.cells else "step limit"
@@ -158,7 +157,7 @@ def replay_of(content: Any, path: Path) -> Replay:
         geometry, act_timeout = rules.geometry, number(rules.config["actTimeout"], "actTimeout")
     with _reading("statuses"):
         statuses = (content["statuses"][0], content["statuses"][1])
-        failed = [seat for seat in (0, 1) if statuses[seat] in FAULTS]
+        failed = [seat for seat in (0, 1) if statuses[seat] in FAMILIES]
     with _reading("steps"):
         steps = list(content["steps"])
         actions = [step[ply % 2]["action"] for ply, step in enumerate(steps[1:])]
@@ -173,10 +172,10 @@ def replay_of(content: Any, path: Path) -> Replay:
     failed_action = actions.pop() if failed and actions else None
     check_playable(actions, geometry)
     calls = _calls(path, 0, len(steps) - 1) | _calls(path, 1, len(steps) - 1)
-    fault = "" if forfeited is None else FAULTS[statuses[forfeited]]
-    forfeit = None if forfeited is None else (forfeited, fault)
-    record = GameRecord(geometry, (first, second), tuple(actions), forfeit=forfeit)
+    fault = "" if forfeited is None else FAMILIES[statuses[forfeited]]
     detail = _fault_detail(fault, failed_action, calls.get(len(actions), Call(0.0)), geometry)
+    faults = () if forfeited is None else (Fault(forfeited, len(actions), fault, detail, True),)
+    record = Game(geometry, tuple(actions), (first, second), faults=faults)
     return Replay(
         path, _name(path), record, statuses, act_timeout, banks, overage, calls, detail,
         episode=None if episode is None else integer(episode, "EpisodeId"), ratings=_ratings(info),
@@ -202,7 +201,7 @@ def _completed(steps: list[Any]) -> dict[str, Any]:
     """``env.steps`` as a replay. Raises ValueError unless its boards and its end are those of a game on Kaggle's."""
     columns, last = [step[ply % 2]["action"] for ply, step in enumerate(steps[1:])], steps[-1]
     statuses, rewards = [entry["status"] for entry in last], [entry["reward"] for entry in last]
-    if any(status in FAULTS for status in statuses):
+    if any(status in FAMILIES for status in statuses):
         columns.pop()
     elif rewards[0] != rewards[1] and not Position.from_moves(columns, STANDARD).is_lost():
         raise ValueError(UNTOLD)

@@ -56,7 +56,7 @@ class Review:
         record = self.replay.record
         if self.score in (1.0, None):
             return ""
-        if record.forfeit:
+        if record.fault:
             return self.replay.fault
         if given := self.mistakes:
             return f"{given[-1].results[0]} position given away"
@@ -147,5 +147,5 @@ def _is_called(name: str, wanted: str) -> bool:
 def seat_of(replay: Replay, team: str) -> int:
     """The seat of a team. In a game against itself: that which failed, or else the first."""
     if replay.is_self_play:
-        return replay.record.forfeit[0] if replay.record.forfeit else 0
+        return replay.record.fault.seat if replay.record.fault else 0
     return replay.record.names.index(team)

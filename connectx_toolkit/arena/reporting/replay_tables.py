@@ -53,9 +53,9 @@ def ending_words(review: Review) -> str:
     """How a game ended; of whom, where that was not its winner's line."""
     replay = review.replay
     if not replay.fault:
-        return replay.ending if replay.record.winner is None else f"{replay.record.geometry.inarow} in a row"
-    forfeit = replay.record.forfeit
-    who = "own" if forfeit and forfeit[0] == review.seat else "their"
+        return replay.ending if replay.record.line is None else f"{replay.record.geometry.inarow} in a row"
+    fault = replay.record.fault
+    who = "own" if fault and fault.seat == review.seat else "their"
     detail = f": {replay.fault_detail}" if replay.fault_detail else ""
     return f"{who} {replay.fault}, ply {len(replay.record.moves)}{detail}"
 

@@ -21,7 +21,7 @@ from connectx_toolkit.arena.analysis.exact_analysis import (
 from connectx_toolkit.arena.replays.replay import Replay, replays_of
 from connectx_toolkit.arena.replays.stored import is_store, stored_replays
 from connectx_toolkit.arena.reporting.tables import accuracy_table, moves_table
-from connectx_toolkit.arena.results.records import GameRecord, is_columns, parse_game
+from connectx_toolkit.arena.results.records import Game, is_columns, parse_game
 from connectx_toolkit.console.progress import progress
 from connectx_toolkit.console.tables import console_for_tables
 from connectx_toolkit.foreign import left_out_lines
@@ -32,7 +32,7 @@ STONES = ".XO"  # empty, who moves first, who moves second
 LONG_BEFORE = 8  # plies: one position of fewer stones can take the solver longer than anyone waits without a word
 
 
-def show_games(records: Sequence[GameRecord], from_ply: int | None = None, seconds: float = GAME_SECONDS) -> None:
+def show_games(records: Sequence[Game], from_ply: int | None = None, seconds: float = GAME_SECONDS) -> None:
     """Prints where each game turned, and how good the moves were; of a single game every move.
 
     Of a single game, what a search of a few plies proves is told of the moves that are not solved.
@@ -59,12 +59,12 @@ def show_games(records: Sequence[GameRecord], from_ply: int | None = None, secon
         console.print(accuracy_table(by_agent))
 
 
-def judged_from(record: GameRecord, from_ply: int | None) -> int:
+def judged_from(record: Game, from_ply: int | None) -> int:
     """The first ply of a game to judge: not before its agents took over."""
     return max(first_judged(record.geometry) if from_ply is None else from_ply, record.opening)
 
 
-def judged(record: GameRecord, start: int, seconds: float) -> list[JudgedMove]:
+def judged(record: Game, start: int, seconds: float) -> list[JudgedMove]:
     """The moves that could be solved in time; none on a board that the solver cannot hold."""
     if not record.geometry.fits_word:
         return []
@@ -76,7 +76,7 @@ def judged(record: GameRecord, start: int, seconds: float) -> list[JudgedMove]:
         return judge_in_time(record, start, seconds, bar.update)
 
 
-def _proven(record: GameRecord, start: int, judged: Sequence[JudgedMove]) -> list[ProvenMove]:
+def _proven(record: Game, start: int, judged: Sequence[JudgedMove]) -> list[ProvenMove]:
     """What is proven of the other moves."""
     with progress(len(chosen_from(record, start)) - len(judged), "move", "short search") as bar:
         return proven_moves(record, start, judged, bar.update)
@@ -87,7 +87,7 @@ def _given(judged: Sequence[JudgedMove], proven: Sequence[ProvenMove]) -> list[J
     return sorted([*mistakes(judged), *mistakes(proven)], key=lambda move: move.ply)
 
 
-def _boards(record: GameRecord, turning: Sequence[JudgedMove | ProvenMove]) -> list[str]:
+def _boards(record: Game, turning: Sequence[JudgedMove | ProvenMove]) -> list[str]:
     """The positions in which the result was given away for the first and for the last time."""
     lines = []
     for move in dict.fromkeys([*turning[:1], *turning[-1:]]):
@@ -107,10 +107,10 @@ def drawn(board: bytes, geometry: Geometry) -> str:
     return "\n".join(lines)
 
 
-def in_words(record: GameRecord, judged: Sequence[JudgedMove], from_ply: int, proven: Sequence[ProvenMove] = ()) -> str:
+def in_words(record: Game, judged: Sequence[JudgedMove], from_ply: int, proven: Sequence[ProvenMove] = ()) -> str:
     """What the judged moves of a game show, in a line."""
     plies, given = len(record.moves), _given(judged, proven)
-    words = [f"{record.player(record.forfeit[0])} lost by {record.forfeit[1]} on ply {plies}"] if record.forfeit else []
+    words = [record.ending_words] if record.fault else []
     unsolved = sorted({*chosen_from(record, from_ply)} - {move.ply for move in judged})
     after = [move for move in judged if not unsolved or move.ply > unsolved[-1]]
     if given:
@@ -131,7 +131,7 @@ def in_words(record: GameRecord, judged: Sequence[JudgedMove], from_ply: int, pr
     return "; ".join(words)
 
 
-def _unturned(record: GameRecord, start: JudgedMove, unsolved: bool) -> str:
+def _unturned(record: Game, start: JudgedMove, unsolved: bool) -> str:
     """Of a game that nobody turned from a move on."""
     winner = start.seat if start.value > 0 else 1 - start.seat
     result = "drawn" if start.value == 0 else f"won by {record.player(winner)}"
@@ -140,7 +140,7 @@ def _unturned(record: GameRecord, start: JudgedMove, unsolved: bool) -> str:
     return words if is_whole else f"{words} (--from-ply N judges earlier ones)"
 
 
-def records_of(what: str, games: int = LISTED) -> list[GameRecord]:
+def records_of(what: str, games: int = LISTED) -> list[Game]:
     """Games by their text: the columns of a game on 7x6, or a path as ``replays_in`` takes it.
 
     Raises:

@@ -9,7 +9,7 @@ from connectx.score import plies_to_end
 from connectx.solver import Value
 from connectx_toolkit.arena.analysis.exact_analysis import JudgedMove, ProvenMove, accuracy, chosen_from
 from connectx_toolkit.arena.results.match import Match, Side
-from connectx_toolkit.arena.results.records import SEATS, GameRecord
+from connectx_toolkit.arena.results.records import SEATS, Game
 from connectx_toolkit.arena.results.tournament import Standing, Tournament
 from connectx_toolkit.arena.results.words import kinds
 
@@ -32,7 +32,7 @@ def match_table(match: Match) -> Table:
 def _side_cells(side: Side) -> list[str]:
     seconds = side.move_seconds or (0.0,)
     load = f"{max(side.load_seconds):.3f}" if side.load_seconds else "-"
-    times = [sum(seconds) / len(seconds), max(seconds), side.bank_used]
+    times = [sum(seconds) / len(seconds), max(seconds), side.overage_used]
     return [*map(str, side.tally), str(side.forfeits), load, *(f"{time:.3f}" for time in times), kinds(side.faults)]
 
 
@@ -115,9 +115,7 @@ def accuracy_table(judged: Mapping[str, Sequence[JudgedMove]]) -> Table:
 FOLDED = 3  # moves of a decided game that are told in one line, if there are so many
 
 
-def moves_table(
-    record: GameRecord, judged: Sequence[JudgedMove], first_ply: int, proven: Sequence[ProvenMove] = ()
-) -> Table:
+def moves_table(record: Game, judged: Sequence[JudgedMove], first_ply: int, proven: Sequence[ProvenMove] = ()) -> Table:
     """The moves from a ply on: whose it was, what it scored, what was best, and whether the result was kept.
 
     Of a game that was decided for good before its end, the moves from there on are one line.
