@@ -89,9 +89,9 @@ def analyse(
     Raises:
         ValueError: there are no such games, or their board is too large for the solver.
     """
-    from connectx_toolkit.arena.reporting.single_games import records_of, show_games
+    from connectx_toolkit.arena.reporting.single_games import games_of, show_games
     from connectx_toolkit.arena.results.records import Game
 
     if isinstance(games, str | PathLike):
-        games = records_of(fspath(games))
+        games = games_of(fspath(games))
     show_games([games] if isinstance(games, Game) else games, from_ply, seconds)

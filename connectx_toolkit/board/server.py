@@ -224,7 +224,7 @@ def opening_of(options: argparse.Namespace) -> Opening:
 
 def _game_of(text: str, rules: Rules, from_one: bool) -> Game:
     is_file = text.endswith(".json") or Path(text).is_file()
-    return read_replay(Path(text)).record if is_file else parse_game(text, rules.geometry, from_one=from_one)
+    return read_replay(Path(text)) if is_file else parse_game(text, rules.geometry, from_one=from_one)
 
 
 def may_open_browser() -> bool:

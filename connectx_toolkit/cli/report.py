@@ -95,9 +95,9 @@ def _judged_games(group: Group, options: argparse.Namespace) -> tuple[dict[str, 
     first = first_judged(geometry) if options.from_ply is None else options.from_ply
     by_agent: dict[str, list[JudgedMove]] = {}
     entries = []
-    for record in group_games(group)[-options.games :]:
-        moves = judged(record, first, GAME_SECONDS) if options.judge else []
+    for game in group_games(group)[-options.games :]:
+        moves = judged(game, first, GAME_SECONDS) if options.judge else []
         for move in moves:
-            by_agent.setdefault(record.names[move.seat], []).append(move)
-        entries.append(game_entry(record, moves, record.ending_words))
+            by_agent.setdefault(game.names[move.seat], []).append(move)
+        entries.append(game_entry(game, moves))
     return by_agent, entries

@@ -132,7 +132,7 @@ def test_kaggle_replays(tmp_path, agents, moves):
     env.run(agents)
     path = tmp_path / "replay.json"
     path.write_text(json.dumps(env.toJSON()))
-    record = read_replay(path).record
+    record = read_replay(path)
     assert record.geometry == geometry_of(6, 6, 4) and record.names == ("first", "second")
     position = Position.from_moves(record.moves, record.geometry)
     assert position.ply == sum(cell != 0 for cell in env.state[0].observation.board)

@@ -1,8 +1,8 @@
-"""Games of our own stores, in the record that Kaggle's replays give: one's own matches are reviewed as they are."""
+"""Games of our own stores, each with a name: one's own matches are reviewed as Kaggle's replays are."""
 
+from dataclasses import replace
 from pathlib import Path
 
-from connectx_toolkit.arena.replays.replay import Call, Replay
 from connectx_toolkit.arena.results.records import Game
 from connectx_toolkit.arena.results.store import Store, group_games, groups
 from connectx_toolkit.foreign import NothingLeft
@@ -18,7 +18,7 @@ def is_store(path: Path) -> bool:
         return file.read(len(HEADER)) == HEADER
 
 
-def stored_replays(path: Path, left_out: list[str], prefix: str = "") -> list[list[Replay]]:
+def stored_games(path: Path, left_out: list[str], prefix: str = "") -> list[list[Game]]:
     """The games of a store: a list for each group of comparable matches, the latest game last.
 
     Args:
@@ -36,8 +36,7 @@ def stored_replays(path: Path, left_out: list[str], prefix: str = "") -> list[li
     if not found:
         raise ValueError(f"{path} holds no games")
     left_out += store.left_out
-    replays: list[list[Replay]] = []
-    first = 1
+    first, named = 1, list[list[Game]]()
     for group in found:
         names = [
             f"{prefix}{number}-{index + 1}"
@@ -45,12 +44,6 @@ def stored_replays(path: Path, left_out: list[str], prefix: str = "") -> list[li
             for index in sorted(match.games)
         ]
         first += len(group.tournament.matches)
-        replays.append([stored_replay(path, *one) for one in zip(names, group_games(group), strict=True)])
-    return replays
-
-
-def stored_replay(path: Path, name: str, game: Game) -> Replay:
-    """A game of a store with what its clocks showed."""
-    calls = {ply: Call(seconds) for ply, seconds in enumerate(game.measured) if seconds is not None}
-    times = game.reserve, game.overage, calls
-    return Replay(path, name, game, game.statuses, game.act_timeout, *times, game.fault_detail, is_stored=True)
+        games = zip(group_games(group), names, strict=True)
+        named.append([replace(game, source=str(path / name)) for game, name in games])
+    return named

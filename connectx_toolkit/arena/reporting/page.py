@@ -41,17 +41,17 @@ from connectx_toolkit.page import component
 LATEST = 20  # games on an opponent's page
 
 
-def game_entry(record: Game, judged: Sequence[JudgedMove], ending: str) -> dict[str, Any]:
-    """What the page shows of a game. ``judged`` may leave moves out."""
+def game_entry(game: Game, judged: Sequence[JudgedMove], ending: str = "") -> dict[str, Any]:
+    """What the page shows of a game. ``judged`` may leave moves out; ``ending``: words instead of the game's."""
     return {
-        "title": f"{record.names[0]} v {record.names[1]}: {write_columns(record.moves[:12])}...",
-        "names": record.names,
-        "rows": record.geometry.rows,
-        "columns": record.geometry.columns,
-        "inarow": record.geometry.inarow,
-        "moves": record.moves,
-        "ending": ending,
-        "forfeit": record.fault and {"seat": record.fault.seat, "text": record.fault.kind},
+        "title": f"{game.names[0]} v {game.names[1]}: {write_columns(game.moves[:12])}...",
+        "names": game.names,
+        "rows": game.geometry.rows,
+        "columns": game.geometry.columns,
+        "inarow": game.geometry.inarow,
+        "moves": game.moves,
+        "ending": ending or game.ending_words,
+        "forfeit": game.fault and {"seat": game.fault.seat, "text": game.fault.kind},
         "judged": {move.ply: {"scores": move.scores} for move in judged},
     }
 
@@ -187,7 +187,7 @@ def replays_page(team: str, reviews: Sequence[Review], headline: Sequence[str], 
         sections="\n".join(map(section_html, sections)),
         rows=_json([row_entry(review) for review in reviews]),
     )
-    games = [game_entry(one.replay.record, one.judged, one.replay.ending) for one in reviews]
+    games = [game_entry(one.game, one.judged) for one in reviews]
     script = f"{{\n{_file_text('replays.js')}}}\n"  # a scope of its own: the replayer's script has the same names
     return _page(f"Games of {html.escape(team)}", body, games, _file_text("replays.css"), script)
 

@@ -11,6 +11,7 @@ from connectx.geometry import STANDARD, Geometry
 from connectx.notation import parse_columns, write_columns
 from connectx.position import Position, has_line
 from connectx_toolkit.console.programs import as_typed
+from connectx_toolkit.foreign import shown
 from connectx_toolkit.kaggle.rules import BANK, DEFAULTS, STATUS_OF, Fault
 
 SEATS = ("moving first", "moving second")
@@ -38,7 +39,7 @@ class Game:
     date: str | None = None  # when it was played: ISO 8601, UTC
     episode: int | None = None  # Kaggle's number of the game
     submission: int | None = None  # one's own, by Kaggle's number
-    source: str = ""  # a replay's path, or "3-12": game 12 of match 3
+    source: str = ""  # the path of a replay, or of a store with "3-12" after it: game 12 of match 3
 
     @property
     def fault(self) -> Fault | None:
@@ -150,8 +151,9 @@ class Game:
 
     @property
     def name(self) -> str:
-        """What tables call it: the replay's file without what all have in common, or "3-12"."""
-        return Path(self.source).name.removesuffix(".json").removesuffix("-replay").removeprefix("episode-")
+        """What tables call it: the replay's file without what all have in common; "3-12" of a store."""
+        name = Path(self.source).name.removesuffix(".gz").removesuffix(".json").removesuffix("-replay")
+        return shown(name.removeprefix("episode-"))
 
     @property
     def command(self) -> str:
@@ -169,6 +171,15 @@ class Game:
     def is_self_play(self) -> bool:
         """Whether both seats have one name, as in the game by which Kaggle validates a submission."""
         return self.names[0] == self.names[1]
+
+    def positions(self, first_ply: int = 0) -> dict[int, Position]:
+        """The positions, by ply, in which a player chose a move, from ``first_ply`` on."""
+        found, position = {}, Position.empty(self.geometry)
+        for ply, column in enumerate(self.moves):
+            if ply >= max(first_ply, self.opening):
+                found[ply] = position
+            position = position.play(column)
+        return found
 
     def player(self, seat: int) -> str:
         """The name of the agent in a seat, with the seat if both have the same name."""
