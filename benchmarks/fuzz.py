@@ -190,7 +190,7 @@ def file(rng: random.Random) -> str:
         damaged_one.write_bytes(packed)
         good.write_text(json.dumps(games()[0]))
         replays, left_out = read_replays([damaged_one, good])
-        assert good in [replay.path for replay in replays], "lost"
+        assert str(good) in [replay.source for replay in replays], "lost"
         said(["analyse", folder, "--me", "me", "--from-ply", "40", "--time", "1"], (None, 2))
         return "refused" if left_out else "read"
 

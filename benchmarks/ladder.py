@@ -27,7 +27,7 @@ def chosen(tournament: Tournament, start: str, pairs: int) -> Tournament:
     for match, names in zip(tournament.matches, tournament.names, strict=True):
         games = {number: game for number, game in match.games.items() if number < 2 * pairs}
         if all((game.opening == 0) == (start == "empty") for game in games.values()):
-            kept.append((Match(match.first, match.second, match.bank, games, match.geometry), names))
+            kept.append((Match(match.first, match.second, games), names))
     return Tournament([match for match, _ in kept], [names for _, names in kept])
 
 

@@ -19,9 +19,11 @@ import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import replace
 from math import sqrt
 from pathlib import Path
 from statistics import mean, stdev
+from typing import Any
 
 from benchmarks.ladder_pool import HELD_OUT, LEARNING, Player, agent_of
 from benchmarks.machine import head, record
@@ -37,17 +39,15 @@ from connectx_toolkit.arena.play.pool import play_all
 from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.players.spec import AgentSpec
 from connectx_toolkit.arena.players.task import Setup, Task
-from connectx_toolkit.arena.replays.replay import FAULTS, Replay
-from connectx_toolkit.arena.results.records import GameRecord
+from connectx_toolkit.arena.results.records import Game
 from connectx_toolkit.console.progress import progress
 from connectx_toolkit.kaggle.agent_file import load_agent
-from connectx_toolkit.kaggle.rules import Game, Rules
+from connectx_toolkit.kaggle.rules import Fault, Rules
 from connectx_toolkit.training.data.exact import scores_kept_in
 
 POOLS = {"learning": LEARNING, "held-out": HELD_OUT}
 STAGES = {"before": 1, "after": 2, "again": 3}  # and the seed of the games
 ME = "perfect"
-STATUSES = {fault: status for status, fault in FAULTS.items()}
 
 
 def database(folder: Path, stage: str, pool: str) -> Path:
@@ -58,25 +58,12 @@ def built(folder: Path, stage: str) -> Path:
     return folder / f"{stage}.py"
 
 
-def replay_of(game: Game, opponent: str, number: int, seconds: float) -> Replay:
-    """A game as the database takes it, under a number of its own."""
-    forfeit = (game.forfeit.seat, game.forfeit.kind) if game.forfeit else None
-    full = GameRecord(STANDARD, (opponent, ME), game.moves, forfeit=forfeit)
-    overage = tuple(RESERVE for _ in game.moves)
-    return Replay(Path(), str(number), full, game.statuses, seconds, (RESERVE, RESERVE), overage, episode=number)
-
-
-def replay_of_game(game: StoredGame, stage: str) -> Replay:
+def numbered(game: StoredGame, stage: str) -> Game:
     """A game of one database as another one takes it, beside those of other stages."""
     number = 10_000 * STAGES[stage] + (game.episode or 0)
-    full = GameRecord(STANDARD, game.names, game.columns, forfeit=game.fault)
-    return Replay(Path(), str(number), full, statuses_of(game), 0.0, game.banks, game.overage, episode=number)
-
-
-def statuses_of(game: StoredGame) -> tuple[str, str]:
-    """Kaggle's, at the end."""
-    seat, status = (game.fault[0], STATUSES[game.fault[1]]) if game.fault else (0, "DONE")
-    return (status, "DONE") if seat == 0 else ("DONE", status)
+    faults = (Fault(game.fault[0], len(game.columns), game.fault[1], "", True),) if game.fault else ()
+    clocks: dict[str, Any] = {"reserve": game.banks, "overage": game.overage}
+    return Game(STANDARD, game.columns, game.names, faults=faults, episode=number, **clocks)
 
 
 def missing(games: GameDatabase, players: Iterable[Player], count: int) -> list[tuple[int, Player]]:
@@ -100,7 +87,8 @@ def play(options: argparse.Namespace) -> None:
         tasks = [task_of(number, (opponents[player], agent), seed) for number, player in wanted.items()]
         with progress(options.games, "game", done=options.games - len(tasks), delay=0) as bar:
             for task, game in play_all(tasks, setup, options.concurrency):
-                games.add([replay_of(game, wanted[task.number].name, task.number, options.seconds)], me=ME)
+                names = (wanted[task.number].name, ME)
+                games.add([replace(game, names=names, episode=task.number)], me=ME)
                 bar.update()
 
 
@@ -123,7 +111,7 @@ def learn(options: argparse.Namespace) -> None:
     with GameDatabase(everything) as games:
         for stage in list(STAGES)[: list(STAGES).index(options.stage)]:
             with GameDatabase(database(options.folder, stage, "learning"), create=False) as part:
-                games.add([replay_of_game(game, stage) for game in part.games()], me=ME)
+                games.add([numbered(game, stage) for game in part.games()], me=ME)
     command = [sys.executable, "train.py", "book", "--second", "--games", str(everything), "--run", str(run)]
     subprocess.run(command, check=True)
     build(built(options.folder, options.stage), "--book", str(run / "book.bin"))

@@ -39,8 +39,9 @@ from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.players.process import AgentProcess
 from connectx_toolkit.arena.players.protocol import Reply
 from connectx_toolkit.arena.players.task import Setup, Task
+from connectx_toolkit.arena.results.records import Game
 from connectx_toolkit.console.progress import beside_bars, progress
-from connectx_toolkit.kaggle.rules import BANK, Game, Rules
+from connectx_toolkit.kaggle.rules import BANK, Rules
 from connectx_toolkit.kaggle.slow_processor import Restriction
 
 OPPONENT = str(Path(__file__).with_name("bitbully_perfect.py"))
@@ -105,10 +106,11 @@ def play(name: str, file: Path, seat: int, options: argparse.Namespace) -> dict[
             games.append(game)
             bar.update()
     first, later, _, used = (max(figures) for figures in zip(*(clock_of(game, seat) for game in games), strict=True))
+    points = [game.points[seat] for game in games if game.points]
     counts = (
         len(games),
-        sum(game.score == 1 - seat for game in games),
-        sum(game.score == 0.5 for game in games),
+        points.count(1),
+        points.count(0.5),
         sum(fault.seat == seat for game in games for fault in game.faults),
         sum(fault.seat != seat for game in games for fault in game.faults),
         min(len(game.moves) for game in games),

@@ -102,7 +102,8 @@ def points(
     scores, faults = [0.0] * len(tasks), 0
     with progress(len(tasks), "game", opponent.label) as bar:
         for task, game in play_all(tasks, setup, options.concurrency):
-            scores[task.number] = game.score if starts[task.number].seat == 0 else 1 - game.score
+            assert game.points is not None
+            scores[task.number] = game.points[starts[task.number].seat]
             faults += len(game.faults)
             bar.update()
     return scores, faults

@@ -19,9 +19,10 @@ from pathlib import Path
 from benchmarks.machine import head, record
 from connectx.clock import RESERVE
 from connectx_toolkit.arena.play.rounds import Rounds
+from connectx_toolkit.arena.results.records import Game
 from connectx_toolkit.builder.building.build import render
 from connectx_toolkit.builder.source.inline import inline
-from connectx_toolkit.kaggle.rules import BANK, Game
+from connectx_toolkit.kaggle.rules import BANK
 from connectx_toolkit.places import AGENTS, ROOT
 from evaluate import get_win_percentages
 
@@ -55,7 +56,7 @@ def broken_numba() -> Iterator[None]:
 
 def clock_of(game: Game, seat: int) -> tuple[float, float, float, float]:
     """Seconds: (first move, slowest later move, slowest move begun with at most RESERVE of overage time, overage)."""
-    mine = game.seconds[seat::2]
+    mine = [*game.calls(seat).values()]
     left, slowest_poor = BANK, 0.0
     for seconds in mine:
         if left <= RESERVE:

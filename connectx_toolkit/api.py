@@ -14,7 +14,7 @@ from connectx_toolkit.kaggle.rules import BANK, Rules
 
 if TYPE_CHECKING:
     from connectx_toolkit.arena.play.rounds import Rounds
-    from connectx_toolkit.arena.results.records import GameRecord
+    from connectx_toolkit.arena.results.records import Game
 
 __all__ = ["analyse", "get_win_percentages"]
 
@@ -76,7 +76,7 @@ def get_win_percentages(
 
 
 def analyse(
-    games: "GameRecord | Sequence[GameRecord] | str | PathLike", from_ply: int | None = None, seconds: float = 60.0
+    games: "Game | Sequence[Game] | str | PathLike", from_ply: int | None = None, seconds: float = 60.0
 ) -> None:
     """Judges the moves of games by their exact scores and prints where each game turned; of one game, every move.
 
@@ -89,9 +89,9 @@ def analyse(
     Raises:
         ValueError: there are no such games, or their board is too large for the solver.
     """
-    from connectx_toolkit.arena.reporting.single_games import records_of, show_games
-    from connectx_toolkit.arena.results.records import GameRecord
+    from connectx_toolkit.arena.reporting.single_games import games_of, show_games
+    from connectx_toolkit.arena.results.records import Game
 
     if isinstance(games, str | PathLike):
-        games = records_of(fspath(games))
-    show_games([games] if isinstance(games, GameRecord) else games, from_ply, seconds)
+        games = games_of(fspath(games))
+    show_games([games] if isinstance(games, Game) else games, from_ply, seconds)

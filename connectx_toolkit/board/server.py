@@ -25,7 +25,7 @@ from aiohttp import WSMsgType, web
 from connectx_toolkit.arena.players import archives
 from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.replays.replay import read_replay
-from connectx_toolkit.arena.results.records import GameRecord, parse_game
+from connectx_toolkit.arena.results.records import Game, parse_game
 from connectx_toolkit.board.analyst import Analyst
 from connectx_toolkit.board.session import Opening, Session, check_games
 from connectx_toolkit.kaggle.rules import Rules
@@ -222,9 +222,9 @@ def opening_of(options: argparse.Namespace) -> Opening:
     return Opening(rules, (seats[0], seats[1]), game, check_games(options.games) if options.games else None)
 
 
-def _game_of(text: str, rules: Rules, from_one: bool) -> GameRecord:
+def _game_of(text: str, rules: Rules, from_one: bool) -> Game:
     is_file = text.endswith(".json") or Path(text).is_file()
-    return read_replay(Path(text)).record if is_file else parse_game(text, rules.geometry, from_one=from_one)
+    return read_replay(Path(text)) if is_file else parse_game(text, rules.geometry, from_one=from_one)
 
 
 def may_open_browser() -> bool:

@@ -15,7 +15,7 @@ from connectx_toolkit.arena.players.loading import kaggle_agents, our_agents, re
 from connectx_toolkit.arena.players.spec import AgentSpec
 from connectx_toolkit.arena.replays.replay import parse_replay
 from connectx_toolkit.arena.reporting.ladder import read_ladder
-from connectx_toolkit.arena.results.records import GameRecord, parse_game
+from connectx_toolkit.arena.results.records import UNKNOWN_NAMES, Game, parse_game
 from connectx_toolkit.board.analyst import Analyst, Found
 from connectx_toolkit.board.positions import entry_of as position_entry
 from connectx_toolkit.board.positions import geometry_in, position_in
@@ -26,7 +26,6 @@ from connectx_toolkit.foreign import integer, mapping, shown, text
 from connectx_toolkit.kaggle.rules import BANK, Rules, sizes_of
 
 PARTNERS = ("minimax@1", "minimax@2", "minimax@4", "minimax@8", "perfect~20")
-NAMELESS = ("first", "second")  # what a record calls players that nobody named
 OURS = "built-in, strongest first"
 MOST_POSITIONS = 5000  # of one request: a game on the largest board has 4096
 MOST_NAMED = 5  # players of a move
@@ -39,7 +38,7 @@ class Opening(NamedTuple):
 
     rules: Rules = Rules()
     seats: tuple[AgentSpec | None, AgentSpec | None] = (None, None)  # None is a person
-    game: GameRecord | None = None
+    game: Game | None = None
     games: Path | None = None  # the file of games that tells what was played in a position
 
 
@@ -55,15 +54,15 @@ def choices() -> list[Message]:
     ]
 
 
-def game_entry(record: GameRecord) -> Message:
+def game_entry(game: Game) -> Message:
     """A game as the board takes it."""
     entry: Message = {
-        **sizes_of(record.geometry),
-        "names": None if record.names == NAMELESS else list(record.names),
-        "moves": list(record.moves),
+        **sizes_of(game.geometry),
+        "names": None if game.names == UNKNOWN_NAMES else list(game.names),
+        "moves": list(game.moves),
     }
-    if record.forfeit is not None:
-        entry["forfeit"] = {"seat": record.forfeit[0], "text": record.forfeit[1]}
+    if game.fault is not None:
+        entry["forfeit"] = {"seat": game.fault.seat, "text": game.fault.kind}
     return entry
 
 
@@ -180,7 +179,7 @@ class Session:
         content = str(message["text"]).strip()
         if content.startswith("{"):
             name = Path(str(message.get("name") or "replay.json")).name
-            record = parse_replay(content, Path(name)).record
+            game = parse_replay(content, Path(name))
         else:
-            record = parse_game("".join(content.split()), geometry_in(message))
-        self._send({"type": "game", "game": game_entry(record)})
+            game = parse_game("".join(content.split()), geometry_in(message))
+        self._send({"type": "game", "game": game_entry(game)})

@@ -10,7 +10,7 @@ import traitlets
 from connectx.notation import parse_columns
 from connectx.position import Position
 from connectx_toolkit.arena.players.loading import resolve
-from connectx_toolkit.arena.results.records import GameRecord
+from connectx_toolkit.arena.results.records import Game
 from connectx_toolkit.board.analyst import Analyst
 from connectx_toolkit.board.session import Opening, Session, check_games
 from connectx_toolkit.kaggle.rules import BANK, Rules
@@ -57,7 +57,7 @@ class Board(anywidget.AnyWidget):
     def __init__(
         self,
         *agents: Any,
-        game: "GameRecord | Sequence[int] | str | None" = None,
+        game: "Game | Sequence[int] | str | None" = None,
         games: Path | str | None = None,
         config: dict | None = None,
         bank: float = BANK,
@@ -80,9 +80,9 @@ class Board(anywidget.AnyWidget):
         super().close()
 
 
-def _record(game: "GameRecord | Sequence[int] | str | None", rules: Rules) -> GameRecord | None:
-    if game is None or isinstance(game, GameRecord):
+def _record(game: "Game | Sequence[int] | str | None", rules: Rules) -> Game | None:
+    if game is None or isinstance(game, Game):
         return game
     moves = parse_columns(game) if isinstance(game, str) else tuple(game)
     Position.from_moves(moves, rules.geometry)
-    return GameRecord(rules.geometry, ("first", "second"), moves)
+    return Game(rules.geometry, moves)

@@ -10,14 +10,14 @@ from rich.console import Console
 
 from connectx_toolkit.arena.analysis.exact_analysis import judge_in_time
 from connectx_toolkit.arena.games.sources import without_copies
-from connectx_toolkit.arena.replays.replay import Replay, replay_paths, replays_of
+from connectx_toolkit.arena.replays.replay import replay_paths, replays_of
 from connectx_toolkit.arena.replays.review import Review, seat_of, team_of
-from connectx_toolkit.arena.replays.stored import is_store, stored_replays
+from connectx_toolkit.arena.replays.stored import is_store, stored_games
 from connectx_toolkit.arena.replays.summary import headline, summary
 from connectx_toolkit.arena.reporting.page import replays_page
 from connectx_toolkit.arena.reporting.replay_tables import reviews_table, section_table
-from connectx_toolkit.arena.reporting.single_games import LISTED, judged_from, replays_in, show_games
-from connectx_toolkit.arena.results.records import UNKNOWN_NAMES, is_columns, parse_game
+from connectx_toolkit.arena.reporting.single_games import LISTED, games_in, judged_from, show_games
+from connectx_toolkit.arena.results.records import UNKNOWN_NAMES, Game, is_columns, parse_game
 from connectx_toolkit.console.files import check_folder, write_whole
 from connectx_toolkit.console.progress import progress
 from connectx_toolkit.console.tables import console_for_tables
@@ -44,7 +44,7 @@ def analyse(options: argparse.Namespace) -> None:
         show_games([game], options.from_ply, options.time)
     elif len(what) == 1 and not is_review and _is_one_file(what[0]):
         left_out: list[str] = []
-        _show_replays(replays_in(Path(what[0]), left_out, options.games or LISTED), options)
+        _show_replays(games_in(Path(what[0]), left_out, options.games or LISTED), options)
         print_lines(console_for_tables(), left_out_lines(left_out))
     else:
         check_folder(options.html)
@@ -56,24 +56,24 @@ def _is_one_file(what: str) -> bool:
     return not Path(what).is_dir() and (Path(what).exists() or not set("*?[") & set(what))
 
 
-def _show_replays(replays: Sequence[Replay], options: argparse.Namespace) -> None:
+def _show_replays(replays: Sequence[Game], options: argparse.Namespace) -> None:
     """A line for each game; of a single one every move, and what the clocks showed."""
-    show_games([replay.record for replay in replays], options.from_ply, options.time)
+    show_games(replays, options.from_ply, options.time)
     if len(replays) == 1:
         print_lines(console_for_tables(), filter(None, (_clock_words(replays[0], seat) for seat in (0, 1))))
 
 
-def _clock_words(replay: Replay, seat: int) -> str:
+def _clock_words(game: Game, seat: int) -> str:
     """ "my_team: 3.1 s of 60 s overage time used, slowest move 4.2 s on ply 8"; "" if nothing is known."""
-    slowest, used, words = replay.slowest(seat), replay.overage_used(seat), list[str]()
-    if used is not None and replay.banks is not None:
-        words.append(f"{used:.1f} s of {replay.banks[seat]:g} s overage time used")
+    slowest, used, words = game.slowest(seat), game.overage_used(seat), list[str]()
+    if used is not None and game.reserve is not None:
+        words.append(f"{used:.1f} s of {game.reserve[seat]:g} s overage time used")
     if slowest:
         words.append(f"slowest move {slowest[1]:.1f} s on ply {slowest[0]}")
-    return f"{replay.record.player(seat)}: {', '.join(words)}" if words else ""
+    return f"{game.player(seat)}: {', '.join(words)}" if words else ""
 
 
-def _own_games(options: argparse.Namespace) -> tuple[list[Replay], list[str]]:
+def _own_games(options: argparse.Namespace) -> tuple[list[Game], list[str]]:
     """All games of replays, and one's own of stores, the latest of each group if ``--games`` says so; sets ``--me``.
 
     Returns:
@@ -82,26 +82,26 @@ def _own_games(options: argparse.Namespace) -> tuple[list[Replay], list[str]]:
     paths = replay_paths(options.what)
     stores = [path for path in paths if is_store(path)]
     files = [path for path in paths if path not in stores]
-    left_out, groups = list[str](), list[list[Replay]]()
+    left_out, groups = list[str](), list[list[Game]]()
     replays = [replay for path in files for replay in replays_of(path, left_out)]
     for path in stores:
         with noting(left_out, path):
-            groups += stored_replays(path, left_out, f"{path.stem} " if len(stores) > 1 else "")
+            groups += stored_games(path, left_out, f"{path.stem} " if len(stores) > 1 else "")
     if not replays and not groups:
         raise NothingLeft(left_out)
     options.me = team_of([*replays, *chain.from_iterable(groups)], options.me)
     for group in groups:
-        own = [replay for replay in group if options.me in replay.record.names]
+        own = [replay for replay in group if options.me in replay.names]
         replays += own[-options.games :] if options.games else own
     return replays, left_out
 
 
-def show_reviews(replays: Sequence[Replay], left_out: Sequence[str], options: argparse.Namespace) -> None:
+def show_reviews(replays: Sequence[Game], left_out: Sequence[str], options: argparse.Namespace) -> None:
     """Judges games from one's own seat; prints the rows and the summary, or JSON if asked; writes the page."""
     replays, copies = without_copies(replays)
     team = team_of(replays, options.me)
-    others = [replay for replay in replays if team not in replay.record.names]
-    notes = [*left_out, *copies, *(f"{replay.path}: {team} is not in it" for replay in others)]
+    others = [replay for replay in replays if team not in replay.names]
+    notes = [*left_out, *copies, *(f"{replay.source}: {team} is not in it" for replay in others)]
     reviews = judged_reviews(replays, team, options)
     lines, sections = [*headline(team, reviews), *_numbering(replays), *_not_judged(reviews, options)], summary(reviews)
     if options.html:
@@ -119,9 +119,9 @@ def show_reviews(replays: Sequence[Replay], left_out: Sequence[str], options: ar
     print_lines(console, [*lines, *page, *left_out_lines(notes)])
 
 
-def _numbering(replays: Sequence[Replay]) -> list[str]:
+def _numbering(replays: Sequence[Game]) -> list[str]:
     """How the names of stored games are to be read."""
-    stored = any(replay.is_stored for replay in replays)
+    stored = any(is_store(Path(replay.source).parent) for replay in replays)
     return ["Stored games are numbered by match and game: 3-12 is game 12 of match 3."] if stored else []
 
 
@@ -130,22 +130,21 @@ def print_lines(console: Console, lines: Iterable[str]) -> None:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
-def judged_reviews(replays: Sequence[Replay], team: str, options: argparse.Namespace) -> list[Review]:
+def judged_reviews(replays: Sequence[Game], team: str, options: argparse.Namespace) -> list[Review]:
     """The games of a team, judged."""
     reviews = []
-    own = [replay for replay in replays if team in replay.record.names]
+    own = [replay for replay in replays if team in replay.names]
     with progress(len(own), "game", "judging", delay=0) as bar:
         for replay in own:
-            start = judged_from(replay.record, options.from_ply)
-            reviews.append(Review(replay, seat_of(replay, team), judge_in_time(replay.record, start, options.time)))
+            start = judged_from(replay, options.from_ply)
+            reviews.append(Review(replay, seat_of(replay, team), judge_in_time(replay, start, options.time)))
             bar.update()
     return reviews
 
 
 def _not_judged(reviews: Sequence[Review], options: argparse.Namespace) -> list[str]:
     """How many moves could not be judged, if any."""
-    records = [one.replay.record for one in reviews]
-    asked = [len(record.moves[judged_from(record, options.from_ply) :]) for record in records]
+    asked = [len(one.game.moves[judged_from(one.game, options.from_ply) :]) for one in reviews]
     missing = [count - len(one.judged) for count, one in zip(asked, reviews, strict=True)]
     games = sum(map(bool, missing))
     if not games:

@@ -45,10 +45,10 @@ def episodes(options: argparse.Namespace) -> None:
     replays = [replay for path in sorted(folder.glob("*-replay.json")) for replay in replays_of(path, left_out)]
     if not replays:
         raise NothingLeft(left_out)
-    names = {name for replay in replays for name in replay.record.names}
+    names = {name for replay in replays for name in replay.names}
     options.me = options.me or next((one.team for one in found if one.team in names), None)
     dates = {one.number: one.date for one in found}
-    dated = [replace(replay, date=dates.get(replay.episode or 0, "")) for replay in replays]
+    dated = [replace(replay, date=dates.get(replay.episode or 0)) for replay in replays]
     with GameDatabase(options.games) as games:
         added = games.add(dated, options.me or "", options.submission)
         games.add_ratings(scores, datetime.now(UTC).date().isoformat())  # in UTC, as the games' days are

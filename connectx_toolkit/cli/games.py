@@ -20,6 +20,7 @@ from connectx_toolkit.arena.reporting.tables import match_table
 from connectx_toolkit.arena.results.conditions import Conditions, conditions_here
 from connectx_toolkit.arena.results.evidence import Evidence
 from connectx_toolkit.arena.results.match import Match
+from connectx_toolkit.arena.results.records import Game
 from connectx_toolkit.arena.results.stats import Sprt
 from connectx_toolkit.arena.results.store import Store
 from connectx_toolkit.arena.results.tournament import Tournament
@@ -31,7 +32,7 @@ from connectx_toolkit.console.files import check_folder
 from connectx_toolkit.console.progress import beside_bars, progress
 from connectx_toolkit.console.tables import console_for_tables
 from connectx_toolkit.foreign import left_out_lines
-from connectx_toolkit.kaggle.rules import Game, Rules
+from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.machine.cores import check_concurrency
 
 STORED = "the games are stored; the same command goes on"

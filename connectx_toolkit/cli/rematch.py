@@ -13,9 +13,10 @@ from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.players.player import Player
 from connectx_toolkit.arena.players.task import Setup
 from connectx_toolkit.arena.replays.rematch import Answer, add_mistakes, ask, games_to_ask, positions_to_ask
-from connectx_toolkit.arena.replays.replay import Replay, read_replays, replay_paths
+from connectx_toolkit.arena.replays.replay import read_replays, replay_paths
 from connectx_toolkit.arena.replays.review import Review, team_of
 from connectx_toolkit.arena.reporting.replay_tables import answers_table, answers_words
+from connectx_toolkit.arena.results.records import Game
 from connectx_toolkit.cli.analyse import judged_reviews, print_lines
 from connectx_toolkit.console.progress import progress
 from connectx_toolkit.console.tables import console_for_tables
@@ -61,9 +62,9 @@ def _not_asked(reviews: Sequence[Review], games: Sequence[Review]) -> list[str]:
     return [f"Asked about {asked} of {made} mistakes: those of the games that were not won. --all asks about all."]
 
 
-def _board_of(replays: Sequence[Replay]) -> Geometry:
+def _board_of(replays: Sequence[Game]) -> Geometry:
     """The one board of all of them. Raises ValueError if they are of several."""
-    boards = {replay.record.geometry for replay in replays}
+    boards = {replay.geometry for replay in replays}
     if len(boards) > 1:
         sizes = ", ".join(sorted(f"{board.rows}x{board.columns}" for board in boards))
         raise ValueError(f"rematch takes games of one board, not of {sizes}: name fewer replays")

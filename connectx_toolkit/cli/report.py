@@ -15,7 +15,7 @@ from connectx_toolkit.arena.reporting.ladder import write_ladder
 from connectx_toolkit.arena.reporting.page import game_entry, group_html, results_page
 from connectx_toolkit.arena.reporting.single_games import TOO_LARGE, judged
 from connectx_toolkit.arena.reporting.tables import cross_table, ladder_table
-from connectx_toolkit.arena.results.store import Group, Store, group_records, groups
+from connectx_toolkit.arena.results.store import Group, Store, group_games, groups
 from connectx_toolkit.arena.results.tournament import Standing, Tournament
 from connectx_toolkit.cli.analyse import print_lines
 from connectx_toolkit.console.files import check_folder, write_whole
@@ -95,9 +95,9 @@ def _judged_games(group: Group, options: argparse.Namespace) -> tuple[dict[str, 
     first = first_judged(geometry) if options.from_ply is None else options.from_ply
     by_agent: dict[str, list[JudgedMove]] = {}
     entries = []
-    for record, ending in group_records(group)[-options.games :]:
-        moves = judged(record, first, GAME_SECONDS) if options.judge else []
+    for game in group_games(group)[-options.games :]:
+        moves = judged(game, first, GAME_SECONDS) if options.judge else []
         for move in moves:
-            by_agent.setdefault(record.names[move.seat], []).append(move)
-        entries.append(game_entry(record, moves, ending))
+            by_agent.setdefault(game.names[move.seat], []).append(move)
+        entries.append(game_entry(game, moves))
     return by_agent, entries

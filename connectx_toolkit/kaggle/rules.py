@@ -1,4 +1,4 @@
-"""A game's configuration, its possible faults, and its record. Imports little."""
+"""A game's configuration and its possible faults. Imports little."""
 
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -38,7 +38,8 @@ class Limits(NamedTuple):
         return self.act_timeout + self.bank
 
 
-# Kinds of fault and Kaggle's status for each. The first five come from arena.players, the rest from the referee.
+# Kinds of fault and Kaggle's status for each. The first five come from arena.players, the next six from the referee;
+# the last two are all that Kaggle's replays tell.
 STATUS_OF = {
     "exception": "ERROR",
     "load": "ERROR",  # raised while the agent was loaded
@@ -51,7 +52,10 @@ STATUS_OF = {
     "no such column": "INVALID",
     "full column": "INVALID",
     "none": "INVALID",  # None is played as column 0; if that is open, the fault is only counted
+    "error": "ERROR",
+    "illegal move": "INVALID",
 }
+FAMILIES = {"ERROR": "error", "INVALID": "illegal move", "TIMEOUT": "timeout"}  # of kinds of fault, by Kaggle's status
 
 
 def sizes_of(geometry: Geometry) -> dict[str, int]:
@@ -106,35 +110,7 @@ class Fault(NamedTuple):
     detail: str
     fatal: bool  # whether it ended the game
 
-
-@dataclass(frozen=True)
-class Game:
-    """The record of a game."""
-
-    moves: tuple[int, ...]  # columns, opening included
-    opening: int  # how many of the moves belong to the opening
-    rewards: tuple[int | None, int | None]  # Kaggle's: None is a forfeit
-    statuses: tuple[str, str]  # Kaggle's
-    seconds: tuple[float, ...]  # of every call of an agent, in order; the last call may have given no move
-    banks: tuple[float, float]  # seconds left
-    faults: tuple[Fault, ...]
-    ending: str  # "line", "full board", "step limit", "run limit" or the kind of the fault
-    loads: tuple[float, float] | None = None  # the part of each agent's seconds that was its load; None: not recorded
-
     @property
-    def score(self) -> float:
-        """The score of the agent that moves first: 1 for a win, 0.5 for a draw, 0 for a loss. A fatal fault loses."""
-        first, second = self.rewards
-        if first is None or second is None:
-            return 0.5 if first is second else float(second is None)
-        return (first - second + 2) / 4
-
-    def move_seconds(self, index: int) -> float:
-        """Seconds of a call without the load, which is part of each agent's first call (if loads are recorded)."""
-        load = self.loads[(self.opening + index) % 2] if self.loads and index < 2 else 0.0
-        return self.seconds[index] - load
-
-    @property
-    def forfeit(self) -> Fault | None:
-        """The fault that ended the game, if one did."""
-        return next((fault for fault in self.faults if fault.fatal), None)
+    def family(self) -> str:
+        """ "error", "illegal move" or "timeout"."""
+        return FAMILIES[STATUS_OF[self.kind]]

@@ -24,7 +24,7 @@ from connectx_toolkit.arena.analysis.exact_analysis import (
     solvers_for,
 )
 from connectx_toolkit.arena.replays.replay import read_replay
-from connectx_toolkit.arena.results.records import GameRecord, parse_game
+from connectx_toolkit.arena.results.records import Game, parse_game
 from tests.arena.test_openings import exact_score
 
 SMALL, FIVE = geometry_of(4, 3, 3), geometry_of(5, 5, 4)
@@ -65,7 +65,7 @@ def test_values_are_kept_from_move_to_move():
 
 
 def test_openings_and_early_plies_are_not_judged():
-    record = GameRecord(SMALL, ("a", "b"), (1, 0, 1, 0, 1), opening=2)
+    record = Game(SMALL, (1, 0, 1, 0, 1), opening=2)
     assert [move.ply for move in judge(record, small_scores)] == [2, 3, 4]
     assert [move.ply for move in judge(record, small_scores, first_ply=4)] == [4]
 
@@ -132,7 +132,7 @@ def test_kaggle_replays(tmp_path, agents, moves):
     env.run(agents)
     path = tmp_path / "replay.json"
     path.write_text(json.dumps(env.toJSON()))
-    record = read_replay(path).record
+    record = read_replay(path)
     assert record.geometry == geometry_of(6, 6, 4) and record.names == ("first", "second")
     position = Position.from_moves(record.moves, record.geometry)
     assert position.ply == sum(cell != 0 for cell in env.state[0].observation.board)
@@ -214,7 +214,7 @@ def test_games_as_people_type_them():
 
 def test_the_command_of_a_game():
     """Names that the shell would read otherwise come back whole; those that nobody gave are left out."""
-    assert GameRecord(STANDARD, ("first", "second"), (3, 3)).command == "python evaluate.py analyse 33"
+    assert Game(STANDARD, (3, 3)).command == "python evaluate.py analyse 33"
     names = ("my agent [b].py", "it's")
-    *_, option, first, second = shlex.split(GameRecord(FIVE, names, (3, 3), opening=1).command)
+    *_, option, first, second = shlex.split(Game(FIVE, (3, 3), names, opening=1).command)
     assert (option, first, second) == ("--names", *names)

@@ -1,5 +1,7 @@
 """What pairs of games prove together: copies, mirror images and transpositions count once; and the verdict in words."""
 
+from typing import Any
+
 import pytest
 
 from connectx.geometry import STANDARD
@@ -124,11 +126,10 @@ def test_after_the_pairs_that_are_left_a_test_is_at_its_bound(counts):
 
 def test_few_forfeits_are_no_warning():
     """A warning from more than one game in twenty on."""
-    fault = Fault(0, 2, "timeout", "", fatal=True)
-    lost = {"rewards": (None, 0), "statuses": ("TIMEOUT", "DONE"), "faults": (fault,), "ending": "timeout"}
+    lost: dict[str, Any] = {"cut": "", "faults": (Fault(0, 3, "timeout", "", fatal=True),)}
     for forfeits in (1, 8):
         games = {n: scripted(n, 0.5, **(lost if n < forfeits else {})) for n in range(40)}
-        lines = forfeits_line(Match(LEFT, RANDOM, 60.0, games))
+        lines = forfeits_line(Match(LEFT, RANDOM, games))
         assert [line.partition(":")[0] for line in lines] == ["8 of 40 games were forfeits"] * (forfeits == 8)
 
 
@@ -152,8 +153,8 @@ def test_two_openings_of_deterministic_agents_get_no_verdict():
     games = {}
     for number in range(60):
         opening = (3, 3) if number // 2 % 2 else (3, 2)
-        games[number] = scripted(number, 1 - number % 2, moves=(*opening, 0), opening=2)
-    lines = match_lines(Match(LEFT, RANDOM, 60.0, games))
+        games[number] = scripted(0, 1 - number % 2, opening)
+    lines = match_lines(Match(LEFT, RANDOM, games))
     assert "2 distinct pairs among 30 from 2 openings, the others are copies" in lines[-2]
     assert lines[-1].startswith("no verdict: 2 distinct pairs of games, at least 9 are needed")
 
@@ -186,8 +187,8 @@ def test_the_interval_tells_which_openings_it_is_about():
     assert difference(few) == (anytime(few.counts), False)
     (by_openings, general), by_pairs = difference(many), anytime(many.counts)
     assert general and by_openings.low < by_pairs.low - 50 and by_openings.high > by_pairs.high + 50
-    games = {n: scripted(n, 1 - n % 2, moves=(3, 2, *divmod(n // 2, 7)), opening=2) for n in range(40)}
-    lines = match_lines(Match(LEFT, RANDOM, 60.0, games), Sprt(0, 50))
+    games = {n: scripted(n, 1 - n % 2, (3, 2)) for n in range(40)}
+    lines = match_lines(Match(LEFT, RANDOM, games), Sprt(0, 50))
     assert lines[-4].endswith("(95%, valid at every look, from this opening)")
     assert lines[-1] == f"{LEFT.label} scores more from this opening"
 

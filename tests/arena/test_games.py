@@ -4,7 +4,6 @@ import random
 import re
 import sqlite3
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,25 +11,22 @@ import pytest
 from connectx.geometry import STANDARD, Geometry, geometry_of
 from connectx.position import Position
 from connectx_toolkit.arena.games.database import BATCH, GameDatabase
-from connectx_toolkit.arena.replays.replay import Call, Replay
-from connectx_toolkit.arena.results.records import GameRecord
+from connectx_toolkit.arena.results.records import Game
+from connectx_toolkit.kaggle.rules import Fault
 
 ME, THEM = "my_team", "them"
 
 
 def played(
     moves: tuple[int, ...], names=(ME, THEM), episode: int = 0, geometry: Geometry = STANDARD, **more: Any
-) -> Replay:
-    """A game as it is read from a replay."""
-    record = GameRecord(geometry, names, moves, more.pop("opening", 0), more.pop("forfeit", None))
-    overage = more.pop("overage", (60.0,) * len(moves))
-    statuses = more.pop("statuses", ("DONE", "DONE"))
-    return Replay(
-        Path("none.json"), "none", record, statuses, 2.0, (60.0, 60.0), overage, episode=episode or None, **more
-    )
+) -> Game:
+    """A game as it is read from a replay, ended by the limit of steps if it is not over."""
+    more = {"overage": (60.0,) * len(moves), "source": "none.json", **more}
+    game = Game(geometry, moves, names, episode=episode or None, **more)
+    return replace(game, cut="step limit") if game.ending == "unfinished" and "cut" not in more else game
 
 
-def random_games(count: int, seed: int = 1, geometry: Geometry = STANDARD) -> list[Replay]:
+def random_games(count: int, seed: int = 1, geometry: Geometry = STANDARD) -> list[Game]:
     rng, games = random.Random(seed), []
     for number in range(count):
         position, moves = Position.empty(geometry), list[int]()
@@ -50,12 +46,12 @@ def database(tmp_path):
 
 def test_a_game_comes_back_as_it_was_read(database):
     replay = played(
-        (3, 3, 2, 2, 4, 4, 1), episode=7, calls={0: Call(1.25), 2: Call(0.5)}, date="2026-01-02", ratings=(None, 812.5),
+        (3, 3, 2, 2, 4, 4, 1), episode=7, measured=(1.25, None, 0.5), date="2026-01-02", ratings=(None, 812.5),
         overage=(60.0, 57.5, 60.0, 57.5, 60.0, 57.5, 60.0),
     )  # fmt: skip
     assert database.add([replay], ME, 44) == 1
     (game,) = database.games()
-    assert (game.names, game.columns, game.geometry) == ((ME, THEM), replay.record.moves, STANDARD)
+    assert (game.names, game.columns, game.geometry) == ((ME, THEM), replay.moves, STANDARD)
     assert (game.winner, game.points, game.fault, game.opening) == (0, (1.0, 0.0), None, 0)
     assert game.seconds == (1.25, 4.5, 0.5, None, None, None, None) and game.overage == replay.overage
     assert (game.episode, game.date, game.me, game.submission) == (7, "2026-01-02", ME, 44)
@@ -64,9 +60,9 @@ def test_a_game_comes_back_as_it_was_read(database):
 
 def test_a_game_counts_once(database):
     """By Kaggle's number whatever its file is called; without one by what happened, logs beside it or not."""
-    numbered, nameless = played((3, 3), episode=7), played((3, 4), statuses=("DONE", "DONE"))
-    assert database.add([numbered, replace(numbered, path=Path("copy.json"), name="copy"), nameless]) == 2
-    assert database.add([nameless, replace(nameless, calls={0: Call(1.0)}), numbered]) == 0
+    numbered, nameless = played((3, 3), episode=7), played((3, 4))
+    assert database.add([numbered, replace(numbered, source="copy.json"), nameless]) == 2
+    assert database.add([nameless, replace(nameless, measured=(1.0,)), numbered]) == 0
     assert database.add([replace(nameless, overage=(60.0, 51.0)), played((3, 3), episode=8)]) == 2
     assert len(database) == 4
     assert database.add([numbered], ME, 5) == 0 and database.owners() == {ME: 1}
@@ -74,9 +70,9 @@ def test_a_game_counts_once(database):
 
 def test_a_stored_game_is_told_by_its_clocks(database):
     """Two games of a store with the same moves are two; an edited file gives its old games another name, not twice."""
-    first = played((3, 3), calls={0: Call(0.001), 1: Call(0.002)}, is_stored=True)
-    second = replace(first, calls={0: Call(0.001), 1: Call(0.003)})
-    renamed = replace(first, record=replace(first.record, names=("mine 3fa2c1", THEM)))
+    first = played((3, 3), measured=(0.001, 0.002), loads=(0.0, 0.0))
+    second = replace(first, measured=(0.001, 0.003))
+    renamed = replace(first, names=("mine 3fa2c1", THEM))
     assert database.add([first, second, renamed]) == 2
 
 
@@ -86,26 +82,26 @@ def test_positions_are_those_of_the_games(database, geometry):
     games = random_games(40, geometry=geometry)
     database.add(games)
     for asked in games[:3]:
-        for ply in range(0, len(asked.record.moves), 3):
-            position = Position.from_moves(asked.record.moves[:ply], geometry)
+        for ply in range(0, len(asked.moves), 3):
+            position = Position.from_moves(asked.moves[:ply], geometry)
             found = {one.column: one for one in database.at(position)}
             expected = _counted(games, position)
             assert {column: (one.games, one.won, one.lost) for column, one in found.items()} == expected
 
 
-def _counted(games: list[Replay], position: Position) -> dict[int, tuple[int, int, int]]:
+def _counted(games: list[Game], position: Position) -> dict[int, tuple[int, int, int]]:
     """(games, won, lost) of each move in a position, without the index."""
     found: dict[int, tuple[int, int, int]] = {}
     last = position.geometry.columns - 1
     for game in games:
         state = Position.empty(position.geometry)
-        for ply, column in enumerate(game.record.moves):
+        for ply, column in enumerate(game.moves):
             if state in (position, position.mirror()):
                 move = column if state == position else last - column
                 move = min(column, last - column) if position == position.mirror() else move
                 count, won, lost = found.get(move, (0, 0, 0))
-                score = game.score(ply % 2)
-                found[move] = (count + 1, won + (score == 1), lost + (score == 0))
+                points = game.points and game.points[ply % 2]
+                found[move] = (count + 1, won + (points == 1), lost + (points == 0))
             state = state.play(column)
     return found
 
@@ -121,10 +117,9 @@ def test_the_moves_of_an_opening_are_nobodys(database):
 
 def test_who_played_what_and_how_it_ended(database):
     line = (3, 0, 3, 0, 3, 0, 3)
-    unfinished: dict[str, Any] = {"statuses": ("ACTIVE", "INACTIVE")}
-    games = [played(line, episode=1), played((3, 1), (THEM, ME), 2, **unfinished), played((3, 3, 3, 3), episode=3)]
-    forfeit: dict[str, Any] = {"forfeit": (0, "timeout"), "statuses": ("TIMEOUT", "DONE")}
-    database.add([*games, played((3, 2), ("other", ME), 4, **forfeit)])
+    games = [played(line, episode=1), played((3, 1), (THEM, ME), 2, cut=""), played((3, 3, 3, 3), episode=3)]
+    faults = (Fault(0, 2, "timeout", "", True),)
+    database.add([*games, played((3, 2), ("other", ME), 4, faults=faults)])
     (made,) = database.at(Position.empty(STANDARD))
     assert (made.column, made.games, made.won, made.drawn, made.lost) == (3, 4, 1, 1, 1)
     assert made.points == 0.5 and made.players == ((ME, 2), ("other", 1), (THEM, 1))
@@ -256,7 +251,7 @@ def test_names_of_before_the_door_are_shown_and_found(database):
 
 def test_the_order_is_kaggles_whatever_the_dates(database):
     """Numbered games by their number; the others after them, by what is known of them."""
-    dates = {3: "2026-01-01", 1: "", 2: "2026-01-09"}
+    dates = {3: "2026-01-01", 1: None, 2: "2026-01-09"}
     database.add([played((3, 3), episode=number, date=date) for number, date in dates.items()])
     database.add([played((3, 2), overage=(60.0, 9.0), date="2025-01-01"), played((3, 1))])
     assert [game.episode for game in database.games()] == [1, 2, 3, None, None]
@@ -265,7 +260,7 @@ def test_the_order_is_kaggles_whatever_the_dates(database):
 
 def test_the_time_of_a_file_is_not_the_date_of_its_game(database, tmp_path):
     (tmp_path / "1.json").touch()
-    game = replace(played((3, 3), episode=1), path=tmp_path / "1.json")
+    game = played((3, 3), episode=1, source=str(tmp_path / "1.json"))
     database.add_ratings({THEM: 700.0}, "2026-01-01")
     database.add([game])
     assert [(one.date, one.ratings) for one in database.games()] == [("", (None, None))]
@@ -291,10 +286,10 @@ def test_files_of_before_forget_the_times_of_files(tmp_path):
 
 
 def test_games_are_removed_by_number_and_by_source(database, tmp_path):
-    def at(source: str, episode: int) -> Replay:
-        return replace(played((3, episode % 7), episode=episode), path=tmp_path / source)
+    def at(source: str, episode: int) -> Game:
+        return played((3, episode % 7), episode=episode, source=str(tmp_path / source))
 
-    places = ("a/1.json", "a/b/2.json", "ab/3.json", "store.sqlite", "day.tar/2026/5.json")
+    places = ("a/1.json", "a/b/2.json", "ab/3.json", "store.sqlite/3-12", "day.tar/2026/5.json")
     database.add([at(place, number) for number, place in enumerate(places, 1)])
 
     def left() -> list[int | None]:

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from connectx.geometry import geometry_of
+from connectx.geometry import STANDARD, geometry_of
+from connectx.notation import write_columns
+from connectx.position import Position
 from connectx_toolkit.arena.play.match import derived_seed, pair_tasks, play_match
 from connectx_toolkit.arena.play.pool import play_all
 from connectx_toolkit.arena.play.slot import Slot
@@ -17,9 +19,10 @@ from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.players.task import Setup, Task
 from connectx_toolkit.arena.reporting.tables import match_table
 from connectx_toolkit.arena.results.match import Match
+from connectx_toolkit.arena.results.records import Game
 from connectx_toolkit.arena.results.stats import Sprt
 from connectx_toolkit.arena.results.words import lost_game_line, match_lines
-from connectx_toolkit.kaggle.rules import Fault, Game, Rules
+from connectx_toolkit.kaggle.rules import Fault, Rules
 from connectx_toolkit.machine.cores import reserve_core, usable_cores
 from tests.conftest import LINUX, TWO_CORES
 
@@ -28,20 +31,20 @@ OPENINGS = [(3, 3), (3, 3, 2, 4), (0, 1, 2, 3)]
 LEFT, RANDOM = resolve("leftmost"), resolve("random")
 
 
-def scripted(number: int, score: float, **changes) -> Game:
-    """A game in which the agent that moves first got ``score``."""
-    rewards = {1: (1, -1), 0.5: (0, 0), 0: (-1, 1)}[score]
-    fields = {
-        "moves": (3, 3, number % 7),
-        "opening": 2,
-        "rewards": rewards,
-        "statuses": ("DONE", "DONE"),
-        "seconds": (0.5,),
-        "banks": (60.0, 60.0),
-        "faults": (),
-        "ending": "line",
-    }
-    return Game(**{**fields, **changes})
+def scripted(number: int, score: float, start: tuple[int, ...] = (3, 3), **changes) -> Game:
+    """A game from an opening in which the agent that moves first got ``score``; a draw ends after one move."""
+    moves, rng = [*start, number % 7], random.Random(number)
+    while score != 0.5:
+        position = Position.from_moves(moves[: len(start) + 1], STANDARD)
+        del moves[len(start) + 1 :]
+        while not position.is_over():
+            moves.append(rng.choice(position.legal_columns()))
+            position = position.play(moves[-1])
+        if position.is_lost() and position.ply % 2 == score:
+            break
+    cut = "step limit" if score == 0.5 else ""
+    measured = (*(None for _ in start), *(0.5 for _ in moves[len(start) :]))
+    return Game(STANDARD, tuple(moves), opening=len(start), measured=measured, **{"cut": cut, **changes})
 
 
 def test_tasks_come_in_pairs():
@@ -62,25 +65,23 @@ def test_derived_seeds():
 def test_scores_are_those_of_the_first_agent():
     """Wins in both seats are 2 points; an incomplete pair does not count."""
     games = {0: scripted(0, 1), 1: scripted(1, 0), 2: scripted(2, 1), 3: scripted(3, 1), 4: scripted(4, 0.5)}
-    match = Match(LEFT, RANDOM, 60.0, games)
+    match = Match(LEFT, RANDOM, games)
     assert [pair.points for pair in match.pairs()] == [2, 1] and match.evidence.results == [0, 0, 1, 0, 1]
     assert match.side(0).tally == (3, 1, 1) and match.side(1).tally == (1, 1, 3)
     assert match.side(0, seat=0).tally == (2, 1, 0) and match.side(0, seat=1).tally == (1, 0, 1)
     assert match.side(1, seat=0).tally == (1, 0, 1)
 
 
-def test_times_and_banks_belong_to_their_agent():
-    """After an opening of 3 plies the agent that moves second is asked first."""
-    game = scripted(0, 1, moves=(3, 3, 3, 0, 1, 0), opening=3, seconds=(0.1, 0.2, 0.3), banks=(50.0, 59.0))
-    match = Match(LEFT, RANDOM, 60.0, {0: game})
-    assert match.side(0).move_seconds == (0.2,) and match.side(1).move_seconds == (0.1, 0.3)
-    assert match.side(0).bank_used == 10.0 and match.side(1).bank_used == 1.0
-
-
-def test_loads_are_taken_off_their_agent_s_first_call():
-    """After an opening of 3 plies seat 1 calls first, and pays for its load, not for that of seat 0."""
-    game = scripted(0, 1, moves=(3, 3, 3, 0, 1, 0), opening=3, seconds=(0.5, 0.25, 0.125), loads=(0.0625, 0.375))
-    assert [game.move_seconds(index) for index in range(3)] == [0.125, 0.1875, 0.125]
+def test_times_and_overage_belong_to_their_agent():
+    """After an opening of 3 plies seat 1 calls first; each seat pays for its own load, in its first call."""
+    measured, overage = (None, None, None, 0.5, 0.25, 0.125), (60.0, 60.0, 60.0, 59.0, 50.0, 59.0)
+    game = Game(STANDARD, (3, 3, 3, 0, 1, 0), opening=3, cut="run limit", overage=overage, measured=measured)
+    side = Match(LEFT, RANDOM, {0: game}).side
+    assert side(0).move_seconds == (0.25,) and side(1).move_seconds == (0.5, 0.125)
+    assert (side(0).overage_used, side(1).overage_used) == (10.0, 1.0) and side(0).tally == (0, 1, 0)
+    side = Match(LEFT, RANDOM, {0: replace(game, loads=(0.0625, 0.375))}).side
+    assert side(0).move_seconds == (0.1875,) and side(1).move_seconds == (0.125, 0.125)
+    assert (side(0).load_seconds, side(1).load_seconds) == ((0.0625,), (0.375,))
 
 
 def returns_a_float_on_its_third_move(obs, config):
@@ -137,8 +138,7 @@ def test_sprt_stops_at_the_same_pair():
     before = dict(runs[0].games)
     last = max(before) // 2
     assert (
-        test.accepted(Match(RANDOM, LEFT, 60.0, {n: g for n, g in before.items() if n // 2 < last}).evidence.counts)
-        is None
+        test.accepted(Match(RANDOM, LEFT, {n: g for n, g in before.items() if n // 2 < last}).evidence.counts) is None
     )
     again = play_match(RANDOM, LEFT, FAST, OPENINGS, 400, 1, 1, test, known=before)
     assert again.games == before
@@ -232,7 +232,7 @@ def test_report_says_what_is_proven():
     assert lines[1].startswith("pair results 0, 1/2, 1, 1 1/2, 2: ")
     assert "accepts +0: LLR -" in lines[2] and lines[-1] == "leftmost scores more from these 3 openings"
     assert match_table(match).row_count == 6
-    assert match_lines(Match(LEFT, RANDOM, 60.0, {})) == ["no complete pair of games yet: no result"]
+    assert match_lines(Match(LEFT, RANDOM, {})) == ["no complete pair of games yet: no result"]
 
 
 def test_a_match_of_deterministic_agents_stops_when_openings_are_used_up():
@@ -257,16 +257,21 @@ def test_ctrl_c_keeps_the_pairs_played_so_far():
 
 def test_a_lost_game_to_look_at():
     """Of the first agent, whichever seat it had, and not one that it lost by a fault."""
-    lost = [scripted(number, score, moves=(3, 3, number)) for number, score in enumerate((1, 0, 0.5, 1))]
-    assert lost_game_line(Match(LEFT, RANDOM, 60.0, dict(enumerate(lost[:3])))) == []
-    match = Match(LEFT, RANDOM, 60.0, dict(enumerate(lost)))
-    line = "a game that leftmost lost: python evaluate.py analyse 333 --opening 2 --names random leftmost"
-    assert lost_game_line(match) == [line]
-    small, large = (replace(match, geometry=geometry_of(*sizes)) for sizes in ((4, 5, 3), (12, 12, 5)))
-    assert "--opening 2 --config rows=4,columns=5,inarow=3 --names" in lost_game_line(small)[0]
-    assert lost_game_line(large) == []
-    longer = scripted(4, 0, moves=(3, 3, 4, 4))
-    longest = lost_game_line(Match(LEFT, RANDOM, 60.0, {**match.games, 4: longer}))
-    assert longest == ["a game that leftmost lost: python evaluate.py analyse 3344 --opening 2 --names leftmost random"]
-    forfeit = scripted(0, 0, faults=(Fault(0, 2, "exception", "no idea", True),))
-    assert lost_game_line(Match(LEFT, RANDOM, 60.0, {0: forfeit})) == []
+    games = {number: scripted(number, score) for number, score in enumerate((1, 0, 0.5, 1))}
+    assert lost_game_line(Match(LEFT, RANDOM, {n: games[n] for n in range(3)})) == []
+    match = Match(LEFT, RANDOM, games)
+
+    def line(game: Game, names: str, config: str = "") -> list[str]:
+        columns = write_columns(game.moves)
+        return [f"a game that leftmost lost: python evaluate.py analyse {columns} --opening 2{config} --names {names}"]
+
+    assert lost_game_line(match) == line(games[3], "random leftmost")
+    large = replace(games[3], geometry=geometry_of(12, 12, 4))
+    assert lost_game_line(Match(LEFT, RANDOM, {3: large})) == []
+    small = Game(geometry_of(5, 5, 3), (3, 3, 0, 3, 0, 3), opening=2)
+    config = " --config rows=5,columns=5,inarow=3"
+    assert lost_game_line(Match(LEFT, RANDOM, {0: small})) == line(small, "leftmost random", config)
+    longer = next(game for n in range(4, 99) if len((game := scripted(n, 0)).moves) > len(games[3].moves))
+    assert lost_game_line(Match(LEFT, RANDOM, {**games, 4: longer})) == line(longer, "leftmost random")
+    forfeit = replace(games[2], faults=(Fault(0, 3, "exception", "no idea", True),))
+    assert lost_game_line(Match(LEFT, RANDOM, {0: forfeit})) == []

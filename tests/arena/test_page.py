@@ -17,7 +17,7 @@ from connectx_toolkit.arena.analysis.exact_analysis import judge_in_time
 from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.reporting.page import game_entry, group_html, results_page
 from connectx_toolkit.arena.results.match import Match
-from connectx_toolkit.arena.results.records import GameRecord
+from connectx_toolkit.arena.results.records import Game
 from connectx_toolkit.arena.results.tournament import Tournament
 from tests.arena.test_match import scripted
 from tests.conftest import BROWSER, CHROMIUM
@@ -32,9 +32,9 @@ def report(tmp_path_factory) -> Path:
     """A page with a ladder of three, two games, and exact scores from ply 20 on."""
     names = [("leftmost", "middle"), ("middle", "random"), ("leftmost", "random")]
     games = [{n: scripted(n, score) for n, score in enumerate([1, 0, 0.5, 0, 1, 1, 0, 0.5])} for _ in names]
-    matches = [Match(resolve(a), resolve(b), 60.0, g) for (a, b), g in zip(names, games, strict=True)]
+    matches = [Match(resolve(a), resolve(b), g) for (a, b), g in zip(names, games, strict=True)]
     tournament = Tournament(matches, names)
-    record = GameRecord(STANDARD, ("left <b>most</b>", "middle"), MOVES)
+    record = Game(STANDARD, MOVES, ("left <b>most</b>", "middle"))
     judged = judge_in_time(record, JUDGED_FROM)
     entries = [game_entry(record, judged, "step limit"), game_entry(record, [], "step limit")]
     path = tmp_path_factory.mktemp("page") / "report.html"

@@ -70,8 +70,8 @@ def test_forms_of_one_replay(form, name, content, tmp_path):
     path = tmp_path / name
     path.write_bytes(form(json.dumps(content, ensure_ascii=False)))
     replay = read_replay(path)
-    assert replay.record.moves == moves_of(content) and replay.record.names == ("Ångström", "them")
-    assert replay.episode == 7001 and replay.banks == (60.0, 60.0)
+    assert replay.moves == moves_of(content) and replay.names == ("Ångström", "them")
+    assert replay.episode == 7001 and replay.reserve == (60.0, 60.0)
 
 
 def test_steps_alone(content, tmp_path):
@@ -79,8 +79,8 @@ def test_steps_alone(content, tmp_path):
     path = tmp_path / "steps.json"
     path.write_text(json.dumps(content["steps"]))
     replay = read_replay(path)
-    assert replay.record.moves == moves_of(content) and replay.record.names == ("first", "second")
-    assert replay.score(0) == (content["rewards"][0] + 1) / 2 and replay.episode is None
+    assert replay.moves == moves_of(content) and replay.names == ("first", "second")
+    assert replay.rewards == tuple(content["rewards"]) and replay.episode is None
     for config in ({"rows": 7, "columns": 6}, {"inarow": 3}):
         other = make("connectx", configuration=config)
         other.run([lambda obs: 3, lambda obs: 0])
@@ -90,7 +90,7 @@ def test_steps_alone(content, tmp_path):
     failing = make("connectx")
     failing.run([lambda obs: 3, lambda obs: 9])
     path.write_text(json.dumps(failing.steps))
-    assert read_replay(path).ending == "illegal move of second on ply 1: there is no column 9"
+    assert read_replay(path).ending_words == "illegal move of second on ply 1: there is no column 9"
 
 
 def test_a_game_of_2020_has_no_overage_time(content, tmp_path, capsys):
@@ -101,7 +101,7 @@ def test_a_game_of_2020_has_no_overage_time(content, tmp_path, capsys):
             del entry["observation"]["remainingOverageTime"]
     (tmp_path / "game.json").write_text(json.dumps(old))
     replay = read_replay(tmp_path / "game.json")
-    assert (replay.banks, replay.overage) == (None, ()) and replay.overage_used(0) is None
+    assert (replay.reserve, replay.overage) == (None, ()) and replay.overage_used(0) is None
     assert replay.slowest(0) is None and replay.seconds(0) is None
     main(["analyse", str(tmp_path / "game.json"), "--from-ply", "30"])
     assert "overage" not in capsys.readouterr().out
@@ -128,7 +128,7 @@ def test_one_bad_replay_of_an_archive_does_not_end_the_others(content, tmp_path,
     path = day(content, tmp_path)
     (tmp_path / "more.zip").write_bytes(zipped(b"[1]"))
     replays, left_out = read_replays(replay_paths([str(tmp_path)]))
-    assert [replay.path for replay in replays] == [path / "2026-11-20" / f"{number}.json" for number in range(3)]
+    assert [replay.source for replay in replays] == [f"{path}/2026-11-20/{number}.json" for number in range(3)]
     assert left_out == [
         f"{path}/2026-11-20/bad.json is not a ConnectX replay: it is not JSON",
         f"{path}/2026-11-20/other.json is not a ConnectX replay: it is of 'halite'",
@@ -148,7 +148,7 @@ def test_a_damaged_archive(kept, content, tmp_path):
     path.write_bytes(path.read_bytes()[: len(path.read_bytes()) * kept // 1000])
     (tmp_path / "good.json").write_text(json.dumps(content))
     replays, left_out = read_replays(replay_paths([str(tmp_path)]))
-    assert replays[-1].path.name == "good.json" and left_out and str(path) in left_out[-1]
+    assert replays[-1].name == "good" and left_out and str(path) in left_out[-1]
     path.unlink()
     whole = zipped(json.dumps(content).encode())
     (tmp_path / "cut.zip").write_bytes(whole[: len(whole) * kept // 1000])
@@ -186,7 +186,7 @@ def test_what_is_no_file(content, tmp_path):
     archive.write_bytes(tarred({str(tmp_path / "outside.json"): json.dumps(content).encode()}))
     assert replay_paths([str(tmp_path)]) == [archive]
     (replay,) = read_replays([archive])[0]
-    assert replay.calls == {} and str(replay.path).startswith(f"{archive}/")
+    assert replay.measured == () and replay.source.startswith(f"{archive}/")
 
 
 def test_nothing_is_left(tmp_path, capsys):
@@ -211,7 +211,7 @@ def test_what_does_not_pass_the_door(name, content, tmp_path):
     (tmp_path / "a.json").write_text(json.dumps(content | {"info": info}))
     (tmp_path / "b.json").write_text(json.dumps(content))
     (replay,), (why,) = read_replays(replay_paths([str(tmp_path)]))
-    assert replay.path.name == "b.json" and words in why
+    assert replay.name == "b" and words in why
 
 
 @pytest.mark.parametrize("score", [1e999, float("nan"), 10**400, "x", None, [], True])
@@ -228,7 +228,7 @@ def test_names_can_be_printed_and_stored(content, tmp_path, capsys):
     ):
         info = {"TeamNames": names, "EpisodeId": number + 1}
         (tmp_path / f"{number}.json").write_text(json.dumps(content | {"info": info}))
-    names = [replay.record.names[1] for replay in read_replays(replay_paths([str(tmp_path)]))[0]]
+    names = [replay.names[1] for replay in read_replays(replay_paths([str(tmp_path)]))[0]]
     assert names == [r"\ud800x", r"\x1b[2J\x1b]0;owned\x07evil", "second", "second"]
     for command in (["analyse", "--from-ply", "30"], ["scout", "--games", str(tmp_path / "games.sqlite"), "--add"]):
         main([*command, str(tmp_path)])

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
@@ -19,16 +18,17 @@ from connectx.score import plies_to_end
 from connectx_toolkit.arena.analysis.exact_analysis import JudgedMove, judge_in_time, mistakes
 from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.players.player import Inline
+from connectx_toolkit.arena.players.task import Setup, Task
 from connectx_toolkit.arena.replays.rematch import add_mistakes, ask
-from connectx_toolkit.arena.replays.replay import Replay, logs_path, read_replay, replay_of, replay_paths
+from connectx_toolkit.arena.replays.replay import logs_path, read_replay, replay_of, replay_paths
 from connectx_toolkit.arena.replays.review import Review, team_of
-from connectx_toolkit.arena.replays.stored import stored_replay
+from connectx_toolkit.arena.replays.stored import stored_games
 from connectx_toolkit.arena.replays.summary import Section, headline, oversights, summary
 from connectx_toolkit.arena.reporting.page import replays_page
-from connectx_toolkit.arena.results.records import GameRecord, parse_game
-from connectx_toolkit.arena.results.store import Store, group_records, groups
+from connectx_toolkit.arena.results.records import Game, parse_game
+from connectx_toolkit.arena.results.store import Store, group_games, groups
 from connectx_toolkit.cli.evaluate import main
-from connectx_toolkit.kaggle.rules import Fault, Game, Rules
+from connectx_toolkit.kaggle.rules import Fault, Rules
 from tests.arena.test_page import browse
 from tests.conftest import CHROMIUM
 from tests.replay_games import FAULTS, TEAM, Made, make_games, wrong_rows
@@ -94,7 +94,7 @@ def test_logs_tell_what_a_crash_said_and_every_move_s_time(games, folder):
     """Without logs only what was taken of the overage time is known."""
     (made,) = [made for made in games if made.status == "error"]
     replay = read_replay(made.path)
-    assert replay.calls and replay.ending == f"error of {TEAM} on ply {made.ply}: ValueError: no idea"
+    assert replay.measured and replay.ending_words == f"error of {TEAM} on ply {made.ply}: ValueError: no idea"
     assert replay.seconds(made.slowest[0]) == pytest.approx(made.slowest[1], abs=1e-5)
     silent = next(made for made in games if made.overage and not logs_path(made.path, made.seat).exists())
     replay = read_replay(silent.path)
@@ -170,7 +170,7 @@ def test_whose_games_they_are(games):
 
 
 def _renamed(replay, names):
-    return replace(replay, record=replace(replay.record, names=names))
+    return replace(replay, names=names)
 
 
 def test_a_game_against_oneself_gives_no_points(games):
@@ -185,8 +185,8 @@ def test_a_game_against_oneself_gives_no_points(games):
 def judged_by(replay, seat: int, values: Sequence[tuple[int, int]]) -> list[JudgedMove]:
     """Moves of a seat in the first plies, each of a position of one value, and itself of another."""
     moves = []
-    for ply, (value, played) in zip(range(seat, len(replay.record.moves), 2), values, strict=False):
-        column = replay.record.moves[ply]
+    for ply, (value, played) in zip(range(seat, len(replay.moves), 2), values, strict=False):
+        column = replay.moves[ply]
         scores = [value if c != column else played for c in range(7)]
         moves.append(JudgedMove(ply, column, tuple(scores)))
     return moves
@@ -200,7 +200,7 @@ def row_of(sections: Sequence[Section], title: str, first: str) -> tuple:
 def test_what_was_thrown_away(games):
     """By hand: a win that was given away to a draw and the draw to a loss, and a game lost by timeout."""
     replay = next(read_replay(made.path) for made in games if made.status == "played" and len(made.moves) > 8)
-    loser = 1 - (replay.record.winner or 0)
+    loser = 1 - (replay.line or 0)
     review = Review(replay, loser, judged_by(replay, loser, [(18, 0), (0, -15), (-15, -15)]))
     assert [move.results for move in review.mistakes] == [("won", "drawn"), ("drawn", "lost")]
     late = next(made for made in games if made.result == "lost" and made.status == "timeout")
@@ -218,17 +218,15 @@ def test_what_was_thrown_away(games):
     assert ply < 8 and headline(TEAM, [review])[-1].startswith(words)
 
 
-def played(record: GameRecord) -> Replay:
+def played(game: Game) -> Game:
     """A game without a fault or a slow move, named by its columns."""
-    overage = (60.0,) * len(record.moves)
-    return Replay(Path("1.json"), write_columns(record.moves), record, ("DONE", "DONE"), 2.0, (60.0, 60.0), overage)
+    return replace(game, cut="step limit", overage=(60.0,) * len(game.moves), source=write_columns(game.moves))
 
 
 def test_what_was_overlooked():
     """By hand: each has three in a column of its own, and neither makes the fourth nor stops the other's."""
-    record = parse_game("01010152", STANDARD)
-    replay = played(record)
-    judged = judge_in_time(record, 6)  # by the table of the openings
+    replay = played(parse_game("01010152", STANDARD))
+    judged = judge_in_time(replay, 6)  # by the table of the openings
     assert oversights(Review(replay, 0, judged)) == ([6], [6])
     assert oversights(Review(replay, 1, judged)) == ([7], [7])
 
@@ -319,7 +317,7 @@ document.title = JSON.stringify(found);
 @CHROMIUM
 def test_mistakes_are_shown_and_practised(tmp_path):
     """One mistake of each: only one's own is gone to. Judged by the table of the openings."""
-    record = GameRecord(STANDARD, ("me", "other"), (3, 3, 2, 5, 1))
+    record = Game(STANDARD, (3, 3, 2, 5, 1), ("me", "other"))
     review = Review(played(record), 0, judge_in_time(record, 0))
     (mistake,) = review.mistakes
     assert (mistake.ply, [move.ply for move in mistakes(review.judged)]) == (2, [2, 3])
@@ -343,7 +341,7 @@ document.title = JSON.stringify([document.getElementById("why").textContent,
 
 def test_a_lost_game_that_is_shortened():
     """After 3 the second player is lost: 0 loses sooner than 3. That is no mistake, and is counted apart."""
-    record = GameRecord(STANDARD, ("other", "me"), (3, 0, 3, 3))
+    record = Game(STANDARD, (3, 0, 3, 3), ("other", "me"))
     review = Review(played(record), 1, judge_in_time(record, 0))
     assert not review.mistakes and [move.ply for move in review.shortened] == [1]
     (move,) = review.shortened
@@ -352,12 +350,12 @@ def test_a_lost_game_that_is_shortened():
     assert section.rows == [("3033", 1, "0", plies[0], "3", plies[1])] and plies[0] < plies[1]
     words = f"1 move in 1 game; most in 3033 on ply 1: column 0 loses in {plies[0]} plies, 3 in {plies[1]}."
     assert f"Lost games shortened: {words}" in headline("me", [review])
-    assert not any("shortened" in line for line in headline("other", [Review(review.replay, 0, review.judged)]))
+    assert not any("shortened" in line for line in headline("other", [Review(review.game, 0, review.judged)]))
 
 
 @CHROMIUM
 def test_a_shortened_game_is_marked_on_the_page(tmp_path):
-    record = GameRecord(STANDARD, ("other", "me"), (3, 0, 3, 3))
+    record = Game(STANDARD, (3, 0, 3, 3), ("other", "me"))
     page = replays_page("me", [Review(played(record), 1, judge_in_time(record, 0))], [], [])
     target = tmp_path / "page.html"
     target.write_text(page.replace("</body>", SHORTENED), encoding="utf-8")
@@ -384,7 +382,7 @@ document.title = JSON.stringify(found);
 def test_mistakes_of_all_games_are_gone_through(tmp_path):
     """The page opens on the game with a mistake, though it is the second; after its last one N goes on in the next."""
     moves = ((3,), (3, 3, 2, 5, 1), (3, 3), (3, 3, 2, 5, 1, 0, 0))
-    records = [GameRecord(STANDARD, ("me", "other"), each) for each in moves]
+    records = [Game(STANDARD, each, ("me", "other")) for each in moves]
     reviews = [Review(played(record), 0, judge_in_time(record, 0)) for record in records]
     assert [[move.ply for move in review.mistakes][:1] for review in reviews] == [[], [2], [], [2]]
     last = reviews[3].mistakes[-1].ply
@@ -425,21 +423,13 @@ def store(tmp_path_factory) -> Path:
     return folder / "games.sqlite"
 
 
-class Stored(NamedTuple):
-    """A game as the store's matches have it."""
-
-    record: GameRecord
-    game: Game
-    bank: float
-
-
 @pytest.fixture(scope="module")
-def stored(store) -> dict[str, Stored]:
+def stored(store) -> dict[str, Game]:
     """The games by name."""
     with Store(store, create=False) as opened:
         matches = [found.match for found in opened.matches()]
     return {
-        f"{number}-{index + 1}": Stored(match.record(index), game, match.bank)
+        f"{number}-{index + 1}": game
         for number, match in enumerate(matches, 1)
         for index, game in sorted(match.games.items())
     }
@@ -451,14 +441,15 @@ def test_stored_games_are_reviewed_as_replays_are(store, stored, capsys):
     assert found["me"] == "leftmost" and found["left_out"] == [] and len(stored) == 14
     assert [row["game"] for row in found["games"]] == list(stored)
     for row in found["games"]:
-        record, game, bank = stored[row["game"]]
-        seat = record.names.index("leftmost")
-        score = game.score if seat == 0 else 1 - game.score
-        assert (row["opponent"], row["seat"]) == (record.names[1 - seat], ("first", "second")[seat])
-        assert row["result"] == {1: "won", 0.5: "drawn", 0: "lost"}[score] and row["file"] == str(store)
+        game = stored[row["game"]]
+        seat = game.names.index("leftmost")
+        assert game.points is not None
+        assert (row["opponent"], row["seat"]) == (game.names[1 - seat], ("first", "second")[seat])
+        assert row["result"] == {1: "won", 0.5: "drawn", 0: "lost"}[game.points[seat]]
+        assert row["file"] == f"{store}/{row['game']}"
         assert row["moves"] == list(game.moves) and row["opening"] == game.opening > 0
-        assert row["overage"] == pytest.approx(bank - game.banks[seat], abs=1e-3)
-        own = {ply: s for ply, s in enumerate(game.seconds, game.opening) if ply % 2 == seat}
+        assert row["overage"] == pytest.approx(game.overage_used(seat), abs=1e-3)
+        own = game.calls(seat)
         assert own[row["slowest"]["ply"]] == max(own.values())
     assert [row["game"] for row in found["games"] if row["overage"]] == ["3-1", "3-2", "3-3", "3-4"]
 
@@ -476,28 +467,24 @@ def test_faults_of_stored_games(store, capsys):
     assert "Stored games are numbered by match and game: 3-12 is game 12 of match 3." in out
 
 
-def test_clocks_of_a_stored_game():
+def test_clocks_of_a_stored_game(tmp_path):
     """Calls above actTimeout draw on the overage time, loads included; what is left at the end the referee says."""
-    record = GameRecord(STANDARD, ("a", "b"), (3, 3, 4, 4), 2, (0, "timeout"))
     fault = Fault(0, 4, "timeout", "3 after 7.500 s", True)
     game = Game(
-        (3, 3, 4, 4),
-        2,
-        (None, 0),
-        ("TIMEOUT", "DONE"),
-        (3.0, 0.5, 7.5),
-        (-4.25, 10.0),
-        (fault,),
-        "timeout",
-        (2.5, 0.25),
-    )
-    replay = stored_replay(Path("store"), "1-1", record, game, 10.0, 2.0)
-    assert replay.overage == (10, 10, 9, 10, -4.25) and replay.overage_used(0) == 14.25
-    assert replay.slowest(0) == (4, 7.5) and replay.slowest(1) == (3, 0.5)
-    assert replay.ending == "timeout of a on ply 4: 2.5 s load + 7.5 s" and (replay.score(0), replay.score(1)) == (0, 1)
-    early = replace(game, moves=(3, 3), seconds=(15.0,), faults=(fault._replace(ply=2),))
-    replay = stored_replay(Path("store"), "1-1", replace(record, moves=(3, 3)), early, 10.0, 2.0)
-    assert replay.ending == "timeout of a on ply 2: 2.5 s load + 12.5 s"
+        STANDARD, (3, 3, 4, 4), ("leftmost", "random"), 2, faults=(fault,), reserve=(10.0, 10.0),
+        overage=(10.0, 10.0, 8.5, 10.0, -4.25), measured=(None, None, 3.0, 0.5, 7.5), loads=(2.5, 0.25),
+    )  # fmt: skip
+    early = replace(game, moves=(3, 3), measured=(None, None, 15.0), faults=(fault._replace(ply=2),))
+    pair = resolve("leftmost"), resolve("random")
+    with Store(tmp_path / "store") as store:
+        match = store.match_id(*pair, Setup(Rules(bank=10.0)), [(3, 3)], 1)
+        late, soon = (store.add(match, Task(2 * n, pair, (), (1, 2)), one) for n, one in enumerate((game, early)))
+    ((found, early),) = stored_games(tmp_path / "store", [])
+    assert (found, early) == (replace(late, source=found.source), replace(soon, source=f"{tmp_path / 'store'}/1-3"))
+    assert found.overage == (10, 10, 9, 10, -4.25) and found.overage_used(0) == 14.25 and found.name == "1-1"
+    assert found.slowest(0) == (4, 7.5) and found.slowest(1) == (3, 0.5) and found.points == (0, 1)
+    assert found.ending_words == "timeout of leftmost on ply 4: 2.5 s load + 7.5 s"
+    assert early.ending_words == "timeout of leftmost on ply 2: 2.5 s load + 12.5 s"
 
 
 def test_moves_of_an_opening_are_nobodys(store, capsys):
@@ -521,7 +508,7 @@ def test_the_latest_games_of_each_group(store, stored, capsys):
     main(["analyse", str(store), "--games", "2", *JUDGED_LATE])
     lines = [line for line in capsys.readouterr().out.splitlines() if " v " in line]
     assert [line.partition(",")[0] for line in lines] == [
-        " v ".join(stored[name].record.names) for name in ("2-3", "2-4", "3-3", "3-4")
+        " v ".join(stored[name].names) for name in ("2-3", "2-4", "3-3", "3-4")
     ]
 
 
@@ -544,7 +531,7 @@ def test_the_page_of_stored_games(store, stored, tmp_path, capsys):
     text = target.read_text(encoding="utf-8")
     rows, data = map(json.loads, re.findall(r'type="application/json" id="\w+">(.*?)</script>', text, re.S))
     assert [row["game"] for row in rows] == list(stored) and "Games of leftmost" in text
-    assert [tuple(game["names"]) for game in data] == [one.record.names for one in stored.values()]
+    assert [tuple(game["names"]) for game in data] == [game.names for game in stored.values()]
 
 
 def test_one_stored_game_names_its_players(store, tmp_path, monkeypatch, capsys):
@@ -557,8 +544,8 @@ def test_one_stored_game_names_its_players(store, tmp_path, monkeypatch, capsys)
     out = capsys.readouterr().out
     with Store(Path("one"), create=False) as opened:
         (group,) = groups(opened)
-    record, ending = group_records(group)[-1]
-    assert ending == "line" and record.names == ("leftmost", "one_step")
+    record = group_games(group)[-1]
+    assert record.ending == "line" and record.names == ("leftmost", "one_step")
     movers = re.findall(r"│ +(\d+) │ (leftmost|one_step) +│", out)
     plies = range(record.opening, record.opening + len(movers))
     assert movers == [(str(ply), record.names[ply % 2]) for ply in plies]
@@ -570,7 +557,7 @@ def test_one_stored_game_names_its_players(store, tmp_path, monkeypatch, capsys)
 @pytest.mark.parametrize("me", ["mine.py", "mine", "agents/mine.py", "./agents/mine.py"])
 def test_an_agent_is_called_by_its_file(me):
     """By its path, its name or its stem."""
-    record = GameRecord(STANDARD, ("agents/mine.py", "minimax@4"), (3,))
+    record = Game(STANDARD, (3,), ("agents/mine.py", "minimax@4"))
     assert team_of([played(record)], me) == "agents/mine.py"
 
 
@@ -615,8 +602,8 @@ def test_both_seats_may_fail(tmp_path):
     content = json.loads('{"name": "connectx", "configuration": {"rows": 6, "columns": 7, "inarow": 4}}')
     content |= {"statuses": ["ERROR", "ERROR"], "steps": [step, step, step]}
     replay = replay_of(content, tmp_path / "1.json")
-    assert replay.record.moves == (3,) and replay.ending == "error of second on ply 1"
-    assert (replay.score(0), replay.score(1)) == (1, 0) and replay.banks is None
+    assert replay.moves == (3,) and replay.ending_words == "error of second on ply 1"
+    assert replay.points == (1, 0) and replay.reserve is None
 
 
 def stays(obs, config):
@@ -635,7 +622,7 @@ def test_the_rematch_asks_where_something_was_to_be_kept(games):
     review = Review(replay, seat, judged)
     answers = list(ask(Inline(resolve(stays)), review, Rules(), seed=1))
     assert [answer.column for answer in answers] == [6, 6]  # the third was lost already
-    assert [answer.keeps for answer in answers] == [False, replay.record.moves[judged[1].ply] != 6]
+    assert [answer.keeps for answer in answers] == [False, replay.moves[judged[1].ply] != 6]
     (answer,) = ask(Inline(resolve(fails)), review, Rules(), seed=1)
     assert answer.fault == "exception" and answer.column is None and not answer.keeps
 
@@ -645,7 +632,7 @@ def test_mistakes_are_kept_once(games, tmp_path):
     replay, seat, path = read_replay(games[6].path), games[6].seat, tmp_path / "runs" / "mistakes.txt"
     review = Review(replay, seat, judged_by(replay, seat, [(18, 18), (0, -15), (15, 0)]))
     assert add_mistakes(path, [review]) == (2, 2) and add_mistakes(path, [review]) == (0, 2)
-    mirrored = "".join(str(6 - column) for column in replay.record.moves[: review.mistakes[0].ply])
+    mirrored = "".join(str(6 - column) for column in replay.moves[: review.mistakes[0].ply])
     path.write_text(f"{mirrored}  # mine\n")
     assert add_mistakes(path, [review]) == (1, 2)
     assert path.read_text().splitlines()[0] == f"{mirrored}  # mine"

@@ -17,11 +17,11 @@ from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.players.task import Setup, Task
 from connectx_toolkit.arena.reporting.page import game_entry, results_page
 from connectx_toolkit.arena.reporting.tables import accuracy_table
-from connectx_toolkit.arena.results.records import GameRecord
-from connectx_toolkit.arena.results.store import Store, group_records, groups
+from connectx_toolkit.arena.results.records import Game
+from connectx_toolkit.arena.results.store import Store, group_games, groups
 from connectx_toolkit.cli.evaluate import main
 from connectx_toolkit.console.tables import console_for_tables
-from connectx_toolkit.kaggle.rules import Game, Rules
+from connectx_toolkit.kaggle.rules import Rules
 from tests.arena.test_analysis import small_scores
 
 SMALL = Setup(Rules({"rows": 4, "columns": 3, "inarow": 3}), "fast", isolate=False)
@@ -82,8 +82,8 @@ def test_groups(path):
         "6x7, 4 in a row, 60 s overage time",
     ]
     assert found[0].tournament.names == [("one_step", "leftmost"), ("leftmost", "random")]
-    records = group_records(found[0])
-    assert len(records) == 16 and records[0][0].names == ("one_step", "leftmost") == records[1][0].names[::-1]
+    games = group_games(found[0])
+    assert len(games) == 16 and games[0].names == ("one_step", "leftmost") == games[1].names[::-1]
 
 
 def test_agents_of_one_name_are_told_apart_by_content(tmp_path):
@@ -136,7 +136,7 @@ def test_the_page_fetches_nothing(path):
 
 
 def test_games_on_the_page_carry_their_scores():
-    record = GameRecord(geometry_of(4, 3, 3), ("<b>", "</script><script>alert(1)</script>"), (1, 0, 1, 0, 1), 1)
+    record = Game(geometry_of(4, 3, 3), (1, 0, 1, 0, 1), ("<b>", "</script><script>alert(1)</script>"), 1)
     judged = judge(record, small_scores)
     text = results_page([], [game_entry(record, judged, "line")])
     (game,) = json.loads(Elements(text).data)
@@ -281,7 +281,12 @@ def test_all_that_was_given_away_is_named(capsys):
 
 
 @pytest.mark.parametrize(
-    ("failure", "words"), [("deadline", "timeout"), ("raise", "error"), ("illegal", "illegal move")]
+    ("failure", "words"),
+    [
+        ("deadline", "timeout of first on ply 8"),
+        ("raise", "error of first on ply 8"),
+        ("illegal", "illegal move of first on ply 8: there is no column 99"),
+    ],
 )
 def test_a_replay_that_was_lost_by_a_fault(failure, words, tmp_path, capsys):
     """Eight plies, then the first player fails: that is said, not only that there is nothing to judge."""
@@ -298,7 +303,7 @@ def test_a_replay_that_was_lost_by_a_fault(failure, words, tmp_path, capsys):
     (tmp_path / "episode.json").write_text(json.dumps(env.toJSON(), default=str))
     main(["analyse", str(tmp_path / "episode.json"), "--from-ply", "10"])
     out = capsys.readouterr().out
-    assert f": first lost by {words} on ply 8; the game has 8 plies, judged from ply 10 on" in out
+    assert f": {words}; the game has 8 plies, judged from ply 10 on" in out
 
 
 def test_plies_from_50_on_are_counted(capsys):

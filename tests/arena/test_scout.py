@@ -15,9 +15,10 @@ from connectx.solver import Solver
 from connectx_toolkit.arena.games.database import Game, GameDatabase
 from connectx_toolkit.arena.games.scout import answers_of, faults_of, median_seconds, most_overage, repeats, tally, tree
 from connectx_toolkit.arena.games.scouting import Report, against, scout, table
-from connectx_toolkit.arena.replays.replay import Call, Replay
 from connectx_toolkit.arena.reporting.page import ending_of, opponents_page, scout_page
 from connectx_toolkit.arena.reporting.scout_tables import headline, opponents_section
+from connectx_toolkit.arena.results.records import Game as PlayedGame
+from connectx_toolkit.kaggle.rules import Fault
 from tests.arena.test_games import ME, THEM, played, random_games
 
 Choice = Callable[[Position], int]
@@ -39,7 +40,7 @@ def play(first: Choice, second: Choice, geometry=SMALL) -> tuple[int, ...]:
     return tuple(moves)
 
 
-def games_against(choice: Choice, count: int, seed: int = 1, geometry=SMALL) -> list[Replay]:
+def games_against(choice: Choice, count: int, seed: int = 1, geometry=SMALL) -> list[PlayedGame]:
     """Games of a random player against one, in both seats."""
     rng = random.Random(seed)
 
@@ -53,7 +54,7 @@ def games_against(choice: Choice, count: int, seed: int = 1, geometry=SMALL) -> 
     return found
 
 
-def stored(tmp_path, replays: list[Replay]) -> list[Game]:
+def stored(tmp_path, replays: list[PlayedGame]) -> list[Game]:
     with GameDatabase(tmp_path / "games.sqlite") as database:
         database.add(replays, ME)
         return list(database.games(me=ME))
@@ -127,10 +128,10 @@ def test_first_moves_as_a_tree(tmp_path):
 
 def test_clocks_and_faults(tmp_path):
     timed = played(
-        (3, 3, 2, 2, 4), (THEM, ME), 1, calls={0: Call(9.0), 1: Call(1.0), 2: Call(0.5), 3: Call(1.0), 4: Call(1.5)},
+        (3, 3, 2, 2, 4), (THEM, ME), 1, measured=(9.0, 1.0, 0.5, 1.0, 1.5),
         overage=(53.0, 60.0, 53.0, 60.0, 53.0),
     )  # fmt: skip
-    failed = played((3,), (ME, THEM), 2, forfeit=(1, "timeout"), statuses=("DONE", "TIMEOUT"))
+    failed = played((3,), (ME, THEM), 2, faults=(Fault(1, 1, "timeout", "", True),))
     first, second = stored(tmp_path, [timed, failed])
     assert median_seconds([first], THEM) == 1.0 and median_seconds([second], THEM) is None
     assert most_overage([second, first], THEM) == 7.0 and faults_of([first, second], THEM) == {"timeout": 1}
@@ -139,19 +140,19 @@ def test_clocks_and_faults(tmp_path):
 
 def test_all_opponents_by_points_to_be_won(tmp_path):
     replays = random_games(28)
-    itself = replace(replays[0], record=replace(replays[0].record, names=(ME, ME)), episode=99)
+    itself = replace(replays[0], names=(ME, ME), episode=99)
     by_opponent, left_out = against(stored(tmp_path, [*replays, itself]), ME)
     rows = table(by_opponent, ME)
     assert left_out == 1 and len(rows) == 7 and sum(row.whole.games for row in rows) == 28
     assert [row.whole.lost for row in rows] == sorted((row.whole.lost for row in rows), reverse=True)
-    own = [replay.score(replay.record.names.index(ME)) for replay in replays]
-    assert sum(row.whole.points for row in rows) == sum(score or 0 for score in own)
+    own = [game.points[game.names.index(ME)] for game in replays if game.points]
+    assert sum(row.whole.points for row in rows) == sum(own)
 
 
 def test_other_boards_and_openings(tmp_path):
     """The board of most games counts; games that began from an opening have no line from the empty board."""
     others = [played((0, 1), (ME, THEM), 100 + number, STANDARD) for number in range(3)]
-    opened = [replace(replay, record=replace(replay.record, opening=2)) for replay in games_against(steady, 10)]
+    opened = [replace(replay, opening=2) for replay in games_against(steady, 10)]
     found = scout(stored(tmp_path, [*opened, *others]), ME, THEM, 60.0)
     assert found.left_out == 3 and found.geometry == SMALL and found.trees == ([], [])
     assert not any(step.is_answer for line in found.lines for step in line.steps)
@@ -190,8 +191,8 @@ def test_pages_show_names_as_they_are(tmp_path):
     name = "<b>[x]</script>"
     replays = []
     for replay in games_against(steady, 8):
-        names = (ME, name) if replay.record.names[0] == ME else (name, ME)
-        replays.append(replace(replay, record=replace(replay.record, names=names)))
+        names = (ME, name) if replay.names[0] == ME else (name, ME)
+        replays.append(replace(replay, names=names))
     games = stored(tmp_path, replays)
     page = scout_page(scout(games, ME, name, 60.0))
     page += opponents_page(ME, opponents_section(ME, table({name: games}, ME)), [])

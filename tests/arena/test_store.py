@@ -11,11 +11,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
+from connectx.geometry import STANDARD
 from connectx.notation import write_columns
 from connectx_toolkit.arena.play.match import play_match
 from connectx_toolkit.arena.players.fingerprint import fingerprint
@@ -24,9 +26,10 @@ from connectx_toolkit.arena.players.task import Setup, Task
 from connectx_toolkit.arena.results import conditions as conditions_module
 from connectx_toolkit.arena.results import schema
 from connectx_toolkit.arena.results.conditions import Conditions, conditions_here
+from connectx_toolkit.arena.results.records import Game
 from connectx_toolkit.arena.results.schema import SCHEMA_VERSION
 from connectx_toolkit.arena.results.store import Store, groups
-from connectx_toolkit.kaggle.rules import Fault, Game, Rules
+from connectx_toolkit.kaggle.rules import Fault, Rules
 from connectx_toolkit.machine.cores import usable_cores
 from connectx_toolkit.places import ROOT
 
@@ -34,17 +37,11 @@ FAST = Setup(Rules(), "fast")
 LEFT, RANDOM = resolve("leftmost"), resolve("random")
 OPENINGS = [(3, 3), (0, 1, 2)]
 FAULTY = Game(
-    (3, 3, 5),
-    2,
-    (None, 0),
-    ("TIMEOUT", "DONE"),
-    (0.25, 7.5),
-    (-5.5, 60.0),
-    (Fault(0, 3, "timeout", "é\n", True),),
-    "timeout",
-    (7.25, 0.0),
-)
-SHORT = Game((1,), 0, (0, 0), ("DONE", "DONE"), (0.1,), (60.0, 60.0), (), "line")
+    STANDARD, (3, 3, 6), (LEFT.label, RANDOM.label), 2,
+    faults=(Fault(0, 2, "none", "played", False), Fault(1, 3, "timeout", "é\n", True)),
+    overage=(60.0, 60.0, 60.0, -5.5), measured=(None, None, 0.25, 67.5), loads=(0.125, 7.25),
+)  # fmt: skip
+SHORT = Game(STANDARD, (1,), (LEFT.label, RANDOM.label), cut="step limit", overage=(60.0,), measured=(0.1,))
 HERE = Conditions("Ours, 2 cores", (("python", "3.12"), ("numba", "0.68.1")), 2)
 
 
@@ -66,9 +63,14 @@ def test_games_come_back(tmp_path):
     with Store(tmp_path / "new" / "store.sqlite", create=False) as store:
         (stored,) = store.matches()
     assert stored.match.games.pop(6) == FAULTY
-    assert stored.match.first == LEFT and stored.match.second == RANDOM and stored.match.bank == 60.0
-    assert [g.moves for g in stored.match.games.values()] == [g.moves for g in played.games.values()]
-    assert stored.config == FAST.rules.config and stored.match.geometry == FAST.rules.geometry
+    assert stored.match.first == LEFT and stored.match.second == RANDOM and stored.bank == 60.0
+    for number, game in played.games.items():
+        found = stored.match.games[number]
+        assert found.overage == pytest.approx(game.overage, abs=1e-5)
+        assert found.loads == pytest.approx(game.loads, abs=1e-6)
+        assert found.measured[game.opening :] == pytest.approx(game.measured[game.opening :], abs=1e-6)
+        assert replace(found, overage=(), measured=(), loads=None) == replace(game, overage=(), measured=(), loads=None)
+    assert stored.config == FAST.rules.config
     assert (stored.seed, stored.hashes) == (1, (fingerprint(LEFT), fingerprint(RANDOM)))
     assert (stored.fresh, stored.conditions) == ("null", conditions_here(1))
 
@@ -80,6 +82,20 @@ def test_a_game_is_stored_once(tmp_path):
         assert store.add(match, Task(0, (LEFT, RANDOM), (), (1, 2)), FAULTY) == FAULTY
         assert store.add(match, Task(0, (LEFT, RANDOM), (), (1, 2)), SHORT) == FAULTY
         assert store.games(match) == {0: FAULTY}
+
+
+@pytest.mark.parametrize(
+    "game",
+    [SHORT, FAULTY, replace(SHORT, cut="run limit"), replace(SHORT, moves=(1, 2, 1, 2, 1, 2, 1), cut="")],
+    ids=lambda game: game.ending,
+)
+def test_every_ending_comes_back(game, tmp_path):
+    """A game that the run limit ended is half a point for either."""
+    with Store(tmp_path / "store") as store:
+        match = store.match_id(LEFT, RANDOM, FAST, OPENINGS, 1)
+        found = store.add(match, Task(0, (LEFT, RANDOM), (), (1, 2)), game)
+    assert (found.ending, found.points, found.rewards) == (game.ending, game.points, game.rewards)
+    assert found.points == {"line": (1, 0), "timeout": (1, 0)}.get(game.ending, (0.5, 0.5))
 
 
 def test_what_decides_the_games_decides_the_match(tmp_path):
@@ -128,10 +144,10 @@ def test_matches_of_before_are_continued(tmp_path, monkeypatch, referee):
 
 def test_a_game_of_one_move_in_column_10(tmp_path):
     """Its text is not that of a move in column 1 and one in column 0."""
-    short = Game((10,), 0, (0, 0), ("DONE", "DONE"), (0.1,), (60.0, 60.0), (), "step limit")
+    wide = Rules({"columns": 11})
+    short = replace(SHORT, geometry=wide.geometry, moves=(10,))
     with Store(tmp_path / "store") as store:
-        wide = FAST._replace(rules=Rules({"columns": 12}))
-        match = store.match_id(LEFT, RANDOM, wide, OPENINGS, 1)
+        match = store.match_id(LEFT, RANDOM, FAST._replace(rules=wide), OPENINGS, 1)
         store.add(match, Task(0, (LEFT, RANDOM), (), (1, 2)), short)
         assert store.games(match) == {0: short}
 
@@ -435,14 +451,12 @@ BAD_MATCHES = {
 }
 BAD_GAMES = {
     "moves of a full column": ("moves = '33333333'", "column 3 cannot be played on ply 5: the column is full"),
-    "short rewards": ("rewards = '[1]'", "unpack"),
-    "a reward of 7": ("rewards = '[7, 0]'", "a reward should be an integer from -1 to 1"),
     "a fault of one field": ("faults = '[[0]]'", "_fault"),
     "an unknown fault": ('faults = \'[[0, 3, "tired", "", true]]\'', "there is no fault 'tired'"),
-    "a status of a fault that is none": ('statuses = \'["DONE", "DONE"]\'', "a fault does not give the status 'DONE'"),
     "seconds that are a number": ("seconds = '5'", "not iterable"),
     "seconds that are NaN": ("seconds = '[NaN]'", "seconds of a call should be a finite number"),
-    "an ending that is a list": ("ending = '[]'", "the ending should be a text"),
+    "an ending that is a list": ("ending = '[]'", r"its ending is \[\], but its moves and faults end with 'timeout'"),
+    "a game that has not ended": ("faults = '[]', ending = '\"line\"'", "its moves and faults end with 'unfinished'"),
     "an opening longer than the game": ("opening = 99", "the opening should be an integer from 0 to 3"),
     "loads of one agent": ("loads = '[1.0]'", "unpack"),
 }
@@ -472,8 +486,9 @@ def test_a_damaged_game_is_played_again(tmp_path):
     """It is not known when the match goes on, and what is played takes its place."""
     with Store(tmp_path / "store") as store:
         match = add_games(store, range(2))
-        store.connection.execute("UPDATE games SET rewards = '[' WHERE number = 1")
+        store.connection.execute("UPDATE games SET faults = '[' WHERE number = 1")
         with store.turn(match, 2) as known:
             assert set(known) == {0} and "game 1 of match 1: it is not JSON" in store.left_out[0]
-        assert store.add(match, Task(1, (LEFT, RANDOM), (), (1, 2)), SHORT) == SHORT
-        assert store.games(match) == {0: FAULTY, 1: SHORT}
+        short = replace(SHORT, names=SHORT.names[::-1])
+        assert store.add(match, Task(1, (RANDOM, LEFT), (), (1, 2)), short) == short
+        assert store.games(match) == {0: FAULTY, 1: short}

@@ -28,8 +28,8 @@ def match_of(first, second, scores) -> Match:
     """``scores``: of whoever moves first, game by game. Every pair has an opening of its own."""
     games = {}
     for number, score in enumerate(scores):
-        games[number] = scripted(number, score, moves=(*STARTS[number // 2], number % 7), opening=4)
-    return Match(first, second, 60.0, games)
+        games[number] = scripted(number, score, STARTS[number // 2])
+    return Match(first, second, games)
 
 
 def tournament_of(*matches: Match) -> Tournament:

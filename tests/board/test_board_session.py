@@ -80,12 +80,12 @@ def test_the_verdict_is_the_referees(reply):
     game = play_fast([Answering(reply), Answering(reply)], rules, opening, (1, 1))  # type: ignore[list-item]
     question = Question(1, 1, Position.from_moves(opening, rules.geometry), rules, rules.bank)
     answer = verdict(question, reply)
-    if game.forfeit is not None and game.forfeit.ply == 2:
-        assert (answer["type"], answer["kind"]) == ("fault", game.forfeit.kind)
+    if game.fault is not None and game.fault.ply == 2:
+        assert (answer["type"], answer["kind"]) == ("fault", game.fault.kind)
     else:
         assert (answer["type"], answer["column"]) == ("move", game.moves[2])
         first = play_fast([Answering(reply), Answering(Reply(9, 0.0))], rules, opening, (1, 1))  # type: ignore[list-item]
-        assert answer["bank"] == first.banks[0]
+        assert answer["bank"] == first.overage[2]
 
 
 @pytest.fixture

@@ -127,13 +127,13 @@ def test_lost_games(tmp_path, monkeypatch, capsys):
     lost = rounds.lost("mine")
     assert lost == rounds.lost("mine.py") == rounds.lost(1)
     assert rounds.lost(2) == rounds.lost("wins_down_the_left") == rounds.lost(f"{HERE}.wins_down_the_left") == []
-    assert [record.forfeit for record in lost] == [(0, "no such column"), (1, "no such column")] * 2
+    assert [game.fault and game.fault[:3:2] for game in lost] == [(0, "no such column"), (1, "no such column")] * 2
     rounds = get_win_percentages(plays_column_6, "one_step", 8, seed=2)
     lost = rounds.lost(plays_column_6)
     assert len(lost) == rounds.wins[1] > 0 == len(rounds.lost("one_step"))
     assert [record.names.index("one_step") for record in lost] == [1, 0] * 4
-    record = next(record for record in lost if record.forfeit is None)
-    assert record.names[record.winner or 0] == "one_step"
+    record = next(record for record in lost if record.fault is None)
+    assert record.names[record.line or 0] == "one_step"
     capsys.readouterr()
     analyse(record, from_ply=len(record.moves) - 2)
     assert f"one_step v {HERE}.plays_column_6, {write_columns(record.moves)}:" in capsys.readouterr().out

@@ -3,6 +3,7 @@
 import random
 import sys
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from kaggle_environments import agent as kaggle_agent
@@ -44,16 +45,34 @@ def test_defaults_are_kaggles():
 
 
 def test_same_verdicts_on_scripted_games(monkeypatch):
-    """Moves, rewards, statuses, faults, durations and banks are equal: misdeeds of all kinds, at scripted speeds."""
+    """Moves, faults, durations and overage time are equal: misdeeds of all kinds, at scripted speeds.
+
+    What a game says of statuses, rewards and points is what Kaggle's environment has in its state; for a float and at
+    the run limit, where Kaggle's ``evaluate`` raises, it has no verdict.
+    """
     clock, fast_clock = Clock(), Clock()
     monkeypatch.setattr(kaggle_agent, "perf_counter", clock)
     monkeypatch.setattr(kaggle_core, "perf_counter", clock)
     monkeypatch.setattr(referees, "perf_counter", fast_clock)
     endings: Counter[str] = Counter()
-    for truth, ours in scripted_games(150, 1, [(play_kaggle, clock), (play_fast, fast_clock)]):
-        assert ours.banks == pytest.approx(truth.banks, abs=1e-5)  # Kaggle rounds durations to the microsecond
-        assert {**ours.__dict__, "banks": 0} == {**truth.__dict__, "banks": 0}
+    states = []
+
+    def play_and_look(players, rules, opening, seeds):
+        game = play_kaggle(players, rules, opening, seeds)
+        states.append(referees._environment(tuple(rules.config.items()), rules.bank)[0].state)
+        return game
+
+    for truth, ours in scripted_games(150, 1, [(play_and_look, clock), (play_fast, fast_clock)]):
+        assert ours.overage == pytest.approx(truth.overage, abs=1e-5)  # Kaggle rounds durations to the microsecond
+        assert replace(ours, overage=()) == replace(truth, overage=())
         endings[ours.ending] += 1
+        state = states.pop()
+        assert [truth.overage_left(seat) for seat in (0, 1)] == [s.observation.remainingOverageTime for s in state]
+        if ours.ending not in ("float", "run limit"):
+            assert ours.statuses == tuple(s.status for s in state) and ours.rewards == tuple(s.reward for s in state)
+            first, second = (-1 if s.reward is None else s.reward for s in state)
+            won = (1 + (first > second) - (first < second)) / 2
+            assert ours.points == (won, 1 - won)
     assert endings.keys() >= {"line", "full board", "step limit", "run limit", "timeout", "float", "none"}
 
 
@@ -70,7 +89,7 @@ def test_misbehaving_agents_forfeit(referee, name):
         assert [(fault.seat, fault.kind, fault.fatal) for fault in game.faults] == [(seat, case.kind, True)]
         assert game.statuses == tuple(case.status if s == seat else "DONE" for s in (0, 1))
         assert game.rewards == tuple(None if s == seat else 0 for s in (0, 1))
-        assert game.score == seat and game.ending == case.kind and len(game.moves) == seat
+        assert game.points == (seat, 1 - seat) and game.ending == case.kind and len(game.moves) == seat
         assert STATUS_OF[case.kind] == case.status
 
 
@@ -86,7 +105,7 @@ def test_the_same_without_isolation(name):
 @pytest.mark.parametrize("referee", REFEREES.values(), ids=REFEREES)
 def test_full_column(referee):
     game = play(referee, [first_full_column, first_full_column], Rules())
-    assert game.moves == (0,) * 6 and game.forfeit.kind == "full column" and game.rewards == (None, 0)
+    assert game.moves == (0,) * 6 and game.fault.kind == "full column" and game.rewards == (None, 0)
 
 
 @pytest.mark.parametrize("referee", REFEREES.values(), ids=REFEREES)
@@ -122,8 +141,10 @@ def test_the_bank_pays_for_long_moves(referee):
     banks: list[float] = []
     game = play(referee, [slow, random_legal], Rules({"actTimeout": 0.5}, bank=1.25))
     assert game.ending == "timeout" and game.statuses == ("TIMEOUT", "DONE") and len(game.moves) == 4
-    assert game.seconds[0::2] == pytest.approx([1.1] * 3, abs=0.1) and max(game.seconds[1::2]) < 0.5
-    assert game.banks[1] == 1.25 and game.banks[0] == pytest.approx(-0.4, abs=0.15)  # Kaggle's clock starts earlier
+    first, second = ([*game.calls(seat).values()] for seat in (0, 1))
+    assert first == pytest.approx([1.1] * 3, abs=0.1) and max(second) < 0.5
+    assert game.overage_left(0) == pytest.approx(-0.4, abs=0.15)  # Kaggle's clock starts earlier
+    assert game.overage_left(1) == 1.25
 
 
 @REAL_CLOCK
@@ -146,8 +167,9 @@ def test_every_game_pays_for_the_load(referee, tmp_path):
             worker.close()
     assert notes.read_text() == "loaded "
     for game in games:
-        assert not game.faults and game.banks[1] == 1.0 and game.banks[0] == pytest.approx(0.75, abs=0.05)
-        assert game.seconds[0] == pytest.approx(0.45, abs=0.05) and max(game.seconds[1:]) < 0.2
+        assert not game.faults and game.overage_left(1) == 1.0
+        assert game.overage_left(0) == pytest.approx(0.75, abs=0.05)
+        assert game.seconds(0) == pytest.approx(0.45, abs=0.05) and max(game.measured[1:]) < 0.2
     for game in (forfeit, again):
         assert (game.ending, game.statuses, game.rewards) == ("timeout", ("TIMEOUT", "DONE"), (None, 0))
 
@@ -160,7 +182,7 @@ def test_a_load_beyond_the_bank(referee, grace, ending, seconds, tmp_path):
     path = tmp_path / "agent.py"
     path.write_text("import time\ntime.sleep(0.6)\ndef agent(obs, config):\n    return 0\n")
     game = play(referee, [str(path), random_legal], Rules({"actTimeout": 0.1}, bank=0.1), grace=grace)
-    assert game.ending == ending and game.rewards == (None, 0) and game.seconds[0] == pytest.approx(seconds, abs=0.2)
+    assert game.ending == ending and game.rewards == (None, 0) and game.seconds(0) == pytest.approx(seconds, abs=0.2)
     assert game.statuses == ("TIMEOUT", "DONE")
 
 

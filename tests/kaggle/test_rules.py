@@ -12,7 +12,7 @@ from connectx.geometry import geometry_of
 from connectx_toolkit.builder.embedded import guard
 from connectx_toolkit.builder.preflight.questions import JUDGES, question
 from connectx_toolkit.kaggle.observation import Struct
-from connectx_toolkit.kaggle.rules import BANK, DEFAULTS, Game, Limits
+from connectx_toolkit.kaggle.rules import BANK, DEFAULTS, Limits
 from connectx_toolkit.places import ROOT
 from tests.conftest import random_game
 
@@ -63,9 +63,3 @@ def test_the_guard_names_the_line_of_a_fault():
     with pytest.raises(ZeroDivisionError) as caught:
         exec(code)
     assert guard.described(caught.value, "agents") == "ZeroDivisionError: division by zero (mine.py, line 3)"
-
-
-def test_a_load_is_part_of_each_agents_first_call():
-    """After an opening of one move the second agent is the first that is asked."""
-    game = Game((3, 3, 3, 3), 1, (0, 0), ("DONE", "DONE"), (0.5, 0.6, 0.1), (60, 60), (), "step limit", (0.4, 0.2))
-    assert [game.move_seconds(index) for index in range(3)] == pytest.approx([0.3, 0.2, 0.1])

@@ -16,8 +16,7 @@ from connectx.position import Position
 from connectx.score import Scores
 from connectx.solver import Solver
 from connectx_toolkit.arena.games.database import GameDatabase
-from connectx_toolkit.arena.replays.replay import Replay
-from connectx_toolkit.arena.results.records import GameRecord
+from connectx_toolkit.arena.results.records import Game
 from connectx_toolkit.cli import build, train
 from connectx_toolkit.training.data.own_games import Met
 from connectx_toolkit.training.learning.own_games import OwnGames, lines_of
@@ -89,10 +88,7 @@ def test_an_opponent_met_once_moves_little():
 def file_of(path: Path, games: list[tuple[int, ...]], names=("them", "me"), geometry=STANDARD) -> Path:
     with GameDatabase(path) as database:
         for number, moves in enumerate(games):
-            record = GameRecord(geometry, names, moves)
-            overage = (60.0,) * len(moves)
-            replay = Replay(Path("x"), "x", record, ("DONE", "DONE"), 2.0, (60.0, 60.0), overage, episode=number)
-            database.add([replay], me="me")
+            database.add([Game(geometry, moves, names, episode=number)], me="me")
     return path
 
 

@@ -19,7 +19,7 @@ from connectx.position import Position
 from connectx.score import sign
 from connectx.solver import Solver, Value
 from connectx_toolkit.arena.analysis.short_proofs import narrowed, proven_values
-from connectx_toolkit.arena.results.records import GameRecord
+from connectx_toolkit.arena.results.records import Game
 from connectx_toolkit.console.interrupts import ctrl_c_waits
 from connectx_toolkit.machine.cores import usable_cores
 from connectx_toolkit.machine.object_pool import ObjectPool
@@ -237,38 +237,28 @@ def _solved(position: Position, solver: Solver, limit: Budget, stop: Event) -> t
             return None
 
 
-def judge(record: GameRecord, scores: Scores, first_ply: int = 0) -> list[JudgedMove]:
+def judge(game: Game, scores: Scores, first_ply: int = 0) -> list[JudgedMove]:
     """Judges every move that an agent chose from ``first_ply`` on; moves of positions without scores are left out."""
     judged = []
-    for ply, position in chosen_from(record, first_ply).items():
+    for ply, position in game.positions(first_ply).items():
         found = scores(position)
         if found is not None:
-            judged.append(JudgedMove(ply, record.moves[ply], tuple(found)))
+            judged.append(JudgedMove(ply, game.moves[ply], tuple(found)))
     return judged
 
 
-def chosen_from(record: GameRecord, first_ply: int = 0) -> dict[int, Position]:
-    """The positions, by ply, in which an agent chose a move, from ``first_ply`` on."""
-    found, position = {}, Position.empty(record.geometry)
-    for ply, column in enumerate(record.moves):
-        if ply >= max(first_ply, record.opening):
-            found[ply] = position
-        position = position.play(column)
-    return found
-
-
 def judge_in_time(
-    record: GameRecord, first_ply: int, seconds: float = GAME_SECONDS, update: Callable[[], object] = lambda: None
+    game: Game, first_ply: int, seconds: float = GAME_SECONDS, update: Callable[[], object] = lambda: None
 ) -> list[JudgedMove]:
     """As ``judge``, with the scores that are found in time; none on a board that the solver cannot hold."""
-    if not record.geometry.fits_word:
+    if not game.geometry.fits_word:
         return []
-    positions = [*chosen_from(record, first_ply).values()]
-    return judge(record, exact_scores(positions, record.geometry, seconds, update).get, first_ply)
+    positions = [*game.positions(first_ply).values()]
+    return judge(game, exact_scores(positions, game.geometry, seconds, update).get, first_ply)
 
 
 def proven_moves(
-    record: GameRecord, first_ply: int, judged: Sequence[JudgedMove], update: Callable[[], object] = lambda: None
+    game: Game, first_ply: int, judged: Sequence[JudgedMove], update: Callable[[], object] = lambda: None
 ) -> list[ProvenMove]:
     """What is proven of the moves that are not among those judged: wins and losses of the next plies.
 
@@ -276,10 +266,10 @@ def proven_moves(
         update: called after each position.
     """
     known, found = {move.ply for move in judged}, []
-    for ply, position in reversed(chosen_from(record, first_ply).items()):
+    for ply, position in reversed(game.positions(first_ply).items()):
         if ply not in known:
             values = _values_in_time(position)
-            found.append(ProvenMove(ply, record.moves[ply], tuple(values)))
+            found.append(ProvenMove(ply, game.moves[ply], tuple(values)))
             update()
     return found[::-1]
 

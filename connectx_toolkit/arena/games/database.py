@@ -21,11 +21,11 @@ from typing import Any, NamedTuple, TypeVar
 from connectx.geometry import Geometry
 from connectx.notation import Columns, parse_columns, write_columns
 from connectx.position import Position
-from connectx_toolkit.arena.replays.replay import FAULTS, Replay
+from connectx_toolkit.arena.results.records import Game as PlayedGame
 from connectx_toolkit.arena.results.records import check_playable
 from connectx_toolkit.arena.results.schema import Schema, in_words, open_to_read, open_to_write
 from connectx_toolkit.foreign import decoded, from_json, integer, noting, number, shown, text
-from connectx_toolkit.kaggle.rules import Rules, sizes_of
+from connectx_toolkit.kaggle.rules import FAMILIES, Rules, sizes_of
 
 Value = TypeVar("Value")
 
@@ -172,7 +172,7 @@ class GameDatabase:
             raise
         self.connection.execute("COMMIT")
 
-    def add(self, replays: Iterable[Replay], me: str = "", submission: int | None = None) -> int:
+    def add(self, games: Iterable[PlayedGame], me: str = "", submission: int | None = None) -> int:
         """Adds games in batches; those that are there already stay as they are, but for what was not known of them.
 
         A game that was added before without ``me`` is taken to be theirs from now on.
@@ -184,18 +184,18 @@ class GameDatabase:
         Returns:
             How many were new.
         """
-        added, waiting = 0, iter(replays)
+        added, waiting = 0, iter(games)
         while batch := list(islice(waiting, BATCH)):
             with self._transaction():
-                for replay in batch:
-                    added += self._add(replay, me if me in replay.record.names else "", submission)
+                for game in batch:
+                    added += self._add(game, me if me in game.names else "", submission)
         return added
 
-    def _add(self, replay: Replay, me: str, submission: int | None) -> bool:
+    def _add(self, game: PlayedGame, me: str, submission: int | None) -> bool:
         prepared = None
-        with noting(self.left_out, replay.path):
+        with noting(self.left_out, game.source):
             owner = {"me": me, "submission": submission if me else None}
-            prepared = _row(replay) | owner, [*_indexed(replay)]
+            prepared = _row(game) | owner, [*_indexed(game)]
         return prepared is not None and self._insert(*prepared)
 
     def _insert(self, row: dict[str, Any], moves: list[tuple[int | str, int]]) -> bool:
@@ -344,44 +344,47 @@ class _Made(NamedTuple):
     games: int
 
 
-def _row(replay: Replay) -> dict[str, Any]:
+def _row(game: PlayedGame) -> dict[str, Any]:
     """A game as it is stored, without whose it is."""
-    record, score = replay.record, replay.score(0)
     clocks = {
-        "seconds": [_rounded(replay.seconds(ply)) for ply in range(replay.called)],
-        "overage": [_rounded(left) for left in replay.overage],
-        "banks": replay.banks,
+        "seconds": [_rounded(game.seconds(ply)) for ply in range(max(len(game.overage), len(game.measured)))],
+        "overage": [_rounded(left) for left in game.overage],
+        "banks": game.reserve,
     }
     return {
-        "key": identity(replay),
-        "episode": replay.episode,
-        "first": record.names[0],
-        "second": record.names[1],
-        "date": replay.date,
-        **sizes_of(record.geometry),
-        "first_points": score,
-        "first_rating": replay.ratings[0],
-        "second_rating": replay.ratings[1],
-        "winner": record.winner,
-        "failed": record.forfeit[0] if record.forfeit else None,
-        "fault": replay.fault,
-        "opening": record.opening,
-        "moves": write_columns(record.moves),
-        "source": _source(replay.path),
+        "key": identity(game),
+        "episode": game.episode,
+        "first": game.names[0],
+        "second": game.names[1],
+        "date": game.date or "",
+        **sizes_of(game.geometry),
+        "first_points": game.points and game.points[0],
+        "first_rating": game.ratings[0],
+        "second_rating": game.ratings[1],
+        "winner": game.line,
+        "failed": game.fault.seat if game.fault else None,
+        "fault": game.fault.family if game.fault else "",
+        "opening": game.opening,
+        "moves": write_columns(game.moves),
+        "source": _source(game.source),
         **{name: json.dumps(value, separators=(",", ":")) for name, value in clocks.items()},
     }
 
 
-def identity(replay: Replay) -> str:
+def identity(game: PlayedGame) -> str:
     """Kaggle's number of the game, or a digest of what happened in it, down to its clocks."""
-    if replay.episode is not None:
-        return f"episode {replay.episode}"
-    record = replay.record
-    happened: list[Any] = [record.geometry[:3], record.moves, record.opening, record.forfeit]
-    if replay.is_stored:  # its names may change: of a file that was edited, they tell the version
-        happened.append([call.seconds for _, call in sorted(replay.calls.items())])
+    if game.episode is not None:
+        return f"episode {game.episode}"
+    happened: list[Any] = [
+        game.geometry[:3],
+        game.moves,
+        game.opening,
+        game.fault and (game.fault.seat, game.fault.kind),
+    ]
+    if game.loads is not None:  # played here; its names may change: of a file that was edited, they tell the version
+        happened.append(game.measured[game.opening :])
     else:  # its logs may lie beside it or not
-        happened += [record.names, replay.statuses, replay.banks, replay.overage]
+        happened += [game.names, game.statuses, game.reserve, game.overage]
     return sha256(json.dumps(happened).encode()).hexdigest()[:32]
 
 
@@ -393,13 +396,12 @@ def _source(path: str | Path) -> str:
     return shown(os.path.abspath(path), None)
 
 
-def _indexed(replay: Replay) -> Iterator[tuple[int | str, int]]:
+def _indexed(game: PlayedGame) -> Iterator[tuple[int | str, int]]:
     """Key and move of each position in which a player chose a move, as the table of positions has them."""
-    record = replay.record
-    last = record.geometry.columns - 1
-    position = mirror = Position.empty(record.geometry)
-    for ply, column in enumerate(record.moves):
-        if ply >= record.opening:
+    last = game.geometry.columns - 1
+    position = mirror = Position.empty(game.geometry)
+    for ply, column in enumerate(game.moves):
+        if ply >= game.opening:
             key, mirrored = position.key, mirror.key
             move = column if key < mirrored else last - column if mirrored < key else min(column, last - column)
             yield _stored(min(key, mirrored)), move
@@ -423,7 +425,7 @@ def _game(row: sqlite3.Row, kept: Mapping[str, list[tuple[str, float]]]) -> Game
     moves, geometry = parse_columns(row["moves"]), Rules({name: row[name] for name in SIZES}).geometry
     check_playable(moves, geometry)
     score, failed, fault = _points(row["first_points"]), _seat(row["failed"]), text(row["fault"], "the fault")
-    if failed is not None and fault not in FAULTS.values():
+    if failed is not None and fault not in FAMILIES.values():
         raise ValueError(f"there is no fault {fault!r}")
     first, second = (_optional(number, row[name], "a rating") for name in ("first_rating", "second_rating"))
     banks = _optional(_seconds, from_json(row["banks"]), "seconds of overage time")

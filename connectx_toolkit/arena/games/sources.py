@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from connectx_toolkit.arena.games.database import GameDatabase, identity
-from connectx_toolkit.arena.replays.replay import Replay, replay_paths, replays_of
+from connectx_toolkit.arena.replays.replay import replay_paths, replays_of
 from connectx_toolkit.arena.replays.review import name_in, name_in_all
-from connectx_toolkit.arena.replays.stored import is_store, stored_replays
+from connectx_toolkit.arena.replays.stored import is_store, stored_games
+from connectx_toolkit.arena.results.records import Game
 from connectx_toolkit.foreign import NothingLeft, noting
 
 
@@ -36,7 +37,7 @@ def add_from(path: Path, what: Sequence[str], me: str = "") -> Added:
     if first is None:
         raise NothingLeft(left_out)
 
-    def counted() -> Iterator[Replay]:
+    def counted() -> Iterator[Game]:
         nonlocal read
         for replay in chain([first], replays):
             read += 1
@@ -47,22 +48,22 @@ def add_from(path: Path, what: Sequence[str], me: str = "") -> Added:
         return Added(new, read - new - len(database.left_out), len(database), [*left_out, *database.left_out])
 
 
-def _read(what: Sequence[str], left_out: list[str]) -> Iterator[Replay]:
+def _read(what: Sequence[str], left_out: list[str]) -> Iterator[Game]:
     for path in replay_paths(what):
         if is_store(path):
             with noting(left_out, path):
-                yield from chain.from_iterable(stored_replays(path, left_out))
+                yield from chain.from_iterable(stored_games(path, left_out))
         else:
             yield from replays_of(path, left_out)
 
 
-def without_copies(replays: Iterable[Replay]) -> tuple[list[Replay], list[str]]:
+def without_copies(replays: Iterable[Game]) -> tuple[list[Game], list[str]]:
     """Each game once, as the database counts them, and of what they are copies, those that are left out."""
-    kept, copies = dict[str, Replay](), list[str]()
+    kept, copies = dict[str, Game](), list[str]()
     for replay in replays:
         first = kept.setdefault(identity(replay), replay)
         if first is not replay:
-            copies.append(f"{replay.path}: {replay.name} is the same game as {first.name}")
+            copies.append(f"{replay.source}: {replay.name} is the same game as {first.name}")
     return [*kept.values()], copies
 
 

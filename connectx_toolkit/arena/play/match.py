@@ -10,8 +10,8 @@ from connectx_toolkit.arena.players.spec import AgentSpec
 from connectx_toolkit.arena.players.task import Setup, Task
 from connectx_toolkit.arena.results.evidence import Evidence
 from connectx_toolkit.arena.results.match import COPIES, Match
+from connectx_toolkit.arena.results.records import Game
 from connectx_toolkit.arena.results.stats import Sprt
-from connectx_toolkit.kaggle.rules import Game
 
 
 def derived_seed(*parts: object) -> int:
@@ -62,7 +62,7 @@ def play_match(
         on_pair: called with the evidence so far after each pair, in their order.
         pool: where to play, opened with the same setup; by default one for ``concurrency`` games at a time is opened.
     """
-    match = Match(first, second, setup.rules.bank, dict(known or {}), setup.rules.geometry)
+    match = Match(first, second, dict(known or {}))
     tasks = (task for task in pair_tasks(first, second, openings, pairs, seed) if task.number not in match.games)
     watch = _Watch(match, sprt, on_pair)
     try:

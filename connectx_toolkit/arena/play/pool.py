@@ -16,7 +16,7 @@ from connectx_toolkit.arena.players.fingerprint import fingerprint
 from connectx_toolkit.arena.players.forks import end_pools, obstacle
 from connectx_toolkit.arena.players.spec import AgentSpec
 from connectx_toolkit.arena.players.task import Setup, Task
-from connectx_toolkit.kaggle.rules import Game
+from connectx_toolkit.arena.results.records import Game
 from connectx_toolkit.machine.cores import core_of_its_own
 from connectx_toolkit.machine.workers import Workers, cluster_workers, local_workers, this_process
 

@@ -1,7 +1,6 @@
 """Plays a game between two agents in Kaggle's own environment, or in a loop of ours that gives the same results.
 
-Both referees use the same players and return the same ``Game``. Rewards, statuses and the clock are Kaggle's. In
-addition, the kind of each fault is recorded. (That a fault is a win for the other agent is in ``Game.score``.)
+Both referees use the same players and return the same ``Game``, with Kaggle's clock and the kind of each fault.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,8 +11,9 @@ from typing import Any
 from connectx.position import has_line
 from connectx_toolkit.arena.players.player import Player
 from connectx_toolkit.arena.players.protocol import Opaque, Reply
+from connectx_toolkit.arena.results.records import Game
 from connectx_toolkit.kaggle.environment import environment_of
-from connectx_toolkit.kaggle.rules import STATUS_OF, Fault, Game, Rules
+from connectx_toolkit.kaggle.rules import Fault, Rules
 
 Referee = Callable[[Sequence[Player], Rules, Sequence[int], Sequence[int]], Game]
 
@@ -73,17 +73,19 @@ class _Transcript:
         text = reply.action.text if isinstance(reply.action, Opaque) else repr(reply.action)
         self.note(ply, kind, reply.detail or f"{text} after {reply.seconds:.3f} s")
 
-    def game(self, moves: Sequence[int], rewards, statuses, banks, ending: str) -> Game:
+    def game(self, moves: Sequence[int], overage: Sequence[float], cut: str = "") -> Game:
+        """The game. ``overage``: seconds left to the mover, by ply, those of the opening included."""
         return Game(
+            self.rules.geometry,
             tuple(moves),
-            len(self.opening),
-            tuple(rewards),
-            tuple(statuses),
-            tuple(reply.seconds for reply in self.replies),
-            tuple(banks),
-            tuple(self.faults),
-            ending,
-            self._loads(),
+            opening=len(self.opening),
+            cut=cut,
+            faults=tuple(self.faults),
+            act_timeout=self.rules.config["actTimeout"],
+            reserve=(self.rules.bank, self.rules.bank),
+            overage=tuple(overage),
+            measured=(*(None for _ in self.opening), *(reply.seconds for reply in self.replies)),
+            loads=self._loads(),
         )
 
     def _loads(self) -> tuple[float, float]:
@@ -191,24 +193,19 @@ def _run(env, player) -> str | None:
 
 
 def _kaggle_game(env, transcript: _Transcript, kinds: list[str | None], ending: str | None) -> Game:
-    state = env.state
-    moves = [step[ply % 2].action for ply, step in enumerate(env.steps[1:])]
-    statuses, rewards = [s.status for s in state], [s.reward for s in state]
-    banks = [s.observation.remainingOverageTime for s in state]
+    state, movers = env.state, [step[ply % 2] for ply, step in enumerate(env.steps[1:])]
+    moves, overage = [mover.action for mover in movers], [mover.observation.remainingOverageTime for mover in movers]
     mover = (len(transcript.opening) + len(transcript.replies) - 1) % 2
-    if ending == "float":
-        statuses[mover], statuses[1 - mover] = "ERROR", "DONE"
-        rewards[mover] = None
+    cut = ending if ending == "run limit" else ""
+    if ending == "float":  # raised in the step, which is not among the steps
         transcript.note_fatal(len(moves), "float")
-    elif ending == "run limit":
-        rewards, statuses = [None, None], ["TIMEOUT", "TIMEOUT"]
-    elif None in rewards:
+        overage.append(state[mover].observation.remainingOverageTime)
+    elif not cut and None in (seat.reward for seat in state):
         moves.pop()
-        ending = _fatal_kind(kinds[-1], overdrawn=statuses[mover] == "TIMEOUT")
-        transcript.note_fatal(len(moves), ending)
-    else:
-        ending = "line" if 1 in rewards else "full board" if all(state[0].observation.board) else "step limit"
-    return transcript.game(moves, rewards, statuses, banks, ending)
+        transcript.note_fatal(len(moves), _fatal_kind(kinds[-1], overdrawn=state[mover].status == "TIMEOUT"))
+    elif not cut and not any(seat.reward for seat in state) and not all(state[0].observation.board):
+        cut = "step limit"
+    return transcript.game(moves, overage, cut)
 
 
 # Our own loop
@@ -240,10 +237,11 @@ def play_fast(players: Sequence[Player], rules: Rules, opening: Sequence[int], s
     """One game in our own loop. Arguments and result are those of ``play_kaggle``."""
     config, transcript, board = rules.config, _Transcript(players, rules, opening), _Board(rules, opening)
     _begin(players, rules, seeds)
-    banks, start, ending = [rules.bank, rules.bank], perf_counter(), None
-    while ending is None:
+    banks, start, overage, cut = [rules.bank, rules.bank], perf_counter(), [rules.bank] * len(opening), ""
+    while not cut:
         if perf_counter() - start >= config["runTimeout"]:
-            return transcript.game(board.moves, (None, None), ("TIMEOUT", "TIMEOUT"), banks, "run limit")
+            cut = "run limit"
+            break
         ply = len(board.moves)
         seat = ply % 2
         reply, kind = transcript.ask(ply, banks[seat], bytes(board.cells))
@@ -251,25 +249,15 @@ def play_fast(players: Sequence[Player], rules: Rules, opening: Sequence[int], s
         overdrawn = overtime > banks[seat]
         if overtime > 0 and (overdrawn or kind != "float"):  # on a float, Kaggle's interpreter raises before charging
             banks[seat] -= overtime
+        overage.append(banks[seat])
         if overdrawn or kind:
-            return _forfeited(transcript, board, banks, _fatal_kind(kind, overdrawn))
-        if board.play(reply.action or 0):
-            ending = "line"
-        elif len(board.moves) == board.geometry.cells:
-            ending = "full board"
-        elif len(board.moves) >= config["episodeSteps"] - 1:
-            ending = "step limit"
-    rewards = (0, 0) if ending != "line" else (1, -1) if seat == 0 else (-1, 1)
-    return transcript.game(board.moves, rewards, ("DONE", "DONE"), banks, ending)
-
-
-def _forfeited(transcript: _Transcript, board: _Board, banks: Sequence[float], kind: str) -> Game:
-    seat = len(board.moves) % 2
-    transcript.note_fatal(len(board.moves), kind)
-    rewards: list[int | None] = [0, 0]
-    statuses = ["DONE", "DONE"]
-    rewards[seat], statuses[seat] = None, STATUS_OF[kind]
-    return transcript.game(board.moves, rewards, statuses, banks, kind)
+            transcript.note_fatal(ply, _fatal_kind(kind, overdrawn))
+            break
+        if board.play(reply.action or 0) or len(board.moves) == board.geometry.cells:
+            break
+        if len(board.moves) >= config["episodeSteps"] - 1:
+            cut = "step limit"
+    return transcript.game(board.moves, overage, cut)
 
 
 REFEREES: dict[str, Referee] = {"kaggle": play_kaggle, "fast": play_fast}

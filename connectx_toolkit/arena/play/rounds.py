@@ -14,7 +14,7 @@ from connectx_toolkit.arena.players.spec import AgentSpec
 from connectx_toolkit.arena.players.task import Setup
 from connectx_toolkit.arena.results.evidence import Evidence
 from connectx_toolkit.arena.results.match import Match
-from connectx_toolkit.arena.results.records import SEATS, GameRecord
+from connectx_toolkit.arena.results.records import SEATS, Game
 from connectx_toolkit.arena.results.stats import FEWEST_PAIRS, anytime, estimate
 from connectx_toolkit.arena.results.words import (
     ANY_TIME,
@@ -28,7 +28,7 @@ from connectx_toolkit.arena.results.words import (
 )
 from connectx_toolkit.console.programs import as_typed
 from connectx_toolkit.console.progress import progress
-from connectx_toolkit.kaggle.rules import Fault, Game
+from connectx_toolkit.kaggle.rules import Fault
 
 
 @dataclass(frozen=True, repr=False)
@@ -84,7 +84,7 @@ class Rounds:
         found = [(fault.seat ^ number % 2, fault) for number, game in numbered for fault in game.faults]
         return tuple(f for agent, f in found if agent == 0), tuple(f for agent, f in found if agent == 1)
 
-    def lost(self, agent: str | Callable | int) -> list[GameRecord]:
+    def lost(self, agent: str | Callable | int) -> list[Game]:
         """The games that an agent lost, in the order of play, including losses by a fault.
 
         ``evaluate.analyse``, or the command line in a game's ``command``, shows the move that lost it.
@@ -132,7 +132,7 @@ def play_rounds(specs: tuple[AgentSpec, AgentSpec], n_rounds: int, setup: Setup,
     """
     if type(n_rounds) is not int or n_rounds < 1:
         raise ValueError(f"n_rounds should be an integer of at least 1, not {n_rounds!r}")
-    match = Match(*specs, setup.rules.bank, {}, setup.rules.geometry)
+    match = Match(*specs, {})
     tasks = list(pair_tasks(*specs, [()], (n_rounds + 1) // 2, seed))
     if n_rounds % 2:
         del tasks[-2]  # agent 2 moves first in the last game

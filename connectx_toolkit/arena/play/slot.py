@@ -5,6 +5,7 @@ that they cannot use the core of the agents that are.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from os import uname
 from typing import NamedTuple
 
@@ -15,8 +16,8 @@ from connectx_toolkit.arena.players.player import Inline, Player
 from connectx_toolkit.arena.players.process import AgentProcess
 from connectx_toolkit.arena.players.spec import AgentSpec
 from connectx_toolkit.arena.players.task import Setup, Task
+from connectx_toolkit.arena.results.records import Game
 from connectx_toolkit.console.programs import ProcessFailed
-from connectx_toolkit.kaggle.rules import Game
 
 KEPT = 16  # agents' processes per slot; with torch, each takes 0.3 GB
 
@@ -48,7 +49,8 @@ class Slot:
     def play(self, task: Task) -> Game:
         first, second = task.players
         players = self.players_for([(first, 0), (second, int(first == second))])  # two processes, even against itself
-        return REFEREES[self.setup.referee](players, self.setup.rules, task.opening, task.seeds)
+        game = REFEREES[self.setup.referee](players, self.setup.rules, task.opening, task.seeds)
+        return replace(game, names=(first.label, second.label))
 
     def try_load(self, spec: AgentSpec) -> Finding:
         """Loads an agent to see whether it can be loaded."""

@@ -49,10 +49,10 @@ def ask(player: Player, review: Review, rules: Rules, seed: int) -> Iterator[Ans
     Raises:
         ProcessFailed: the agent's process does not start.
     """
-    record, bank, act_timeout = review.replay.record, rules.bank, rules.config["actTimeout"]
+    game, bank, act_timeout = review.game, rules.bank, rules.config["actTimeout"]
     player.begin(rules.config, seed)
     for old in positions_to_ask(review):
-        position = Position.from_moves(record.moves[: old.ply], record.geometry)
+        position = Position.from_moves(game.moves[: old.ply], game.geometry)
         reply = player.ask(old.ply, 1 + old.ply % 2, bank, bytes(position.to_board()), act_timeout)
         bank -= max(0.0, reply.seconds - act_timeout)
         fault = reply.fault or ("timeout" if bank < 0 else _illegal(reply.action, position))
@@ -77,7 +77,7 @@ def add_mistakes(path: Path, reviews: Sequence[Review]) -> tuple[int, int]:
     Raises:
         ValueError: the file holds something else, or games of another board.
     """
-    geometry = reviews[0].replay.record.geometry
+    geometry = reviews[0].game.geometry
     with locked(path):
         return _add_to(path, reviews, geometry)
 
@@ -89,12 +89,12 @@ def _add_to(path: Path, reviews: Sequence[Review], geometry: Geometry) -> tuple[
     added = 0
     for review in reviews:
         for move in review.mistakes:
-            opening = review.replay.record.moves[: move.ply]
+            opening = review.game.moves[: move.ply]
             key = Position.from_moves(opening, geometry).canonical().key
             if opening and key not in keys:
                 keys.add(key)
                 added += 1
-                lines.append(f"{write_columns(opening)}  # {review.replay.name}: {move.words()}")
+                lines.append(f"{write_columns(opening)}  # {review.game.name}: {move.words()}")
     if added:
         write_whole(path, ("\n".join(lines) + "\n").encode())
     return added, len(keys)

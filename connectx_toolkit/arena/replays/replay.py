@@ -1,4 +1,4 @@
-"""Games that were played, each in one record, from which analysis, page, board and rematch all work; Kaggle's replays.
+"""Reads Kaggle's replays.
 
 A replay is what Kaggle offers for download, or what ``env.toJSON()`` gives: step p + 1 holds, in entry p % 2, the
 action of ply p and the overage time that is left after it. Beside a replay may lie its agents' logs, as Kaggle's own
@@ -9,7 +9,7 @@ and what a crash said, where the replay alone tells only what was taken of the o
 import glob
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,104 +17,22 @@ from typing import Any, NamedTuple
 from connectx.geometry import STANDARD, Geometry
 from connectx.position import Position
 from connectx_toolkit.arena.replays.documents import LOGS, documents, is_wanted, read_limited
-from connectx_toolkit.arena.results.records import UNKNOWN_NAMES, GameRecord, check_playable
+from connectx_toolkit.arena.results.records import UNKNOWN_NAMES, Game, check_playable
 from connectx_toolkit.foreign import NothingLeft, from_json, integer, noting, number, shown, text
-from connectx_toolkit.kaggle.rules import DEFAULTS, Rules, sizes_of
+from connectx_toolkit.kaggle.rules import DEFAULTS, FAMILIES, Fault, Rules, sizes_of
 
-FAULTS = {"ERROR": "error", "INVALID": "illegal move", "TIMEOUT": "timeout"}  # by Kaggle's status
 REPLAY = "-replay.json"
 UNTOLD = "it has only env.steps, which do not tell its board: save env.toJSON()"
 
 
 class Call(NamedTuple):
-    """One call of an agent, as its logs or the store tell it."""
+    """One call of an agent, as its logs tell it."""
 
     seconds: float  # with the load, which is part of an agent's first call
     stderr: str = ""
 
 
-@dataclass(frozen=True)
-class Replay:
-    """A game that was played: its moves, who sat where, how it ended, and what the clocks showed."""
-
-    path: Path  # the file that holds it
-    name: str  # what tables call it
-    record: GameRecord
-    statuses: tuple[str, str]  # Kaggle's, at the end
-    act_timeout: float  # seconds that a move may take before it draws on the overage time
-    banks: (
-        tuple[float, float] | None
-    )  # seconds of overage time at the start, by seat; None: not known, nor what follows
-    overage: tuple[float, ...]  # seconds of it left to the mover after its move, by ply, a fatal call included
-    calls: Mapping[int, Call] = field(default_factory=dict)  # by ply, as far as their times are known
-    fault_detail: str = ""  # what is known of a forfeit beyond its kind
-    is_stored: bool = False  # in a store of ours; else it is a replay of Kaggle's
-    episode: int | None = None  # Kaggle's number of the game
-    ratings: tuple[float | None, float | None] = (None, None)  # of the players before the game, by seat, where known
-    date: str = ""  # when it was played, as ISO 8601; "" where that is not known
-
-    @property
-    def is_self_play(self) -> bool:
-        """Whether both seats are of one team, as in the game by which Kaggle validates a submission."""
-        return self.record.names[0] == self.record.names[1]
-
-    def score(self, seat: int) -> float | None:
-        """Points of a seat: 1, 0.5 or 0, a forfeit being a loss; None of a game that was not played to its end."""
-        if self.record.forfeit:
-            return float(self.record.forfeit[0] != seat)
-        if not set(self.statuses) <= {"DONE"}:
-            return None
-        if self.record.winner is not None:
-            return float(self.record.winner == seat)
-        return 0.5
-
-    @property
-    def fault(self) -> str:
-        """ "timeout", "illegal move" or "error", of the agent that forfeited; "" if none did."""
-        return FAULTS[self.statuses[self.record.forfeit[0]]] if self.record.forfeit else ""
-
-    @property
-    def ending(self) -> str:
-        """How the game ended, in words: "timeout of NAME on ply 12", "line of NAME", "full board", ..."""
-        record = self.record
-        if record.forfeit:
-            detail = f": {self.fault_detail}" if self.fault_detail else ""
-            return f"{self.fault} of {record.player(record.forfeit[0])} on ply {len(record.moves)}{detail}"
-        if record.winner is not None:
-            return f"line of {record.player(record.winner)}"
-        if self.score(0) is None:
-            return "not played to its end"
-        return "full board" if len(record.moves) == record.geometry.cells else "step limit"
-
-    def overage_used(self, seat: int) -> float | None:
-        """Seconds that a seat took of its overage time in the whole game; None if that is not known."""
-        if self.banks is None:
-            return None
-        left = self.overage[seat::2]
-        return self.banks[seat] - left[-1] if left else 0.0
-
-    def seconds(self, ply: int) -> float | None:
-        """Seconds of a move; None where no call tells it and it did not draw on the overage time."""
-        if ply in self.calls:
-            return self.calls[ply].seconds
-        if self.banks is None:
-            return None
-        before = self.overage[ply - 2] if ply >= 2 else self.banks[ply % 2]
-        fallen = before - self.overage[ply]
-        return self.act_timeout + fallen if fallen > 0 else None
-
-    @property
-    def called(self) -> int:
-        """Plies on which an agent was called, a fatal call included, as far as its time may be known."""
-        return max([len(self.overage), *(ply + 1 for ply in self.calls)])
-
-    def slowest(self, seat: int) -> tuple[int, float] | None:
-        """Ply and seconds of a seat's slowest move; None if all that is known is that none drew on the overage time."""
-        known = {ply: time for ply in range(seat, self.called, 2) if (time := self.seconds(ply)) is not None}
-        return max(known.items(), key=lambda item: item[1]) if known else None
-
-
-def replays_of(path: Path, left_out: list[str]) -> Iterator[Replay]:
+def replays_of(path: Path, left_out: list[str]) -> Iterator[Game]:
     """The replays of a file or an archive, with those of their agents' logs that lie beside the file.
 
     Args:
@@ -128,7 +46,7 @@ def replays_of(path: Path, left_out: list[str]) -> Iterator[Replay]:
                 yield parse_replay(content, place)
 
 
-def read_replay(path: Path) -> Replay:
+def read_replay(path: Path) -> Game:
     """The one replay of a file. Raises ValueError if it holds none, or more."""
     problems: list[str] = []
     found = [*islice(replays_of(path, problems), 2)]
@@ -137,7 +55,7 @@ def read_replay(path: Path) -> Replay:
     return found[0]
 
 
-def parse_replay(content: str | bytes, path: Path) -> Replay:
+def parse_replay(content: str | bytes, path: Path) -> Game:
     """A replay from its text; ``path`` is where it lies, or only its name. Raises ValueError if it is none."""
     try:
         return replay_of(from_json(content), path)
@@ -145,7 +63,7 @@ def parse_replay(content: str | bytes, path: Path) -> Replay:
         raise ValueError(f"{path} is not a ConnectX replay: {problem}") from None
 
 
-def replay_of(content: Any, path: Path) -> Replay:
+def replay_of(content: Any, path: Path) -> Game:
     """A replay from its JSON. Raises ValueError if it is none; it names the field that is missing or cannot be read."""
     content, numbered = _unwrapped(content)
     with _reading("name"):
@@ -158,11 +76,11 @@ def replay_of(content: Any, path: Path) -> Replay:
         geometry, act_timeout = rules.geometry, number(rules.config["actTimeout"], "actTimeout")
     with _reading("statuses"):
         statuses = (content["statuses"][0], content["statuses"][1])
-        failed = [seat for seat in (0, 1) if statuses[seat] in FAULTS]
+        failed = [seat for seat in (0, 1) if statuses[seat] in FAMILIES]
     with _reading("steps"):
         steps = list(content["steps"])
         actions = [step[ply % 2]["action"] for ply, step in enumerate(steps[1:])]
-        banks, overage = _clocks(steps)
+        reserve, overage = _clocks(steps)
     with _reading("info"):
         info = content.get("info") or {}
         teams = info.get("TeamNames") or UNKNOWN_NAMES
@@ -173,14 +91,25 @@ def replay_of(content: Any, path: Path) -> Replay:
     failed_action = actions.pop() if failed and actions else None
     check_playable(actions, geometry)
     calls = _calls(path, 0, len(steps) - 1) | _calls(path, 1, len(steps) - 1)
-    fault = "" if forfeited is None else FAULTS[statuses[forfeited]]
-    forfeit = None if forfeited is None else (forfeited, fault)
-    record = GameRecord(geometry, (first, second), tuple(actions), forfeit=forfeit)
-    detail = _fault_detail(fault, failed_action, calls.get(len(actions), Call(0.0)), geometry)
-    return Replay(
-        path, _name(path), record, statuses, act_timeout, banks, overage, calls, detail,
-        episode=None if episode is None else integer(episode, "EpisodeId"), ratings=_ratings(info),
-    )  # fmt: skip
+    faults: tuple[Fault, ...] = ()
+    if forfeited is not None:
+        kind, call = FAMILIES[statuses[forfeited]], calls.get(len(actions), Call(0.0))
+        faults = (Fault(forfeited, len(actions), kind, _fault_detail(kind, failed_action, call, geometry), True),)
+    game = Game(
+        geometry,
+        tuple(actions),
+        (first, second),
+        faults=faults,
+        act_timeout=act_timeout,
+        reserve=reserve,
+        overage=overage,
+        measured=tuple(calls[ply].seconds if ply in calls else None for ply in range(max(calls, default=-1) + 1)),
+        ratings=_ratings(info),
+        episode=None if episode is None else integer(episode, "EpisodeId"),
+        source=str(path),
+    )
+    is_cut = game.ending == "unfinished" and statuses == ("DONE", "DONE")
+    return replace(game, cut="step limit") if is_cut else game
 
 
 def _unwrapped(content: Any) -> tuple[dict[str, Any], Any]:
@@ -202,7 +131,7 @@ def _completed(steps: list[Any]) -> dict[str, Any]:
     """``env.steps`` as a replay. Raises ValueError unless its boards and its end are those of a game on Kaggle's."""
     columns, last = [step[ply % 2]["action"] for ply, step in enumerate(steps[1:])], steps[-1]
     statuses, rewards = [entry["status"] for entry in last], [entry["reward"] for entry in last]
-    if any(status in FAULTS for status in statuses):
+    if any(status in FAMILIES for status in statuses):
         columns.pop()
     elif rewards[0] != rewards[1] and not Position.from_moves(columns, STANDARD).is_lost():
         raise ValueError(UNTOLD)
@@ -231,10 +160,6 @@ def _reading(field: str) -> Iterator[None]:
     except (TypeError, AttributeError, LookupError, OverflowError) as problem:
         is_missing = isinstance(problem, KeyError) and isinstance(problem.args[0], str)
         raise ValueError(f"{problem} is missing" if is_missing else f"{field!r} has an unexpected form") from None
-
-
-def _name(path: Path) -> str:
-    return shown(path.name.removesuffix(".gz").removesuffix(".json").removesuffix("-replay").removeprefix("episode-"))
 
 
 def _fault_detail(fault: str, action: Any, call: Call, geometry: Geometry) -> str:
@@ -303,7 +228,7 @@ def replay_paths(what: Iterable[str]) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
-def read_replays(paths: Sequence[Path]) -> tuple[list[Replay], list[str]]:
+def read_replays(paths: Sequence[Path]) -> tuple[list[Game], list[str]]:
     """The replays in some files and archives, and, of what is none, why.
 
     Raises:

@@ -1,4 +1,4 @@
-"""A replay seen from one's own seat: how it ended and why, and what was given away in it."""
+"""A game seen from one's own seat: how it ended and why, and what was given away in it."""
 
 import difflib
 import re
@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from connectx_toolkit.arena.analysis.exact_analysis import JudgedMove, mistakes
-from connectx_toolkit.arena.replays.replay import Replay
-from connectx_toolkit.arena.results.records import UNKNOWN_NAMES
+from connectx_toolkit.arena.results.records import UNKNOWN_NAMES, Game
 
 RESULTS = {1.0: "won", 0.5: "drawn", 0.0: "lost", None: "unfinished"}
 SEATS = ("first", "second")
@@ -24,17 +23,22 @@ VERSION = re.compile(
 class Review:
     """A game from one's own seat, with the moves of both sides judged as far as they could be."""
 
-    replay: Replay
+    game: Game
     seat: int
     judged: list[JudgedMove]
 
     @property
     def opponent(self) -> str:
-        return "itself" if self.replay.is_self_play else self.replay.record.names[1 - self.seat]
+        return "itself" if self.game.is_self_play else self.game.names[1 - self.seat]
 
     @property
     def score(self) -> float | None:
-        return self.replay.score(self.seat)
+        return None if self.game.points is None else self.game.points[self.seat]
+
+    @property
+    def fault(self) -> str:
+        """ "timeout", "illegal move" or "error", of whoever lost by one; "" if nobody did."""
+        return self.game.fault.family if self.game.fault else ""
 
     @property
     def own(self) -> list[JudgedMove]:
@@ -53,37 +57,36 @@ class Review:
     @property
     def cause(self) -> str:
         """Why the game was not won: one's own fault, or what was given away last; "" of a game that was won."""
-        record = self.replay.record
         if self.score in (1.0, None):
             return ""
-        if record.forfeit:
-            return self.replay.fault
+        if self.fault:
+            return self.fault
         if given := self.mistakes:
             return f"{given[-1].results[0]} position given away"
         if not self.own:
             return "not judged"
-        return f"{RESULTS[self.score]} {'by the opening' if record.opening else 'from the start'}"
+        return f"{RESULTS[self.score]} {'by the opening' if self.game.opening else 'from the start'}"
 
     def row(self) -> dict[str, Any]:
         """The game for machines, and for the page; times in seconds, columns from 0."""
-        replay, given = self.replay, self.mistakes
-        slowest = replay.slowest(self.seat)
+        game, given = self.game, self.mistakes
+        slowest = game.slowest(self.seat)
         return {
-            "game": replay.name,
-            "file": str(replay.path),
+            "game": game.name,
+            "file": game.source,
             "opponent": self.opponent,
             "seat": SEATS[self.seat],
             "result": RESULTS[self.score],
-            "status": replay.fault or "played",
-            "ending": replay.ending,
+            "status": self.fault or "played",
+            "ending": game.ending_words,
             "cause": self.cause,
-            "plies": len(replay.record.moves),
-            "opening": replay.record.opening,
-            "overage": None if (used := replay.overage_used(self.seat)) is None else round(used, 3),
+            "plies": len(game.moves),
+            "opening": game.opening,
+            "overage": None if (used := game.overage_used(self.seat)) is None else round(used, 3),
             "slowest": slowest and {"ply": slowest[0], "seconds": round(slowest[1], 3)},
             "mistakes": [_mistake(move) for move in given],
             "shortened": [{"ply": one.ply, "column": one.column, "best": one.best_columns} for one in self.shortened],
-            "moves": list(replay.record.moves),
+            "moves": list(game.moves),
         }
 
 
@@ -92,14 +95,14 @@ def _mistake(move: JudgedMove) -> dict[str, Any]:
     return {"ply": move.ply, "column": move.column, "best": move.best_columns, "before": before, "after": after}
 
 
-def team_of(replays: Sequence[Replay], wanted: str | None = None) -> str:
+def team_of(games: Sequence[Game], wanted: str | None = None) -> str:
     """Whose games these are: the player that was asked for, or else the one name that is in all of them.
 
     Raises:
         ValueError: there is no such name, or more than one; in words that say how to choose.
     """
-    counts = Counter(name for replay in replays for name in set(replay.record.names))
-    return name_in(counts, wanted) if wanted is not None else name_in_all(counts, len(replays))
+    counts = Counter(name for game in games for name in set(game.names))
+    return name_in(counts, wanted) if wanted is not None else name_in_all(counts, len(games))
 
 
 def name_in(counts: Mapping[str, int], wanted: str, option: str = "--me") -> str:
@@ -144,8 +147,8 @@ def _is_called(name: str, wanted: str) -> bool:
     return str(Path(wanted)) in (str(path), path.name, path.stem)
 
 
-def seat_of(replay: Replay, team: str) -> int:
+def seat_of(game: Game, team: str) -> int:
     """The seat of a team. In a game against itself: that which failed, or else the first."""
-    if replay.is_self_play:
-        return replay.record.forfeit[0] if replay.record.forfeit else 0
-    return replay.record.names.index(team)
+    if game.is_self_play:
+        return game.fault.seat if game.fault else 0
+    return game.names.index(team)

@@ -58,7 +58,7 @@ def headline(team: str, reviews: Sequence[Review]) -> list[str]:
         )
     if again := _again(counted):
         review, move = again[0][0]
-        after = write_columns(review.replay.record.moves[: move.ply]) or "the start"
+        after = write_columns(review.game.moves[: move.ply]) or "the start"
         best = " or ".join(map(str, move.best_columns))
         lines.append(f"Made most often: column {move.column} after {after}, in {len(again[0])} games; best is {best}.")
     if shortened := _shortened(counted):
@@ -67,7 +67,7 @@ def headline(team: str, reviews: Sequence[Review]) -> list[str]:
         games = len({id(one) for one, _ in shortened})
         lines.append(
             f"Lost games shortened: {len(shortened)} {plural('move', len(shortened))} in {games} "
-            f"{plural('game', games)}; most in {review.replay.name} on ply {move.ply}: column {move.column} loses in "
+            f"{plural('game', games)}; most in {review.game.name} on ply {move.ply}: column {move.column} loses in "
             f"{sooner} plies, {move.best} in {later}."
         )
     missed, allowed = (sum(len(oversights(review)[kind]) for review in counted) for kind in (0, 1))
@@ -78,17 +78,17 @@ def headline(team: str, reviews: Sequence[Review]) -> list[str]:
 
 def _band(start: int, reviews: Sequence[Review]) -> str:
     """ "32 to 39"; the last one ends with the board."""
-    return f"{start} to {min(start + BAND, max(one.replay.record.geometry.cells for one in reviews)) - 1}"
+    return f"{start} to {min(start + BAND, max(one.game.geometry.cells for one in reviews)) - 1}"
 
 
 def _deciding(reviews: Sequence[Review]) -> list[tuple[Review, JudgedMove]]:
     """The last mistake of each game that was not won, but for those lost by a fault."""
-    return [(one, one.mistakes[-1]) for one in reviews if one.cause and one.mistakes and not one.replay.fault]
+    return [(one, one.mistakes[-1]) for one in reviews if one.cause and one.mistakes and not one.fault]
 
 
 def _counted(reviews: Sequence[Review]) -> list[Review]:
     """The games that give points: those that were ended, against others."""
-    return [review for review in reviews if review.score is not None and not review.replay.is_self_play]
+    return [review for review in reviews if review.score is not None and not review.game.is_self_play]
 
 
 def summary(reviews: Sequence[Review]) -> list[Section]:
@@ -123,7 +123,7 @@ def _causes(reviews: Sequence[Review]) -> list[tuple[str, int, float, str]]:
     found = []
     for cause, games in by_cause.items():
         lost = _points_lost(games)
-        found.append((cause, len(games), lost, " ".join(review.replay.name for review in games[:4])))
+        found.append((cause, len(games), lost, " ".join(review.game.name for review in games[:4])))
     return sorted(found, key=lambda item: -item[2])
 
 
@@ -191,7 +191,7 @@ def _by_column(reviews: Sequence[Review]) -> Section:
     played = Counter(move.column for _, move in given)
     best = Counter(column for _, move in given for column in move.best_columns)
     deciding = Counter(column for _, move in _deciding(reviews) for column in move.best_columns)
-    columns = sorted({column for review, _ in given for column in range(review.replay.record.geometry.columns)})
+    columns = sorted({column for review, _ in given for column in range(review.game.geometry.columns)})
     rows: list[Row] = [(str(column), played[column], best[column], deciding[column]) for column in columns]
     heads = ("column", "played", "was best", "was best, deciding")
     note = "in how many of your mistakes the column was played, and in how many it was a best move"
@@ -205,7 +205,7 @@ def _ahead(review: Review, move: JudgedMove) -> int:
 
 def _plies(review: Review, move: JudgedMove, score: int) -> int:
     """Plies from a move to the end of a game of this score."""
-    return plies_to_end(score, move.ply, review.replay.record.geometry.cells)
+    return plies_to_end(score, move.ply, review.game.geometry.cells)
 
 
 def _shortened(reviews: Sequence[Review]) -> list[tuple[Review, JudgedMove]]:
@@ -216,7 +216,7 @@ def _shortened(reviews: Sequence[Review]) -> list[tuple[Review, JudgedMove]]:
 
 def _sooner(reviews: Sequence[Review]) -> Section:
     rows: list[Row] = [
-        (review.replay.name, move.ply, str(move.column), _plies(review, move, move.played), move.best,
+        (review.game.name, move.ply, str(move.column), _plies(review, move, move.played), move.best,
          _plies(review, move, move.value))
         for review, move in _shortened(reviews)[:MOST_REPEATED]
     ]  # fmt: skip
@@ -240,7 +240,7 @@ def _by_foresight(reviews: Sequence[Review]) -> Section:
 
 def oversights(review: Review) -> tuple[list[int], list[int]]:
     """Plies of one's own moves that left a win in one untaken, and of those that needlessly gave the opponent one."""
-    cells = review.replay.record.geometry.cells
+    cells = review.game.geometry.cells
 
     def ends_in(score: int, ply: int, plies: int) -> bool:
         return score != 0 and plies_to_end(score, ply, cells) == plies
@@ -255,7 +255,7 @@ def _overlooked(reviews: Sequence[Review]) -> Section:
     found = [(review, oversights(review)) for review in reviews]
     rows: list[Row] = []
     for kind, words in enumerate(("your own win in one", "the opponent's win in one")):
-        games = [(review.replay.name, plies[kind]) for review, plies in found if plies[kind]]
+        games = [(review.game.name, plies[kind]) for review, plies in found if plies[kind]]
         where = ", ".join(f"{name} ply {plies[0]}" for name, plies in games[:3])
         rows.append((words, sum(len(plies) for _, plies in games), len(games), where))
     note = "the opponent's: only where another move would have prevented or delayed it"
@@ -267,11 +267,11 @@ def _openings(reviews: Sequence[Review]) -> Iterator[tuple[str, str, list[Review
     """Openings by seat, a mirror image being the same: columns, seat, the games."""
     found: dict[tuple[Geometry, int, int], tuple[str, str, list[Review]]] = {}
     for review in reviews:
-        record = review.replay.record
-        plies = record.opening or OPENING_PLIES
-        if len(record.moves) > plies:
-            moves = record.moves[:plies]
-            key = record.geometry, Position.from_moves(moves, record.geometry).canonical().key, review.seat
+        game = review.game
+        plies = game.opening or OPENING_PLIES
+        if len(game.moves) > plies:
+            moves = game.moves[:plies]
+            key = game.geometry, Position.from_moves(moves, game.geometry).canonical().key, review.seat
             found.setdefault(key, (write_columns(moves), SEATS[review.seat], []))[2].append(review)
     yield from found.values()
 
@@ -294,12 +294,12 @@ def _again(reviews: Sequence[Review]) -> list[list[tuple[Review, JudgedMove]]]:
     """One's mistakes that were made more than once, mirrored or not, the most frequent first."""
     found: dict[tuple[Geometry, int, int], list[tuple[Review, JudgedMove]]] = {}
     for review in reviews:
-        record = review.replay.record
+        game = review.game
         for move in review.mistakes:
-            before = Position.from_moves(record.moves[: move.ply], record.geometry)
-            mirrored = record.geometry.columns - 1 - move.column
+            before = Position.from_moves(game.moves[: move.ply], game.geometry)
+            mirrored = game.geometry.columns - 1 - move.column
             key, column = min((before.key, move.column), (before.mirror().key, mirrored))
-            found.setdefault((record.geometry, key, column), []).append((review, move))
+            found.setdefault((game.geometry, key, column), []).append((review, move))
     return sorted((made for made in found.values() if len(made) > 1), key=len, reverse=True)
 
 
@@ -308,8 +308,8 @@ def _repeated(reviews: Sequence[Review]) -> Section:
     for made in _again(reviews)[:MOST_REPEATED]:
         review, move = made[0]
         lost = _points_lost([one for one, _ in made])
-        after, best = write_columns(review.replay.record.moves[: move.ply]), " ".join(map(str, move.best_columns))
-        rows.append((after or "the start", str(move.column), best, len(made), lost, review.replay.name))
+        after, best = write_columns(review.game.moves[: move.ply]), " ".join(map(str, move.best_columns))
+        rows.append((after or "the start", str(move.column), best, len(made), lost, review.game.name))
     heads = ("after", "you play", "best", "games", "points lost", "for example")
     return Section("Mistakes that come again", heads, rows, "the same position or its mirror image, as in the example")
 
@@ -318,19 +318,17 @@ def _time(reviews: Sequence[Review]) -> Section:
     rows: list[Row] = []
     if not reviews:
         return Section("Time", (), rows)
-    used = [(seconds, one) for one in reviews if (seconds := one.replay.overage_used(one.seat)) is not None]
+    used = [(seconds, one) for one in reviews if (seconds := one.game.overage_used(one.seat)) is not None]
     most, review = max(used, key=lambda item: item[0], default=(0.0, reviews[0]))
     if most > 0:
-        rows.append(("most overage time of a game, s", most, review.replay.name))
-    slow = [(found, review) for review in reviews if (found := review.replay.slowest(review.seat))]
+        rows.append(("most overage time of a game, s", most, review.game.name))
+    slow = [(found, review) for review in reviews if (found := review.game.slowest(review.seat))]
     if slow:
         (ply, time), review = max(slow, key=lambda item: item[0][1])
-        rows.append(("slowest move, s", time, f"{review.replay.name}, ply {ply}"))
-    short = [
-        r.replay.name for seconds, r in used if r.replay.banks and r.replay.banks[r.seat] - seconds < SHORT_OF_TIME
-    ]
+        rows.append(("slowest move, s", time, f"{review.game.name}, ply {ply}"))
+    short = [r.game.name for seconds, r in used if r.game.reserve and r.game.reserve[r.seat] - seconds < SHORT_OF_TIME]
     if used:
         rows.append((f"games with less than {SHORT_OF_TIME:g} s left", len(short), " ".join(short[:4])))
-    late = [r for r in reviews if r.replay.fault == "timeout" and r.score == 0]
-    rows.append(("games lost by timeout", len(late), " ".join(r.replay.name for r in late[:4])))
+    late = [r for r in reviews if r.fault == "timeout" and r.score == 0]
+    rows.append(("games lost by timeout", len(late), " ".join(r.game.name for r in late[:4])))
     return Section("Time", ("what", "value", "where"), rows)

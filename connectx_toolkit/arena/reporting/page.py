@@ -16,7 +16,7 @@ from typing import Any
 from connectx.notation import write_columns
 from connectx.position import Position
 from connectx_toolkit.arena.analysis.exact_analysis import JudgedMove, accuracy
-from connectx_toolkit.arena.games.database import Game
+from connectx_toolkit.arena.games.database import Game as StoredGame
 from connectx_toolkit.arena.games.scout import Line
 from connectx_toolkit.arena.games.scouting import Report
 from connectx_toolkit.arena.replays.review import SEATS, Review
@@ -34,24 +34,24 @@ from connectx_toolkit.arena.reporting.scout_tables import (
 )
 from connectx_toolkit.arena.reporting.scout_tables import headline as headline_of
 from connectx_toolkit.arena.reporting.tables import LADDER_NOTE, LADDER_TITLES, ladder_rows
-from connectx_toolkit.arena.results.records import GameRecord
+from connectx_toolkit.arena.results.records import Game
 from connectx_toolkit.arena.results.tournament import Standing, Tournament
 from connectx_toolkit.page import component
 
 LATEST = 20  # games on an opponent's page
 
 
-def game_entry(record: GameRecord, judged: Sequence[JudgedMove], ending: str) -> dict[str, Any]:
-    """What the page shows of a game. ``judged`` may leave moves out."""
+def game_entry(game: Game, judged: Sequence[JudgedMove], ending: str = "") -> dict[str, Any]:
+    """What the page shows of a game. ``judged`` may leave moves out; ``ending``: words instead of the game's."""
     return {
-        "title": f"{record.names[0]} v {record.names[1]}: {write_columns(record.moves[:12])}...",
-        "names": record.names,
-        "rows": record.geometry.rows,
-        "columns": record.geometry.columns,
-        "inarow": record.geometry.inarow,
-        "moves": record.moves,
-        "ending": ending,
-        "forfeit": record.forfeit and {"seat": record.forfeit[0], "text": record.forfeit[1]},
+        "title": f"{game.names[0]} v {game.names[1]}: {write_columns(game.moves[:12])}...",
+        "names": game.names,
+        "rows": game.geometry.rows,
+        "columns": game.geometry.columns,
+        "inarow": game.geometry.inarow,
+        "moves": game.moves,
+        "ending": ending or game.ending_words,
+        "forfeit": game.fault and {"seat": game.fault.seat, "text": game.fault.kind},
         "judged": {move.ply: {"scores": move.scores} for move in judged},
     }
 
@@ -88,9 +88,10 @@ def time_plot(tournament: Tournament) -> str:
     times: dict[str, dict[int, list[float]]] = {}
     for match, names in zip(tournament.matches, tournament.names, strict=True):
         for number, game in match.games.items():
-            for ply, seconds in enumerate(game.seconds[2:], game.opening + 2):
+            for ply, seconds in enumerate(game.measured):
                 name = names[(ply % 2) ^ (number % 2)]
-                times.setdefault(name, {}).setdefault(ply, []).append(max(seconds, 1e-6))
+                if seconds is not None and ply >= game.opening + 2:
+                    times.setdefault(name, {}).setdefault(ply, []).append(max(seconds, 1e-6))
     figure, axes = new_figure(7, 3.5)
     lines = []
     for _, by_ply in sorted(times.items()):
@@ -186,7 +187,7 @@ def replays_page(team: str, reviews: Sequence[Review], headline: Sequence[str], 
         sections="\n".join(map(section_html, sections)),
         rows=_json([row_entry(review) for review in reviews]),
     )
-    games = [game_entry(one.replay.record, one.judged, one.replay.ending) for one in reviews]
+    games = [game_entry(one.game, one.judged) for one in reviews]
     script = f"{{\n{_file_text('replays.js')}}}\n"  # a scope of its own: the replayer's script has the same names
     return _page(f"Games of {html.escape(team)}", body, games, _file_text("replays.css"), script)
 
@@ -223,7 +224,7 @@ def _line_entry(line: Line, report: Report) -> dict[str, Any]:
     return entry | {"title": f"the {what} when you move {SEATS[line.seat]}", "note": end}
 
 
-def ending_of(game: Game) -> str:
+def ending_of(game: StoredGame) -> str:
     """How a game ended, in a few words."""
     if game.fault:
         return f"{game.fault[1]} of {game.names[game.fault[0]]}"

@@ -51,13 +51,12 @@ def reviews_table(team: str, reviews: Sequence[Review]) -> Table:
 
 def ending_words(review: Review) -> str:
     """How a game ended; of whom, where that was not its winner's line."""
-    replay = review.replay
-    if not replay.fault:
-        return replay.ending if replay.record.winner is None else f"{replay.record.geometry.inarow} in a row"
-    forfeit = replay.record.forfeit
-    who = "own" if forfeit and forfeit[0] == review.seat else "their"
-    detail = f": {replay.fault_detail}" if replay.fault_detail else ""
-    return f"{who} {replay.fault}, ply {len(replay.record.moves)}{detail}"
+    game = review.game
+    if game.fault is None:
+        return game.ending_words if game.line is None else f"{game.geometry.inarow} in a row"
+    who = "own" if game.fault.seat == review.seat else "their"
+    detail = f": {game.fault_detail}" if game.fault_detail else ""
+    return f"{who} {game.fault.family}, ply {game.fault.ply}{detail}"
 
 
 def mistake_words(mistake: Mapping[str, Any]) -> str:
@@ -113,4 +112,4 @@ def answers_words(agent: str, team: str, answers: Sequence[Answer]) -> str:
 def answer_words(answer: Answer) -> str:
     """ "game 71 ply 9: 2, best 3"."""
     played = answer.fault or answer.column
-    return f"{answer.review.replay.name} ply {answer.old.ply}: {played}, best {answer.old.best}"
+    return f"{answer.review.game.name} ply {answer.old.ply}: {played}, best {answer.old.best}"

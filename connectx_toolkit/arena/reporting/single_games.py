@@ -11,17 +11,16 @@ from connectx_toolkit.arena.analysis.exact_analysis import (
     GAME_SECONDS,
     JudgedMove,
     ProvenMove,
-    chosen_from,
     first_judged,
     judge_in_time,
     mistakes,
     proven_moves,
     solvers_for,
 )
-from connectx_toolkit.arena.replays.replay import Replay, replays_of
-from connectx_toolkit.arena.replays.stored import is_store, stored_replays
+from connectx_toolkit.arena.replays.replay import replays_of
+from connectx_toolkit.arena.replays.stored import is_store, stored_games
 from connectx_toolkit.arena.reporting.tables import accuracy_table, moves_table
-from connectx_toolkit.arena.results.records import GameRecord, is_columns, parse_game
+from connectx_toolkit.arena.results.records import Game, is_columns, parse_game
 from connectx_toolkit.console.progress import progress
 from connectx_toolkit.console.tables import console_for_tables
 from connectx_toolkit.foreign import left_out_lines
@@ -32,7 +31,7 @@ STONES = ".XO"  # empty, who moves first, who moves second
 LONG_BEFORE = 8  # plies: one position of fewer stones can take the solver longer than anyone waits without a word
 
 
-def show_games(records: Sequence[GameRecord], from_ply: int | None = None, seconds: float = GAME_SECONDS) -> None:
+def show_games(games: Sequence[Game], from_ply: int | None = None, seconds: float = GAME_SECONDS) -> None:
     """Prints where each game turned, and how good the moves were; of a single game every move.
 
     Of a single game, what a search of a few plies proves is told of the moves that are not solved.
@@ -43,43 +42,43 @@ def show_games(records: Sequence[GameRecord], from_ply: int | None = None, secon
     """
     console = console_for_tables()
     by_agent: dict[str, list[JudgedMove]] = {}
-    for record in records:
-        start = judged_from(record, from_ply)
-        solved, proven = judged(record, start, seconds), list[ProvenMove]()
+    for game in games:
+        start = judged_from(game, from_ply)
+        solved, proven = judged(game, start, seconds), list[ProvenMove]()
         for move in solved:
-            by_agent.setdefault(record.names[move.seat], []).append(move)
-        if len(records) == 1 and start < len(record.moves):
-            proven = _proven(record, start, solved)
-            console.print(moves_table(record, solved, start, proven))
-            for line in _boards(record, _given(solved, proven)):
+            by_agent.setdefault(game.names[move.seat], []).append(move)
+        if len(games) == 1 and start < len(game.moves):
+            proven = _proven(game, start, solved)
+            console.print(moves_table(game, solved, start, proven))
+            for line in _boards(game, _given(solved, proven)):
                 console.print(line, highlight=False, markup=False)
-        line = f"{record.names[0]} v {record.names[1]}, {write_columns(record.moves)}: "
-        console.print(line + in_words(record, solved, start, proven), highlight=False, markup=False, soft_wrap=True)
+        line = f"{game.names[0]} v {game.names[1]}, {write_columns(game.moves)}: "
+        console.print(line + in_words(game, solved, start, proven), highlight=False, markup=False, soft_wrap=True)
     if by_agent:
         console.print(accuracy_table(by_agent))
 
 
-def judged_from(record: GameRecord, from_ply: int | None) -> int:
+def judged_from(game: Game, from_ply: int | None) -> int:
     """The first ply of a game to judge: not before its agents took over."""
-    return max(first_judged(record.geometry) if from_ply is None else from_ply, record.opening)
+    return max(first_judged(game.geometry) if from_ply is None else from_ply, game.opening)
 
 
-def judged(record: GameRecord, start: int, seconds: float) -> list[JudgedMove]:
+def judged(game: Game, start: int, seconds: float) -> list[JudgedMove]:
     """The moves that could be solved in time; none on a board that the solver cannot hold."""
-    if not record.geometry.fits_word:
+    if not game.geometry.fits_word:
         return []
-    with solvers_for(record.geometry):  # compiles before there is a bar
+    with solvers_for(game.geometry):  # compiles before there is a bar
         pass
-    count = len(chosen_from(record, start))
-    may_be_long = count and start < LONG_BEFORE and not has_openings(record.geometry)
+    count = len(game.positions(start))
+    may_be_long = count and start < LONG_BEFORE and not has_openings(game.geometry)
     with progress(count, "move", delay=0 if may_be_long else 2) as bar:
-        return judge_in_time(record, start, seconds, bar.update)
+        return judge_in_time(game, start, seconds, bar.update)
 
 
-def _proven(record: GameRecord, start: int, judged: Sequence[JudgedMove]) -> list[ProvenMove]:
+def _proven(game: Game, start: int, judged: Sequence[JudgedMove]) -> list[ProvenMove]:
     """What is proven of the other moves."""
-    with progress(len(chosen_from(record, start)) - len(judged), "move", "short search") as bar:
-        return proven_moves(record, start, judged, bar.update)
+    with progress(len(game.positions(start)) - len(judged), "move", "short search") as bar:
+        return proven_moves(game, start, judged, bar.update)
 
 
 def _given(judged: Sequence[JudgedMove], proven: Sequence[ProvenMove]) -> list[JudgedMove | ProvenMove]:
@@ -87,14 +86,14 @@ def _given(judged: Sequence[JudgedMove], proven: Sequence[ProvenMove]) -> list[J
     return sorted([*mistakes(judged), *mistakes(proven)], key=lambda move: move.ply)
 
 
-def _boards(record: GameRecord, turning: Sequence[JudgedMove | ProvenMove]) -> list[str]:
+def _boards(game: Game, turning: Sequence[JudgedMove | ProvenMove]) -> list[str]:
     """The positions in which the result was given away for the first and for the last time."""
     lines = []
     for move in dict.fromkeys([*turning[:1], *turning[-1:]]):
-        position = Position.from_moves(record.moves[: move.ply], record.geometry)
-        who = f"{record.player(move.seat)} ({STONES[1 + move.seat]})"
+        position = Position.from_moves(game.moves[: move.ply], game.geometry)
+        who = f"{game.player(move.seat)} ({STONES[1 + move.seat]})"
         lines.append(f"\nbefore ply {move.ply}, in which {who} played column {move.column}; best: {move.best}")
-        lines.append(drawn(bytes(position.to_board()), record.geometry) + "\n")
+        lines.append(drawn(bytes(position.to_board()), game.geometry) + "\n")
     return lines
 
 
@@ -107,41 +106,41 @@ def drawn(board: bytes, geometry: Geometry) -> str:
     return "\n".join(lines)
 
 
-def in_words(record: GameRecord, judged: Sequence[JudgedMove], from_ply: int, proven: Sequence[ProvenMove] = ()) -> str:
+def in_words(game: Game, judged: Sequence[JudgedMove], from_ply: int, proven: Sequence[ProvenMove] = ()) -> str:
     """What the judged moves of a game show, in a line."""
-    plies, given = len(record.moves), _given(judged, proven)
-    words = [f"{record.player(record.forfeit[0])} lost by {record.forfeit[1]} on ply {plies}"] if record.forfeit else []
-    unsolved = sorted({*chosen_from(record, from_ply)} - {move.ply for move in judged})
+    plies, given = len(game.moves), _given(judged, proven)
+    words = [game.ending_words] if game.fault else []
+    unsolved = sorted({*game.positions(from_ply)} - {move.ply for move in judged})
     after = [move for move in judged if not unsolved or move.ply > unsolved[-1]]
     if given:
         turning = given.pop()
-        words.append(f"turning point of {record.player(turning.seat)}: {turning.words()}")
-        others = [f"{record.player(m.seat)} on ply {m.ply} ({m.results[0]}, now {m.results[1]})" for m in given]
+        words.append(f"turning point of {game.player(turning.seat)}: {turning.words()}")
+        others = [f"{game.player(m.seat)} on ply {m.ply} ({m.results[0]}, now {m.results[1]})" for m in given]
         words += [f"given away before: {', '.join(others)}"] if others else []
     elif after:
-        words.append(_unturned(record, after[0], bool(unsolved)))
-    elif not unsolved and record.opening >= plies:
+        words.append(_unturned(game, after[0], bool(unsolved)))
+    elif not unsolved and game.opening >= plies:
         words.append("no move to judge after the opening")
     elif not unsolved:
         words.append(f"the game has {plies} plies, judged from ply {from_ply} on; --from-ply N judges earlier ones")
-    if unsolved and not record.geometry.fits_word:
+    if unsolved and not game.geometry.fits_word:
         words.append(f"not solved: {TOO_LARGE}")
     elif unsolved:
         words.append(f"not solved in time: ply {', '.join(map(str, unsolved))} (--time SECONDS gives them more)")
     return "; ".join(words)
 
 
-def _unturned(record: GameRecord, start: JudgedMove, unsolved: bool) -> str:
+def _unturned(game: Game, start: JudgedMove, unsolved: bool) -> str:
     """Of a game that nobody turned from a move on."""
     winner = start.seat if start.value > 0 else 1 - start.seat
-    result = "drawn" if start.value == 0 else f"won by {record.player(winner)}"
+    result = "drawn" if start.value == 0 else f"won by {game.player(winner)}"
     words = f"no move from ply {start.ply} on changed the result: with perfect play the game was {result}"
-    is_whole = unsolved or start.ply <= record.opening + 1  # of who lost, there may be no earlier move
+    is_whole = unsolved or start.ply <= game.opening + 1  # of who lost, there may be no earlier move
     return words if is_whole else f"{words} (--from-ply N judges earlier ones)"
 
 
-def records_of(what: str, games: int = LISTED) -> list[GameRecord]:
-    """Games by their text: the columns of a game on 7x6, or a path as ``replays_in`` takes it.
+def games_of(what: str, games: int = LISTED) -> list[Game]:
+    """Games by their text: the columns of a game on 7x6, or a path as ``games_in`` takes it.
 
     Raises:
         ValueError: it is neither.
@@ -149,13 +148,13 @@ def records_of(what: str, games: int = LISTED) -> list[GameRecord]:
     if is_columns(what) and not Path(what).exists():
         return [parse_game(what, STANDARD)]
     left_out: list[str] = []
-    records = [replay.record for replay in replays_in(Path(what), left_out, games)]
+    found = games_in(Path(what), left_out, games)
     for line in left_out_lines(left_out):
         console_for_tables().print(line, soft_wrap=True)
-    return records
+    return found
 
 
-def replays_in(path: Path, left_out: list[str], games: int = LISTED) -> list[Replay]:
+def games_in(path: Path, left_out: list[str], games: int = LISTED) -> list[Game]:
     """The game of a replay, or the latest games of a store or of an archive of replays.
 
     Args:
@@ -168,7 +167,7 @@ def replays_in(path: Path, left_out: list[str], games: int = LISTED) -> list[Rep
     if path.is_dir():
         raise ValueError(f"{path} is a folder; expected a game's columns, a replay (.json) or a store")
     if is_store(path):
-        return [replay for group in stored_replays(path, left_out) for replay in group[-games:]]
+        return [game for group in stored_games(path, left_out) for game in group[-games:]]
     if path.exists() or path.suffix == ".json":
         if found := [*replays_of(path, left_out)]:
             return found[-games:]

@@ -7,9 +7,9 @@ from rich.table import Table
 from connectx.geometry import Geometry
 from connectx.score import plies_to_end
 from connectx.solver import Value
-from connectx_toolkit.arena.analysis.exact_analysis import JudgedMove, ProvenMove, accuracy, chosen_from
+from connectx_toolkit.arena.analysis.exact_analysis import JudgedMove, ProvenMove, accuracy
 from connectx_toolkit.arena.results.match import Match, Side
-from connectx_toolkit.arena.results.records import SEATS, GameRecord
+from connectx_toolkit.arena.results.records import SEATS, Game
 from connectx_toolkit.arena.results.tournament import Standing, Tournament
 from connectx_toolkit.arena.results.words import kinds
 
@@ -32,7 +32,7 @@ def match_table(match: Match) -> Table:
 def _side_cells(side: Side) -> list[str]:
     seconds = side.move_seconds or (0.0,)
     load = f"{max(side.load_seconds):.3f}" if side.load_seconds else "-"
-    times = [sum(seconds) / len(seconds), max(seconds), side.bank_used]
+    times = [sum(seconds) / len(seconds), max(seconds), side.overage_used]
     return [*map(str, side.tally), str(side.forfeits), load, *(f"{time:.3f}" for time in times), kinds(side.faults)]
 
 
@@ -115,9 +115,7 @@ def accuracy_table(judged: Mapping[str, Sequence[JudgedMove]]) -> Table:
 FOLDED = 3  # moves of a decided game that are told in one line, if there are so many
 
 
-def moves_table(
-    record: GameRecord, judged: Sequence[JudgedMove], first_ply: int, proven: Sequence[ProvenMove] = ()
-) -> Table:
+def moves_table(game: Game, judged: Sequence[JudgedMove], first_ply: int, proven: Sequence[ProvenMove] = ()) -> Table:
     """The moves from a ply on: whose it was, what it scored, what was best, and whether the result was kept.
 
     Of a game that was decided for good before its end, the moves from there on are one line.
@@ -127,21 +125,21 @@ def moves_table(
         table.add_column(name, justify="right" if name in ("ply", "column") else "left")
     by_ply: dict[int, JudgedMove | ProvenMove] = {move.ply: move for move in judged}
     by_ply |= {move.ply: move for move in proven}
-    plies = [*chosen_from(record, first_ply)]
+    plies = [*game.positions(first_ply)]
     decided = _decided_from(plies, by_ply)
     for ply in plies[:decided]:
-        row = [str(ply), record.player(ply % 2), str(record.moves[ply])]
+        row = [str(ply), game.player(ply % 2), str(game.moves[ply])]
         move = by_ply.get(ply)
         if move is None:
             table.add_row(*row, "not solved in time")
             continue
         values = [value if isinstance(value, Value) else Value(value, value) for value in (move.played, move.value)]
-        words = [score_words(value, ply, record.geometry) for value in values]
+        words = [score_words(value, ply, game.geometry) for value in values]
         style = None if move.kept_result else "bold red"
         table.add_row(*row, *words, move.best, _result_words(move), style=style)
     if decided < len(plies):
         folded = [move for ply in plies[decided:] if isinstance(move := by_ply[ply], JudgedMove)]
-        loser = record.player(folded[-1].seat if folded[-1].value < 0 else 1 - folded[-1].seat)
+        loser = game.player(folded[-1].seat if folded[-1].value < 0 else 1 - folded[-1].seat)
         sooner = sum(move.shortens_loss for move in folded)
         shortened = f", shortened by {sooner} {'move' if sooner == 1 else 'moves'}" if sooner else ""
         table.add_row(f"{plies[decided]} to {plies[-1]}", loser, *[""] * 4, f"lost already{shortened}")

@@ -2,14 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from connectx.geometry import STANDARD, Geometry
 from connectx_toolkit.arena.players.spec import AgentSpec
 from connectx_toolkit.arena.results.evidence import Evidence, PairOfGames, pair_of
-from connectx_toolkit.arena.results.records import GameRecord
-from connectx_toolkit.kaggle.rules import Fault, Game
+from connectx_toolkit.arena.results.records import Game
+from connectx_toolkit.kaggle.rules import Fault
 
 COPIES = 10  # pairs in a row that repeat earlier ones, after which a match ends: its agents have no new games to show
 
@@ -30,7 +29,7 @@ class Side(NamedTuple):
     forfeits: int  # games lost by a fault
     move_seconds: tuple[float, ...]  # of every call, without loads
     load_seconds: tuple[float, ...]  # of the load, in every game where it is recorded
-    bank_used: float  # seconds, in the game that used the most
+    overage_used: float  # seconds, in the game that used the most
 
 
 @dataclass
@@ -42,9 +41,7 @@ class Match:
 
     first: AgentSpec
     second: AgentSpec
-    bank: float
-    games: dict[int, Game]
-    geometry: Geometry = STANDARD
+    games: dict[int, Game]  # by number, with the agents' labels as names
     ending: str = ""  # why there are fewer games than asked for: "sprt", "copies" or "interrupted"
 
     @property
@@ -61,7 +58,8 @@ class Match:
     def pair(self, index: int) -> PairOfGames:
         """A complete pair, from the side of the first agent."""
         first, second = self.games[2 * index], self.games[2 * index + 1]
-        return pair_of((first.moves, second.moves), first.opening, first.score + 1 - second.score, self.geometry)
+        points = _points(first, 0) + _points(second, 1)
+        return pair_of((first.moves, second.moves), first.opening, points, first.geometry)
 
     @property
     def evidence(self) -> Evidence:
@@ -70,21 +68,20 @@ class Match:
 
     def side(self, agent: int, seat: int | None = None) -> Side:
         """The results of agent 0 or 1, in seat 0 (moves first), in seat 1, or in both."""
-        scores, faults, seconds, loads, forfeits, bank = [], Counter[str](), [], [], 0, 0.0
+        points, faults, seconds, loads, forfeits, overage = [], Counter[str](), [], [], 0, 0.0
         for number, game in sorted(self.games.items()):
             taken = agent ^ (number % 2)
             if seat is not None and taken != seat:
                 continue
-            scores.append(game.score if taken == 0 else 1 - game.score)
+            points.append(_points(game, taken))
             own = [fault for fault in game.faults if fault.seat == taken]
             faults.update(fault.kind for fault in own)
             forfeits += sum(fault.fatal for fault in own)
-            calls = range((game.opening + taken) % 2, len(game.seconds), 2)
-            seconds += [game.move_seconds(index) for index in calls]
+            seconds += game.move_seconds(taken)
             loads += [game.loads[taken]] if game.loads else []
-            bank = max(bank, self.bank - game.banks[taken])
-        tally = Tally(scores.count(1), scores.count(0.5), scores.count(0))
-        return Side(tally, faults, forfeits, tuple(seconds), tuple(loads), bank)
+            overage = max(overage, game.overage_used(taken) or 0.0)
+        tally = Tally(points.count(1), points.count(0.5), points.count(0))
+        return Side(tally, faults, forfeits, tuple(seconds), tuple(loads), overage)
 
     def first_faults(self, agent: int) -> dict[str, tuple[Game, Fault]]:
         """For each kind of fault of agent 0 or 1, the first one and its game."""
@@ -95,14 +92,19 @@ class Match:
                     found.setdefault(fault.kind, (game, fault))
         return found
 
-    def record(self, number: int, names: tuple[str, str] | None = None) -> GameRecord:
-        """A game in the form that the analysis takes. ``names``: used instead of the agents' own."""
-        game, (first, second) = self.games[number], names or self.names
-        forfeit = None if game.forfeit is None else (game.forfeit.seat, game.forfeit.kind)
-        seated = (second, first) if number % 2 else (first, second)
-        return GameRecord(self.geometry, seated, game.moves, game.opening, forfeit)
+    def shown(self, number: int, names: tuple[str, str] | None = None) -> Game:
+        """A game with other names of the agents than their labels: by default ``names``, which differ."""
+        first, second = names or self.names
+        return replace(self.games[number], names=(second, first) if number % 2 else (first, second))
 
-    def lost(self, agent: int) -> list[GameRecord]:
+    def lost(self, agent: int) -> list[Game]:
         """The games that agent 0 or 1 lost, in order, including losses by a fault."""
-        points = {number: game.score if number % 2 == agent else 1 - game.score for number, game in self.games.items()}
-        return [self.record(number) for number in sorted(points) if points[number] == 0]
+        return [
+            self.shown(number) for number, game in sorted(self.games.items()) if not _points(game, agent ^ number % 2)
+        ]
+
+
+def _points(game: Game, seat: int) -> float:
+    """A seat's points of a game of a match, which all are played to their end."""
+    assert game.points is not None
+    return game.points[seat]

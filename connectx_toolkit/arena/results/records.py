@@ -1,34 +1,159 @@
-"""Games to be looked at: from a match, or given by their columns."""
+"""A game in one record, wherever it was played: in a match, on Kaggle, or given by its columns."""
 
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from connectx.geometry import STANDARD, Geometry
 from connectx.notation import parse_columns, write_columns
-from connectx.position import Position
+from connectx.position import Position, has_line
 from connectx_toolkit.console.programs import as_typed
+from connectx_toolkit.foreign import shown
+from connectx_toolkit.kaggle.rules import BANK, DEFAULTS, STATUS_OF, Fault
 
 SEATS = ("moving first", "moving second")
 UNKNOWN_NAMES = ("first", "second")  # of players that nobody named
+CUTS = ("step limit", "run limit")  # endings that moves and faults cannot tell
+SHORT_LOAD = 0.05  # seconds; shorter loads are not mentioned
 
 
 @dataclass(frozen=True)
-class GameRecord:
-    """A game: its board, players and moves."""
+class Game:
+    """A game, wherever it was played. By seat: the first player's entry first. By ply: from 0, opening included."""
 
     geometry: Geometry
-    names: tuple[str, str]
-    moves: tuple[int, ...]
-    opening: int = 0  # plies that the agents did not choose
-    forfeit: tuple[int, str] | None = None  # (the seat that lost by a fault, the fault)
+    moves: tuple[int, ...]  # columns, opening included; a reply that ended the game by a fault is no move
+    names: tuple[str, str] = UNKNOWN_NAMES
+    opening: int = 0  # plies that the players did not choose
+    cut: str = ""  # one of CUTS, where that ended the game
+    faults: tuple[Fault, ...] = ()  # at most the last is fatal
+    act_timeout: float = float(DEFAULTS["actTimeout"])  # seconds that a move may take before it draws on overage time
+    reserve: tuple[float, float] | None = (BANK, BANK)  # seconds of overage time at the start, by seat; None if unknown
+    overage: tuple[float, ...] = ()  # seconds of it left to the mover after each call, by ply, a fatal call included
+    measured: tuple[float | None, ...] = ()  # seconds of each call, by ply, loads included; None: opening, or no log
+    loads: tuple[float, float] | None = None  # the part of each player's first call that was its load, by seat
+    ratings: tuple[float | None, float | None] = (None, None)  # before the game, by seat, as the replay tells
+    date: str | None = None  # when it was played: ISO 8601, UTC
+    episode: int | None = None  # Kaggle's number of the game
+    submission: int | None = None  # one's own, by Kaggle's number
+    source: str = ""  # the path of a replay, or of a store with "3-12" after it: game 12 of match 3
 
     @property
-    def winner(self) -> int | None:
+    def fault(self) -> Fault | None:
+        """The fault that ended the game, if one did."""
+        return self.faults[-1] if self.faults and self.faults[-1].fatal else None
+
+    @cached_property
+    def line(self) -> int | None:
         """The seat that made a line; None if neither did."""
-        last = Position.from_moves(self.moves, self.geometry)
-        return 1 - last.ply % 2 if last.is_lost() else None
+        geometry, heights, stones = self.geometry, [0] * self.geometry.columns, [0, 0]
+        for ply, column in enumerate(self.moves):
+            stones[ply % 2] |= 1 << column * geometry.stride + heights[column]
+            heights[column] += 1
+        last = (len(self.moves) - 1) % 2
+        return last if has_line(stones[last], geometry) else None
+
+    @property
+    def ending(self) -> str:
+        """ "line", "full board", "step limit", "run limit", "unfinished", or the kind of the fault."""
+        if self.fault:
+            return self.fault.kind
+        if self.line is not None:
+            return "line"
+        return self.cut or ("full board" if len(self.moves) == self.geometry.cells else "unfinished")
+
+    @property
+    def points(self) -> tuple[float, float] | None:
+        """Points by seat: 1, 0.5 or 0. A fault loses; a game that was cut is drawn; None of one that is unfinished."""
+        if self.fault is None and self.line is None:
+            return None if self.ending == "unfinished" else (0.5, 0.5)
+        winner = 1 - self.fault.seat if self.fault else self.line
+        return (0.0, 1.0) if winner else (1.0, 0.0)
+
+    @property
+    def statuses(self) -> tuple[str, str]:
+        """Kaggle's, by seat. At its run limit Kaggle gives none: there both seats have run out of time."""
+        if self.ending == "unfinished":
+            return ("INACTIVE", "ACTIVE") if len(self.moves) % 2 else ("ACTIVE", "INACTIVE")
+        if self.ending == "run limit":
+            return "TIMEOUT", "TIMEOUT"
+        status = STATUS_OF[self.fault.kind] if self.fault else "DONE"
+        return ("DONE", status) if self.fault and self.fault.seat else (status, "DONE")
+
+    @property
+    def rewards(self) -> tuple[int | None, int | None]:
+        """Kaggle's, by seat: 1 and -1, 0 and 0, None and 0 for a forfeit, None and None at its run limit."""
+        if self.ending == "run limit":
+            return None, None
+        if self.fault:
+            return (0, None) if self.fault.seat else (None, 0)
+        return (0, 0) if self.line is None else (-1, 1) if self.line else (1, -1)
+
+    def seconds(self, ply: int) -> float | None:
+        """Seconds of a call, load included; None where it was not measured and did not draw on the overage time."""
+        if ply < len(self.measured) and self.measured[ply] is not None:
+            return self.measured[ply]
+        if self.reserve is None or ply >= len(self.overage):
+            return None
+        taken = (self.overage[ply - 2] if ply >= 2 else self.reserve[ply]) - self.overage[ply]
+        return self.act_timeout + taken if taken > 0 else None
+
+    def calls(self, seat: int) -> dict[int, float]:
+        """Seconds of a seat's calls by ply, load included, as far as they are known."""
+        plies = range(seat, max(len(self.overage), len(self.measured)), 2)
+        return {ply: seconds for ply in plies if (seconds := self.seconds(ply)) is not None}
+
+    def move_seconds(self, seat: int) -> list[float]:
+        """Seconds of a seat's calls, as far as they are known, without its load (if loads are recorded)."""
+        first, load = self.opening + (self.opening + seat) % 2, self.loads[seat] if self.loads else 0.0
+        return [seconds - load * (ply == first) for ply, seconds in self.calls(seat).items()]
+
+    def slowest(self, seat: int) -> tuple[int, float] | None:
+        """Ply and seconds of a seat's slowest call; None if all that is known is that none drew on the overage time."""
+        return max(self.calls(seat).items(), key=lambda call: call[1], default=None)
+
+    def overage_left(self, seat: int) -> float | None:
+        """Seconds of overage time that a seat had at the end, below 0 after a timeout; None if that is not known."""
+        return None if self.reserve is None else (self.reserve[seat], *self.overage[seat::2])[-1]
+
+    def overage_used(self, seat: int) -> float | None:
+        """Seconds that a seat took of its overage time in the whole game; None if that is not known."""
+        left = self.overage_left(seat)
+        return None if self.reserve is None or left is None else self.reserve[seat] - left
+
+    def reason(self, fault: Fault) -> str:
+        """What was noted of a fault, in a line; of a timeout after a long load, "36.1 s load + 5.2 s"."""
+        load = self.loads[fault.seat] if self.loads else 0.0
+        if fault.kind == "timeout" and load >= SHORT_LOAD:
+            return f"{load:.1f} s load + {self.move_seconds(fault.seat)[-1]:.1f} s"
+        return f"{(fault.detail.strip().splitlines() or [fault.kind])[-1]:.400}"
+
+    @property
+    def fault_detail(self) -> str:
+        """What is known of the fault that ended the game beside its family; "" if nothing."""
+        if self.fault is None:
+            return ""
+        words = dict.fromkeys((self.fault.kind, self.reason(self.fault)))
+        return ", ".join(word for word in words if word != self.fault.family)
+
+    @property
+    def ending_words(self) -> str:
+        """How the game ended: "timeout of NAME on ply 12: 5 after 2.100 s", "line of NAME", "full board", ..."""
+        if self.fault:
+            detail = f": {self.fault_detail}" if self.fault_detail else ""
+            return f"{self.fault.family} of {self.player(self.fault.seat)} on ply {self.fault.ply}{detail}"
+        if self.line is not None:
+            return f"line of {self.player(self.line)}"
+        return "not played to its end" if self.ending == "unfinished" else self.ending
+
+    @property
+    def name(self) -> str:
+        """What tables call it: the replay's file without what all have in common; "3-12" of a store."""
+        name = Path(self.source).name.removesuffix(".gz").removesuffix(".json").removesuffix("-replay")
+        return shown(name.removeprefix("episode-"))
 
     @property
     def command(self) -> str:
@@ -42,9 +167,23 @@ class GameRecord:
             command += f" --names {shlex.join(self.names)}"
         return command
 
+    @property
+    def is_self_play(self) -> bool:
+        """Whether both seats have one name, as in the game by which Kaggle validates a submission."""
+        return self.names[0] == self.names[1]
+
+    def positions(self, first_ply: int = 0) -> dict[int, Position]:
+        """The positions, by ply, in which a player chose a move, from ``first_ply`` on."""
+        found, position = {}, Position.empty(self.geometry)
+        for ply, column in enumerate(self.moves):
+            if ply >= max(first_ply, self.opening):
+                found[ply] = position
+            position = position.play(column)
+        return found
+
     def player(self, seat: int) -> str:
         """The name of the agent in a seat, with the seat if both have the same name."""
-        return f"{self.names[seat]} ({SEATS[seat]})" if self.names[0] == self.names[1] else self.names[seat]
+        return f"{self.names[seat]} ({SEATS[seat]})" if self.is_self_play else self.names[seat]
 
 
 def is_columns(text: str) -> bool:
@@ -86,7 +225,7 @@ def parse_game(
     opening: int = 0,
     names: tuple[str, str] = UNKNOWN_NAMES,
     from_one: bool = False,
-) -> GameRecord:
+) -> Game:
     """A game written as its columns.
 
     Args:
@@ -100,7 +239,7 @@ def parse_game(
     if opening > (plies := len(moves)):
         has = f"the game has only {plies} {'ply' if plies == 1 else 'plies'}"
         raise ValueError(f"{has}: its opening cannot have {opening} (--opening)")
-    return GameRecord(geometry, names, moves, opening)
+    return Game(geometry, moves, names, opening)
 
 
 def _can_be_played(moves: Sequence[Any], geometry: Geometry) -> bool:

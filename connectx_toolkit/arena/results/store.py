@@ -12,23 +12,23 @@ import json
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from connectx.geometry import Geometry
 from connectx.notation import Columns, parse_columns, write_columns
 from connectx_toolkit.arena.players.fingerprint import fingerprint
 from connectx_toolkit.arena.players.spec import AgentSpec
 from connectx_toolkit.arena.players.task import Setup, Task
 from connectx_toolkit.arena.results.conditions import Conditions, conditions_here
 from connectx_toolkit.arena.results.match import Match
-from connectx_toolkit.arena.results.records import GameRecord, check_playable
+from connectx_toolkit.arena.results.records import CUTS, Game, check_playable
 from connectx_toolkit.arena.results.schema import in_words, open_to_read, open_to_write
 from connectx_toolkit.arena.results.tournament import Tournament
 from connectx_toolkit.console.files import locked
 from connectx_toolkit.foreign import from_json, integer, mapping, noting, number, shown, text
-from connectx_toolkit.kaggle.rules import DEFAULTS, STATUS_OF, Fault, Game, Rules
+from connectx_toolkit.kaggle.rules import DEFAULTS, STATUS_OF, Fault, Rules
 
 SIZES = ("rows", "columns", "inarow")
 REFEREE, KAGGLES = "fast", "kaggle"  # in keys: both give the same results; earlier versions let Kaggle's play files
@@ -46,6 +46,7 @@ class StoredMatch(NamedTuple):
     match: Match
     hashes: tuple[str, str]
     config: dict[str, Any]
+    bank: float
     seed: int
     fresh: str  # a key of RELOADED
     conditions: Conditions
@@ -55,7 +56,7 @@ class StoredMatch(NamedTuple):
         """The configuration and the overage time."""
         config = self.config
         changed = {key: value for key, value in config.items() if DEFAULTS.get(key) != value}
-        size = f"{config['rows']}x{config['columns']}, {config['inarow']} in a row, {self.match.bank:g} s overage time"
+        size = f"{config['rows']}x{config['columns']}, {config['inarow']} in a row, {self.bank:g} s overage time"
         return size + "".join(f", {key}={value}" for key, value in changed.items() if key not in SIZES)
 
     def aspects(self) -> dict[str, str]:
@@ -168,16 +169,23 @@ class Store:
 
     def games(self, match: int) -> dict[int, Game]:
         """The games of a match by number."""
-        found = {}
-        geometry = self._geometry(match)
+        found, blank = {}, self._blank(match)
         for row in self.connection.execute("SELECT * FROM games WHERE match = ? ORDER BY number", [match]):
             with noting(self.left_out, f"{self.path}: game {row['number']!r:.40} of match {match}"):
-                found[integer(row["number"], "the number", 0)] = _game(row, geometry)
+                found[integer(row["number"], "the number", 0)] = _game(row, blank)
         return found
 
-    def _geometry(self, match: int) -> Geometry:
-        """The board of a match. Raises ValueError if its row does not tell it."""
-        return _rules(self.connection.execute("SELECT * FROM matches WHERE id = ?", [match]).fetchone()).geometry
+    def _blank(self, match: int) -> Game:
+        """What all games of a match have in common, named as its even games. Raises as ``_match``."""
+        row = self.connection.execute("SELECT * FROM matches WHERE id = ?", [match]).fetchone()
+        rules, ((first, _), (second, _)) = _rules(row), _agents(row)
+        return Game(
+            rules.geometry,
+            (),
+            (first.label, second.label),
+            act_timeout=rules.config["actTimeout"],
+            reserve=(rules.bank, rules.bank),
+        )
 
     def add(self, match: int, task: Task, game: Game) -> Game:
         """Stores a game at once, unless one with its number is stored already; returns the one that is stored then."""
@@ -188,15 +196,15 @@ class Store:
             "statuses": game.statuses,
             "ending": game.ending,
             "faults": game.faults,
-            "seconds": [round(s, 6) for s in game.seconds],
-            "banks": game.banks,
+            "seconds": [round(s, 6) for s in game.measured[game.opening :] if s is not None],
+            "banks": [game.overage_left(seat) for seat in (0, 1)],
             "loads": game.loads and [round(s, 6) for s in game.loads],
         }
         row |= {name: json.dumps(value) for name, value in written.items()} | {"finished": _now()}
         self._insert("games", row)
         stored = self.connection.execute("SELECT * FROM games WHERE match = :match AND number = :number", row)
         try:
-            return _game(stored.fetchone(), self._geometry(match))
+            return _game(stored.fetchone(), self._blank(match))
         except (ValueError, TypeError, LookupError):  # a damaged row, which ``games`` has left out
             self._insert("games", row, "REPLACE")
             return game
@@ -259,28 +267,31 @@ def _titles(items: Sequence[StoredMatch]) -> Iterable[str]:
         yield ", ".join([item.title, *told])
 
 
-def group_records(group: Group) -> list[tuple[GameRecord, str]]:
-    """The games of a group, in the form that the analysis takes, each with its ending."""
-    records = []
-    for match, names in zip(group.tournament.matches, group.tournament.names, strict=True):
-        records += [(match.record(number, names=names), game.ending) for number, game in sorted(match.games.items())]
-    return records
+def group_games(group: Group) -> list[Game]:
+    """The games of a group, under the names that its agents have there."""
+    pairs = zip(group.tournament.matches, group.tournament.names, strict=True)
+    return [match.shown(number, names) for match, names in pairs for number in sorted(match.games)]
 
 
 def _now() -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
+def _agents(row: sqlite3.Row) -> list[tuple[AgentSpec, str]]:
+    """Both agents of a match's row, each with its hash."""
+    agents = [[text(one, "an agent") for one in from_json(row[seat])] for seat in ("first", "second")]
+    return [(AgentSpec(*spec), digest) for *spec, digest in agents]
+
+
 def _match(row: sqlite3.Row, games: dict[int, Game]) -> StoredMatch:
     """A row's match. Raises ValueError, and what else a damaged row may make Python raise."""
-    agents = [[text(one, "an agent") for one in from_json(row[seat])] for seat in ("first", "second")]
-    (*first, first_hash), (*second, second_hash) = agents
+    (first, first_hash), (second, second_hash) = _agents(row)
     rules = _rules(row)
     if row["fresh"] not in RELOADED:
         raise ValueError(f"there is no way to reload agents called {row['fresh']!r:.40}")
-    match = Match(AgentSpec(*first), AgentSpec(*second), rules.bank, games, rules.geometry)
+    match = Match(first, second, games)
     seed, conditions = integer(row["seed"], "the seed"), Conditions.from_json(row["conditions"])
-    return StoredMatch(match, (first_hash, second_hash), rules.config, seed, row["fresh"], conditions)
+    return StoredMatch(match, (first_hash, second_hash), rules.config, rules.bank, seed, row["fresh"], conditions)
 
 
 def _rules(row: sqlite3.Row) -> Rules:
@@ -291,27 +302,38 @@ def _rules(row: sqlite3.Row) -> Rules:
     return Rules(config, number(row["bank"], "overage time", 0.0))
 
 
-def _game(row: sqlite3.Row, geometry: Geometry) -> Game:
+def _game(row: sqlite3.Row, blank: Game) -> Game:
     """A row's game. Raises ValueError, and what else a damaged row may make Python raise."""
-    loads = from_json(row["loads"])
-    moves = parse_columns(row["moves"])
-    check_playable(moves, geometry)
-    one, other = (None if one is None else integer(one, "a reward", -1, 1) for one in from_json(row["rewards"]))
-    first, second = (text(one, "a status") for one in from_json(row["statuses"]))
-    game = Game(
-        moves,
-        integer(row["opening"], "the opening", 0, len(moves)),
-        (one, other),
-        (first, second),
-        tuple(number(one, "seconds of a call", 0.0) for one in from_json(row["seconds"])),
-        _two_times(from_json(row["banks"])),
-        tuple(_fault(*fault) for fault in from_json(row["faults"])),
-        text(from_json(row["ending"]), "the ending"),
-        None if loads is None else _two_times(loads),
+    loads, ending, moves = from_json(row["loads"]), from_json(row["ending"]), parse_columns(row["moves"])
+    check_playable(moves, blank.geometry)
+    opening = integer(row["opening"], "the opening", 0, len(moves))
+    seconds = [number(one, "seconds of a call", 0.0) for one in from_json(row["seconds"])]
+    measured = (*(None for _ in range(opening)), *seconds)
+    game = replace(
+        blank,
+        moves=moves,
+        names=blank.names[::-1] if row["number"] % 2 else blank.names,
+        opening=opening,
+        cut=ending if ending in CUTS else "",
+        faults=tuple(_fault(*fault) for fault in from_json(row["faults"])),
+        overage=_overage(blank, measured, _two_times(from_json(row["banks"]))),
+        measured=measured,
+        loads=None if loads is None else _two_times(loads),
     )
-    if game.forfeit and game.statuses[game.forfeit.seat] not in STATUS_OF.values():
-        raise ValueError(f"a fault does not give the status {game.statuses[game.forfeit.seat]!r}")
+    if game.ending != ending:
+        raise ValueError(f"its ending is {ending!r:.40}, but its moves and faults end with {game.ending!r}")
     return game
+
+
+def _overage(blank: Game, measured: Sequence[float | None], last: tuple[float, float]) -> tuple[float, ...]:
+    """Seconds of overage time left by ply, from the time of each call; at the end as the referee counted them."""
+    left, found = list(blank.reserve or last), list[float]()
+    for ply, seconds in enumerate(measured):
+        left[ply % 2] -= max(0.0, (seconds or 0.0) - blank.act_timeout)
+        found.append(left[ply % 2])
+    for ply in range(len(found))[-2:]:
+        found[ply] = last[ply % 2]
+    return tuple(found)
 
 
 def _two_times(values: Any) -> tuple[float, float]:

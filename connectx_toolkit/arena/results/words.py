@@ -7,9 +7,7 @@ from connectx_toolkit.arena.results.evidence import Evidence
 from connectx_toolkit.arena.results.match import COPIES, Match
 from connectx_toolkit.arena.results.ratings import difference
 from connectx_toolkit.arena.results.stats import FEWEST_PAIRS, Estimate, Sprt, mean_and_variance, pairs_needed
-from connectx_toolkit.kaggle.rules import Fault, Game
 
-SHORT_LOAD = 0.05  # seconds; shorter loads are not mentioned
 WITHIN = 20.0  # Elo: a difference below it is called none
 TOO_WIDE = 400.0  # Elo; an interval that reaches further to both sides says nothing
 MANY_FORFEITS = 0.1  # share of the games above which the result says little about strength
@@ -36,14 +34,6 @@ def interval(result: Estimate, kind: str = ANY_TIME) -> str:
 def kinds(faults: Counter) -> str:
     """ "2 timeout, 1 crash", or "" without faults."""
     return ", ".join(f"{count} {kind}" for kind, count in faults.most_common())
-
-
-def fault_reason(game: Game, fault: Fault) -> str:
-    """What the referee noted of a fault, in a line; of a timeout after a long load, "36.1 s load + 5.2 s"."""
-    load = game.loads[fault.seat] if game.loads else 0.0
-    if fault.kind == "timeout" and load >= SHORT_LOAD:
-        return f"{load:.1f} s load + {game.move_seconds(fault.ply - game.opening):.1f} s"
-    return f"{(fault.detail.strip().splitlines() or [fault.kind])[-1]:.400}"
 
 
 def match_lines(match: Match, sprt: Sprt | None = None) -> list[str]:
@@ -152,7 +142,7 @@ def fault_lines(match: Match) -> list[str]:
     for agent, name in enumerate(match.names):
         counts = match.side(agent).faults
         for kind, (game, fault) in match.first_faults(agent).items():
-            lines.append(f"{name}, {counts[kind]} {kind} (first on ply {fault.ply}: {fault_reason(game, fault)})")
+            lines.append(f"{name}, {counts[kind]} {kind} (first on ply {fault.ply}: {game.reason(fault)})")
     return lines
 
 
@@ -166,6 +156,6 @@ def forfeits_line(match: Match) -> list[str]:
 
 def lost_game_line(match: Match) -> list[str]:
     """The command that analyses the longest game that the first agent lost on the board."""
-    lost = [record for record in match.lost(0) if record.forfeit is None] if match.geometry.fits_word else []
-    longest = sorted(lost, key=lambda record: -len(record.moves))[:1]
-    return [f"a game that {match.names[0]} lost: {record.command}" for record in longest]
+    lost = [game for game in match.lost(0) if game.fault is None and game.geometry.fits_word]
+    longest = sorted(lost, key=lambda game: -len(game.moves))[:1]
+    return [f"a game that {match.names[0]} lost: {game.command}" for game in longest]
