@@ -13,7 +13,7 @@ from connectx.position import Position
 from connectx.search import Searcher
 from connectx.weights import read_data
 
-network = from_bytes(read_data("weights/leaf.bin"))
+network = from_bytes(read_data("weights/minimax_leaf.bin"))
 
 
 @lru_cache(maxsize=4)

@@ -29,10 +29,13 @@ SOLVER_SHARE = {STANDARD: 0.9}  # of a move's time; the heuristic search gets th
 OTHER_SOLVER_SHARE = 0.5
 NODES_OF_ESTIMATES = 50  # of the solver, in whose time the model judges a position: for budgets that count nodes
 
-book = Book.from_bytes(read_data("weights/book.bin"))  # of the first seat
-second_book = SparseBook.from_bytes(read_data("weights/second.bin"))  # for SWINDLE
+book = Book.from_bytes(read_data("weights/perfect_book.bin"))  # of the first seat
+second_book = SparseBook.from_bytes(read_data("weights/perfect_second_book.bin"))  # for SWINDLE
 opponent = Opponent(
-    ReplyModel.from_bytes(read_data("weights/replies.bin"), PlainNetwork.from_bytes(read_data("weights/taste.bin")))
+    ReplyModel.from_bytes(
+        read_data("weights/perfect_replies.bin"),
+        PlainNetwork.from_bytes(read_data("weights/perfect_replies_policy.bin")),
+    )
 )
 known: dict[Position, Scores] = {}  # exact scores of moves, found in this game
 

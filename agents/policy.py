@@ -48,7 +48,7 @@ class TorchOrNumpy(PlainNetwork):
         print(f"policy: its network runs in numpy, torch raised {type(fault).__name__}: {fault}", file=sys.stderr)
 
 
-network = TorchOrNumpy.from_bytes(read_data("weights/net.bin"))
+network = TorchOrNumpy.from_bytes(read_data("weights/policy.bin"))
 
 
 def agent(obs, config):

@@ -27,7 +27,7 @@ TEMPERATURE = 20.0
 # Evaluations a second of one core: 1,530 with 8, 1,840 with 16, 1,980 with 32. Larger batches explore less well.
 BATCH = 16
 
-network = PlainNetwork.from_bytes(read_data("weights/net.bin"))
+network = PlainNetwork.from_bytes(read_data("weights/policy.bin"))
 
 
 def judge(positions: np.ndarray, masks: np.ndarray) -> Judgement:

@@ -35,7 +35,7 @@ from connectx_toolkit.training.games.opponent_pool import agent_that, network_of
 WON = 1000  # of a search: minus the plies until then
 ORDER = (3, 2, 4, 1, 5, 0, 6)
 BOOK_PLIES = 12  # of "late"
-NETWORK = "net.bin"  # of the agents' weights
+NETWORK = "policy.bin"  # of the agents' weights
 HASH = 0x9E3779B97F4A7C15  # odd, 64 bits (Knuth): spreads positions evenly
 PARITY, LINES = 0, 1  # evaluations
 EXPLORATION = 1.0  # of the upper confidence bound

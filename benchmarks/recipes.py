@@ -309,7 +309,7 @@ def main() -> None:
         "--evaluations", type=int, default=60, help="a move of a search, some ten passes each (default %(default)s)"
     )
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--weights", type=Path, default=WEIGHTS / "net.bin", help="the network")
+    parser.add_argument("--weights", type=Path, default=WEIGHTS / "policy.bin", help="the network")
     parser.add_argument("--folder", type=Path, default=Path("runs/recipes"), help="where positions are kept")
     options = parser.parse_args()
     try:

@@ -150,7 +150,7 @@ def with_book(agent: Path, book: Path | None) -> Iterator[Path]:
         copy = Path(folder, agent.name)
         shutil.copy(agent, copy)
         shutil.copytree(WEIGHTS, Path(folder, WEIGHTS.name))
-        shutil.copy(book, Path(folder, WEIGHTS.name, "second.bin"))
+        shutil.copy(book, Path(folder, WEIGHTS.name, "perfect_second_book.bin"))
         yield copy
 
 

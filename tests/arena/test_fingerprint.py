@@ -88,8 +88,13 @@ def test_what_an_agent_imports_is_beside_it(name, tmp_path):
 
 def test_agents_of_ours_have_their_modules_and_weights():
     found = {str(path.relative_to(ROOT)) for path in files_of(ROOT / "agents" / "policy.py")}
-    assert {"agents/policy.py", "connectx/lookahead.py", "agents/weights/net.bin", "connectx/nets/network.py"} <= found
-    assert "agents/weights/book.bin" not in found and "agents/minimax.py" not in found
+    assert {
+        "agents/policy.py",
+        "connectx/lookahead.py",
+        "agents/weights/policy.bin",
+        "connectx/nets/network.py",
+    } <= found
+    assert "agents/weights/perfect_book.bin" not in found and "agents/minimax.py" not in found
     prints = {
         fingerprint(resolve(name)) for name in ("policy", "policy~5", "policy~6", "minimax", "minimax@4", "random")
     }

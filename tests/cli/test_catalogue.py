@@ -29,7 +29,7 @@ def test_every_agent_says_what_it_is():
         assert len(entry.summary) > 10 and entry.size == (ROOT / "agents" / f"{name}.py").stat().st_size
     data = {
         f"weights/{name}.bin": (ROOT / "agents" / "weights" / f"{name}.bin").stat().st_size
-        for name in ("book", "second", "replies", "taste")
+        for name in ("perfect_book", "perfect_second_book", "perfect_replies", "perfect_replies_policy")
     }
     assert entry_of("perfect").data == data and entry_of("n_step").data == {}
     assert kilobytes(1234) == "1.2 kB"

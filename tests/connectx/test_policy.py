@@ -52,7 +52,7 @@ def moves(agent: Callable, asked: list[Position]) -> list[int]:
 
 def test_the_moves_are_those_of_numpy(capsys):
     asked = positions(300)
-    plain = PlainNetwork.from_bytes((AGENTS / "weights" / "net.bin").read_bytes())
+    plain = PlainNetwork.from_bytes((AGENTS / "weights" / "policy.bin").read_bytes())
     stones = (np.array([getattr(p, part) for p in asked], np.int64) for part in ("position", "mask"))
     logits = plain.judge_many(*stones)["policy"]
     best = (logits > logits.max(1, keepdims=True) - policy.TIE).argmax(1)  # only legal columns come near the best

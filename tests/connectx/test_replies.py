@@ -107,7 +107,9 @@ def test_estimates_are_points():
 
 def test_file():
     """What is written is read back; another container, or one that does not fit, is refused."""
-    forecast = unpack((Path(perfect.__file__).parent / "weights" / "replies.bin").read_bytes())[0]["gifts"].tobytes()
+    forecast = unpack((Path(perfect.__file__).parent / "weights" / "perfect_replies.bin").read_bytes())[0][
+        "gifts"
+    ].tobytes()
     prior, types = np.linspace(0, 1, len(MODEL.prior)), np.eye(len(KINDS))[np.arange(len(MODEL.prior)) % len(KINDS)]
     again = ReplyModel.from_bytes(ReplyModel.to_bytes(prior / prior.sum(), types, forecast), MODEL.taste)
     assert again.prior == pytest.approx(prior / prior.sum()) and (again.types == types).all()

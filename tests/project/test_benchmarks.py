@@ -185,7 +185,7 @@ def test_what_the_network_learnt_is_left_out(results, tmp_path, monkeypatch, cap
     drawn = concatenated([openings, deep, labels_of(Position.from_moves([0, 1, 2, 3, 4, 5, 6, 0], STANDARD))])
     monkeypatch.setattr(recipes, "labels_for", lambda name, options: drawn)
     weights, file = tmp_path / "net.bin", tmp_path / "my.labels"
-    weights.write_bytes((WEIGHTS / "net.bin").read_bytes())
+    weights.write_bytes((WEIGHTS / "policy.bin").read_bytes())
     write_labels(file, concatenated([deep, other]), {})
     monkeypatch.setattr(sys, "argv", ["recipes", "--only", "random", "--players", "policy", "--weights", str(weights)])
     found = {}

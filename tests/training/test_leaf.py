@@ -22,7 +22,7 @@ from connectx_toolkit.training.methods.leaf import Config, Parameters, first_par
 from connectx_toolkit.training.support.manifest import NAME
 from tests.conftest import random_game
 
-WEIGHTS = AGENTS / "weights" / "leaf.bin"
+WEIGHTS = AGENTS / "weights" / "minimax_leaf.bin"
 
 
 @pytest.fixture(scope="module")

@@ -108,7 +108,7 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     ]
     assert changed
     with build.with_book(build.AGENTS / "perfect.py", config.output) as agent:
-        assert (agent.parent / "weights" / "second.bin").read_bytes() == config.output.read_bytes()
+        assert (agent.parent / "weights" / "perfect_second_book.bin").read_bytes() == config.output.read_bytes()
     with pytest.raises(build.UsageError, match="perfect, not of minimax"), build.with_book(Path("minimax.py"), games):
         pass
     other = SparseBook.of({Position.empty(geometry_of(4, 5, 3)): [1]})

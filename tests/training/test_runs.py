@@ -36,8 +36,9 @@ NO_RUN = ("adopt", "labels")  # labels goes on by its files, adopt has nothing t
 WEIGHTS = ROOT / "agents" / "weights"
 INPUTS: dict[str, Any] = {  # an input of tiny runs by its option: what ``inputs`` makes, or a file of ours
     "labels": "some.labels", "games": "games.bin", "policy": "policy.bin",
-    "opponent": "policy.bin", "taste": WEIGHTS / "taste.bin", "replies": WEIGHTS / "replies.bin",
-    "shipped": WEIGHTS / "second.bin", "book_scores": BOOK_SCORES,
+    "opponent": "policy.bin", "taste": WEIGHTS / "perfect_replies_policy.bin",
+    "replies": WEIGHTS / "perfect_replies.bin",
+    "shipped": WEIGHTS / "perfect_second_book.bin", "book_scores": BOOK_SCORES,
 }  # fmt: skip
 TINY: dict[str, dict[str, Any]] = {
     "book": {"first_ply": 1, "table_bits": 18, "workers": 1},

@@ -202,7 +202,7 @@ def test_the_book_follows_from_its_scores(tmp_path, monkeypatch):
     monkeypatch.setattr(book, "solve", unexpected)
     scores = tmp_path / "scores.txt"
     scores.write_bytes((BOOK_SCORES).read_bytes())
-    committed = Book.from_bytes((WEIGHTS / "book.bin").read_bytes())
+    committed = Book.from_bytes((WEIGHTS / "perfect_book.bin").read_bytes())
     with ScoreFile(scores) as known:
         builder = book.Builder(known, this_process())
         list(walk(STANDARD, committed.full_plies, committed.last_plies, builder.columns_of))

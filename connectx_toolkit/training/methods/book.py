@@ -74,10 +74,16 @@ class Config(Options):
     )
     workers: int = option(os.cpu_count() or 1, "number of processes on this machine", least=1, is_free=True)
     taste: Path = option(
-        WEIGHTS / "taste.bin", "policy network of the opponent model, for the second player's book", reads=(".bin",)
+        WEIGHTS / "perfect_replies_policy.bin",
+        "policy network of the opponent model, for the second player's book",
+        reads=(".bin",),
     )
-    replies: Path = option(WEIGHTS / "replies.bin", "opponent model, for the second player's book", reads=(".bin",))
-    shipped: Path = option(WEIGHTS / "second.bin", "second player's book that --games starts from", reads=(".bin",))
+    replies: Path = option(
+        WEIGHTS / "perfect_replies.bin", "opponent model, for the second player's book", reads=(".bin",)
+    )
+    shipped: Path = option(
+        WEIGHTS / "perfect_second_book.bin", "second player's book that --games starts from", reads=(".bin",)
+    )
     scores: Path = option(
         Path("runs/book-scores.txt"),
         "file of all scores found so far, also by earlier runs; a new one begins with those that the toolkit has",

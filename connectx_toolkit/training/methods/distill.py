@@ -70,7 +70,7 @@ class Config(Options):
     seed: int = option(1, "random seed of the first weights and of the order of the positions")
     device: str = option("auto", "device of torch, which also holds all positions", among=NAMES, is_free=True)
     run: Path = option(Path("runs/distill"), "folder of the run: checkpoint, log and curves")
-    output: Path = option(Path(), "file to write: the network", in_run="net.bin")
+    output: Path = option(Path(), "file to write: the network", in_run="policy.bin")
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -62,7 +62,7 @@ class Config(Options):
     weight_decay: float = option(0.0001, "decoupled weight decay per step, times the learning rate", least=0)
     seed: int = option(1, "seed of the initial weights and of the order of the positions")
     run: Path = option(Path("runs/leaf"), "folder of the run")
-    output: Path = option(Path(), "file to write: the network", in_run="leaf.bin")
+    output: Path = option(Path(), "file to write: the network", in_run="minimax_leaf.bin")
 
 
 class Examples(NamedTuple):

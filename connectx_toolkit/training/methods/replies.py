@@ -65,7 +65,7 @@ class Config(Options):
         reads=(".sqlite",),
     )
     me: str = option("", "your name in these games, if the file does not tell whose they are")
-    shipped: Path = option(WEIGHTS / "replies.bin", "opponent model that --games starts from", reads=(".bin",))
+    shipped: Path = option(WEIGHTS / "perfect_replies.bin", "opponent model that --games starts from", reads=(".bin",))
     plays: int = option(60, "games of each opponent of the pool against any moves that keep the result", least=1)
     rematches: int = option(25, "games of each opponent of the pool against the agent perfect", least=0)
     types: int = option(4, "number of types of opponents", least=1)
@@ -75,11 +75,13 @@ class Config(Options):
     labels: Path = option(
         Path("runs/labels/labels.labels"), "file of labels that train.py labels has made", reads=(SUFFIX,)
     )
-    taste: Path = option(WEIGHTS / "taste.bin", "policy network whose taste opponents have", reads=(".bin",))
+    taste: Path = option(
+        WEIGHTS / "perfect_replies_policy.bin", "policy network whose taste opponents have", reads=(".bin",)
+    )
     workers: int = option(os.cpu_count() or 1, "number of processes on this machine", least=1, is_free=True)
     scheduler: str = option("", "address of a dask cluster to use instead, such as tcp://10.0.0.1:8786", is_free=True)
     run: Path = option(Path("runs/replies"), "folder of the run")
-    output: Path = option(Path(), "file to write: the opponent model", in_run="replies.bin")
+    output: Path = option(Path(), "file to write: the opponent model", in_run="perfect_replies.bin")
 
     def __post_init__(self) -> None:
         super().__post_init__()
