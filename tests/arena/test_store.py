@@ -90,7 +90,7 @@ def test_a_game_is_stored_once(tmp_path):
         SHORT,
         replace(FAULTY, faults=(Fault(0, 2, "none", "played", False), *FAULTY.faults)),
         replace(SHORT, cut="run limit"),
-        replace(SHORT, moves=(1, 2, 1, 2, 1, 2, 1), cut=""),
+        replace(SHORT, moves=(1, 2, 1, 2, 1, 2, 1), cut="", measured=(0.1,) * 7),
     ],
     ids=lambda game: game.ending,
 )
@@ -459,6 +459,7 @@ BAD_GAMES = {
     "a fault of one field": ("faults = '[[0]]'", "_fault"),
     "an unknown fault": ('faults = \'[[0, 3, "tired", "", true]]\'', "there is no fault 'tired'"),
     "seconds that are a number": ("seconds = '5'", "not iterable"),
+    "no seconds": ("seconds = '[]'", "it has the times of 0 calls, not of 2"),
     "seconds that are NaN": ("seconds = '[NaN]'", "seconds of a call should be a finite number"),
     "an ending that is a list": ("ending = '[]'", r"its ending is \[\], but its moves and faults end with 'timeout'"),
     "a game that has not ended": ("faults = '[]', ending = '\"line\"'", "its moves and faults end with 'unfinished'"),
