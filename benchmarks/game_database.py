@@ -104,7 +104,7 @@ def query_milliseconds(path: Path, seed: int) -> dict[str, float]:
     with GameDatabase(path, create=False) as database:
         games = list(database.games())
         chosen = [rng.choice(games) for _ in range(QUERIES)]
-        inside = [Position.from_moves(game.columns[: rng.randrange(1, 12)], STANDARD) for game in chosen]
+        inside = [Position.from_moves(game.moves[: rng.randrange(1, 12)], STANDARD) for game in chosen]
         found = {
             "start": _median(database, [Position.empty(STANDARD)] * 20),
             "plies 1 to 11": _median(database, inside),

@@ -23,7 +23,6 @@ from dataclasses import replace
 from math import sqrt
 from pathlib import Path
 from statistics import mean, stdev
-from typing import Any
 
 from benchmarks.ladder_pool import HELD_OUT, LEARNING, Player, agent_of
 from benchmarks.machine import head, record
@@ -32,7 +31,6 @@ from connectx.clock import RESERVE
 from connectx.geometry import STANDARD
 from connectx.position import Position, stones_of
 from connectx.score import sign
-from connectx_toolkit.arena.games.database import Game as StoredGame
 from connectx_toolkit.arena.games.database import GameDatabase
 from connectx_toolkit.arena.play.match import derived_seed
 from connectx_toolkit.arena.play.pool import play_all
@@ -42,7 +40,7 @@ from connectx_toolkit.arena.players.task import Setup, Task
 from connectx_toolkit.arena.results.records import Game
 from connectx_toolkit.console.progress import progress
 from connectx_toolkit.kaggle.agent_file import load_agent
-from connectx_toolkit.kaggle.rules import Fault, Rules
+from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.training.data.exact import scores_kept_in
 
 POOLS = {"learning": LEARNING, "held-out": HELD_OUT}
@@ -58,12 +56,9 @@ def built(folder: Path, stage: str) -> Path:
     return folder / f"{stage}.py"
 
 
-def numbered(game: StoredGame, stage: str) -> Game:
+def numbered(game: Game, stage: str) -> Game:
     """A game of one database as another one takes it, beside those of other stages."""
-    number = 10_000 * STAGES[stage] + (game.episode or 0)
-    faults = (Fault(game.fault[0], len(game.columns), game.fault[1], "", True),) if game.fault else ()
-    clocks: dict[str, Any] = {"reserve": game.banks, "overage": game.overage}
-    return Game(STANDARD, game.columns, game.names, faults=faults, episode=number, **clocks)
+    return replace(game, episode=10_000 * STAGES[stage] + (game.episode or 0))
 
 
 def missing(games: GameDatabase, players: Iterable[Player], count: int) -> list[tuple[int, Player]]:
@@ -163,7 +158,7 @@ def gain(everything: dict[str, list[float]], sides: dict[str, dict[str, list[flo
 def distinct(path: Path) -> int:
     """How many of the games differ."""
     with GameDatabase(path, create=False) as games:
-        return len({(game.names, game.columns) for game in games.games()})
+        return len({(game.names, game.moves) for game in games.games()})
 
 
 def spread(side: dict[str, list[float]]) -> float:
@@ -178,9 +173,9 @@ def positions(options: argparse.Namespace) -> None:
     for pool in POOLS:
         with GameDatabase(database(options.folder, "after", pool), create=False) as games:
             for game in games.games(me=ME, seat=1):
-                for ply, position in game.positions():
+                for ply, position in game.positions().items():
                     if ply % 2:
-                        played.setdefault(position, set()).add(game.columns[ply])
+                        played.setdefault(position, set()).add(game.moves[ply])
     book = SparseBook.from_bytes((options.folder / "book-after" / "book.bin").read_bytes())
     stones, masks = stones_of(book.keys, STANDARD)
     in_book = [Position(int(p), int(m), STANDARD) for p, m in zip(stones, masks, strict=True)]

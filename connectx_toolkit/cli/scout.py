@@ -3,13 +3,13 @@
 import argparse
 from collections.abc import Mapping, Sequence
 
-from connectx_toolkit.arena.games.database import Game
 from connectx_toolkit.arena.games.scouting import Report, against, scout, table, to_solve
 from connectx_toolkit.arena.games.sources import own_name
 from connectx_toolkit.arena.replays.review import SEATS, name_in
 from connectx_toolkit.arena.reporting.page import opponents_page, scout_page
 from connectx_toolkit.arena.reporting.replay_tables import section_table
 from connectx_toolkit.arena.reporting.scout_tables import branches_tree, given_section, headline, opponents_section
+from connectx_toolkit.arena.results.records import Game
 from connectx_toolkit.cli.analyse import print_lines
 from connectx_toolkit.cli.explore import opened
 from connectx_toolkit.console.files import check_folder, write_whole

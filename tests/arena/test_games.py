@@ -1,5 +1,6 @@
 """The database of games: each game once, positions with their mirror images, filters, ratings, and damaged files."""
 
+import os
 import random
 import re
 import sqlite3
@@ -51,11 +52,26 @@ def test_a_game_comes_back_as_it_was_read(database):
     )  # fmt: skip
     assert database.add([replay], ME, 44) == 1
     (game,) = database.games()
-    assert (game.names, game.columns, game.geometry) == ((ME, THEM), replay.moves, STANDARD)
-    assert (game.winner, game.points, game.fault, game.opening) == (0, (1.0, 0.0), None, 0)
-    assert game.seconds == (1.25, 4.5, 0.5, None, None, None, None) and game.overage == replay.overage
-    assert (game.episode, game.date, game.me, game.submission) == (7, "2026-01-02", ME, 44)
-    assert game.ratings == (None, 812.5) and game.banks == (60.0, 60.0) and game.seat_of(THEM) == 1
+    measured = (1.25, 4.5, 0.5, None, None, None, None)  # with what was taken of the overage time
+    assert game == replace(replay, measured=measured, submission=44, source=os.path.abspath("none.json"))
+    assert database.owners() == {ME: 1} and [game.seconds(ply) for ply in range(game.called)] == [*measured]
+
+
+@pytest.mark.parametrize(
+    ("more", "ending"),
+    [
+        ({"faults": (Fault(1, 3, "hang", "3 after 99 s", True),)}, "timeout"),
+        ({"cut": "run limit"}, "run limit"),
+        ({"cut": ""}, "unfinished"),
+        ({}, "step limit"),
+    ],
+)
+def test_endings_come_back(more, ending, database):
+    """Of a fault its family."""
+    game = played((3, 3, 2), **more)
+    database.add([game])
+    (found,) = database.games()
+    assert (found.ending, found.points) == (ending, game.points) and found.name == "none"
 
 
 def test_a_game_counts_once(database):
@@ -112,7 +128,7 @@ def test_the_moves_of_an_opening_are_nobodys(database):
     (made,) = database.at(Position.from_moves((3, 3), STANDARD))
     assert (made.column, made.players) == (2, ((ME, 1),))
     (game,) = database.games()
-    assert [ply for ply, _ in game.positions()] == [2, 3]
+    assert [*game.positions()] == [2, 3]
 
 
 def test_who_played_what_and_how_it_ended(database):
@@ -207,6 +223,7 @@ BAD_ROWS = {
     "a blob as a name": ("first = x'ff'", "a player should be a text"),
     "an infinite rating": ("second_rating = 9e999", "a rating should be a finite number"),
     "seven points": ("first_points = 7", "points should be 0, 0.5 or 1"),
+    "points of the loser": ("first_points = 0", "its first player has 0.0 points, but its moves and faults say 'line'"),
     "an opening longer than the game": ("opening = 99", "the opening should be an integer from 0 to 7"),
     "a number that is a text": ("episode = 'seven'", "Kaggle's number should be an integer"),
 }
@@ -221,7 +238,7 @@ def test_a_bad_row_does_not_end_the_others(damage, database):
         [played(line, episode=1), played((3, 1, *line[2:]), episode=2), played((2, 1, 2, 1, 2, 1, 2), episode=3)], ME
     )
     database.connection.execute(f"UPDATE games SET {change} WHERE key = 'episode 2'")
-    assert [game.key for game in database.games()] == ["episode 1", "episode 3"]
+    assert [game.episode for game in database.games()] == [1, 3]
     (why,) = database.left_out
     assert why.startswith(f"{database.path}: game 'episode 2': ") and re.search(words, why), why
     assert {made.column for made in database.at(Position.empty(STANDARD))} == {2, 3}
@@ -255,7 +272,7 @@ def test_the_order_is_kaggles_whatever_the_dates(database):
     database.add([played((3, 3), episode=number, date=date) for number, date in dates.items()])
     database.add([played((3, 2), overage=(60.0, 9.0), date="2025-01-01"), played((3, 1))])
     assert [game.episode for game in database.games()] == [1, 2, 3, None, None]
-    assert [game.date for game in database.games()] == ["", "2026-01-09", "2026-01-01", "", "2025-01-01"]
+    assert [game.date for game in database.games()] == [None, "2026-01-09", "2026-01-01", None, "2025-01-01"]
 
 
 def test_the_time_of_a_file_is_not_the_date_of_its_game(database, tmp_path):
@@ -263,7 +280,7 @@ def test_the_time_of_a_file_is_not_the_date_of_its_game(database, tmp_path):
     game = played((3, 3), episode=1, source=str(tmp_path / "1.json"))
     database.add_ratings({THEM: 700.0}, "2026-01-01")
     database.add([game])
-    assert [(one.date, one.ratings) for one in database.games()] == [("", (None, None))]
+    assert [(one.date, one.ratings) for one in database.games()] == [(None, (None, None))]
     assert [*database.games(since="2026")] == [] and "1 games of which no date is known" in database.left_out[0]
     database.add([replace(game, date="2026-01-05T10:00:00Z", ratings=(650.0, None))])
     assert [(one.date, one.ratings) for one in database.games()] == [("2026-01-05T10:00:00Z", (650.0, 700.0))]
@@ -282,7 +299,7 @@ def test_files_of_before_forget_the_times_of_files(tmp_path):
         database.connection.execute("PRAGMA user_version = 1")
     for create in (False, True):
         with GameDatabase(path, create) as database:
-            assert [(one.episode, one.date) for one in database.games()] == [(1, ""), (2, "2026-01-05")]
+            assert [(one.episode, one.date) for one in database.games()] == [(1, None), (2, "2026-01-05")]
 
 
 def test_games_are_removed_by_number_and_by_source(database, tmp_path):

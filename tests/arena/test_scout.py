@@ -12,12 +12,12 @@ from connectx.geometry import STANDARD, geometry_of
 from connectx.position import Position
 from connectx.score import sign
 from connectx.solver import Solver
-from connectx_toolkit.arena.games.database import Game, GameDatabase
+from connectx_toolkit.arena.games.database import GameDatabase
 from connectx_toolkit.arena.games.scout import answers_of, faults_of, median_seconds, most_overage, repeats, tally, tree
 from connectx_toolkit.arena.games.scouting import Report, against, scout, table
-from connectx_toolkit.arena.reporting.page import ending_of, opponents_page, scout_page
+from connectx_toolkit.arena.reporting.page import opponents_page, scout_page
 from connectx_toolkit.arena.reporting.scout_tables import headline, opponents_section
-from connectx_toolkit.arena.results.records import Game as PlayedGame
+from connectx_toolkit.arena.results.records import Game
 from connectx_toolkit.kaggle.rules import Fault
 from tests.arena.test_games import ME, THEM, played, random_games
 
@@ -40,7 +40,7 @@ def play(first: Choice, second: Choice, geometry=SMALL) -> tuple[int, ...]:
     return tuple(moves)
 
 
-def games_against(choice: Choice, count: int, seed: int = 1, geometry=SMALL) -> list[PlayedGame]:
+def games_against(choice: Choice, count: int, seed: int = 1, geometry=SMALL) -> list[Game]:
     """Games of a random player against one, in both seats."""
     rng = random.Random(seed)
 
@@ -54,7 +54,7 @@ def games_against(choice: Choice, count: int, seed: int = 1, geometry=SMALL) -> 
     return found
 
 
-def stored(tmp_path, replays: list[PlayedGame]) -> list[Game]:
+def stored(tmp_path, replays: list[Game]) -> list[Game]:
     with GameDatabase(tmp_path / "games.sqlite") as database:
         database.add(replays, ME)
         return list(database.games(me=ME))
@@ -168,12 +168,6 @@ def test_submissions_that_are_mixed_are_told(tmp_path):
         assert "Games of 2 submissions of yours are counted together." in lines
         lines = headline(scout(list(database.games(me=ME))[:2], ME, THEM, 60.0))
     assert not any("submissions" in line for line in lines)
-
-
-def test_a_step_limit_is_no_full_board(report):
-    drawn = report.games[0]._replace(winner=None, fault=None, points=(0.5, 0.5))
-    shown = [ending_of(drawn._replace(columns=(0,) * count)) for count in (SMALL.cells, SMALL.cells - 1)]
-    assert shown == ["full board", "step limit"]
 
 
 def test_the_page_has_the_line_first(report):

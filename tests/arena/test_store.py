@@ -38,7 +38,7 @@ LEFT, RANDOM = resolve("leftmost"), resolve("random")
 OPENINGS = [(3, 3), (0, 1, 2)]
 FAULTY = Game(
     STANDARD, (3, 3, 6), (LEFT.label, RANDOM.label), 2,
-    faults=(Fault(0, 2, "none", "played", False), Fault(1, 3, "timeout", "é\n", True)),
+    faults=(Fault(1, 3, "timeout", "é\n", True),),
     overage=(60.0, 60.0, 60.0, -5.5), measured=(None, None, 0.25, 67.5), loads=(0.125, 7.25),
 )  # fmt: skip
 SHORT = Game(STANDARD, (1,), (LEFT.label, RANDOM.label), cut="step limit", overage=(60.0,), measured=(0.1,))
@@ -86,7 +86,12 @@ def test_a_game_is_stored_once(tmp_path):
 
 @pytest.mark.parametrize(
     "game",
-    [SHORT, FAULTY, replace(SHORT, cut="run limit"), replace(SHORT, moves=(1, 2, 1, 2, 1, 2, 1), cut="")],
+    [
+        SHORT,
+        replace(FAULTY, faults=(Fault(0, 2, "none", "played", False), *FAULTY.faults)),
+        replace(SHORT, cut="run limit"),
+        replace(SHORT, moves=(1, 2, 1, 2, 1, 2, 1), cut="", measured=(0.1,) * 7),
+    ],
     ids=lambda game: game.ending,
 )
 def test_every_ending_comes_back(game, tmp_path):
@@ -94,7 +99,7 @@ def test_every_ending_comes_back(game, tmp_path):
     with Store(tmp_path / "store") as store:
         match = store.match_id(LEFT, RANDOM, FAST, OPENINGS, 1)
         found = store.add(match, Task(0, (LEFT, RANDOM), (), (1, 2)), game)
-    assert (found.ending, found.points, found.rewards) == (game.ending, game.points, game.rewards)
+    assert (found.ending, found.points, found.faults) == (game.ending, game.points, game.faults)
     assert found.points == {"line": (1, 0), "timeout": (1, 0)}.get(game.ending, (0.5, 0.5))
 
 
@@ -454,6 +459,7 @@ BAD_GAMES = {
     "a fault of one field": ("faults = '[[0]]'", "_fault"),
     "an unknown fault": ('faults = \'[[0, 3, "tired", "", true]]\'', "there is no fault 'tired'"),
     "seconds that are a number": ("seconds = '5'", "not iterable"),
+    "no seconds": ("seconds = '[]'", "it has the times of 0 calls, not of 2"),
     "seconds that are NaN": ("seconds = '[NaN]'", "seconds of a call should be a finite number"),
     "an ending that is a list": ("ending = '[]'", r"its ending is \[\], but its moves and faults end with 'timeout'"),
     "a game that has not ended": ("faults = '[]', ending = '\"line\"'", "its moves and faults end with 'unfinished'"),

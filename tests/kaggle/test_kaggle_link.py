@@ -148,11 +148,12 @@ def test_games_and_scores_are_kept(account, capsys):
     said = capsys.readouterr()
     assert "games.sqlite: 6 games added, 6 in all" in said.err
     with GameDatabase(Path("games.sqlite"), create=False) as database:
-        games = list(database.games())
+        games, owners = list(database.games()), database.owners()
         today = datetime.now(UTC).date().isoformat()
         assert database.ratings() == {"middle": [(today, 812.5)], TEAM: [(today, 1021.3)]}
     assert [game.episode for game in games] == sorted(account.replays)
-    assert {(game.me, game.submission, game.date) for game in games} == {(TEAM, SUBMISSION, "2026-11-20T10:05:00Z")}
+    assert {(game.submission, game.date) for game in games} == {(SUBMISSION, "2026-11-20T10:05:00Z")}
+    assert owners == {TEAM: 6}
 
 
 def test_a_leaderboard_that_is_refused_costs_no_game(account, capsys):
@@ -234,7 +235,7 @@ def test_true_dates_replace_unknown_ones(account, capsys):
         os.utime(folder / f"{number}.json", (1_790_000_000 - 60 * age,) * 2)
     evaluate.main(["explore", "--add", str(folder), "--games", "games.sqlite", "--time", "1"])
     with GameDatabase(Path("games.sqlite"), create=False) as database:
-        assert [(game.episode, game.date) for game in database.games()] == [(n, "") for n in sorted(account.replays)]
+        assert [(game.episode, game.date) for game in database.games()] == [(n, None) for n in sorted(account.replays)]
     with serving(account):
         evaluate.main([*EPISODES, "--games", "games.sqlite", *LATE])
     assert "0 games added, 6 in all" in capsys.readouterr().err

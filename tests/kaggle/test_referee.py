@@ -10,11 +10,13 @@ from kaggle_environments import agent as kaggle_agent
 from kaggle_environments import core as kaggle_core
 from kaggle_environments import make
 
+from connectx.geometry import STANDARD
 from connectx_toolkit.arena.play import referee as referees
 from connectx_toolkit.arena.play.referee import REFEREES, play_fast, play_kaggle
 from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.players.player import Inline
 from connectx_toolkit.arena.players.process import AgentProcess
+from connectx_toolkit.arena.results.records import Game
 from connectx_toolkit.kaggle.rules import BANK, DEFAULTS, STATUS_OF, Rules
 from tests.conftest import REAL_CLOCK
 from tests.misbehaving import CASES, CONFIGS, Clock, first_full_column, returning, scripted_games
@@ -74,6 +76,17 @@ def test_same_verdicts_on_scripted_games(monkeypatch):
             won = (1 + (first > second) - (first < second)) / 2
             assert ours.points == (won, 1 - won)
     assert endings.keys() >= {"line", "full board", "step limit", "run limit", "timeout", "float", "none"}
+
+
+def test_a_game_that_goes_on_has_kaggles_statuses():
+    """And no points yet."""
+    env, moves = make("connectx"), (3, 3, 2)
+    for ply, column in enumerate((*moves, 0)):
+        game = Game(STANDARD, moves[:ply])
+        assert (game.ending, game.points) == ("unfinished", None)
+        assert game.statuses == tuple(seat.status for seat in env.state)
+        assert game.rewards == tuple(seat.reward for seat in env.state)
+        env.step([column, 0] if ply % 2 == 0 else [0, column])
 
 
 @REAL_CLOCK

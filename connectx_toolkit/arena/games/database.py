@@ -13,19 +13,18 @@ import os
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from connectx.geometry import Geometry
-from connectx.notation import Columns, parse_columns, write_columns
+from connectx.notation import parse_columns, write_columns
 from connectx.position import Position
-from connectx_toolkit.arena.results.records import Game as PlayedGame
-from connectx_toolkit.arena.results.records import check_playable
+from connectx_toolkit.arena.results.records import CUTS, Game, check_playable
 from connectx_toolkit.arena.results.schema import Schema, in_words, open_to_read, open_to_write
 from connectx_toolkit.foreign import decoded, from_json, integer, noting, number, shown, text
-from connectx_toolkit.kaggle.rules import FAMILIES, Rules, sizes_of
+from connectx_toolkit.kaggle.rules import FAMILIES, Fault, Rules, sizes_of
 
 Value = TypeVar("Value")
 
@@ -38,7 +37,7 @@ CREATE TABLE games (
     first_points REAL,  -- NULL of a game that was not played to its end
     episode INTEGER, first_rating REAL, second_rating REAL,
     me TEXT NOT NULL, submission INTEGER,
-    winner INTEGER, failed INTEGER, fault TEXT NOT NULL,
+    winner INTEGER, failed INTEGER, fault TEXT NOT NULL,  -- where nobody failed, what cut the game
     opening INTEGER NOT NULL, moves TEXT NOT NULL,
     seconds TEXT NOT NULL, overage TEXT NOT NULL, banks TEXT NOT NULL,
     source TEXT NOT NULL DEFAULT ''  -- the absolute path of the file or store that it was first read from
@@ -78,39 +77,6 @@ SCHEMA = Schema(
     "--games",
     {1: DATED_BY_FILES},
 )
-
-
-class Game(NamedTuple):
-    """A game of the database. What is by seat has the first player's entry first; what is by ply, one entry a move."""
-
-    key: str  # identifies the game
-    episode: int | None  # Kaggle's number
-    names: tuple[str, str]
-    columns: Columns  # the moves
-    geometry: Geometry
-    winner: int | None  # the seat that made a line
-    points: tuple[float, float] | None  # 1, 0.5 or 0, a forfeit being a loss; None if it was not played to its end
-    seconds: tuple[float | None, ...]  # of each move, as far as it is known
-    overage: tuple[float, ...]  # seconds of overage time left to the mover after its move
-    banks: tuple[float, float] | None  # seconds of overage time at the start; None: not known, nor what is left
-    ratings: tuple[float | None, float | None]  # before the game, or as kept nearest to its date
-    date: str  # ISO 8601, UTC: when it was played; "" if that is not known
-    opening: int  # moves that the players did not choose
-    fault: tuple[int, str] | None  # (the seat that forfeited, "timeout", "illegal move" or "error")
-    me: str  # whose game it was, where that was said when it was added; else ""
-    submission: int | None  # of "me", on Kaggle
-
-    def seat_of(self, name: str) -> int:
-        """The seat of a player; the first, if both have this name. Raises ValueError if neither has."""
-        return self.names.index(name)
-
-    def positions(self) -> Iterator[tuple[int, Position]]:
-        """Ply and position of each move that a player chose."""
-        position = Position.empty(self.geometry)
-        for ply, column in enumerate(self.columns):
-            if ply >= self.opening:
-                yield ply, position
-            position = position.play(column)
 
 
 class Played(NamedTuple):
@@ -172,7 +138,7 @@ class GameDatabase:
             raise
         self.connection.execute("COMMIT")
 
-    def add(self, games: Iterable[PlayedGame], me: str = "", submission: int | None = None) -> int:
+    def add(self, games: Iterable[Game], me: str = "", submission: int | None = None) -> int:
         """Adds games in batches; those that are there already stay as they are, but for what was not known of them.
 
         A game that was added before without ``me`` is taken to be theirs from now on.
@@ -191,7 +157,7 @@ class GameDatabase:
                     added += self._add(game, me if me in game.names else "", submission)
         return added
 
-    def _add(self, game: PlayedGame, me: str, submission: int | None) -> bool:
+    def _add(self, game: Game, me: str, submission: int | None) -> bool:
         prepared = None
         with noting(self.left_out, game.source):
             owner = {"me": me, "submission": submission if me else None}
@@ -344,10 +310,10 @@ class _Made(NamedTuple):
     games: int
 
 
-def _row(game: PlayedGame) -> dict[str, Any]:
+def _row(game: Game) -> dict[str, Any]:
     """A game as it is stored, without whose it is."""
     clocks = {
-        "seconds": [_rounded(game.seconds(ply)) for ply in range(max(len(game.overage), len(game.measured)))],
+        "seconds": [_rounded(game.seconds(ply)) for ply in range(game.called)],
         "overage": [_rounded(left) for left in game.overage],
         "banks": game.reserve,
     }
@@ -363,7 +329,7 @@ def _row(game: PlayedGame) -> dict[str, Any]:
         "second_rating": game.ratings[1],
         "winner": game.line,
         "failed": game.fault.seat if game.fault else None,
-        "fault": game.fault.family if game.fault else "",
+        "fault": game.fault.family if game.fault else game.cut,
         "opening": game.opening,
         "moves": write_columns(game.moves),
         "source": _source(game.source),
@@ -371,7 +337,7 @@ def _row(game: PlayedGame) -> dict[str, Any]:
     }
 
 
-def identity(game: PlayedGame) -> str:
+def identity(game: Game) -> str:
     """Kaggle's number of the game, or a digest of what happened in it, down to its clocks."""
     if game.episode is not None:
         return f"episode {game.episode}"
@@ -396,7 +362,7 @@ def _source(path: str | Path) -> str:
     return shown(os.path.abspath(path), None)
 
 
-def _indexed(game: PlayedGame) -> Iterator[tuple[int | str, int]]:
+def _indexed(game: Game) -> Iterator[tuple[int | str, int]]:
     """Key and move of each position in which a player chose a move, as the table of positions has them."""
     last = game.geometry.columns - 1
     position = mirror = Position.empty(game.geometry)
@@ -420,7 +386,7 @@ def _rated(column: str) -> str:
 
 
 def _game(row: sqlite3.Row, kept: Mapping[str, list[tuple[str, float]]]) -> Game:
-    """A row's game. Raises ValueError, and what else a damaged row may make Python raise."""
+    """A row's game, with ratings as kept where it tells none. Raises ValueError, and what else a bad row may raise."""
     names, date = (text(row["first"], "a player"), text(row["second"], "a player")), text(row["date"], "the date")
     moves, geometry = parse_columns(row["moves"]), Rules({name: row[name] for name in SIZES}).geometry
     check_playable(moves, geometry)
@@ -428,27 +394,29 @@ def _game(row: sqlite3.Row, kept: Mapping[str, list[tuple[str, float]]]) -> Game
     if failed is not None and fault not in FAMILIES.values():
         raise ValueError(f"there is no fault {fault!r}")
     first, second = (_optional(number, row[name], "a rating") for name in ("first_rating", "second_rating"))
-    banks = _optional(_seconds, from_json(row["banks"]), "seconds of overage time")
-    if banks is not None and len(banks) != 2:
-        raise ValueError(f"expected the overage time of two players, not of {len(banks)}")
-    return Game(
-        text(row["key"], "the key"),
-        _optional(integer, row["episode"], "Kaggle's number"),
-        names,
-        moves,
+    reserve = _optional(_seconds, from_json(row["banks"]), "seconds of overage time")
+    if reserve is not None and len(reserve) != 2:
+        raise ValueError(f"expected the overage time of two players, not of {len(reserve)}")
+    game = Game(
         geometry,
-        _seat(row["winner"]),
-        None if score is None else (score, 1 - score),
-        tuple(_optional(number, one, "seconds of a move") for one in from_json(row["seconds"])),
-        _seconds(from_json(row["overage"]), "seconds of overage time"),
-        None if banks is None else (banks[0], banks[1]),
-        (_nearest(kept, names[0], date, first), _nearest(kept, names[1], date, second)),
-        date,
+        moves,
+        names,
         integer(row["opening"], "the opening", 0, len(moves)),
-        None if failed is None else (failed, fault),
-        text(row["me"], "the owner"),
-        _optional(integer, row["submission"], "the submission"),
+        faults=() if failed is None else (Fault(failed, len(moves), fault, "", True),),
+        reserve=None if reserve is None else (reserve[0], reserve[1]),
+        overage=_seconds(from_json(row["overage"]), "seconds of overage time"),
+        measured=tuple(_optional(number, one, "seconds of a move") for one in from_json(row["seconds"])),
+        ratings=(_nearest(kept, names[0], date, first), _nearest(kept, names[1], date, second)),
+        date=date or None,
+        episode=_optional(integer, row["episode"], "Kaggle's number"),
+        submission=_optional(integer, row["submission"], "the submission"),
+        source=text(row["source"], "the source"),
     )
+    if game.ending == "unfinished" and score is not None:
+        game = replace(game, cut=fault if fault in CUTS else CUTS[0])
+    if game.points != (None if score is None else (score, 1 - score)):
+        raise ValueError(f"its first player has {score} points, but its moves and faults say {game.ending!r}")
+    return game
 
 
 def _optional(read: Callable[[Any, str], Value], value: Any, name: str) -> Value | None:

@@ -13,7 +13,7 @@ from connectx.geometry import Geometry
 from connectx.notation import Columns
 from connectx.position import Position
 from connectx.score import sign
-from connectx_toolkit.arena.games.database import Game
+from connectx_toolkit.arena.results.records import Game
 
 Answers = Mapping[Position, Counter[int]]  # moves that a player made in a position, and how often
 Scores = Mapping[Position, Sequence[int | None]]  # exact scores of a position's moves
@@ -93,9 +93,9 @@ def answers_of(games: Iterable[Game], player: str) -> dict[Position, Counter[int
     """What a player answered in each position in which it was to choose a move."""
     found: dict[Position, Counter[int]] = {}
     for game in games:
-        for ply, position in game.positions():
+        for ply, position in game.positions().items():
             if game.names[ply % 2] == player:
-                found.setdefault(position, Counter())[game.columns[ply]] += 1
+                found.setdefault(position, Counter())[game.moves[ply]] += 1
     return found
 
 
@@ -106,17 +106,15 @@ def repeats(answers: Answers) -> Repeats:
 
 
 def tally(games: Iterable[Game], me: str) -> Tally:
-    points = [game.points[game.seat_of(me)] if game.points else None for game in games]
+    points = [game.points[game.names.index(me)] if game.points else None for game in games]
     counted = [one for one in points if one is not None]
     return Tally(len(points), sum(counted), len(counted))
 
 
 def most_overage(games: Iterable[Game], player: str) -> float | None:
     """The most seconds of overage time that a player used in a game; None if that is known of none."""
-    known = [
-        (game.banks[seat], game.overage[seat::2]) for game in games for seat in [game.seat_of(player)] if game.banks
-    ]
-    return max((bank - left[-1] if left else 0.0 for bank, left in known), default=None)
+    used = [game.overage_used(game.names.index(player)) for game in games]
+    return max((seconds for seconds in used if seconds is not None), default=None)
 
 
 def median_seconds(games: Iterable[Game], player: str) -> float | None:
@@ -126,10 +124,10 @@ def median_seconds(games: Iterable[Game], player: str) -> float | None:
     does not count.
     """
     times = [
-        seconds
+        game.seconds(ply)
         for game in games
-        for ply, seconds in enumerate(game.seconds)
-        if ply > game.opening + 1 and game.names[ply % 2] == player
+        for ply in range(game.opening + 2, game.called)
+        if game.names[ply % 2] == player
     ]
     known = [seconds for seconds in times if seconds is not None]
     return median(known) if 2 * len(known) > len(times) else None
@@ -137,7 +135,7 @@ def median_seconds(games: Iterable[Game], player: str) -> float | None:
 
 def faults_of(games: Iterable[Game], player: str) -> Counter[str]:
     """How often a player forfeited, by kind."""
-    return Counter(game.fault[1] for game in games if game.fault and game.names[game.fault[0]] == player)
+    return Counter(game.fault.family for game in games if game.fault and game.names[game.fault.seat] == player)
 
 
 def tree(games: Sequence[Game], me: str, seat: int, plies: int) -> list[Branch]:
@@ -155,8 +153,8 @@ def _branches(games: Sequence[Game], me: str, seat: int, ply: int, plies: int) -
         return []
     by_column: dict[int, list[Game]] = {}
     for game in games:
-        if ply < len(game.columns):
-            by_column.setdefault(game.columns[ply], []).append(game)
+        if ply < len(game.moves):
+            by_column.setdefault(game.moves[ply], []).append(game)
     found = []
     for column, some in sorted(by_column.items(), key=lambda item: (-len(item[1]), item[0])):
         counted = tally(some, me)
@@ -179,18 +177,18 @@ def first_given(games: Iterable[Game], player: str, scores: Scores) -> list[Give
         best = tuple(c for c, value in enumerate(values) if value == whole)
         after = values[column]
         assert after is not None
-        moves = some[0].columns[: position.ply]
+        moves = some[0].moves[: position.ply]
         given.append(Given(moves, column, best, sign(whole), sign(after), len(some)))
     return sorted(given, key=lambda one: (-one.games, len(one.moves), one.moves))
 
 
 def _first_mistake(game: Game, player: str, scores: Scores) -> tuple[Position, int] | None:
-    for ply, position in game.positions():
+    for ply, position in game.positions().items():
         if game.names[ply % 2] != player:
             continue
         if position not in scores:
             return None
-        column, values = game.columns[ply], scores[position]
+        column, values = game.moves[ply], scores[position]
         played = values[column]
         if played is not None and sign(played) < sign(max(value for value in values if value is not None)):
             return position, column

@@ -8,7 +8,6 @@ from connectx.exact import has_openings
 from connectx.geometry import Geometry
 from connectx.position import Position
 from connectx_toolkit.arena.analysis.exact_analysis import exact_scores
-from connectx_toolkit.arena.games.database import Game
 from connectx_toolkit.arena.games.scout import (
     Branch,
     Given,
@@ -26,6 +25,7 @@ from connectx_toolkit.arena.games.scout import (
     tally,
     tree,
 )
+from connectx_toolkit.arena.results.records import Game
 
 TREE_PLIES = 8
 
@@ -73,10 +73,10 @@ def against(games: Iterable[Game], me: str) -> tuple[dict[str, list[Game]], int]
     found: dict[str, list[Game]] = {}
     itself = 0
     for game in games:
-        if game.names[0] == game.names[1]:
+        if game.is_self_play:
             itself += 1
         else:
-            found.setdefault(game.names[1 - game.seat_of(me)], []).append(game)
+            found.setdefault(game.names[1 - game.names.index(me)], []).append(game)
     return found, itself
 
 
@@ -84,7 +84,7 @@ def table(by_opponent: Mapping[str, Sequence[Game]], me: str) -> list[Row]:
     """All opponents, those first that cost the most points."""
     rows = []
     for name, games in by_opponent.items():
-        ratings = [game.ratings[game.seat_of(name)] for game in games]
+        ratings = [game.ratings[game.names.index(name)] for game in games]
         known = [rating for rating in ratings if rating is not None]
         rows.append(
             Row(
@@ -143,7 +143,7 @@ def to_solve(games: Iterable[Game]) -> list[Position]:
 
     Those are the ones met most often, or without the opening table the latest, which alone are solved soon.
     """
-    met = Counter(position for game in games for _, position in game.positions())
+    met = Counter(position for game in games for position in game.positions().values())
 
     def order(position: Position) -> tuple[int, int, int]:
         return met[position] if has_openings(position.geometry) else 0, position.ply, position.key

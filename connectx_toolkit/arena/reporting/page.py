@@ -16,7 +16,6 @@ from typing import Any
 from connectx.notation import write_columns
 from connectx.position import Position
 from connectx_toolkit.arena.analysis.exact_analysis import JudgedMove, accuracy
-from connectx_toolkit.arena.games.database import Game as StoredGame
 from connectx_toolkit.arena.games.scout import Line
 from connectx_toolkit.arena.games.scouting import Report
 from connectx_toolkit.arena.replays.review import SEATS, Review
@@ -29,8 +28,7 @@ from connectx_toolkit.arena.reporting.scout_tables import (
     given_section,
     judged_of,
     line_end,
-    line_record,
-    record_of,
+    line_game,
 )
 from connectx_toolkit.arena.reporting.scout_tables import headline as headline_of
 from connectx_toolkit.arena.reporting.tables import LADDER_NOTE, LADDER_TITLES, ladder_rows
@@ -196,8 +194,7 @@ def scout_page(report: Report) -> str:
     """The page of one opponent: the lines to play and the latest games to replay, the tree, and where it errs."""
     entries = [_line_entry(line, report) for line in reversed(report.lines) if line.steps]
     for game in report.games[: -LATEST - 1 : -1]:
-        record = record_of(game)
-        entries.append(game_entry(record, judged_of(record, report), ending_of(game)))
+        entries.append(game_entry(game, judged_of(game, report)))
     trees = [
         f"<section><h2>First moves when you move {SEATS[seat]}</h2>{branches_html(branches)}</section>"
         for seat, branches in enumerate(report.trees)
@@ -216,23 +213,12 @@ def scout_page(report: Report) -> str:
 
 def _line_entry(line: Line, report: Report) -> dict[str, Any]:
     """A line as a game of the page, with the exact scores of its last position."""
-    record, end = line_record(line, report), line_end(line, report)
-    entry = game_entry(record, judged_of(record, report), end)
-    if scores := report.scores.get(Position.from_moves(record.moves, record.geometry)):
-        entry["judged"][len(record.moves)] = {"scores": scores}
+    game, end = line_game(line, report), line_end(line, report)
+    entry = game_entry(game, judged_of(game, report), end)
+    if scores := report.scores.get(Position.from_moves(game.moves, game.geometry)):
+        entry["judged"][len(game.moves)] = {"scores": scores}
     what = "line" if beats(line) else "longest resistance"
     return entry | {"title": f"the {what} when you move {SEATS[line.seat]}", "note": end}
-
-
-def ending_of(game: StoredGame) -> str:
-    """How a game ended, in a few words."""
-    if game.fault:
-        return f"{game.fault[1]} of {game.names[game.fault[0]]}"
-    if game.winner is not None:
-        return f"line of {game.names[game.winner]}"
-    if game.points is None:
-        return "nothing: it was not played to its end"
-    return "full board" if len(game.columns) == game.geometry.cells else "step limit"
 
 
 def opponents_page(me: str, section: Section, notes: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ function showGame(index, ply = 0) {
   const game = games[index];
   shownGame = index;
   chooser.value = String(index);
-  ending.textContent = game.note ?? `ended by ${game.ending}`;
+  ending.textContent = game.note ?? `ending: ${game.ending}`;
   replayer.show(game, ply);
 }
 

@@ -9,13 +9,11 @@ from connectx.notation import write_columns
 from connectx.position import Position
 from connectx.score import plies_to_end
 from connectx_toolkit.arena.analysis.exact_analysis import RESULTS, JudgedMove
-from connectx_toolkit.arena.games.database import Game as StoredGame
 from connectx_toolkit.arena.games.scout import Branch, Line, Repeats
 from connectx_toolkit.arena.games.scouting import Report, Row
 from connectx_toolkit.arena.replays.review import SEATS
 from connectx_toolkit.arena.replays.summary import Section
 from connectx_toolkit.arena.results.records import Game
-from connectx_toolkit.kaggle.rules import Fault
 
 MOST_BRANCHES = 3  # of a position in the tree
 MOST_GIVEN = 10  # rows
@@ -172,21 +170,16 @@ def branches_html(branches: Sequence[Branch], depth: int = 0) -> str:
     return f"<ul>{''.join(items)}</ul>" if items else ""
 
 
-def line_record(line: Line, report: Report) -> Game:
+def line_game(line: Line, report: Report) -> Game:
     """A line as a game, for the replayer."""
     names = (report.me, report.opponent) if line.seat == 0 else (report.opponent, report.me)
     return Game(report.geometry, line.columns, names)
 
 
-def record_of(game: StoredGame) -> Game:
-    faults = (Fault(game.fault[0], len(game.columns), game.fault[1], "", True),) if game.fault else ()
-    return Game(game.geometry, game.columns, game.names, game.opening, faults=faults)
-
-
-def judged_of(record: Game, report: Report) -> list[JudgedMove]:
+def judged_of(game: Game, report: Report) -> list[JudgedMove]:
     """The moves of a game whose exact scores are known."""
-    position, found = Position.empty(record.geometry), []
-    for ply, column in enumerate(record.moves):
+    position, found = Position.empty(game.geometry), []
+    for ply, column in enumerate(game.moves):
         if (scores := report.scores.get(position)) is not None:
             found.append(JudgedMove(ply, column, tuple(scores)))
         position = position.play(column)

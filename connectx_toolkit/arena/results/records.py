@@ -101,9 +101,14 @@ class Game:
         taken = (self.overage[ply - 2] if ply >= 2 else self.reserve[ply]) - self.overage[ply]
         return self.act_timeout + taken if taken > 0 else None
 
+    @property
+    def called(self) -> int:
+        """Plies of the opening and on which a player was called, a fatal call included; as far as clocks tell."""
+        return max(len(self.overage), len(self.measured))
+
     def calls(self, seat: int) -> dict[int, float]:
         """Seconds of a seat's calls by ply, load included, as far as they are known."""
-        plies = range(seat, max(len(self.overage), len(self.measured)), 2)
+        plies = range(seat, self.called, 2)
         return {ply: seconds for ply in plies if (seconds := self.seconds(ply)) is not None}
 
     def move_seconds(self, seat: int) -> list[float]:

@@ -322,6 +322,8 @@ def _game(row: sqlite3.Row, blank: Game) -> Game:
     )
     if game.ending != ending:
         raise ValueError(f"its ending is {ending!r:.40}, but its moves and faults end with {game.ending!r}")
+    if len(measured) != (asked := len(moves) + (game.fault is not None)):
+        raise ValueError(f"it has the times of {len(seconds)} calls, not of {asked - opening}")
     return game
 
 

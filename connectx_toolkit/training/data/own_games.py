@@ -34,7 +34,7 @@ def own_games_in(path: Path, me: str) -> list[Met]:
     with GameDatabase(path, create=False) as database:
         name = own_name(database, me or None)
         found = [
-            Met(game.names[0], game.columns, game.points[1])
+            Met(game.names[0], game.moves, game.points[1])
             for game in database.games(me=name, seat=1)
             if game.geometry == STANDARD and game.points and not (game.opening or game.fault) and game.names[0] != name
         ]
