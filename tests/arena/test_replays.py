@@ -141,7 +141,7 @@ def test_a_copy_of_a_game_is_no_game(games, tmp_path, capsys):
         (tmp_path / name).write_bytes(games[5].path.read_bytes())
     found = printed_json([str(tmp_path), "--me", TEAM, *JUDGED_LATE], capsys)
     assert [game["game"] for game in found["games"]] == ["a"]
-    assert found["left_out"] == [f"{tmp_path / 'b.json'}: b is the same game as a"]
+    assert found["left_out"] == [f"{tmp_path / 'b.json'} is the same game as {tmp_path / 'a.json'}"]
     main(["explore", "--add", str(tmp_path), "--games", str(tmp_path / "games.sqlite")])
     assert "1 games added, 1 copy left out, 1 in all" in capsys.readouterr().out
 
@@ -521,7 +521,7 @@ def test_stores_beside_replays(store, games, tmp_path, capsys):
     found = printed_json([str(store), str(copy), str(games[0].path), "--me", "mine.py", *JUDGED_LATE], capsys)
     rows = [f"{name} 2-{n}" for name, numbers in (("games", (1, 2, 3, 4)), ("second", (1, 3, 4))) for n in numbers]
     assert [row["game"] for row in found["games"]] == rows
-    same = f"{copy}: second 2-2 is the same game as games 2-2"
+    same = f"{copy}/second 2-2 is the same game as {store}/games 2-2"
     assert found["left_out"] == [same, f"{games[0].path}: mine.py is not in it"]
 
 

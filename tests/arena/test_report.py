@@ -313,7 +313,7 @@ def test_plies_from_50_on_are_counted(capsys):
     console_for_tables().print(accuracy_table({"a": moves}))
     out = capsys.readouterr().out
     counts = {part: int(count) for part, count in re.findall(r"(plies \d+ to \d+|all) +│ +(\d+)", out)}
-    assert geometry.cells == 56 and counts["plies 50 to 59"] == 2
+    assert geometry.cells == 56 and counts["plies 50 to 55"] == 2
     assert counts.pop("all") == 5 == sum(counts.values())
 
 

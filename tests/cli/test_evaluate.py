@@ -321,7 +321,7 @@ def test_match_command(tmp_path, capsys):
     arguments = f"match random leftmost --pairs 30 --openings {tmp_path / 'openings'} --sprt 0 50 --seed 2"
     main([*arguments.split(), "--store", str(tmp_path / "store")])
     out = capsys.readouterr().out
-    assert "random v leftmost: " in out and "accepts +0" in out and "leftmost is stronger" in out
+    assert "random v leftmost: " in out and "accepts +0" in out and "leftmost scores more from these 2 openings" in out
 
 
 SLOW = """

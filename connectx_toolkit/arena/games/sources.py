@@ -63,7 +63,7 @@ def without_copies(replays: Iterable[Game]) -> tuple[list[Game], list[str]]:
     for replay in replays:
         first = kept.setdefault(identity(replay), replay)
         if first is not replay:
-            copies.append(f"{replay.source}: {replay.name} is the same game as {first.name}")
+            copies.append(f"{replay.source} is the same game as {first.source}")
     return [*kept.values()], copies
 
 
