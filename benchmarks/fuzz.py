@@ -47,7 +47,7 @@ from connectx_toolkit.arena.results.store import Store
 from connectx_toolkit.board.analyst import Analyst
 from connectx_toolkit.board.server import _encoded, _receive
 from connectx_toolkit.board.session import Opening, Session
-from connectx_toolkit.cli import episodes, evaluate
+from connectx_toolkit.cli import evaluate
 from connectx_toolkit.kaggle.account.client import Kaggle
 
 LIMIT = 90.0  # seconds a case: a process's first ones import, and compile for new boards
@@ -312,7 +312,8 @@ def answer(rng: random.Random) -> str:
         listed[1] = damaged(listed[1], rng) if rng.random() < 0.7 else {**listed[1], "agents": [damaged(own, rng)]}
     else:
         answers[what]["submissions"][0] = damaged(answers[what]["submissions"][0], rng)
-    with tempfile.TemporaryDirectory() as folder, mock.patch.object(episodes, "connected", answering(answers, replays)):
+    connected = mock.patch("connectx_toolkit.kaggle.account.client.connected", answering(answers, replays))
+    with tempfile.TemporaryDirectory() as folder, connected:
         options = ["--folder", folder, "--games", f"{folder}/games.sqlite", "--from-ply", "40", "--pause", "0"]
         out = said(["episodes", "7", *options], (None, 1, 2))
         if what == "episode" and not out:  # the SDK refuses all of an answer in which one entry is not of its form

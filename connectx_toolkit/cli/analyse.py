@@ -1,32 +1,71 @@
 """``evaluate.py analyse``: one game move by move, a store's latest games, or all of one's own games."""
 
+from __future__ import annotations
+
 import argparse
 import json
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-
-from connectx_toolkit.arena.analysis.exact_analysis import judge_in_time
-from connectx_toolkit.arena.games.sources import without_copies
-from connectx_toolkit.arena.replays.replay import replay_paths, replays_of
-from connectx_toolkit.arena.replays.review import Review, seat_of, team_of
-from connectx_toolkit.arena.replays.stored import is_store, stored_games
-from connectx_toolkit.arena.replays.summary import headline, summary
-from connectx_toolkit.arena.reporting.page import replays_page
-from connectx_toolkit.arena.reporting.replay_tables import reviews_table, section_table
-from connectx_toolkit.arena.reporting.single_games import LISTED, games_in, judged_from, show_games
-from connectx_toolkit.arena.results.records import UNKNOWN_NAMES, Game, is_columns, parse_game
+from connectx_toolkit.cli.option_groups import (
+    add_config,
+    add_from_one,
+    add_judging,
+    add_judging_time,
+    add_review,
+    from_one,
+    integer_from,
+)
 from connectx_toolkit.console.files import check_folder, write_whole
-from connectx_toolkit.console.progress import progress
-from connectx_toolkit.console.tables import console_for_tables
 from connectx_toolkit.foreign import NothingLeft, left_out_lines, noting
 from connectx_toolkit.kaggle.rules import Rules
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from connectx_toolkit.arena.replays.review import Review
+    from connectx_toolkit.arena.results.records import Game
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(run=analyse)
+    parser.description = """\
+Shows which moves gave a result away. For one game, it lists every move with its exact score. For your own games, it
+prints a row for each game and a summary of where points were lost, and writes a page if you ask for one."""
+    parser.epilog = """\
+examples
+  python evaluate.py analyse 362133214545441233165554311450066
+                                                     one game, as columns counted from 0
+  python evaluate.py analyse episode-12345.json      one game, a replay downloaded from Kaggle
+  python evaluate.py analyse runs/arena.sqlite       the latest games of a store, a line each
+  python evaluate.py analyse runs/arena.sqlite --me my_agent.py --html runs/my_agent.html
+                                                     your agent's games in a store: rows, summary, page
+  python evaluate.py analyse my_replays --html runs/replays.html
+                                                     your games on Kaggle: all replays in a folder
+"""
+    help_text = "a game as its columns; or any number of replays, folders, archives, patterns and stores"
+    parser.add_argument("what", nargs="+", help=help_text)
+    add_from_one(parser)
+    add_review(parser)
+    add_config(parser)
+    help_text = "take only the latest N games of each group of a store (default: 10 in a list; all with --me, "
+    parser.add_argument("--games", type=from_one, metavar="N", help=f"{help_text}--html or --json)")
+    help_text = "leave out the first N plies of a game given as columns, which its players did not choose (default: 0)"
+    parser.add_argument("--opening", type=integer_from(0), default=0, metavar="N", help=help_text)
+    help_text = "names of the players of a game given as columns, in the order of their moves (default: first second)"
+    parser.add_argument("--names", nargs=2, metavar=("FIRST", "SECOND"), help=help_text)
+    add_judging(parser)
+    add_judging_time(parser)
 
 
 def analyse(options: argparse.Namespace) -> None:
     """One game move by move, a store's latest games in a line each, or all of one's own games with a summary."""
+    from connectx_toolkit.arena.reporting.single_games import LISTED, games_in, show_games
+    from connectx_toolkit.arena.results.records import UNKNOWN_NAMES, is_columns, parse_game
+    from connectx_toolkit.console.tables import console_for_tables
+
     what = options.what
     is_review = options.me is not None or options.html or options.json
     columns = [text for text in what if is_columns(text) and not Path(text).exists()]
@@ -58,6 +97,9 @@ def _is_one_file(what: str) -> bool:
 
 def _show_replays(replays: Sequence[Game], options: argparse.Namespace) -> None:
     """A line for each game; of a single one every move, and what the clocks showed."""
+    from connectx_toolkit.arena.reporting.single_games import show_games
+    from connectx_toolkit.console.tables import console_for_tables
+
     show_games(replays, options.from_ply, options.time)
     if len(replays) == 1:
         print_lines(console_for_tables(), filter(None, (_clock_words(replays[0], seat) for seat in (0, 1))))
@@ -79,10 +121,14 @@ def _own_games(options: argparse.Namespace) -> tuple[list[Game], list[str]]:
     Returns:
         The games, and why files were left out.
     """
+    from connectx_toolkit.arena.replays.replay import replay_paths, replays_of
+    from connectx_toolkit.arena.replays.review import team_of
+    from connectx_toolkit.arena.replays.stored import is_store, stored_games
+
     paths = replay_paths(options.what)
     stores = [path for path in paths if is_store(path)]
     files = [path for path in paths if path not in stores]
-    left_out, groups = list[str](), list[list[Game]]()
+    left_out, groups = list[str](), list[list["Game"]]()
     replays = [replay for path in files for replay in replays_of(path, left_out)]
     for path in stores:
         with noting(left_out, path):
@@ -98,6 +144,13 @@ def _own_games(options: argparse.Namespace) -> tuple[list[Game], list[str]]:
 
 def show_reviews(replays: Sequence[Game], left_out: Sequence[str], options: argparse.Namespace) -> None:
     """Judges games from one's own seat; prints the rows and the summary, or JSON if asked; writes the page."""
+    from connectx_toolkit.arena.games.sources import without_copies
+    from connectx_toolkit.arena.replays.review import team_of
+    from connectx_toolkit.arena.replays.summary import headline, summary
+    from connectx_toolkit.arena.reporting.page import replays_page
+    from connectx_toolkit.arena.reporting.replay_tables import reviews_table, section_table
+    from connectx_toolkit.console.tables import console_for_tables
+
     replays, copies = without_copies(replays)
     team = team_of(replays, options.me)
     others = [replay for replay in replays if team not in replay.names]
@@ -121,6 +174,8 @@ def show_reviews(replays: Sequence[Game], left_out: Sequence[str], options: argp
 
 def _numbering(replays: Sequence[Game]) -> list[str]:
     """How the names of stored games are to be read."""
+    from connectx_toolkit.arena.replays.stored import is_store
+
     stored = any(is_store(Path(replay.source).parent) for replay in replays)
     return ["Stored games are numbered by match and game: 3-12 is game 12 of match 3."] if stored else []
 
@@ -132,6 +187,11 @@ def print_lines(console: Console, lines: Iterable[str]) -> None:
 
 def judged_reviews(replays: Sequence[Game], team: str, options: argparse.Namespace) -> list[Review]:
     """The games of a team, judged."""
+    from connectx_toolkit.arena.analysis.exact_analysis import judge_in_time
+    from connectx_toolkit.arena.replays.review import Review, seat_of
+    from connectx_toolkit.arena.reporting.single_games import judged_from
+    from connectx_toolkit.console.progress import progress
+
     reviews = []
     own = [replay for replay in replays if team in replay.names]
     with progress(len(own), "game", "judging", delay=0) as bar:
@@ -144,6 +204,8 @@ def judged_reviews(replays: Sequence[Game], team: str, options: argparse.Namespa
 
 def _not_judged(reviews: Sequence[Review], options: argparse.Namespace) -> list[str]:
     """How many moves could not be judged, if any."""
+    from connectx_toolkit.arena.reporting.single_games import judged_from
+
     asked = [len(one.game.moves[judged_from(one.game, options.from_ply) :]) for one in reviews]
     missing = [count - len(one.judged) for count, one in zip(asked, reviews, strict=True)]
     games = sum(map(bool, missing))

@@ -1,33 +1,76 @@
 """``evaluate.py episodes``: the games of a submission are fetched from Kaggle, then judged as ``analyse`` does."""
 
+from __future__ import annotations
+
 import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rich.table import Table
-
-from connectx_toolkit.arena.games.database import GameDatabase
-from connectx_toolkit.arena.replays.replay import replays_of
 from connectx_toolkit.cli.analyse import show_reviews
-from connectx_toolkit.console.progress import progress
-from connectx_toolkit.console.tables import console_for_tables
-from connectx_toolkit.foreign import NothingLeft, shown
-from connectx_toolkit.kaggle.account.client import Kaggle, KaggleProblem, connected
-from connectx_toolkit.kaggle.account.episodes import (
-    Episode,
-    check_own,
-    episodes_of,
-    fetch,
-    leaderboard,
-    missing,
-    submissions,
+from connectx_toolkit.cli.option_groups import (
+    add_games,
+    add_judging,
+    add_judging_time,
+    add_review,
+    from_one,
+    seconds,
 )
+from connectx_toolkit.foreign import NothingLeft, shown
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from connectx_toolkit.kaggle.account.client import Kaggle
+    from connectx_toolkit.kaggle.account.episodes import Episode
+
+EPISODES = Path("runs/episodes")
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(run=episodes)
+    parser.description = """\
+Fetches the games of one of your submissions from Kaggle, with your agent's logs, and analyses them. Each file is
+fetched once. The games and today's leaderboard are added to the database that explore and scout read."""
+    parser.epilog = """\
+examples
+  python evaluate.py episodes                        your submissions, with their numbers
+  python evaluate.py episodes 45678901 --html runs/episodes.html
+
+It uses the credentials of Kaggle's own command line, for example ~/.kaggle/access_token or KAGGLE_API_TOKEN.
+"""
+    parser.add_argument(
+        "submission",
+        nargs="?",
+        type=from_one,
+        help="number of the submission; without one, your submissions are listed",
+    )
+    help_text = f"folder for the files; each submission gets a folder in it (default: {EPISODES})"
+    parser.add_argument("--folder", type=Path, default=EPISODES, metavar="FOLDER", help=help_text)
+    parser.add_argument("--latest", type=from_one, metavar="N", help="fetch only the latest N games (default: all)")
+    parser.add_argument(
+        "--pause",
+        type=seconds,
+        default=1.0,
+        metavar="SECONDS",
+        help="seconds to wait between two requests to Kaggle (default: 1)",
+    )
+    add_games(parser)
+    add_review(parser)
+    add_judging(parser)
+    add_judging_time(parser)
 
 
 def episodes(options: argparse.Namespace) -> None:
+    from connectx_toolkit.arena.games.database import GameDatabase
+    from connectx_toolkit.arena.replays.replay import replays_of
+    from connectx_toolkit.console.tables import console_for_tables
+    from connectx_toolkit.kaggle.account.client import connected
+    from connectx_toolkit.kaggle.account.episodes import check_own, episodes_of, leaderboard
+
     with connected(options.pause) as kaggle:
         if options.submission is None:
             console_for_tables().print(_submissions_table(kaggle))
@@ -58,6 +101,10 @@ def episodes(options: argparse.Namespace) -> None:
 
 
 def _submissions_table(kaggle: Kaggle) -> Table:
+    from rich.table import Table
+
+    from connectx_toolkit.kaggle.account.episodes import submissions
+
     table = Table(title="your submissions")
     for head in ("number", "date", "status", "score", "file", "message"):
         table.add_column(head, justify="right" if head in ("number", "score") else "left")
@@ -74,6 +121,10 @@ def _fetch(kaggle: Kaggle, found: Sequence[Episode], folder: Path) -> list[str]:
     Raises:
         KaggleProblem: Kaggle refuses or breaks off; in words that say how much is there.
     """
+    from connectx_toolkit.console.progress import progress
+    from connectx_toolkit.kaggle.account.client import KaggleProblem
+    from connectx_toolkit.kaggle.account.episodes import fetch, missing
+
     wanted, absent = missing(found, folder), []
     print(f"{len(found)} games, {len(wanted)} files to fetch into {folder}", file=sys.stderr)
     with progress(len(wanted), "file", "fetching", delay=0) as bar:

@@ -1,6 +1,7 @@
 """The command line of evaluate.py: finds the command and reads its options.
 
-What takes long to import is imported where it is used, so that --help and a misspelt option are answered at once.
+The modules of the commands import what takes long inside their functions: --help and a misspelt option are answered
+at once.
 """
 
 import argparse
@@ -9,39 +10,40 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
-from importlib import import_module
 from typing import NamedTuple
 
 from connectx_toolkit.catalogue import our_agents
-from connectx_toolkit.cli import evaluate_options as options_of
+from connectx_toolkit.cli import analyse, board, episodes, explore, games, list_agents, rematch, report, scout
 from connectx_toolkit.cli.main import run
 from connectx_toolkit.console.parser import Parser
 
 
 class Command(NamedTuple):
-    """A command: its options, and where the function is that takes them. Its module is imported when it runs."""
+    """A command, as its module declares it."""
 
-    add_options: Callable[[argparse.ArgumentParser], None]
-    module: str  # of connectx_toolkit
-    function: str
-
-    def run(self, options: argparse.Namespace) -> int | None:
-        return getattr(import_module(f"connectx_toolkit.{self.module}"), self.function)(options)
+    add_options: Callable[[argparse.ArgumentParser], None]  # also sets ``run``, the function that takes the options
+    summary: str = ""  # for --help
 
 
-COMMANDS = {
-    "": Command(options_of.add_rounds, "cli.games", "rounds"),
-    "match": Command(options_of.add_match, "cli.games", "match"),
-    "tournament": Command(options_of.add_tournament, "cli.games", "tournament"),
-    "report": Command(options_of.add_report, "cli.report", "report"),
-    "analyse": Command(options_of.add_analyse, "cli.analyse", "analyse"),
-    "rematch": Command(options_of.add_rematch, "cli.rematch", "rematch"),
-    "episodes": Command(options_of.add_episodes, "cli.episodes", "episodes"),
-    "explore": Command(options_of.add_explore, "cli.explore", "explore"),
-    "scout": Command(options_of.add_scout, "cli.scout", "scout_opponents"),
-    "list": Command(options_of.add_list, "cli.list_agents", "list_agents"),
-    "board": Command(options_of.add_board, "board.server", "board"),
+COMMANDS = {  # in the order of --help
+    "": Command(games.add_rounds),
+    "match": Command(games.add_match, "find out which of two agents is stronger"),
+    "tournament": Command(games.add_tournament, "rate many agents"),
+    "report": Command(report.add_options, "make a ladder and a page from stored games"),
+    "analyse": Command(analyse.add_options, "give every move of your games its exact score"),
+    "episodes": Command(episodes.add_options, "fetch a submission's games from Kaggle and analyse them"),
+    "rematch": Command(rematch.add_options, "see whether a new agent repeats old mistakes"),
+    "explore": Command(explore.add_options, "see what was played in a position, and how it ended"),
+    "scout": Command(scout.add_options, "see what an opponent repeats, and the line that beats it"),
+    "list": Command(list_agents.add_options, "list the agents of the toolkit, with their strength"),
+    "board": Command(board.add_options, "play, watch and analyse on a page"),
 }
+
+
+def listed() -> str:
+    """The commands that have a name, for --help."""
+    lines = [f"  python evaluate.py {name:<12} {command.summary}\n" for name, command in COMMANDS.items() if name]
+    return f"\nother commands, each with --help\n{''.join(lines)}"
 
 
 def command_of(arguments: list[str]) -> tuple[str, Callable[[], int | None]]:
@@ -49,9 +51,12 @@ def command_of(arguments: list[str]) -> tuple[str, Callable[[], int | None]]:
     name = arguments.pop(0) if arguments and arguments[0] in COMMANDS else ""
     parser = Parser(prog=f"evaluate.py {name}".rstrip())
     COMMANDS[name].add_options(parser)
-    if not name and (meant := misspelt_command(arguments)):
-        parser.error(meant)
-    return parser.prog, partial(COMMANDS[name].run, parser.parse_args(arguments))
+    if not name:
+        parser.epilog = f"{parser.epilog}{listed()}"
+        if meant := misspelt_command(arguments):
+            parser.error(meant)
+    options = parser.parse_args(arguments)
+    return parser.prog, partial(options.run, options)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -1,50 +1,90 @@
 """The commands of evaluate.py that play games: the course's rounds, match, and tournament."""
 
+from __future__ import annotations
+
 import argparse
 import secrets
 from collections.abc import Iterator, Sequence
 from math import inf
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from tqdm import tqdm
-
-from connectx_toolkit.arena.play.match import play_match
-from connectx_toolkit.arena.play.openings import Opening, openings_for
-from connectx_toolkit.arena.play.pairings import pairings, participants
-from connectx_toolkit.arena.play.pool import Pool, open_pool
-from connectx_toolkit.arena.play.rounds import play_rounds, rounds_lines
-from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.players.spec import AgentSpec
-from connectx_toolkit.arena.players.task import Setup, Task
-from connectx_toolkit.arena.reporting.tables import match_table
-from connectx_toolkit.arena.results.conditions import Conditions, conditions_here
-from connectx_toolkit.arena.results.evidence import Evidence
-from connectx_toolkit.arena.results.match import Match
-from connectx_toolkit.arena.results.records import Game
-from connectx_toolkit.arena.results.stats import Sprt
-from connectx_toolkit.arena.results.store import Store
-from connectx_toolkit.arena.results.tournament import Tournament
-from connectx_toolkit.arena.results.words import lost_game_line, match_lines, sprt_progress
 from connectx_toolkit.cli.analyse import print_lines
-from connectx_toolkit.cli.evaluate_options import PAIRS, SPRT_PAIRS
+from connectx_toolkit.cli.option_groups import (
+    AGENTS,
+    add_anchor,
+    add_ladder,
+    add_mix,
+    add_pairs,
+    add_scheduler,
+    add_setup,
+    add_store,
+    any_seed,
+    from_one,
+    number,
+)
 from connectx_toolkit.cli.report import show_ladder
 from connectx_toolkit.console.files import check_folder
-from connectx_toolkit.console.progress import beside_bars, progress
-from connectx_toolkit.console.tables import console_for_tables
 from connectx_toolkit.foreign import left_out_lines
 from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.machine.cores import check_concurrency
 
+if TYPE_CHECKING:
+    from tqdm import tqdm
+
+    from connectx_toolkit.arena.play.openings import Opening
+    from connectx_toolkit.arena.play.pool import Pool
+    from connectx_toolkit.arena.players.task import Setup, Task
+    from connectx_toolkit.arena.results.conditions import Conditions
+    from connectx_toolkit.arena.results.evidence import Evidence
+    from connectx_toolkit.arena.results.match import Match
+    from connectx_toolkit.arena.results.records import Game
+    from connectx_toolkit.arena.results.stats import Sprt
+    from connectx_toolkit.arena.results.store import Store
+
+PAIRS, SPRT_PAIRS = 50, 1000  # of a match: to play, and at most with --sprt
 STORED = "the games are stored; the same command goes on"
 
 
 def _setup(options: argparse.Namespace, referee: str) -> Setup:
+    from connectx_toolkit.arena.players.task import Setup
+
     check_concurrency(options.concurrency)
     return Setup(Rules(options.config or {}, options.bank), referee)
 
 
+def add_rounds(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(run=rounds)
+    parser.description = (
+        "Plays two agents against each other and prints the four lines of Kaggle's Intro to Game AI course, in which a "
+        "game that an agent loses by a fault is an invalid play and nobody's win. What else the games tell stands "
+        "below; there, such a game is a loss."
+    )
+    parser.epilog = f"""{AGENTS}
+examples
+  python evaluate.py minimax negamax --rounds 20
+  python evaluate.py my_agent.py minimax@2 --rounds 100 --concurrency 2
+"""
+    parser.add_argument("agent1", help="first agent; the list below says how to name one")
+    parser.add_argument("agent2", help="second agent")
+    parser.add_argument(
+        "--rounds",
+        type=from_one,
+        default=100,
+        metavar="N",
+        help="number of games, half of them with seats swapped (default: 100)",
+    )
+    parser.add_argument(
+        "--seed", type=any_seed, metavar="N", help="random seed of the agents (default: a new one each time)"
+    )
+    add_setup(parser)
+
+
 def rounds(options: argparse.Namespace) -> None:
     """Two agents by the course's protocol."""
+    from connectx_toolkit.arena.play.rounds import play_rounds, rounds_lines
+    from connectx_toolkit.arena.players.loading import resolve
+
     specs = resolve(options.agent1), resolve(options.agent2)
     seed = secrets.randbits(32) if options.seed is None else options.seed
     played = play_rounds(specs, options.rounds, _setup(options, "kaggle"), options.concurrency, seed)
@@ -65,6 +105,12 @@ def _play(
     pairs: Sequence[tuple[AgentSpec, AgentSpec]], options: argparse.Namespace, sprt: Sprt | None = None
 ) -> Iterator[Match]:
     """Plays those games of each two agents that the store does not have; yields the matches as they end."""
+    from connectx_toolkit.arena.play.openings import openings_for
+    from connectx_toolkit.arena.play.pool import open_pool
+    from connectx_toolkit.arena.results.conditions import conditions_here
+    from connectx_toolkit.arena.results.store import Store
+    from connectx_toolkit.console.progress import progress
+
     setup = _setup(options, "fast")
     openings = openings_for(setup.rules.geometry, options.openings, options.seed)
     here, total = conditions_here(options.concurrency, options.scheduler), 2 * options.pairs
@@ -97,6 +143,8 @@ class _Run(NamedTuple):
 
 def _play_entry(run: _Run, entry: _Entry) -> Match:
     """Plays a match when no other process is playing it; what it returns is what the store holds."""
+    from connectx_toolkit.arena.play.match import play_match
+    from connectx_toolkit.arena.results.words import sprt_progress
 
     def on_game(task: Task, game: Game) -> Game:
         run.bar.update()
@@ -122,6 +170,8 @@ def _say_what_is_known(
     store: Store, entries: Sequence[_Entry], total: int, options: argparse.Namespace, here: Conditions
 ) -> None:
     """How many games the store has already, which of them cannot be read, and how many more it has from elsewhere."""
+    from connectx_toolkit.console.tables import console_for_tables
+
     if known := sum(len(entry.known) for entry in entries):
         print(f"reused {known} of {len(entries) * total} games from {options.store}; --seed N plays new ones")
     print_lines(console_for_tables(), left_out_lines(store.left_out))
@@ -134,6 +184,8 @@ def _say_what_is_known(
 
 
 def _sprt(elos: Sequence[float] | None) -> Sprt | None:
+    from connectx_toolkit.arena.results.stats import Sprt
+
     if elos is None:
         return None
     if not -inf < elos[0] < elos[1] < inf:
@@ -141,8 +193,35 @@ def _sprt(elos: Sequence[float] | None) -> Sprt | None:
     return Sprt(*elos)
 
 
+def add_match(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(run=match)
+    parser.description = "Plays pairs of games from balanced openings, each from both seats, and says who is stronger."
+    parser.epilog = f"""{AGENTS}
+examples
+  python evaluate.py match my_agent.py minimax@4 --pairs 100 --concurrency 2
+  python evaluate.py match my_agent.py perfect~20 --sprt 0 50     recommended: stops when the games decide
+"""
+    parser.add_argument("agent1", help="agent to judge; the list below says how to name one")
+    parser.add_argument("agent2", help="its opponent")
+    parser.add_argument(
+        "--sprt", type=number, nargs=2, metavar=("ELO0", "ELO1"),
+        help="sequential test: play until the games accept one of two differences in Elo, for example 0 50",
+    )  # fmt: skip
+    help_text = f"number of pairs of games (default: {PAIRS}); with --sprt, the largest number (default: {SPRT_PAIRS})"
+    add_pairs(parser, None, help_text)
+    add_store(parser)
+    add_mix(parser)
+    add_setup(parser)
+    add_scheduler(parser)
+
+
 def match(options: argparse.Namespace) -> None:
     """Two agents, from balanced openings, with a verdict."""
+    from connectx_toolkit.arena.players.loading import resolve
+    from connectx_toolkit.arena.reporting.tables import match_table
+    from connectx_toolkit.arena.results.words import lost_game_line, match_lines
+    from connectx_toolkit.console.tables import console_for_tables
+
     sprt, console = _sprt(options.sprt), console_for_tables()
     options.pairs = options.pairs or (SPRT_PAIRS if sprt else PAIRS)
     (played,) = _play([(resolve(options.agent1), resolve(options.agent2))], options, sprt)
@@ -153,8 +232,36 @@ def match(options: argparse.Namespace) -> None:
         raise KeyboardInterrupt(STORED)
 
 
+def add_tournament(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(run=tournament)
+    parser.description = "Plays every two agents against each other and rates all of them."
+    parser.epilog = f"""{AGENTS}  agents/                 a folder: every Python file in it
+
+examples
+  python evaluate.py tournament my_agent.py n_step minimax@4 random --pairs 20
+  python evaluate.py tournament my_agent.py minimax@2 minimax@4 perfect~20 --gauntlet
+  python evaluate.py tournament perfect minimax n_step leftmost random --pairs 50 --concurrency 2 --ladder runs/ladder
+"""
+    parser.add_argument("agents", nargs="+", help="agents to rate; the list below says how to name them")
+    parser.add_argument(
+        "--gauntlet", action="store_true", help="let only the first agent play, against each of the others"
+    )
+    add_anchor(parser, "the last one")
+    add_ladder(parser)
+    add_pairs(parser, 20, "number of pairs of games for every two agents (default: 20)")
+    add_store(parser)
+    add_mix(parser)
+    add_setup(parser)
+    add_scheduler(parser)
+
+
 def tournament(options: argparse.Namespace) -> None:
     """Many agents, and a ladder of them."""
+    from connectx_toolkit.arena.play.pairings import pairings, participants
+    from connectx_toolkit.arena.results.tournament import Tournament
+    from connectx_toolkit.console.progress import beside_bars
+    from connectx_toolkit.console.tables import console_for_tables
+
     specs = participants(options.agents)
     anchor = options.anchor or specs[-1].label
     if anchor not in [spec.label for spec in specs]:

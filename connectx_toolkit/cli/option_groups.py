@@ -11,6 +11,14 @@ from connectx_toolkit.kaggle.rules import BANK, DEFAULTS
 
 STORE = Path("runs/arena.sqlite")
 GAMES = Path("runs/games.sqlite")
+AGENTS = """\
+An agent is one of
+  minimax, perfect, ...   an agent of the toolkit (python evaluate.py list)
+  random, negamax         an agent of Kaggle's
+  my_agent.py             a file; it is loaded as on Kaggle, before every game
+  minimax@4               minimax that searches 4 plies, whatever the clock says
+  perfect~10              any named agent that plays a random move 10% of the time; minimax@4~10 does both
+"""
 
 
 def parse_config(text: str) -> dict:

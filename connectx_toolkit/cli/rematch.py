@@ -1,31 +1,75 @@
 """``evaluate.py rematch``: an agent is asked for the positions of old games that were not won."""
 
+from __future__ import annotations
+
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from connectx.geometry import Geometry
-from connectx_toolkit.arena.games.sources import without_copies
-from connectx_toolkit.arena.play.openings import read_openings
-from connectx_toolkit.arena.play.pool import open_pool
-from connectx_toolkit.arena.play.slot import slot_for
-from connectx_toolkit.arena.players.loading import resolve
-from connectx_toolkit.arena.players.player import Player
-from connectx_toolkit.arena.players.task import Setup
-from connectx_toolkit.arena.replays.rematch import Answer, add_mistakes, ask, games_to_ask, positions_to_ask
-from connectx_toolkit.arena.replays.replay import read_replays, replay_paths
-from connectx_toolkit.arena.replays.review import Review, team_of
-from connectx_toolkit.arena.reporting.replay_tables import answers_table, answers_words
-from connectx_toolkit.arena.results.records import Game
 from connectx_toolkit.cli.analyse import judged_reviews, print_lines
-from connectx_toolkit.console.progress import progress
-from connectx_toolkit.console.tables import console_for_tables
+from connectx_toolkit.cli.option_groups import (
+    AGENTS,
+    add_bank,
+    add_config,
+    add_judging,
+    add_judging_time,
+    add_me,
+    any_seed,
+)
 from connectx_toolkit.foreign import left_out_lines
 from connectx_toolkit.kaggle.rules import Rules, sizes_of
+
+if TYPE_CHECKING:
+    from connectx_toolkit.arena.players.player import Player
+    from connectx_toolkit.arena.replays.rematch import Answer
+    from connectx_toolkit.arena.replays.review import Review
+    from connectx_toolkit.arena.results.records import Game
+
+MISTAKES = Path("runs/mistakes.txt")
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(run=rematch)
+    parser.description = """\
+Replays the positions where you threw games away, and shows which of these mistakes your new agent still makes, and
+which new ones. The positions of the mistakes are added to a file of openings."""
+    parser.epilog = f"""{AGENTS}
+examples
+  python evaluate.py rematch my_replays --agent my_new_agent.py
+  python evaluate.py rematch my_replays --agent my_new_agent.py --all
+  python evaluate.py rematch my_replays --agent my_new_agent.py --config actTimeout=0.2 --bank 38
+"""
+    parser.add_argument("replays", nargs="+", help="replays from Kaggle: files, folders or patterns")
+    parser.add_argument("--agent", required=True, help="agent to ask; the list below says how to name one")
+    add_me(parser)
+    help_text = "ask about every mistake, also in games that were won (default: games that were not won)"
+    parser.add_argument("--all", action="store_true", help=help_text)
+    help_text = f"file of openings to which the positions of the mistakes are added (default: {MISTAKES})"
+    parser.add_argument("--mistakes", type=Path, default=MISTAKES, metavar="FILE", help=help_text)
+    add_config(parser)
+    add_bank(parser)
+    parser.add_argument("--seed", type=any_seed, default=1, metavar="N", help="random seed of the agent (default: 1)")
+    add_judging(parser)
+    add_judging_time(parser)
 
 
 def rematch(options: argparse.Namespace) -> None:
     """An agent in the positions of old games that were not won, or of all."""
+    from connectx_toolkit.arena.games.sources import without_copies
+    from connectx_toolkit.arena.play.openings import read_openings
+    from connectx_toolkit.arena.play.pool import open_pool
+    from connectx_toolkit.arena.play.slot import slot_for
+    from connectx_toolkit.arena.players.loading import resolve
+    from connectx_toolkit.arena.players.task import Setup
+    from connectx_toolkit.arena.replays.rematch import add_mistakes, games_to_ask
+    from connectx_toolkit.arena.replays.replay import read_replays, replay_paths
+    from connectx_toolkit.arena.replays.review import team_of
+    from connectx_toolkit.arena.reporting.replay_tables import answers_table, answers_words
+    from connectx_toolkit.console.tables import console_for_tables
+
     spec = resolve(options.agent)
     read, left_out = read_replays(replay_paths(options.replays))
     replays, copies = without_copies(read)
@@ -56,6 +100,8 @@ def rematch(options: argparse.Namespace) -> None:
 
 def _not_asked(reviews: Sequence[Review], games: Sequence[Review]) -> list[str]:
     """How many mistakes are not asked about, if any."""
+    from connectx_toolkit.arena.replays.rematch import games_to_ask
+
     asked, made = (sum(len(one.mistakes) for one in some) for some in (games, games_to_ask(reviews, with_won=True)))
     if asked == made:
         return []
@@ -73,6 +119,9 @@ def _board_of(replays: Sequence[Game]) -> Geometry:
 
 def _asked(player: Player, games: Sequence[Review], rules: Rules, seed: int) -> Iterator[Answer]:
     """Answers, with a bar. Ctrl-C ends it with those that are there."""
+    from connectx_toolkit.arena.replays.rematch import ask, positions_to_ask
+    from connectx_toolkit.console.progress import progress
+
     with progress(sum(len(positions_to_ask(game)) for game in games), "position", "asking", delay=0) as bar:
         try:
             for game in games:

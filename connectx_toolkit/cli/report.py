@@ -1,27 +1,24 @@
 """The command that reports on a store."""
 
+from __future__ import annotations
+
 import argparse
 from collections.abc import Collection
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-
-from connectx_toolkit.arena.analysis.exact_analysis import (
-    GAME_SECONDS,
-    JudgedMove,
-    first_judged,
-)
-from connectx_toolkit.arena.reporting.ladder import write_ladder
-from connectx_toolkit.arena.reporting.page import game_entry, group_html, results_page
-from connectx_toolkit.arena.reporting.single_games import TOO_LARGE, judged
-from connectx_toolkit.arena.reporting.tables import cross_table, ladder_table
-from connectx_toolkit.arena.results.store import Group, Store, group_games, groups
-from connectx_toolkit.arena.results.tournament import Standing, Tournament
 from connectx_toolkit.cli.analyse import print_lines
+from connectx_toolkit.cli.option_groups import add_judging, add_ladder, add_mix, add_store, from_one
 from connectx_toolkit.console.files import check_folder, write_whole
-from connectx_toolkit.console.tables import console_for_tables
 from connectx_toolkit.foreign import NothingLeft, left_out_lines
 from connectx_toolkit.kaggle.rules import Rules
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from connectx_toolkit.arena.analysis.exact_analysis import JudgedMove
+    from connectx_toolkit.arena.results.store import Group
+    from connectx_toolkit.arena.results.tournament import Standing, Tournament
 
 
 def show_ladder(
@@ -32,6 +29,9 @@ def show_ladder(
     Agents that no games connect with the anchor have no place on it, and are named. ``edited``: those that are one of
     several versions of an agent.
     """
+    from connectx_toolkit.arena.reporting.ladder import write_ladder
+    from connectx_toolkit.arena.reporting.tables import cross_table, ladder_table
+
     parts = tournament.components()
     part = next((names for names in parts if anchor in names), set[str]())
     if part and (left_out := sorted(set[str]().union(*parts) - part)):
@@ -51,7 +51,42 @@ def show_ladder(
     return ladder
 
 
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(run=report)
+    parser.description = "Shows a ladder and a table of all results, from stored games. Nothing is played."
+    parser.epilog = """\
+examples
+  python evaluate.py report
+  python evaluate.py report --html runs/report.html --judge     plots, and games to replay with exact scores
+"""
+    parser.add_argument(
+        "--anchor",
+        metavar="NAME",
+        help="agent whose rating is fixed at 0 (default: random, or else the first by name)",
+    )
+    add_ladder(parser)
+    parser.add_argument(
+        "--html", type=Path, metavar="FILE", help="write a page to FILE, with plots and games to replay"
+    )
+    parser.add_argument(
+        "--games",
+        type=from_one,
+        default=20,
+        metavar="N",
+        help="number of games on the page, the latest ones (default: 20)",
+    )
+    parser.add_argument("--judge", action="store_true", help="add exact scores to the games on the page")
+    add_judging(parser)
+    add_store(parser)
+    add_mix(parser)
+
+
 def report(options: argparse.Namespace) -> None:
+    from connectx_toolkit.arena.reporting.page import group_html, results_page
+    from connectx_toolkit.arena.reporting.single_games import TOO_LARGE
+    from connectx_toolkit.arena.results.store import Store, groups
+    from connectx_toolkit.console.tables import console_for_tables
+
     check_folder(options.html)
     check_folder(options.ladder)
     console, sections, entries, unsolvable = console_for_tables(), [], [], []
@@ -91,6 +126,11 @@ def _anchor_of(tournament: Tournament) -> str:
 
 def _judged_games(group: Group, options: argparse.Namespace) -> tuple[dict[str, list[JudgedMove]], list[dict]]:
     """The latest games of a group for the page; their moves by agent, judged if that was asked for."""
+    from connectx_toolkit.arena.analysis.exact_analysis import GAME_SECONDS, first_judged
+    from connectx_toolkit.arena.reporting.page import game_entry
+    from connectx_toolkit.arena.reporting.single_games import judged
+    from connectx_toolkit.arena.results.store import group_games
+
     geometry = Rules(group.config).geometry
     first = first_judged(geometry) if options.from_ply is None else options.from_ply
     by_agent: dict[str, list[JudgedMove]] = {}

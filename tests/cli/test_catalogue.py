@@ -9,9 +9,8 @@ from matplotlib.image import imread
 from connectx_toolkit.arena.players.loading import our_agents, resolve
 from connectx_toolkit.arena.reporting.ladder import PUBLISHED, ladder_markdown, read_ladder, write_ladder
 from connectx_toolkit.arena.reporting.tables import LADDER_NOTE
-from connectx_toolkit.cli import list_agents as catalogue
+from connectx_toolkit.catalogue import entry_of, kilobytes
 from connectx_toolkit.cli.evaluate import main
-from connectx_toolkit.cli.list_agents import entry_of, kilobytes
 from connectx_toolkit.places import ROOT
 from tests.arena.test_tournament import A, B, C, match_of, tournament_of
 
@@ -56,7 +55,9 @@ def test_ladders_are_written_and_read(ladder, tmp_path):
 
 def test_list_shows_strengths(ladder, tmp_path, monkeypatch, capsys):
     write_ladder(tmp_path / "ladder", ladder, "random")
-    monkeypatch.setattr(catalogue, "read_ladder", lambda: read_ladder(tmp_path / "ladder.json"))
+    monkeypatch.setattr(
+        "connectx_toolkit.arena.reporting.ladder.read_ladder", lambda: read_ladder(tmp_path / "ladder.json")
+    )
     main(["list"])
     out = capsys.readouterr().out
     assert all(name in out for name in our_agents()) and "book.bin" in out and "Elo above random" in out

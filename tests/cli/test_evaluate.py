@@ -17,7 +17,6 @@ from connectx_toolkit.arena.play import rounds as course
 from connectx_toolkit.arena.play.pool import Pool, open_pool
 from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.results.stats import estimate
-from connectx_toolkit.cli import games
 from connectx_toolkit.cli.evaluate import COMMANDS, main
 from connectx_toolkit.cli.option_groups import parse_config
 from connectx_toolkit.places import ROOT
@@ -310,7 +309,7 @@ def test_ctrl_c_gives_one_line(monkeypatch, capsys):
     def interrupted(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(games, "play_rounds", interrupted)
+    monkeypatch.setattr("connectx_toolkit.arena.play.rounds.play_rounds", interrupted)
     with pytest.raises(SystemExit) as stop:
         main(["leftmost", "random"])
     assert stop.value.code == 130 and capsys.readouterr().err.count("\n") == 1

@@ -4,7 +4,6 @@ import re
 import sqlite3
 import subprocess
 import sys
-import types
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
@@ -42,8 +41,7 @@ def ends_by(monkeypatch):
         def list_agents(options):
             raise problem
 
-        module = types.SimpleNamespace(list_agents=list_agents)
-        monkeypatch.setitem(sys.modules, "connectx_toolkit.cli.list_agents", module)
+        monkeypatch.setattr("connectx_toolkit.cli.list_agents.list_agents", list_agents)
 
     return prepare
 
@@ -78,9 +76,8 @@ def test_a_fault_where_no_file_can_be_written(ends_by, capsys, monkeypatch):
     assert trace[0].startswith("Traceback") and what.endswith("TypeError: odd") and whose.endswith("the lines above")
 
 
-def test_the_code_of_a_command_is_the_scripts(ends_by, monkeypatch):
-    ends_by(SystemExit())
-    monkeypatch.setattr(sys.modules["connectx_toolkit.cli.list_agents"], "list_agents", lambda options: 1)
+def test_the_code_of_a_command_is_the_scripts(monkeypatch):
+    monkeypatch.setattr("connectx_toolkit.cli.list_agents.list_agents", lambda options: 1)
     with pytest.raises(SystemExit) as stop:
         evaluate.main(["list"])
     assert stop.value.code == 1

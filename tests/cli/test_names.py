@@ -16,7 +16,7 @@ from connectx_toolkit.arena.reporting import page
 from connectx_toolkit.arena.reporting.ladder import Strength, markdown_text
 from connectx_toolkit.builder.preflight.report import Report
 from connectx_toolkit.cli import build as build_submission
-from connectx_toolkit.cli import episodes, evaluate, list_agents
+from connectx_toolkit.cli import evaluate
 
 # Of rich (tags that close nothing, styles, emoji), of matplotlib (hidden labels, formulas that are none), of Markdown
 # and HTML. A "/" can only stand between a folder and a file.
@@ -81,16 +81,16 @@ def test_commands(command, folder, monkeypatch, capsys):
 
 def a_ladder(monkeypatch) -> None:
     strength = Strength(1.0, 0.0, 2.0, 10, PLAYS)
-    monkeypatch.setattr(list_agents, "read_ladder", lambda: {f"{CRASHES}@4": strength})
-    monkeypatch.setattr(list_agents, "kaggle_agents", lambda: {CRASHES: None})
+    monkeypatch.setattr("connectx_toolkit.arena.reporting.ladder.read_ladder", lambda: {f"{CRASHES}@4": strength})
+    monkeypatch.setattr("connectx_toolkit.arena.players.loading.kaggle_agents", lambda: {CRASHES: None})
     evaluate.main(["list"])
 
 
 def submissions(monkeypatch) -> None:
     one = SimpleNamespace(ref=1, date=datetime(2026, 1, 1), public_score="1", file_name=CRASHES, description=PLAYS)
     one.status = SimpleNamespace(name="COMPLETE")
-    monkeypatch.setattr(episodes, "submissions", lambda kaggle: [one])
-    monkeypatch.setattr(episodes, "connected", lambda pause: contextlib.nullcontext())
+    monkeypatch.setattr("connectx_toolkit.kaggle.account.episodes.submissions", lambda kaggle: [one])
+    monkeypatch.setattr("connectx_toolkit.kaggle.account.client.connected", lambda pause: contextlib.nullcontext())
     evaluate.main(["episodes"])
 
 
