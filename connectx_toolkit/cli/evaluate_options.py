@@ -13,7 +13,6 @@ from connectx_toolkit.cli.option_groups import (
     add_judging_time,
     add_ladder,
     add_me,
-    add_mix,
     add_pairs,
     add_review,
     add_scheduler,
@@ -95,7 +94,6 @@ examples
     help_text = f"number of pairs of games (default: {PAIRS}); with --sprt, the largest number (default: {SPRT_PAIRS})"
     add_pairs(parser, None, help_text)
     add_store(parser)
-    add_mix(parser)
     add_setup(parser)
     add_scheduler(parser)
 
@@ -117,7 +115,6 @@ examples
     add_ladder(parser)
     add_pairs(parser, 20, "number of pairs of games for every two agents (default: 20)")
     add_store(parser)
-    add_mix(parser)
     add_setup(parser)
     add_scheduler(parser)
 
@@ -148,7 +145,6 @@ examples
     parser.add_argument("--judge", action="store_true", help="add exact scores to the games on the page")
     add_judging(parser)
     add_store(parser)
-    add_mix(parser)
 
 
 def add_analyse(parser: argparse.ArgumentParser) -> None:

@@ -2,6 +2,7 @@
 
 import argparse
 import secrets
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from math import inf
 from typing import NamedTuple
@@ -17,7 +18,7 @@ from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.players.spec import AgentSpec
 from connectx_toolkit.arena.players.task import Setup, Task
 from connectx_toolkit.arena.reporting.tables import match_table
-from connectx_toolkit.arena.results.conditions import Conditions, conditions_here
+from connectx_toolkit.arena.results.conditions import Conditions, conditions_here, other_conditions_line
 from connectx_toolkit.arena.results.evidence import Evidence
 from connectx_toolkit.arena.results.match import Match
 from connectx_toolkit.arena.results.records import Game
@@ -72,9 +73,13 @@ def _play(
         entries = []
         for pair in pairs:
             number = store.match_id(*pair, setup, openings, options.seed, here)
-            known = {index: game for index, game in store.games(number).items() if index < total}
-            entries.append(_Entry(pair, number, known))
-        _say_what_is_known(store, entries, total, options, here)
+            games = {index: game for index, game in store.games(number).items() if index < total}
+            entries.append(_Entry(pair, number, games))
+        if known := sum(len(entry.known) for entry in entries):
+            print(f"reused {known} of {len(entries) * total} games from {options.store}; --seed N plays new ones")
+            played = sum((store.conditions(entry.number, total) for entry in entries), Counter[Conditions]())
+            print_lines(console_for_tables(), other_conditions_line(played, here))
+        print_lines(console_for_tables(), left_out_lines(store.left_out))
         pool.check(dict.fromkeys(spec for entry in entries if len(entry.known) < total for spec in entry.pair))
         left = sum(total - len(entry.known) for entry in entries)
         with progress(left, "game", delay=0 if sprt else 2) as bar:
@@ -109,28 +114,10 @@ def _play_entry(run: _Run, entry: _Entry) -> Match:
     pairs, seed = run.options.pairs, run.options.seed
     with run.store.turn(entry.number, 2 * pairs) as known:
         run.bar.update(len(known) - len(entry.known))  # another process has played these meanwhile
-        if run.options.mix:
-            for _, games in run.store.elsewhere(entry.number):
-                known = {number: game for number, game in games.items() if number < 2 * pairs} | known
         return play_match(
             *entry.pair, run.setup, run.openings, pairs, seed, sprt=run.sprt, known=known,
             on_game=on_game, on_pair=on_pair, pool=run.pool,
         )  # fmt: skip
-
-
-def _say_what_is_known(
-    store: Store, entries: Sequence[_Entry], total: int, options: argparse.Namespace, here: Conditions
-) -> None:
-    """How many games the store has already, which of them cannot be read, and how many more it has from elsewhere."""
-    if known := sum(len(entry.known) for entry in entries):
-        print(f"reused {known} of {len(entries) * total} games from {options.store}; --seed N plays new ones")
-    print_lines(console_for_tables(), left_out_lines(store.left_out))
-    for entry in entries:
-        for conditions, games in store.elsewhere(entry.number):
-            count = sum(number < total for number in games)
-            why, names = ", ".join(conditions.differences(here)), " v ".join(spec.label for spec in entry.pair)
-            does = "are counted (--mix)" if options.mix else "are not counted (--mix counts them)"
-            print(f"{names}: {count} games in {options.store} were played elsewhere and {does}: {why}")
 
 
 def _sprt(elos: Sequence[float] | None) -> Sprt | None:

@@ -15,6 +15,7 @@ from connectx_toolkit.arena.reporting.ladder import write_ladder
 from connectx_toolkit.arena.reporting.page import game_entry, group_html, results_page
 from connectx_toolkit.arena.reporting.single_games import TOO_LARGE, judged
 from connectx_toolkit.arena.reporting.tables import cross_table, ladder_table
+from connectx_toolkit.arena.results.conditions import other_conditions_line
 from connectx_toolkit.arena.results.store import Group, Store, group_games, groups
 from connectx_toolkit.arena.results.tournament import Standing, Tournament
 from connectx_toolkit.cli.analyse import print_lines
@@ -56,7 +57,7 @@ def report(options: argparse.Namespace) -> None:
     check_folder(options.ladder)
     console, sections, entries, unsolvable = console_for_tables(), [], [], []
     with Store(options.store, create=False) as store:
-        found = groups(store, options.mix)
+        found = groups(store)
     if not found and store.left_out:
         raise NothingLeft(store.left_out)
     if not found:
@@ -69,6 +70,7 @@ def report(options: argparse.Namespace) -> None:
     for group in found:
         anchor = options.anchor or _anchor_of(group.tournament)
         console.print(f"\n{group.title}", highlight=False)
+        print_lines(console, other_conditions_line(group.conditions))
         ladder = show_ladder(group.tournament, anchor, console, options.ladder, group.edited)
         if options.html:
             by_agent, games = _judged_games(group, options)
