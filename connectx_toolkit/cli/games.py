@@ -9,11 +9,10 @@ from typing import NamedTuple
 
 from tqdm import tqdm
 
-from connectx_toolkit.arena.play.match import play_match
+from connectx_toolkit.arena.play.match import play_match, play_rounds
 from connectx_toolkit.arena.play.openings import Opening, openings_for
 from connectx_toolkit.arena.play.pairings import pairings, participants
 from connectx_toolkit.arena.play.pool import Pool, open_pool
-from connectx_toolkit.arena.play.rounds import play_rounds, rounds_lines
 from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.players.spec import AgentSpec
 from connectx_toolkit.arena.players.task import Setup, Task
@@ -25,7 +24,7 @@ from connectx_toolkit.arena.results.records import Game
 from connectx_toolkit.arena.results.stats import Sprt
 from connectx_toolkit.arena.results.store import Store
 from connectx_toolkit.arena.results.tournament import Tournament
-from connectx_toolkit.arena.results.words import lost_game_line, match_lines, sprt_progress
+from connectx_toolkit.arena.results.words import course_lines, lost_game_line, match_lines, sprt_progress
 from connectx_toolkit.cli.analyse import print_lines
 from connectx_toolkit.cli.evaluate_options import PAIRS, SPRT_PAIRS
 from connectx_toolkit.cli.report import show_ladder
@@ -49,8 +48,8 @@ def rounds(options: argparse.Namespace) -> None:
     specs = resolve(options.agent1), resolve(options.agent2)
     seed = secrets.randbits(32) if options.seed is None else options.seed
     played = play_rounds(specs, options.rounds, _setup(options, "kaggle"), options.concurrency, seed)
-    print(*rounds_lines(played), sep="\n")
-    if len(played.games) < played.asked:
+    print(*course_lines(played), sep="\n")
+    if played.ending == "interrupted":
         raise KeyboardInterrupt("games of --rounds are not stored; those of match are")
 
 
