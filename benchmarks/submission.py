@@ -18,7 +18,7 @@ from pathlib import Path
 
 from benchmarks.machine import head, record
 from connectx.clock import RESERVE
-from connectx_toolkit.arena.play.rounds import Rounds
+from connectx_toolkit.arena.results.match import Match
 from connectx_toolkit.arena.results.records import Game
 from connectx_toolkit.builder.building.build import render
 from connectx_toolkit.builder.source.inline import inline
@@ -69,12 +69,11 @@ def print_row(name: str, *cells: str) -> None:
     print(f"{name:<12}{''.join(f'{cell:>13}' for cell in cells)}", flush=True)
 
 
-def report(opponent: str, rounds: Rounds) -> dict[str, float]:
+def report(opponent: str, match: Match) -> dict[str, float]:
     """Prints the counts, and the worst times over all games; returns what of it is worth keeping."""
-    swapped_from = len(rounds.games) // 2
-    clocks = [clock_of(game, int(index >= swapped_from)) for index, game in enumerate(rounds.games)]
+    clocks = [clock_of(game, number % 2) for number, game in match.games.items()]
     worst = [max(figures) for figures in zip(*clocks, strict=True)]
-    counts = (len(rounds.games), rounds.wins[0], rounds.draws, rounds.wins[1], len(rounds.faults[0]))
+    counts = (len(match.games), match.wins[0], match.draws, match.wins[1], match.side(0).faults.total())
     print_row(opponent, *map(str, counts), *(f"{seconds:.2f} s" for seconds in worst))
     return dict(zip(HEADERS, (*counts, *(round(seconds, 2) for seconds in worst)), strict=True))
 
@@ -115,8 +114,8 @@ def main() -> None:
         for item in options.against:
             opponent, _, games = item.rpartition(":")
             with contextlib.redirect_stdout(io.StringIO()):
-                rounds = get_win_percentages(options.file, opponent, int(games), seed=options.seed)
-            rows[opponent] = report(opponent, rounds)
+                match = get_win_percentages(options.file, opponent, int(games), seed=options.seed)
+            rows[opponent] = report(opponent, match)
     name = Path(options.file).stem + ("-without-numba" if options.without_numba else "")
     overage = max(row["overage"] for row in rows.values())
     record(f"clock-{name}", overage, f"s of {BANK:.0f} s overage time used at most", opponents=rows)

@@ -13,7 +13,7 @@ from connectx_toolkit.arena.players.spec import AgentSpec
 from connectx_toolkit.kaggle.rules import BANK, Rules
 
 if TYPE_CHECKING:
-    from connectx_toolkit.arena.play.rounds import Rounds
+    from connectx_toolkit.arena.results.match import Match
     from connectx_toolkit.arena.results.records import Game
 
 __all__ = ["analyse", "get_win_percentages"]
@@ -31,7 +31,7 @@ def get_win_percentages(
     seed: int | None = None,
     bank: float = BANK,
     isolate: bool = True,
-) -> "Rounds":
+) -> "Match":
     """Plays ``n_rounds`` games, half of them with agent 1 moving first, and prints the four lines of Kaggle's course.
 
     These are the shares of the games that ended 1 to -1 and -1 to 1, and the invalid plays. For the course, a game that
@@ -65,14 +65,15 @@ def get_win_percentages(
         ValueError: an unknown agent or one that cannot be loaded, a bad configuration, or too many workers.
         KeyboardInterrupt: it was stopped before the first game had ended.
     """
-    from connectx_toolkit.arena.play.rounds import play_rounds, rounds_lines
+    from connectx_toolkit.arena.play.match import play_rounds
     from connectx_toolkit.arena.players.task import Setup
+    from connectx_toolkit.arena.results.words import course_lines
 
     setup = Setup(Rules(config or {}, bank), "kaggle", isolate=isolate)
     seed = secrets.randbits(32) if seed is None else seed
-    rounds = play_rounds((resolve(agent1), resolve(agent2)), n_rounds, setup, workers, seed)
-    print(*rounds_lines(rounds), sep="\n")
-    return rounds
+    match = play_rounds((resolve(agent1), resolve(agent2)), n_rounds, setup, workers, seed)
+    print(*course_lines(match), sep="\n")
+    return match
 
 
 def analyse(

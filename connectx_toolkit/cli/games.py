@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import secrets
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,7 +15,6 @@ from connectx_toolkit.cli.option_groups import (
     AGENTS,
     add_anchor,
     add_ladder,
-    add_mix,
     add_pairs,
     add_scheduler,
     add_setup,
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from connectx_toolkit.arena.play.openings import Opening
     from connectx_toolkit.arena.play.pool import Pool
     from connectx_toolkit.arena.players.task import Setup, Task
-    from connectx_toolkit.arena.results.conditions import Conditions
     from connectx_toolkit.arena.results.evidence import Evidence
     from connectx_toolkit.arena.results.match import Match
     from connectx_toolkit.arena.results.records import Game
@@ -82,14 +81,15 @@ examples
 
 def rounds(options: argparse.Namespace) -> None:
     """Two agents by the course's protocol."""
-    from connectx_toolkit.arena.play.rounds import play_rounds, rounds_lines
+    from connectx_toolkit.arena.play.match import play_rounds
     from connectx_toolkit.arena.players.loading import resolve
+    from connectx_toolkit.arena.results.words import course_lines
 
     specs = resolve(options.agent1), resolve(options.agent2)
     seed = secrets.randbits(32) if options.seed is None else options.seed
     played = play_rounds(specs, options.rounds, _setup(options, "kaggle"), options.concurrency, seed)
-    print(*rounds_lines(played), sep="\n")
-    if len(played.games) < played.asked:
+    print(*course_lines(played), sep="\n")
+    if played.ending == "interrupted":
         raise KeyboardInterrupt("games of --rounds are not stored; those of match are")
 
 
@@ -107,9 +107,10 @@ def _play(
     """Plays those games of each two agents that the store does not have; yields the matches as they end."""
     from connectx_toolkit.arena.play.openings import openings_for
     from connectx_toolkit.arena.play.pool import open_pool
-    from connectx_toolkit.arena.results.conditions import conditions_here
+    from connectx_toolkit.arena.results.conditions import Conditions, conditions_here, other_conditions_line
     from connectx_toolkit.arena.results.store import Store
     from connectx_toolkit.console.progress import progress
+    from connectx_toolkit.console.tables import console_for_tables
 
     setup = _setup(options, "fast")
     openings = openings_for(setup.rules.geometry, options.openings, options.seed)
@@ -118,9 +119,13 @@ def _play(
         entries = []
         for pair in pairs:
             number = store.match_id(*pair, setup, openings, options.seed, here)
-            known = {index: game for index, game in store.games(number).items() if index < total}
-            entries.append(_Entry(pair, number, known))
-        _say_what_is_known(store, entries, total, options, here)
+            games = {index: game for index, game in store.games(number).items() if index < total}
+            entries.append(_Entry(pair, number, games))
+        if known := sum(len(entry.known) for entry in entries):
+            print(f"reused {known} of {len(entries) * total} games from {options.store}; --seed N plays new ones")
+            played = sum((store.conditions(entry.number, total) for entry in entries), Counter[Conditions]())
+            print_lines(console_for_tables(), other_conditions_line(played, here))
+        print_lines(console_for_tables(), left_out_lines(store.left_out))
         pool.check(dict.fromkeys(spec for entry in entries if len(entry.known) < total for spec in entry.pair))
         left = sum(total - len(entry.known) for entry in entries)
         with progress(left, "game", delay=0 if sprt else 2) as bar:
@@ -157,30 +162,10 @@ def _play_entry(run: _Run, entry: _Entry) -> Match:
     pairs, seed = run.options.pairs, run.options.seed
     with run.store.turn(entry.number, 2 * pairs) as known:
         run.bar.update(len(known) - len(entry.known))  # another process has played these meanwhile
-        if run.options.mix:
-            for _, games in run.store.elsewhere(entry.number):
-                known = {number: game for number, game in games.items() if number < 2 * pairs} | known
         return play_match(
             *entry.pair, run.setup, run.openings, pairs, seed, sprt=run.sprt, known=known,
             on_game=on_game, on_pair=on_pair, pool=run.pool,
         )  # fmt: skip
-
-
-def _say_what_is_known(
-    store: Store, entries: Sequence[_Entry], total: int, options: argparse.Namespace, here: Conditions
-) -> None:
-    """How many games the store has already, which of them cannot be read, and how many more it has from elsewhere."""
-    from connectx_toolkit.console.tables import console_for_tables
-
-    if known := sum(len(entry.known) for entry in entries):
-        print(f"reused {known} of {len(entries) * total} games from {options.store}; --seed N plays new ones")
-    print_lines(console_for_tables(), left_out_lines(store.left_out))
-    for entry in entries:
-        for conditions, games in store.elsewhere(entry.number):
-            count = sum(number < total for number in games)
-            why, names = ", ".join(conditions.differences(here)), " v ".join(spec.label for spec in entry.pair)
-            does = "are counted (--mix)" if options.mix else "are not counted (--mix counts them)"
-            print(f"{names}: {count} games in {options.store} were played elsewhere and {does}: {why}")
 
 
 def _sprt(elos: Sequence[float] | None) -> Sprt | None:
@@ -210,7 +195,6 @@ examples
     help_text = f"number of pairs of games (default: {PAIRS}); with --sprt, the largest number (default: {SPRT_PAIRS})"
     add_pairs(parser, None, help_text)
     add_store(parser)
-    add_mix(parser)
     add_setup(parser)
     add_scheduler(parser)
 
@@ -250,7 +234,6 @@ examples
     add_ladder(parser)
     add_pairs(parser, 20, "number of pairs of games for every two agents (default: 20)")
     add_store(parser)
-    add_mix(parser)
     add_setup(parser)
     add_scheduler(parser)
 

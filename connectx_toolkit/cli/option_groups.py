@@ -128,11 +128,6 @@ def add_pairs(parser: argparse.ArgumentParser, pairs: int | None, help_text: str
     parser.add_argument("--seed", type=any_seed, default=1, metavar="N", help=help_text)
 
 
-def add_mix(parser: argparse.ArgumentParser) -> None:
-    help_text = "also count stored games from other machines, package versions and values of --concurrency"
-    parser.add_argument("--mix", action="store_true", help=help_text)
-
-
 def add_anchor(parser: argparse.ArgumentParser, default: str) -> None:
     help_text = f"agent whose rating is fixed at 0 (default: {default})"
     parser.add_argument("--anchor", metavar="NAME", help=help_text)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from connectx_toolkit.cli.analyse import print_lines
-from connectx_toolkit.cli.option_groups import add_judging, add_ladder, add_mix, add_store, from_one
+from connectx_toolkit.cli.option_groups import add_judging, add_ladder, add_store, from_one
 from connectx_toolkit.console.files import check_folder, write_whole
 from connectx_toolkit.foreign import NothingLeft, left_out_lines
 from connectx_toolkit.kaggle.rules import Rules
@@ -78,12 +78,12 @@ examples
     parser.add_argument("--judge", action="store_true", help="add exact scores to the games on the page")
     add_judging(parser)
     add_store(parser)
-    add_mix(parser)
 
 
 def report(options: argparse.Namespace) -> None:
     from connectx_toolkit.arena.reporting.page import group_html, results_page
     from connectx_toolkit.arena.reporting.single_games import TOO_LARGE
+    from connectx_toolkit.arena.results.conditions import other_conditions_line
     from connectx_toolkit.arena.results.store import Store, groups
     from connectx_toolkit.console.tables import console_for_tables
 
@@ -91,7 +91,7 @@ def report(options: argparse.Namespace) -> None:
     check_folder(options.ladder)
     console, sections, entries, unsolvable = console_for_tables(), [], [], []
     with Store(options.store, create=False) as store:
-        found = groups(store, options.mix)
+        found = groups(store)
     if not found and store.left_out:
         raise NothingLeft(store.left_out)
     if not found:
@@ -104,6 +104,7 @@ def report(options: argparse.Namespace) -> None:
     for group in found:
         anchor = options.anchor or _anchor_of(group.tournament)
         console.print(f"\n{group.title}", highlight=False)
+        print_lines(console, other_conditions_line(group.conditions))
         ladder = show_ladder(group.tournament, anchor, console, options.ladder, group.edited)
         if options.html:
             by_agent, games = _judged_games(group, options)

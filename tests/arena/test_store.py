@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import sha256
@@ -25,7 +26,7 @@ from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.players.task import Setup, Task
 from connectx_toolkit.arena.results import conditions as conditions_module
 from connectx_toolkit.arena.results import schema
-from connectx_toolkit.arena.results.conditions import Conditions, conditions_here
+from connectx_toolkit.arena.results.conditions import Conditions, conditions_here, other_conditions_line
 from connectx_toolkit.arena.results.records import Game
 from connectx_toolkit.arena.results.schema import SCHEMA_VERSION
 from connectx_toolkit.arena.results.store import Store, groups
@@ -72,7 +73,7 @@ def test_games_come_back(tmp_path):
         assert replace(found, overage=(), measured=(), loads=None) == replace(game, overage=(), measured=(), loads=None)
     assert stored.config == FAST.rules.config
     assert (stored.seed, stored.hashes) == (1, (fingerprint(LEFT), fingerprint(RANDOM)))
-    assert (stored.fresh, stored.conditions) == ("null", conditions_here(1))
+    assert stored.conditions == {conditions_here(1): 7}
 
 
 def test_a_game_is_stored_once(tmp_path):
@@ -115,10 +116,6 @@ def test_what_decides_the_games_decides_the_match(tmp_path):
             (LEFT, RANDOM, FAST._replace(rules=Rules(bank=1.0)), OPENINGS, 1),
             (LEFT, RANDOM, FAST, OPENINGS[:1], 1),
             (LEFT, RANDOM, FAST, OPENINGS, 2),
-            (LEFT, RANDOM, FAST, OPENINGS, 1, HERE),
-            (LEFT, RANDOM, FAST, OPENINGS, 1, HERE._replace(concurrency=1)),
-            (LEFT, RANDOM, FAST, OPENINGS, 1, HERE._replace(machine="Theirs, 2 cores")),
-            (LEFT, RANDOM, FAST, OPENINGS, 1, HERE._replace(versions=(("python", "3.13"), ("numba", "0.68.1")))),
             (LEFT, resolve(str(path)), FAST, OPENINGS, 1),
         ]
         ids = [store.match_id(*match) for match in asked]
@@ -142,9 +139,9 @@ def test_matches_of_before_are_continued(tmp_path, monkeypatch, referee):
         match = add_games(store, range(4))
         store.connection.execute("UPDATE matches SET key = ?, referee = ?", [key, referee])
         later = add_games(store, range(2), HERE._replace(concurrency=1))  # under other conditions it is found, too
-        assert [(found, set(games)) for found, games in store.elsewhere(later)] == [(HERE, set(range(4)))]
+        assert set(store.games(later)) == set(range(4)) and store.conditions(later) == {HERE: 4}
         assert add_games(store, range(6)) == match and set(store.games(match)) == set(range(6))
-        assert len(groups(store, mix=True)) == 1
+        assert len(groups(store)) == 1
 
 
 def test_a_game_of_one_move_in_column_10(tmp_path):
@@ -204,40 +201,37 @@ def test_a_package_that_only_one_of_two_has():
     assert HERE.differences(without) == ["numba 0.68.1 instead of none"]
 
 
-def test_a_store_from_another_machine_is_not_mixed_in(tmp_path):
-    """Its games are there, apart: for the same match elsewhere, and in groups whose titles say what is different."""
+def test_games_under_other_conditions_are_of_the_same_match(tmp_path):
+    """Each number counts once, the game that was stored under the conditions that came first."""
+    theirs, later = HERE._replace(machine="Theirs, 8 cores"), HERE._replace(versions=(("numba", "0.70.0"),))
     with Store(tmp_path / "store") as store:
-        there = add_games(store, range(4), conditions_here(2))
-    with contextlib.closing(sqlite3.connect(tmp_path / "store")) as connection, connection:
-        connection.execute("UPDATE matches SET conditions = json_set(conditions, '$.machine', 'Theirs, 8 cores')")
-    with Store(tmp_path / "store") as store:
-        here = add_games(store, range(2), conditions_here(2))
-        assert here != there and set(store.games(here)) == {0, 1}
-        ((conditions, games),) = store.elsewhere(here)
-        assert conditions.differences(conditions_here(2)) == ["another machine (Theirs, 8 cores)"] and len(games) == 4
-        assert [set(games) for _, games in store.elsewhere(there)] == [{0, 1}]
-        size = "6x7, 4 in a row, 60 s overage time"
-        titles = [group.title for group in groups(store)]
-        assert titles == [f"{size}, Theirs, 8 cores", f"{size}, {conditions_here().machine}"]
-        (mixed,) = groups(store, mix=True)
-    assert mixed.title == size and [len(match.games) for match in mixed.tournament.matches] == [4, 2]
+        add_games(store, range(4), theirs)
+        match = store.match_id(LEFT, RANDOM, FAST, OPENINGS, 1, HERE)
+        store.add(match, Task(3, (LEFT, RANDOM), (), (1, 2)), replace(SHORT, names=SHORT.names[::-1]))
+        add_games(store, range(3, 6))
+        add_games(store, range(7), later)
+        assert {number: game.moves for number, game in store.games(match).items()} == dict.fromkeys(
+            range(7), FAULTY.moves
+        )
+        assert store.conditions(match) == {theirs: 4, HERE: 2, later: 1} and store.conditions(match, 3) == {theirs: 3}
+        with store.turn(match, 5) as known:
+            assert set(known) == set(range(5))
+        add_games(store, range(2), theirs, FAST._replace(rules=Rules({"rows": 5})))
+        group, other = groups(store)
+    assert [group.title, other.title] == [f"{rows}x7, 4 in a row, 60 s overage time" for rows in (6, 5)]
+    assert [len(match.games) for match in group.tournament.matches] == [7] and group.conditions.total() == 7
+    assert other.conditions == {theirs: 2}
 
 
-def test_titles_name_what_differs_only(tmp_path):
-    """Not the machine that all share, and nothing where there is one group of a configuration."""
-    with Store(tmp_path / "store") as store:
-        add_games(store, range(2))
-        add_games(store, range(2), HERE._replace(concurrency=1))
-        third_match = add_games(store, range(2), HERE._replace(concurrency=3))
-        store.connection.execute("UPDATE matches SET fresh = 'false' WHERE id = ?", [third_match])
-        add_games(store, range(2), HERE._replace(machine="Theirs, 8 cores"), FAST._replace(rules=Rules({"rows": 5})))
-        add_games(store, range(0), HERE._replace(machine="without games"))
-        first, second, third, other = [group.title for group in groups(store)]
-    size = "6x7, 4 in a row, 60 s overage time"
-    assert first == f"{size}, files reloaded before every game, 2 games at a time"
-    assert second == f"{size}, files reloaded before every game, 1 game at a time"
-    assert third == f"{size}, no agents reloaded, 3 games at a time"
-    assert other == "5x7, 4 in a row, 60 s overage time"
+def test_games_under_other_conditions_are_told():
+    """Those of the smaller part, or those that differ from the conditions here; nothing if all are the same."""
+    theirs, before = HERE._replace(machine="Theirs, 8 cores"), HERE._replace(versions=(("numba", "0.60.0"),))
+    played = Counter({theirs: 2, HERE: 5, before: 1})
+    words = "another machine (Theirs, 8 cores); numba 0.60.0 instead of 0.68.1"
+    assert other_conditions_line(played) == [f"3 of 8 games were played under other conditions, and count: {words}"]
+    (line,) = other_conditions_line(played, theirs)
+    assert line.startswith("6 of 8 games were played under other conditions, and count: another machine (Ours, 2 cores")
+    assert other_conditions_line(Counter({HERE: 5})) == other_conditions_line(Counter()) == []
 
 
 # Files of other versions, and files that are something else
@@ -445,14 +439,12 @@ def test_killed_three_times_and_resumed(tmp_path):
 
 
 BAD_MATCHES = {
-    "an unknown way of loading": ("fresh = 'x'", "no way to reload agents"),
     "an agent that is no JSON": ("first = '['", "it is not JSON"),
     "an agent without a label": ('second = \'["ours", "x"]\'', "AgentSpec|unpack"),
     "a configuration without rows": ("config = '{}'", "the configuration has no rows"),
     "a configuration that is a list": ("config = '[]'", "the configuration should be a JSON object"),
     "infinite overage time": ("bank = 9e999", "overage time should be a finite number"),
     "a seed that is a text": ("seed = 'one'", "the seed should be an integer"),
-    "conditions that are a number": ("conditions = '5'", "the conditions should be a JSON object"),
 }
 BAD_GAMES = {
     "moves of a full column": ("moves = '33333333'", "column 3 cannot be played on ply 5: the column is full"),
@@ -486,6 +478,17 @@ def test_a_bad_row_does_not_end_the_others(damage, tmp_path):
     assert found == [{0, 1, 2}, {0, 2}] if damage in BAD_GAMES else found == [{0, 1, 2}]
     (why,) = store.left_out
     assert why.startswith(f"{path}: ") and f"match {other}" in why and re.search(words, why), why
+
+
+def test_damaged_conditions_cost_no_games(tmp_path):
+    with Store(tmp_path / "store") as store:
+        match = add_games(store, range(3))
+        store.connection.execute("UPDATE matches SET conditions = '5'")
+        (stored,) = store.matches()
+        assert set(stored.match.games) == {0, 1, 2} and not stored.conditions
+        assert (
+            "the conditions should be a JSON object" in store.left_out[0] and f"of match {match}" in store.left_out[0]
+        )
 
 
 def test_a_damaged_game_is_played_again(tmp_path):

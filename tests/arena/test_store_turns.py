@@ -148,5 +148,17 @@ def test_what_killed_processes_have_left_goes_with_the_next_turn(tmp_path):
 def test_a_lock_file_that_cannot_be_made(tmp_path):
     (tmp_path / ".store.1.lock").mkdir()
     words = "it is a folder, where a file was expected"
-    with pytest.raises(OSError, match=words), Store(tmp_path / "store") as store, store.turn(1, 2):
+    with (
+        pytest.raises(OSError, match=words),
+        Store(tmp_path / "store") as store,
+        store.turn(add_games(store, range(1)), 2),
+    ):
         pass
+
+
+def test_one_turn_for_all_conditions(tmp_path):
+    """Or two processes with other versions would play the same games."""
+    with Store(tmp_path / "store") as store:
+        first, second = add_games(store, range(1)), add_games(store, range(1), HERE._replace(concurrency=3))
+        with store.turn(second, 2):
+            assert first != second and (tmp_path / f".store.{first}.lock").exists()

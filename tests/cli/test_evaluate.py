@@ -13,9 +13,10 @@ import pytest
 
 from agents import leftmost
 from connectx.notation import write_columns
-from connectx_toolkit.arena.play import rounds as course
+from connectx_toolkit.arena.play import match as course
 from connectx_toolkit.arena.play.pool import Pool, open_pool
 from connectx_toolkit.arena.players.loading import resolve
+from connectx_toolkit.arena.results.match import Match
 from connectx_toolkit.arena.results.stats import estimate
 from connectx_toolkit.cli.evaluate import COMMANDS, main
 from connectx_toolkit.cli.option_groups import parse_config
@@ -36,6 +37,11 @@ def plays_column_6(obs, config):
 
 def gives_up_on_its_second_move(obs, config):
     return 0 if obs.step < 2 else 99
+
+
+def moves_of(match: Match) -> list[tuple[int, ...]]:
+    """The moves of its games, in order."""
+    return [game.moves for _, game in sorted(match.games.items())]
 
 
 def test_the_course_s_four_lines(capsys):
@@ -70,15 +76,15 @@ def test_a_forfeit_is_nobodys_win_for_the_course_and_a_loss_below(capsys):
     assert lines[6].startswith(f"{HERE}.gives_up_on_its_second_move, 4 no such column (first on ply ")
     assert lines[7:] == ["4 of 4 games were forfeits: this measures faults more than strength"]
     assert rounds.wins == (0, 4) and rounds.forfeits == (4, 0) and rounds.percentages == (0.0, 0.0)
-    assert rounds.outcomes == [(None, 0)] * 4
+    assert [game.rewards for _, game in sorted(rounds.games.items())] == [(None, 0), (0, None)] * 2
 
 
-def test_the_games_in_the_course_s_order():
-    """Agent 1 moves first in the first half, rounded down; the games of a seed do not depend on how many there are."""
+def test_the_seats_of_the_course():
+    """Agent 1 moves first in half of the games, rounded down: of 5, in games 0 and 2; copies do not end the rounds."""
     rounds = get_win_percentages(wins_down_the_left, "random", 5, seed=4)
-    assert all(set(game.moves[0::2]) == {0} for game in rounds.games[:2])
-    assert all(set(game.moves[1::2]) == {0} for game in rounds.games[2:])
-    assert sorted(rounds.match.games) == [0, 1, 2, 3, 5] and rounds.match.games[5] is rounds.games[4]
+    assert sorted(rounds.games) == [0, 1, 2, 3, 5] and rounds.seed == 4
+    assert all(set(game.moves[number % 2 :: 2]) == {0} for number, game in rounds.games.items())
+    assert len(get_win_percentages(wins_down_the_left, plays_column_6, 31).games) == 31
 
 
 def test_what_the_rounds_prove(capsys):
@@ -89,8 +95,8 @@ def test_what_the_rounds_prove(capsys):
     assert (int(won), int(lost)) == rounds.wins and int(drawn) == rounds.draws
     assert [sum(map(int, part)) for part in zip(*seats, strict=True)] == [int(won), int(drawn), int(lost)]
     assert [sum(map(int, seat)) for seat in seats] == [25, 25]
-    found = estimate(rounds.match.evidence.counts)
-    assert rounds.match.evidence.distinct == 25 and 100 < found.low < found.elo
+    found = estimate(rounds.evidence.counts)
+    assert rounds.evidence.distinct == 25 and 100 < found.low < found.elo
     assert f" Elo {found.elo:+.0f}, between {found.low:+.0f} and " in line or f" Elo above {found.low:+.0f}" in line
     assert line.endswith(" (95%, for a number of games fixed beforehand); one_step is stronger")
 
@@ -110,12 +116,12 @@ def test_two_functions_of_one_name(tmp_path, monkeypatch, capsys):
 
 
 def test_rounds_in_a_notebook(capsys):
-    """A line as text, a short table as HTML, in which no name is markup."""
+    """The results as a line of text, and as a short table in HTML, in which no name is markup."""
     rounds = get_win_percentages(lambda obs, config: 99, "random", 100, seed=1)
-    assert repr(rounds) == capsys.readouterr().out.splitlines()[5] and len(repr(rounds)) < 300
+    assert capsys.readouterr().out.splitlines()[5].startswith(f"{rounds!r}. ") and len(repr(rounds)) < 300
     shown = rounds._repr_html_()
     assert len(shown) < 2000 and f"<td>{HERE}.&lt;lambda&gt;</td>" in shown and "<lambda>" not in shown
-    assert "<td>both</td><td>0</td><td>0</td><td>100</td><td>100</td>" in shown and "100 no such column" in shown
+    assert "<td>both</td><td>0</td><td>0</td><td>100</td><td>100</td>" in shown
 
 
 def test_lost_games(tmp_path, monkeypatch, capsys):
@@ -174,9 +180,8 @@ def test_ctrl_c_keeps_what_was_played(stop_after, capsys):
     stop_after(6)
     capsys.readouterr()
     rounds = get_win_percentages("random", "leftmost", 20, seed=3)
-    played = [game.moves for game in rounds.games]
-    assert played == [game.moves for game in (*whole.games[:3], *whole.games[10:13])]  # as many of either seating
-    assert sum(rounds.wins) + rounds.draws == 6 and rounds.match.evidence.pairs == 3
+    assert moves_of(rounds) == moves_of(whole)[:6]  # as many of either seating
+    assert sum(rounds.wins) + rounds.draws == 6 and rounds.evidence.pairs == 3
     assert "stopped after 6 of 20 games. random v leftmost: " in capsys.readouterr().out
 
 
@@ -199,12 +204,12 @@ def test_draws_are_in_the_denominator_only():
 
 def test_the_seed_decides(capsys):
     first, again, other = (get_win_percentages("random", "random", 6, seed=seed) for seed in (1, 1, 2))
-    assert [g.moves for g in first.games] == [g.moves for g in again.games] != [g.moves for g in other.games]
+    assert moves_of(first) == moves_of(again) != moves_of(other)
 
 
 @TWO_CORES
 def test_workers_play_the_same_games(capsys):
-    """In order too: a closure of this very test goes to both processes."""
+    """A closure of this very test goes to both processes."""
     columns = iter(range(10**6))
 
     def agent(obs, config):
@@ -212,7 +217,7 @@ def test_workers_play_the_same_games(capsys):
         return next(c for c in range(7) if not obs.board[c])
 
     runs = [get_win_percentages(agent, "random", 9, seed=3, workers=workers) for workers in (1, 2)]
-    assert [game.moves for game in runs[0].games] == [game.moves for game in runs[1].games]
+    assert moves_of(runs[0]) == moves_of(runs[1])
 
 
 def test_command_line(tmp_path):
@@ -410,6 +415,22 @@ def test_more_pairs_on_another_board(tmp_path, capsys):
     main(f"{match} --pairs 2".split())
     main(f"{match} --pairs 3".split())
     assert "reused 4 of 6 games" in capsys.readouterr().out
+
+
+def test_games_of_another_version_count_and_are_told(tmp_path, capsys):
+    """In one line, of match and of report; the table shows them with the others."""
+    match = f"match random leftmost --config rows=4,columns=5 --store {tmp_path / 'store'}"
+    main(f"{match} --pairs 2".split())
+    with contextlib.closing(sqlite3.connect(tmp_path / "store")) as connection, connection:
+        connection.execute("UPDATE matches SET conditions = json_set(conditions, '$.versions.numba', '0.50.0')")
+    capsys.readouterr()
+    main(f"{match} --pairs 5".split())
+    out = capsys.readouterr().out
+    words = "games were played under other conditions, and count: numba 0.50.0 instead of "
+    assert "reused 4 of 10 games" in out and f"\n4 of 4 {words}" in out and "random v leftmost: 10 games" in out
+    main(f"report --store {tmp_path / 'store'}".split())
+    out = capsys.readouterr().out
+    assert out.count(words) == 1 and f"\n4 of 10 {words}" in out and out.count("Elo, random = 0") == 1
 
 
 def test_parse_config():

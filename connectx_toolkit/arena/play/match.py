@@ -12,6 +12,7 @@ from connectx_toolkit.arena.results.evidence import Evidence
 from connectx_toolkit.arena.results.match import COPIES, Match
 from connectx_toolkit.arena.results.records import Game
 from connectx_toolkit.arena.results.stats import Sprt
+from connectx_toolkit.console.progress import progress
 
 
 def derived_seed(*parts: object) -> int:
@@ -49,6 +50,7 @@ def play_match(
     on_game: Callable[[Task, Game], Game] = lambda task, game: game,
     on_pair: Callable[[Evidence], None] = lambda evidence: None,
     pool: Pool | None = None,
+    fixed: int | None = None,
 ) -> Match:
     """Plays up to ``pairs`` pairs, or until the SPRT accepts a hypothesis, or the agents only repeat themselves.
 
@@ -61,9 +63,12 @@ def play_match(
         on_game: called with each new game; gives the one that counts, which is another one in a store that has it.
         on_pair: called with the evidence so far after each pair, in their order.
         pool: where to play, opened with the same setup; by default one for ``concurrency`` games at a time is opened.
+        fixed: number of games, if all are to be played whatever their results: that of the pairs, or one less. Then the
+            last pair is only the game in which ``second`` moves first.
     """
-    match = Match(first, second, dict(known or {}))
-    tasks = (task for task in pair_tasks(first, second, openings, pairs, seed) if task.number not in match.games)
+    match = Match(first, second, dict(known or {}), seed=seed, fixed=fixed)
+    left_out = {*match.games, *([fixed - 1] if fixed and fixed % 2 else [])}
+    tasks = (task for task in pair_tasks(first, second, openings, pairs, seed) if task.number not in left_out)
     watch = _Watch(match, sprt, on_pair)
     try:
         if not watch.is_over():
@@ -77,6 +82,31 @@ def play_match(
     last = 2 * (watch.evidence.pairs if watch.ending else pairs)
     match.games = {number: game for number, game in match.games.items() if number < last}
     match.ending = watch.ending or match.ending
+    return match
+
+
+def play_rounds(specs: tuple[AgentSpec, AgentSpec], n_rounds: int, setup: Setup, workers: int, seed: int) -> Match:
+    """Plays ``n_rounds`` games from the empty board, ``workers`` at a time. Agent 1 moves first in half, rounded down.
+
+    The seats are swapped after each game, so that a run that Ctrl-C ends early has games of both; those are kept.
+
+    Raises:
+        ValueError: ``n_rounds`` is below 1, ``workers`` is above the number of cores, or an agent cannot be loaded.
+        KeyboardInterrupt: it came before the first game had finished.
+    """
+    if type(n_rounds) is not int or n_rounds < 1:
+        raise ValueError(f"n_rounds should be an integer of at least 1, not {n_rounds!r}")
+    with open_pool(setup, workers) as pool, progress(n_rounds, "game") as bar:
+
+        def on_game(task: Task, game: Game) -> Game:
+            bar.update()
+            return game
+
+        pool.check(dict.fromkeys(specs))
+        pairs = (n_rounds + 1) // 2
+        match = play_match(*specs, setup, [()], pairs, seed, on_game=on_game, pool=pool, fixed=n_rounds)
+    if not match.games:
+        raise KeyboardInterrupt
     return match
 
 
@@ -99,7 +129,7 @@ class _Watch:
             self.copies = 0 if is_new else self.copies + 1
             if self.sprt and self.sprt.accepted(self.evidence.counts):
                 self.ending = "sprt"
-            elif self.copies == COPIES:
+            elif self.copies == COPIES and self.match.fixed is None:
                 self.ending = "copies"
             self.on_pair(self.evidence)
         return bool(self.ending)

@@ -1,12 +1,13 @@
 """What games were played under: the machine, the versions of Python and the packages, and how many at a time.
 
-None of these is part of what a match asks for, but each changes how far a search gets in its time, so that games under
-different conditions do not measure the same thing.
+None of these is part of what a match asks for, so that all its games count. But each changes how far a search gets in
+its time. So the commands say which games were played under other conditions.
 """
 
 import json
 import os
 import platform
+from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ ABSENT = "absent"  # what version_of says of a package that is not installed
 
 
 class Conditions(NamedTuple):
-    """Conditions of games. Two that are equal allow their games to be added up."""
+    """Conditions of games."""
 
     machine: str
     versions: tuple[tuple[str, str], ...]  # (name, version) of python (without the patch level) and PACKAGES
@@ -36,11 +37,6 @@ class Conditions(NamedTuple):
         concurrency = None if games is None else foreign.integer(games, "games at a time", 1)
         return cls(foreign.text(fields["machine"], "the machine"), tuple(versions), concurrency)
 
-    def aspects(self) -> dict[str, str]:
-        """Each condition in words, such as {"numba": "numba 0.60.0"}."""
-        words = {"machine": self.machine} | {name: _package(name, version) for name, version in self.versions}
-        return words if self.concurrency is None else words | {"concurrency": _at_a_time(self.concurrency)}
-
     def differences(self, other: "Conditions") -> list[str]:
         """What is different here, in words: "numba 0.60.0 instead of 0.68.1". Empty if nothing is."""
         words = []
@@ -49,11 +45,26 @@ class Conditions(NamedTuple):
         theirs = dict(other.versions)
         for name, version in self.versions:
             if version != theirs.get(name, version):
-                instead = "none" if theirs[name] == ABSENT else theirs[name]
-                words.append(f"{_package(name, version)} instead of {instead}")
+                here = f"no {name}" if version == ABSENT else f"{name} {version}"
+                words.append(f"{here} instead of {'none' if theirs[name] == ABSENT else theirs[name]}")
         if None not in (self.concurrency, other.concurrency) and self.concurrency != other.concurrency:
-            words.append(f"{_at_a_time(self.concurrency)} instead of {other.concurrency}")
+            games = f"{self.concurrency} game{'s' * (self.concurrency != 1)}"
+            words.append(f"{games} at a time instead of {other.concurrency}")
         return words
+
+
+def other_conditions_line(played: Counter[Conditions], here: Conditions | None = None) -> list[str]:
+    """How many games were played under other conditions than ``here``, and which; [] if none was.
+
+    Args:
+        played: how many games were played under which conditions.
+        here: by default those of most of these games.
+    """
+    expected = [here] if here else [conditions for conditions, _ in played.most_common(1)]
+    words = {conditions: ", ".join(conditions.differences(*expected)) for conditions in played}
+    count = sum(games for conditions, games in played.items() if words[conditions])
+    why = "; ".join(dict.fromkeys(filter(None, words.values())))
+    return [f"{count} of {played.total()} games were played under other conditions, and count: {why}"] * (count > 0)
 
 
 def conditions_here(concurrency: int = 1, scheduler: str | None = None) -> Conditions:
@@ -84,11 +95,3 @@ def _processor() -> str:
         lines = []
     models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]  # none on ARM
     return next(filter(None, [*models, platform.processor(), platform.machine()]), "unknown processor")
-
-
-def _package(name: str, version: str) -> str:
-    return f"no {name}" if version == ABSENT else f"{name} {version}"
-
-
-def _at_a_time(games: int | None) -> str:
-    return f"{games} game{'s' * (games != 1)} at a time"

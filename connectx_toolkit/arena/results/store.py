@@ -1,19 +1,22 @@
 """Stores results in SQLite: every game with moves, times and seeds, so that a killed run can be resumed.
 
-A match is identified by its key and its conditions. The key is a hash of what the match asks for: the agents with their
-fingerprints (see ``connectx_toolkit.arena.players.fingerprint``), configuration, overage time, openings and seed. The
-conditions are what it is played under (see ``connectx_toolkit.arena.results.conditions``). The same match under the
-same conditions finds its games; more pairs or another SPRT add to them. Each game is committed when it ends. Its number
-is unique within the match, so that no game is counted twice.
+A match is identified by its key, a hash of what it asks for: the agents with their fingerprints (see
+``connectx_toolkit.arena.players.fingerprint``), configuration, overage time, openings and seed. The same match finds
+its games; more pairs or another SPRT add to them. Each game is committed when it ends, and counts once by its number.
+
+A row of ``matches`` is a match and the conditions that games of it were played under (see
+``connectx_toolkit.arena.results.conditions``). All rows with the same key are one match.
 """
 
 import contextlib
 import json
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from hashlib import sha256
+from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,12 +35,9 @@ from connectx_toolkit.kaggle.rules import DEFAULTS, STATUS_OF, Fault, Rules
 
 SIZES = ("rows", "columns", "inarow")
 REFEREE, KAGGLES = "fast", "kaggle"  # in keys: both give the same results; earlier versions let Kaggle's play files
-FILES_RELOADED = "null"
-RELOADED = {  # by the text in the column "fresh"; earlier versions could also play in the other ways
-    FILES_RELOADED: "files reloaded before every game",
-    "true": "all agents reloaded",
-    "false": "no agents reloaded",
-}
+FILES_RELOADED = "null"  # in keys and in the column "fresh": earlier versions could also reload all agents, or none
+ONE_MATCH = "key = (SELECT key FROM matches WHERE id = :match)"  # the rows of a match, under whatever conditions
+GAMES_OF_ONE = f"games JOIN matches ON id = match WHERE {ONE_MATCH}"
 
 
 class StoredMatch(NamedTuple):
@@ -48,8 +48,7 @@ class StoredMatch(NamedTuple):
     config: dict[str, Any]
     bank: float
     seed: int
-    fresh: str  # a key of RELOADED
-    conditions: Conditions
+    conditions: Counter[Conditions]  # how many of its games were played under which
 
     @property
     def title(self) -> str:
@@ -58,10 +57,6 @@ class StoredMatch(NamedTuple):
         changed = {key: value for key, value in config.items() if DEFAULTS.get(key) != value}
         size = f"{config['rows']}x{config['columns']}, {config['inarow']} in a row, {self.bank:g} s overage time"
         return size + "".join(f", {key}={value}" for key, value in changed.items() if key not in SIZES)
-
-    def aspects(self) -> dict[str, str]:
-        """All else that matches with the same title may differ in, in words."""
-        return {"fresh": RELOADED[self.fresh], **self.conditions.aspects()}
 
 
 class Store:
@@ -104,11 +99,11 @@ class Store:
         seed: int,
         conditions: Conditions | None = None,
     ) -> int:
-        """The id of the match, which is added to the store if it is new. If the other referee played it, under whatever
-        conditions, its key becomes today's.
+        """The id to add games of a match with, a new one if there is none. If the other referee played it, its key
+        becomes today's.
 
         Args:
-            conditions: that its games are played under; by default those of one game at a time here.
+            conditions: that they are played under; by default those of one game at a time here.
         """
         hashed = [(spec, fingerprint(spec)) for spec in (first, second)]
         decisive = [[spec.kind, spec.target, content] for spec, content in hashed]
@@ -136,12 +131,15 @@ class Store:
         found = self.connection.execute("SELECT id FROM matches WHERE key = :key AND conditions = :conditions", row)
         return found.fetchone()["id"]
 
-    def elsewhere(self, match: int) -> Iterator[tuple[Conditions, dict[int, Game]]]:
-        """The games of the same match under other conditions, with these; oldest first, none without games."""
-        others = "SELECT id, conditions FROM matches WHERE key = (SELECT key FROM matches WHERE id = ?1) AND id != ?1"
-        for row in self.connection.execute(f"{others} ORDER BY id", [match]).fetchall():
-            if games := self.games(row["id"]):
-                yield Conditions.from_json(row["conditions"]), games
+    def conditions(self, match: int, total: float = inf) -> Counter[Conditions]:
+        """How many of the first ``total`` games of a match were played under which conditions."""
+        found = Counter[Conditions]()
+        chosen = f"SELECT conditions, min(id) FROM {GAMES_OF_ONE} AND number < :total GROUP BY number"
+        rows = f"SELECT conditions, count(*) FROM ({chosen}) GROUP BY conditions"
+        for conditions, games in self.connection.execute(rows, {"match": match, "total": total}):
+            with noting(self.left_out, f"{self.path}: conditions of match {match}"):
+                found[Conditions.from_json(conditions)] += games
+        return found
 
     @contextlib.contextmanager
     def turn(self, match: int, total: int) -> Iterator[dict[int, Game]]:
@@ -158,7 +156,8 @@ class Store:
         Raises:
             OSError: the lock file beside the store cannot be made.
         """
-        with locked(self.path, str(match), "another process is playing this match"):
+        first = self.connection.execute(f"SELECT min(id) FROM matches WHERE {ONE_MATCH}", {"match": match})
+        with locked(self.path, str(first.fetchone()[0]), "another process is playing this match"):
             yield {number: game for number, game in self.games(match).items() if number < total}
 
     def _insert(self, table: str, row: dict[str, Any], instead: str = "IGNORE") -> None:
@@ -168,11 +167,12 @@ class Store:
         self.connection.execute(f"INSERT OR {instead} INTO {table} ({names}) VALUES ({values})", row)
 
     def games(self, match: int) -> dict[int, Game]:
-        """The games of a match by number."""
-        found, blank = {}, self._blank(match)
-        for row in self.connection.execute("SELECT * FROM games WHERE match = ? ORDER BY number", [match]):
-            with noting(self.left_out, f"{self.path}: game {row['number']!r:.40} of match {match}"):
-                found[integer(row["number"], "the number", 0)] = _game(row, blank)
+        """The games of a match by number. Of several with one number, the one under the conditions that came first."""
+        found, blank = dict[int, Game](), self._blank(match)
+        rows = f"SELECT games.* FROM {GAMES_OF_ONE} ORDER BY number, match"
+        for row in self.connection.execute(rows, {"match": match}):
+            with noting(self.left_out, f"{self.path}: game {row['number']!r:.40} of match {row['match']}"):
+                found.setdefault(integer(row["number"], "the number", 0), _game(row, blank))
         return found
 
     def _blank(self, match: int) -> Game:
@@ -211,12 +211,13 @@ class Store:
 
     def matches(self) -> Iterator[StoredMatch]:
         """Every match that has games, oldest first."""
+        seen = set[str]()
         for row in self.connection.execute("SELECT * FROM matches ORDER BY id").fetchall():
-            stored = None
             with noting(self.left_out, f"{self.path}: match {row['id']}"):
-                stored = _match(row, self.games(row["id"]))
-            if stored is not None and stored.match.games:
-                yield stored
+                if row["key"] not in seen and (games := self.games(row["id"])):
+                    stored = _match(row, games, self.conditions(row["id"]))
+                    seen.add(row["key"])
+                    yield stored
 
 
 class Group(NamedTuple):
@@ -226,16 +227,13 @@ class Group(NamedTuple):
     config: dict[str, Any]
     tournament: Tournament
     edited: set[str]  # names of agents that exist in several versions
+    conditions: Counter[Conditions]  # how many of its games were played under which
 
 
-def groups(store: Store, mix: bool = False) -> list[Group]:
-    """The store's matches in groups: each of one configuration and reloading, under the same conditions.
+def groups(store: Store) -> list[Group]:
+    """The store's matches in groups, each of one configuration and overage time.
 
-    The titles of groups with the same configuration and overage time name what else distinguishes them. If agents with
-    the same label differ, their names get the start of their hash.
-
-    Args:
-        mix: put all matches of one configuration and overage time into one group.
+    If agents with the same label differ, their names get the start of their hash.
     """
     stored = list(store.matches())
     content: dict[str, set[str]] = {}
@@ -247,24 +245,15 @@ def groups(store: Store, mix: bool = False) -> list[Group]:
     def name(spec: AgentSpec, digest: str) -> str:
         return spec.label if len(content[spec.label]) == 1 else f"{spec.label} {digest[:6]}"
 
-    found: dict[tuple, list[StoredMatch]] = {}
+    found: dict[str, list[StoredMatch]] = {}
     for item in stored:
-        apart = () if mix else (item.fresh, item.conditions)
-        found.setdefault((item.title, *apart), []).append(item)
-    titles = _titles([items[0] for items in found.values()])
+        found.setdefault(item.title, []).append(item)
     made = []
-    for title, items in zip(titles, found.values(), strict=True):
+    for title, items in found.items():
         names = [(name(i.match.first, i.hashes[0]), name(i.match.second, i.hashes[1])) for i in items]
-        made.append(Group(title, items[0].config, Tournament([i.match for i in items], names), edited))
+        conditions = sum((i.conditions for i in items), Counter[Conditions]())
+        made.append(Group(title, items[0].config, Tournament([i.match for i in items], names), edited, conditions))
     return made
-
-
-def _titles(items: Sequence[StoredMatch]) -> Iterable[str]:
-    """A title for each group, by one of its matches: with what not all groups of the same configuration share."""
-    for item in items:
-        others = [other.aspects() for other in items if other.title == item.title]
-        told = [words for name, words in item.aspects().items() if any(other.get(name) != words for other in others)]
-        yield ", ".join([item.title, *told])
 
 
 def group_games(group: Group) -> list[Game]:
@@ -283,15 +272,12 @@ def _agents(row: sqlite3.Row) -> list[tuple[AgentSpec, str]]:
     return [(AgentSpec(*spec), digest) for *spec, digest in agents]
 
 
-def _match(row: sqlite3.Row, games: dict[int, Game]) -> StoredMatch:
+def _match(row: sqlite3.Row, games: dict[int, Game], conditions: Counter[Conditions]) -> StoredMatch:
     """A row's match. Raises ValueError, and what else a damaged row may make Python raise."""
     (first, first_hash), (second, second_hash) = _agents(row)
     rules = _rules(row)
-    if row["fresh"] not in RELOADED:
-        raise ValueError(f"there is no way to reload agents called {row['fresh']!r:.40}")
-    match = Match(first, second, games)
-    seed, conditions = integer(row["seed"], "the seed"), Conditions.from_json(row["conditions"])
-    return StoredMatch(match, (first_hash, second_hash), rules.config, rules.bank, seed, row["fresh"], conditions)
+    match, seed = Match(first, second, games), integer(row["seed"], "the seed")
+    return StoredMatch(match, (first_hash, second_hash), rules.config, rules.bank, seed, conditions)
 
 
 def _rules(row: sqlite3.Row) -> Rules:

@@ -3,10 +3,21 @@
 from collections import Counter
 from math import isfinite, log10
 
+import numpy as np
+
 from connectx_toolkit.arena.results.evidence import Evidence
 from connectx_toolkit.arena.results.match import COPIES, Match
 from connectx_toolkit.arena.results.ratings import difference
-from connectx_toolkit.arena.results.stats import FEWEST_PAIRS, Estimate, Sprt, mean_and_variance, pairs_needed
+from connectx_toolkit.arena.results.stats import (
+    FEWEST_PAIRS,
+    Estimate,
+    Sprt,
+    anytime,
+    estimate,
+    mean_and_variance,
+    pairs_needed,
+)
+from connectx_toolkit.console.programs import as_typed
 
 WITHIN = 20.0  # Elo: a difference below it is called none
 TOO_WIDE = 400.0  # Elo; an interval that reaches further to both sides says nothing
@@ -51,6 +62,34 @@ def match_lines(match: Match, sprt: Sprt | None = None) -> list[str]:
     if sprt:
         lines.append(sprt_words(sprt, evidence))
     return [*lines, verdict(evidence, *match.names, sprt), *forfeits_line(match)]
+
+
+def course_lines(match: Match) -> list[str]:
+    """The four lines of Kaggle's *Intro to Game AI* course; below an empty one, what else the games tell."""
+    lines = [f"Agent {agent} Win Percentage: {np.round(share, 2)}" for agent, share in enumerate(match.percentages, 1)]
+    lines += [f"Number of Invalid Plays by Agent {agent}: {count}" for agent, count in enumerate(match.forfeits, 1)]
+    return [*lines, "", summary(match), *fault_lines(match), *forfeits_line(match), *lost_game_line(match)]
+
+
+def summary(match: Match) -> str:
+    """One line: the results in total and by seat, the interval, and which agent is stronger. A forfeit is a loss."""
+    evidence, is_whole = match.evidence, len(match.games) == match.fixed
+    if not evidence.pairs:
+        return f"{match}. There is not a game in either seat yet: no result"
+    result = estimate(evidence.counts) if is_whole else anytime(evidence.counts)
+    if evidence.distinct < FEWEST_PAIRS and not result.is_proof:
+        return f"{match}. {_few_words(evidence, len(match.games))}"
+    shown = interval(result, AS_AGREED if is_whole else ANY_TIME)
+    return f"{match}. {shown}; {verdict(evidence, *match.names, result=result)}"
+
+
+def _few_words(evidence: Evidence, games: int) -> str:
+    """Why there is no verdict: too few games, or too few different ones."""
+    if evidence.distinct == evidence.pairs:
+        return f"Too early to tell: {games} games are few, unless one agent wins nearly all"
+    different = f"{evidence.distinct} different {plural('pair', evidence.distinct)} of games among {evidence.pairs}"
+    hint = as_typed("python evaluate.py match begins from many openings")
+    return f"No verdict: {different}; the others are copies. {hint}"
 
 
 def pair_words(evidence: Evidence) -> str:
@@ -156,6 +195,6 @@ def forfeits_line(match: Match) -> list[str]:
 
 def lost_game_line(match: Match) -> list[str]:
     """The command that analyses the longest game that the first agent lost on the board."""
-    lost = [game for game in match.lost(0) if game.fault is None and game.geometry.fits_word]
+    lost = [game for game in match.lost(1) if game.fault is None and game.geometry.fits_word]
     longest = sorted(lost, key=lambda game: -len(game.moves))[:1]
     return [f"a game that {match.names[0]} lost: {game.command}" for game in longest]

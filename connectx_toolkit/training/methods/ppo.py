@@ -41,7 +41,7 @@ import torch
 from connectx.geometry import Geometry
 from connectx.nets.encoding import planes_of
 from connectx.nets.network import Architecture, PlainNetwork, to_bytes
-from connectx_toolkit.arena.play.rounds import play_rounds
+from connectx_toolkit.arena.play.match import play_rounds
 from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.players.task import Setup
 from connectx_toolkit.console.progress import progress, tell_rate
@@ -260,7 +260,7 @@ def course_wins(model: Any, seed: int) -> tuple[int, int]:
     """Games won of COURSE_GAMES against Kaggle's random, in its environment: moving first, and moving second."""
     stable_baselines().set_random_seed(seed)  # of what the policy draws
     pair = resolve(course_agent(model, seed)), resolve("random")
-    match = play_rounds(pair, COURSE_GAMES, Setup(Rules({}, BANK), "kaggle", isolate=False), 1, seed).match
+    match = play_rounds(pair, COURSE_GAMES, Setup(Rules({}, BANK), "kaggle", isolate=False), 1, seed)
     return match.side(0, 0).tally.wins, match.side(0, 1).tally.wins
 
 
