@@ -72,7 +72,7 @@ def test_games_come_back(tmp_path):
         assert found.measured[game.opening :] == pytest.approx(game.measured[game.opening :], abs=1e-6)
         assert replace(found, overage=(), measured=(), loads=None) == replace(game, overage=(), measured=(), loads=None)
     assert stored.config == FAST.rules.config
-    assert (stored.seed, stored.hashes) == (1, (fingerprint(LEFT), fingerprint(RANDOM)))
+    assert (stored.match.seed, stored.hashes) == (1, (fingerprint(LEFT), fingerprint(RANDOM)))
     assert stored.conditions == {conditions_here(1): 7}
 
 

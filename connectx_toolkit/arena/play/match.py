@@ -96,15 +96,16 @@ def play_rounds(specs: tuple[AgentSpec, AgentSpec], n_rounds: int, setup: Setup,
     """
     if type(n_rounds) is not int or n_rounds < 1:
         raise ValueError(f"n_rounds should be an integer of at least 1, not {n_rounds!r}")
-    with open_pool(setup, workers) as pool, progress(n_rounds, "game") as bar:
-
-        def on_game(task: Task, game: Game) -> Game:
-            bar.update()
-            return game
-
+    with open_pool(setup, workers) as pool:
         pool.check(dict.fromkeys(specs))
-        pairs = (n_rounds + 1) // 2
-        match = play_match(*specs, setup, [()], pairs, seed, on_game=on_game, pool=pool, fixed=n_rounds)
+        with progress(n_rounds, "game") as bar:
+
+            def on_game(task: Task, game: Game) -> Game:
+                bar.update()
+                return game
+
+            pairs = (n_rounds + 1) // 2
+            match = play_match(*specs, setup, [()], pairs, seed, on_game=on_game, pool=pool, fixed=n_rounds)
     if not match.games:
         raise KeyboardInterrupt
     return match

@@ -47,7 +47,6 @@ class StoredMatch(NamedTuple):
     hashes: tuple[str, str]
     config: dict[str, Any]
     bank: float
-    seed: int
     conditions: Counter[Conditions]  # how many of its games were played under which
 
     @property
@@ -276,8 +275,8 @@ def _match(row: sqlite3.Row, games: dict[int, Game], conditions: Counter[Conditi
     """A row's match. Raises ValueError, and what else a damaged row may make Python raise."""
     (first, first_hash), (second, second_hash) = _agents(row)
     rules = _rules(row)
-    match, seed = Match(first, second, games), integer(row["seed"], "the seed")
-    return StoredMatch(match, (first_hash, second_hash), rules.config, rules.bank, seed, conditions)
+    match = Match(first, second, games, seed=integer(row["seed"], "the seed"))
+    return StoredMatch(match, (first_hash, second_hash), rules.config, rules.bank, conditions)
 
 
 def _rules(row: sqlite3.Row) -> Rules:
