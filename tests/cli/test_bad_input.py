@@ -201,7 +201,6 @@ CASES += [
     Case("build exits.py -o new.py", "exits.py"),
     Case("build kills.py -o new.py", "kills.py"),
     Case("build types_in.py -o new.py", "types_in.py"),
-    Case("build star.py -o new.py", "star.py"),
     Case("build folder/hides.py -o new.py", "queue.py"),
 ]
 
@@ -288,8 +287,6 @@ FILES: dict[str, str | bytes] = {
     "exits.py": f"import sys\n\nsys.exit()\n\n\n{AGENT}",
     "kills.py": "import os\n\n\ndef agent(obs, config):\n    os._exit(0)\n",
     "types_in.py": f"COLUMN = int(input())\n\n\n{AGENT}",
-    "star.py": f"from my_helpers import *\n\n\n{AGENT}",
-    "my_helpers.py": "COLUMN = 3\n",
     "words": "3342\nhello\n",
     "over": "0101010\n",
     "comments": "# 3342\n\n",
