@@ -314,7 +314,7 @@ def test_ctrl_c_gives_one_line(monkeypatch, capsys):
     def interrupted(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("connectx_toolkit.arena.play.rounds.play_rounds", interrupted)
+    monkeypatch.setattr("connectx_toolkit.arena.play.match.play_rounds", interrupted)
     with pytest.raises(SystemExit) as stop:
         main(["leftmost", "random"])
     assert stop.value.code == 130 and capsys.readouterr().err.count("\n") == 1
