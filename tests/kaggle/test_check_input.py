@@ -181,7 +181,7 @@ NO_FILES: dict[str, tuple[Callable[[Path], object], str]] = {
     "link_to_nothing": (lambda path: path.symlink_to("nothing"), "no such file"),
     "link_to_itself": (lambda path: path.symlink_to(path), "symbolic links"),
     "link_to_a_device": (lambda path: path.symlink_to("/dev/zero"), "is a device or a socket, not a file"),
-    "x" * 300: (lambda path: None, "name too long"),
+    "x" * 300: (lambda path: None, "name is too long"),
 }
 
 
