@@ -138,9 +138,9 @@ def described(value):
 
 
 def threads():
-    """The threads of this process: Python's, or all, if those are more than the processors that it may use."""
+    """The threads of this process: Python's, or all, if those are more than numpy's, one a processor, and a guard's."""
     tasks = len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else 1
-    return max(threading.active_count(), tasks if tasks > len(usable_cores()) else 1)
+    return max(threading.active_count(), tasks if tasks > len(usable_cores()) + 2 else 1)
 
 
 def ask(agent, question, raw_path, structify):

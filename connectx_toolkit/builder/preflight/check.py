@@ -35,7 +35,7 @@ from connectx_toolkit.kaggle.upload import Unsuitable, parse, read, unpack
 
 GUARD_MARK, TOO_LATE = "submission guard:", "TimeoutError: the agent"
 WAITED = 0.1  # share of the time that was spent waiting for a processor, which may be why the guard had to answer
-GUARDED = 2  # threads of a submission of ours: its agent and its guard
+GUARDED = 3  # threads of a submission of ours: its guard, its agent, and an agent that the guard did not wait for
 LOG_KEPT = 10_000  # characters of what a move prints: a measured limit of Kaggle's log
 NOT_MEASURED = "not measured: the call fails"
 CURE_OF_OVERAGE = (
