@@ -100,15 +100,16 @@ def test_without_a_posix_system(script):
 
 
 LABELS = """
-import os, signal, sys, threading, time
+import contextlib, os, signal, sys, threading, time
 from pathlib import Path
 
 def kill():
     while True:
-        for task in Path("/proc/self/task").iterdir():
-            for child in (task / "children").read_text().split():
-                if b"resource_tracker" not in Path("/proc", child, "cmdline").read_bytes():
-                    os.kill(int(child), signal.SIGKILL)
+        with contextlib.suppress(OSError):  # a thread or a child that has just ended
+            for task in Path("/proc/self/task").iterdir():
+                for child in (task / "children").read_text().split():
+                    if b"resource_tracker" not in Path("/proc", child, "cmdline").read_bytes():
+                        os.kill(int(child), signal.SIGKILL)
         time.sleep(0.01)
 
 if __name__ == "__main__":
