@@ -269,9 +269,9 @@ def check_playable(moves: Sequence[Any], geometry: Geometry, first: int = 0) -> 
     position = Position.empty(geometry)
     for ply, column in enumerate(moves):
         if type(column) is not int or column not in range(geometry.columns):
-            shown = column + first if type(column) is int else column
+            typed = column + first if type(column) is int else column
             counted = f"columns are counted from {first:d}, here to {geometry.columns - 1 + first}"
-            raise ValueError(f"there is no column {shown!r:.40}: {counted} (ply {ply})")
+            raise ValueError(f"there is no column {typed!r:.40}: {counted} (ply {ply})")
         if position.is_over() or column not in position.legal_columns():
             why = f"the game was over after ply {ply - 1}" if position.is_over() else "the column is full"
             raise ValueError(f"column {column + first} cannot be played on ply {ply}: {why}")
