@@ -14,6 +14,7 @@ from kaggle_environments import agent as kaggle_agent
 from kaggle_environments import evaluate
 
 from evaluate import get_win_percentages
+from tests.conftest import REAL_CLOCK
 from tests.misbehaving import CASES, Clock
 
 DRAWN = "146660203633536103043506522512202545444111"
@@ -142,6 +143,7 @@ def seconds_of(play: Callable[..., object], *arguments, **options) -> float:
     return processor_seconds() - start
 
 
+@REAL_CLOCK
 def test_not_slower_than_the_course():
     """Trivial agents, in processor time: about 0.6 of the course's, and less with ``isolate=False``."""
     course = seconds_of(course_lines, leftmost, rightmost, 40)
