@@ -47,7 +47,7 @@ from connectx_toolkit.arena.results.store import Store
 from connectx_toolkit.board.analyst import Analyst
 from connectx_toolkit.board.server import _encoded, _receive
 from connectx_toolkit.board.session import Opening, Session
-from connectx_toolkit.cli import evaluate
+from connectx_toolkit.cli.main import run
 from connectx_toolkit.kaggle.account.client import Kaggle
 
 LIMIT = 90.0  # seconds a case: a process's first ones import, and compile for new boards
@@ -218,7 +218,7 @@ def said(arguments: list[str], codes: Collection[int | None]) -> str:
     out, err, code = io.StringIO(), io.StringIO(), None
     with redirect_stdout(out), redirect_stderr(err):
         try:
-            evaluate.main(arguments)
+            code = run("evaluate", arguments) or None
         except SystemExit as stop:
             code = stop.code
     assert code in codes, f"{arguments}: exit code {code}: {err.getvalue()}"

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from connectx_toolkit.cli import build, evaluate, train
+from connectx_toolkit.cli import build, main, train
 from connectx_toolkit.console.programs import as_typed
 
 DOCS = Path(__file__).resolve().parent
@@ -62,8 +62,8 @@ def parsers(script: str) -> Iterator[tuple[str, argparse.ArgumentParser]]:
         for name in train.METHODS:
             yield f"train.py {name}", subcommands(parser_of(train.parse, name))[name]
     else:
-        for name in evaluate.COMMANDS:
-            yield f"evaluate.py {name or 'AGENT1 AGENT2'}", parser_of(evaluate.main, *filter(None, [name]))
+        for name in main.evaluate_commands():
+            yield f"evaluate.py {name or 'AGENT1 AGENT2'}", parser_of(main.evaluate, *filter(None, [name]))
 
 
 def reference(script: str) -> str:

@@ -7,13 +7,14 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 from connectx.geometry import Geometry, geometry_of
 from connectx.position import Position
+from connectx_toolkit.cli.main import run
 from connectx_toolkit.machine.cores import usable_cores
 from connectx_toolkit.places import ROOT
 
@@ -60,6 +61,12 @@ BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "
 CHROMIUM = needs("chromium", BROWSER)
 LINUX = needs("Linux", sys.platform == "linux")
 TWO_CORES = needs("two cores", len(usable_cores()) >= 2)
+
+
+def evaluate(arguments: Sequence[str]) -> None:
+    """Runs evaluate.py in this process; raises SystemExit if it does not succeed."""
+    if code := run("evaluate", arguments):
+        sys.exit(code)
 
 
 # For tests that hold an agent or the kit to the real clock: a busy machine may take a process off its core for tenths

@@ -1,20 +1,27 @@
 """How every command starts and ends: the three scripts of a checkout, and ``connectx``, which pip installs.
 
 What can go wrong is caught here, and nowhere else: one line for what the user can mend, two for what is our fault.
+The commands' modules import what takes long inside their functions: --help and a misspelt option are answered at once.
 """
 
+import argparse
+import difflib
 import os
 import platform
 import sqlite3
 import sys
 import tempfile
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import BrokenExecutor
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
+from types import ModuleType
+from typing import NamedTuple
 
-from connectx_toolkit.console.parser import in_a_line, missing_package
+from connectx_toolkit.catalogue import our_agents
+from connectx_toolkit.console.parser import Parser, in_a_line, missing_package
 from connectx_toolkit.console.programs import COMMANDS, ProcessFailed, complain
 from connectx_toolkit.foreign import NothingLeft
 
@@ -50,8 +57,7 @@ def run(script: str, arguments: Sequence[str] | None = None) -> int:
     """Runs a command and returns its exit code, one of ``EXIT_CODES``.
 
     Args:
-        script: a key of ``COMMANDS``. The module of that command has a function ``command_of``, which takes the
-            arguments and gives the command's name in messages, and a function that runs it and may return a code.
+        script: a key of ``COMMANDS``.
         arguments: by default those of this process.
 
     Raises:
@@ -62,8 +68,8 @@ def run(script: str, arguments: Sequence[str] | None = None) -> int:
         complain(name, WINDOWS)
         return REFUSED
     try:
-        module = import_module(f"connectx_toolkit.cli.{COMMANDS[script]}")
-        name, work = module.command_of(list(sys.argv[1:] if arguments is None else arguments))
+        command_of = evaluate if script == "evaluate" else _module_of(script).command_of
+        name, work = command_of(list(sys.argv[1:] if arguments is None else arguments))
         return work() or DONE
     except KeyboardInterrupt as stop:
         words = str(stop) or GOES_ON.get(name) or GOES_ON.get(f"{script}.py", "")
@@ -82,6 +88,11 @@ def run(script: str, arguments: Sequence[str] | None = None) -> int:
         return REFUSED
     except Exception as problem:
         return _our_fault(name, problem)
+
+
+def _module_of(script: str) -> ModuleType:
+    """The module of build_submission.py or train.py; its ``command_of`` is to that script what ``evaluate`` is here."""
+    return import_module(f"connectx_toolkit.cli.{COMMANDS[script]}")
 
 
 def _our_fault(name: str, problem: Exception) -> int:
@@ -110,3 +121,58 @@ def main() -> int:
         return DONE if command else REFUSED
     print(f"connectx: no command {command!r}: it should be evaluate, build, train or board", file=sys.stderr)
     return REFUSED
+
+
+# evaluate.py
+
+
+class Command(NamedTuple):
+    """A command of evaluate.py, as its module declares it."""
+
+    add_options: Callable[[argparse.ArgumentParser], None]  # also sets ``run``, the function that takes the options
+    summary: str = ""  # for --help
+
+
+def evaluate_commands() -> dict[str, Command]:
+    """The commands of evaluate.py by name, in the order of --help; "" is the one without a name."""
+    from connectx_toolkit.cli import analyse, board, episodes, explore, games, list_agents, rematch, report, scout
+
+    return {
+        "": Command(games.add_rounds),
+        "match": Command(games.add_match, "find out which of two agents is stronger"),
+        "tournament": Command(games.add_tournament, "rate many agents"),
+        "report": Command(report.add_options, "make a ladder and a page from stored games"),
+        "analyse": Command(analyse.add_options, "give every move of your games its exact score"),
+        "episodes": Command(episodes.add_options, "fetch a submission's games from Kaggle and analyse them"),
+        "rematch": Command(rematch.add_options, "see whether a new agent repeats old mistakes"),
+        "explore": Command(explore.add_options, "see what was played in a position, and how it ended"),
+        "scout": Command(scout.add_options, "see what an opponent repeats, and the line that beats it"),
+        "list": Command(list_agents.add_options, "list the agents of the toolkit, with their strength"),
+        "board": Command(board.add_options, "play, watch and analyse on a page"),
+    }
+
+
+def evaluate(arguments: list[str]) -> tuple[str, Callable[[], int | None]]:
+    """The command's name in messages, and what runs it. Exits with code 2 if the arguments are wrong."""
+    commands = evaluate_commands()
+    name = arguments.pop(0) if arguments and arguments[0] in commands else ""
+    parser = Parser(prog=f"evaluate.py {name}".rstrip())
+    commands[name].add_options(parser)
+    if not name:
+        named = {name: command.summary for name, command in commands.items() if name}
+        lines = (f"  python evaluate.py {name:<12} {summary}\n" for name, summary in named.items())
+        parser.epilog = f"{parser.epilog}\nother commands, each with --help\n{''.join(lines)}"
+        if meant := misspelt_command(arguments, named):
+            parser.error(meant)
+    options = parser.parse_args(arguments)
+    return parser.prog, partial(options.run, options)
+
+
+def misspelt_command(arguments: Sequence[str], names: Iterable[str]) -> str:
+    """What to say if the first argument is no agent but close to a command's name; else ""."""
+    if not arguments or arguments[0].startswith("-") or os.path.exists(arguments[0]):
+        return ""
+    close = difflib.get_close_matches(arguments[0], [*names], 1)
+    if not close or arguments[0] in our_agents() or set("@~") & set(arguments[0]):
+        return ""
+    return f"no agent or command {arguments[0]!r}: did you mean {close[0]}? Commands are {', '.join(names)}"

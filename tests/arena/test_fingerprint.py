@@ -10,8 +10,8 @@ import pytest
 
 from connectx_toolkit.arena.players.fingerprint import _mentions, files_of, fingerprint
 from connectx_toolkit.arena.players.loading import resolve
-from connectx_toolkit.cli.evaluate import main
 from connectx_toolkit.places import ROOT
+from tests.conftest import evaluate as main
 
 AGENT = """
 from my_helpers import pick

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from connectx_toolkit.arena.play import pool
-from connectx_toolkit.cli.evaluate import main
 from connectx_toolkit.machine import workers
 from tests.arena.test_store import ROOT, stored
 from tests.conftest import LINUX
+from tests.conftest import evaluate as main
 
 pytestmark = LINUX  # cores are reserved by its means
 PAIRS = 100

@@ -15,8 +15,8 @@ from kaggle_environments import make
 
 from connectx_toolkit import foreign
 from connectx_toolkit.arena.replays.replay import logs_path, read_replay, read_replays, replay_paths, replays_of
-from connectx_toolkit.cli.evaluate import main
 from connectx_toolkit.foreign import NothingLeft
+from tests.conftest import evaluate as main
 
 
 @pytest.fixture(scope="module")

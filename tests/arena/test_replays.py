@@ -27,10 +27,10 @@ from connectx_toolkit.arena.replays.summary import Section, headline, oversights
 from connectx_toolkit.arena.reporting.page import replays_page
 from connectx_toolkit.arena.results.records import Game, parse_game
 from connectx_toolkit.arena.results.store import Store, group_games, groups
-from connectx_toolkit.cli.evaluate import main
 from connectx_toolkit.kaggle.rules import Fault, Rules
 from tests.arena.test_page import browse
 from tests.conftest import CHROMIUM
+from tests.conftest import evaluate as main
 from tests.replay_games import FAULTS, TEAM, Made, make_games, wrong_rows
 
 OPPONENTS = ("leftmost", "middle", "one_step", "random_legal")

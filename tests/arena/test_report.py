@@ -19,10 +19,10 @@ from connectx_toolkit.arena.reporting.page import game_entry, results_page
 from connectx_toolkit.arena.reporting.tables import accuracy_table
 from connectx_toolkit.arena.results.records import Game
 from connectx_toolkit.arena.results.store import Store, group_games, groups
-from connectx_toolkit.cli.evaluate import main
 from connectx_toolkit.console.tables import console_for_tables
 from connectx_toolkit.kaggle.rules import Rules
 from tests.arena.test_analysis import small_scores
+from tests.conftest import evaluate as main
 
 SMALL = Setup(Rules({"rows": 4, "columns": 3, "inarow": 3}), "fast", isolate=False)
 

@@ -17,11 +17,11 @@ import pytest
 from connectx.weights import pack
 from connectx_toolkit.builder.preflight.stage import Runner
 from connectx_toolkit.cli import build as build_submission
-from connectx_toolkit.cli import evaluate, train
+from connectx_toolkit.cli import train
 from connectx_toolkit.places import BOOK_SCORES, ROOT
-from tests.conftest import disk_that_is
+from tests.conftest import disk_that_is, evaluate
 
-MAINS: dict[str, Callable] = {"build": build_submission.main, "evaluate": evaluate.main, "train": train.main}
+MAINS: dict[str, Callable] = {"build": build_submission.main, "evaluate": evaluate, "train": train.main}
 NAMES = {"build": "build_submission.py", "evaluate": "evaluate.py", "train": "train.py"}
 REPLAY = '{"name": "connectx", "configuration": {"rows": 6, "columns": 7, "inarow": 4}, "statuses": ["DONE", "DONE"], '
 
@@ -327,7 +327,7 @@ def made(tmp_path_factory) -> Path:
     (folder / "labels" / "damaged.labels").write_bytes(flipped(pack({"masks": np.ones(1000, np.int64)})))
     (folder / "corrupt.bin").write_bytes(flipped(pack({"weight": np.ones(1000, np.float32)})))
     with contextlib.chdir(folder):
-        evaluate.main(["match", "leftmost", "random", "--pairs", "20", "--store", "games"])
+        evaluate(["match", "leftmost", "random", "--pairs", "20", "--store", "games"])
     store = (folder / "games").read_bytes()
     (folder / "damaged").write_bytes(store[:4096] + bytes(len(store) - 4096))
     with contextlib.closing(sqlite3.connect(folder / "other_store")) as connection:

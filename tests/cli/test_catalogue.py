@@ -10,9 +10,9 @@ from connectx_toolkit.arena.players.loading import our_agents, resolve
 from connectx_toolkit.arena.reporting.ladder import PUBLISHED, ladder_markdown, read_ladder, write_ladder
 from connectx_toolkit.arena.reporting.tables import LADDER_NOTE
 from connectx_toolkit.catalogue import entry_of, kilobytes
-from connectx_toolkit.cli.evaluate import main
 from connectx_toolkit.places import ROOT
 from tests.arena.test_tournament import A, B, C, match_of, tournament_of
+from tests.conftest import evaluate as main
 
 
 @pytest.fixture

@@ -18,11 +18,12 @@ from connectx_toolkit.arena.play.pool import Pool, open_pool
 from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.results.match import Match
 from connectx_toolkit.arena.results.stats import estimate
-from connectx_toolkit.cli.evaluate import COMMANDS, main
+from connectx_toolkit.cli.main import evaluate_commands
 from connectx_toolkit.cli.option_groups import parse_config
 from connectx_toolkit.places import ROOT
 from evaluate import analyse, get_win_percentages
 from tests.conftest import REAL_CLOCK, TWO_CORES
+from tests.conftest import evaluate as main
 
 HERE = __name__  # the module that these agents are named after
 
@@ -230,17 +231,17 @@ def test_command_line(tmp_path):
     assert done.stdout.startswith("Agent 1 Win Percentage: ")
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", evaluate_commands())
 def test_help_is_quick(command):
     """It imports nothing that takes long, and shows examples."""
-    quiet = f"try:\n    main([*{command!r}.split(), '--help'])\nexcept SystemExit:\n"
-    code = f"import sys\nfrom connectx_toolkit.cli.evaluate import main\n{quiet}"
+    quiet = f"try:\n    run('evaluate', [*{command!r}.split(), '--help'])\nexcept SystemExit:\n"
+    code = f"import sys\nfrom connectx_toolkit.cli.main import run\n{quiet}"
     code += "    print(sorted({'numba', 'numpy', 'torch', 'kaggle_environments', 'rich'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.endswith("[]\n") and f"python evaluate.py {command}".rstrip() in done.stdout
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", evaluate_commands())
 def test_each_example_once_and_of_its_command(command, capsys):
     with pytest.raises(SystemExit):
         main([*command.split(), "--help"])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from connectx_toolkit.arena.games.database import GameDatabase
-from connectx_toolkit.cli import evaluate
+from tests.conftest import evaluate
 from tests.replay_games import TEAM, make_games
 
 
@@ -28,13 +28,13 @@ def in_a_folder_of_its_own(tmp_path, monkeypatch):
 
 
 def said(capsys, *arguments: str) -> str:
-    evaluate.main(list(arguments))
+    evaluate(list(arguments))
     return capsys.readouterr().out
 
 
 def refused(capsys, *arguments: str, code: int = 2) -> str:
     with pytest.raises(SystemExit) as stop:
-        evaluate.main(list(arguments))
+        evaluate(list(arguments))
     assert stop.value.code == code
     (line,) = capsys.readouterr().err.splitlines()
     return line

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from connectx_toolkit.cli import evaluate
 from connectx_toolkit.cli.main import EXIT_CODES, run
 from connectx_toolkit.console.programs import COMMANDS, ProcessFailed
 from connectx_toolkit.foreign import NothingLeft
 from connectx_toolkit.places import ROOT
-from tests.conftest import LINUX
+from tests.conftest import LINUX, evaluate
 
 EMPTY = ["a.json: empty", "b.json: empty"]
 ENDS: dict[str, tuple[BaseException, int, str]] = {
@@ -79,7 +78,7 @@ def test_a_fault_where_no_file_can_be_written(ends_by, capsys, monkeypatch):
 def test_the_code_of_a_command_is_the_scripts(monkeypatch):
     monkeypatch.setattr("connectx_toolkit.cli.list_agents.list_agents", lambda options: 1)
     with pytest.raises(SystemExit) as stop:
-        evaluate.main(["list"])
+        evaluate(["list"])
     assert stop.value.code == 1
 
 

@@ -16,7 +16,7 @@ from connectx_toolkit.arena.reporting import page
 from connectx_toolkit.arena.reporting.ladder import Strength, markdown_text
 from connectx_toolkit.builder.preflight.report import Report
 from connectx_toolkit.cli import build as build_submission
-from connectx_toolkit.cli import evaluate
+from tests.conftest import evaluate
 
 # Of rich (tags that close nothing, styles, emoji), of matplotlib (hidden labels, formulas that are none), of Markdown
 # and HTML. A "/" can only stand between a folder and a file.
@@ -41,7 +41,7 @@ def folder(tmp_path_factory) -> Path:
     more = {"steps": steps, "info": {"TeamNames": [PLAYS, CRASHES]}}
     (folder / "[x].json").write_text(json.dumps({**replay, **more}))
     with contextlib.chdir(folder):
-        evaluate.main(["match", CRASHES, f"{PLAYS}.py", *PLAYED])
+        evaluate(["match", CRASHES, f"{PLAYS}.py", *PLAYED])
     return folder
 
 
@@ -73,7 +73,7 @@ def words_of(out: str) -> str:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_commands(command, folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
-    evaluate.main(command.split())
+    evaluate(command.split())
     out = words_of(capsys.readouterr().out)
     for text in COMMANDS[command]:
         assert words_of(text) in out
@@ -83,7 +83,7 @@ def a_ladder(monkeypatch) -> None:
     strength = Strength(1.0, 0.0, 2.0, 10, PLAYS)
     monkeypatch.setattr("connectx_toolkit.arena.reporting.ladder.read_ladder", lambda: {f"{CRASHES}@4": strength})
     monkeypatch.setattr("connectx_toolkit.arena.players.loading.kaggle_agents", lambda: {CRASHES: None})
-    evaluate.main(["list"])
+    evaluate(["list"])
 
 
 def submissions(monkeypatch) -> None:
@@ -91,7 +91,7 @@ def submissions(monkeypatch) -> None:
     one.status = SimpleNamespace(name="COMPLETE")
     monkeypatch.setattr("connectx_toolkit.kaggle.account.episodes.submissions", lambda kaggle: [one])
     monkeypatch.setattr("connectx_toolkit.kaggle.account.client.connected", lambda pause: contextlib.nullcontext())
-    evaluate.main(["episodes"])
+    evaluate(["episodes"])
 
 
 def a_build(monkeypatch) -> None:
@@ -111,7 +111,7 @@ def test_what_needs_more_than_a_store(shown: Callable, monkeypatch, capsys):
 def test_a_ladder_to_publish(folder, monkeypatch, capsys):
     """In Markdown, with every sign escaped that would mean something there; and the plot is made."""
     monkeypatch.chdir(folder)
-    evaluate.main(["report", "--store", "store", "--ladder", "[i]"])
+    evaluate(["report", "--store", "store", "--ladder", "[i]"])
     rows = Path("[i].md").read_text().splitlines()
     (row,) = [row for row in rows if "bold" in row]
     assert r"| \[bold\]\|\<b\>\$^\$:x:.py |" in row and any(r"| \_\[/x\]\$a_b\$.py |" in row for row in rows)
@@ -139,7 +139,7 @@ def test_pages_and_plots(folder, monkeypatch, capsys):
 
     monkeypatch.setattr(page, "_svg", kept)
     arguments = ["--games", "40", "--judge", "--from-ply", "12", "--html", "[x].html"]
-    evaluate.main(["report", "--store", "store", *arguments])
+    evaluate(["report", "--store", "store", *arguments])
     for shown in labels:  # ladder, crosstable, times, accuracy
         for name in (CRASHES, f"{PLAYS}.py"):
             assert any(text.endswith(name) and not is_math for text, is_math in shown)
@@ -151,6 +151,6 @@ def test_pages_and_plots(folder, monkeypatch, capsys):
 
 def test_the_page_of_replays(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
-    evaluate.main(["analyse", "[x].json", "--me", CRASHES, "--html", "[x].html"])
+    evaluate(["analyse", "[x].json", "--me", CRASHES, "--html", "[x].html"])
     text = Path("[x].html").read_text()
     assert html.escape(CRASHES) in text and "<b>" not in text

@@ -41,7 +41,7 @@ AGENT = "import ctypes, os\n\ndef agent(obs, config):\n    assert not hasattr(os
 AGENT += "    return obs.board.index(0)\n"
 SCRIPT = """
 import sys
-from connectx_toolkit.cli.evaluate import main
+from connectx_toolkit.cli.main import run
 from evaluate import get_win_percentages
 
 def mine(obs, config):
@@ -51,10 +51,10 @@ if __name__ == "__main__":
     for workers in (1, 2):
         rounds = get_win_percentages(mine, "mine.py", 4, workers=min(workers, WORKERS))
         assert rounds.forfeits == (0, 0), rounds.forfeits
-    main("match packed.tar.gz minimax@1 --pairs 2 --store store".split())
-    main("tournament leftmost random mine.py --pairs 1 --store store --ladder ladder".split())
-    main("report --store store --html page.html".split())
-    main("list".split())
+    assert run("evaluate", "match packed.tar.gz minimax@1 --pairs 2 --store store".split()) == 0
+    assert run("evaluate", "tournament leftmost random mine.py --pairs 1 --store store --ladder ladder".split()) == 0
+    assert run("evaluate", "report --store store --html page.html".split()) == 0
+    assert run("evaluate", "list".split()) == 0
 """
 STOPPED = """
 from connectx_toolkit.arena.players.loading import resolve

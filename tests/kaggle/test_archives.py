@@ -16,7 +16,6 @@ from connectx_toolkit.arena.players.fingerprint import fingerprint
 from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.players.player import Inline
 from connectx_toolkit.arena.players.process import AgentProcess
-from connectx_toolkit.cli.evaluate import main
 from connectx_toolkit.kaggle import folder as place
 from connectx_toolkit.kaggle import upload
 from connectx_toolkit.kaggle.archive import BadArchive
@@ -24,6 +23,7 @@ from connectx_toolkit.kaggle.rules import DEFAULTS
 from connectx_toolkit.places import ROOT
 from evaluate import get_win_percentages
 from tests.conftest import TWO_CORES
+from tests.conftest import evaluate as main
 
 MAIN = """
 import os, sys

@@ -18,8 +18,8 @@ import pytest
 from connectx_toolkit.arena.games.database import GameDatabase
 from connectx_toolkit.builder.preflight.stage import Runner
 from connectx_toolkit.cli import build as build_submission
-from connectx_toolkit.cli import evaluate
 from connectx_toolkit.places import ROOT
+from tests.conftest import evaluate
 from tests.kaggle_server import SUBMISSION, TOKEN, Account, account_of, serving
 from tests.replay_games import TEAM, make_games
 
@@ -52,7 +52,7 @@ def _home(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def refused(arguments: list[str], capsys, main: Callable = evaluate.main, code: int = 2) -> str:
+def refused(arguments: list[str], capsys, main: Callable = evaluate, code: int = 2) -> str:
     """The one line of a command that ends with an exit code."""
     ended = None
     try:
@@ -90,7 +90,7 @@ def test_the_round_trip(account, capsys):
         assert f"submitted as {number}: Successfully submitted" in capsys.readouterr().err
         assert account.uploaded == {"/upload/blob": Path("built.py").read_bytes()}
         assert account.submitted == [{"ref": number, "description": "the left"}]
-        evaluate.main(["episodes"])
+        evaluate(["episodes"])
         out = capsys.readouterr().out
         assert "the left" in out and str(number) in out and "1021.3" in out
         folder = Path("runs/episodes") / str(number)
@@ -103,14 +103,14 @@ def test_the_round_trip(account, capsys):
         assert 4 <= len(before) < 12
         for path in folder.glob("*.json"):
             json.loads(path.read_text())
-        evaluate.main(["episodes", str(number), "--pause", "0", *LATE])
+        evaluate(["episodes", str(number), "--pause", "0", *LATE])
         out = capsys.readouterr().out
         assert f"{TEAM}: 6 games, " in out and "left out: " in out  # Kaggle has no logs of some
         assert before.items() <= {path.name: path.stat().st_mtime_ns for path in folder.glob("*.json")}.items()
         for name in before:
             assert account.asked[call_of(name)] == 1
         account.asked.clear()
-        evaluate.main(["episodes", str(number), "--pause", "0", *LATE])
+        evaluate(["episodes", str(number), "--pause", "0", *LATE])
     asked_again = [call for call in account.asked if "GetEpisodeReplay" in call]
     assert asked_again == [] and sorted(folder.glob("*-replay.json")) == sorted(set(folder.glob("*-replay.json")))
     for path in folder.glob("*-replay.json"):
@@ -133,7 +133,7 @@ def wait_until(is_so: Callable[[], bool]) -> None:
 def test_one_request_at_a_time_with_pauses(account):
     account.delay = 0.05
     with serving(account):
-        evaluate.main(["episodes", str(SUBMISSION), "--pause", "0.1", "--latest", "2", *LATE])
+        evaluate(["episodes", str(SUBMISSION), "--pause", "0.1", "--latest", "2", *LATE])
     assert account.overlapping == 0 and len(account.times) == 2 + 4 + 1  # the last one for the leaderboard
     assert all(later - earlier > 0.14 for earlier, later in pairwise(account.times))
     fetched = sorted(call.split("/")[1] for call in account.asked if call.startswith("GetEpisodeReplay"))
@@ -144,7 +144,7 @@ def test_games_and_scores_are_kept(account, capsys):
     """What was fetched twice is there once; ratings are those of the day, and of the players that have one."""
     with serving(account):
         for _ in range(2):
-            evaluate.main([*EPISODES, "--games", "games.sqlite", *LATE])
+            evaluate([*EPISODES, "--games", "games.sqlite", *LATE])
     said = capsys.readouterr()
     assert "games.sqlite: 6 games added, 6 in all" in said.err
     with GameDatabase(Path("games.sqlite"), create=False) as database:
@@ -159,7 +159,7 @@ def test_games_and_scores_are_kept(account, capsys):
 def test_a_leaderboard_that_is_refused_costs_no_game(account, capsys):
     account.failing["GetLeaderboard"] = answering(403, "Permission denied")
     with serving(account):
-        evaluate.main([*EPISODES, *LATE])
+        evaluate([*EPISODES, *LATE])
     with GameDatabase(Path("runs/games.sqlite"), create=False) as database:
         assert len(database) == 6 and database.ratings() == {}
 
@@ -187,7 +187,7 @@ def test_kaggle_asks_for_a_pause(account, capsys):
         assert "Kaggle asks for a pause (429): the same command goes on in 30 seconds; 0 of 12 files" in line
         assert sum(account.asked.values()) == 3
         account.failing.clear()
-        evaluate.main([*EPISODES, *LATE])
+        evaluate([*EPISODES, *LATE])
     assert len(list(Path("runs/episodes").rglob("*-replay.json"))) == 6
 
 
@@ -213,7 +213,7 @@ def test_one_bad_game_does_not_end_the_others(account, capsys):
     account.replays[damaged] = b'{"name": "connectx"}'
     account.odd = {"id": 2**70, "agents": [{"submissionId": SUBMISSION, "index": 0}], "state": "COMPLETED"}
     with serving(account):
-        evaluate.main([*EPISODES, "--games", "games.sqlite", *LATE])
+        evaluate([*EPISODES, "--games", "games.sqlite", *LATE])
     out = capsys.readouterr().out
     assert f"episode-{lost}-replay.json: Kaggle answered 500" in out and "\x1b" not in out
     assert (
@@ -233,11 +233,11 @@ def test_true_dates_replace_unknown_ones(account, capsys):
     for age, (number, content) in enumerate(sorted(account.replays.items())):
         (folder / f"{number}.json").write_bytes(content)
         os.utime(folder / f"{number}.json", (1_790_000_000 - 60 * age,) * 2)
-    evaluate.main(["explore", "--add", str(folder), "--games", "games.sqlite", "--time", "1"])
+    evaluate(["explore", "--add", str(folder), "--games", "games.sqlite", "--time", "1"])
     with GameDatabase(Path("games.sqlite"), create=False) as database:
         assert [(game.episode, game.date) for game in database.games()] == [(n, None) for n in sorted(account.replays)]
     with serving(account):
-        evaluate.main([*EPISODES, "--games", "games.sqlite", *LATE])
+        evaluate([*EPISODES, "--games", "games.sqlite", *LATE])
     assert "0 games added, 6 in all" in capsys.readouterr().err
     with GameDatabase(Path("games.sqlite"), create=False) as database:
         assert {(game.date, game.submission) for game in database.games()} == {("2026-11-20T10:05:00Z", SUBMISSION)}
@@ -250,7 +250,7 @@ def test_days_are_utc(account, monkeypatch):
         monkeypatch.setenv("TZ", zone)
         time.tzset()
         with serving(account):
-            evaluate.main([*EPISODES, "--games", f"{zone[-4:]}.sqlite", *LATE])
+            evaluate([*EPISODES, "--games", f"{zone[-4:]}.sqlite", *LATE])
         with GameDatabase(Path(f"{zone[-4:]}.sqlite"), create=False) as database:
             assert database.ratings()[TEAM] == [(datetime.now(UTC).date().isoformat(), 1021.3)]
     monkeypatch.undo()
@@ -264,7 +264,7 @@ def test_answers_in_another_form(call, content, account, capsys):
     account.failing[call] = 200, {"Content-Type": "application/json"}, content
     with serving(account):
         try:
-            evaluate.main([*EPISODES, *LATE])
+            evaluate([*EPISODES, *LATE])
         except SystemExit as stop:
             assert stop.code in (1, 2)
             assert len(capsys.readouterr().err.splitlines()) == 1
@@ -319,7 +319,7 @@ def test_other_credentials(file, content, account, tmp_path, capsys, monkeypatch
         monkeypatch.setenv("KAGGLE_USERNAME", "me")
         monkeypatch.setenv("KAGGLE_KEY", TOKEN)
     with serving(account):
-        evaluate.main(["episodes"])
+        evaluate(["episodes"])
     assert "first try" in capsys.readouterr().out
 
 

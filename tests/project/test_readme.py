@@ -18,10 +18,11 @@ from connectx.geometry import STANDARD
 from connectx.position import Position
 from connectx_toolkit.arena.players.loading import our_agents
 from connectx_toolkit.cli import build as build_submission
-from connectx_toolkit.cli import evaluate, train
-from connectx_toolkit.cli.evaluate import COMMANDS
+from connectx_toolkit.cli import train
+from connectx_toolkit.cli.main import evaluate_commands
 from connectx_toolkit.console.parser import Parser
 from connectx_toolkit.places import ROOT
+from tests.conftest import evaluate
 
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
@@ -100,11 +101,12 @@ def parse(words: list[str]) -> None:
     if "--help" in arguments:
         arguments.remove("--help")
         assert script in ("evaluate.py", "build_submission.py", "train.py")
-        assert not arguments or arguments[0] in {*COMMANDS, *train.METHODS}
+        assert not arguments or arguments[0] in {*evaluate_commands(), *train.METHODS}
     elif script == "evaluate.py":
-        command = arguments.pop(0) if arguments and arguments[0] in COMMANDS else ""
+        commands = evaluate_commands()
+        command = arguments.pop(0) if arguments and arguments[0] in commands else ""
         parser = Parser(prog=f"evaluate.py {command}")
-        COMMANDS[command].add_options(parser)
+        commands[command].add_options(parser)
         parser.parse_args(arguments)
     else:
         {"build_submission.py": build_submission.parse_arguments, "train.py": train.parse}[script](arguments)
@@ -192,7 +194,7 @@ def test_agents_to_copy_play(source, moves, column):
 def run_one(script: str, arguments: list[str], command: Command) -> None:
     code: object
     try:
-        main = evaluate.main if script == "evaluate.py" else build_submission.main
+        main = evaluate if script == "evaluate.py" else build_submission.main
         code = main(arguments)
     except SystemExit as stop:
         code = stop.code

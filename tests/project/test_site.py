@@ -16,7 +16,7 @@ from types import ModuleType
 
 import pytest
 
-from connectx_toolkit.cli.evaluate import COMMANDS
+from connectx_toolkit.cli.main import evaluate_commands
 from connectx_toolkit.places import ROOT
 from tests.conftest import BROWSER, CHROMIUM
 from tests.project.test_readme import PLACEHOLDER, parse
@@ -33,7 +33,7 @@ def hooks() -> ModuleType:
 
 def test_every_command_has_a_section_with_its_options(hooks):
     sections = hooks.reference("evaluate.py").split("\n## ")
-    assert len(sections) == len(COMMANDS)
+    assert len(sections) == len(evaluate_commands())
     (match,) = (text for text in sections if text.startswith("`evaluate.py match`"))
     assert "| `agent1` |" in match and "| `--pairs N` |" in match and "| `--sprt ELO0 ELO1` |" in match
     assert "| `-o`, `--output FILE` |" in hooks.reference("build_submission.py")
