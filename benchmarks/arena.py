@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from kaggle_environments import evaluate
 
 from benchmarks.machine import head, record
-from connectx_toolkit.arena.play.match import pair_tasks
-from connectx_toolkit.arena.play.pool import play_all
+from connectx_toolkit.arena.play.match import play_all
+from connectx_toolkit.arena.play.schedule import pair_tasks
 from connectx_toolkit.arena.players.loading import kaggle_agents, resolve
 from connectx_toolkit.arena.players.task import Setup, Task
 from connectx_toolkit.kaggle.rules import Rules

@@ -215,7 +215,8 @@ FORMS: list[Callable[[bytes], bytes]] = [bytes, gzip.compress, zipped, tarred]
 
 def said(arguments: list[str], codes: Collection[int | None]) -> str:
     """What a command prints; its exit code has to be one of some, and a refusal one line."""
-    out, err, code = io.StringIO(), io.StringIO(), None
+    out, err = io.StringIO(), io.StringIO()
+    code: str | int | None
     with redirect_stdout(out), redirect_stderr(err):
         try:
             code = run("evaluate", arguments) or None

@@ -32,8 +32,8 @@ from connectx.geometry import STANDARD
 from connectx.position import Position, stones_of
 from connectx.score import sign
 from connectx_toolkit.arena.games.database import GameDatabase
-from connectx_toolkit.arena.play.match import derived_seed
-from connectx_toolkit.arena.play.pool import play_all
+from connectx_toolkit.arena.play.match import play_all
+from connectx_toolkit.arena.play.schedule import derived_seed
 from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.players.spec import AgentSpec
 from connectx_toolkit.arena.players.task import Setup, Task

@@ -33,8 +33,8 @@ from connectx.geometry import STANDARD
 from connectx.position import Position
 from connectx.score import sign
 from connectx.solver import Solver
-from connectx_toolkit.arena.play.match import derived_seed
-from connectx_toolkit.arena.play.pool import play_all
+from connectx_toolkit.arena.play.match import play_all
+from connectx_toolkit.arena.play.schedule import derived_seed
 from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.players.process import AgentProcess
 from connectx_toolkit.arena.players.protocol import Reply

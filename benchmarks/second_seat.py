@@ -35,8 +35,8 @@ from connectx.clock import RESERVE
 from connectx.geometry import STANDARD
 from connectx.openings import openings
 from connectx.solver import Solver
-from connectx_toolkit.arena.play.match import derived_seed
-from connectx_toolkit.arena.play.pool import play_all
+from connectx_toolkit.arena.play.match import play_all
+from connectx_toolkit.arena.play.schedule import derived_seed
 from connectx_toolkit.arena.players.fingerprint import fingerprint
 from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.players.spec import AgentSpec

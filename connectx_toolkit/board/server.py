@@ -22,12 +22,12 @@ from typing import NamedTuple
 
 from aiohttp import WSMsgType, web
 
-from connectx_toolkit.arena.players import archives
 from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.replays.replay import read_replay
 from connectx_toolkit.arena.results.records import Game, parse_game
 from connectx_toolkit.board.analyst import Analyst
 from connectx_toolkit.board.session import Opening, Session, check_games
+from connectx_toolkit.kaggle import archive
 from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.page.component import FOLDER
 
@@ -240,5 +240,5 @@ def board(options: argparse.Namespace) -> None:
     print(f"board: {address.url}\nPress Ctrl-C to stop it.", flush=True)
     if not options.no_browser and may_open_browser():
         webbrowser.open(address.url)
-    with archives.shared(), suppress(KeyboardInterrupt):
+    with archive.shared(), suppress(KeyboardInterrupt):
         asyncio.run(serve(sock, address, opening))

@@ -32,8 +32,8 @@ from connectx_toolkit.machine.cores import check_concurrency
 if TYPE_CHECKING:
     from tqdm import tqdm
 
+    from connectx_toolkit.arena.play.match import Pool
     from connectx_toolkit.arena.play.openings import Opening
-    from connectx_toolkit.arena.play.pool import Pool
     from connectx_toolkit.arena.players.task import Setup, Task
     from connectx_toolkit.arena.results.evidence import Evidence
     from connectx_toolkit.arena.results.match import Match
@@ -105,8 +105,8 @@ def _play(
     pairs: Sequence[tuple[AgentSpec, AgentSpec]], options: argparse.Namespace, sprt: Sprt | None = None
 ) -> Iterator[Match]:
     """Plays those games of each two agents that the store does not have; yields the matches as they end."""
+    from connectx_toolkit.arena.play.match import open_pool
     from connectx_toolkit.arena.play.openings import openings_for
-    from connectx_toolkit.arena.play.pool import open_pool
     from connectx_toolkit.arena.results.conditions import Conditions, conditions_here, other_conditions_line
     from connectx_toolkit.arena.results.store import Store
     from connectx_toolkit.console.progress import progress
@@ -240,7 +240,7 @@ examples
 
 def tournament(options: argparse.Namespace) -> None:
     """Many agents, and a ladder of them."""
-    from connectx_toolkit.arena.play.pairings import pairings, participants
+    from connectx_toolkit.arena.play.schedule import pairings, participants
     from connectx_toolkit.arena.results.tournament import Tournament
     from connectx_toolkit.console.progress import beside_bars
     from connectx_toolkit.console.tables import console_for_tables

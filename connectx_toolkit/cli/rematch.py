@@ -59,9 +59,8 @@ examples
 def rematch(options: argparse.Namespace) -> None:
     """An agent in the positions of old games that were not won, or of all."""
     from connectx_toolkit.arena.games.sources import without_copies
+    from connectx_toolkit.arena.play.match import open_pool
     from connectx_toolkit.arena.play.openings import read_openings
-    from connectx_toolkit.arena.play.pool import open_pool
-    from connectx_toolkit.arena.play.slot import slot_for
     from connectx_toolkit.arena.players.loading import resolve
     from connectx_toolkit.arena.players.task import Setup
     from connectx_toolkit.arena.replays.rematch import add_mistakes, games_to_ask
@@ -87,7 +86,7 @@ def rematch(options: argparse.Namespace) -> None:
         raise ValueError(f"in none of the {len(replays)} replays {what}")
     with open_pool(setup) as pool:
         pool.check([spec])
-        (player,) = slot_for(setup).players_for([(spec, 0)])
+        (player,) = pool.slot.players_for([(spec, 0)])
         answers = list(_asked(player, games, setup.rules, options.seed))
     added, held = add_mistakes(options.mistakes, games)
     console = console_for_tables()

@@ -12,9 +12,8 @@ import pytest
 from connectx.geometry import STANDARD, geometry_of
 from connectx.notation import write_columns
 from connectx.position import Position
-from connectx_toolkit.arena.play.match import derived_seed, pair_tasks, play_match
-from connectx_toolkit.arena.play.pool import play_all
-from connectx_toolkit.arena.play.slot import Slot
+from connectx_toolkit.arena.play.match import Slot, play_all, play_match
+from connectx_toolkit.arena.play.schedule import derived_seed, pair_tasks
 from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.players.task import Setup, Task
 from connectx_toolkit.arena.reporting.tables import match_table
@@ -185,7 +184,7 @@ def test_slots_keep_agents_and_stop_them_meanwhile(tmp_path, monkeypatch):
         assert state_of(pid) == "T"
         slot.play(Task(2, (LEFT, noting), (), (1, 2)))
         assert set((tmp_path / "pids").read_text().split()) == {str(pid)} and len(slot.players) == 3
-        monkeypatch.setattr("connectx_toolkit.arena.play.slot.KEPT", 2)
+        monkeypatch.setattr("connectx_toolkit.arena.play.match.KEPT", 2)
         slot.play(Task(3, (RANDOM, LEFT), (), (1, 2)))
         assert state_of(pid) == "" and len(slot.players) == 2
     assert not slot.players

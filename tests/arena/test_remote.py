@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from connectx_toolkit.arena.play import pool
+from connectx_toolkit.arena.play import match
 from connectx_toolkit.machine import workers
 from tests.arena.test_store import ROOT, stored
 from tests.conftest import LINUX
@@ -82,7 +82,7 @@ def test_a_worker_is_killed(cluster, tmp_path):
 
 def test_other_agents_than_here_are_refused(cluster, tmp_path, monkeypatch, capsys):
     """The worker compares an agent's content with what the run has."""
-    monkeypatch.setattr(pool, "fingerprint", lambda spec: "0" * 64)
+    monkeypatch.setattr(match, "fingerprint", lambda spec: "0" * 64)
     with pytest.raises(SystemExit) as stop:
         main(["match", "random", "middle", "--store", str(tmp_path / "store"), "--scheduler", cluster])
     err = capsys.readouterr().err

@@ -19,9 +19,9 @@ GAMES = 40
 PLAY = f"""
 import json, signal, sys, time
 from pathlib import Path
-from connectx_toolkit.arena.play.match import pair_tasks
+from connectx_toolkit.arena.play.schedule import pair_tasks
 from connectx_toolkit.arena.results.store import Store
-from connectx_toolkit.arena.play.slot import Slot
+from connectx_toolkit.arena.play.match import Slot
 from tests.arena.test_store import FAST, HERE, LEFT, OPENINGS, RANDOM
 
 store, seed, pause = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])

@@ -8,7 +8,7 @@ import pytest
 from connectx.geometry import STANDARD
 from connectx.position import Position
 from connectx_toolkit.arena.play.openings import random_openings
-from connectx_toolkit.arena.play.pairings import pairings, participants
+from connectx_toolkit.arena.play.schedule import pairings, participants
 from connectx_toolkit.arena.players.graded import at_depth, with_errors
 from connectx_toolkit.arena.players.loading import load, resolve
 from connectx_toolkit.arena.players.spec import UnknownAgent

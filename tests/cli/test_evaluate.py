@@ -14,7 +14,7 @@ import pytest
 from agents import leftmost
 from connectx.notation import write_columns
 from connectx_toolkit.arena.play import match as course
-from connectx_toolkit.arena.play.pool import Pool, open_pool
+from connectx_toolkit.arena.play.match import Pool, open_pool
 from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.results.match import Match
 from connectx_toolkit.arena.results.stats import estimate
@@ -288,7 +288,7 @@ def test_what_cannot_be_loaded_is_not_played(name, broken, capsys):
 def test_a_load_that_never_ends(concurrency, tmp_path, monkeypatch, capsys):
     """It is spoken of, and given up by the clock that was set."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("connectx_toolkit.arena.play.pool.SILENCE", 0.5)
+    monkeypatch.setattr("connectx_toolkit.arena.play.match.SILENCE", 0.5)
     Path("endless.py").write_text("while True:\n    pass\n")
     with pytest.raises(SystemExit) as stop:
         main(f"match leftmost endless.py --bank 0.5 --store store --concurrency {concurrency}".split())

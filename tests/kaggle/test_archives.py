@@ -10,15 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from connectx_toolkit.arena.players import archives
-from connectx_toolkit.arena.players.archives import unpacked
 from connectx_toolkit.arena.players.fingerprint import fingerprint
 from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.players.player import Inline
 from connectx_toolkit.arena.players.process import AgentProcess
 from connectx_toolkit.kaggle import folder as place
 from connectx_toolkit.kaggle import upload
-from connectx_toolkit.kaggle.archive import BadArchive
+from connectx_toolkit.kaggle.archive import BadArchive, shared, unpacked
 from connectx_toolkit.kaggle.rules import DEFAULTS
 from connectx_toolkit.places import ROOT
 from evaluate import get_win_percentages
@@ -54,7 +52,7 @@ def packed(path: Path, files: dict[str, str], time: int = 0) -> str:
 @pytest.fixture(autouse=True)
 def _tidy():
     """What a test unpacks outside any run goes with the test: a worker of pytest-xdist ends without its exit hooks."""
-    with archives.shared():
+    with shared():
         yield
 
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from connectx_toolkit.arena.play.pool import open_pool
+from connectx_toolkit.arena.play.match import open_pool
 from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.players.task import Setup, Task
 from connectx_toolkit.kaggle.rules import Rules

@@ -196,7 +196,7 @@ def serve_descriptor(descriptor: int, spec: list[str], parent: int, is_unpacked:
     """Entry point of a new interpreter (see ``connectx_toolkit.arena.players.process``).
 
     Args:
-        is_unpacked: whether the spec is the main.py of an archive (``connectx_toolkit.arena.players.archives``). Its
+        is_unpacked: whether the spec is the main.py of an archive (``connectx_toolkit.kaggle.archive``). Its
             folder is then mounted where Kaggle has it, if this system allows that.
     """
     found, missing = AgentSpec(*spec), ""

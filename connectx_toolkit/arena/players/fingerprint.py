@@ -12,12 +12,11 @@ from pathlib import Path
 from types import CodeType
 from typing import NamedTuple
 
-from connectx_toolkit.arena.players.archives import contents, is_archive
 from connectx_toolkit.arena.players.loading import resolve, version_of
 from connectx_toolkit.arena.players.spec import AgentSpec, callable_of
 from connectx_toolkit.catalogue import parse_agent_name
 from connectx_toolkit.kaggle.agent_file import REACHED
-from connectx_toolkit.kaggle.archive import BadArchive
+from connectx_toolkit.kaggle.archive import BadArchive, contents
 from connectx_toolkit.kaggle.folder import AGENT
 from connectx_toolkit.places import AGENTS, ROOT
 
@@ -165,7 +164,7 @@ def fingerprint(spec: AgentSpec) -> str:
     elif spec.kind == "partner" and (parts := parse_agent_name(spec.target)):
         digest.update(f"{spec.target} {fingerprint(resolve(parts.base))}".encode())
         digest.update(Path(__file__).with_name("graded.py").read_bytes())
-    elif spec.kind == "file" and is_archive(spec.target):
+    elif spec.is_archive:
         try:
             _add_contents(digest, contents(spec.target))
         except BadArchive as problem:

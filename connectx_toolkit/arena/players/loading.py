@@ -6,8 +6,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from connectx_toolkit.arena.players.archives import SUFFIXES
-from connectx_toolkit.arena.players.spec import WRAP, AgentSpec, UnknownAgent, callable_of, register
+from connectx_toolkit.arena.players.spec import SUFFIXES, WRAP, AgentSpec, UnknownAgent, callable_of, register
 from connectx_toolkit.catalogue import AgentName, our_agents, parse_agent_name
 from connectx_toolkit.kaggle.agent_file import load_agent
 from connectx_toolkit.places import AGENTS

@@ -8,11 +8,11 @@ what it would cost on Kaggle.
 import os
 from typing import Any
 
-from connectx_toolkit.arena.players import archives
 from connectx_toolkit.arena.players.child import HostedAgent
 from connectx_toolkit.arena.players.loading import version_of
 from connectx_toolkit.arena.players.protocol import Reply, reply_of
 from connectx_toolkit.arena.players.spec import AgentSpec
+from connectx_toolkit.kaggle.archive import unpacked
 from connectx_toolkit.kaggle.remedies import Situation, remedy
 from connectx_toolkit.kaggle.rules import Limits
 
@@ -121,8 +121,7 @@ class Player:
 
 def unpacked_spec(spec: AgentSpec) -> AgentSpec:
     """For an archive, the spec of its main.py; any other spec is returned unchanged. Raises BadArchive."""
-    is_packed = spec.kind == "file" and archives.is_archive(spec.target)
-    return spec._replace(target=str(archives.unpacked(spec.target))) if is_packed else spec
+    return spec._replace(target=str(unpacked(spec.target))) if spec.is_archive else spec
 
 
 class Inline(Player):

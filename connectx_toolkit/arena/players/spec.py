@@ -6,6 +6,7 @@ import weakref
 from collections.abc import Callable
 from typing import NamedTuple
 
+SUFFIXES = (".tar.gz", ".tgz")  # of files that are archives
 WRAP = "wrap it in a function agent(obs, config) that returns a column"
 
 
@@ -19,6 +20,10 @@ class AgentSpec(NamedTuple):
     kind: str  # "ours", "kaggle", "partner", "file" or "callable"
     target: str  # module name, Kaggle's name, partner's name, absolute path, or key into the registry of callables
     label: str  # what tables call it
+
+    @property
+    def is_archive(self) -> bool:
+        return self.kind == "file" and self.target.endswith(SUFFIXES)
 
 
 class _Key(str):
