@@ -16,7 +16,7 @@ from benchmarks.machine import head, record
 from connectx_toolkit.arena.play.match import play_all
 from connectx_toolkit.arena.play.schedule import pair_tasks
 from connectx_toolkit.arena.players.loading import kaggle_agents, resolve
-from connectx_toolkit.arena.players.task import Setup, Task
+from connectx_toolkit.arena.players.process import Setup, Task
 from connectx_toolkit.kaggle.rules import Rules
 
 REPEATS = 3

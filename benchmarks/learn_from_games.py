@@ -35,8 +35,8 @@ from connectx_toolkit.arena.games.database import GameDatabase
 from connectx_toolkit.arena.play.match import play_all
 from connectx_toolkit.arena.play.schedule import derived_seed
 from connectx_toolkit.arena.players.loading import resolve
+from connectx_toolkit.arena.players.process import Setup, Task
 from connectx_toolkit.arena.players.spec import AgentSpec
-from connectx_toolkit.arena.players.task import Setup, Task
 from connectx_toolkit.arena.results.records import Game
 from connectx_toolkit.console.progress import progress
 from connectx_toolkit.kaggle.agent_file import load_agent

@@ -36,9 +36,8 @@ from connectx.solver import Solver
 from connectx_toolkit.arena.play.match import play_all
 from connectx_toolkit.arena.play.schedule import derived_seed
 from connectx_toolkit.arena.players.loading import resolve
-from connectx_toolkit.arena.players.process import AgentProcess
+from connectx_toolkit.arena.players.process import AgentProcess, Setup, Task
 from connectx_toolkit.arena.players.protocol import Reply
-from connectx_toolkit.arena.players.task import Setup, Task
 from connectx_toolkit.arena.results.records import Game
 from connectx_toolkit.console.progress import beside_bars, progress
 from connectx_toolkit.kaggle.rules import BANK, Rules

@@ -39,8 +39,8 @@ from connectx_toolkit.arena.play.match import play_all
 from connectx_toolkit.arena.play.schedule import derived_seed
 from connectx_toolkit.arena.players.fingerprint import fingerprint
 from connectx_toolkit.arena.players.loading import resolve
+from connectx_toolkit.arena.players.process import Setup, Task
 from connectx_toolkit.arena.players.spec import AgentSpec
-from connectx_toolkit.arena.players.task import Setup, Task
 from connectx_toolkit.builder.building.build import render
 from connectx_toolkit.builder.source.inline import inline
 from connectx_toolkit.console.files import write_whole

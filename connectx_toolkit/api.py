@@ -66,7 +66,7 @@ def get_win_percentages(
         KeyboardInterrupt: it was stopped before the first game had ended.
     """
     from connectx_toolkit.arena.play.match import play_rounds
-    from connectx_toolkit.arena.players.task import Setup
+    from connectx_toolkit.arena.players.process import Setup
     from connectx_toolkit.arena.results.words import course_lines
 
     setup = Setup(Rules(config or {}, bank), "kaggle", isolate=isolate)

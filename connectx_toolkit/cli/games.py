@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from connectx_toolkit.arena.play.match import Pool
     from connectx_toolkit.arena.play.openings import Opening
-    from connectx_toolkit.arena.players.task import Setup, Task
+    from connectx_toolkit.arena.players.process import Setup, Task
     from connectx_toolkit.arena.results.evidence import Evidence
     from connectx_toolkit.arena.results.match import Match
     from connectx_toolkit.arena.results.records import Game
@@ -46,7 +46,7 @@ STORED = "the games are stored; the same command goes on"
 
 
 def _setup(options: argparse.Namespace, referee: str) -> Setup:
-    from connectx_toolkit.arena.players.task import Setup
+    from connectx_toolkit.arena.players.process import Setup
 
     check_concurrency(options.concurrency)
     return Setup(Rules(options.config or {}, options.bank), referee)

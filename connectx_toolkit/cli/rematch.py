@@ -23,7 +23,7 @@ from connectx_toolkit.foreign import left_out_lines
 from connectx_toolkit.kaggle.rules import Rules, sizes_of
 
 if TYPE_CHECKING:
-    from connectx_toolkit.arena.players.player import Player
+    from connectx_toolkit.arena.players.process import Player
     from connectx_toolkit.arena.replays.rematch import Answer
     from connectx_toolkit.arena.replays.review import Review
     from connectx_toolkit.arena.results.records import Game
@@ -62,7 +62,7 @@ def rematch(options: argparse.Namespace) -> None:
     from connectx_toolkit.arena.play.match import open_pool
     from connectx_toolkit.arena.play.openings import read_openings
     from connectx_toolkit.arena.players.loading import resolve
-    from connectx_toolkit.arena.players.task import Setup
+    from connectx_toolkit.arena.players.process import Setup
     from connectx_toolkit.arena.replays.rematch import add_mistakes, games_to_ask
     from connectx_toolkit.arena.replays.replay import read_replays, replay_paths
     from connectx_toolkit.arena.replays.review import team_of

@@ -1,4 +1,4 @@
-"""Maps a function over items: in this process, in several processes of this machine, or on a dask cluster.
+"""Maps a function over items: in several processes of this machine, or on a dask cluster.
 
 The results are the same for any number of workers. If a worker is killed, others do what it was doing.
 
@@ -41,14 +41,12 @@ class Workers:
     Args:
         start: makes the executor; called again if a worker's death has ended it.
         at_once: batches under way at a time.
-        largest_batch: items sent together.
     """
 
-    def __init__(self, start: Callable[[], Executor], at_once: int, largest_batch: int = LARGEST_BATCH):
+    def __init__(self, start: Callable[[], Executor], at_once: int):
         self._start = start
         self._executor = start()
         self._at_once = at_once
-        self._largest_batch = largest_batch
         self._batch = 1  # items
         self.is_idle = True
 
@@ -122,30 +120,13 @@ class Workers:
         Of new items nothing is known yet: batches begin with one, and grow.
         """
         fitting = int(BATCH_SECONDS * items / max(seconds, 1e-6))
-        self._batch = max(1, min(fitting, 2 * self._batch, self._largest_batch))
+        self._batch = max(1, min(fitting, 2 * self._batch, LARGEST_BATCH))
 
 
 def _call(function: Callable[[Item], Result], items: Iterable[Item]) -> tuple[list[Result], float]:
     """The results for a batch, and the seconds that they took."""
     start = time.perf_counter()
     return [function(item) for item in items], time.perf_counter() - start
-
-
-# In this process
-
-
-class _AtOnce(Executor):
-    """Calls a function when it is submitted, in this process."""
-
-    def submit(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Future:
-        future: Future = Future()
-        future.set_result(function(*arguments, **options))
-        return future
-
-
-def this_process() -> Workers:
-    """One worker, which is this process. It takes an item only when the result of the one before has been taken."""
-    return Workers(_AtOnce, at_once=1, largest_batch=1)
 
 
 # In processes of this machine

@@ -15,7 +15,7 @@ from connectx.position import Position
 from connectx_toolkit.arena.play.match import Slot, play_all, play_match
 from connectx_toolkit.arena.play.schedule import derived_seed, pair_tasks
 from connectx_toolkit.arena.players.loading import resolve
-from connectx_toolkit.arena.players.task import Setup, Task
+from connectx_toolkit.arena.players.process import Setup, Task
 from connectx_toolkit.arena.reporting.tables import match_table
 from connectx_toolkit.arena.results.match import Match
 from connectx_toolkit.arena.results.records import Game

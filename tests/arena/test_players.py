@@ -16,8 +16,7 @@ from kaggle_environments.agent import get_last_callable
 
 from connectx_toolkit.arena.players.child import Struct
 from connectx_toolkit.arena.players.loading import our_agents, resolve
-from connectx_toolkit.arena.players.player import Inline
-from connectx_toolkit.arena.players.process import AgentProcess
+from connectx_toolkit.arena.players.process import AgentProcess, Inline
 from connectx_toolkit.arena.players.spec import AgentSpec, UnknownAgent
 from connectx_toolkit.builder.source.inline import inline
 from connectx_toolkit.kaggle.agent_file import last_callable, load_agent

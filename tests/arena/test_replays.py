@@ -17,8 +17,7 @@ from connectx.notation import write_columns
 from connectx.score import plies_to_end
 from connectx_toolkit.arena.analysis.exact_analysis import JudgedMove, judge_in_time, mistakes
 from connectx_toolkit.arena.players.loading import resolve
-from connectx_toolkit.arena.players.player import Inline
-from connectx_toolkit.arena.players.task import Setup, Task
+from connectx_toolkit.arena.players.process import Inline, Setup, Task
 from connectx_toolkit.arena.replays.rematch import add_mistakes, ask
 from connectx_toolkit.arena.replays.replay import logs_path, read_replay, replay_of, replay_paths
 from connectx_toolkit.arena.replays.review import Review, team_of

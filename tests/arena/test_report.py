@@ -14,7 +14,7 @@ from connectx.geometry import geometry_of
 from connectx_toolkit.arena.analysis.exact_analysis import JudgedMove, judge, solvers_for
 from connectx_toolkit.arena.play.match import play_match
 from connectx_toolkit.arena.players.loading import resolve
-from connectx_toolkit.arena.players.task import Setup, Task
+from connectx_toolkit.arena.players.process import Setup, Task
 from connectx_toolkit.arena.reporting.page import game_entry, results_page
 from connectx_toolkit.arena.reporting.tables import accuracy_table
 from connectx_toolkit.arena.results.records import Game

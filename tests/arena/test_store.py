@@ -23,7 +23,7 @@ from connectx.notation import write_columns
 from connectx_toolkit.arena.play.match import play_match
 from connectx_toolkit.arena.players.fingerprint import fingerprint
 from connectx_toolkit.arena.players.loading import resolve
-from connectx_toolkit.arena.players.task import Setup, Task
+from connectx_toolkit.arena.players.process import Setup, Task
 from connectx_toolkit.arena.results import conditions as conditions_module
 from connectx_toolkit.arena.results import schema
 from connectx_toolkit.arena.results.conditions import Conditions, conditions_here, other_conditions_line

@@ -12,8 +12,7 @@ import pytest
 
 from connectx_toolkit.arena.players.fingerprint import fingerprint
 from connectx_toolkit.arena.players.loading import resolve
-from connectx_toolkit.arena.players.player import Inline
-from connectx_toolkit.arena.players.process import AgentProcess
+from connectx_toolkit.arena.players.process import AgentProcess, Inline
 from connectx_toolkit.kaggle import folder as place
 from connectx_toolkit.kaggle import upload
 from connectx_toolkit.kaggle.archive import BadArchive, shared, unpacked

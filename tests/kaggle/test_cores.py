@@ -8,7 +8,7 @@ import pytest
 
 from connectx_toolkit.arena.play.match import open_pool
 from connectx_toolkit.arena.players.loading import resolve
-from connectx_toolkit.arena.players.task import Setup, Task
+from connectx_toolkit.arena.players.process import Setup, Task
 from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.machine import cores
 from connectx_toolkit.machine.cores import check_concurrency, core_of_its_own, cores_apart, reserve_core, usable_cores

@@ -14,8 +14,7 @@ from connectx.geometry import STANDARD
 from connectx_toolkit.arena.play import referee as referees
 from connectx_toolkit.arena.play.referee import REFEREES, play_fast, play_kaggle
 from connectx_toolkit.arena.players.loading import resolve
-from connectx_toolkit.arena.players.player import Inline
-from connectx_toolkit.arena.players.process import AgentProcess
+from connectx_toolkit.arena.players.process import AgentProcess, Inline
 from connectx_toolkit.arena.results.records import Game
 from connectx_toolkit.kaggle.rules import BANK, DEFAULTS, STATUS_OF, Rules
 from tests.conftest import REAL_CLOCK

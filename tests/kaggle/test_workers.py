@@ -1,4 +1,4 @@
-"""Workers of one process and of several: the same results, also where a worker is killed."""
+"""One worker and several: the same results, also where one is killed."""
 
 import os
 import signal
@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from connectx_toolkit.machine.workers import MOST_DEATHS, local_workers, this_process
+from connectx_toolkit.machine.workers import MOST_DEATHS, local_workers
 
 
 def square(number: int) -> int:
@@ -37,7 +37,6 @@ def refuses(number: int) -> int:
 
 def test_the_same_results_for_any_number():
     expected = {number: square(number) for number in range(300)}
-    assert list(this_process().map_unordered(square, range(300))) == list(expected.items())
     for count in (1, 2):
         with local_workers(count, nothing) as workers:
             assert dict(workers.map_unordered(square, range(300))) == expected
@@ -58,7 +57,5 @@ def test_work_that_kills_every_worker_ends(tmp_path):
 
 
 def test_what_the_function_raises_is_raised():
-    with pytest.raises(ValueError, match="no 1"):
-        list(this_process().map_unordered(refuses, [1]))
     with local_workers(1, nothing) as workers, pytest.raises(ValueError, match="no 1"):
         list(workers.map_unordered(refuses, [1]))

@@ -2,15 +2,23 @@
 
 import ast
 import re
+import runpy
 import subprocess
 import sys
 from collections.abc import Collection, Mapping
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
 
+from connectx_toolkit.arena.players import child
+from connectx_toolkit.arena.players.process import AgentProcess
+from connectx_toolkit.arena.players.protocol import Reply
+from connectx_toolkit.machine import workers
 from connectx_toolkit.places import ROOT
+from tests.conftest import TWO_CORES
 
 TOOLKIT = ROOT / "connectx_toolkit"
 # Each part imports itself and the parts below it, in this order. Parts of one line don't import each other.
@@ -32,6 +40,8 @@ ROOMS: dict[str, list[set[str]]] = {  # the same within a part
     "training": [{"methods"}, {"adoption"}, {"learning", "environments"}, {"data"}, {"games"}, {"support"}],
 }
 SCRIPTS = {"benchmarks", "tests", "evaluate", "build_submission", "train", "agents"}
+CONTRIBUTING = ROOT / "CONTRIBUTING.md"
+WORKERS = str(Path(workers.__file__).relative_to(ROOT))
 SOURCES = sorted(p for package in ("connectx", "connectx_toolkit", "agents") for p in (ROOT / package).rglob("*.py"))
 
 
@@ -109,6 +119,68 @@ def test_parts_import_down():
 @pytest.mark.parametrize("part", ROOMS)
 def test_every_module_has_a_room_and_imports_run_down(part):
     assert misplaced(imports_within(f"connectx_toolkit.{part}"), ROOMS[part]) == []
+
+
+def project_files(frame: FrameType | None) -> list[str]:
+    """The project's files that a stack passes, in the order of their first call."""
+    files = []
+    while frame:
+        path = Path(frame.f_code.co_filename)
+        if path.is_relative_to(ROOT) and path.parts[len(ROOT.parts)] not in ("tests", ".venv"):
+            files.append(str(path.relative_to(ROOT)))
+        frame = frame.f_back
+    return list(dict.fromkeys(reversed(files)))
+
+
+NOTING = """
+import sys
+from pathlib import Path
+
+def agent(obs, config):
+    frame, files = sys._getframe(), []
+    while frame:
+        files.append(frame.f_code.co_filename)
+        frame = frame.f_back
+    Path(__file__).with_name("child").write_text("\\n".join(files))
+    return obs.board.index(0)
+"""
+
+
+@pytest.mark.parametrize("concurrency", [1, pytest.param(2, marks=TWO_CORES)])
+def test_from_a_command_to_an_agents_move(concurrency, tmp_path, monkeypatch, capsys):
+    """The files that the call passes, in all processes, are those that CONTRIBUTING.md draws: seven at most.
+
+    With several games at a time, what calls functions in other processes comes between.
+    """
+    move = AgentProcess._move
+
+    def noting(self: AgentProcess, *arguments: Any) -> Reply:
+        (tmp_path / "here").write_text("\n".join(project_files(sys._getframe())))
+        return move(self, *arguments)
+
+    monkeypatch.setattr(AgentProcess, "_move", noting)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))  # with no other run that has reserved cores
+    (tmp_path / "noting.py").write_text(f"__file__ = {str(tmp_path / 'noting.py')!r}\n{NOTING}")
+    command = ["evaluate.py", str(tmp_path / "noting.py"), "leftmost", "--rounds", "2"]
+    monkeypatch.setattr(sys, "argv", [*command, "--concurrency", str(concurrency)])
+    with pytest.raises(SystemExit) as stop:
+        runpy.run_path(str(ROOT / "evaluate.py"), run_name="__main__")
+    assert not stop.value.code, capsys.readouterr().err
+    paths = (tmp_path / "child").read_text().splitlines()
+    there = [str(Path(path).relative_to(ROOT)) for path in reversed(paths) if path.startswith(str(TOOLKIT))]
+    passed = [*(tmp_path / "here").read_text().splitlines(), *dict.fromkeys(there)]
+    (drawing,) = re.findall(r"^evaluate\.py  .*?^agent\(obs, config\)", CONTRIBUTING.read_text(), re.M | re.S)
+    drawn = re.findall(r"^(\S+\.py) ", drawing, re.M)
+    assert [file for file in passed if concurrency == 1 or file != WORKERS] == drawn and len(drawn) <= 7
+    assert (WORKERS in passed) == (concurrency > 1)
+
+
+def test_an_agents_process_imports_little():
+    """Or an agent's first move would pay less than on Kaggle, and a process would take longer to start."""
+    code = f"import sys, {child.__name__}; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    heavy = {"numpy", "numba", "torch", "connectx", "kaggle_environments", "multiprocessing", "dataclasses", "tempfile"}
+    assert heavy & {name.split(".")[0] for name in done.stdout.split()} == set()
 
 
 NAMED = re.compile(r"``(?:python -m )?([a-z_]+(?:\.\w+)+)``|\b(connectx_toolkit/[\w/]+\.\w+)")

@@ -15,12 +15,12 @@ from connectx.book import Book, walk
 from connectx.geometry import STANDARD
 from connectx.position import Position
 from connectx_toolkit.cli import train
-from connectx_toolkit.machine.workers import this_process
 from connectx_toolkit.places import BOOK_SCORES, ROOT
 from connectx_toolkit.training.data.book_scores import ScoreFile, read_scores
 from connectx_toolkit.training.methods import book
 from connectx_toolkit.training.support.manifest import NAME
 from connectx_toolkit.training.support.options import Options, option
+from tests.training.in_place import this_process
 
 WEIGHTS = Path(__file__).parents[2] / "agents" / "weights"
 

@@ -23,10 +23,8 @@ from connectx_toolkit.arena.play.schedule import Watch, pair_tasks
 from connectx_toolkit.arena.players.child import die_with_parent
 from connectx_toolkit.arena.players.fingerprint import fingerprint
 from connectx_toolkit.arena.players.forks import end_pools, obstacle
-from connectx_toolkit.arena.players.player import Inline, Player
-from connectx_toolkit.arena.players.process import AgentProcess
+from connectx_toolkit.arena.players.process import AgentProcess, Inline, Player, Setup, Task
 from connectx_toolkit.arena.players.spec import AgentSpec
-from connectx_toolkit.arena.players.task import Setup, Task
 from connectx_toolkit.arena.results.evidence import Evidence
 from connectx_toolkit.arena.results.match import Match
 from connectx_toolkit.arena.results.records import Game

@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import Any
 
 from connectx.position import has_line
-from connectx_toolkit.arena.players.player import Player
+from connectx_toolkit.arena.players.process import Player
 from connectx_toolkit.arena.players.protocol import Opaque, Reply
 from connectx_toolkit.arena.results.records import Game
 from connectx_toolkit.kaggle.environment import environment_of

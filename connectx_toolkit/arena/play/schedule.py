@@ -7,8 +7,8 @@ from pathlib import Path
 
 from connectx_toolkit.arena.play.openings import Opening
 from connectx_toolkit.arena.players.loading import resolve
+from connectx_toolkit.arena.players.process import Task
 from connectx_toolkit.arena.players.spec import SUFFIXES, AgentSpec, UnknownAgent
-from connectx_toolkit.arena.players.task import Task
 from connectx_toolkit.arena.results.evidence import Evidence
 from connectx_toolkit.arena.results.match import COPIES, Match
 from connectx_toolkit.arena.results.stats import Sprt

@@ -11,7 +11,6 @@ for ever, too: while it runs, no callable is played in a fork. A GPU's libraries
 
 import contextlib
 import ctypes
-import multiprocessing
 import sys
 from collections.abc import Iterator
 
@@ -40,6 +39,8 @@ def end_pools() -> None:
     Does nothing in a process that was forked itself: the pool's threads may be missing there, and waiting for them
     would never end.
     """
+    import multiprocessing  # here alone: an agent's process does without
+
     if multiprocessing.parent_process() is None:
         for library in _loaded("libgomp"):
             if hasattr(library, "omp_pause_resource_all"):  # since GCC 9

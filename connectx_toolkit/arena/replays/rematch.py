@@ -10,7 +10,7 @@ from connectx.position import Position
 from connectx_toolkit.arena.analysis.exact_analysis import JudgedMove
 from connectx_toolkit.arena.play.openings import read_openings
 from connectx_toolkit.arena.play.referee import illegal_kind
-from connectx_toolkit.arena.players.player import Player
+from connectx_toolkit.arena.players.process import Player
 from connectx_toolkit.arena.replays.review import Review
 from connectx_toolkit.console.files import locked, write_whole
 from connectx_toolkit.kaggle.rules import Rules

@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 
 from connectx.notation import Columns, parse_columns, write_columns
 from connectx_toolkit.arena.players.fingerprint import fingerprint
+from connectx_toolkit.arena.players.process import Setup, Task
 from connectx_toolkit.arena.players.spec import AgentSpec
-from connectx_toolkit.arena.players.task import Setup, Task
 from connectx_toolkit.arena.results.conditions import Conditions, conditions_here
 from connectx_toolkit.arena.results.match import Match
 from connectx_toolkit.arena.results.records import CUTS, Game, check_playable

@@ -43,7 +43,7 @@ from connectx.nets.encoding import planes_of
 from connectx.nets.network import Architecture, PlainNetwork, to_bytes
 from connectx_toolkit.arena.play.match import play_rounds
 from connectx_toolkit.arena.players.loading import resolve
-from connectx_toolkit.arena.players.task import Setup
+from connectx_toolkit.arena.players.process import Setup
 from connectx_toolkit.console.progress import progress, tell_rate
 from connectx_toolkit.kaggle.rules import BANK, Rules
 from connectx_toolkit.training.environments.duels import ENDINGS, ITSELF, Setting, Weighted, parts
