@@ -6,8 +6,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+from connectx_toolkit.machine.cores import CGROUPS
+
 PERIOD = 10_000  # microseconds; a short quota period makes a process evenly slow, without long pauses
-CGROUPS = Path("/sys/fs/cgroup")
 
 
 def _own_group(controller: str) -> str:
