@@ -2,8 +2,6 @@
 
 The referee shares the core because it waits while an agent thinks, and waking a process on another core takes longer
 than a short move.
-
-An agent's process imports this module, too: what few of its functions need is imported in them.
 """
 
 import contextlib
@@ -11,10 +9,13 @@ import math
 import os
 import stat
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
+
+from connectx_toolkit.console.files import lock_at, unlock
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
@@ -70,16 +71,9 @@ class Reserved(NamedTuple):
     core: int
     lock: "BaseFileLock"
 
-    def release(self) -> None:
-        from connectx_toolkit.console.files import unlock
-
-        unlock(self.lock)
-
 
 def _locks() -> Path | None:
     """The folder of this user's locks; None if it cannot be made, or another user has put something in its place."""
-    import tempfile
-
     folder = Path(tempfile.gettempdir(), f"connectx-{os.getuid()}")
     with contextlib.suppress(OSError):
         folder.mkdir(mode=0o700)
@@ -93,8 +87,6 @@ def _locks() -> Path | None:
 
 def reserve_core() -> Reserved | None:
     """Reserves the first core that no other process has reserved; None if there is none, or no place for locks."""
-    from connectx_toolkit.console.files import lock_at
-
     folder = _locks()
     for core in usable_cores() if folder else ():
         with contextlib.suppress(OSError):
@@ -127,7 +119,7 @@ def cores_apart(count: int) -> Iterator[list[int | None]]:
         yield [core.core for core in reserved] + [None] * missing
     finally:
         for core in reserved:
-            core.release()
+            unlock(core.lock)
 
 
 @contextmanager
@@ -142,4 +134,4 @@ def core_of_its_own() -> Iterator[None]:
         yield
     finally:
         os.sched_setaffinity(0, before)
-        reserved.release()
+        unlock(reserved.lock)

@@ -179,7 +179,7 @@ def test_an_agents_process_imports_little():
     """Or an agent's first move would pay less than on Kaggle, and a process would take longer to start."""
     code = f"import sys, {child.__name__}; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    heavy = {"numpy", "numba", "torch", "connectx", "kaggle_environments", "multiprocessing", "dataclasses", "tempfile"}
+    heavy = {"numpy", "numba", "torch", "connectx", "kaggle_environments", "multiprocessing", "dataclasses"}
     assert heavy & {name.split(".")[0] for name in done.stdout.split()} == set()
 
 
