@@ -16,7 +16,8 @@ from connectx.search import Searcher
 from connectx.weights import pack, unpack
 from connectx_toolkit.cli import train
 from connectx_toolkit.places import AGENTS
-from connectx_toolkit.training.data.labels import canonical_keys, opening_labels, read_labels, write_labels
+from connectx_toolkit.training.data.labels import opening_labels, read_labels, write_labels
+from connectx_toolkit.training.data.sampling import canonical_keys
 from connectx_toolkit.training.methods import leaf as trainer
 from connectx_toolkit.training.methods.leaf import Config, Parameters, first_parameters, measure, rounded, values_of
 from connectx_toolkit.training.support.manifest import NAME

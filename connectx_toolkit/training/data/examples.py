@@ -16,7 +16,8 @@ from torch.nn import functional
 from connectx.geometry import STANDARD
 from connectx.nets.afterstates import NEVER, Afterstates, afterstates, scores_of
 from connectx.nets.encoding import bits_of, planes_of, unpack_planes
-from connectx_toolkit.training.data.labels import Labels, canonical_keys
+from connectx_toolkit.training.data.labels import Labels
+from connectx_toolkit.training.data.sampling import canonical_keys
 
 CPU = torch.device("cpu")
 ENCODED_AT_ONCE = 5000  # positions, in the cache: 100,000 at once take 2.5 times as long

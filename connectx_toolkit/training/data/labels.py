@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from connectx.geometry import STANDARD, Geometry
+from connectx.geometry import STANDARD
 from connectx.openings import openings
-from connectx.position import key_of, mirror_bits, open_cells, stones_of, winning_spots
+from connectx.position import key_of, open_cells, stones_of, winning_spots
 from connectx.score import NO_MOVE
 from connectx.weights import pack, unpack
 from connectx_toolkit.console.files import write_whole
-from connectx_toolkit.training.data.sampling import moves_of
+from connectx_toolkit.training.data.sampling import canonical_keys, moves_of
 
 SUFFIX = ".labels"
 TRAINING, VALIDATION, TEST = range(3)  # splits
@@ -80,12 +80,6 @@ def concatenated(parts: Sequence[Labels]) -> Labels:
     labels = Labels(*(np.concatenate(arrays) for arrays in zip(nothing, *parts, strict=True)))
     _, first = np.unique(canonical_keys(labels.positions, labels.masks), return_index=True)
     return labels.take(first)
-
-
-def canonical_keys(positions: np.ndarray, masks: np.ndarray, geometry: Geometry = STANDARD) -> np.ndarray:
-    """A number for each position, which only its mirror image has, too: (n,) int64."""
-    mirrored = key_of(mirror_bits(positions, geometry), mirror_bits(masks, geometry))
-    return np.minimum(key_of(positions, masks), mirrored)
 
 
 def splits_of(positions: np.ndarray, masks: np.ndarray) -> np.ndarray:

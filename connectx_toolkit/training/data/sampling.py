@@ -10,11 +10,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from connectx.geometry import Geometry
+from connectx.geometry import STANDARD, Geometry
 from connectx.heuristic import evaluate
 from connectx.jit import njit, popcount
 from connectx.nets.encoding import safe_cells
-from connectx.position import column_cells, has_line, open_cells, winning_spots
+from connectx.position import column_cells, has_line, key_of, mirror_bits, open_cells, winning_spots
 from connectx.score import NO_MOVE, SPAN
 from connectx.search import safe_moves
 from connectx.solver import JOB, JOB_LOW, Solver
@@ -147,6 +147,12 @@ def record_games(seed, plies, error_shares, depths, geometry):
             if mask < 0:
                 break
     return positions, masks
+
+
+def canonical_keys(positions: np.ndarray, masks: np.ndarray, geometry: Geometry = STANDARD) -> np.ndarray:
+    """A number for each position, which only its mirror image has, too: (n,) int64."""
+    mirrored = key_of(mirror_bits(positions, geometry), mirror_bits(masks, geometry))
+    return np.minimum(key_of(positions, masks), mirrored)
 
 
 def moves_of(masks: np.ndarray, geometry: Geometry) -> np.ndarray:

@@ -13,7 +13,7 @@ from torch.nn import functional
 from connectx.geometry import STANDARD
 from connectx.nets.torch_form import Network
 from connectx_toolkit.console.progress import progress, tell_rate
-from connectx_toolkit.training.data.labels import canonical_keys
+from connectx_toolkit.training.data.sampling import canonical_keys
 from connectx_toolkit.training.games.connectx import bitboards
 from connectx_toolkit.training.learning.networks import device_of, planes_of_boards
 from connectx_toolkit.training.support.options import Options, option
