@@ -22,57 +22,43 @@ from connectx_toolkit.cli.main import run
 from connectx_toolkit.console.parser import Parser
 from connectx_toolkit.training.support.options import add_options, config_from
 
-METHODS = {  # name: module of connectx_toolkit.training.methods
-    "adopt": "adopt",
-    "book": "book",
-    "replies": "replies",
-    "menace": "menace",
-    "actor-critic": "actor_critic",
-    "imitate": "imitation",
-    "policy-gradient": "policy_gradient",
-    "value": "value",
-    "ppo": "ppo",
-    "labels": "labels",
-    "distill": "distill",
-    "leaf": "leaf",
-    "openings": "openings",
-}
-GROUPS = {  # of methods: {how each is called: what it does}
+GROUPS = {  # of methods: {how each is called: (its module in connectx_toolkit.training, what it does)}
     "your own model, and your own games": {
-        "adopt": "make an agent of your model from stable-baselines3 or torch",
-        "book --second --games": "learn an opening book for perfect from your games",
-        "replies --games": "learn an opponent model for perfect from your games",
+        "adopt": ("methods.adopt", "make an agent of your model from stable-baselines3 or torch"),
+        "book --second --games": ("methods.book", "learn an opening book for perfect from your games"),
+        "replies --games": ("methods.replies", "learn an opponent model for perfect from your games"),
     },
     "learners of Kaggle's course and of books": {
-        "menace": "Menace, boxes and beads, on Nim or another small game",
-        "actor-critic": "a network by actor-critic, on tic-tac-toe or ConnectX",
-        "imitate": "a policy network that imitates a look-ahead: the strong policy agent",
-        "policy-gradient": "a policy network by REINFORCE against the strong policy agent",
-        "value": "a value network on the games of policy-gradient",
-        "ppo": "a policy by PPO with stable-baselines3; --protocol course: the course's last lesson",
+        "menace": ("methods.menace", "Menace, boxes and beads, on Nim or another small game"),
+        "actor-critic": ("methods.actor_critic", "a network by actor-critic, on tic-tac-toe or ConnectX"),
+        "imitate": ("methods.imitation", "a policy network that imitates a look-ahead: the strong policy agent"),
+        "policy-gradient": ("methods.policy_gradient", "a policy network by REINFORCE against the strong policy agent"),
+        "value": ("methods.value", "a value network on the games of policy-gradient"),
+        "ppo": ("methods.ppo", "a policy by PPO with stable-baselines3; --protocol course: the course's last lesson"),
     },
     "how the toolkit's own files are made": {
-        "labels": "training data: positions with the exact score of every move",
-        "distill": "the policy and value network, on labels",
-        "leaf": "the small evaluator of minimax, on labels",
-        "replies": "the opponent model, which perfect uses when it moves second",
-        "book": "the opening books of perfect",
-        "openings": "the opening table: the exact score of every position up to ply 8",
+        "labels": ("methods.labels", "training data: positions with the exact score of every move"),
+        "distill": ("methods.distill", "the policy and value network, on labels"),
+        "leaf": ("methods.leaf", "the small evaluator of minimax, on labels"),
+        "replies": ("methods.replies", "the opponent model, which perfect uses when it moves second"),
+        "book": ("methods.book", "the opening books of perfect"),
+        "openings": ("methods.openings", "the opening table: the exact score of every position up to ply 8"),
     },
 }
+METHODS = {called.split()[0]: module for group in GROUPS.values() for called, (module, _) in group.items()}
 
 
 def listed() -> str:
     """The methods in their groups, for --help."""
     return "\n\n".join(
-        "\n".join([title, *(f"  {words:<23} {summary}" for words, summary in group.items())])
+        "\n".join([title, *(f"  {called:<23} {summary}" for called, (_, summary) in group.items())])
         for title, group in GROUPS.items()
     )
 
 
 def module_of(method: str) -> ModuleType:
     """The module of a method, imported only now: torch and stable-baselines3 take seconds."""
-    return import_module(f"connectx_toolkit.training.methods.{METHODS[method]}")
+    return import_module(f"connectx_toolkit.training.{METHODS[method]}")
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
