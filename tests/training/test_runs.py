@@ -40,19 +40,15 @@ INPUTS: dict[str, Any] = {  # an input of tiny runs by its option: what ``inputs
     "replies": WEIGHTS / "perfect_replies.bin",
     "shipped": WEIGHTS / "perfect_second_book.bin", "book_scores": BOOK_SCORES,
 }  # fmt: skip
-TINY: dict[str, dict[str, Any]] = {
-    "book": {"first_ply": 1, "table_bits": 18, "workers": 1},
-    "openings": {"table_bits": 18, "lasting_bits": 18, "workers": 1},
-    "leaf": {"hidden": 4, "samples": 2000},
-    "distill": {"layers": "dense:8", "batch": 128, "samples": 256},
-    "replies": {"plays": 1, "rematches": 0, "types": 2, "samples": 4096, "layers": "dense:8"},
-    "imitate": {"games": 40, "depth": 1, "steps": 20, "channels": 4, "hidden": 8},
-    "policy-gradient": {"games": 80, "batch": 40},
-    "value": {"steps": 20, "channels": 4, "hidden": 8, "further": 40},
-    "actor-critic": {"games": 200, "batch": 100, "channels": 4, "hidden": 8},
-    "menace": {"games": 100, "test_games": 50},
-    "ppo": {"width": 8, "games": 8, "board": "4x4k3", "steps": 128, "opponent": "random"},
+SMALL: dict[str, Any] = {  # by the names of options: with these a run of any method takes a second or two
+    "games": 80, "test_games": 50, "further": 40, "plays": 1, "rematches": 0, "depth": 1, "first_ply": 1,
+    "steps": 20, "samples": 4096, "batch": 40, "channels": 4, "hidden": 8, "layers": "dense:8", "types": 2,
+    "table_bits": 18, "lasting_bits": 18, "workers": 1,
 }  # fmt: skip
+SMALLER: dict[str, dict[str, Any]] = {
+    "distill": {"samples": 256, "batch": 128},
+    "ppo": {"width": 8, "games": 8, "board": "4x4k3", "steps": 128, "opponent": "random"},
+}
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +86,16 @@ def _quick(monkeypatch):
     monkeypatch.setattr(imitation, "lookahead_games", lambda *_: (rows, rows))
 
 
+def small_options(method: str) -> dict[str, Any]:
+    """What a tiny run of a method is asked for: its own, and of ``SMALL`` the options that it has."""
+    found = dict(SMALLER.get(method, {}))
+    item: Any
+    for item in fields(train.module_of(method).Config):
+        if item.type is type(SMALL.get(item.name)):  # "games" may be a file, too
+            found.setdefault(item.name, SMALL[item.name])
+    return found
+
+
 def tiny(method: str, inputs: Path, folder: Path) -> Any:
     """A Config of a method, whose run takes a second or two in ``folder``."""
     kind = train.module_of(method).Config
@@ -102,7 +108,7 @@ def tiny(method: str, inputs: Path, folder: Path) -> Any:
             options[item.name] = folder / item.name
     if method == "book":
         shutil.copy(BOOK_SCORES, folder / "scores")
-    return kind(**options, **TINY[method])
+    return kind(**options | small_options(method))
 
 
 def variations(config: Any, inputs: Path, folder: Path) -> dict[str, Any]:
@@ -150,7 +156,7 @@ def test_a_run_with_another_input_is_refused(method, inputs, tmp_path, monkeypat
         told = f"holds a run that read other files with --{name.replace('_', '-')}: choose another --run, or delete it"
         with pytest.raises(ValueError, match=told if name in read else is_finished):
             module.train(variation)
-    for number in [name for name in TINY[method] if not own_field(config, name).metadata["is_free"]][:1]:
+    for number in [name for name in small_options(method) if not own_field(config, name).metadata["is_free"]][:1]:
         with pytest.raises(ValueError, match=f"holds a run with --{number.replace('_', '-')}"):
             module.train(replace(config, **{number: OTHER.get(number, 3)}))
     (tmp_path / "run" / FINISHED).unlink()
