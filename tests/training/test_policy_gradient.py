@@ -33,6 +33,7 @@ from connectx_toolkit.training.methods.policy_gradient import (
     recorded,
     returns_of,
     scaled,
+    updated_baseline,
 )
 from connectx_toolkit.training.methods.value import DRAW, LOSS, WIN, value_player
 from connectx_toolkit.training.support.options import option
@@ -84,6 +85,12 @@ def test_the_clipped_loss_lets_a_choice_go_once_it_has_moved_enough():
     assert (found == 0).all()
     (found,) = torch.autograd.grad(clipped_loss(logits, actions, gains, now + moved, 0.0), logits)
     assert (found.abs().sum(1) > 0.01).all()
+
+
+def test_the_baseline_moves_towards_a_batch():
+    """By a twentieth of the way to the mean return at each ply; where the batch has no move, it stays."""
+    found = updated_baseline(np.array([0.5, 0.2, -1.0]), np.array([0, 0, 2]), np.array([1.0, 0.0, 1.0]))
+    assert found.tolist() == pytest.approx([0.5, 0.2, -0.9])
 
 
 def test_scaled_advantages():

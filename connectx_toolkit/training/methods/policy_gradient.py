@@ -1,23 +1,37 @@
-"""Trains a policy network by policy gradients (REINFORCE) in games against the strong policy agent, from nothing.
+"""Trains a policy network by policy gradients (REINFORCE) from random weights.
 
-Both sides draw their moves from their softmax, and seats swap every 10 games. The return of a choice is 1 in a game
-that was won, 0 in a draw and -1 in a loss, discounted for each later move of the learner. The learner chooses among all
-columns. A full one has the return -1, without discount and without effect on earlier moves, and an open one is drawn
-instead.
+The opponent is the strong policy agent, a network that imitates a look-ahead (``train.py imitate``) and stays as it is.
+Both sides draw their moves from the softmax of their network; seats swap every 10 games.
 
-Method: Williams (1992), in the form of the Connect Four chapter of the book that the agent comes from; the games of an
-update are played in parallel. Returns, their discount, the cost of illegal choices and the stop at 0.9 are the
-chapter's. From random weights its update alone did not hold: within a few updates the logits ran away, and the policy
-played one column only. Ours are
+Reward. A game that the learner wins gives 1, a draw 0 and a loss -1, at the learner's last move. The return of an
+earlier move is this result, times ``--discount`` for each later move of the learner.
 
-- the bound on a step of proximal policy optimisation (Schulman et al. 2017): a batch is learned from in minibatches,
-  and a choice whose probability a batch has changed by a fifth is left alone;
-- advantages, scaled in each batch, in place of returns: the baseline is the running mean at each ply. It is
-  subtracted for illegal choices, too. Otherwise they would cost less than legal moves in lost positions; the policy
-  would learn to make them, and would not recover;
-- an entropy bonus, which decays;
-- a learning rate that decays from 1e-3, where the chapter has 2.5e-4, and gradients clipped at a norm of 0.5;
-- batches of 4,000 games, not 10, and a running reward over 1,000 games, not 100: over 100, luck ends the training;
+Illegal moves. The learner draws from all columns, full ones too. Drawing a full one has the return -1, without discount
+and without effect on any other move. One of the open columns is then drawn and played. So such a turn is two rows of
+the batch: the illegal choice and the legal one.
+
+Baseline. It is a table: for each number of stones on the board, the mean return of legal moves there, as a running
+mean that moves 5% towards each batch. The advantage of a choice is its return minus the baseline, and the advantages of
+a batch are divided by the root of their mean square. The baseline is subtracted for illegal choices, too. Otherwise
+they would cost less than legal moves in lost positions; the policy would learn to make them, and would not recover.
+
+Update. A batch of games is played with a fixed policy, and each of its choices is then learned from once, in
+minibatches. The loss is that of REINFORCE, with the bound of proximal policy optimisation (Schulman et al. 2017): a
+choice whose probability the batch has already changed by a fifth, the way its advantage wants, is left alone.
+
+Schedule. What is left of ``--games`` falls from 1 to 0 in a line. The learning rate of Adam is multiplied by it; the
+entropy bonus by 0.3 + 0.7 times it. Training ends after ``--games`` games, or after the first batch at whose end
+the mean result of the last 1,000 games, the running reward, is ``--stop`` or more.
+
+Source: Williams (1992), in the form of chapter 15 of M. Liu, AlphaGo Simplified (2024). From there are the reward and
+its discount, the cost of illegal choices, the opponent, the seats and the stop at 0.9. From random weights the
+chapter's update alone did not hold here: within a few updates the logits ran away, and the policy played one column
+only. Ours are
+
+- the baseline, the scaling, the bound on a step, gradients clipped at a norm of 0.5, and the entropy bonus;
+- the schedule: the chapter has a learning rate of 2.5e-4 throughout;
+- batches of 4,000 games in parallel, not 10, and a running reward over 1,000 games, not 100: over 100, luck ends it;
+- after one illegal choice an open column is drawn; the chapter's learner goes on drawing from all, and pays each time;
 - a network of another shape, which sees planes of the cells that win at once.
 
 ``--start opponent`` begins as a copy of the strong policy agent, as AlphaGo's policy began as the network that it first
@@ -66,7 +80,8 @@ RATIO = 0.2  # change of a choice's probability in a batch, beyond which it is l
 LAST_ENTROPY = 0.3  # share of the entropy bonus that remains at the end
 MEMORY = 0.95  # of the baseline: how much of the old mean remains after a batch
 CLIP = 0.5  # largest norm of a gradient
-ILLEGAL = -1  # in ``Choices.turns``: the choice was illegal
+ILLEGAL_RETURN = -1  # of choosing a full column: as bad as a lost game, and never discounted
+ILLEGAL = -1  # in ``Choices.turns``, in place of a number of moves: the choice was illegal
 OPPONENT, NOTHING = "opponent", "nothing"
 
 
@@ -104,7 +119,10 @@ class Choices(NamedTuple):
 
 
 def recorded(logits: Logits, rows: list[Choices], rng: np.random.Generator) -> Player:
-    """A player that draws from all actions, legal or not, and adds its choices to ``rows``."""
+    """The learner: a player that draws from all actions, legal or not, and adds its choices to ``rows``.
+
+    In the place of an illegal one it plays a second draw, from the legal ones.
+    """
 
     def player(games: Games, which: np.ndarray) -> np.ndarray:
         boards, legal = games.boards(which), games.legal()[which]
@@ -123,16 +141,21 @@ def returns_of(choices: Choices, results: np.ndarray, discount: float) -> np.nda
     """(m,) float32: the return of each choice.
 
     Args:
-        results: (n,) the result of each game for the learner; it is the reward of the learner's last move.
+        results: (n,) the result of each game for the learner, 1, 0 or -1: the reward of its last move.
     """
     legal = choices.turns != ILLEGAL
     moves = np.bincount(choices.games[legal], minlength=len(results))
     later = moves[choices.games] - 1 - choices.turns
-    return np.where(legal, results[choices.games] * discount**later, -1).astype(np.float32)
+    return np.where(legal, results[choices.games] * discount**later, ILLEGAL_RETURN).astype(np.float32)
 
 
-def moved(baseline: np.ndarray, plies: np.ndarray, returns: np.ndarray) -> np.ndarray:
-    """(cells,) the mean return by ply, after a batch of legal moves, (m,): towards the means of the plies in it."""
+def updated_baseline(baseline: np.ndarray, plies: np.ndarray, returns: np.ndarray) -> np.ndarray:
+    """(cells,) the running mean of returns by ply, moved towards the means of a batch at the plies that it has.
+
+    Args:
+        baseline: (cells,) before the batch, by the number of stones on the board.
+        plies: (m,) int64, of the legal moves of the batch; returns: (m,) theirs.
+    """
     counts = np.bincount(plies, minlength=len(baseline))
     means = np.bincount(plies, returns, len(baseline)) / np.maximum(counts, 1)
     return baseline + (1 - MEMORY) * np.where(counts > 0, means - baseline, 0.0)
@@ -154,7 +177,7 @@ def clipped_loss(logits: Tensor, actions: Tensor, advantages: Tensor, before: Te
 
     Args:
         logits: (m, actions); actions: (m,) int64; advantages: (m,) float32, returns minus their baseline.
-        before: (m,) the actions' log-probabilities in the policy that played.
+        before: (m,) the actions' log-probabilities in the policy that played the batch.
     """
     chosen, spread = chosen_and_entropy(logits, actions)
     ratio = (chosen - before).exp()
@@ -213,18 +236,21 @@ class Run:
         self.seconds += time.process_time() - started
 
     def learn(self, choices: Choices, results: np.ndarray) -> None:
-        """The updates from one batch. Mirrored boards cannot be used: their actions were not drawn from the policy."""
+        """One pass over the choices of a batch, in minibatches.
+
+        Mirrored boards cannot be used: their actions were not drawn from the policy.
+        """
         returns = returns_of(choices, results, self.config.discount)
         plies, legal = np.count_nonzero(choices.boards, axis=(1, 2)), choices.turns != ILLEGAL
-        advantages = self._there(scaled((returns - self.baseline[plies]).astype(np.float32)))
-        self.baseline = moved(self.baseline, plies[legal], returns[legal])
-        planes, actions = kept_planes(self.network, choices.boards), self._there(choices.actions)
+        advantages = self._on_device(scaled((returns - self.baseline[plies]).astype(np.float32)))
+        self.baseline = updated_baseline(self.baseline, plies[legal], returns[legal])
+        planes, actions = kept_planes(self.network, choices.boards), self._on_device(choices.actions)
         with torch.no_grad():
             before, _ = chosen_and_entropy(self.network(planes.float())["policy"], actions)
-        left = 1 - self.games / self.config.games
+        left = 1 - self.games / self.config.games  # of training: 1 at first, then down to 0
         entropy = self.config.entropy * (LAST_ENTROPY + (1 - LAST_ENTROPY) * left)
         self.optimizer.param_groups[0]["lr"] = self.config.learning_rate * left
-        order = self._there(self.rng.permutation(len(actions)))
+        order = self._on_device(self.rng.permutation(len(actions)))
         for rows in order.tensor_split(max(1, len(order) // MINIBATCH)):
             logits = self.network(planes[rows].float())["policy"]
             loss = clipped_loss(logits, actions[rows], advantages[rows], before[rows], entropy)
@@ -233,7 +259,7 @@ class Run:
             torch.nn.utils.clip_grad_norm_(self.network.parameters(), CLIP)
             self.optimizer.step()
 
-    def _there(self, array: np.ndarray) -> Tensor:
+    def _on_device(self, array: np.ndarray) -> Tensor:
         """An array on the run's device."""
         return torch.from_numpy(array).to(self.device)
 
