@@ -18,11 +18,11 @@ def agent(obs, config):
     {scores}
     return masked_argmax(scores, position)
 """
-KIT = {
-    "connectx.nets.network": "masked_argmax",
-    "connectx.position": "Position",
-    "connectx.weights": "read_data",
-}
+KIT = [  # module and name of what every agent imports
+    ("connectx.nets.network", "masked_argmax"),
+    ("connectx.position", "Position"),
+    ("connectx.weights", "read_data"),
+]
 
 
 class Sees(NamedTuple):
@@ -53,12 +53,10 @@ def agent_text(title: str, data: str, sees: Sees, board: tuple[int, int, int], p
     is_script = bool(dtype)
     standard = ["import io"] * is_script
     others = ["import numpy as np"] * (is_script or not sees.name) + ["import torch"] * is_script
-    kit = (
-        KIT
-        | ({"connectx.nets.encoding": "seen"} if sees.name else {})
-        | ({} if is_script else {"connectx.nets.layers": "Layers"})
-    )
-    ours = [f"from {module} import {name}" for module, name in sorted(kit.items())]
+    kit = KIT + [("connectx.nets.encoding", "seen")] * bool(sees.name)
+    kit += [("connectx.nets.layers", "Layers")] * (not is_script)
+    names = {module: ", ".join(sorted(name for of, name in kit if of == module)) for module, _ in sorted(kit)}
+    ours = [f"from {module} import {imported}" for module, imported in names.items()]
     futures, source = _without_futures(sees.source)
     head = HEAD.format(title=title, mark=MARK, proof=proof) + futures
     imports = "\n\n".join("\n".join(lines) for lines in (standard, others, ours) if lines)
