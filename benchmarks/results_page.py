@@ -16,6 +16,7 @@ from typing import Any
 from benchmarks.machine import RESULTS
 from benchmarks.second_seat import Gain, over_players
 from connectx_toolkit.console.files import write_whole
+from connectx_toolkit.console.tables import Column, Table
 from connectx_toolkit.places import AGENTS, ROOT
 
 PAGES = PAGE, README = ROOT / "docs" / "project" / "results.md", ROOT / "README.md"
@@ -29,9 +30,9 @@ def read(name: str) -> Record:
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table in Markdown; numbers to the right, except in the first column."""
-    lines = [heads, ["---", *["--:"] * (len(heads) - 1)], *rows]
-    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
+    """A table in Markdown, of cells in Markdown; all columns but the first to the right."""
+    columns = [Column(head, show=str, align="right" if place else "left") for place, head in enumerate(heads)]
+    return Table("", columns, rows).markdown(escape=str).rstrip("\n")
 
 
 def provenance(names: Iterable[str]) -> str:

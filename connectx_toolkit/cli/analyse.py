@@ -148,7 +148,7 @@ def show_reviews(replays: Sequence[Game], left_out: Sequence[str], options: argp
     from connectx_toolkit.arena.replays.review import team_of
     from connectx_toolkit.arena.replays.summary import headline, summary
     from connectx_toolkit.arena.reporting.page import replays_page
-    from connectx_toolkit.arena.reporting.replay_tables import reviews_table, section_table
+    from connectx_toolkit.arena.reporting.tables import games_table
     from connectx_toolkit.console.tables import console_for_tables
 
     replays, copies = without_copies(replays)
@@ -160,14 +160,14 @@ def show_reviews(replays: Sequence[Game], left_out: Sequence[str], options: argp
     if options.html:
         write_whole(options.html, replays_page(team, reviews, lines, sections).encode())
     if options.json:
-        tables = {one.title: [dict(zip(one.heads, row, strict=True)) for row in one.rows] for one in sections}
+        tables = {section.title: section.records() for section in sections}
         games = [review.row() for review in reviews]
         print(json.dumps({"me": team, "games": games, "summary": tables, "left_out": notes}, indent=2))
         return
     console = console_for_tables()
-    console.print(reviews_table(team, reviews))
+    console.print(games_table(team, reviews))
     for section in sections:
-        console.print(section_table(section))
+        console.print(section)
     page = [f"page: {options.html}"] if options.html else []
     print_lines(console, [*lines, *page, *left_out_lines(notes)])
 

@@ -27,10 +27,9 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from rich.table import Table
 
 from connectx.book import SparseBook
 from connectx.geometry import STANDARD
@@ -48,7 +47,7 @@ from connectx_toolkit.cli.main import run as run_script
 from connectx_toolkit.console.files import check_folder, read_as
 from connectx_toolkit.console.parser import Parser
 from connectx_toolkit.console.programs import as_typed, complain
-from connectx_toolkit.console.tables import console_for_tables
+from connectx_toolkit.console.tables import Table, console_for_tables
 from connectx_toolkit.kaggle.packages import KNOWN
 from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.kaggle.upload import Unsuitable, refuse_other_texts
@@ -58,7 +57,6 @@ if TYPE_CHECKING:
     from connectx_toolkit.kaggle.account.client import Kaggle
 
 SUBMISSIONS = ROOT / "submissions" if IS_CHECKOUT else Path("submissions")
-STYLES = {"note": "yellow", "warning": "bold yellow", "unknown": "bold magenta", "reject": "bold red"}
 CODES = {"ACCEPT": DONE, "REJECT": FAILED, "NOT JUDGED": NOT_JUDGED}
 MOST_POSITIONS = 20_000  # drawing so many takes half a minute
 
@@ -201,10 +199,8 @@ def show(report: Report, as_json: bool, written: Path | None) -> None:
         print(json.dumps(report.as_json() | {"written": str(written) if written else None}, indent=2))
         return
     console = console_for_tables()
-    table = Table("what", "", "found", box=None, pad_edge=False)
-    for topic, level, text in report.findings:
-        table.add_row(topic, level, as_typed(text), style=STYLES.get(level))
-    console.print(table)
+    found = [(topic, level, as_typed(text)) for topic, level, text in report.findings]
+    console.print(Table("", ("what", "", "found"), found, kind=itemgetter(1), has_lines=False))
     warned = "; Kaggle takes it, and the warnings say where it will lose games" if report.warnings else ""
     verdict = f"{report.verdict} {report.name}{warned if report.accepted else ''}"
     console.print(verdict, style="green" if report.accepted else "bold red", soft_wrap=True)

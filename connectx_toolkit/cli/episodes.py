@@ -22,8 +22,7 @@ from connectx_toolkit.cli.option_groups import (
 from connectx_toolkit.foreign import NothingLeft, shown
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
+    from connectx_toolkit.console.tables import Table
     from connectx_toolkit.kaggle.account.client import Kaggle
     from connectx_toolkit.kaggle.account.episodes import Episode
 
@@ -101,18 +100,18 @@ def episodes(options: argparse.Namespace) -> None:
 
 
 def _submissions_table(kaggle: Kaggle) -> Table:
-    from rich.table import Table
-
+    from connectx_toolkit.console.tables import Column, Table
     from connectx_toolkit.kaggle.account.episodes import submissions
 
-    table = Table(title="your submissions")
-    for head in ("number", "date", "status", "score", "file", "message"):
-        table.add_column(head, justify="right" if head in ("number", "score") else "left")
-    for one in submissions(kaggle):
-        sent = f"{one.date:%Y-%m-%d %H:%M}" if one.date else ""
-        cells = (str(one.ref), sent, one.status.name.lower(), one.public_score, one.file_name, one.description)
-        table.add_row(*(shown(cell or "") for cell in cells))
-    return table
+    columns = (
+        Column("number", lambda one: one.ref),
+        Column("date", lambda one: one.date or None, "{:%Y-%m-%d %H:%M}".format),
+        Column("status", lambda one: one.status.name.lower()),
+        Column("score", lambda one: one.public_score, shown, align="right"),
+        Column("file", lambda one: one.file_name, shown),
+        Column("message", lambda one: one.description, shown),
+    )
+    return Table("your submissions", columns, submissions(kaggle))
 
 
 def _fetch(kaggle: Kaggle, found: Sequence[Episode], folder: Path) -> list[str]:

@@ -59,7 +59,7 @@ def explore(options: argparse.Namespace) -> None:
     from connectx.position import Position
     from connectx_toolkit.arena.games.sources import own_name
     from connectx_toolkit.arena.replays.review import name_in
-    from connectx_toolkit.arena.reporting.game_tables import played_table
+    from connectx_toolkit.arena.reporting.tables import played_table
     from connectx_toolkit.arena.results.records import parse_moves
     from connectx_toolkit.console.tables import console_for_tables
 

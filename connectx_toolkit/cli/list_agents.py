@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from connectx_toolkit.catalogue import entry_of, kilobytes, our_agents
 
 if TYPE_CHECKING:
-    from connectx_toolkit.arena.reporting.ladder import Strength
+    pass
 
 KAGGLES = "one of Kaggle's own"
 
@@ -29,30 +29,22 @@ The strengths come from agents/ladder.json, which a tournament writes with --lad
 
 def list_agents(options: argparse.Namespace) -> None:
     """Prints the table."""
-    from rich.table import Table
-
     from connectx_toolkit.arena.players.loading import kaggle_agents
     from connectx_toolkit.arena.reporting.ladder import read_ladder
-    from connectx_toolkit.console.tables import console_for_tables
+    from connectx_toolkit.console.tables import Column, Table, console_for_tables
 
     ladder = read_ladder()
-    table = Table(title="agents")
-    for title in ("name", "what it does", "Elo [95%]", "weights", "source"):
-        table.add_column(title, justify="right" if title in ("Elo [95%]", "source") else "left")
+    rows: list[tuple[object, ...]] = []
     for entry in map(entry_of, our_agents()):
         weights = ", ".join(f"{Path(name).name} {kilobytes(size)}" for name, size in entry.data.items())
-        table.add_row(entry.name, entry.summary, _strength(ladder, entry.name), weights, kilobytes(entry.size))
-    for name in sorted(kaggle_agents()):
-        table.add_row(name, KAGGLES, _strength(ladder, name), "", "")
+        rows.append((entry.name, entry.summary, ladder.get(entry.name), weights, entry.size))
+    rows += [(name, KAGGLES, ladder.get(name), None, None) for name in sorted(kaggle_agents())]
+    columns = ("name", "what it does", Column("Elo [95%]", align="right"), "weights", Column("source", show=kilobytes))
     console = console_for_tables()
-    console.print(table)
+    console.print(Table("agents", columns, rows))
     if ladder:
         (anchor,) = {strength.anchor for strength in ladder.values()}
         others = [f"{name} {strength}" for name, strength in ladder.items() if "@" in name or "~" in name]
         console.print(f"Elo above {anchor}. " + "; ".join(others))
     else:
         console.print("Nothing is measured yet: python evaluate.py tournament --help")
-
-
-def _strength(ladder: dict[str, Strength], name: str) -> str:
-    return str(ladder[name]) if name in ladder else "-"

@@ -66,7 +66,7 @@ def rematch(options: argparse.Namespace) -> None:
     from connectx_toolkit.arena.replays.rematch import add_mistakes, games_to_ask
     from connectx_toolkit.arena.replays.replay import read_replays, replay_paths
     from connectx_toolkit.arena.replays.review import team_of
-    from connectx_toolkit.arena.reporting.replay_tables import answers_table, answers_words
+    from connectx_toolkit.arena.reporting.tables import answers_table, answers_words
     from connectx_toolkit.console.tables import console_for_tables
 
     spec = resolve(options.agent)

@@ -74,15 +74,14 @@ def _show_table(by_opponent: Mapping[str, list[Game]], me: str, itself: int) -> 
     """Prints the table of all opponents; its page."""
     from connectx_toolkit.arena.games.scouting import table
     from connectx_toolkit.arena.reporting.page import opponents_page
-    from connectx_toolkit.arena.reporting.replay_tables import section_table
-    from connectx_toolkit.arena.reporting.scout_tables import opponents_section
+    from connectx_toolkit.arena.reporting.scout_tables import opponents_table
     from connectx_toolkit.console.tables import console_for_tables
 
-    section, console = opponents_section(me, table(by_opponent, me)), console_for_tables()
-    console.print(section_table(section))
+    found, console = opponents_table(me, table(by_opponent, me)), console_for_tables()
+    console.print(found)
     notes = [f"left out: {itself} games of {me} against itself"] if itself else []
     print_lines(console, notes)
-    return opponents_page(me, section, notes)
+    return opponents_page(me, found, notes)
 
 
 def _judged(games: Sequence[Game], me: str, opponent: str, seconds: float) -> Report:
@@ -97,8 +96,7 @@ def _show_report(report: Report) -> str:
     """Prints what is known of one opponent; its page."""
     from connectx_toolkit.arena.replays.review import SEATS
     from connectx_toolkit.arena.reporting.page import scout_page
-    from connectx_toolkit.arena.reporting.replay_tables import section_table
-    from connectx_toolkit.arena.reporting.scout_tables import branches_tree, given_section, headline
+    from connectx_toolkit.arena.reporting.scout_tables import branches_tree, given_table, headline
     from connectx_toolkit.console.tables import console_for_tables
 
     console = console_for_tables()
@@ -106,7 +104,7 @@ def _show_report(report: Report) -> str:
     for seat, branches in enumerate(report.trees):
         if branches:
             console.print(branches_tree(f"\nthe first moves when you move {SEATS[seat]}", branches))
-    section = given_section(report)
-    if section.rows:
-        console.print(section_table(section))
+    given = given_table(report)
+    if given.rows:
+        console.print(given)
     return scout_page(report)

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from connectx.geometry import Geometry
 from connectx.notation import write_columns
@@ -11,6 +10,7 @@ from connectx.score import plies_to_end
 from connectx_toolkit.arena.analysis.exact_analysis import JudgedMove, accuracy, mistakes
 from connectx_toolkit.arena.replays.review import RESULTS, SEATS, Review
 from connectx_toolkit.arena.results.words import plural
+from connectx_toolkit.console.tables import Table
 
 OPENING_PLIES = 4  # of a game that count as its opening: with more of them, 50 games have hardly two alike
 STRENGTHS = ((0.97, "strong"), (0.88, "middling"), (0.0, "weak"))  # least share of its moves that kept the result
@@ -21,19 +21,6 @@ SHORT_OF_TIME = 10.0  # seconds of overage time left
 
 
 Row = Sequence[str | int | float]
-
-
-class Section(NamedTuple):
-    """A table of the summary. Cells are texts or numbers, so that terminal, page and machines can all show it."""
-
-    title: str
-    heads: tuple[str, ...]
-    rows: Sequence[Row]
-    note: str = ""
-
-    def is_numeric(self, column: int) -> bool:
-        """Whether a column holds numbers, which are written to the right."""
-        return any(not isinstance(row[column], str) for row in self.rows)
 
 
 def headline(team: str, reviews: Sequence[Review]) -> list[str]:
@@ -91,7 +78,7 @@ def _counted(reviews: Sequence[Review]) -> list[Review]:
     return [review for review in reviews if review.score is not None and not review.game.is_self_play]
 
 
-def summary(reviews: Sequence[Review]) -> list[Section]:
+def summary(reviews: Sequence[Review]) -> list[Table]:
     """Where points were lost, by cause, seat, opponent, ply, foresight and opening; and what time was used."""
     counted = _counted(reviews)
     sections = [
@@ -127,10 +114,10 @@ def _causes(reviews: Sequence[Review]) -> list[tuple[str, int, float, str]]:
     return sorted(found, key=lambda item: -item[2])
 
 
-def _by_cause(reviews: Sequence[Review]) -> Section:
+def _by_cause(reviews: Sequence[Review]) -> Table:
     note = "given away: the value of the position before your last mistake, with perfect play"
     heads = ("why", "games", "points lost", "for example")
-    return Section("Why points were lost", heads, [*_causes(reviews)], note)
+    return Table("Why points were lost", heads, [*_causes(reviews)], note)
 
 
 def _results(reviews: Sequence[Review]) -> tuple[int, int, int, int, float]:
@@ -143,10 +130,10 @@ def _results(reviews: Sequence[Review]) -> tuple[int, int, int, int, float]:
 RESULT_HEADS = ("games", "won", "drawn", "lost", "points %")
 
 
-def _by_seat(reviews: Sequence[Review]) -> Section:
+def _by_seat(reviews: Sequence[Review]) -> Table:
     groups = [(name, [review for review in reviews if review.seat == seat]) for seat, name in enumerate(SEATS)]
     rows = [(name, *_results(games)) for name, games in groups if games]
-    return Section("Points by seat", ("moving", *RESULT_HEADS), rows)
+    return Table("Points by seat", ("moving", *RESULT_HEADS), rows)
 
 
 def opponents_kept(reviews: Sequence[Review]) -> dict[str, float]:
@@ -158,7 +145,7 @@ def opponents_kept(reviews: Sequence[Review]) -> dict[str, float]:
     return {name: one.kept / one.holding for name, one in found.items() if one.holding}
 
 
-def _by_strength(reviews: Sequence[Review]) -> Section:
+def _by_strength(reviews: Sequence[Review]) -> Table:
     kept, rows = opponents_kept(reviews), []
     strength = {name: next(word for least, word in STRENGTHS if share >= least) for name, share in kept.items()}
     for _, word in STRENGTHS:
@@ -168,10 +155,10 @@ def _by_strength(reviews: Sequence[Review]) -> Section:
             rows.append((word, len(names), *_results(games)))
     bounds = ", ".join(f"{word} at least {100 * least:.0f}%" for least, word in STRENGTHS[:-1])
     note = f"by the share of the opponent's moves that kept the result: {bounds}"
-    return Section("Points by the opponent's strength", ("opponents", "teams", *RESULT_HEADS), rows, note)
+    return Table("Points by the opponent's strength", ("opponents", "teams", *RESULT_HEADS), rows, note)
 
 
-def _by_ply(reviews: Sequence[Review]) -> Section:
+def _by_ply(reviews: Sequence[Review]) -> Table:
     own = [move for review in reviews for move in review.own if move.holds]
     deciding = [move.ply // BAND * BAND for _, move in _deciding(reviews)]
     rows: list[Row] = []
@@ -182,10 +169,10 @@ def _by_ply(reviews: Sequence[Review]) -> Section:
         rows.append((_band(start, reviews), len(here), *given, share, deciding.count(start)))
     heads = ("plies", "moves", "wins given away", "draws given away", "given away %", "deciding")
     note = "of your moves in positions that were not lost yet; deciding: your last mistake in a game not won"
-    return Section("Mistakes by ply", heads, rows, note)
+    return Table("Mistakes by ply", heads, rows, note)
 
 
-def _by_column(reviews: Sequence[Review]) -> Section:
+def _by_column(reviews: Sequence[Review]) -> Table:
     """An agent that shuns a column, or takes to one, shows here only."""
     given = [(review, move) for review in reviews for move in review.mistakes]
     played = Counter(move.column for _, move in given)
@@ -195,7 +182,7 @@ def _by_column(reviews: Sequence[Review]) -> Section:
     rows: list[Row] = [(str(column), played[column], best[column], deciding[column]) for column in columns]
     heads = ("column", "played", "was best", "was best, deciding")
     note = "in how many of your mistakes the column was played, and in how many it was a best move"
-    return Section("Mistakes by column", heads, rows, note)
+    return Table("Mistakes by column", heads, rows, note)
 
 
 def _ahead(review: Review, move: JudgedMove) -> int:
@@ -214,7 +201,7 @@ def _shortened(reviews: Sequence[Review]) -> list[tuple[Review, JudgedMove]]:
     return sorted(found, key=lambda one: one[1].played - one[1].value)
 
 
-def _sooner(reviews: Sequence[Review]) -> Section:
+def _sooner(reviews: Sequence[Review]) -> Table:
     rows: list[Row] = [
         (review.game.name, move.ply, str(move.column), _plies(review, move, move.played), move.best,
          _plies(review, move, move.value))
@@ -222,10 +209,10 @@ def _sooner(reviews: Sequence[Review]) -> Section:
     ]  # fmt: skip
     heads = ("game", "ply", "you play", "loses in", "best", "best loses in")
     note = "your moves that lose a lost position in fewer plies than others; they are not counted as mistakes"
-    return Section("Lost games that were shortened most", heads, rows, note)
+    return Table("Lost games that were shortened most", heads, rows, note)
 
 
-def _by_foresight(reviews: Sequence[Review]) -> Section:
+def _by_foresight(reviews: Sequence[Review]) -> Table:
     ahead = [(_ahead(review, move), move.results[0]) for review, move in _deciding(reviews)]
     rows: list[Row] = []
     least = 0
@@ -235,7 +222,7 @@ def _by_foresight(reviews: Sequence[Review]) -> Section:
         least = most
     note = "plies to the end, with perfect play, of the loss that the mistake leads to or of the win that it misses"
     heads = ("plies ahead", "wins given away", "draws given away")
-    return Section("How far ahead the deciding mistakes could be seen", heads, rows if ahead else [], note)
+    return Table("How far ahead the deciding mistakes could be seen", heads, rows if ahead else [], note)
 
 
 def oversights(review: Review) -> tuple[list[int], list[int]]:
@@ -251,7 +238,7 @@ def oversights(review: Review) -> tuple[list[int], list[int]]:
     return missed, allowed
 
 
-def _overlooked(reviews: Sequence[Review]) -> Section:
+def _overlooked(reviews: Sequence[Review]) -> Table:
     found = [(review, oversights(review)) for review in reviews]
     rows: list[Row] = []
     for kind, words in enumerate(("your own win in one", "the opponent's win in one")):
@@ -260,7 +247,7 @@ def _overlooked(reviews: Sequence[Review]) -> Section:
         rows.append((words, sum(len(plies) for _, plies in games), len(games), where))
     note = "the opponent's: only where another move would have prevented or delayed it"
     heads = ("what", "moves", "games", "for example")
-    return Section("Overlooked", heads, rows if any(row[1] for row in rows) else [], note)
+    return Table("Overlooked", heads, rows if any(row[1] for row in rows) else [], note)
 
 
 def _openings(reviews: Sequence[Review]) -> Iterator[tuple[str, str, list[Review]]]:
@@ -276,7 +263,7 @@ def _openings(reviews: Sequence[Review]) -> Iterator[tuple[str, str, list[Review
     yield from found.values()
 
 
-def _by_opening(reviews: Sequence[Review]) -> Section:
+def _by_opening(reviews: Sequence[Review]) -> Table:
     rows: list[tuple[str, str, int, float, str]] = []
     for columns, seat, games in _openings(reviews):
         lost = _points_lost(games)
@@ -287,7 +274,7 @@ def _by_opening(reviews: Sequence[Review]) -> Section:
     rows.sort(key=lambda row: (-row[3], row[2]))
     heads = ("columns", "moving", "games", "points lost", "earliest mistake")
     note = f"the opening that was set, or the first {OPENING_PLIES} plies; mirrored or not"
-    return Section("Openings that cost most", heads, [*rows[:3]], note)
+    return Table("Openings that cost most", heads, [*rows[:3]], note)
 
 
 def _again(reviews: Sequence[Review]) -> list[list[tuple[Review, JudgedMove]]]:
@@ -303,7 +290,7 @@ def _again(reviews: Sequence[Review]) -> list[list[tuple[Review, JudgedMove]]]:
     return sorted((made for made in found.values() if len(made) > 1), key=len, reverse=True)
 
 
-def _repeated(reviews: Sequence[Review]) -> Section:
+def _repeated(reviews: Sequence[Review]) -> Table:
     rows: list[Row] = []
     for made in _again(reviews)[:MOST_REPEATED]:
         review, move = made[0]
@@ -311,13 +298,13 @@ def _repeated(reviews: Sequence[Review]) -> Section:
         after, best = write_columns(review.game.moves[: move.ply]), " ".join(map(str, move.best_columns))
         rows.append((after or "the start", str(move.column), best, len(made), lost, review.game.name))
     heads = ("after", "you play", "best", "games", "points lost", "for example")
-    return Section("Mistakes that come again", heads, rows, "the same position or its mirror image, as in the example")
+    return Table("Mistakes that come again", heads, rows, "the same position or its mirror image, as in the example")
 
 
-def _time(reviews: Sequence[Review]) -> Section:
+def _time(reviews: Sequence[Review]) -> Table:
     rows: list[Row] = []
     if not reviews:
-        return Section("Time", (), rows)
+        return Table("Time", (), rows)
     used = [(seconds, one) for one in reviews if (seconds := one.game.overage_used(one.seat)) is not None]
     most, review = max(used, key=lambda item: item[0], default=(0.0, reviews[0]))
     if most > 0:
@@ -331,4 +318,4 @@ def _time(reviews: Sequence[Review]) -> Section:
         rows.append((f"games with less than {SHORT_OF_TIME:g} s left", len(short), " ".join(short[:4])))
     late = [r for r in reviews if r.fault == "timeout" and r.score == 0]
     rows.append(("games lost by timeout", len(late), " ".join(r.game.name for r in late[:4])))
-    return Section("Time", ("what", "value", "where"), rows)
+    return Table("Time", ("what", "value", "where"), rows)

@@ -2,8 +2,8 @@
 const games = JSON.parse(document.getElementById("data").textContent);
 const rows = JSON.parse(document.getElementById("rows").textContent);
 const form = document.getElementById("filters"), body = document.querySelector("#games tbody");
-const KEYS = [...document.querySelectorAll("#games th")].map(head => ({key: head.dataset.key, className: head.className}));
-let order = rows.map((_, index) => index), current = 0, sorted = {key: "", down: false}, puzzle = -1;
+const lines = [...body.rows];
+let order = rows.map((_, index) => index), current = 0, sorted = {column: -1, down: false}, puzzle = -1;
 const replayer = new Replayer(document.getElementById("board"), document,
   ply => history.replaceState(null, "", `#${current}.${ply}`));
 
@@ -22,26 +22,19 @@ function isShown(row) {
 }
 function draw() {
   const shown = order.filter(index => isShown(rows[index]));
-  body.replaceChildren(...shown.map(rowElement));
+  body.replaceChildren(...shown.map(index => lines[index]));
   document.getElementById("shown").textContent = `${shown.length} of ${rows.length} games`;
   if (shown.length && !shown.includes(current)) choose(shown[0]);
   else mark();
 }
-function rowElement(index) {
-  const line = document.createElement("tr"), row = rows[index];
+lines.forEach((line, index) => {
   line.dataset.index = index;
   line.tabIndex = 0;
-  for (const {key, className} of KEYS) {
-    const text = key === "overage" ? row.overage?.toFixed(1) ?? "" : row[key];
-    line.append(Object.assign(document.createElement("td"), {textContent: text, className}));
-  }
-  line.classList.add(row.result);
   line.onclick = () => choose(index, true);
   line.onkeydown = event => event.key === "Enter" && choose(index, true);
-  return line;
-}
+});
 function mark() {
-  for (const line of body.rows) line.classList.toggle("current", Number(line.dataset.index) === current);
+  lines.forEach((line, index) => line.classList.toggle("current", index === current));
 }
 function choose(index, isClicked = false) {
   const row = rows[index];
@@ -61,8 +54,8 @@ function mistakes() {
 }
 // To the next mistake, or the one before, through all games of the table.
 function jump(by) {
-  const lines = [...body.rows].map(line => Number(line.dataset.index)), all = mistakes(), {cursor} = replayer.board.game;
-  const beyond = all.filter(([index, ply]) => by * (lines.indexOf(index) - lines.indexOf(current) || ply - cursor) > 0);
+  const shown = [...body.rows].map(line => Number(line.dataset.index)), all = mistakes(), {cursor} = replayer.board.game;
+  const beyond = all.filter(([index, ply]) => by * (shown.indexOf(index) - shown.indexOf(current) || ply - cursor) > 0);
   const found = (beyond.length ? beyond : all).at(by > 0 ? 0 : -1);
   if (!found) {
     replayer.board.say("No mistakes in these games.");
@@ -81,18 +74,18 @@ function practise() {
   replayer.board.practise(ply);
 }
 function neighbour(by) {
-  const lines = [...body.rows], place = lines.findIndex(line => Number(line.dataset.index) === current) + by;
-  if (place < 0 || place >= lines.length) return;
-  choose(Number(lines[place].dataset.index));
-  lines[place].scrollIntoView({block: "nearest"});
+  const shown = [...body.rows], place = shown.indexOf(lines[current]) + by;
+  if (place < 0 || place >= shown.length) return;
+  choose(Number(shown[place].dataset.index));
+  shown[place].scrollIntoView({block: "nearest"});
 }
 for (const head of document.querySelectorAll("#games th")) {
   head.onclick = () => {
-    const key = head.dataset.key;
-    sorted = {key, down: sorted.key === key && !sorted.down};
-    const numbers = typeof rows[0][key] === "number";
+    const column = head.cellIndex, text = index => lines[index].cells[column].textContent;
+    sorted = {column, down: sorted.column === column && !sorted.down};
+    const isNumeric = head.classList.contains("number");
     order.sort((a, b) => (sorted.down ? -1 : 1) *
-      (numbers ? rows[a][key] - rows[b][key] : rows[a][key].localeCompare(rows[b][key], "en", {numeric: true})));
+      (isNumeric ? text(a) - text(b) : text(a).localeCompare(text(b), "en", {numeric: true})));
     draw();
   };
 }

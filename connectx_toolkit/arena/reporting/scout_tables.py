@@ -2,6 +2,7 @@
 
 import html
 from collections.abc import Sequence
+from operator import attrgetter
 
 from rich.tree import Tree
 
@@ -9,42 +10,43 @@ from connectx.notation import write_columns
 from connectx.position import Position
 from connectx.score import plies_to_end
 from connectx_toolkit.arena.analysis.exact_analysis import RESULTS, JudgedMove
-from connectx_toolkit.arena.games.scout import Branch, Line, Repeats
+from connectx_toolkit.arena.games.scout import Branch, Line, Repeats, Tally
 from connectx_toolkit.arena.games.scouting import Report, Row
 from connectx_toolkit.arena.replays.review import SEATS
-from connectx_toolkit.arena.replays.summary import Section
 from connectx_toolkit.arena.results.records import Game
+from connectx_toolkit.console.tables import Column, Table
 
 MOST_BRANCHES = 3  # of a position in the tree
 MOST_GIVEN = 10  # rows
 
 
-def opponents_section(me: str, rows: Sequence[Row]) -> Section:
+percent = "{:.0%}".format
+OPPONENTS = (
+    Column("opponent", attrgetter("name")),
+    Column("points lost", lambda row: row.whole.lost, help="that you did not get"),
+    Column("games", lambda row: row.whole.games),
+    Column("points", lambda row: _points(row.whole), percent, help="yours, and by your seat"),
+    Column("moving first", lambda row: _points(row.tallies[0]), percent),
+    Column("moving second", lambda row: _points(row.tallies[1]), percent),
+    Column("repeats itself", lambda row: _repeats_cell(row.repeats), help="share of positions met at least twice in "
+           "which it always gave the same answer, and how many there are"),
+    Column("faults", attrgetter("faults")),
+    Column("overage s", attrgetter("overage"), help="most overage time that the opponent used in a game"),
+    Column("rating", attrgetter("rating"), "{:.0f}".format),
+)  # fmt: skip
+
+
+def opponents_table(me: str, rows: Sequence[Row]) -> Table:
     """All opponents, by the points that they cost."""
-    heads = ("opponent", "points lost", "games", "points", "moving first", "moving second", "repeats itself", "faults",
-             "overage", "rating")  # fmt: skip
-    cells: list[Sequence[str | int | float]] = []
-    for row in rows:
-        whole = row.whole
-        seats = (_percent(one.points, one.counted) for one in row.tallies)
-        overage = "" if row.overage is None else row.overage
-        rating = "" if row.rating is None else f"{row.rating:.0f}"
-        cells.append((row.name, whole.lost, whole.games, _percent(whole.points, whole.counted), *seats,
-                      _repeats_cell(row.repeats), row.faults, overage, rating))  # fmt: skip
-    note = (
-        "points lost: that you did not get; points: yours, and by your seat; repeats itself: share of positions "
-        "met at least twice in which it always gave the same answer, and how many there are; overage: most seconds "
-        "of it that the opponent used in a game"
-    )
-    return Section(f"opponents of {me}, by points lost", heads, cells, note)
+    return Table(f"opponents of {me}, by points lost", OPPONENTS, rows)
 
 
-def _percent(points: float, games: int) -> str:
-    return f"{100 * points / games:.0f}%" if games else ""
+def _points(tally: Tally) -> float | None:
+    return tally.points / tally.counted if tally.counted else None
 
 
-def _repeats_cell(found: Repeats) -> str:
-    return "" if found.share is None else f"{100 * found.share:.0f}% of {found.met_again}"
+def _repeats_cell(found: Repeats) -> str | None:
+    return None if found.share is None else f"{100 * found.share:.0f}% of {found.met_again}"
 
 
 def headline(report: Report) -> list[str]:
@@ -117,7 +119,7 @@ def line_end(line: Line, report: Report) -> str:
     return f"you {'win' if line.score > 0 else 'lose'} in {words} with perfect play from there"
 
 
-def given_section(report: Report) -> Section:
+def given_table(report: Report) -> Table:
     """Where the opponent first gave the result away."""
     rows = [
         (write_columns(one.moves) or "the start", str(one.column), " ".join(map(str, one.best)),
@@ -125,9 +127,8 @@ def given_section(report: Report) -> Section:
         for one in report.given[:MOST_GIVEN]
     ]  # fmt: skip
     note = "its first such move of a game; results with perfect play, from its side"
-    return Section(
-        "Where it first gives the result away", ("after", "it plays", "best", "its result", "games"), rows, note
-    )
+    heads = ("after", "it plays", "best", "its result", "games")
+    return Table("Where it first gives the result away", heads, rows, note)
 
 
 def branches_tree(title: str, branches: Sequence[Branch]) -> Tree:

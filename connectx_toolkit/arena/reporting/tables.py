@@ -1,118 +1,132 @@
-"""Results for people: tables for the terminal."""
+"""The tables that commands print and pages show; each column is declared once."""
 
 from collections.abc import Mapping, Sequence
-
-from rich.table import Table
+from operator import attrgetter
 
 from connectx.geometry import Geometry
-from connectx.score import plies_to_end
+from connectx.position import Position
+from connectx.score import plies_to_end, sign
 from connectx.solver import Value
 from connectx_toolkit.arena.analysis.exact_analysis import JudgedMove, ProvenMove, accuracy
+from connectx_toolkit.arena.games.database import Played
+from connectx_toolkit.arena.replays.rematch import Answer
+from connectx_toolkit.arena.replays.review import RESULTS, Review
+from connectx_toolkit.arena.replays.review import SEATS as SEAT
 from connectx_toolkit.arena.results.match import Match, Side
 from connectx_toolkit.arena.results.records import SEATS, Game
 from connectx_toolkit.arena.results.tournament import Standing, Tournament
 from connectx_toolkit.arena.results.words import kinds
+from connectx_toolkit.console.tables import Column, Table
+
+NAMED = 3  # players of a move that are named
+VERBS = {1: "wins", 0: "draws", -1: "loses"}
+three_digits, two_digits, whole, percent = "{:.3f}".format, "{:.2f}".format, "{:.0f}".format, "{:.1%}".format
+
+
+# A match and a tournament
+
+MATCH = (  # of rows (agent, seat, side)
+    Column("agent"),
+    Column("seat"),
+    Column("won", lambda row: row[2].tally.wins),
+    Column("drawn", lambda row: row[2].tally.draws),
+    Column("lost", lambda row: row[2].tally.losses),
+    Column("forfeits", lambda row: row[2].forfeits),
+    Column("load s", lambda row: max(row[2].load_seconds, default=None), three_digits),
+    Column("mean s", lambda row: _mean(row[2].move_seconds), three_digits),
+    Column("worst s", lambda row: max(row[2].move_seconds, default=0.0), three_digits),
+    Column("overage s", lambda row: row[2].overage_used, three_digits),
+    Column("faults", lambda row: kinds(row[2].faults)),
+)
+
+
+def _mean(seconds: Sequence[float]) -> float:
+    return sum(seconds) / max(len(seconds), 1)
 
 
 def match_table(match: Match) -> Table:
     """Both agents, together and by seat: results, faults by kind, longest load, times without it, overage."""
-    table = Table(title=f"{match.first.label} v {match.second.label}: {len(match.games)} games")
-    table.add_column("agent")
-    table.add_column("seat")
-    for name in ("won", "drawn", "lost", "forfeits", "load s", "mean s", "worst s", "overage s"):
-        table.add_column(name, justify="right")
-    table.add_column("faults")
+    rows: list[tuple[str, str, Side]] = []
     for agent, spec in enumerate((match.first, match.second)):
-        table.add_row(spec.label, "both", *_side_cells(match.side(agent)))
-        for seat, name in enumerate(SEATS):
-            table.add_row("", name, *_side_cells(match.side(agent, seat)), end_section=seat == 1)
-    return table
+        rows.append((spec.label, "both", match.side(agent)))
+        rows += [("", name, match.side(agent, seat)) for seat, name in enumerate(SEATS)]
+    return Table(f"{match.first.label} v {match.second.label}: {len(match.games)} games", MATCH, rows)
 
 
-def _side_cells(side: Side) -> list[str]:
-    seconds = side.move_seconds or (0.0,)
-    load = f"{max(side.load_seconds):.3f}" if side.load_seconds else "-"
-    times = [sum(seconds) / len(seconds), max(seconds), side.overage_used]
-    return [*map(str, side.tally), str(side.forfeits), load, *(f"{time:.3f}" for time in times), kinds(side.faults)]
-
-
-PROVEN = {True: "proven", False: "too early to tell", None: ""}
-LADDER_TITLES = (
-    "", "agent", "Elo", "95% interval", "stronger than next", "games", "points", "as first", "as second", "forfeits",
-    "worst s",
+PROVEN = {True: "proven", False: "too early to tell"}
+LADDER = (  # of rows (place, standing)
+    Column(""),
+    Column("agent", lambda row: row[1].name, classes="name"),
+    Column("Elo", lambda row: row[1].rating.elo, whole),
+    Column("95% interval", lambda row: row[1].rating, lambda rating: f"{rating.low:.0f} to {rating.high:.0f}",
+           help="of the difference to the mean of all agents", align="right"),
+    Column("stronger than next", lambda row: row[1].rating.above_next, PROVEN.__getitem__,
+           help="proven with at most 5% of ladders wrong anywhere", align="right"),
+    Column("games", lambda row: row[1].rating.games),
+    Column("points", lambda row: row[1].score, percent),
+    Column("as first", lambda row: row[1].as_first, percent),
+    Column("as second", lambda row: row[1].as_second, percent),
+    Column("forfeits", lambda row: row[1].forfeits),
+    Column("worst s", lambda row: row[1].worst_seconds, two_digits),
 )  # fmt: skip
-LADDER_NOTE = (
-    "interval: 95%, of the difference to the mean of all agents; proven: stronger than the next agent, with at most 5% "
-    "of ladders wrong anywhere; both hold however often you look"
-)
-
-
-def ladder_rows(standings: Sequence[Standing]) -> list[list[str]]:
-    """The ladder's cells: agents by Elo, whether each is proven stronger than the next, its points, also by seat."""
-    rows = []
-    for rank, line in enumerate(standings, 1):
-        elo, low, high, games, above = line.rating
-        shares = [f"{share:.1%}" for share in (line.score, line.as_first, line.as_second)]
-        rows.append([str(rank), line.name, f"{elo:.0f}", f"{low:.0f} to {high:.0f}", PROVEN[above], str(games)])
-        rows[-1] += [*shares, str(line.forfeits), f"{line.worst_seconds:.2f}"]
-    return rows
 
 
 def ladder_table(standings: Sequence[Standing], anchor: str) -> Table:
-    """The ladder for the terminal."""
-    table = Table(title=f"Elo, {anchor} = {standings_elo(standings, anchor):g}", caption=LADDER_NOTE)
-    for title in LADDER_TITLES:
-        table.add_column(title, justify="left" if title == "agent" else "right")
-    for row in ladder_rows(standings):
-        table.add_row(*row)
-    return table
-
-
-def standings_elo(standings: Sequence[Standing], name: str) -> float:
-    """An agent's Elo."""
-    return next(line.rating.elo for line in standings if line.name == name)
+    """The ladder: agents by Elo, whether each is proven stronger than the next, its points, also by seat."""
+    elo = next(line.rating.elo for line in standings if line.name == anchor)
+    note = "both hold however often you look"
+    return Table(f"Elo, {anchor} = {elo:g}", LADDER, enumerate(standings, 1), note)
 
 
 def cross_table(tournament: Tournament, names: Sequence[str]) -> Table:
     """Share of the points of the agent on the left against the one above, in per cent."""
-    cells = tournament.crosstable()
-    table = Table(title="points of each row against each column, %")
-    table.add_column("agent")
-    for number in range(1, len(names) + 1):
-        table.add_column(str(number), justify="right")
-    for number, name in enumerate(names, 1):
-        row = [f"{100 * cells[name, other][0]:.0f}" if (name, other) in cells else "" for other in names]
-        table.add_row(f"{number} {name}", *row)
-    return table
+    shares = {pair: share for pair, (share, _) in tournament.crosstable().items()}
+    rows = [(f"{n} {name}", *(shares.get((name, other)) for other in names)) for n, name in enumerate(names, 1)]
+    against = (Column(str(n), show=lambda share: f"{100 * share:.0f}", shade=float) for n in range(1, len(names) + 1))
+    return Table("points of each row against each column, %", (Column("agent", classes="name"), *against), rows)
+
+
+# The moves of games
+
+ACCURACY = (
+    "agent",
+    "part",
+    "moves",
+    Column("good move rate", show=percent, help="moves that keep the result, in positions that were not lost yet"),
+    Column("perfect move rate", show=percent, help="moves with the best exact score"),
+    Column("lost sooner", help="moves that shorten a lost game"),
+)
 
 
 def accuracy_table(judged: Mapping[str, Sequence[JudgedMove]]) -> Table:
     """Good and perfect move rates by agent, seat and stage of the game."""
-    table = Table(
-        title="moves by exact score",
-        caption="good: keeps the result, in positions that were not lost yet; perfect: has the best exact score; "
-        "lost sooner: moves that shorten a lost game",
-    )
-    for name in ("agent", "part", "moves", "good move rate", "perfect move rate", "lost sooner"):
-        table.add_column(name, justify="left" if name in ("agent", "part") else "right")
+    rows = []
     for name, moves in sorted(judged.items()):
         parts = {"all": list(moves)}
         parts |= {seat: [move for move in moves if SEATS[move.seat] == seat] for seat in SEATS}
         last = max(move.ply for move in moves)
         for start in range(0, 1 + last, 10):
-            parts[f"plies {start} to {min(start + 9, last)}"] = [
-                move for move in moves if start <= move.ply < start + 10
-            ]
+            stage = f"plies {start} to {min(start + 9, last)}"
+            parts[stage] = [move for move in moves if start <= move.ply < start + 10]
         for part, chosen in parts.items():
             count, holding, kept, perfect = accuracy(chosen)
             if count:
-                share = f"{kept / holding:.1%}" if holding else "-"
-                sooner = str(sum(move.shortens_loss for move in chosen))
-                table.add_row(name, part, str(count), share, f"{perfect / count:.1%}", sooner)
-    return table
+                sooner = sum(move.shortens_loss for move in chosen)
+                rows.append((name, part, count, kept / holding if holding else None, perfect / count, sooner))
+    return Table("moves by exact score", ACCURACY, rows)
 
 
 FOLDED = 3  # moves of a decided game that are told in one line, if there are so many
+GIVEN = "<- "  # what is told of a move that gave the result away begins with it
+MOVES = (
+    Column("ply", align="right"),
+    "agent",
+    Column("column", align="right"),
+    "the move",
+    "best",
+    "best columns",
+    "result",
+)
 
 
 def moves_table(game: Game, judged: Sequence[JudgedMove], first_ply: int, proven: Sequence[ProvenMove] = ()) -> Table:
@@ -120,37 +134,34 @@ def moves_table(game: Game, judged: Sequence[JudgedMove], first_ply: int, proven
 
     Of a game that was decided for good before its end, the moves from there on are one line.
     """
-    table = Table(caption="scores: the result with perfect play, and the plies until then")
-    for name in ("ply", "agent", "column", "the move", "best", "best columns", "result"):
-        table.add_column(name, justify="right" if name in ("ply", "column") else "left")
     by_ply: dict[int, JudgedMove | ProvenMove] = {move.ply: move for move in judged}
     by_ply |= {move.ply: move for move in proven}
     plies = [*game.positions(first_ply)]
     decided = _decided_from(plies, by_ply)
-    for ply in plies[:decided]:
-        row = [str(ply), game.player(ply % 2), str(game.moves[ply])]
-        move = by_ply.get(ply)
-        if move is None:
-            table.add_row(*row, "not solved in time")
-            continue
-        values = [value if isinstance(value, Value) else Value(value, value) for value in (move.played, move.value)]
-        words = [score_words(value, ply, game.geometry) for value in values]
-        style = None if move.kept_result else "bold red"
-        table.add_row(*row, *words, move.best, _result_words(move), style=style)
+    rows = [_move_cells(game, ply, by_ply.get(ply)) for ply in plies[:decided]]
     if decided < len(plies):
         folded = [move for ply in plies[decided:] if isinstance(move := by_ply[ply], JudgedMove)]
         loser = game.player(folded[-1].seat if folded[-1].value < 0 else 1 - folded[-1].seat)
         sooner = sum(move.shortens_loss for move in folded)
         shortened = f", shortened by {sooner} {'move' if sooner == 1 else 'moves'}" if sooner else ""
-        table.add_row(f"{plies[decided]} to {plies[-1]}", loser, *[""] * 4, f"lost already{shortened}")
-    return table
+        rows.append((f"{plies[decided]} to {plies[-1]}", loser, *[""] * 4, f"lost already{shortened}"))
+    note = "scores: the result with perfect play, and the plies until then"
+    return Table("", MOVES, rows, note, lambda row: "given away" if row[-1].startswith(GIVEN) else "")
+
+
+def _move_cells(game: Game, ply: int, move: JudgedMove | ProvenMove | None) -> tuple[str, ...]:
+    row = (str(ply), game.player(ply % 2), str(game.moves[ply]))
+    if move is None:
+        return (*row, "not solved in time", "", "", "")
+    values = [value if isinstance(value, Value) else Value(value, value) for value in (move.played, move.value)]
+    return (*row, *(score_words(value, ply, game.geometry) for value in values), move.best, _result_words(move))
 
 
 def score_words(value: Value, ply: int, geometry: Geometry) -> str:
     """The score of a move at this ply in words: its result, and after how many plies, the move included."""
     if value.result is None:
         return "at least a draw" if value.low == 0 else "at most a draw" if value.high == 0 else "not solved"
-    words = {1: "wins", 0: "draws", -1: "loses"}[value.result]
+    words = VERBS[value.result]
     bound = value.low if value.result > 0 else value.high
     if bound == 0 or (abs(bound) == 1 and not value.exact):  # a bound that says no more than the result
         return words
@@ -174,4 +185,147 @@ def _result_words(move: JudgedMove | ProvenMove) -> str:
     if isinstance(move, JudgedMove) and not move.holds:
         return "lost already, shortened" if move.shortens_loss else "lost already"
     before, after = move.results
-    return f"{before}, kept" if move.kept_result else f"<- {before}, given away: {after}"
+    return f"{before}, kept" if move.kept_result else f"{GIVEN}{before}, given away: {after}"
+
+
+# One's own games
+
+
+def ending_words(review: Review) -> str:
+    """How a game ended; of whom, where that was not its winner's line."""
+    game = review.game
+    if game.fault is None:
+        return game.ending_words if game.line is None else f"{game.geometry.inarow} in a row"
+    who = "own" if game.fault.seat == review.seat else "their"
+    detail = f": {game.fault_detail}" if game.fault_detail else ""
+    return f"{who} {game.fault.family}, ply {game.fault.ply}{detail}"
+
+
+def mistake_words(mistake: JudgedMove) -> str:
+    """ "ply 9: 2, best 3 4"."""
+    return f"ply {mistake.ply}: {mistake.column}, best {' '.join(map(str, mistake.best_columns))}"
+
+
+GAMES = (  # of reviews
+    Column("game", lambda review: review.game.name, classes="tablet"),
+    Column("opponent", attrgetter("opponent")),
+    Column("seat", lambda review: SEAT[review.seat], classes="tablet"),
+    Column("result", lambda review: RESULTS[review.score], classes="result"),
+    Column("ended by", ending_words, classes="ended"),
+    Column("plies", lambda review: len(review.game.moves), classes="tablet"),
+    Column("overage s", lambda review: review.game.overage_used(review.seat), help="overage time that you used",
+           align="right", classes="tablet desk"),
+    Column("slowest", lambda review: review.game.slowest(review.seat), lambda move: f"{move[1]:.1f} s, ply {move[0]}",
+           help="your slowest move (the first one includes loading the agent)", classes="tablet"),
+    Column("first mistake", lambda review: next(iter(review.mistakes), None), mistake_words,
+           help="a move of yours that made the result worse", classes="broad"),
+    Column("last mistake", lambda review: next(reversed(review.mistakes), None), mistake_words),
+)  # fmt: skip
+
+
+def games_table(team: str, reviews: Sequence[Review]) -> Table:
+    """A row a game, from the team's seat."""
+    note = "plies and columns are counted from 0"
+    return Table(f"games of {team}", GAMES, reviews, note, lambda review: RESULTS[review.score])
+
+
+ANSWERS = ("your move", "positions", "good", "mistakes", "faults", "examples")
+
+
+def answers_table(agent: str, team: str, answers: Sequence[Answer]) -> Table:
+    """How often an agent keeps what the team gave away, and gives away what the team kept."""
+    rows = []
+    for words, kept in (("mistake", False), ("good", True)):
+        here = [answer for answer in answers if answer.old.kept_result == kept]
+        failed = [answer for answer in here if answer.fault]
+        given = [answer for answer in here if not answer.keeps and not answer.fault]
+        examples = "; ".join(map(answer_words, [*failed, *given][:3]))
+        rows.append((words, len(here), sum(answer.keeps for answer in here), len(given), len(failed), examples))
+    return Table(f"{agent} in positions that {team} could have won or drawn", ANSWERS, rows)
+
+
+def answers_words(agent: str, team: str, answers: Sequence[Answer]) -> str:
+    """The table in a sentence."""
+    then = {kept: [answer for answer in answers if answer.old.kept_result == kept] for kept in (False, True)}
+    given = {kept: sum(not answer.keeps for answer in found) for kept, found in then.items()}
+    return (
+        f"{agent} makes a mistake in {given[False]} of the {len(then[False])} positions where {team} did, "
+        f"and in {given[True]} of the {len(then[True])} where {team} did not"
+    )
+
+
+def answer_words(answer: Answer) -> str:
+    """ "game 71 ply 9: 2, best 3"."""
+    played = answer.fault or answer.column
+    return f"{answer.review.game.name} ply {answer.old.ply}: {played}, best {answer.old.best}"
+
+
+# The database of games
+
+PLAYED = (
+    Column("column", align="right"),
+    Column("games", align="right"),
+    Column(
+        "points",
+        show=lambda share: f"{100 * share:.0f}%",
+        help="of the player who made the move, a win being 100%",
+        align="right",
+    ),
+    Column("won"),
+    Column("drawn"),
+    Column("lost"),
+    Column("exact", help="with perfect play of both sides"),
+    "by whom",
+)
+
+
+def played_table(
+    title: str, position: Position, played: Sequence[Played], scores: Sequence[int | None] | None
+) -> Table:
+    """A row for each move that was played, and for each other legal one its exact score.
+
+    Args:
+        scores: exact scores by column; None if they are not known.
+    """
+    total = sum(one.games for one in played)
+    rows: list[tuple[object, ...]] = []
+    for one in played:
+        games = f"{one.games} ({100 * one.games / total:.0f}%)"
+        found = (one.won, one.drawn, one.lost, exact_words(position, scores, one.column), players_words(one))
+        rows.append((column_words(position, one.column), games, one.points, *found))
+    for column in _not_played(position, played):
+        exact = exact_words(position, scores, column)
+        rows.append((column_words(position, column), "-", None, None, None, None, exact, None))
+    return Table(title, PLAYED, rows)
+
+
+def _not_played(position: Position, played: Sequence[Played]) -> list[int]:
+    """The other legal columns; of a symmetric position without the mirror images."""
+    last, known = position.geometry.columns - 1, {one.column for one in played}
+    is_symmetric = position == position.mirror()
+    legal = [] if position.is_over() else position.legal_columns()
+    return [c for c in legal if c not in known and not (is_symmetric and c > last - c)]
+
+
+def column_words(position: Position, column: int) -> str:
+    """ "2", or "2 or 4" in a symmetric position, where both are the same."""
+    mirrored = position.geometry.columns - 1 - column
+    return f"{column} or {mirrored}" if position == position.mirror() and mirrored != column else str(column)
+
+
+def exact_words(position: Position, scores: Sequence[int | None] | None, column: int) -> str:
+    """ "wins in 9 plies", "draws"; "?" where it is not known. The best moves have a star."""
+    score = None if scores is None else scores[column]
+    if scores is None or score is None:
+        return "?"
+    best = max(one for one in scores if one is not None)
+    plies = plies_to_end(score, position.ply, position.geometry.cells)
+    words = VERBS[sign(score)] + (f" in {plies} {'ply' if plies == 1 else 'plies'}" if score else "")
+    return f"{words} *" if score == best else words
+
+
+def players_words(played: Played) -> str:
+    """ "my_team 12, them 3, and 4 more"."""
+    named = ", ".join(f"{name} {games}" for name, games in played.players[:NAMED])
+    more = len(played.players) - NAMED
+    return f"{named}, and {more} more" if more > 0 else named
