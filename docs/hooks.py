@@ -19,7 +19,7 @@ from connectx_toolkit.console.programs import as_typed
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
 PAGES_OF_THE_ROOT = {"project/contributing.md": "CONTRIBUTING.md", "project/changelog.md": "CHANGELOG.md"}
-PICTURES = {"assets/icon.svg": "connectx_toolkit/page/icon.svg", "assets/ladder.png": "agents/ladder.png"}
+PICTURES = {"assets/icon.svg": "connectx_toolkit/page/icon.svg", "assets/ladder.svg": "agents/ladder.svg"}
 COMMANDS_HERE = re.compile(r"<!-- commands of (\w+\.py) -->")
 LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!\w+:|#)([^)#\s]+)(#[^)\s]*)?\)")
 

@@ -200,7 +200,7 @@ def show(report: Report, as_json: bool, written: Path | None) -> None:
         return
     console = console_for_tables()
     found = [(topic, level, as_typed(text)) for topic, level, text in report.findings]
-    console.print(Table("", ("what", "", "found"), found, kind=itemgetter(1), has_lines=False))
+    console.print(Table("", ("what", "", "found"), found, kind=itemgetter(1)))
     warned = "; Kaggle takes it, and the warnings say where it will lose games" if report.warnings else ""
     verdict = f"{report.verdict} {report.name}{warned if report.accepted else ''}"
     console.print(verdict, style="green" if report.accepted else "bold red", soft_wrap=True)

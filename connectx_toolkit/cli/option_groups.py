@@ -134,7 +134,7 @@ def add_anchor(parser: argparse.ArgumentParser, default: str) -> None:
 
 
 def add_ladder(parser: argparse.ArgumentParser) -> None:
-    help_text = "also write the ladder to STEM.md, STEM.png and STEM.json, for example runs/ladder"
+    help_text = "also write the ladder to STEM.md, STEM.svg and STEM.json, for example runs/ladder"
     parser.add_argument("--ladder", type=Path, metavar="STEM", help=help_text)
 
 

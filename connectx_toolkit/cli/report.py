@@ -57,7 +57,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.epilog = """\
 examples
   python evaluate.py report
-  python evaluate.py report --html runs/report.html --judge     plots, and games to replay with exact scores
+  python evaluate.py report --html runs/report.html --judge     charts, and games to replay with exact scores
 """
     parser.add_argument(
         "--anchor",
@@ -66,7 +66,7 @@ examples
     )
     add_ladder(parser)
     parser.add_argument(
-        "--html", type=Path, metavar="FILE", help="write a page to FILE, with plots and games to replay"
+        "--html", type=Path, metavar="FILE", help="write a page to FILE, with charts and games to replay"
     )
     parser.add_argument(
         "--games",

@@ -68,7 +68,7 @@ def in_a_line(problem: BaseException) -> str:
 
 
 EXTRAS = {  # of pyproject.toml, by the module that is missing
-    **dict.fromkeys(("torch", "stable_baselines3", "sb3_contrib", "gymnasium", "pettingzoo"), "train"),
+    **dict.fromkeys(("torch", "matplotlib", "stable_baselines3", "sb3_contrib", "gymnasium", "pettingzoo"), "train"),
     **dict.fromkeys(("anywidget", "IPython"), "notebook"),
     **dict.fromkeys(("kagglesdk", "requests"), "kaggle"),
     "distributed": "cluster",

@@ -9,6 +9,7 @@ from operator import itemgetter
 from typing import Any, Literal
 
 import rich.table
+from rich.box import SIMPLE_HEAD
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
@@ -60,16 +61,14 @@ class Table:
         rows: Iterable[Any],
         note: str = "",
         kind: Callable[[Any], str] = lambda row: "",
-        has_lines: bool = True,
     ):
         """Args:
         columns: a text is the head of a column of the rows' cells.
         rows: sequences of cells, or whatever the columns take their values from.
         note: what is said below the table, after the help of its columns.
         kind: what a row is about: a key of ``STYLES`` on a terminal, the row's class on a page.
-        has_lines: whether a terminal draws lines around the cells.
         """
-        self.title, self.rows, self.kind, self.has_lines = title, list(rows), kind, has_lines
+        self.title, self.rows, self.kind = title, list(rows), kind
         self.columns = [self._whole(place, column) for place, column in enumerate(columns)]
         told = [f"{column.head}: {column.help}" for column in self.columns if column.help]
         self.note = "; ".join([*told, *filter(None, [note])])
@@ -91,9 +90,15 @@ class Table:
 
     def __rich__(self) -> rich.table.Table:
         """For the terminal. What is too long for a cell goes on below: cut, the names of two files would read alike."""
-        drawn = rich.table.Table(title=self.title or None, caption=self.note or None, pad_edge=self.has_lines)
-        drawn.title_justify = drawn.caption_justify = "left"
-        drawn.box = drawn.box if self.has_lines else None
+        drawn = rich.table.Table(
+            title=self.title and f"\n{self.title}",
+            caption=self.note or None,
+            title_justify="left",
+            caption_justify="left",
+            box=SIMPLE_HEAD,
+            show_edge=False,
+            padding=(0, 1, 0, 0),
+        )
         for column in self.columns:
             drawn.add_column(column.head, justify=column.align or "left", overflow="fold")
         for row in self.rows:

@@ -230,7 +230,7 @@ def test_report_says_what_is_proven():
     assert lines[0].startswith("Elo -") and lines[0].endswith("(95%, valid at every look, from these 3 openings)")
     assert lines[1].startswith("pair results 0, 1/2, 1, 1 1/2, 2: ")
     assert "accepts +0: LLR -" in lines[2] and lines[-1] == "leftmost scores more from these 3 openings"
-    assert match_table(match).row_count == 6
+    assert len(match_table(match).rows) == 6
     assert match_lines(Match(LEFT, RANDOM, {})) == ["no complete pair of games yet: no result"]
 
 

@@ -55,7 +55,7 @@ def browse(address: str, folder: Path, *options: str) -> str:
 def test_what_the_page_shows(report, tmp_path):
     """At ply 21 of the first game: its stones, the exact scores, the names as they are written."""
     text = browse(f"{report.as_uri()}#0.21", tmp_path, "--dump-dom")
-    assert len(re.findall(r"<svg xmlns:xlink", text)) == 4 and len(re.findall(r"<tr>", text)) == 4
+    assert len(re.findall(r'<svg xmlns="[^"]*" class="chart"', text)) == 3 and len(re.findall(r"<tr>", text)) == 8
     stones = re.findall(r'class="cx-stone cx-p(\d)', text)
     assert stones.count("1") == 11 and stones.count("2") == 10
     assert len(re.findall(r'class="cx-last"', text)) == 1
@@ -87,7 +87,7 @@ def test_what_it_looks_like(report, tmp_path):
         for x in range(7)
     ]
     assert [COLOURS.get(cell) for cell in cells] == Position.from_moves(MOVES[:21], STANDARD).to_board()
-    assert (np.abs(picture[:top] - (36, 87, 168)).max(axis=2) <= 6).sum() > 500  # the dots and bars of the ladder
+    assert (np.abs(picture[:top] - (59, 130, 246)).max(axis=2) <= 6).sum() > 500  # the dots and bars of the ladder
 
 
 def brightness(element: Locator) -> np.ndarray:
@@ -110,7 +110,7 @@ def test_on_a_phone_in_the_dark(report):
                 columns = np.median(brightness(ladder), axis=0)  # texts and lines do not count
                 shadows.append([bool(abs(columns[at] - np.median(columns)) > 0.05) for at in (4, -5)])
             assert shadows == [[False, True], [True, False]]
-            assert (np.median(brightness(page.locator(".report > svg").first)) > 0.5) == (scheme == "light")
+            assert (np.median(brightness(page.locator(".wide > svg").first)) > 0.5) == (scheme == "light")
         browser.close()
 
 

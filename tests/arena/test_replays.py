@@ -22,10 +22,11 @@ from connectx_toolkit.arena.replays.rematch import add_mistakes, ask
 from connectx_toolkit.arena.replays.replay import logs_path, read_replay, replay_of, replay_paths
 from connectx_toolkit.arena.replays.review import Review, team_of
 from connectx_toolkit.arena.replays.stored import stored_games
-from connectx_toolkit.arena.replays.summary import Section, headline, oversights, summary
+from connectx_toolkit.arena.replays.summary import headline, oversights, summary
 from connectx_toolkit.arena.reporting.page import replays_page
 from connectx_toolkit.arena.results.records import Game, parse_game
 from connectx_toolkit.arena.results.store import Store, group_games, groups
+from connectx_toolkit.console.tables import Table
 from connectx_toolkit.kaggle.rules import Fault, Rules
 from tests.arena.test_page import browse
 from tests.conftest import CHROMIUM
@@ -191,7 +192,7 @@ def judged_by(replay, seat: int, values: Sequence[tuple[int, int]]) -> list[Judg
     return moves
 
 
-def row_of(sections: Sequence[Section], title: str, first: str) -> tuple:
+def row_of(sections: Sequence[Table], title: str, first: str) -> tuple:
     (section,) = [section for section in sections if section.title == title]
     return tuple(next(row for row in section.rows if row[0] == first))
 
@@ -545,11 +546,11 @@ def test_one_stored_game_names_its_players(store, tmp_path, monkeypatch, capsys)
         (group,) = groups(opened)
     record = group_games(group)[-1]
     assert record.ending == "line" and record.names == ("leftmost", "one_step")
-    movers = re.findall(r"│ +(\d+) │ (leftmost|one_step) +│", out)
+    movers = re.findall(r"^ *(\d+)  (leftmost|one_step) +\d ", out, re.M)
     plies = range(record.opening, record.opening + len(movers))
     assert movers == [(str(ply), record.names[ply % 2]) for ply in plies]
-    assert re.search(rf"│ {plies.stop} to {len(record.moves) - 1} │ leftmost", out)  # which had lost by then
-    assert f"leftmost v one_step, {write_columns(record.moves)}: " in out and re.search(r"│ one_step +│ all ", out)
+    assert re.search(rf"\n{plies.stop} to {len(record.moves) - 1}  leftmost", out)  # which had lost by then
+    assert f"leftmost v one_step, {write_columns(record.moves)}: " in out and re.search(r"\none_step +all ", out)
     assert "leftmost: 0.0 s of 60 s overage time used, slowest move" in out
 
 

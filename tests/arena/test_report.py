@@ -102,7 +102,7 @@ def test_report_command(path, capsys):
     out = capsys.readouterr().out
     assert out.count("Elo, random = 0") == 2 and "one_step" in out
     elements = Elements(target.read_text(encoding="utf-8"))
-    assert elements.tags.count("table") == 2 and elements.tags.count("svg") >= 6
+    assert elements.tags.count("table") == 4 and elements.tags.count("svg") == 4
     assert {"h1", "h2", "select"} <= set(elements.tags)
     assert len(json.loads(elements.data)) == 10
     assert list(path.parent.glob("*.partial")) == []
@@ -128,10 +128,7 @@ def test_the_page_fetches_nothing(path):
     elements = Elements(text)
     assert "default-src 'none'" in text and not {"link", "img", "iframe", "object", "base"} & set(elements.tags)
     assert all(reference.startswith(("#", "data:image/png;base64,")) for reference in elements.references)
-    assert set(re.findall(r"https?://[^\s\"'<>]+", text)) <= {
-        "http://www.w3.org/2000/svg",
-        "http://www.w3.org/1999/xlink",
-    }
+    assert set(re.findall(r"https?://[^\s\"'<>]+", text)) <= {"http://www.w3.org/2000/svg"}
     assert not re.search(r"@import|url\((?!#)|fetch\(|XMLHttpRequest", text)
 
 
@@ -176,8 +173,8 @@ before ply 6, in which first (X) played column 1; best: 2, 3
 
 def rows_of(out: str) -> list[list[str]]:
     """The cells of the table of moves."""
-    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in out.splitlines() if line.startswith("│")]
-    return [row for row in rows if row[0].isdecimal()]
+    rows = [re.split(r" {2,}", line.strip()) for line in out.splitlines()]
+    return [row for row in rows if row[0].isdecimal() and len(row) > 2 and not row[1].isdecimal()]
 
 
 def test_every_move_of_a_game(capsys):
@@ -190,11 +187,11 @@ def test_every_move_of_a_game(capsys):
     rows = rows_of(out)
     assert [row[0] for row in rows] == [str(ply) for ply in range(7)] and [row[2] for row in rows] == list(GAME[:7])
     assert rows[3] == ["3", "second", "4", "draws", "wins in 21 plies", "3", "<- won, given away: drawn"]
-    assert re.search(r"│ 7 to 15 │ first  │ +│ +│ +│ +│ lost already, shortened by 2 moves +│", out)
+    assert re.search(r"\n7 to 15  first +lost already, shortened by 2 moves +\n", out)
     assert [row[0] for row in rows if row[-1].startswith("<-")] == ["2", "3", "6"]
     assert "\nbefore ply 2, in which first (X) played column 1; best: 2\n" in out and BOARD in out
     assert "before ply 3" not in out and f"turning point of first: {TURNED}; given away before: first on ply 2" in out
-    assert re.search(r"│ first +│ all +│ +8 │ +50.0% │", out)  # half of those with something to keep
+    assert re.search(r"\nfirst +all +8 +50.0% ", out)  # half of those with something to keep
 
 
 def test_what_is_not_solved_in_time_is_said(monkeypatch, capsys):
@@ -243,7 +240,7 @@ def test_the_command_of_a_lost_game_finds_the_mistake(tmp_path, monkeypatch, cap
     main(shlex.split(command))
     out = capsys.readouterr().out
     assert re.search(r"turning point of (leftmost|one_step): (won|drawn) position given away", out)
-    assert {row[1] for row in rows_of(out)} == {"leftmost", "one_step"} and re.search(r"│ leftmost +│ all ", out)
+    assert {row[1] for row in rows_of(out)} == {"leftmost", "one_step"} and re.search(r"\nleftmost +all ", out)
 
 
 def test_players_are_named_as_they_were_typed(capsys):
@@ -252,7 +249,7 @@ def test_players_are_named_as_they_were_typed(capsys):
     out = capsys.readouterr().out
     assert {row[1] for row in rows_of(out)} == {"my agent", "[bold]it"}
     assert f"my agent v [bold]it, {GAME}: turning point of my agent: " in out
-    assert "in which my agent (X) played" in out and re.search(r"│ \[bold\]it +│ all ", out)
+    assert "in which my agent (X) played" in out and re.search(r"\n\[bold\]it +all ", out)
 
 
 @pytest.mark.parametrize(
@@ -312,7 +309,7 @@ def test_plies_from_50_on_are_counted(capsys):
     moves = [JudgedMove(ply, 0, (0, -1)) for ply in (3, 12, 49, 50, 55)]
     console_for_tables().print(accuracy_table({"a": moves}))
     out = capsys.readouterr().out
-    counts = {part: int(count) for part, count in re.findall(r"(plies \d+ to \d+|all) +│ +(\d+)", out)}
+    counts = {part: int(count) for part, count in re.findall(r"(plies \d+ to \d+|all) +(\d+)", out)}
     assert geometry.cells == 56 and counts["plies 50 to 55"] == 2
     assert counts.pop("all") == 5 == sum(counts.values())
 

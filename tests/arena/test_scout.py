@@ -16,7 +16,7 @@ from connectx_toolkit.arena.games.database import GameDatabase
 from connectx_toolkit.arena.games.scout import answers_of, faults_of, median_seconds, most_overage, repeats, tally, tree
 from connectx_toolkit.arena.games.scouting import Report, against, scout, table
 from connectx_toolkit.arena.reporting.page import opponents_page, scout_page
-from connectx_toolkit.arena.reporting.scout_tables import headline, opponents_section
+from connectx_toolkit.arena.reporting.scout_tables import headline, opponents_table
 from connectx_toolkit.arena.results.records import Game
 from connectx_toolkit.kaggle.rules import Fault
 from tests.arena.test_games import ME, THEM, played, random_games
@@ -189,5 +189,5 @@ def test_pages_show_names_as_they_are(tmp_path):
         replays.append(replace(replay, names=names))
     games = stored(tmp_path, replays)
     page = scout_page(scout(games, ME, name, 60.0))
-    page += opponents_page(ME, opponents_section(ME, table({name: games}, ME)), [])
+    page += opponents_page(ME, opponents_table(ME, table({name: games}, ME)), [])
     assert "<b>[x]" not in page and "&lt;b&gt;[x]" in page and "\\u003c/script>" in page

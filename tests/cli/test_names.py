@@ -10,16 +10,14 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from matplotlib import pyplot
 
-from connectx_toolkit.arena.reporting import page
-from connectx_toolkit.arena.reporting.ladder import Strength, markdown_text
+from connectx_toolkit.arena.reporting.ladder import Strength
 from connectx_toolkit.builder.preflight.report import Report
 from connectx_toolkit.cli import build as build_submission
 from tests.conftest import evaluate
 
-# Of rich (tags that close nothing, styles, emoji), of matplotlib (hidden labels, formulas that are none), of Markdown
-# and HTML. A "/" can only stand between a folder and a file.
+# Of rich (tags that close nothing, styles, emoji), of plots (hidden labels, formulas), of Markdown and
+# HTML. A "/" can only stand between a folder and a file.
 CRASHES, PLAYS = "_[/x]$a_b$.py", "[bold]|<b>$^$:x:"
 FAULT = "no model at [/kaggle/net.bin] [bold] $x_"
 LEFTMOST = "    return obs.board.index(0)\n"
@@ -109,43 +107,31 @@ def test_what_needs_more_than_a_store(shown: Callable, monkeypatch, capsys):
 
 
 def test_a_ladder_to_publish(folder, monkeypatch, capsys):
-    """In Markdown, with every sign escaped that would mean something there; and the plot is made."""
+    """In Markdown, with every sign escaped that would mean something there; and in the chart."""
     monkeypatch.chdir(folder)
     evaluate(["report", "--store", "store", "--ladder", "[i]"])
     rows = Path("[i].md").read_text().splitlines()
     (row,) = [row for row in rows if "bold" in row]
     assert r"| \[bold\]\|\<b\>\$^\$:x:.py |" in row and any(r"| \_\[/x\]\$a_b\$.py |" in row for row in rows)
-    assert Path("[i].png").stat().st_size > 5000 and CRASHES in json.loads(Path("[i].json").read_text())["agents"]
+    assert (
+        html.escape(CRASHES) in Path("[i].svg").read_text()
+        and CRASHES in json.loads(Path("[i].json").read_text())["agents"]
+    )
 
 
-def test_markdown_leaves_ordinary_names_alone():
-    for name in ("my_agent.py", "minimax@4~10", "runs/one_step.py", "1188 to 1200", "-5"):
-        assert markdown_text(name) == name
-    assert markdown_text("__init__*`#") == r"\_\_init\_\_\*\`\#"
-
-
-def test_pages_and_plots(folder, monkeypatch, capsys):
-    """Names are text in the page, labels of every plot, and lines of every legend."""
+def test_pages_and_charts(folder, monkeypatch, capsys):
+    """Names are text in the page, in its tables and in every chart."""
     monkeypatch.chdir(folder)
-    labels: list[list[tuple[str, bool]]] = []
-    real = page._svg
-
-    def kept(figure) -> str:
-        figure.canvas.draw()
-        texts = [text for axes in figure.axes for text in axes.get_yticklabels()]
-        texts += [text for axes in figure.axes if axes.get_legend() for text in axes.get_legend().get_texts()]
-        labels.append([text._preprocess_math(text.get_text()) for text in texts])
-        return real(figure)
-
-    monkeypatch.setattr(page, "_svg", kept)
     arguments = ["--games", "40", "--judge", "--from-ply", "12", "--html", "[x].html"]
     evaluate(["report", "--store", "store", *arguments])
-    for shown in labels:  # ladder, crosstable, times, accuracy
-        for name in (CRASHES, f"{PLAYS}.py"):
-            assert any(text.endswith(name) and not is_math for text, is_math in shown)
-    assert len(labels) == 4 and not pyplot.get_fignums()
     text = Path("[x].html").read_text()
-    assert f"<td>{html.escape(CRASHES)}</td>" in text and f"<td>{html.escape(PLAYS)}.py</td>" in text
+    charts = re.findall(r"<svg.*?</svg>", text, re.S)
+    names = [html.escape(name) for name in (CRASHES, f"{PLAYS}.py")]
+    assert len(charts) == 3  # ladder, times, accuracy
+    for name in names:
+        assert all(f">{name}</text>" in chart and name in chart.split("</desc>")[0] for chart in charts)
+        cell = f"{re.escape(name)}</td>"
+        assert re.search(rf'<td class="name">{cell}.*<td class="name">\d {cell}', text, re.S)
     assert "<b>" not in text
 
 

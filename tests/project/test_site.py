@@ -73,7 +73,7 @@ def test_help_texts_are_data_not_markup(hooks):
     ("link", "expected"),
     [
         ("[a](docs/guides/compare.md#x)", "[a](../guides/compare.md#x)"),
-        ("![a](agents/ladder.png)", "![a](../assets/ladder.png)"),
+        ("![a](agents/ladder.svg)", "![a](../assets/ladder.svg)"),
         ("[a](CHANGELOG.md)", "[a](changelog.md)"),
         ("[a](Makefile)", "[a](https://host/us/blob/main/Makefile)"),
         ("[a](https://kaggle.com)", "[a](https://kaggle.com)"),

@@ -83,7 +83,7 @@ def cross_table(tournament: Tournament, names: Sequence[str]) -> Table:
     shares = {pair: share for pair, (share, _) in tournament.crosstable().items()}
     rows = [(f"{n} {name}", *(shares.get((name, other)) for other in names)) for n, name in enumerate(names, 1)]
     against = (Column(str(n), show=lambda share: f"{100 * share:.0f}", shade=float) for n in range(1, len(names) + 1))
-    return Table("points of each row against each column, %", (Column("agent", classes="name"), *against), rows)
+    return Table("points against each, %", (Column("agent", classes="name"), *against), rows)
 
 
 # The moves of games

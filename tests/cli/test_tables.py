@@ -1,0 +1,103 @@
+"""Tables: three renderers of one declaration."""
+
+import re
+from html.parser import HTMLParser
+from operator import itemgetter
+
+import pytest
+from rich.color import ColorSystem
+
+from connectx_toolkit.console.tables import Column, Table, console_for_tables, element, markdown_text
+
+EVIL = "<b>|[red]`x`"
+COLUMNS = (
+    Column("name", help="who it is", classes="first"),
+    Column("points", show="{:.0%}".format, shade=float),
+    Column("span", lambda row: row[1] and (row[1] - 0.25, 1), lambda ends: f"{ends[0]} to {ends[1]}", align="right"),
+    Column("note", itemgetter(2)),
+)
+TABLE = Table("scores & more", COLUMNS, [(EVIL, 0.75, "won"), ("a_b", None, "")], "of 100", itemgetter(2))
+
+
+class Cells(HTMLParser):
+    """The cells of a page's tables: tag, attributes, text."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None], str]] = []
+        self.tags: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        if tag in ("th", "td"):
+            self.found.append((tag, dict(attrs), ""))
+
+    def handle_data(self, data):
+        if self.tags[-1] in ("th", "td"):
+            tag, attributes, text = self.found[-1]
+            self.found[-1] = (tag, attributes, text + data.strip())
+
+
+def test_terminal(capsys):
+    """Numbers and what is declared so stand at the right; texts are what they are; the note is below."""
+    console_for_tables().print(TABLE)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].rstrip() == "scores & more" and lines[-1].rstrip() == "name: who it is; of 100"
+    assert lines[2] == "name          points      span  note " and set(lines[3]) == {"─"}
+    assert lines[4] == f"{EVIL}     75%  0.5 to 1  won  " and lines[5].rstrip() == "a_b"
+
+
+def test_colours_on_a_terminal():
+    console = console_for_tables()
+    console._color_system = ColorSystem.TRUECOLOR
+    with console.capture() as captured:
+        console.print(TABLE)
+    assert "\x1b[30;48;2;128;255;80m   75%" in captured.get() and f"\x1b[32m{EVIL}" in captured.get()
+
+
+def test_page():
+    """Every text is escaped; help is at the head, the colour at the cell, the kind at the row."""
+    text = TABLE.html("scores")
+    cells = Cells(text).found
+    assert [cell for _, _, cell in cells[:4]] == ["name", "points", "span", "note"]
+    assert [cell for _, _, cell in cells[4:]] == [EVIL, "75%", "0.5 to 1", "won", "a_b", "", "", ""]
+    assert cells[0][1] == {"class": "first", "title": "who it is"} and cells[1][1] == {"class": "number"}
+    assert cells[5][1]["style"] == "background: color-mix(in srgb, var(--cx-win) 25%, transparent)"
+    assert '<table id="scores" aria-label="scores &amp; more">' in text and '<tr class="won">' in text
+    assert text.endswith('<p class="note">name: who it is; of 100</p>') and "<b>" not in text
+
+
+def test_markdown():
+    r"""Pipes and what else means something are escaped, the sides are in the rule.
+
+    As Markdown has it, an escaped pipe is no border: each line has five of the others.
+    """
+    lines = TABLE.markdown().splitlines()
+    assert lines[:2] == ["| name | points | span | note |", "| --- | --: | --: | --- |"]
+    assert lines[2] == r"| \<b\>\|\[red\]\`x\` | 75% | 0.5 to 1 | won |"
+    assert [len(re.findall(r"(?<!\\)\|", line)) for line in lines[:4]] == [5] * 4
+    assert lines[3:] == ["| a_b |  |  |  |", "", "Name: who it is; of 100."]
+    assert TABLE.markdown(escape=str).splitlines()[2].startswith("| <b>|[red]")
+
+
+def test_for_machines():
+    assert TABLE.records()[0] == {"name": EVIL, "points": 0.75, "span": (0.5, 1), "note": "won"}
+
+
+@pytest.mark.parametrize("rows", [[], [(None,)], [("1",)]])
+def test_a_column_without_numbers_is_at_the_left(rows):
+    assert Table("", ["head"], rows).columns[0].align == "left"
+
+
+def test_elements():
+    assert (
+        element("a", "b", class_="", id=None, stroke_width=0, title='"<')
+        == '<a stroke-width="0" title="&quot;&lt;">b</a>'
+    )
+
+
+def test_markdown_leaves_ordinary_names_alone():
+    for name in ("my_agent.py", "minimax@4~10", "runs/one_step.py", "1188 to 1200", "-5"):
+        assert markdown_text(name) == name
+    assert markdown_text("__init__*`#") == r"\_\_init\_\_\*\`\#"
