@@ -3,10 +3,8 @@
 import html
 import re
 import sys
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from operator import itemgetter
-from typing import Any, Literal
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Literal, NamedTuple
 
 import rich.table
 from rich.box import SIMPLE_HEAD
@@ -28,8 +26,7 @@ def plain(value: Any) -> str:
     return f"{value:.1f}" if isinstance(value, float) else str(value)
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(NamedTuple):
     """A column, declared once for all renderers."""
 
     head: str
@@ -39,16 +36,6 @@ class Column:
     align: Literal["left", "right"] | None = None  # None: numbers to the right
     classes: str = ""  # of its cells on a page
     shade: Callable[[Any], float] | None = None  # a value's colour, from 0 (red) to 1 (green)
-
-    def text(self, row: Any) -> str:
-        """A row's cell."""
-        value = self.value(row) if self.value else None
-        return "" if value is None else self.show(value)
-
-    def strength(self, row: Any) -> float | None:
-        """The colour of a row's cell, from 0 to 1; None if it has none."""
-        value = self.value(row) if self.value and self.shade else None
-        return None if value is None or self.shade is None else self.shade(value)
 
 
 class Table:
@@ -68,69 +55,60 @@ class Table:
         note: what is said below the table, after the help of its columns.
         kind: what a row is about: a key of ``STYLES`` on a terminal, the row's class on a page.
         """
-        self.title, self.rows, self.kind = title, list(rows), kind
-        self.columns = [self._whole(place, column) for place, column in enumerate(columns)]
-        told = [f"{column.head}: {column.help}" for column in self.columns if column.help]
+        whole = [Column(column) if isinstance(column, str) else column for column in columns]
+        self.title, self.rows = title, list(rows)
+        self.kinds = [kind(row) for row in self.rows]
+        self.values = [[c.value(row) if c.value else row[n] for n, c in enumerate(whole)] for row in self.rows]
+        numeric = [any(isinstance(line[n], int | float) for line in self.values) for n in range(len(whole))]
+        self.columns = [
+            c._replace(align=c.align or ("left", "right")[side]) for c, side in zip(whole, numeric, strict=True)
+        ]
+        told = [f"{column.head}: {column.help}" for column in whole if column.help]
         self.note = "; ".join([*told, *filter(None, [note])])
 
-    def _whole(self, place: int, column: Column | str) -> Column:
-        """A column that knows where its values are, and its side."""
-        column = Column(column) if isinstance(column, str) else column
-        value = column.value or itemgetter(place)
-        is_numeric = any(isinstance(value(row), int | float) for row in self.rows)
-        return replace(column, value=value, align=column.align or ("right" if is_numeric else "left"))
-
-    def cells(self) -> list[list[str]]:
-        """The texts of all cells, by row."""
-        return [[column.text(row) for column in self.columns] for row in self.rows]
+    def cells(self) -> Iterator[list[tuple[Column, str, float | None]]]:
+        """By row, of each cell: its column, its text, and its colour from 0 to 1, if it has one."""
+        for values in self.values:
+            yield [
+                (c, "", None) if value is None else (c, c.show(value), c.shade(value) if c.shade else None)
+                for c, value in zip(self.columns, values, strict=True)
+            ]
 
     def records(self) -> list[dict[str, Any]]:
         """The rows for machines: values by head."""
-        return [{column.head: column.value(row) for column in self.columns if column.value} for row in self.rows]
+        return [dict(zip((column.head for column in self.columns), line, strict=True)) for line in self.values]
 
     def __rich__(self) -> rich.table.Table:
         """For the terminal. What is too long for a cell goes on below: cut, the names of two files would read alike."""
-        drawn = rich.table.Table(
-            title=self.title and f"\n{self.title}",
-            caption=self.note or None,
-            title_justify="left",
-            caption_justify="left",
-            box=SIMPLE_HEAD,
-            show_edge=False,
-            padding=(0, 1, 0, 0),
-        )
+        drawn = rich.table.Table(title=self.title and f"\n{self.title}", caption=self.note or None, box=SIMPLE_HEAD)
+        drawn.title_justify = drawn.caption_justify = "left"
+        drawn.show_edge, drawn.padding = False, (0, 1, 0, 0)
         for column in self.columns:
             drawn.add_column(column.head, justify=column.align or "left", overflow="fold")
-        for row in self.rows:
-            cells = [Text(column.text(row), _on_colour(column.strength(row))) for column in self.columns]
-            drawn.add_row(*cells, style=STYLES.get(self.kind(row)))
+        for kind, row in zip(self.kinds, self.cells(), strict=True):
+            drawn.add_row(*(Text(text, _ground(shade)) for _, text, shade in row), style=STYLES.get(kind))
         return drawn
 
     def html(self, name: str = "") -> str:
         """For a page: the table, which scrolls if it is too wide, and its note. ``name``: the element's id."""
-        heads = "".join(
-            element("th", html.escape(column.head), class_=_classes(column), title=column.help)
-            for column in self.columns
-        )
-        lines = "\n".join(element("tr", self._html_cells(row), class_=self.kind(row)) for row in self.rows)
-        parts = element("thead", element("tr", heads)) + element("tbody", lines)
+        side = {column: f"{column.classes} {'number' * (column.align == 'right')}".strip() for column in self.columns}
+        heads = (element("th", html.escape(c.head), class_=side[c], title=c.help) for c in self.columns)
+        lines = [element("thead", element("tr", "".join(heads)))]
+        for kind, row in zip(self.kinds, self.cells(), strict=True):
+            cells = (element("td", html.escape(text), class_=side[c], style=_shade(shade)) for c, text, shade in row)
+            lines.append(element("tr", "".join(cells), class_=kind))
         note = element("p", html.escape(self.note), class_="note") if self.note else ""
-        return element("div", element("table", parts, id=name, aria_label=self.title), class_="wide") + note
-
-    def _html_cells(self, row: Any) -> str:
-        return "".join(
-            element("td", html.escape(column.text(row)), class_=_classes(column), style=_shade(column.strength(row)))
-            for column in self.columns
-        )
+        whole = element("table", "\n".join(lines), id=name, aria_label=self.title)
+        return element("div", whole, class_="wide") + note
 
     def markdown(self, escape: Callable[[str], str] | None = None) -> str:
         """For Markdown, and its note below. ``escape``: done to every text; None: ``markdown_text``."""
         escape = escape or markdown_text
-        rules = ["--:" if column.align == "right" else "---" for column in self.columns]
-        texts = [[column.head for column in self.columns], *self.cells()]
-        heads, *rows = ([escape(text) for text in line] for line in texts)
+        lines = [[escape(column.head) for column in self.columns]]
+        lines.append(["--:" if column.align == "right" else "---" for column in self.columns])
+        lines += [[escape(text) for _, text, _ in row] for row in self.cells()]
         note = f"\n{self.note[0].upper()}{self.note[1:]}.\n" if self.note else ""
-        return "".join(f"| {' | '.join(row)} |\n" for row in (heads, rules, *rows)) + note
+        return "".join(f"| {' | '.join(line)} |\n" for line in lines) + note
 
 
 def element(tag: str, content: str, **attributes: object) -> str:
@@ -148,23 +126,17 @@ def markdown_text(text: str) -> str:
     return re.sub(r"[\\`*\[\]<>|$&#]|(?<![^\W_])_|_(?![^\W_])", r"\\\g<0>", text)
 
 
-def _classes(column: Column) -> str:
-    return f"{column.classes} {'number' if column.align == 'right' else ''}".strip()
-
-
-def _on_colour(strength: float | None) -> str:
+def _ground(shade: float | None) -> str:
     """A style of rich from red (0) through yellow to green (1), as a ground that black is read on."""
-    if strength is None:
+    if shade is None:
         return ""
-    return f"black on rgb({round(255 * min(1, 2 - 2 * strength))},{round(255 * min(1, 2 * strength))},80)"
+    return f"black on rgb({round(255 * min(1, 2 - 2 * shade))},{round(255 * min(1, 2 * shade))},80)"
 
 
-def _shade(strength: float | None) -> str:
+def _shade(shade: float | None) -> str:
     """A style of CSS from red (0) through none to green (1), as a ground that the page's text is read on."""
-    if strength is None:
-        return ""
-    colour, share = "win" if strength > 0.5 else "loss", round(100 * abs(strength - 0.5))
-    return f"background: color-mix(in srgb, var(--cx-{colour}) {share}%, transparent)"
+    colour, share = ("win" if (shade or 0) > 0.5 else "loss"), abs((shade or 0) - 0.5)
+    return "" if shade is None else f"background: color-mix(in srgb, var(--cx-{colour}) {share:.0%}, transparent)"
 
 
 def _printable(text: str) -> str:

@@ -5,7 +5,6 @@ from html.parser import HTMLParser
 from operator import itemgetter
 
 import pytest
-from rich.color import ColorSystem
 
 from connectx_toolkit.console.tables import Column, Table, console_for_tables, element, markdown_text
 
@@ -48,12 +47,12 @@ def test_terminal(capsys):
     assert lines[4] == f"{EVIL}     75%  0.5 to 1  won  " and lines[5].rstrip() == "a_b"
 
 
-def test_colours_on_a_terminal():
-    console = console_for_tables()
-    console._color_system = ColorSystem.TRUECOLOR
-    with console.capture() as captured:
-        console.print(TABLE)
-    assert "\x1b[30;48;2;128;255;80m   75%" in captured.get() and f"\x1b[32m{EVIL}" in captured.get()
+def test_colours_on_a_terminal(monkeypatch, capsys):
+    for name, value in {"FORCE_COLOR": "1", "COLORTERM": "truecolor", "TERM": "xterm"}.items():
+        monkeypatch.setenv(name, value)
+    console_for_tables().print(TABLE)
+    out = capsys.readouterr().out
+    assert "\x1b[30;48;2;128;255;80m   75%" in out and f"\x1b[32m{EVIL}" in out
 
 
 def test_page():

@@ -4,7 +4,6 @@ import builtins
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 from connectx.weights import unpack
 from connectx_toolkit.cli import train
@@ -132,7 +131,8 @@ def test_command_line(tmp_path, capsys, monkeypatch):
 
     Without a person a finished run is refused.
     """
-    monkeypatch.setattr(menace, "Console", lambda: Console(width=110, force_terminal=True, color_system="truecolor"))
+    for name, value in {"FORCE_COLOR": "1", "COLORTERM": "truecolor", "TERM": "xterm"}.items():
+        monkeypatch.setenv(name, value)
     moves = iter(["0", "four", "", "1", "1", "1", "1", "1"])
     command = ["menace", "--games", "200", "--test-games", "100", "--run", str(tmp_path)]
     asked: list[str] = []

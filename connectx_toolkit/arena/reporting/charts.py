@@ -47,17 +47,15 @@ def text(x: float, y: float, words: str, anchor: str = "start", class_: str = ""
     return element("text", title + html.escape(cut), x=f"{x:.1f}", y=f"{y:.1f}", text_anchor=anchor, class_=class_)
 
 
-def line(x1: float, y1: float, x2: float, y2: float, **attributes: object) -> str:
-    """A straight line, of the grid unless it has a colour."""
-    ends = {"x1": x1, "y1": y1, "x2": x2, "y2": y2}
-    given = attributes or {"class_": "grid"}
-    return element("line", "", **{name: f"{value:.1f}" for name, value in ends.items()}, **given)
+def line(x1: float, y1: float, x2: float, y2: float, **stroke: object) -> str:
+    """A straight line, of the grid unless a stroke is given."""
+    ends = (f"{value:.1f}" for value in (x1, y1, x2, y2))
+    return element("line", "", **dict(zip(("x1", "y1", "x2", "y2"), ends, strict=True)), **stroke or {"class_": "grid"})
 
 
-def dot(x: float, y: float, colour: str, radius: float = 4, is_filled: bool = True) -> str:
+def dot(x: float, y: float, colour: str) -> str:
     """A point."""
-    paint = {"fill": colour} if is_filled else {"fill": "none", "stroke": colour, "stroke_width": 2}
-    return element("circle", "", cx=f"{x:.1f}", cy=f"{y:.1f}", r=radius, **paint)
+    return element("circle", "", cx=f"{x:.1f}", cy=f"{y:.1f}", r=3.5, fill=colour)
 
 
 def room_for(names: Iterable[str]) -> float:
@@ -106,10 +104,10 @@ def line_chart(
         at, colour = [(across.at(x), up.at(y)) for x, y in points], COLOURS[number % len(COLOURS)]
         stroke = {"stroke": colour, "stroke_width": 2, "stroke_dasharray": DASHES[number // len(COLOURS) % len(DASHES)]}
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in at)
-        parts += [element("polyline", "", points=path, fill="none", **stroke), *(dot(x, y, colour, 3) for x, y in at)]
+        parts += [element("polyline", "", points=path, fill="none", **stroke), *(dot(x, y, colour) for x, y in at)]
         y = 25 + LINE * number
         parts += [line(right + 20, y, right + 44, y, **stroke), text(right + 50, y + 4, name)]
     told = "; ".join(
-        f"{name}: {', '.join(f'{y:.3g}{unit} at {x:g}' for x, y in points)}" for name, points in curves.items()
+        f"{name}: {', '.join(f'{y:.3g} {unit} at {x:g}' for x, y in points)}" for name, points in curves.items()
     )
     return chart(title, told, bottom + 2 * LINE + 14, parts)

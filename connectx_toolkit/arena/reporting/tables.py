@@ -5,7 +5,7 @@ from operator import attrgetter
 
 from connectx.geometry import Geometry
 from connectx.position import Position
-from connectx.score import plies_to_end, sign
+from connectx.score import plies_to_end
 from connectx.solver import Value
 from connectx_toolkit.arena.analysis.exact_analysis import JudgedMove, ProvenMove, accuracy
 from connectx_toolkit.arena.games.database import Played
@@ -19,7 +19,6 @@ from connectx_toolkit.arena.results.words import kinds
 from connectx_toolkit.console.tables import Column, Table
 
 NAMED = 3  # players of a move that are named
-VERBS = {1: "wins", 0: "draws", -1: "loses"}
 three_digits, two_digits, whole, percent = "{:.3f}".format, "{:.2f}".format, "{:.0f}".format, "{:.1%}".format
 
 
@@ -64,8 +63,8 @@ LADDER = (  # of rows (place, standing)
            help="proven with at most 5% of ladders wrong anywhere", align="right"),
     Column("games", lambda row: row[1].rating.games),
     Column("points", lambda row: row[1].score, percent),
-    Column("as first", lambda row: row[1].as_first, percent),
-    Column("as second", lambda row: row[1].as_second, percent),
+    Column("as first", lambda row: row[1].as_first, percent, shade=float),
+    Column("as second", lambda row: row[1].as_second, percent, shade=float),
     Column("forfeits", lambda row: row[1].forfeits),
     Column("worst s", lambda row: row[1].worst_seconds, two_digits),
 )  # fmt: skip
@@ -161,7 +160,7 @@ def score_words(value: Value, ply: int, geometry: Geometry) -> str:
     """The score of a move at this ply in words: its result, and after how many plies, the move included."""
     if value.result is None:
         return "at least a draw" if value.low == 0 else "at most a draw" if value.high == 0 else "not solved"
-    words = VERBS[value.result]
+    words = {1: "wins", 0: "draws", -1: "loses"}[value.result]
     bound = value.low if value.result > 0 else value.high
     if bound == 0 or (abs(bound) == 1 and not value.exact):  # a bound that says no more than the result
         return words
@@ -315,13 +314,10 @@ def column_words(position: Position, column: int) -> str:
 
 def exact_words(position: Position, scores: Sequence[int | None] | None, column: int) -> str:
     """ "wins in 9 plies", "draws"; "?" where it is not known. The best moves have a star."""
-    score = None if scores is None else scores[column]
-    if scores is None or score is None:
+    if scores is None or (score := scores[column]) is None:
         return "?"
-    best = max(one for one in scores if one is not None)
-    plies = plies_to_end(score, position.ply, position.geometry.cells)
-    words = VERBS[sign(score)] + (f" in {plies} {'ply' if plies == 1 else 'plies'}" if score else "")
-    return f"{words} *" if score == best else words
+    words = score_words(Value(score, score), position.ply, position.geometry)
+    return f"{words} *" if score == max(one for one in scores if one is not None) else words
 
 
 def players_words(played: Played) -> str:

@@ -29,16 +29,16 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
-from rich.console import Console
-from rich.table import Table
 
 from connectx.weights import pack
 from connectx_toolkit.console.progress import progress
+from connectx_toolkit.console.tables import Column, Table, console_for_tables
 from connectx_toolkit.training.games.batch import FIRST, SECOND, Games
 from connectx_toolkit.training.games.connectx import ConnectX
 from connectx_toolkit.training.games.game_tree import Tree, shares, table_player, tree_of
@@ -221,26 +221,20 @@ def kept(tree: Tree, chances: np.ndarray) -> float:
     return float((chances * tree.best).sum(-1)[..., matters].mean()) if matters.any() else float("nan")
 
 
-def colour(share: float) -> str:
-    """A color for rich, from red (0) through yellow to green (1)."""
-    return f"rgb({round(255 * min(1, 2 - 2 * share))},{round(255 * min(1, 2 * share))},80)"
-
-
 def table_of(results: np.ndarray, title: str) -> Table:
     """The share of games that the row's player won, moving first; with the share of draws, if there were any."""
-    table = Table("first \\ second", *PLAYERS, title=title)
-    for name, row in zip(PLAYERS, results, strict=True):
-        draws = [f" (={drawn:.1%})" if results[..., 1].any() else "" for _, drawn, _ in row]
-        cells = [f"[black on {colour(won)}]{won:6.2%}{more}[/]" for (won, *_), more in zip(row, draws, strict=True)]
-        table.add_row(name, *cells)
-    return table
+    with_draws = results[..., 1].any()
+    show = lambda cell: f"{cell[0]:.2%}" + (f" (={cell[1]:.1%})" if with_draws else "")  # noqa: E731
+    columns = (Column(name, show=show, shade=itemgetter(0), align="right") for name in PLAYERS)
+    rows = ((name, *row) for name, row in zip(PLAYERS, results, strict=True))
+    return Table(title, ("first \\ second", *columns), rows)
 
 
 def exact_table(population: Population) -> Table:
     """Each player's draws compared with exact values."""
-    table = Table(*PLAYERS, title="probability of a move that keeps the exact value, where some legal move does not")
-    table.add_row(*(f"{kept(population.tree, population.chances(name)):.2%}" for name in PLAYERS))
-    return table
+    shares = [kept(population.tree, population.chances(name)) for name in PLAYERS]
+    columns = (Column(name, show="{:.2%}".format) for name in PLAYERS)
+    return Table("probability of a move that keeps the exact value, where some legal move does not", columns, [shares])
 
 
 def draw_table(results: np.ndarray, title: str, path: Path) -> None:
@@ -263,7 +257,7 @@ def report(population: Population) -> np.ndarray:
     results = round_robin(population, config.test_games, config.seed)
     title = f"{config.game}: wins of the first player in {config.test_games} games"
     for table in (table_of(results, title), exact_table(population)):
-        Console().print(table)
+        console_for_tables().print(table)
     draw_table(results, title, config.run / f"{config.game}-table.png")
     wins = {name: np.array(group.first_wins) / SPAN for name, group in population.groups.items()}
     curves = {name: (SPAN * np.arange(1, len(won) + 1), won) for name, won in wins.items()}
