@@ -107,7 +107,7 @@ class Table:
         lines = [[escape(column.head) for column in self.columns]]
         lines.append(["--:" if column.align == "right" else "---" for column in self.columns])
         lines += [[escape(text) for _, text, _ in row] for row in self.cells()]
-        note = f"\n{self.note[0].upper()}{self.note[1:]}.\n" if self.note else ""
+        note = f"\n{escape(self.note[0].upper() + self.note[1:])}.\n" if self.note else ""
         return "".join(f"| {' | '.join(line)} |\n" for line in lines) + note
 
 

@@ -56,6 +56,7 @@ def test_what_the_page_shows(report, tmp_path):
     """At ply 21 of the first game: its stones, the exact scores, the names as they are written."""
     text = browse(f"{report.as_uri()}#0.21", tmp_path, "--dump-dom")
     assert len(re.findall(r'<svg xmlns="[^"]*" class="chart"', text)) == 3 and len(re.findall(r"<tr>", text)) == 8
+    assert len(re.findall(r'<td class="number" style="background', text)) == 3 * 2 + 3 * 2  # by seat, and against each
     stones = re.findall(r'class="cx-stone cx-p(\d)', text)
     assert stones.count("1") == 11 and stones.count("2") == 10
     assert len(re.findall(r'class="cx-last"', text)) == 1

@@ -252,6 +252,7 @@ def test_the_page(games, folder, tmp_path, monkeypatch):
     text = Path("runs/page.html").read_text(encoding="utf-8")
     rows, data = map(json.loads, re.findall(r'type="application/json" id="\w+">(.*?)</script>', text, re.S))
     assert [row["opponent"] for row in rows] == [made.opponent for made in games]
+    assert re.findall(r'<td class="result">(\w+)</td>', text) == [made.result for made in games]
     assert [game["moves"] for game in data] == [made.moves for made in games]
     assert "default-src 'none'" in text and set(re.findall(r"https?://[^\s\"']+", text)) <= {
         "http://www.w3.org/2000/svg"

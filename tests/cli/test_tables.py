@@ -10,7 +10,7 @@ from connectx_toolkit.console.tables import Column, Table, console_for_tables, e
 
 EVIL = "<b>|[red]`x`"
 COLUMNS = (
-    Column("name", help="who it is", classes="first"),
+    Column("<name>", help="who it is", classes="first"),
     Column("points", show="{:.0%}".format, shade=float),
     Column("span", lambda row: row[1] and (row[1] - 0.25, 1), lambda ends: f"{ends[0]} to {ends[1]}", align="right"),
     Column("note", itemgetter(2)),
@@ -42,8 +42,8 @@ def test_terminal(capsys):
     """Numbers and what is declared so stand at the right; texts are what they are; the note is below."""
     console_for_tables().print(TABLE)
     lines = capsys.readouterr().out.splitlines()
-    assert lines[1].rstrip() == "scores & more" and lines[-1].rstrip() == "name: who it is; of 100"
-    assert lines[2] == "name          points      span  note " and set(lines[3]) == {"─"}
+    assert lines[1].rstrip() == "scores & more" and lines[-1].rstrip() == "<name>: who it is; of 100"
+    assert lines[2] == "<name>        points      span  note " and set(lines[3]) == {"─"}
     assert lines[4] == f"{EVIL}     75%  0.5 to 1  won  " and lines[5].rstrip() == "a_b"
 
 
@@ -59,12 +59,12 @@ def test_page():
     """Every text is escaped; help is at the head, the colour at the cell, the kind at the row."""
     text = TABLE.html("scores")
     cells = Cells(text).found
-    assert [cell for _, _, cell in cells[:4]] == ["name", "points", "span", "note"]
+    assert [cell for _, _, cell in cells[:4]] == ["<name>", "points", "span", "note"]
     assert [cell for _, _, cell in cells[4:]] == [EVIL, "75%", "0.5 to 1", "won", "a_b", "", "", ""]
     assert cells[0][1] == {"class": "first", "title": "who it is"} and cells[1][1] == {"class": "number"}
     assert cells[5][1]["style"] == "background: color-mix(in srgb, var(--cx-win) 25%, transparent)"
     assert '<table id="scores" aria-label="scores &amp; more">' in text and '<tr class="won">' in text
-    assert text.endswith('<p class="note">name: who it is; of 100</p>') and "<b>" not in text
+    assert text.endswith('<p class="note">&lt;name&gt;: who it is; of 100</p>') and "<b>" not in text
 
 
 def test_markdown():
@@ -73,15 +73,15 @@ def test_markdown():
     As Markdown has it, an escaped pipe is no border: each line has five of the others.
     """
     lines = TABLE.markdown().splitlines()
-    assert lines[:2] == ["| name | points | span | note |", "| --- | --: | --: | --- |"]
+    assert lines[:2] == [r"| \<name\> | points | span | note |", "| --- | --: | --: | --- |"]
     assert lines[2] == r"| \<b\>\|\[red\]\`x\` | 75% | 0.5 to 1 | won |"
     assert [len(re.findall(r"(?<!\\)\|", line)) for line in lines[:4]] == [5] * 4
-    assert lines[3:] == ["| a_b |  |  |  |", "", "Name: who it is; of 100."]
+    assert lines[3:] == ["| a_b |  |  |  |", "", r"\<name\>: who it is; of 100."]
     assert TABLE.markdown(escape=str).splitlines()[2].startswith("| <b>|[red]")
 
 
 def test_for_machines():
-    assert TABLE.records()[0] == {"name": EVIL, "points": 0.75, "span": (0.5, 1), "note": "won"}
+    assert TABLE.records()[0] == {"<name>": EVIL, "points": 0.75, "span": (0.5, 1), "note": "won"}
 
 
 @pytest.mark.parametrize("rows", [[], [(None,)], [("1",)]])

@@ -96,6 +96,12 @@ def test_only_commands_talk_to_kaggle():
     assert talking == {TOOLKIT / "kaggle" / "account", TOOLKIT / "cli"}
 
 
+def test_only_training_draws_with_matplotlib():
+    """It takes about a second to load; what else is drawn is SVG."""
+    drawing = {path for path in SOURCES if "matplotlib" in imported_modules(path)}
+    assert drawing and all(path.is_relative_to(TOOLKIT / "training") for path in drawing)
+
+
 def imports_within(package: str) -> dict[str, set[str]]:
     """The modules of a package without its name, "room.module", and those of the package that each imports."""
     modules = {}
