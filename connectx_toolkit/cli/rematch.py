@@ -66,7 +66,7 @@ def rematch(options: argparse.Namespace) -> None:
     from connectx_toolkit.arena.replays.rematch import add_mistakes, games_to_ask
     from connectx_toolkit.arena.replays.replay import read_replays, replay_paths
     from connectx_toolkit.arena.replays.review import team_of
-    from connectx_toolkit.arena.reporting.tables import answers_table, answers_words
+    from connectx_toolkit.arena.reporting.tables import answers_table
     from connectx_toolkit.console.tables import console_for_tables
 
     spec = resolve(options.agent)
@@ -92,7 +92,7 @@ def rematch(options: argparse.Namespace) -> None:
     console = console_for_tables()
     console.print(answers_table(spec.label, team, answers))
     command = f"python evaluate.py match {options.agent} OLD_AGENT --openings {options.mistakes}"
-    lines = [answers_words(spec.label, team, answers), *_not_asked(reviews, games)]
+    lines = _not_asked(reviews, games)
     lines.append(f"{options.mistakes}: {added} positions added, {held} in all; a match from there: {command}")
     print_lines(console, [*lines, *left_out_lines(left_out)])
 

@@ -10,6 +10,7 @@ from connectx_toolkit.console.tables import element
 WIDTH, LETTER, LONGEST = 900, 8, 40  # pixels of a chart and, at most on average, of a letter; letters of a label
 LINE = 22  # pixels from one line of text to the next
 COLOURS = ("#3b82f6", "#f97316", "#16a05a", "#c026d3", "#b58900", "#0ea5b7", "#ef4444", "#868c98")
+POWERS = ("1 µs", "10 µs", "100 µs", "1 ms", "10 ms", "100 ms", "1 s", "10 s", "100 s", "1000 s")
 DASHES = ("", "6 3", "2 3")  # of the first eight lines, the next eight, ...
 STYLE = """
 .chart { font: 13px system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; }
@@ -63,12 +64,6 @@ def room_for(names: Iterable[str]) -> float:
     return LETTER * max((min(len(name), LONGEST) for name in names), default=0)
 
 
-def _power(exponent: int, unit: str) -> str:
-    """A power of ten: "10 ms"."""
-    thousands = max(-2, min(0, exponent // 3))
-    return f"{10 ** (exponent - 3 * thousands):g} {('', 'm', 'µ')[-thousands]}{unit}"
-
-
 def chart(title: str, told: str, height: float, parts: Iterable[str]) -> str:
     """The whole picture. ``told``: its figures in words, for those who do not see it."""
     head = element("title", html.escape(title)) + element("desc", html.escape(told)) + element("style", STYLE)
@@ -79,12 +74,12 @@ def chart(title: str, told: str, height: float, parts: Iterable[str]) -> str:
 
 
 def line_chart(
-    title: str, x_label: str, curves: Mapping[str, Sequence[tuple[float, float]]], top: float | None, unit: str = ""
+    title: str, x_label: str, curves: Mapping[str, Sequence[tuple[float, float]]], top: float | None, unit: str
 ) -> str:
     """Curves by name, from (x, y) to (x, y), with a legend at the right.
 
     Args:
-        top: the largest y of an axis from 0; None: a logarithmic axis as long as the values need.
+        top: the largest y of an axis from 0; None: y are seconds from 1e-6 to 1e3, on a logarithmic axis.
         unit: of y.
     """
     curves = {name: points for name, points in curves.items() if points}
@@ -96,7 +91,7 @@ def line_chart(
     across, up = Axis(0, max(*xs, 1), 70, right), Axis(lowest, highest, bottom, 20)
     parts = []
     for tick in up.ticks(0 if top else 1):
-        words = f"{tick:g}{unit}" if top else _power(round(tick), unit)
+        words = f"{tick:g}{unit}" if top else POWERS[round(tick) + 6]
         parts += [line(70, up.at(tick), right, up.at(tick)), text(62, up.at(tick) + 4, words, "end", "soft")]
     parts += [text(across.at(x), bottom + LINE, f"{x:g}", "middle", "soft") for x in across.ticks(1)]
     parts.append(text((70 + right) / 2, bottom + 2 * LINE, x_label, "middle"))

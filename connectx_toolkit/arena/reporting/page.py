@@ -60,7 +60,7 @@ def time_chart(tournament: Tournament) -> str:
             for ply, seconds in enumerate(game.measured):
                 name = names[(ply % 2) ^ (number % 2)]
                 if seconds is not None and ply >= game.opening + 2:
-                    times.setdefault(name, {}).setdefault(ply, []).append(max(seconds, 1e-6))
+                    times.setdefault(name, {}).setdefault(ply, []).append(min(max(seconds, 1e-6), 1e3))
     medians = {name: [(ply, sorted(found)[len(found) // 2]) for ply, found in sorted(by_ply.items())]
                for name, by_ply in sorted(times.items())}  # fmt: skip
     return line_chart("Median time per move, without each agent's first move", "ply", medians, None, "s")

@@ -243,16 +243,6 @@ def answers_table(agent: str, team: str, answers: Sequence[Answer]) -> Table:
     return Table(f"{agent} in positions that {team} could have won or drawn", ANSWERS, rows)
 
 
-def answers_words(agent: str, team: str, answers: Sequence[Answer]) -> str:
-    """The table in a sentence."""
-    then = {kept: [answer for answer in answers if answer.old.kept_result == kept] for kept in (False, True)}
-    given = {kept: sum(not answer.keeps for answer in found) for kept, found in then.items()}
-    return (
-        f"{agent} makes a mistake in {given[False]} of the {len(then[False])} positions where {team} did, "
-        f"and in {given[True]} of the {len(then[True])} where {team} did not"
-    )
-
-
 def answer_words(answer: Answer) -> str:
     """ "game 71 ply 9: 2, best 3"."""
     played = answer.fault or answer.column
