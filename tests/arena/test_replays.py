@@ -654,7 +654,7 @@ def test_rematch_asks_about_won_games_too(games, folder, tmp_path, monkeypatch, 
         out = capsys.readouterr().out
         words = f"Asked about {given[False]} of {sum(given.values())} mistakes: those of the games that were not won."
         assert (words in out) == (not more)
-        asked += [int(re.findall(r"in \d+ of the (\d+) positions", out)[0])]
+        asked += [int(re.findall(r"\nmistake +(\d+) ", out)[0])]
     assert asked == [given[False], sum(given.values())]
 
 
