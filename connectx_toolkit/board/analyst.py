@@ -17,8 +17,7 @@ from connectx.geometry import STANDARD, Geometry
 from connectx.openings import openings
 from connectx.position import Position
 from connectx.solver import Value
-from connectx_toolkit.arena.analysis.exact_analysis import solvers_for
-from connectx_toolkit.arena.analysis.short_proofs import narrowed, proven_values
+from connectx_toolkit.arena.analysis.exact_analysis import narrowed, proven_values, solvers_for
 
 FIRST_SLICE, LONGEST_SLICE = 0.1, 0.5  # seconds: from ply 12 on the first mostly does
 FAVOUR = 4.0  # the position on the board gets so many times the time of any other of its game

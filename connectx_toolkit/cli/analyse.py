@@ -187,16 +187,15 @@ def print_lines(console: Console, lines: Iterable[str]) -> None:
 
 def judged_reviews(replays: Sequence[Game], team: str, options: argparse.Namespace) -> list[Review]:
     """The games of a team, judged."""
-    from connectx_toolkit.arena.analysis.exact_analysis import judge_in_time
+    from connectx_toolkit.arena.analysis.exact_analysis import first_judged, judge_in_time
     from connectx_toolkit.arena.replays.review import Review, seat_of
-    from connectx_toolkit.arena.reporting.single_games import judged_from
     from connectx_toolkit.console.progress import progress
 
     reviews = []
     own = [replay for replay in replays if team in replay.names]
     with progress(len(own), "game", "judging", delay=0) as bar:
         for replay in own:
-            start = judged_from(replay, options.from_ply)
+            start = first_judged(replay, options.from_ply)
             reviews.append(Review(replay, seat_of(replay, team), judge_in_time(replay, start, options.time)))
             bar.update()
     return reviews
@@ -204,9 +203,9 @@ def judged_reviews(replays: Sequence[Game], team: str, options: argparse.Namespa
 
 def _not_judged(reviews: Sequence[Review], options: argparse.Namespace) -> list[str]:
     """How many moves could not be judged, if any."""
-    from connectx_toolkit.arena.reporting.single_games import judged_from
+    from connectx_toolkit.arena.analysis.exact_analysis import first_judged
 
-    asked = [len(one.game.moves[judged_from(one.game, options.from_ply) :]) for one in reviews]
+    asked = [len(one.game.moves[first_judged(one.game, options.from_ply) :]) for one in reviews]
     missing = [count - len(one.judged) for count, one in zip(asked, reviews, strict=True)]
     games = sum(map(bool, missing))
     if not games:

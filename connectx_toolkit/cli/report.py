@@ -132,12 +132,10 @@ def _judged_games(group: Group, options: argparse.Namespace) -> tuple[dict[str, 
     from connectx_toolkit.arena.reporting.single_games import judged
     from connectx_toolkit.arena.results.store import group_games
 
-    geometry = Rules(group.config).geometry
-    first = first_judged(geometry) if options.from_ply is None else options.from_ply
     by_agent: dict[str, list[JudgedMove]] = {}
     entries = []
     for game in group_games(group)[-options.games :]:
-        moves = judged(game, first, GAME_SECONDS) if options.judge else []
+        moves = judged(game, first_judged(game, options.from_ply), GAME_SECONDS) if options.judge else []
         for move in moves:
             by_agent.setdefault(game.names[move.seat], []).append(move)
         entries.append(game_entry(game, moves))

@@ -45,8 +45,9 @@ def test_the_losing_move():
     judged = judge(record, small_scores)
     mistake = mistakes(judged)[-1]
     assert mistake.ply == max(m.ply for m in judged if not m.kept_result)
-    assert judged[-1].played == judged[-1].value == (SMALL.cells + 1 - 4) // 2 and judged[-1].is_perfect
-    after = [move.value for move in judged if move.ply > mistake.ply]
+    won = (SMALL.cells + 1 - 4) // 2
+    assert judged[-1].played == judged[-1].value == Value(won, won) and judged[-1].is_perfect
+    after = [move.value.low for move in judged if move.ply > mistake.ply]
     assert all(value > 0 for value in after[::2][:1]) and "given away" in mistake.words()
     assert f"on ply {mistake.ply} by column {mistake.column}" in mistake.words()
 
@@ -60,7 +61,7 @@ def test_values_are_kept_from_move_to_move():
             moves += str(rng.choice(position.legal_columns()))
             position = position.play(int(moves[-1]))
         for move, following in pairwise(judge(parse_game(moves, SMALL), small_scores)):
-            assert move.played == -following.value <= move.value
+            assert move.played == following.value.negated() <= move.value
             assert move.is_perfect == (move.column in move.best_columns)
 
 
@@ -72,8 +73,8 @@ def test_openings_and_early_plies_are_not_judged():
 
 def test_accuracy():
     """By hand. Where all is lost there is nothing to keep: such moves do not make a weak agent look strong."""
-    lost, kept = JudgedMove(0, 0, (-3, -5)), JudgedMove(2, 1, (2, 1))
-    drawn, given_away = JudgedMove(4, 0, (0, -1)), JudgedMove(6, 1, (0, -1))
+    lost, kept = JudgedMove.solved(0, 0, (-3, -5)), JudgedMove.solved(2, 1, (2, 1))
+    drawn, given_away = JudgedMove.solved(4, 0, (0, -1)), JudgedMove.solved(6, 1, (0, -1))
     assert accuracy([lost]) == (1, 0, 0, 1)
     assert accuracy([lost, kept, drawn, given_away]) == (4, 3, 2, 2)
     assert accuracy([]) == (0, 0, 0, 0) and mistakes([]) == []

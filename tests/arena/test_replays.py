@@ -188,7 +188,7 @@ def judged_by(replay, seat: int, values: Sequence[tuple[int, int]]) -> list[Judg
     for ply, (value, played) in zip(range(seat, len(replay.moves), 2), values, strict=False):
         column = replay.moves[ply]
         scores = [value if c != column else played for c in range(7)]
-        moves.append(JudgedMove(ply, column, tuple(scores)))
+        moves.append(JudgedMove.solved(ply, column, tuple(scores)))
     return moves
 
 
@@ -328,7 +328,7 @@ def test_mistakes_are_shown_and_practised(tmp_path):
     title = re.findall(r"<title>(.*?)</title>", browse(target.as_uri(), tmp_path, "--dump-dom"))[0]
     found = json.loads(html.unescape(title))
     best, words = mistake.best.replace(", ", " or "), "gives away a win: it"
-    assert mistake.value > 0 and found[:3] == ["#0.2", "Practise: Yellow to move. Which column wins?", 0]
+    assert mistake.value.low > 0 and found[:3] == ["#0.2", "Practise: Yellow to move. Which column wins?", 0]
     assert found[3].startswith("Wrong: column 0 ") and f"Best: column {best} (" in found[3]
     assert found[4].startswith(f"Yellow (me) plays column 2 and {words} ") and f"Best: column {best} (" in found[4]
     assert found[5:] == [1, "#0.3", "33251", "0.3"]
@@ -347,7 +347,7 @@ def test_a_lost_game_that_is_shortened():
     assert not review.mistakes and [move.ply for move in review.shortened] == [1]
     (move,) = review.shortened
     (section,) = (one for one in summary([review]) if one.title == "Lost games that were shortened most")
-    plies = [plies_to_end(score, 1, 42) for score in (move.played, move.value)]
+    plies = [plies_to_end(score.low, 1, 42) for score in (move.played, move.value)]
     assert section.rows == [("3033", 1, "0", plies[0], "3", plies[1])] and plies[0] < plies[1]
     words = f"1 move in 1 game; most in 3033 on ply 1: column 0 loses in {plies[0]} plies, 3 in {plies[1]}."
     assert f"Lost games shortened: {words}" in headline("me", [review])
@@ -495,7 +495,7 @@ def test_moves_of_an_opening_are_nobodys(store, capsys):
     assert all(mistake["ply"] >= row["opening"] for row in rows for mistake in row["mistakes"])
     main(["analyse", str(store), "--me", "random"])
     assert "not judged" not in capsys.readouterr().out
-    lost = Review(played(parse_game("0101010", STANDARD, opening=4)), 1, [JudgedMove(5, 1, (-2,) * 7)])
+    lost = Review(played(parse_game("0101010", STANDARD, opening=4)), 1, [JudgedMove.solved(5, 1, (-2,) * 7)])
     assert lost.cause == "lost by the opening"
     assert row_of(summary([lost]), "Openings that cost most", "0101")[1:4] == ("second", 1, 1.0)
 
@@ -619,7 +619,7 @@ def fails(obs, config):
 def test_the_rematch_asks_where_something_was_to_be_kept(games):
     replay, seat = read_replay(games[6].path), games[6].seat
     judged = judged_by(replay, seat, [(18, 18), (0, -15), (-15, -15)])
-    judged[0] = JudgedMove(judged[0].ply, judged[0].column, (18, 18, 18, 18, 18, 18, 0))
+    judged[0] = JudgedMove.solved(judged[0].ply, judged[0].column, (18, 18, 18, 18, 18, 18, 0))
     review = Review(replay, seat, judged)
     answers = list(ask(Inline(resolve(stays)), review, Rules(), seed=1))
     assert [answer.column for answer in answers] == [6, 6]  # the third was lost already

@@ -306,7 +306,7 @@ def test_a_replay_that_was_lost_by_a_fault(failure, words, tmp_path, capsys):
 def test_plies_from_50_on_are_counted(capsys):
     """On a board of 56 cells; the table's parts add up to all moves."""
     geometry = geometry_of(7, 8, 4)
-    moves = [JudgedMove(ply, 0, (0, -1)) for ply in (3, 12, 49, 50, 55)]
+    moves = [JudgedMove.solved(ply, 0, (0, -1)) for ply in (3, 12, 49, 50, 55)]
     console_for_tables().print(accuracy_table({"a": moves}))
     out = capsys.readouterr().out
     counts = {part: int(count) for part, count in re.findall(r"(plies \d+ to \d+|all) +(\d+)", out)}

@@ -9,8 +9,7 @@ from connectx.geometry import STANDARD, geometry_of
 from connectx.position import Position
 from connectx.solver import Solver
 from connectx_toolkit.api import get_win_percentages
-from connectx_toolkit.arena.analysis.exact_analysis import exact_scores, solvers_for
-from connectx_toolkit.arena.analysis.short_proofs import proven_values
+from connectx_toolkit.arena.analysis.exact_analysis import exact_scores, proven_values, solvers_for
 from connectx_toolkit.board.analyst import Analyst
 from connectx_toolkit.machine.object_pool import KEPT, ObjectPool
 

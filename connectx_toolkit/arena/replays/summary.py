@@ -7,6 +7,7 @@ from connectx.geometry import Geometry
 from connectx.notation import write_columns
 from connectx.position import Position
 from connectx.score import plies_to_end
+from connectx.solver import Value
 from connectx_toolkit.arena.analysis.exact_analysis import JudgedMove, accuracy, mistakes
 from connectx_toolkit.arena.replays.review import RESULTS, SEATS, Review
 from connectx_toolkit.arena.results.words import plural
@@ -187,18 +188,18 @@ def _by_column(reviews: Sequence[Review]) -> Table:
 
 def _ahead(review: Review, move: JudgedMove) -> int:
     """Plies to look ahead from a mistake to see it: to the end of the loss that it leads to, or of the missed win."""
-    return _plies(review, move, move.played if move.played < 0 else move.value)
+    return _plies(review, move, move.played if move.played.low < 0 else move.value)
 
 
-def _plies(review: Review, move: JudgedMove, score: int) -> int:
-    """Plies from a move to the end of a game of this score."""
-    return plies_to_end(score, move.ply, review.game.geometry.cells)
+def _plies(review: Review, move: JudgedMove, score: Value) -> int:
+    """Plies from a move to the end of a game of this score, an exact one."""
+    return plies_to_end(score.low, move.ply, review.game.geometry.cells)
 
 
 def _shortened(reviews: Sequence[Review]) -> list[tuple[Review, JudgedMove]]:
     """One's moves that lost a lost game sooner, those that cost most plies first."""
     found = [(review, move) for review in reviews for move in review.shortened]
-    return sorted(found, key=lambda one: one[1].played - one[1].value)
+    return sorted(found, key=lambda one: one[1].played.low - one[1].value.low)
 
 
 def _sooner(reviews: Sequence[Review]) -> Table:
@@ -227,14 +228,9 @@ def _by_foresight(reviews: Sequence[Review]) -> Table:
 
 def oversights(review: Review) -> tuple[list[int], list[int]]:
     """Plies of one's own moves that left a win in one untaken, and of those that needlessly gave the opponent one."""
-    cells = review.game.geometry.cells
-
-    def ends_in(score: int, ply: int, plies: int) -> bool:
-        return score != 0 and plies_to_end(score, ply, cells) == plies
-
     worse = [move for move in review.own if not move.is_perfect]
-    missed = [move.ply for move in worse if move.value > 0 and ends_in(move.value, move.ply, 1)]
-    allowed = [move.ply for move in worse if move.played < 0 and ends_in(move.played, move.ply, 2)]
+    missed = [one.ply for one in worse if one.value.low > 0 and _plies(review, one, one.value) == 1]
+    allowed = [one.ply for one in worse if one.played.low < 0 and _plies(review, one, one.played) == 2]
     return missed, allowed
 
 

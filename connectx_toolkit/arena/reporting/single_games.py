@@ -10,12 +10,11 @@ from connectx.position import Position
 from connectx_toolkit.arena.analysis.exact_analysis import (
     GAME_SECONDS,
     JudgedMove,
-    ProvenMove,
     first_judged,
     judge_in_time,
     mistakes,
-    proven_moves,
     solvers_for,
+    with_short_proofs,
 )
 from connectx_toolkit.arena.replays.replay import replays_of
 from connectx_toolkit.arena.replays.stored import is_store, stored_games
@@ -43,24 +42,19 @@ def show_games(games: Sequence[Game], from_ply: int | None = None, seconds: floa
     console = console_for_tables()
     by_agent: dict[str, list[JudgedMove]] = {}
     for game in games:
-        start = judged_from(game, from_ply)
-        solved, proven = judged(game, start, seconds), list[ProvenMove]()
-        for move in solved:
+        start = first_judged(game, from_ply)
+        moves = judged(game, start, seconds)
+        for move in moves:
             by_agent.setdefault(game.names[move.seat], []).append(move)
         if len(games) == 1 and start < len(game.moves):
-            proven = _proven(game, start, solved)
-            console.print(moves_table(game, solved, start, proven))
-            for line in _boards(game, _given(solved, proven)):
+            moves = _with_short_proofs(game, start, moves)
+            console.print(moves_table(game, moves))
+            for line in _boards(game, mistakes(moves)):
                 console.print(line, highlight=False, markup=False)
         line = f"{game.names[0]} v {game.names[1]}, {write_columns(game.moves)}: "
-        console.print(line + in_words(game, solved, start, proven), highlight=False, markup=False, soft_wrap=True)
+        console.print(line + in_words(game, moves, start), highlight=False, markup=False, soft_wrap=True)
     if by_agent:
         console.print(accuracy_table(by_agent))
-
-
-def judged_from(game: Game, from_ply: int | None) -> int:
-    """The first ply of a game to judge: not before its agents took over."""
-    return max(first_judged(game.geometry) if from_ply is None else from_ply, game.opening)
 
 
 def judged(game: Game, start: int, seconds: float) -> list[JudgedMove]:
@@ -75,18 +69,13 @@ def judged(game: Game, start: int, seconds: float) -> list[JudgedMove]:
         return judge_in_time(game, start, seconds, bar.update)
 
 
-def _proven(game: Game, start: int, judged: Sequence[JudgedMove]) -> list[ProvenMove]:
-    """What is proven of the other moves."""
+def _with_short_proofs(game: Game, start: int, judged: Sequence[JudgedMove]) -> list[JudgedMove]:
+    """All moves, with a bar."""
     with progress(len(game.positions(start)) - len(judged), "move", "short search") as bar:
-        return proven_moves(game, start, judged, bar.update)
+        return with_short_proofs(game, start, judged, bar.update)
 
 
-def _given(judged: Sequence[JudgedMove], proven: Sequence[ProvenMove]) -> list[JudgedMove | ProvenMove]:
-    """The moves that changed the result, in order."""
-    return sorted([*mistakes(judged), *mistakes(proven)], key=lambda move: move.ply)
-
-
-def _boards(game: Game, turning: Sequence[JudgedMove | ProvenMove]) -> list[str]:
+def _boards(game: Game, turning: Sequence[JudgedMove]) -> list[str]:
     """The positions in which the result was given away for the first and for the last time."""
     lines = []
     for move in dict.fromkeys([*turning[:1], *turning[-1:]]):
@@ -106,11 +95,11 @@ def drawn(board: bytes, geometry: Geometry) -> str:
     return "\n".join(lines)
 
 
-def in_words(game: Game, judged: Sequence[JudgedMove], from_ply: int, proven: Sequence[ProvenMove] = ()) -> str:
+def in_words(game: Game, judged: Sequence[JudgedMove], from_ply: int) -> str:
     """What the judged moves of a game show, in a line."""
-    plies, given = len(game.moves), _given(judged, proven)
+    plies, given = len(game.moves), mistakes(judged)
     words = [game.ending_words] if game.fault else []
-    unsolved = sorted({*game.positions(from_ply)} - {move.ply for move in judged})
+    unsolved = sorted({*game.positions(from_ply)} - {move.ply for move in judged if move.is_solved})
     after = [move for move in judged if not unsolved or move.ply > unsolved[-1]]
     if given:
         turning = given.pop()
@@ -132,8 +121,8 @@ def in_words(game: Game, judged: Sequence[JudgedMove], from_ply: int, proven: Se
 
 def _unturned(game: Game, start: JudgedMove, unsolved: bool) -> str:
     """Of a game that nobody turned from a move on."""
-    winner = start.seat if start.value > 0 else 1 - start.seat
-    result = "drawn" if start.value == 0 else f"won by {game.player(winner)}"
+    winner = start.seat if start.value.low > 0 else 1 - start.seat
+    result = "drawn" if not start.value.result else f"won by {game.player(winner)}"
     words = f"no move from ply {start.ply} on changed the result: with perfect play the game was {result}"
     is_whole = unsolved or start.ply <= game.opening + 1  # of who lost, there may be no earlier move
     return words if is_whole else f"{words} (--from-ply N judges earlier ones)"

@@ -7,7 +7,7 @@ from connectx.geometry import Geometry
 from connectx.position import Position
 from connectx.score import plies_to_end
 from connectx.solver import Value
-from connectx_toolkit.arena.analysis.exact_analysis import JudgedMove, ProvenMove, accuracy
+from connectx_toolkit.arena.analysis.exact_analysis import JudgedMove, accuracy
 from connectx_toolkit.arena.games.database import Played
 from connectx_toolkit.arena.replays.rematch import Answer
 from connectx_toolkit.arena.replays.review import RESULTS, Review
@@ -128,32 +128,26 @@ MOVES = (
 )
 
 
-def moves_table(game: Game, judged: Sequence[JudgedMove], first_ply: int, proven: Sequence[ProvenMove] = ()) -> Table:
-    """The moves from a ply on: whose it was, what it scored, what was best, and whether the result was kept.
+def moves_table(game: Game, judged: Sequence[JudgedMove]) -> Table:
+    """Moves, in order: whose it was, what it scored, what was best, and whether the result was kept.
 
     Of a game that was decided for good before its end, the moves from there on are one line.
     """
-    by_ply: dict[int, JudgedMove | ProvenMove] = {move.ply: move for move in judged}
-    by_ply |= {move.ply: move for move in proven}
-    plies = [*game.positions(first_ply)]
-    decided = _decided_from(plies, by_ply)
-    rows = [_move_cells(game, ply, by_ply.get(ply)) for ply in plies[:decided]]
-    if decided < len(plies):
-        folded = [move for ply in plies[decided:] if isinstance(move := by_ply[ply], JudgedMove)]
-        loser = game.player(folded[-1].seat if folded[-1].value < 0 else 1 - folded[-1].seat)
+    decided = _decided_from(judged)
+    rows = [_move_cells(game, move) for move in judged[:decided]]
+    if folded := judged[decided:]:
+        loser = game.player(folded[-1].seat if folded[-1].value.high < 0 else 1 - folded[-1].seat)
         sooner = sum(move.shortens_loss for move in folded)
         shortened = f", shortened by {sooner} {'move' if sooner == 1 else 'moves'}" if sooner else ""
-        rows.append((f"{plies[decided]} to {plies[-1]}", loser, *[""] * 4, f"lost already{shortened}"))
+        rows.append((f"{folded[0].ply} to {folded[-1].ply}", loser, *[""] * 4, f"lost already{shortened}"))
     note = "scores: the result with perfect play, and the plies until then"
     return Table("", MOVES, rows, note, lambda row: "given away" if row[-1].startswith(GIVEN) else "")
 
 
-def _move_cells(game: Game, ply: int, move: JudgedMove | ProvenMove | None) -> tuple[str, ...]:
-    row = (str(ply), game.player(ply % 2), str(game.moves[ply]))
-    if move is None:
-        return (*row, "not solved in time", "", "", "")
-    values = [value if isinstance(value, Value) else Value(value, value) for value in (move.played, move.value)]
-    return (*row, *(score_words(value, ply, game.geometry) for value in values), move.best, _result_words(move))
+def _move_cells(game: Game, move: JudgedMove) -> tuple[str, ...]:
+    words = (score_words(value, move.ply, game.geometry) for value in (move.played, move.value))
+    row = (str(move.ply), game.player(move.seat), str(move.column))
+    return (*row, *words, move.best, _result_words(move))
 
 
 def score_words(value: Value, ply: int, geometry: Geometry) -> str:
@@ -168,23 +162,21 @@ def score_words(value: Value, ply: int, geometry: Geometry) -> str:
     return f"{words} in {'' if value.exact else 'at most '}{plies} {'ply' if plies == 1 else 'plies'}"
 
 
-def _decided_from(plies: Sequence[int], judged: Mapping[int, JudgedMove | ProvenMove]) -> int:
-    """The index of the ply, not the first, from which on all moves kept a win; their number if those are too few."""
-    index = len(plies)
-    while index > 1 and isinstance(move := judged.get(plies[index - 1]), JudgedMove):
-        if move.value == 0 or not move.kept_result:
-            break
+def _decided_from(judged: Sequence[JudgedMove]) -> int:
+    """The index of the move, not the first, from which on all kept a win; their number if those are too few."""
+    index = len(judged)
+    while index > 1 and (move := judged[index - 1]).is_solved and move.value.result and move.kept_result:
         index -= 1
-    return index if len(plies) - index >= FOLDED else len(plies)
+    return index if len(judged) - index >= FOLDED else len(judged)
 
 
-def _result_words(move: JudgedMove | ProvenMove) -> str:
-    if isinstance(move, ProvenMove) and move.kept_result:
-        return "lost already" if move.value.high < 0 else "won, kept" if move.played.low > 0 else "not solved"
-    if isinstance(move, JudgedMove) and not move.holds:
+def _result_words(move: JudgedMove) -> str:
+    if move.value.high < 0:
         return "lost already, shortened" if move.shortens_loss else "lost already"
     before, after = move.results
-    return f"{before}, kept" if move.kept_result else f"{GIVEN}{before}, given away: {after}"
+    if not move.kept_result:
+        return f"{GIVEN}{before}, given away: {after}"
+    return f"{before}, kept" if move.value.result == move.played.result is not None else "not solved"
 
 
 # One's own games
