@@ -14,7 +14,7 @@ from connectx_toolkit.console.files import check_folder, write_whole
 from connectx_toolkit.foreign import NothingLeft, left_out_lines
 
 if TYPE_CHECKING:
-    from connectx_toolkit.arena.games.scouting import Report
+    from connectx_toolkit.arena.games.scout import Report
     from connectx_toolkit.arena.results.records import Game
 
 
@@ -45,7 +45,7 @@ examples
 
 def scout_opponents(options: argparse.Namespace) -> None:
     """One opponent in detail, or all of them."""
-    from connectx_toolkit.arena.games.scouting import against
+    from connectx_toolkit.arena.games.scout import against
     from connectx_toolkit.arena.games.sources import own_name
     from connectx_toolkit.arena.replays.review import name_in
     from connectx_toolkit.console.tables import console_for_tables
@@ -72,7 +72,7 @@ def scout_opponents(options: argparse.Namespace) -> None:
 
 def _show_table(by_opponent: Mapping[str, list[Game]], me: str, itself: int) -> str:
     """Prints the table of all opponents; its page."""
-    from connectx_toolkit.arena.games.scouting import table
+    from connectx_toolkit.arena.games.scout import table
     from connectx_toolkit.arena.reporting.page import opponents_page
     from connectx_toolkit.arena.reporting.scout_tables import opponents_table
     from connectx_toolkit.console.tables import console_for_tables
@@ -85,7 +85,7 @@ def _show_table(by_opponent: Mapping[str, list[Game]], me: str, itself: int) -> 
 
 
 def _judged(games: Sequence[Game], me: str, opponent: str, seconds: float) -> Report:
-    from connectx_toolkit.arena.games.scouting import scout, to_solve
+    from connectx_toolkit.arena.games.scout import scout, to_solve
     from connectx_toolkit.console.progress import progress
 
     with progress(len(to_solve(games)), "position", "judging", delay=0) as bar:

@@ -13,8 +13,19 @@ from connectx.position import Position
 from connectx.score import sign
 from connectx.solver import Solver
 from connectx_toolkit.arena.games.database import GameDatabase
-from connectx_toolkit.arena.games.scout import answers_of, faults_of, median_seconds, most_overage, repeats, tally, tree
-from connectx_toolkit.arena.games.scouting import Report, against, scout, table
+from connectx_toolkit.arena.games.scout import (
+    Report,
+    against,
+    answers_of,
+    faults_of,
+    median_seconds,
+    most_overage,
+    repeats,
+    scout,
+    table,
+    tally,
+    tree,
+)
 from connectx_toolkit.arena.reporting.page import opponents_page, scout_page
 from connectx_toolkit.arena.reporting.scout_tables import headline, opponents_table
 from connectx_toolkit.arena.results.records import Game
@@ -108,8 +119,9 @@ def test_where_it_gives_the_result_away(report):
     for one in report.given:
         scores = report.scores[Position.from_moves(one.moves, SMALL)]
         best = max(score for score in scores if score is not None)
-        assert one.best == tuple(column for column, score in enumerate(scores) if score == best)
-        assert sign(best) == one.before > one.after == sign(scores[one.column])
+        assert one.made.best_columns == [column for column, score in enumerate(scores) if score == best]
+        words, after = ("lost", "drawn", "won"), sign(scores[one.made.column])
+        assert sign(best) > after and one.made.results == (words[1 + sign(best)], words[1 + after])
     assert sum(one.games for one in report.given) <= len(report.games)
 
 

@@ -13,8 +13,7 @@ from connectx.geometry import STANDARD, Geometry
 from connectx.position import Position
 from connectx.score import sign
 from connectx.solver import Solver
-from connectx_toolkit.arena.games.scout import Line
-from connectx_toolkit.arena.games.scouting import Report, scout
+from connectx_toolkit.arena.games.scout import Line, Report, scout
 from connectx_toolkit.arena.reporting.scout_tables import line_words
 from tests.arena.test_games import ME, THEM, played
 from tests.arena.test_scout import SMALL, Choice, play, stored

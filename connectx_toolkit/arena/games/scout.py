@@ -1,20 +1,23 @@
-"""What the games tell of one opponent: does it repeat itself, what does it answer, and which line of play beats it.
+"""What the games tell of opponents: does one repeat itself, what does it answer, and which line of play beats it.
 
 Positions count as they were on the board, mirror images apart: an agent need not answer them alike.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import NamedTuple
 
+from connectx.exact import has_openings
 from connectx.geometry import Geometry
 from connectx.notation import Columns
 from connectx.position import Position
 from connectx.score import sign
+from connectx_toolkit.arena.analysis.exact_analysis import JudgedMove, exact_scores
 from connectx_toolkit.arena.results.records import Game
 
+TREE_PLIES = 8
 Answers = Mapping[Position, Counter[int]]  # moves that a player made in a position, and how often
 Scores = Mapping[Position, Sequence[int | None]]  # exact scores of a position's moves
 
@@ -47,10 +50,7 @@ class Given(NamedTuple):
     """A move by which a player first gave the result away."""
 
     moves: Columns  # before it, of the first game in which it was made
-    column: int
-    best: tuple[int, ...]
-    before: int  # the result with perfect play for who moved: 1 won, 0 drawn
-    after: int  # the same after the move
+    made: JudgedMove
     games: int
 
 
@@ -87,6 +87,39 @@ class Branch:
     games: int
     points: float | None  # one's own mean points in these games
     branches: list["Branch"] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Row:
+    """What the games against one opponent tell at once. What is by seat goes by one's own, the first player's first."""
+
+    opponent: str
+    tallies: tuple[Tally, Tally]
+    repeats: Repeats
+    faults: Counter[str]  # by which it lost
+    overage: float | None  # most that it used in a game, in seconds, where that is known
+    rating: float | None  # the latest that is known
+
+    @property
+    def whole(self) -> Tally:
+        first, second = self.tallies
+        return Tally(first.games + second.games, first.points + second.points, first.counted + second.counted)
+
+
+@dataclass(frozen=True)
+class Report(Row):
+    """All that the games against one opponent tell."""
+
+    me: str
+    games: list[Game]  # against it, on one board
+    geometry: Geometry
+    left_out: int  # games on other boards
+    trees: tuple[list[Branch], list[Branch]]
+    lines: tuple[Line, Line]
+    given: list[Given]
+    seconds: float | None  # median of its moves, where most of them are known
+    scores: Scores
+    unsolved: int  # positions
 
 
 def answers_of(games: Iterable[Game], player: str) -> dict[Position, Counter[int]]:
@@ -166,33 +199,19 @@ def _branches(games: Sequence[Game], me: str, seat: int, ply: int, plies: int) -
 
 def first_given(games: Iterable[Game], player: str, scores: Scores) -> list[Given]:
     """Where a player first gave a result away, most games first; games with a move before it unsolved are left out."""
-    found: dict[tuple[Position, int], list[Game]] = {}
+    found: dict[tuple[Position, int], list[tuple[Game, JudgedMove]]] = {}
     for game in games:
-        if made := _first_mistake(game, player, scores):
-            found.setdefault(made, []).append(game)
-    given = []
-    for (position, column), some in found.items():
-        values = scores[position]
-        whole = max(value for value in values if value is not None)
-        best = tuple(c for c, value in enumerate(values) if value == whole)
-        after = values[column]
-        assert after is not None
-        moves = some[0].moves[: position.ply]
-        given.append(Given(moves, column, best, sign(whole), sign(after), len(some)))
-    return sorted(given, key=lambda one: (-one.games, len(one.moves), one.moves))
-
-
-def _first_mistake(game: Game, player: str, scores: Scores) -> tuple[Position, int] | None:
-    for ply, position in game.positions().items():
-        if game.names[ply % 2] != player:
-            continue
-        if position not in scores:
-            return None
-        column, values = game.moves[ply], scores[position]
-        played = values[column]
-        if played is not None and sign(played) < sign(max(value for value in values if value is not None)):
-            return position, column
-    return None
+        for ply, position in game.positions().items():
+            if game.names[ply % 2] != player:
+                continue
+            if position not in scores:
+                break
+            move = JudgedMove.solved(ply, game.moves[ply], scores[position])
+            if not move.kept_result:
+                found.setdefault((position, move.column), []).append((game, move))
+                break
+    given = [Given(some[0][0].moves[: some[0][1].ply], some[0][1], len(some)) for some in found.values()]
+    return sorted(given, key=lambda one: (-one.games, one.made.ply, one.moves))
 
 
 def best_line(answers: Answers, scores: Scores, seat: int, geometry: Geometry) -> Line:
@@ -305,3 +324,77 @@ def _score(values: Sequence[int | None], column: int) -> int:
     score = values[column]
     assert score is not None
     return score
+
+
+def against(games: Iterable[Game], me: str) -> tuple[dict[str, list[Game]], int]:
+    """The games of "me" by opponent, and how many were left out: those that it played against itself."""
+    found: dict[str, list[Game]] = {}
+    itself = 0
+    for game in games:
+        if game.is_self_play:
+            itself += 1
+        else:
+            found.setdefault(game.names[1 - game.names.index(me)], []).append(game)
+    return found, itself
+
+
+def table(by_opponent: Mapping[str, Sequence[Game]], me: str) -> list[Row]:
+    """All opponents, those first that cost the most points."""
+    rows = [_row(name, games, me) for name, games in by_opponent.items()]
+    return sorted(rows, key=lambda row: (-row.whole.lost, -row.whole.games, row.opponent))
+
+
+def _row(opponent: str, games: Sequence[Game], me: str) -> Row:
+    ratings = [rating for game in games if (rating := game.ratings[game.names.index(opponent)]) is not None]
+    first, second = ([game for game in games if game.names[seat] == me] for seat in (0, 1))
+    return Row(
+        opponent,
+        (tally(first, me), tally(second, me)),
+        repeats(answers_of(games, opponent)),
+        faults_of(games, opponent),
+        most_overage(games, opponent),
+        ratings[-1] if ratings else None,
+    )
+
+
+def scout(
+    games: Sequence[Game], me: str, opponent: str, seconds: float, update: Callable[[], object] = lambda: None
+) -> Report:
+    """All that games between two players tell of the opponent.
+
+    Args:
+        games: at least one; of several boards, that of most games counts.
+        seconds: limit for the exact scores.
+        update: called after each position.
+    """
+    geometry = Counter(game.geometry for game in games).most_common(1)[0][0]
+    here = [game for game in games if game.geometry == geometry]
+    wanted = to_solve(here)
+    scores = exact_scores(wanted, geometry, seconds, update) if geometry.fits_word else {}
+    answers = answers_of(here, opponent)
+    return Report(
+        **vars(_row(opponent, here, me)),
+        me=me,
+        games=here,
+        geometry=geometry,
+        left_out=len(games) - len(here),
+        trees=(tree(here, me, 0, TREE_PLIES), tree(here, me, 1, TREE_PLIES)),
+        lines=(best_line(answers, scores, 0, geometry), best_line(answers, scores, 1, geometry)),
+        given=first_given(here, opponent, scores),
+        seconds=median_seconds(here, opponent),
+        scores=scores,
+        unsolved=len(wanted) - len(scores),
+    )
+
+
+def to_solve(games: Iterable[Game]) -> list[Position]:
+    """The positions of games in which a player was to choose; the last are solved first.
+
+    Those are the ones met most often, or without the opening table the latest, which alone are solved soon.
+    """
+    met = Counter(position for game in games for position in game.positions().values())
+
+    def order(position: Position) -> tuple[int, int, int]:
+        return met[position] if has_openings(position.geometry) else 0, position.ply, position.key
+
+    return sorted(met, key=order)

@@ -13,9 +13,8 @@ from typing import Any
 
 from connectx.notation import write_columns
 from connectx.position import Position
-from connectx_toolkit.arena.analysis.exact_analysis import JudgedMove, accuracy
-from connectx_toolkit.arena.games.scout import Line
-from connectx_toolkit.arena.games.scouting import Report
+from connectx_toolkit.arena.analysis.exact_analysis import JudgedMove, accuracy, judge
+from connectx_toolkit.arena.games.scout import Line, Report
 from connectx_toolkit.arena.replays.review import SEATS, Review
 from connectx_toolkit.arena.reporting.charts import line_chart
 from connectx_toolkit.arena.reporting.ladder import ladder_chart
@@ -23,7 +22,6 @@ from connectx_toolkit.arena.reporting.scout_tables import (
     beats,
     branches_html,
     given_table,
-    judged_of,
     line_end,
     line_game,
 )
@@ -138,7 +136,7 @@ def scout_page(report: Report) -> str:
     """The page of one opponent: the lines to play and the latest games to replay, the tree, and where it errs."""
     entries = [_line_entry(line, report) for line in reversed(report.lines) if line.steps]
     for game in report.games[: -LATEST - 1 : -1]:
-        entries.append(game_entry(game, judged_of(game, report)))
+        entries.append(game_entry(game, judge(game, report.scores.get)))
     trees = [
         f"<section><h2>First moves when you move {SEATS[seat]}</h2>{branches_html(branches)}</section>"
         for seat, branches in enumerate(report.trees)
@@ -158,7 +156,7 @@ def scout_page(report: Report) -> str:
 def _line_entry(line: Line, report: Report) -> dict[str, Any]:
     """A line as a game of the page, with the exact scores of its last position."""
     game, end = line_game(line, report), line_end(line, report)
-    entry = game_entry(game, judged_of(game, report), end)
+    entry = game_entry(game, judge(game, report.scores.get), end)
     if scores := report.scores.get(Position.from_moves(game.moves, game.geometry)):
         entry["judged"][len(game.moves)] = {"scores": scores}
     what = "line" if beats(line) else "longest resistance"

@@ -7,11 +7,8 @@ from operator import attrgetter
 from rich.tree import Tree
 
 from connectx.notation import write_columns
-from connectx.position import Position
 from connectx.score import plies_to_end
-from connectx_toolkit.arena.analysis.exact_analysis import RESULTS, JudgedMove
-from connectx_toolkit.arena.games.scout import Branch, Line, Repeats, Tally
-from connectx_toolkit.arena.games.scouting import Report, Row
+from connectx_toolkit.arena.games.scout import Branch, Line, Repeats, Report, Row, Tally
 from connectx_toolkit.arena.replays.review import SEATS
 from connectx_toolkit.arena.results.records import Game
 from connectx_toolkit.console.tables import Column, Table
@@ -22,7 +19,7 @@ MOST_GIVEN = 10  # rows
 
 percent = "{:.0%}".format
 OPPONENTS = (
-    Column("opponent", attrgetter("name")),
+    Column("opponent", attrgetter("opponent")),
     Column("points lost", lambda row: row.whole.lost, help="that you did not get"),
     Column("games", lambda row: row.whole.games),
     Column("points", lambda row: _points(row.whole), percent, help="yours, and by your seat"),
@@ -30,7 +27,7 @@ OPPONENTS = (
     Column("moving second", lambda row: _points(row.tallies[1]), percent),
     Column("repeats itself", lambda row: _repeats_cell(row.repeats), help="share of positions met at least twice in "
            "which it always gave the same answer, and how many there are"),
-    Column("faults", attrgetter("faults")),
+    Column("faults", lambda row: row.faults.total()),
     Column("overage s", attrgetter("overage"), help="most overage time that the opponent used in a game"),
     Column("rating", attrgetter("rating"), "{:.0f}".format),
 )  # fmt: skip
@@ -122,8 +119,8 @@ def line_end(line: Line, report: Report) -> str:
 def given_table(report: Report) -> Table:
     """Where the opponent first gave the result away."""
     rows = [
-        (write_columns(one.moves) or "the start", str(one.column), " ".join(map(str, one.best)),
-         f"{RESULTS[one.before]} -> {RESULTS[one.after]}", one.games)
+        (write_columns(one.moves) or "the start", str(one.made.column), " ".join(map(str, one.made.best_columns)),
+         " -> ".join(one.made.results), one.games)
         for one in report.given[:MOST_GIVEN]
     ]  # fmt: skip
     note = "its first such move of a game; results with perfect play, from its side"
@@ -175,13 +172,3 @@ def line_game(line: Line, report: Report) -> Game:
     """A line as a game, for the replayer."""
     names = (report.me, report.opponent) if line.seat == 0 else (report.opponent, report.me)
     return Game(report.geometry, line.columns, names)
-
-
-def judged_of(game: Game, report: Report) -> list[JudgedMove]:
-    """The moves of a game whose exact scores are known."""
-    position, found = Position.empty(game.geometry), []
-    for ply, column in enumerate(game.moves):
-        if (scores := report.scores.get(position)) is not None:
-            found.append(JudgedMove(ply, column, tuple(scores)))
-        position = position.play(column)
-    return found
