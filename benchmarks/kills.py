@@ -139,7 +139,7 @@ COMMANDS = {
     ),
     "replies": Command(
         "train.py replies --games 1 --rematches 0 --types 2 --samples 4096 --layers dense:8 "
-        "--labels labels/labels.labels --taste {}/agents/weights/perfect_replies_policy.bin --run run "
+        "--labels labels/labels.labels --replies-policy {}/agents/weights/perfect_replies_policy.bin --run run "
         "--output replies.bin",
         labels,
         files("replies.bin"),

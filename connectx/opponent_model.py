@@ -1,7 +1,7 @@
 """What a fallible opponent answers, and what it will give away: a model of players, fitted to games of many.
 
 A kind of player sees so many plies ahead, its horizon: it avoids the moves that lose within them, takes the quickest
-win within them, and otherwise follows the taste of a small policy network at some temperature. The exact score of a
+win within them, and otherwise follows a small policy network at some temperature. The exact score of a
 move says how far away the end of the game is, so that no search is needed to know what a kind sees. A type is a mixture
 of kinds, and the population a mixture of types; in a game, the opponent's moves tell which type it is (``Opponent``).
 
@@ -30,7 +30,7 @@ UNKNOWN_GAIN = 0.02  # of a type in each later reply, on boards without a networ
 
 
 class Kind(NamedTuple):
-    """A kind of player: how many plies it sees, and how strictly it follows its taste beyond them."""
+    """A kind of player: how many plies it sees, and how strictly it follows the policy beyond them."""
 
     horizon: int
     temperature: float
@@ -58,13 +58,13 @@ def lengths_of(positions: np.ndarray, masks: np.ndarray, scores: np.ndarray, geo
     return np.where((wins[:, None] & columns) != 0, 1, lengths)
 
 
-def kinds_chances(scores: np.ndarray, lengths: np.ndarray, taste: np.ndarray) -> np.ndarray:
+def move_probabilities(scores: np.ndarray, lengths: np.ndarray, logits: np.ndarray) -> np.ndarray:
     """The probability that each kind plays each column: float64 (n, kinds, columns).
 
     Args:
         scores: exact, of each move, NO_MOVE where there is none: (n, columns) int64.
         lengths: as ``lengths_of`` gives them.
-        taste: logits, (n, columns).
+        logits: of the policy, (n, columns).
     """
     legal = scores != NO_MOVE
     chances = np.empty((len(scores), len(KINDS), scores.shape[1]))
@@ -76,7 +76,7 @@ def kinds_chances(scores: np.ndarray, lengths: np.ndarray, taste: np.ndarray) ->
         slowest = np.where(seen == best, lengths, 0).max(1, keepdims=True)
         decided = (seen == best) & (lengths == np.where(best > 0, quickest, slowest))
         powers = np.where(best == 0, seen == 0, decided) * np.exp(
-            np.where(best == 0, (taste - taste.max(1, keepdims=True)) / kind.temperature, 0.0)
+            np.where(best == 0, (logits - logits.max(1, keepdims=True)) / kind.temperature, 0.0)
         )
         chances[:, index] = (1 - BLUNDER) * powers / powers.sum(1, keepdims=True) + blunders
     return chances
@@ -88,7 +88,7 @@ class ReplyModel:
     Args:
         prior: how frequent each type is, (types,); its sum is 1.
         types: of each type, the shares of the kinds, (types, kinds); sums of rows are 1.
-        taste: a network with a policy, on its board; on others the static evaluation serves.
+        policy: a network with a policy head, for its board; on others the static evaluation serves.
         forecast: a network with heads "gift" and "hope", a logit for each type: the expected gain where the opponent is
             to move, and where the other side is.
 
@@ -96,20 +96,20 @@ class ReplyModel:
         ValueError: the arrays do not fit each other, ``KINDS`` or the networks.
     """
 
-    def __init__(self, prior: np.ndarray, types: np.ndarray, taste: PlainNetwork, forecast: PlainNetwork):
-        self.prior, self.types, self.taste, self.forecast = prior, types, taste, forecast
+    def __init__(self, prior: np.ndarray, types: np.ndarray, policy: PlainNetwork, forecast: PlainNetwork):
+        self.prior, self.types, self.policy, self.forecast = prior, types, policy, forecast
         heads = dict(forecast.architecture.heads)
         if types.shape != (len(prior), len(KINDS)) or heads != {"gift": len(prior), "hope": len(prior)}:
             raise ValueError(f"a model of {prior.shape} types, {types.shape} shares of kinds and heads {heads}")
 
     @classmethod
-    def from_bytes(cls, content: bytes, taste: PlainNetwork) -> "ReplyModel":
+    def from_bytes(cls, content: bytes, policy: PlainNetwork) -> "ReplyModel":
         """The model of a file that ``to_bytes`` gave. Raises ValueError if it is damaged or something else."""
         arrays, _ = unpack(content)
         if set(arrays) != {"prior", "types", "gifts"}:
             raise ValueError(f"expected a model of replies, got arrays {sorted(arrays)}")
         forecast = PlainNetwork.from_bytes(arrays["gifts"].tobytes())
-        return cls(arrays["prior"].astype(float), arrays["types"].astype(float), taste, forecast)
+        return cls(arrays["prior"].astype(float), arrays["types"].astype(float), policy, forecast)
 
     @staticmethod
     def to_bytes(prior: np.ndarray, types: np.ndarray, forecast: bytes) -> bytes:
@@ -119,7 +119,7 @@ class ReplyModel:
 
     def knows(self, geometry: Geometry) -> bool:
         """Whether the networks are for this board."""
-        return geometry == self.taste.architecture.geometry
+        return geometry == self.policy.architecture.geometry
 
     def chances(self, positions: list[Position], scores: np.ndarray) -> np.ndarray:
         """The probability that each type plays each column: float64 (n, types, columns).
@@ -129,11 +129,11 @@ class ReplyModel:
         """
         geometry, (stones, masks) = positions[0].geometry, arrays_of(positions)
         if self.knows(geometry):
-            taste = self.taste.judge_many(stones, masks)["policy"].astype(float)
+            logits = self.policy.judge_many(stones, masks)["policy"].astype(float)
         else:
-            taste = np.array([static_taste(position) for position in positions])
+            logits = np.array([heuristic_logits(position) for position in positions])
         lengths = lengths_of(stones, masks, scores, geometry)
-        return np.einsum("tk,nkc->ntc", self.types, kinds_chances(scores, lengths, taste))
+        return np.einsum("tk,nkc->ntc", self.types, move_probabilities(scores, lengths, logits))
 
     def gains_at_their_turn(self, positions: list[Position]) -> np.ndarray:
         """The points that an opponent of each type will give away, it being to move: (n, types), 0 to 1."""
@@ -156,13 +156,13 @@ def arrays_of(positions: list[Position]) -> tuple[np.ndarray, np.ndarray]:
     return np.array(stones, np.int64), np.array(masks, np.int64)
 
 
-def static_taste(position: Position) -> list[float]:
+def heuristic_logits(position: Position) -> list[float]:
     """The heuristic's logit of each column: (columns,)."""
-    taste = [0.0] * position.geometry.columns
+    logits = [0.0] * position.geometry.columns
     for column in position.legal_columns():
         child = position.play(column)
-        taste[column] = -evaluate(child.position, child.mask, child.geometry) / HEURISTIC_SCALE
-    return taste
+        logits[column] = -evaluate(child.position, child.mask, child.geometry) / HEURISTIC_SCALE
+    return logits
 
 
 class Opponent:

@@ -141,7 +141,7 @@ CASES = [
     Case("train book --scores one_line", "one_line"),
     Case("train book --second --entries noise --output new.bin", "noise"),
     Case("train book --second --least 0", "least"),
-    Case("train replies --taste noise --output new.bin", "noise: not a weight container"),
+    Case("train replies --replies-policy noise --output new.bin", "noise: not a weight container"),
     Case("train replies --games 0", "games"),
     Case("train distill --labels missing", "missing"),
     Case("train distill --labels labels", "labels"),

@@ -17,23 +17,23 @@ from connectx.opponent_model import (
     Opponent,
     ReplyModel,
     columns_of_scores,
-    kinds_chances,
     lengths_of,
+    move_probabilities,
 )
 from connectx.position import Position
 from connectx.solver import Solver
 from connectx.weights import pack, unpack
 
 MODEL = perfect.opponent.model
-EVEN = np.zeros((1, 7))  # a taste without preference
+EVEN = np.zeros((1, 7))  # logits without preference
 
 
 def chances_of(kind: Kind, scores: list[int | None], lengths: list[int]) -> np.ndarray:
-    """What one kind plays without a taste, without blunders."""
+    """What one kind plays without a preference, without blunders."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(replies, "KINDS", (kind,))
         patch.setattr(replies, "BLUNDER", 0.0)
-        return kinds_chances(columns_of_scores([scores]), np.array([lengths]), EVEN)[0, 0]
+        return move_probabilities(columns_of_scores([scores]), np.array([lengths]), EVEN)[0, 0]
 
 
 def test_a_kind_avoids_what_loses_within_its_horizon():
@@ -51,10 +51,10 @@ def test_a_kind_takes_the_quickest_win_and_the_slowest_loss():
     assert chances_of(Kind(6, 1.0), losses, lengths).tolist() == [0, 0.5, 0.5, 0, 0, 0, 0]
 
 
-def test_taste_decides_beyond_the_horizon():
+def test_the_policy_decides_beyond_the_horizon():
     """The lower the temperature, the more so; a blunder may be any move."""
-    taste = np.array([[0.0, 0, 0, 2.0, 0, 0, 0]])
-    chances = kinds_chances(np.zeros((1, 7), np.int64), np.full((1, 7), 30), taste)[0]
+    logits = np.array([[0.0, 0, 0, 2.0, 0, 0, 0]])
+    chances = move_probabilities(np.zeros((1, 7), np.int64), np.full((1, 7), 30), logits)[0]
     assert np.allclose(chances.sum(1), 1)
     by_kind = dict(zip(KINDS, chances[:, 3], strict=True))
     assert by_kind[Kind(1, 0.3)] > by_kind[Kind(1, 1.0)] > by_kind[Kind(1, 2.5)] > 1 / 7
@@ -111,11 +111,11 @@ def test_file():
         "gifts"
     ].tobytes()
     prior, types = np.linspace(0, 1, len(MODEL.prior)), np.eye(len(KINDS))[np.arange(len(MODEL.prior)) % len(KINDS)]
-    again = ReplyModel.from_bytes(ReplyModel.to_bytes(prior / prior.sum(), types, forecast), MODEL.taste)
+    again = ReplyModel.from_bytes(ReplyModel.to_bytes(prior / prior.sum(), types, forecast), MODEL.policy)
     assert again.prior == pytest.approx(prior / prior.sum()) and (again.types == types).all()
     opening = [Position.from_moves([3], STANDARD)]
     assert (again.gains_at_our_turn(opening) == MODEL.gains_at_our_turn(opening)).all()
     with pytest.raises(ValueError, match="model of replies"):
-        ReplyModel.from_bytes(pack({"prior": MODEL.prior}), MODEL.taste)
+        ReplyModel.from_bytes(pack({"prior": MODEL.prior}), MODEL.policy)
     with pytest.raises(ValueError, match="shares of kinds"):
-        ReplyModel(MODEL.prior[:1], MODEL.types, MODEL.taste, MODEL.forecast)
+        ReplyModel(MODEL.prior[:1], MODEL.types, MODEL.policy, MODEL.forecast)

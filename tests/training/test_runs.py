@@ -36,7 +36,7 @@ NO_RUN = ("adopt", "labels")  # labels goes on by its files, adopt has nothing t
 WEIGHTS = ROOT / "agents" / "weights"
 INPUTS: dict[str, Any] = {  # an input of tiny runs by its option: what ``inputs`` makes, or a file of ours
     "labels": "some.labels", "games": "games.bin", "policy": "policy.bin",
-    "opponent": "policy.bin", "taste": WEIGHTS / "perfect_replies_policy.bin",
+    "opponent": "policy.bin", "replies_policy": WEIGHTS / "perfect_replies_policy.bin",
     "replies": WEIGHTS / "perfect_replies.bin",
     "shipped": WEIGHTS / "perfect_second_book.bin", "book_scores": BOOK_SCORES,
 }  # fmt: skip

@@ -94,7 +94,7 @@ def test_the_forecast_is_learnt(monkeypatch):
     monkeypatch.setattr(error_forecast, "LEARNING_RATE", 0.02)
     labels = opening_labels()
     labels = labels.take(np.arange(0, len(labels), 160))
-    problems = problems_of(labels, MODEL.taste, MODEL.types)
+    problems = problems_of(labels, MODEL.policy, MODEL.types)
     assert np.allclose(problems.chances.sum(2), 1, atol=1e-5)
     scores = np.where(labels.legal, labels.scores.astype(int), NO_MOVE)
     row = int(np.flatnonzero(labels.plies == 4)[0])
@@ -159,7 +159,7 @@ def test_model_from_games(tmp_path, quick_pool):
     stamps = {path: path.stat().st_mtime_ns for path in (tmp_path / "run").iterdir()}
     assert replies.train(config) == facts and len(stamps) == 2
     assert stamps == {path: path.stat().st_mtime_ns for path in stamps}
-    model = ReplyModel.from_bytes((tmp_path / "replies.bin").read_bytes(), MODEL.taste)
+    model = ReplyModel.from_bytes((tmp_path / "replies.bin").read_bytes(), MODEL.policy)
     assert model.types.shape == (2, len(KINDS))
     arrays, _ = unpack(next(iter(stamps)).read_bytes())
     assert (arrays["scores"][np.arange(len(arrays["columns"])), arrays["columns"]] != NO_MOVE).all()

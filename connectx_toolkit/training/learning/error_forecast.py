@@ -16,7 +16,7 @@ from connectx.geometry import STANDARD
 from connectx.nets.encoding import encode_many
 from connectx.nets.network import Architecture, PlainNetwork
 from connectx.nets.torch_form import Network
-from connectx.opponent_model import kinds_chances, lengths_of
+from connectx.opponent_model import lengths_of, move_probabilities
 from connectx.position import winning_spots
 from connectx.score import NO_MOVE
 from connectx_toolkit.console.progress import progress
@@ -44,8 +44,8 @@ class Problems(NamedTuple):
     ours: np.ndarray  # (n, columns) bool: after the move the game goes on, and it keeps the result
 
 
-def problems_of(labels: Labels, taste: PlainNetwork, types: np.ndarray) -> Problems:
-    """The problems in labelled positions for types of opponents, (types, kinds), with this taste."""
+def problems_of(labels: Labels, policy: PlainNetwork, types: np.ndarray) -> Problems:
+    """The problems in labelled positions for types of opponents, (types, kinds), with this policy."""
     positions, masks, legal = labels.positions, labels.masks, labels.legal
     scores = np.where(legal, labels.scores.astype(np.int64), NO_MOVE)
     results, of_moves = np.sign(labels.values.astype(np.int64)), np.sign(scores)
@@ -57,8 +57,8 @@ def problems_of(labels: Labels, taste: PlainNetwork, types: np.ndarray) -> Probl
     for start in range(0, len(labels), CHUNK):
         part = slice(start, start + CHUNK)
         lengths = lengths_of(positions[part], masks[part], scores[part], STANDARD)
-        policy = taste.judge_many(positions[part], masks[part])["policy"].astype(float)
-        chances[part] = np.einsum("tk,nkc->ntc", types, kinds_chances(scores[part], lengths, policy))
+        logits = policy.judge_many(positions[part], masks[part])["policy"].astype(float)
+        chances[part] = np.einsum("tk,nkc->ntc", types, move_probabilities(scores[part], lengths, logits))
     kept = of_moves == results[:, None]
     return Problems(positions, masks, moves, results, chances, points, goes_on & (of_moves >= 0), goes_on & kept)
 

@@ -73,7 +73,7 @@ class Config(Options):
         is_free=True,
     )
     workers: int = option(os.cpu_count() or 1, "number of processes on this machine", least=1, is_free=True)
-    taste: Path = option(
+    replies_policy: Path = option(
         WEIGHTS / "perfect_replies_policy.bin",
         "policy network of the opponent model, for the second player's book",
         reads=(".bin",),
@@ -152,18 +152,18 @@ ENTRIES: Form[Entry] = Form(
 class Search(NamedTuple):
     """How entries are found."""
 
-    taste: Path  # the model's two files
+    policy: Path  # the model's two files
     replies: Path
     nodes: int  # of the solver, for each entry
 
     @property
     def model(self) -> ReplyModel:
-        return read_model(self.taste, self.replies)
+        return read_model(self.policy, self.replies)
 
 
 @cache
-def read_model(taste: Path, replies: Path) -> ReplyModel:
-    return read_as(partial(ReplyModel.from_bytes, taste=read_as(PlainNetwork.from_bytes, taste)), replies)
+def read_model(policy: Path, replies: Path) -> ReplyModel:
+    return read_as(partial(ReplyModel.from_bytes, policy=read_as(PlainNetwork.from_bytes, policy)), replies)
 
 
 def entry_of(ahead: Ahead, search: Search) -> Entry:
@@ -206,8 +206,8 @@ def visit(ahead: Ahead, search: Search, known: Entry | None) -> tuple[Entry, lis
 
 def second_book(config: Config) -> SparseBook:
     """The second seat's book: visits the most probable positions first, ``config.workers`` at a time."""
-    search = Search(config.taste, config.replies, config.nodes)
-    made_by = hashlib.sha256(search.taste.read_bytes() + search.replies.read_bytes()).hexdigest()[:16]
+    search = Search(config.replies_policy, config.replies, config.nodes)
+    made_by = hashlib.sha256(search.policy.read_bytes() + search.replies.read_bytes()).hexdigest()[:16]
     recipe = f"model {made_by}, {config.nodes} nodes"
     number, met, chosen = count(), set[Position](), dict[Position, Entry]()
     queue: list[tuple[float, int, Ahead]] = []
@@ -249,7 +249,8 @@ def own_book(config: Config, games: list[Met]) -> tuple[SparseBook, dict[str, fl
     if shipped.geometry != STANDARD:
         raise ValueError(f"{config.shipped}: a book for another board than 7x6")
     with scores_kept_in(config.run / "scores.txt", config.workers, config.table_bits) as scores_of:
-        tree = OwnGames(lines_of(games, Position.empty(STANDARD)), read_model(config.taste, config.replies), scores_of)
+        model = read_model(config.replies_policy, config.replies)
+        tree = OwnGames(lines_of(games, Position.empty(STANDARD)), model, scores_of)
     columns, expected = tree.improve()
     own = SparseBook.of({position: [column] for position, column in columns.items()}) if columns else None
     book = shipped if own is None else shipped.changed_by(own)

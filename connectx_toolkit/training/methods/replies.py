@@ -5,8 +5,8 @@ one plays any such move, the other is the agent perfect with the model that it h
 which the player was to move, and what it played, are kept in the run's folder, player by player; an interrupted run
 resumes there.
 
-Mixtures of kinds of players (``connectx_toolkit.training.learning.reply_types``) are fitted to the moves, with the
-taste of a small policy network, which ``train.py distill`` makes. Then a network learns, on the positions of ``train.py
+Mixtures of kinds of players (``connectx_toolkit.training.learning.reply_types``) are fitted to the moves, with a
+small policy network, which ``train.py distill`` makes. Then a network learns, on the positions of ``train.py
 labels``, what each of these types will give away (``connectx_toolkit.training.learning.error_forecast``).
 """
 
@@ -25,7 +25,7 @@ import torch
 from connectx.choice import unhurried
 from connectx.geometry import STANDARD
 from connectx.nets.network import Architecture, PlainNetwork
-from connectx.opponent_model import KINDS, ReplyModel, arrays_of, columns_of_scores, kinds_chances, lengths_of
+from connectx.opponent_model import KINDS, ReplyModel, arrays_of, columns_of_scores, lengths_of, move_probabilities
 from connectx.position import Position
 from connectx.score import Scores, sign
 from connectx.weights import unpack
@@ -75,8 +75,8 @@ class Config(Options):
     labels: Path = option(
         Path("runs/labels/labels.labels"), "file of labels that train.py labels has made", reads=(SUFFIX,)
     )
-    taste: Path = option(
-        WEIGHTS / "perfect_replies_policy.bin", "policy network whose taste opponents have", reads=(".bin",)
+    replies_policy: Path = option(
+        WEIGHTS / "perfect_replies_policy.bin", "policy network of the opponent model", reads=(".bin",)
     )
     workers: int = option(os.cpu_count() or 1, "number of processes on this machine", least=1, is_free=True)
     scheduler: str = option("", "address of a dask cluster to use instead, such as tcp://10.0.0.1:8786", is_free=True)
@@ -175,16 +175,16 @@ def moves_of_all(players: Sequence[Player], config: Config) -> list[Moves]:
     return [moves[player] for player in players]
 
 
-def likelihoods(moves: Moves, taste: PlainNetwork) -> np.ndarray:
+def likelihoods(moves: Moves, policy: PlainNetwork) -> np.ndarray:
     """The probability that each kind gave to each move: (n, kinds)."""
-    policy = taste.judge_many(moves.positions, moves.masks)["policy"].astype(float)
+    logits = policy.judge_many(moves.positions, moves.masks)["policy"].astype(float)
     lengths = lengths_of(moves.positions, moves.masks, moves.scores, STANDARD)
-    return kinds_chances(moves.scores, lengths, policy)[np.arange(len(moves.masks)), :, moves.columns]
+    return move_probabilities(moves.scores, lengths, logits)[np.arange(len(moves.masks)), :, moves.columns]
 
 
-def fitted(players: list[Moves], taste: PlainNetwork, config: Config) -> tuple[np.ndarray, np.ndarray, float]:
+def fitted(players: list[Moves], policy: PlainNetwork, config: Config) -> tuple[np.ndarray, np.ndarray, float]:
     """Prior and shares of the types, and their log loss in nats a move on players left out one by one."""
-    moves = [likelihoods(player, taste) for player in players]
+    moves = [likelihoods(player, policy) for player in players]
     firsts = np.cumsum([0] + [int(player.games.max()) + 1 for player in players])
     games = [player.games + first for player, first in zip(players, firsts[:-1], strict=True)]
     loss = []
@@ -206,8 +206,8 @@ def thinned(labels: Labels, seed: int) -> Labels:
 
 def learn_from(config: Config, games: list[Met]) -> dict[str, Any]:
     """Moves the shipped model's prior by one's own games, and writes the model if held-out games speak for it."""
-    taste = read_as(PlainNetwork.from_bytes, config.taste)
-    model = read_as(partial(ReplyModel.from_bytes, taste=taste), config.shipped)
+    policy = read_as(PlainNetwork.from_bytes, config.replies_policy)
+    model = read_as(partial(ReplyModel.from_bytes, policy=policy), config.shipped)
     with scores_kept_in(config.run / "scores.txt", config.workers, TABLE_BITS) as scores_of:
         evidence = evidence_of(games, Position.empty(STANDARD), model, scores_of)
     losses = held_out_losses(model, evidence)
@@ -238,10 +238,10 @@ def train(config: Config) -> dict[str, Any]:
         return learn_from(config, games)
     begin(config)
     torch.set_num_threads(1)
-    taste, labels = read_as(PlainNetwork.from_bytes, config.taste), read_labels(config.labels)
+    policy, labels = read_as(PlainNetwork.from_bytes, config.replies_policy), read_labels(config.labels)
     players = moves_of_all(DEVELOPMENT, config)
-    prior, types, loss = fitted(players, taste, config)
-    problems = problems_of(thinned(labels_of(labels, TRAINING), config.seed), taste, types)
+    prior, types, loss = fitted(players, policy, config)
+    problems = problems_of(thinned(labels_of(labels, TRAINING), config.seed), policy, types)
     learner = Learner(problems, config.architecture(), config.samples // BATCH, config.seed)
     forecast_loss = learner.run()
     facts = {
