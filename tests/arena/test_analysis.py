@@ -3,6 +3,7 @@
 import json
 import random
 import shlex
+from collections import Counter
 from itertools import pairwise
 
 import numpy as np
@@ -13,6 +14,7 @@ from connectx import exact
 from connectx.geometry import STANDARD, Geometry, geometry_of
 from connectx.openings import Openings, layers
 from connectx.position import Position
+from connectx.score import sign
 from connectx.solver import Solver, Value
 from connectx_toolkit.arena.analysis.exact_analysis import (
     JudgedMove,
@@ -78,6 +80,28 @@ def test_accuracy():
     assert accuracy([lost]) == (1, 0, 0, 1)
     assert accuracy([lost, kept, drawn, given_away]) == (4, 3, 2, 2)
     assert accuracy([]) == (0, 0, 0, 0) and mistakes([]) == []
+
+
+def test_intervals_say_no_more_than_is_true():
+    """Of exact scores that lie somewhere in them: a mistake, a perfect move, a shortened loss are such in truth."""
+    rng, told = random.Random(1), Counter[str]()
+    words = {"at least drawn": {"won", "drawn"}, "at most drawn": {"drawn", "lost"}}
+    for _ in range(2000):
+        scores = [rng.randint(-3, 3) for _ in range(3)]
+        values = tuple(Value(score - rng.choice((0, 0, 1, 4)), score + rng.choice((0, 0, 1, 4))) for score in scores)
+        move, truth = JudgedMove(5, 1, values), JudgedMove.solved(5, 1, scores)
+        assert truth.scores == scores and (move.is_solved or values != truth.values)
+        assert truth.best_columns == [column for column, score in enumerate(scores) if score == max(scores)]
+        assert (truth.kept_result, truth.holds) == (sign(scores[1]) == sign(max(scores)), max(scores) >= 0)
+        assert (truth.is_perfect, truth.shortens_loss) == (scores[1] == max(scores), scores[1] < max(scores) < 0)
+        if not move.kept_result:
+            assert not truth.kept_result
+            assert all(one in words.get(word, {word}) for word, one in zip(move.results, truth.results, strict=True))
+        for name in ("holds", "is_perfect", "shortens_loss"):
+            assert getattr(truth, name) or not getattr(move, name)
+            told[name] += getattr(move, name)
+        told["mistake"] += not move.kept_result
+    assert min(told.values()) > 10
 
 
 def test_the_solver_agrees_with_the_slow_search():

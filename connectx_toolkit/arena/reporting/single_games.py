@@ -52,7 +52,7 @@ def show_games(games: Sequence[Game], from_ply: int | None = None, seconds: floa
             for line in _boards(game, mistakes(moves)):
                 console.print(line, highlight=False, markup=False)
         line = f"{game.names[0]} v {game.names[1]}, {write_columns(game.moves)}: "
-        console.print(line + in_words(game, moves, start), highlight=False, markup=False, soft_wrap=True)
+        console.print(line + game_summary(game, moves, start), highlight=False, markup=False, soft_wrap=True)
     if by_agent:
         console.print(accuracy_table(by_agent))
 
@@ -95,7 +95,7 @@ def drawn(board: bytes, geometry: Geometry) -> str:
     return "\n".join(lines)
 
 
-def in_words(game: Game, judged: Sequence[JudgedMove], from_ply: int) -> str:
+def game_summary(game: Game, judged: Sequence[JudgedMove], from_ply: int) -> str:
     """What the judged moves of a game show, in a line."""
     plies, given = len(game.moves), mistakes(judged)
     words = [game.ending_words] if game.fault else []
