@@ -115,14 +115,14 @@ def test_a_player_that_repeats_itself_and_one_that_does_not(report, tmp_path):
 
 def test_where_it_gives_the_result_away(report):
     """By either seat; each is the first mistake of so many games, and its scores say so."""
-    assert {len(one.moves) % 2 for one in report.given} == {0, 1}
-    for one in report.given:
+    assert {len(one.moves) % 2 for one in report.first_mistakes} == {0, 1}
+    for one in report.first_mistakes:
         scores = report.scores[Position.from_moves(one.moves, SMALL)]
         best = max(score for score in scores if score is not None)
         assert one.made.best_columns == [column for column, score in enumerate(scores) if score == best]
         words, after = ("lost", "drawn", "won"), sign(scores[one.made.column])
         assert sign(best) > after and one.made.results == (words[1 + sign(best)], words[1 + after])
-    assert sum(one.games for one in report.given) <= len(report.games)
+    assert sum(one.games for one in report.first_mistakes) <= len(report.games)
 
 
 def test_first_moves_as_a_tree(tmp_path):

@@ -46,7 +46,7 @@ class Tally(NamedTuple):
         return self.counted - self.points
 
 
-class Given(NamedTuple):
+class FirstMistake(NamedTuple):
     """A move by which a player first gave the result away."""
 
     moves: Columns  # before it, of the first game in which it was made
@@ -116,7 +116,7 @@ class Report(Row):
     left_out: int  # games on other boards
     trees: tuple[list[Branch], list[Branch]]
     lines: tuple[Line, Line]
-    given: list[Given]
+    first_mistakes: list[FirstMistake]
     seconds: float | None  # median of its moves, where most of them are known
     scores: Scores
     unsolved: int  # positions
@@ -197,7 +197,7 @@ def _branches(games: Sequence[Game], me: str, seat: int, ply: int, plies: int) -
     return found
 
 
-def first_given(games: Iterable[Game], player: str, scores: Scores) -> list[Given]:
+def first_mistakes(games: Iterable[Game], player: str, scores: Scores) -> list[FirstMistake]:
     """Where a player first gave a result away, most games first; games with a move before it unsolved are left out."""
     found: dict[tuple[Position, int], list[tuple[Game, JudgedMove]]] = {}
     for game in games:
@@ -210,8 +210,8 @@ def first_given(games: Iterable[Game], player: str, scores: Scores) -> list[Give
             if not move.kept_result:
                 found.setdefault((position, move.column), []).append((game, move))
                 break
-    given = [Given(some[0][0].moves[: some[0][1].ply], some[0][1], len(some)) for some in found.values()]
-    return sorted(given, key=lambda one: (-one.games, one.made.ply, one.moves))
+    made = [FirstMistake(some[0][0].moves[: some[0][1].ply], some[0][1], len(some)) for some in found.values()]
+    return sorted(made, key=lambda one: (-one.games, one.made.ply, one.moves))
 
 
 def best_line(answers: Answers, scores: Scores, seat: int, geometry: Geometry) -> Line:
@@ -380,7 +380,7 @@ def scout(
         left_out=len(games) - len(here),
         trees=(tree(here, me, 0, TREE_PLIES), tree(here, me, 1, TREE_PLIES)),
         lines=(best_line(answers, scores, 0, geometry), best_line(answers, scores, 1, geometry)),
-        given=first_given(here, opponent, scores),
+        first_mistakes=first_mistakes(here, opponent, scores),
         seconds=median_seconds(here, opponent),
         scores=scores,
         unsolved=len(wanted) - len(scores),

@@ -121,7 +121,7 @@ def given_table(report: Report) -> Table:
     rows = [
         (write_columns(one.moves) or "the start", str(one.made.column), " ".join(map(str, one.made.best_columns)),
          " -> ".join(one.made.results), one.games)
-        for one in report.given[:MOST_GIVEN]
+        for one in report.first_mistakes[:MOST_GIVEN]
     ]  # fmt: skip
     note = "its first such move of a game; results with perfect play, from its side"
     heads = ("after", "it plays", "best", "its result", "games")
