@@ -109,6 +109,10 @@ def test_files_folders_and_patterns(games, folder, monkeypatch, tmp_path):
     everything = [made.path.resolve() for made in games]
     assert [path.resolve() for path in replay_paths([folder.name, f"{folder.name}/*.json"])] == everything
     assert replay_paths([str(tmp_path)]) == [tmp_path / "deeper" / "7.json"]
+    expanded = [str(path) for path in sorted(folder.glob("*.json"))]  # by the shell: logs, too
+    assert [path.resolve() for path in replay_paths(expanded)] == everything and len(expanded) > len(everything)
+    with pytest.raises(ValueError, match="no replays, only agents' logs"):
+        replay_paths([name for name in expanded if name.endswith("-logs.json")])
     (tmp_path / "empty").mkdir()
     with pytest.raises(ValueError, match="no replays"):
         replay_paths([str(tmp_path / "empty")])

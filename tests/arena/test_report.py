@@ -196,6 +196,7 @@ def test_every_move_of_a_game(capsys):
 
 def test_what_is_not_solved_in_time_is_said(monkeypatch, capsys):
     monkeypatch.setattr("connectx.solver.COMPILED_SLICE", 1)  # nodes
+    monkeypatch.setattr("connectx_toolkit.arena.analysis.exact_analysis.PROOF_SECONDS", 0.0)
     solvers_for.cache_clear()  # whose table may know the game
     main(["analyse", GAME, "--time", "0", *FIVE])
     out = capsys.readouterr().out

@@ -222,9 +222,12 @@ def replay_paths(what: Iterable[str]) -> list[Path]:
         else:
             matching = [path] if path.exists() else [Path(name) for name in sorted(glob.glob(named, recursive=True))]
             replays = [one for one in matching if not one.name.endswith(LOGS) and not one.name.startswith(".")]
-        if not replays:
+        is_logs = path.is_file() and named.endswith(LOGS)  # a shell's pattern names them, too
+        if not replays and not is_logs:
             raise ValueError(f"no replays (.json) in {path}" if path.is_dir() else f"no such file: {named}")
         found += replays
+    if not found:
+        raise ValueError("no replays, only agents' logs")
     return list(dict.fromkeys(found))
 
 
