@@ -58,13 +58,12 @@ examples
 
 def rematch(options: argparse.Namespace) -> None:
     """An agent in the positions of old games that were not won, or of all."""
-    from connectx_toolkit.arena.games.sources import without_copies
     from connectx_toolkit.arena.play.match import open_pool
     from connectx_toolkit.arena.play.openings import read_openings
     from connectx_toolkit.arena.players.loading import resolve
     from connectx_toolkit.arena.players.process import Setup
     from connectx_toolkit.arena.replays.rematch import add_mistakes, games_to_ask
-    from connectx_toolkit.arena.replays.replay import read_replays, replay_paths
+    from connectx_toolkit.arena.replays.replay import read_replays, replay_paths, without_copies
     from connectx_toolkit.arena.replays.review import team_of
     from connectx_toolkit.arena.reporting.tables import answers_table
     from connectx_toolkit.console.tables import console_for_tables

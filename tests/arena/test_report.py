@@ -200,7 +200,7 @@ def test_what_is_not_solved_in_time_is_said(monkeypatch, capsys):
     solvers_for.cache_clear()  # whose table may know the game
     main(["analyse", GAME, "--time", "0", *FIVE])
     out = capsys.readouterr().out
-    assert "not solved" in {row[6] for row in rows_of(out)}
+    assert "not solved" in {row[-1] for row in rows_of(out)}
     assert re.search(r"not solved in time: ply 0, 1, .*\(--time SECONDS gives them more\)", out)
 
 

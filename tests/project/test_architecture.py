@@ -1,6 +1,7 @@
 """The rules of the tree that no other test would notice: who may import whom, and that nothing is unpickled."""
 
 import ast
+import json
 import re
 import runpy
 import subprocess
@@ -12,13 +13,17 @@ from types import FrameType
 from typing import Any
 
 import pytest
+from kaggle_environments import make
 
+from connectx_toolkit.arena.analysis.exact_analysis import JudgedMove
 from connectx_toolkit.arena.players import child
 from connectx_toolkit.arena.players.process import AgentProcess
 from connectx_toolkit.arena.players.protocol import Reply
+from connectx_toolkit.arena.replays.review import Review
+from connectx_toolkit.arena.results.records import Game
 from connectx_toolkit.machine import workers
 from connectx_toolkit.places import ROOT
-from tests.conftest import TWO_CORES
+from tests.conftest import TWO_CORES, evaluate
 
 TOOLKIT = ROOT / "connectx_toolkit"
 # Each part imports itself and the parts below it, in this order. Parts of one line don't import each other.
@@ -179,6 +184,41 @@ def test_from_a_command_to_an_agents_move(concurrency, tmp_path, monkeypatch, ca
     drawn = re.findall(r"^(\S+\.py) ", drawing, re.M)
     assert [file for file in passed if concurrency == 1 or file != WORKERS] == drawn and len(drawn) <= 7
     assert (WORKERS in passed) == (concurrency > 1)
+
+
+def holds_a_game(value: Any) -> bool:
+    """Whether a value is a game, its review or a judged move of it, or a list of such."""
+    is_list = isinstance(value, list | tuple) and not isinstance(value, JudgedMove)
+    return any(map(holds_a_game, value[:1])) if is_list else isinstance(value, Game | Review | JudgedMove)
+
+
+def test_from_a_replay_to_its_analysis(tmp_path):
+    """The files with a function that takes or gives the game are those that CONTRIBUTING.md draws, seven at most.
+
+    None of them calls one that is drawn above it.
+    """
+    game = make("connectx", configuration={"rows": 4, "columns": 5, "inarow": 3})
+    game.run(["random", "random"])
+    (tmp_path / "1.json").write_text(json.dumps(game.toJSON()))
+    passed, calls = set[str](), set[tuple[str, str]]()
+
+    def noting(frame: FrameType, event: str, value: Any) -> None:
+        if event in ("call", "return") and (file := frame.f_code.co_filename).startswith(str(TOOLKIT)):
+            if any(map(holds_a_game, frame.f_locals.values() if event == "call" else [value])):
+                passed.add(file)
+            if event == "call" and frame.f_back:
+                calls.add((frame.f_back.f_code.co_filename, file))
+
+    sys.setprofile(noting)
+    try:
+        evaluate(["analyse", str(tmp_path), "--me", "first"])
+    finally:
+        sys.setprofile(None)
+    (drawing,) = re.findall(r"^a replay.*?^(.*?)^```", CONTRIBUTING.read_text(), re.M | re.S)
+    drawn = [str(ROOT / file) for file in re.findall(r"^(\S+\.py) ", drawing, re.M)]
+    assert passed == {*drawn} and len(drawn) <= 7
+    found = [(drawn.index(one), drawn.index(other)) for one, other in calls if {one, other} <= passed]
+    assert len(found) > len(drawn) and all(above <= below for above, below in found)
 
 
 def test_an_agents_process_imports_little():

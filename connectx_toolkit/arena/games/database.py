@@ -14,7 +14,6 @@ import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -318,7 +317,7 @@ def _row(game: Game) -> dict[str, Any]:
         "banks": game.reserve,
     }
     return {
-        "key": identity(game),
+        "key": game.identity,
         "episode": game.episode,
         "first": game.names[0],
         "second": game.names[1],
@@ -335,23 +334,6 @@ def _row(game: Game) -> dict[str, Any]:
         "source": _source(game.source),
         **{name: json.dumps(value, separators=(",", ":")) for name, value in clocks.items()},
     }
-
-
-def identity(game: Game) -> str:
-    """Kaggle's number of the game, or a digest of what happened in it, down to its clocks."""
-    if game.episode is not None:
-        return f"episode {game.episode}"
-    happened: list[Any] = [
-        game.geometry[:3],
-        game.moves,
-        game.opening,
-        game.fault and (game.fault.seat, game.fault.kind),
-    ]
-    if game.loads is not None:  # played here; its names may change: of a file that was edited, they tell the version
-        happened.append(game.measured[game.opening :])
-    else:  # its logs may lie beside it or not
-        happened += [game.names, game.statuses, game.reserve, game.overage]
-    return sha256(json.dumps(happened).encode()).hexdigest()[:32]
 
 
 def _rounded(seconds: float | None) -> float | None:

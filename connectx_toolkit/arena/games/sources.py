@@ -1,11 +1,11 @@
 """Where games of the database come from: folders and files of replays, and stores of matches, read one by one."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from connectx_toolkit.arena.games.database import GameDatabase, identity
+from connectx_toolkit.arena.games.database import GameDatabase
 from connectx_toolkit.arena.replays.replay import replay_paths, replays_of
 from connectx_toolkit.arena.replays.review import name_in, name_in_all
 from connectx_toolkit.arena.replays.stored import is_store, stored_games
@@ -55,16 +55,6 @@ def _read(what: Sequence[str], left_out: list[str]) -> Iterator[Game]:
                 yield from chain.from_iterable(stored_games(path, left_out))
         else:
             yield from replays_of(path, left_out)
-
-
-def without_copies(replays: Iterable[Game]) -> tuple[list[Game], list[str]]:
-    """Each game once, as the database counts them, and of what they are copies, those that are left out."""
-    kept, copies = dict[str, Game](), list[str]()
-    for replay in replays:
-        first = kept.setdefault(identity(replay), replay)
-        if first is not replay:
-            copies.append(f"{replay.source} is the same game as {first.source}")
-    return [*kept.values()], copies
 
 
 def own_name(database: GameDatabase, wanted: str | None) -> str:

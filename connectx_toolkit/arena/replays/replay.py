@@ -242,3 +242,13 @@ def read_replays(paths: Sequence[Path]) -> tuple[list[Game], list[str]]:
     if not replays:
         raise NothingLeft(left_out)
     return replays, left_out
+
+
+def without_copies(replays: Iterable[Game]) -> tuple[list[Game], list[str]]:
+    """Each game once, and of what they are copies, those that are left out."""
+    kept, copies = dict[str, Game](), list[str]()
+    for replay in replays:
+        first = kept.setdefault(replay.identity, replay)
+        if first is not replay:
+            copies.append(f"{replay.source} is the same game as {first.source}")
+    return [*kept.values()], copies

@@ -1,9 +1,11 @@
 """A game in one record, wherever it was played: in a match, on Kaggle, or given by its columns."""
 
+import json
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -159,6 +161,19 @@ class Game:
         """What tables call it: the replay's file without what all have in common; "3-12" of a store."""
         name = Path(self.source).name.removesuffix(".gz").removesuffix(".json").removesuffix("-replay")
         return shown(name.removeprefix("episode-"))
+
+    @property
+    def identity(self) -> str:
+        """Kaggle's number of the game, or a digest of what happened in it, down to its clocks."""
+        if self.episode is not None:
+            return f"episode {self.episode}"
+        fault = self.fault and (self.fault.seat, self.fault.kind)
+        happened: list[Any] = [self.geometry[:3], self.moves, self.opening, fault]
+        if self.loads is not None:  # played here; its names may change: of an edited file, they tell the version
+            happened.append(self.measured[self.opening :])
+        else:  # its logs may lie beside it or not
+            happened += [self.names, self.statuses, self.reserve, self.overage]
+        return sha256(json.dumps(happened).encode()).hexdigest()[:32]
 
     @property
     def command(self) -> str:
