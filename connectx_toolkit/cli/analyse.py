@@ -19,6 +19,7 @@ from connectx_toolkit.cli.option_groups import (
     integer_from,
 )
 from connectx_toolkit.console.files import check_folder, write_whole
+from connectx_toolkit.console.programs import plural
 from connectx_toolkit.foreign import NothingLeft, left_out_lines, noting
 from connectx_toolkit.kaggle.rules import Rules
 
@@ -211,4 +212,4 @@ def _not_judged(reviews: Sequence[Review], options: argparse.Namespace) -> list[
     if not games:
         return []
     why = "--time SECONDS gives them more; boards of more than 64 bits cannot be solved"
-    return [f"not judged: {sum(missing)} moves in {games} game{'' if games == 1 else 's'} ({why})"]
+    return [f"not judged: {sum(missing)} {plural('move', sum(missing))} in {games} {plural('game', games)} ({why})"]

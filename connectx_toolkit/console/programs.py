@@ -25,3 +25,8 @@ def as_typed(text: str) -> str:
     if Path(sys.argv[0]).stem != "connectx":
         return text
     return SCRIPT.sub(lambda found: f"connectx {COMMANDS[found[1]]}", text).replace("evaluate board", "board")
+
+
+def plural(noun: str, count: int) -> str:
+    """The noun, with an s unless there is one."""
+    return noun if count == 1 else f"{noun}s"

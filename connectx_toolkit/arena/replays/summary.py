@@ -10,7 +10,7 @@ from connectx.score import plies_to_end
 from connectx.solver import Value
 from connectx_toolkit.arena.analysis.exact_analysis import JudgedMove, accuracy, mistakes
 from connectx_toolkit.arena.replays.review import RESULTS, SEATS, Review
-from connectx_toolkit.arena.results.words import plural
+from connectx_toolkit.console.programs import plural
 from connectx_toolkit.console.tables import Table
 
 OPENING_PLIES = 4  # of a game that count as its opening: with more of them, 50 games have hardly two alike

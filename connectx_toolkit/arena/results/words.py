@@ -17,7 +17,7 @@ from connectx_toolkit.arena.results.stats import (
     mean_and_variance,
     pairs_needed,
 )
-from connectx_toolkit.console.programs import as_typed
+from connectx_toolkit.console.programs import as_typed, plural
 
 WITHIN = 20.0  # Elo: a difference below it is called none
 TOO_WIDE = 400.0  # Elo; an interval that reaches further to both sides says nothing
@@ -99,11 +99,6 @@ def pair_words(evidence: Evidence) -> str:
         line += f"; {evidence.distinct} distinct {plural('pair', evidence.distinct)} among {evidence.pairs}"
         line += f" from {evidence.openings} {plural('opening', evidence.openings)}, the others are copies"
     return line
-
-
-def plural(noun: str, count: int) -> str:
-    """The noun, with an s unless there is one."""
-    return noun if count == 1 else f"{noun}s"
 
 
 def sprt_words(sprt: Sprt, evidence: Evidence) -> str:
