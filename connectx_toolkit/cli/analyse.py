@@ -146,8 +146,7 @@ def _own_games(options: argparse.Namespace) -> tuple[list[Game], list[str]]:
 def show_reviews(replays: Sequence[Game], left_out: Sequence[str], options: argparse.Namespace) -> None:
     """Judges games from one's own seat; prints the rows and the summary, or JSON if asked; writes the page."""
     from connectx_toolkit.arena.replays.replay import without_copies
-    from connectx_toolkit.arena.replays.review import team_of
-    from connectx_toolkit.arena.replays.summary import headline, summary
+    from connectx_toolkit.arena.replays.review import headline, summary, team_of
     from connectx_toolkit.arena.reporting.page import replays_page
     from connectx_toolkit.arena.reporting.tables import games_table
     from connectx_toolkit.console.tables import console_for_tables

@@ -20,9 +20,8 @@ from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.players.process import Inline, Setup, Task
 from connectx_toolkit.arena.replays.rematch import add_mistakes, ask
 from connectx_toolkit.arena.replays.replay import logs_path, read_replay, replay_of, replay_paths
-from connectx_toolkit.arena.replays.review import Review, team_of
+from connectx_toolkit.arena.replays.review import Review, headline, oversights, summary, team_of
 from connectx_toolkit.arena.replays.stored import stored_games
-from connectx_toolkit.arena.replays.summary import headline, oversights, summary
 from connectx_toolkit.arena.reporting.page import replays_page
 from connectx_toolkit.arena.results.records import Game, parse_game
 from connectx_toolkit.arena.results.store import Store, group_games, groups
