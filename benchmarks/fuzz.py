@@ -38,12 +38,12 @@ from benchmarks.machine import head, record
 from connectx.geometry import geometry_of
 from connectx.position import Position
 from connectx_toolkit.arena.games.database import GameDatabase
+from connectx_toolkit.arena.games.groups import matches
 from connectx_toolkit.arena.players.child import MOST_TOLD, HostedAgent, Struct
 from connectx_toolkit.arena.players.loading import load, our_agents, resolve
 from connectx_toolkit.arena.replays.replay import parse_replay, read_replays
 from connectx_toolkit.arena.replays.review import Review
 from connectx_toolkit.arena.reporting.page import replays_page
-from connectx_toolkit.arena.results.store import Store
 from connectx_toolkit.board.analyst import Analyst
 from connectx_toolkit.board.server import _encoded, _receive
 from connectx_toolkit.board.session import Opening, Session
@@ -229,15 +229,15 @@ def said(arguments: list[str], codes: Collection[int | None]) -> str:
 
 @cache
 def tables() -> Path:
-    """A folder with a file of games and a store, of 12 games each."""
-    folder = Path(tempfile.mkdtemp())
-    with GameDatabase(folder / "games.sqlite") as database:
+    """A file of games: 12 of the ladder, whose ids are their numbers, and then 12 of a match."""
+    path = Path(tempfile.mkdtemp(), "games.sqlite")
+    with GameDatabase(path) as database:
         for number in range(12):
             content = rng_game(number) | {"info": {"TeamNames": ["me", f"team {number % 2}"], "EpisodeId": number + 1}}
             database.add([parse_replay(json.dumps(content), Path("a.json"))], "me", 7)
-        database.add_ratings({"team 0": 700.0, "team 1": 650.0}, "2026-01-01")
-    said(["match", "leftmost", "random_legal", "--pairs", "6", "--store", str(folder / "store.sqlite")], (None,))
-    return folder
+        database.add_scores({"team 0": 700.0, "team 1": 650.0}, "2026-01-01")
+    said(["match", "leftmost", "random_legal", "--pairs", "6", "--games", str(path)], (None,))
+    return path
 
 
 def rng_game(number: int) -> dict[str, Any]:
@@ -249,46 +249,49 @@ def rng_game(number: int) -> dict[str, Any]:
 ROWS: list[Any] = [*JSON, b"\xff", "33333333", "9999", "[", "[NaN]", "[null]", "[[0]]", 2**63 - 1, -(2**63), "\x1b[2J"]
 
 
+KEYS = {"games": "id", "positions": "game", "matches": "id", "conditions": "id", "scores": "length(name)"}
+
+
 def row(rng: random.Random) -> str:
-    """Damaged rows of either SQLite file: all others are read, and every command ends in time."""
-    name = rng.choice(("games", "store"))
+    """Damaged rows of a file of games: all others are read, and every command ends in time."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, f"{name}.sqlite")
-        with closing(sqlite3.connect(tables() / path.name)) as whole, closing(sqlite3.connect(path)) as copy:
+        path = Path(folder, "games.sqlite")
+        with closing(sqlite3.connect(tables())) as whole, closing(sqlite3.connect(path)) as copy:
             whole.backup(copy)
-            hit = {change(copy, name, rng) for _ in range(rng.choice((1, 1, 2, 5)))}
+            hit = {change(copy, rng) for _ in range(rng.choice((1, 1, 2, 5)))}
             copy.commit()
-        if name == "store":
-            arguments = rng.choice([["report", "--store", str(path)], ["analyse", str(path)]])
-            with Store(path, create=False) as store:
-                read = {number for match in store.matches() for number in match.match.games}
-            whole_match = all(table == "games" for table, _ in hit)
-            assert not whole_match or read >= {*range(12)} - {number for _, number in hit}, "lost"
-            return "read" if said([*arguments, *JUDGED[arguments[0]]], (None, 1, 2)) else "refused"
         with GameDatabase(path, create=False) as database:
-            read = {game.episode or 0 for game in database.games()}
-        assert read >= {*range(1, 13)} - {number for _, number in hit}, "lost"
-        commands = (["scout"], ["scout", "team 0", "--time", "0.5"], ["explore", "--time", "0.1"])
-        arguments = [*rng.choice(commands), "--games", str(path), "--me", "me"]
-        return "read" if said(arguments, (None, 1, 2)) else "refused"
+            numbers = {game.episode or 0 for game in database.games()}
+            played = {number for match in matches(database) for number in match.match.games}
+        ids = {number for table, number in hit if table == "games"}
+        assert numbers >= {*range(1, 13)} - ids, "lost"
+        assert "matches" in dict(hit) or played >= {*range(12)} - {number - 13 for number in ids}, "lost"
+        of, me = rng.choice([("ladder", "me"), ("arena", "leftmost"), ("all", "me")])
+        asked = ["--games", str(path), "--me", me, "--from", of]
+        commands = [
+            ["report", "--games", str(path)],
+            ["analyse", str(path), "--me", me, "--from-ply", "40"],
+            ["scout", *asked],
+            ["scout", "team 0", "--time", "0.5", *asked],
+            ["explore", "--time", "0.1", *asked],
+        ]
+        return "read" if said(rng.choice(commands), (None, 1, 2)) else "refused"
 
 
-JUDGED = {"report": [], "analyse": ["--me", "leftmost", "--from-ply", "40"]}
-
-
-def change(connection: sqlite3.Connection, name: str, rng: random.Random) -> tuple[str, int]:
+def change(connection: sqlite3.Connection, rng: random.Random) -> tuple[str, int]:
     """Puts something else into a field of a row; its table and number."""
-    table = rng.choice(("games", "games", "games", "matches" if name == "store" else "ratings"))
-    field = rng.choice([found[1] for found in connection.execute(f"PRAGMA table_info({table})")])
-    key = "number" if (name, table) == ("store", "games") else "length(name)" if table == "ratings" else "id"
-    number, value = rng.randrange(12) + (name == "games"), rng.choice(ROWS)
-    if rng.random() < 0.3 and (old := connection.execute(f"SELECT {field} FROM {table}").fetchone()):
+    table = rng.choice(("games",) * 5 + ("positions", "matches", "conditions", "scores"))
+    fields = [found[1] for found in connection.execute(f"PRAGMA table_info({table})")]
+    field = "record" if table == "games" and rng.random() < 0.4 else rng.choice(fields)
+    number, value = 1 if table in ("matches", "conditions") else rng.randrange(1, 25), rng.choice(ROWS)
+    old = f"SELECT {field} FROM {table} WHERE {KEYS[table]} = ?"
+    if rng.random() < 0.5 and (found := connection.execute(old, [number]).fetchone()):
         with suppress(ValueError, TypeError):
-            value = damaged(json.loads(old[0]), rng)
+            value = damaged(json.loads(found[0]), rng)
     if isinstance(value, dict | list | bool):
         value = json.dumps(value)
     with suppress(OverflowError, UnicodeEncodeError, sqlite3.IntegrityError):
-        connection.execute(f"UPDATE {table} SET {field} = ? WHERE {key} = ?", [value, number])
+        connection.execute(f"UPDATE {table} SET {field} = ? WHERE {KEYS[table]} = ?", [value, number])
     return table, number
 
 

@@ -1,10 +1,11 @@
-"""The database of games: loading 10,000 replays, its size, the time of a query, and loading that is killed.
+"""The file of games: loading 10,000 replays, its size, the time of a query, and loading that is killed.
 
-python -m benchmarks.game_database [--games 10000] [--kills 3]
+python -m benchmarks.game_database [--games 10000] [--played 20000] [--kills 3]
 
 Replays are generated as Kaggle's environment writes them, of random games that take a win in one, against 40 teams.
-They are loaded by ``evaluate.py explore --add`` in a process of its own, from the files. Then loading is killed with
-SIGKILL at random moments and started again: in the end every game has to be there once.
+They are loaded by ``evaluate.py explore --add`` in a process of its own, from the files. Then games as a match played
+them, from the empty board, are stored one by one beside them, before queries of the ladder's games are timed. Then
+loading is killed with SIGKILL at random moments and started again: in the end every game has to be there once.
 """
 
 import argparse
@@ -24,7 +25,12 @@ from benchmarks.machine import head, record
 from connectx.geometry import STANDARD
 from connectx.position import Position
 from connectx_toolkit.arena.games.database import GameDatabase
+from connectx_toolkit.arena.players.loading import resolve
+from connectx_toolkit.arena.players.process import Setup, Task
+from connectx_toolkit.arena.results.conditions import conditions_here
+from connectx_toolkit.arena.results.records import Game
 from connectx_toolkit.console.progress import progress
+from connectx_toolkit.kaggle.rules import Rules
 from connectx_toolkit.places import ROOT
 
 TEAMS = 40
@@ -98,6 +104,23 @@ def _processor_seconds() -> float:
     return used.ru_utime + used.ru_stime
 
 
+def store_played(path: Path, count: int, seed: int) -> float:
+    """Stores games of a match; milliseconds of the processor for each, a commit of its own included."""
+    rng, pair = random.Random(seed), (resolve("leftmost"), resolve("random"))
+    games = [Game(STANDARD, tuple(moves), (pair[0].label, pair[1].label), overage=(60.0,) * len(moves),
+                  measured=(0.001,) * len(moves), loads=(0.0, 0.0))
+             for moves in (random_game(rng) for _ in range(count))]  # fmt: skip
+    with GameDatabase(path) as database:
+        match, here, start = (
+            database.match_id(*pair, Setup(Rules()), [()], seed),
+            conditions_here(),
+            time.process_time(),
+        )
+        for number, game in enumerate(games):
+            database.add_played(match, Task(number, pair, (), (1, 2)), game, here)
+    return round(1000 * (time.process_time() - start) / max(1, count), 3)
+
+
 def query_milliseconds(path: Path, seed: int) -> dict[str, float]:
     """Median time of a query at the start, and at positions of games, without and with a filter."""
     rng = random.Random(seed)
@@ -145,6 +168,7 @@ def _games_in(path: Path) -> int:
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--games", type=int, default=10_000, metavar="N", help="replays (default 10000)")
+    parser.add_argument("--played", type=int, default=20_000, metavar="N", help="games of a match (default 20000)")
     parser.add_argument("--kills", type=int, default=3, metavar="N", help="kills while loading (default 3)")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="random seed (default 1)")
     options = parser.parse_args(arguments)
@@ -154,18 +178,22 @@ def main(arguments: list[str] | None = None) -> int:
         folder.mkdir()
         write_replays(folder, options.games, options.seed)
         (whole, processor), (again, _) = load(folder, path), load(folder, path)
-        size, queries = path.stat().st_size / 1e6, query_milliseconds(path, options.seed)
+        size, alone = path.stat().st_size / 1e6, query_milliseconds(path, options.seed)
+        a_game = store_played(path, options.played, options.seed)
+        queries = query_milliseconds(path, options.seed)
         there = killed(folder, other, options.kills, options.games, options.seed)
         load(folder, other)
         with GameDatabase(other, create=False) as database:
             episodes = [game.episode for game in database.games()]
     is_whole = episodes == list(range(1, options.games + 1))
     print(f"loading {whole} s, of the processor {processor} s; the same again {again} s; {size:.1f} MB")
-    print(f"a query in ms: {queries}")
+    print(f"a query in ms: {alone}; beside {options.played} games that were played here: {queries}")
+    print(f"to store one of those: {a_game} ms of the processor")
     print(f"games after each kill: {there}; in the end {'every game once' if is_whole else 'WRONG'}")
     record(
         "game_database", whole, f"s to load {options.games} replays", 60, processor_seconds=processor, again=again,
-        megabytes=round(size, 1), query_milliseconds=queries, games_after_kills=there, every_game_once=is_whole,
+        megabytes=round(size, 1), query_milliseconds=alone, beside_played=queries,
+        played=options.played, milliseconds_a_played_game=a_game, games_after_kills=there, every_game_once=is_whole,
     )  # fmt: skip
     return not is_whole
 

@@ -41,12 +41,12 @@ class Command:
     result: Callable[[Path], Any] = lambda folder: None
 
 
-def moves_of(store: str) -> Callable[[Path], Any]:
-    """The games of a store, without what depends on time."""
+def moves_of(games: str) -> Callable[[Path], Any]:
+    """The games of matches in a file, without what depends on time."""
 
     def result(folder: Path) -> Any:
-        with sqlite3.connect(folder / store) as connection:
-            return connection.execute("SELECT number, moves, statuses FROM games ORDER BY match, number").fetchall()
+        with sqlite3.connect(folder / games) as connection:
+            return connection.execute("SELECT number, moves, points FROM games ORDER BY match, number").fetchall()
 
     return result
 
@@ -92,7 +92,7 @@ def replays(folder: Path) -> None:
 
 
 def stored_games(folder: Path) -> None:
-    run("evaluate.py match leftmost random --pairs 20 --store games.sqlite", folder)
+    run("evaluate.py match leftmost random --pairs 20 --games games.sqlite", folder)
 
 
 def model(folder: Path) -> None:
@@ -112,13 +112,13 @@ def labels(folder: Path) -> None:
 
 
 COMMANDS = {
-    "match": Command("evaluate.py match random leftmost --pairs 150 --store s.sqlite", result=moves_of("s.sqlite")),
+    "match": Command("evaluate.py match random leftmost --pairs 150 --games s.sqlite", result=moves_of("s.sqlite")),
     "tournament": Command(
-        "evaluate.py tournament random leftmost middle --pairs 40 --store s.sqlite --ladder ladder",
+        "evaluate.py tournament random leftmost middle --pairs 40 --games s.sqlite --ladder ladder",
         result=moves_of("s.sqlite"),
     ),
     "report": Command(
-        "evaluate.py report --store games.sqlite --html page.html", stored_games, whole_page("page.html")
+        "evaluate.py report --games games.sqlite --html page.html", stored_games, whole_page("page.html")
     ),
     "rematch": Command(
         "evaluate.py rematch . --me my_team --agent leftmost --mistakes mistakes.txt --time 20",

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.machine import head, record
+from connectx_toolkit.arena.games.database import GameDatabase
+from connectx_toolkit.arena.games.groups import groups
 from connectx_toolkit.arena.results.match import Match
-from connectx_toolkit.arena.results.store import Store, groups
 from connectx_toolkit.arena.results.tournament import Tournament
 
 STARTS = ("balanced", "empty")
@@ -56,7 +57,7 @@ def main() -> int:
     parser.add_argument("--pairs", type=int, default=10, help="pairs counted of each match (default %(default)s)")
     options = parser.parse_args()
     head(pairs=options.pairs)
-    with Store(options.store, create=False) as store:
+    with GameDatabase(options.store, create=False) as store:
         (group,) = groups(store)
     tournament = chosen(group.tournament, options.start, options.pairs)
     agents = standings(tournament)

@@ -215,7 +215,8 @@ def database_tables() -> list[str]:
         ("load", f"{found['figure']} s"),
         ("load again, nothing new", f"{found['again']} s"),
         ("size", f"{found['megabytes']} MB"),
-        *((f"query, {where}", f"{time:.2f} ms") for where, time in found["query_milliseconds"].items()),
+        *((f"query, {where}", f"{time:.2f} ms") for where, time in found["beside_played"].items()),
+        ("store a game of a match", f"{found['milliseconds_a_played_game']} ms of the processor"),
         ("games there after each of three kills", ", ".join(f"{count:,}" for count in found["games_after_kills"])),
     ]
     return [table(("10,000 replays", "found"), rows)]

@@ -83,7 +83,7 @@ def analyse(
 
     Args:
         games: from ``get_win_percentages(...).lost(agent)``; or the columns of a game on 7x6; or the path of a Kaggle
-            replay, or of a store, of which the latest games are taken.
+            replay, or of a file of games, of which the latest ones are taken.
         from_ply: the first ply to judge. None: ply 0; on 7x6 without the opening table, ply 10.
         seconds: time limit per game; moves left unsolved are marked.
 

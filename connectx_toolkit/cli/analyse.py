@@ -1,4 +1,4 @@
-"""``evaluate.py analyse``: one game move by move, a store's latest games, or all of one's own games."""
+"""``evaluate.py analyse``: one game move by move, a file's latest games, or all of one's own games."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from connectx_toolkit.cli.option_groups import (
     add_from_one,
     add_judging,
     add_judging_time,
+    add_latest,
     add_review,
-    from_one,
     integer_from,
 )
 from connectx_toolkit.console.files import check_folder, write_whole
@@ -40,19 +40,19 @@ examples
   python evaluate.py analyse 362133214545441233165554311450066
                                                      one game, as columns counted from 0
   python evaluate.py analyse episode-12345.json      one game, a replay downloaded from Kaggle
-  python evaluate.py analyse runs/arena.sqlite       the latest games of a store, a line each
-  python evaluate.py analyse runs/arena.sqlite --me my_agent.py --html runs/my_agent.html
-                                                     your agent's games in a store: rows, summary, page
+  python evaluate.py analyse runs/games.sqlite       the latest games of a file of games, a line each
+  python evaluate.py analyse runs/games.sqlite --me my_agent.py --html runs/my_agent.html
+                                                     your agent's games there: rows, summary, page
   python evaluate.py analyse my_replays --html runs/replays.html
                                                      your games on Kaggle: all replays in a folder
 """
-    help_text = "a game as its columns; or any number of replays, folders, archives, patterns and stores"
+    help_text = "a game as its columns; or any number of replays, folders, archives, patterns and files of games"
     parser.add_argument("what", nargs="+", help=help_text)
     add_from_one(parser)
     add_review(parser)
     add_config(parser)
-    help_text = "take only the latest N games of each group of a store (default: 10 in a list; all with --me, "
-    parser.add_argument("--games", type=from_one, metavar="N", help=f"{help_text}--html or --json)")
+    help_text = "take only the latest N games of each group of a file of games (default: 10 in a list; all with --me, "
+    add_latest(parser, None, f"{help_text}--html or --json)")
     help_text = "leave out the first N plies of a game given as columns, which its players did not choose (default: 0)"
     parser.add_argument("--opening", type=integer_from(0), default=0, metavar="N", help=help_text)
     help_text = "names of the players of a game given as columns, in the order of their moves (default: first second)"
@@ -62,7 +62,7 @@ examples
 
 
 def analyse(options: argparse.Namespace) -> None:
-    """One game move by move, a store's latest games in a line each, or all of one's own games with a summary."""
+    """One game move by move, a file's latest games in a line each, or all of one's own games with a summary."""
     from connectx_toolkit.arena.reporting.single_games import LISTED, games_in, show_games
     from connectx_toolkit.arena.results.records import UNKNOWN_NAMES, is_columns, parse_game
     from connectx_toolkit.console.tables import console_for_tables
@@ -73,9 +73,9 @@ def analyse(options: argparse.Namespace) -> None:
     if len(columns) == len(what):
         what = columns = [" ".join(columns)]  # 3 3 4 2 is one game
     if options.names and not columns:
-        raise ValueError("--names is for a game given as columns: replays and stores name their players")
+        raise ValueError("--names is for a game given as columns: replays and files of games name their players")
     if options.from_one and not columns:
-        raise ValueError("--from-one is for a game given as columns: replays and stores count from 0")
+        raise ValueError("--from-one is for a game given as columns: replays and files of games count from 0")
     if columns and (is_review or len(what) > 1):
         raise ValueError(f"{columns[0]}: a game's columns are analysed alone, without --me, --html and --json")
     if columns:
@@ -84,7 +84,7 @@ def analyse(options: argparse.Namespace) -> None:
         show_games([game], options.from_ply, options.time)
     elif len(what) == 1 and not is_review and _is_one_file(what[0]):
         left_out: list[str] = []
-        _show_replays(games_in(Path(what[0]), left_out, options.games or LISTED), options)
+        _show_replays(games_in(Path(what[0]), left_out, options.latest or LISTED), options)
         print_lines(console_for_tables(), left_out_lines(left_out))
     else:
         check_folder(options.html)
@@ -92,7 +92,7 @@ def analyse(options: argparse.Namespace) -> None:
 
 
 def _is_one_file(what: str) -> bool:
-    """Whether it is to be shown game by game: one replay or store, not a folder or a pattern."""
+    """Whether it is to be shown game by game: one replay or file of games, not a folder or a pattern."""
     return not Path(what).is_dir() and (Path(what).exists() or not set("*?[") & set(what))
 
 
@@ -117,29 +117,29 @@ def _clock_words(game: Game, seat: int) -> str:
 
 
 def _own_games(options: argparse.Namespace) -> tuple[list[Game], list[str]]:
-    """All games of replays, and one's own of stores, the latest of each group if ``--games`` says so; sets ``--me``.
+    """All games of replays, and one's own of files of games, of each group the latest if asked; sets ``--me``.
 
     Returns:
         The games, and why files were left out.
     """
+    from connectx_toolkit.arena.games.groups import grouped_games
     from connectx_toolkit.arena.replays.replay import replay_paths, replays_of
     from connectx_toolkit.arena.replays.review import team_of
-    from connectx_toolkit.arena.replays.stored import is_store, stored_games
+    from connectx_toolkit.arena.results.schema import is_database
 
     paths = replay_paths(options.what)
-    stores = [path for path in paths if is_store(path)]
-    files = [path for path in paths if path not in stores]
+    databases = [path for path in paths if is_database(path)]
     left_out, groups = list[str](), list[list["Game"]]()
-    replays = [replay for path in files for replay in replays_of(path, left_out)]
-    for path in stores:
+    replays = [replay for path in paths if path not in databases for replay in replays_of(path, left_out)]
+    for path in databases:
         with noting(left_out, path):
-            groups += stored_games(path, left_out, f"{path.stem} " if len(stores) > 1 else "")
+            groups += grouped_games(path, left_out, f"{path.stem} " if len(databases) > 1 else "")
     if not replays and not groups:
         raise NothingLeft(left_out)
     options.me = team_of([*replays, *chain.from_iterable(groups)], options.me)
     for group in groups:
         own = [replay for replay in group if options.me in replay.names]
-        replays += own[-options.games :] if options.games else own
+        replays += own[-options.latest :] if options.latest else own
     return replays, left_out
 
 
@@ -174,9 +174,9 @@ def show_reviews(replays: Sequence[Game], left_out: Sequence[str], options: argp
 
 def _numbering(replays: Sequence[Game]) -> list[str]:
     """How the names of stored games are to be read."""
-    from connectx_toolkit.arena.replays.stored import is_store
+    from connectx_toolkit.arena.results.schema import is_database
 
-    stored = any(is_store(Path(replay.source).parent) for replay in replays)
+    stored = any(is_database(Path(replay.source).parent) for replay in replays)
     return ["Stored games are numbered by match and game: 3-12 is game 12 of match 3."] if stored else []
 
 

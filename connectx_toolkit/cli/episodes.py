@@ -15,6 +15,7 @@ from connectx_toolkit.cli.option_groups import (
     add_games,
     add_judging,
     add_judging_time,
+    add_latest,
     add_review,
     from_one,
     seconds,
@@ -33,7 +34,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=episodes)
     parser.description = """\
 Fetches the games of one of your submissions from Kaggle, with your agent's logs, and analyses them. Each file is
-fetched once. The games and today's leaderboard are added to the database that explore and scout read."""
+fetched once. The games and today's leaderboard are added to the file that explore and scout read."""
     parser.epilog = """\
 examples
   python evaluate.py episodes                        your submissions, with their numbers
@@ -49,7 +50,7 @@ It uses the credentials of Kaggle's own command line, for example ~/.kaggle/acce
     )
     help_text = f"folder for the files; each submission gets a folder in it (default: {EPISODES})"
     parser.add_argument("--folder", type=Path, default=EPISODES, metavar="FOLDER", help=help_text)
-    parser.add_argument("--latest", type=from_one, metavar="N", help="fetch only the latest N games (default: all)")
+    add_latest(parser, None, "fetch only the latest N games (default: all)")
     parser.add_argument(
         "--pause",
         type=seconds,
@@ -93,7 +94,7 @@ def episodes(options: argparse.Namespace) -> None:
     dated = [replace(replay, date=dates.get(replay.episode or 0)) for replay in replays]
     with GameDatabase(options.games) as games:
         added = games.add(dated, options.me or "", options.submission)
-        games.add_ratings(scores, datetime.now(UTC).date().isoformat())  # in UTC, as the games' days are
+        games.add_scores(scores, datetime.now(UTC).date().isoformat())  # in UTC, as the games' days are
         print(f"{options.games}: {added} games added, {len(games)} in all", file=sys.stderr)
         left_out += games.left_out
     show_reviews(replays, left_out, options)

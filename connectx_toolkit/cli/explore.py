@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from connectx.notation import write_columns
 from connectx_toolkit.cli.analyse import print_lines
 from connectx_toolkit.cli.option_groups import add_config, add_from_one, add_to_games, number, seconds
-from connectx_toolkit.foreign import left_out_lines
+from connectx_toolkit.foreign import NothingLeft, left_out_lines
 from connectx_toolkit.kaggle.rules import Rules
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ examples
     add_from_one(parser)
     parser.add_argument("--opponent", metavar="NAME", help="count only games against this player")
     help_text = (
-        "take these games out of the file first: Kaggle's numbers, or the files, folders or stores they came from"
+        "take these games of the ladder out of the file first: Kaggle's numbers, or the files or folders they came from"
     )
     parser.add_argument("--remove", nargs="+", default=[], metavar="WHAT", help=help_text)
     help_text = "count only games in which you moved first, or second"
@@ -110,10 +110,15 @@ def opened(options: argparse.Namespace) -> GameDatabase:
         added = add_from(options.games, options.add, options.me or "")
         there = f", {added.known} {'copy' if added.known == 1 else 'copies'} left out" if added.known else ""
         line = f"{options.games}: {added.new} games added{there}, {added.whole} in all"
-        print_lines(console_for_tables(), [line])
+        print_lines(console_for_tables(), [*added.taken, line])
         left_out = added.left_out
-    database = GameDatabase(options.games, create=False)
+    database = GameDatabase(options.games, create=False, origin=options.origin)
     database.left_out += left_out
+    if not len(database) and not vars(options).get("remove"):
+        more = "--add takes replays; --from says which games count"
+        raise (
+            NothingLeft(left_out) if left_out else ValueError(f"{options.games}: no {options.origin} games yet; {more}")
+        )
     if options.add and not options.me:
         try:
             own_name(database, None)

@@ -14,11 +14,11 @@ from connectx_toolkit.cli.analyse import print_lines
 from connectx_toolkit.cli.option_groups import (
     AGENTS,
     add_anchor,
+    add_games,
     add_ladder,
     add_pairs,
     add_scheduler,
     add_setup,
-    add_store,
     any_seed,
     from_one,
     number,
@@ -32,14 +32,15 @@ from connectx_toolkit.machine.cores import check_concurrency
 if TYPE_CHECKING:
     from tqdm import tqdm
 
+    from connectx_toolkit.arena.games.database import GameDatabase
     from connectx_toolkit.arena.play.match import Pool
     from connectx_toolkit.arena.play.openings import Opening
     from connectx_toolkit.arena.players.process import Setup, Task
+    from connectx_toolkit.arena.results.conditions import Conditions
     from connectx_toolkit.arena.results.evidence import Evidence
     from connectx_toolkit.arena.results.match import Match
     from connectx_toolkit.arena.results.records import Game
     from connectx_toolkit.arena.results.stats import Sprt
-    from connectx_toolkit.arena.results.store import Store
 
 PAIRS, SPRT_PAIRS = 50, 1000  # of a match: to play, and at most with --sprt
 STORED = "the games are stored; the same command goes on"
@@ -94,7 +95,7 @@ def rounds(options: argparse.Namespace) -> None:
 
 
 class _Entry(NamedTuple):
-    """A match in the store: its number there, and the games that are played already."""
+    """A match in the file of games: its number there, and the games that are played already."""
 
     pair: tuple[AgentSpec, AgentSpec]
     number: int
@@ -104,32 +105,32 @@ class _Entry(NamedTuple):
 def _play(
     pairs: Sequence[tuple[AgentSpec, AgentSpec]], options: argparse.Namespace, sprt: Sprt | None = None
 ) -> Iterator[Match]:
-    """Plays those games of each two agents that the store does not have; yields the matches as they end."""
+    """Plays those games of each two agents that the file of games does not have; yields the matches as they end."""
+    from connectx_toolkit.arena.games.database import GameDatabase
     from connectx_toolkit.arena.play.match import open_pool
     from connectx_toolkit.arena.play.openings import openings_for
     from connectx_toolkit.arena.results.conditions import Conditions, conditions_here, other_conditions_line
-    from connectx_toolkit.arena.results.store import Store
     from connectx_toolkit.console.progress import progress
     from connectx_toolkit.console.tables import console_for_tables
 
     setup = _setup(options, "fast")
     openings = openings_for(setup.rules.geometry, options.openings, options.seed)
     here, total = conditions_here(options.concurrency, options.scheduler), 2 * options.pairs
-    with Store(options.store) as store, open_pool(setup, options.concurrency, options.scheduler) as pool:
+    with GameDatabase(options.games) as database, open_pool(setup, options.concurrency, options.scheduler) as pool:
         entries = []
         for pair in pairs:
-            number = store.match_id(*pair, setup, openings, options.seed, here)
-            games = {index: game for index, game in store.games(number).items() if index < total}
+            number = database.match_id(*pair, setup, openings, options.seed)
+            games = {index: game for index, game in database.match_games(number).items() if index < total}
             entries.append(_Entry(pair, number, games))
         if known := sum(len(entry.known) for entry in entries):
-            print(f"reused {known} of {len(entries) * total} games from {options.store}; --seed N plays new ones")
-            played = sum((store.conditions(entry.number, total) for entry in entries), Counter[Conditions]())
+            print(f"reused {known} of {len(entries) * total} games from {options.games}; --seed N plays new ones")
+            played = sum((database.conditions(entry.number, total) for entry in entries), Counter[Conditions]())
             print_lines(console_for_tables(), other_conditions_line(played, here))
-        print_lines(console_for_tables(), left_out_lines(store.left_out))
+        print_lines(console_for_tables(), left_out_lines(database.left_out))
         pool.check(dict.fromkeys(spec for entry in entries if len(entry.known) < total for spec in entry.pair))
         left = sum(total - len(entry.known) for entry in entries)
         with progress(left, "game", delay=0 if sprt else 2) as bar:
-            run = _Run(store, setup, openings, options, sprt, pool, bar)
+            run = _Run(database, here, setup, openings, options, sprt, pool, bar)
             for entry in entries:
                 yield _play_entry(run, entry)
 
@@ -137,7 +138,8 @@ def _play(
 class _Run(NamedTuple):
     """What all matches of a run have in common."""
 
-    store: Store
+    database: GameDatabase
+    here: Conditions
     setup: Setup
     openings: Sequence[Opening]
     options: argparse.Namespace
@@ -147,20 +149,20 @@ class _Run(NamedTuple):
 
 
 def _play_entry(run: _Run, entry: _Entry) -> Match:
-    """Plays a match when no other process is playing it; what it returns is what the store holds."""
+    """Plays a match when no other process is playing it; what it returns is what the file holds."""
     from connectx_toolkit.arena.play.match import play_match
     from connectx_toolkit.arena.results.words import sprt_progress
 
     def on_game(task: Task, game: Game) -> Game:
         run.bar.update()
-        return run.store.add(entry.number, task, game)
+        return run.database.add_played(entry.number, task, game, run.here)
 
     def on_pair(evidence: Evidence) -> None:
         if run.sprt:
             run.bar.set_postfix_str(sprt_progress(run.sprt, evidence), refresh=False)
 
     pairs, seed = run.options.pairs, run.options.seed
-    with run.store.turn(entry.number, 2 * pairs) as known:
+    with run.database.turn(entry.number, 2 * pairs) as known:
         run.bar.update(len(known) - len(entry.known))  # another process has played these meanwhile
         return play_match(
             *entry.pair, run.setup, run.openings, pairs, seed, sprt=run.sprt, known=known,
@@ -194,7 +196,7 @@ examples
     )  # fmt: skip
     help_text = f"number of pairs of games (default: {PAIRS}); with --sprt, the largest number (default: {SPRT_PAIRS})"
     add_pairs(parser, None, help_text)
-    add_store(parser)
+    add_games(parser)
     add_setup(parser)
     add_scheduler(parser)
 
@@ -233,7 +235,7 @@ examples
     add_anchor(parser, "the last one")
     add_ladder(parser)
     add_pairs(parser, 20, "number of pairs of games for every two agents (default: 20)")
-    add_store(parser)
+    add_games(parser)
     add_setup(parser)
     add_scheduler(parser)
 

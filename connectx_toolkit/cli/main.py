@@ -37,8 +37,8 @@ EXIT_CODES = {  # of all commands; docs/reference/exit-codes.md has the same tab
 BAD_INPUT = (ValueError, OSError, sqlite3.Error, MemoryError)
 NO_RESULT = (ProcessFailed, BrokenExecutor, NothingLeft)
 GOES_ON = {  # what a stopped command says, by its name or that of its script
-    "evaluate.py match": "games that the store holds are not played again",
-    "evaluate.py tournament": "games that the store holds are not played again",
+    "evaluate.py match": "games that the file holds are not played again",
+    "evaluate.py tournament": "games that the file holds are not played again",
     "train.py": "the same command resumes book, replies, labels, openings and distill",
 }
 OURS = ("connectx", "connectx_toolkit", "agents")

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from connectx_toolkit.kaggle.rules import BANK, DEFAULTS
 
-STORE = Path("runs/arena.sqlite")
 GAMES = Path("runs/games.sqlite")
 AGENTS = """\
 An agent is one of
@@ -72,7 +71,7 @@ def seconds(text: str) -> float:
 
 
 from_one = integer_from(1)
-any_seed = integer_from(-(2**63), 2**63, "an integer of at least -2**63 and less than 2**63")  # what a store can hold
+any_seed = integer_from(-(2**63), 2**63, "an integer of at least -2**63 and less than 2**63")  # what SQLite can hold
 
 
 def add_config(parser: argparse.ArgumentParser) -> None:
@@ -111,10 +110,13 @@ def add_scheduler(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_store(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--store", type=Path, default=STORE, metavar="FILE", help=f"SQLite file that keeps all games (default: {STORE})"
-    )
+def add_games(parser: argparse.ArgumentParser) -> None:
+    help_text = f"SQLite file that keeps all games (default: {GAMES})"
+    parser.add_argument("--games", type=Path, default=GAMES, metavar="FILE", help=help_text)
+
+
+def add_latest(parser: argparse.ArgumentParser, default: int | None, help_text: str) -> None:
+    parser.add_argument("--latest", type=from_one, default=default, metavar="N", help=help_text)
 
 
 def add_pairs(parser: argparse.ArgumentParser, pairs: int | None, help_text: str) -> None:
@@ -158,16 +160,16 @@ def add_me(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--me", metavar="NAME", help=help_text)
 
 
-def add_games(parser: argparse.ArgumentParser) -> None:
-    help_text = f"database of your games, which episodes and --add fill (default: {GAMES})"
-    parser.add_argument("--games", type=Path, default=GAMES, metavar="FILE", help=help_text)
-
-
 def add_to_games(parser: argparse.ArgumentParser) -> None:
     """The options of what answers from a file of games, to which it may add some first."""
     add_games(parser)
-    help_text = "add these games first: replays, folders or archives of replays, or stores of matches"
-    parser.add_argument("--add", nargs="+", default=[], metavar="FROM", help=help_text)
+    help_text = "which games count: those of the ladder, those that match and tournament played, or all"
+    origins = ("ladder", "arena", "all")
+    parser.add_argument(
+        "--from", dest="origin", choices=origins, default="ladder", help=f"{help_text} (default: ladder)"
+    )
+    help_text = "add these games first: replays, folders or archives of replays, or files that version 0.3 wrote"
+    parser.add_argument("--add", nargs="+", default=[], metavar="WHAT", help=help_text)
     help_text = "your name in the games (default: the owner of the added games, or the name that is in all games)"
     parser.add_argument("--me", metavar="NAME", help=help_text)
     help_text = "count only games known to be from this day (UTC) or later, for example 2026-11-30 or 2026-11"

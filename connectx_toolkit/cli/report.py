@@ -1,4 +1,4 @@
-"""The command that reports on a store."""
+"""The command that reports on the games that were played here."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from connectx_toolkit.cli.analyse import print_lines
-from connectx_toolkit.cli.option_groups import add_judging, add_ladder, add_store, from_one
+from connectx_toolkit.cli.option_groups import add_games, add_judging, add_ladder, add_latest
 from connectx_toolkit.console.files import check_folder, write_whole
 from connectx_toolkit.foreign import NothingLeft, left_out_lines
 from connectx_toolkit.kaggle.rules import Rules
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from connectx_toolkit.arena.analysis.exact_analysis import JudgedMove
-    from connectx_toolkit.arena.results.store import Group
+    from connectx_toolkit.arena.games.groups import Group
     from connectx_toolkit.arena.results.tournament import Standing, Tournament
 
 
@@ -68,39 +68,34 @@ examples
     parser.add_argument(
         "--html", type=Path, metavar="FILE", help="write a page to FILE, with charts and games to replay"
     )
-    parser.add_argument(
-        "--games",
-        type=from_one,
-        default=20,
-        metavar="N",
-        help="number of games on the page, the latest ones (default: 20)",
-    )
+    add_latest(parser, 20, "number of games of each group on the page, the latest ones (default: 20)")
     parser.add_argument("--judge", action="store_true", help="add exact scores to the games on the page")
     add_judging(parser)
-    add_store(parser)
+    add_games(parser)
 
 
 def report(options: argparse.Namespace) -> None:
+    from connectx_toolkit.arena.games.database import GameDatabase
+    from connectx_toolkit.arena.games.groups import groups
     from connectx_toolkit.arena.reporting.page import group_html, results_page
     from connectx_toolkit.arena.reporting.single_games import TOO_LARGE
     from connectx_toolkit.arena.results.conditions import other_conditions_line
-    from connectx_toolkit.arena.results.store import Store, groups
     from connectx_toolkit.console.tables import console_for_tables
 
     check_folder(options.html)
     check_folder(options.ladder)
     console, sections, entries, unsolvable = console_for_tables(), [], [], []
-    with Store(options.store, create=False) as store:
-        found = groups(store)
-    if not found and store.left_out:
-        raise NothingLeft(store.left_out)
+    with GameDatabase(options.games, create=False) as database:
+        found = groups(database)
+    if not found and database.left_out:
+        raise NothingLeft(database.left_out)
     if not found:
-        raise ValueError(f"{options.store} holds no games")
+        raise ValueError(f"{options.games} holds no games of matches")
     if options.ladder and len(found) > 1:
         titles = "; ".join(group.title for group in found)
-        raise ValueError(f"--ladder takes a store of one kind of games, but {options.store} holds {titles}")
+        raise ValueError(f"--ladder takes a file of one kind of matches, but {options.games} holds {titles}")
     if options.anchor and not any(options.anchor in pair for group in found for pair in group.tournament.names):
-        raise ValueError(f"--anchor {options.anchor!r} has played no games in {options.store}")
+        raise ValueError(f"--anchor {options.anchor!r} has played no games in {options.games}")
     for group in found:
         anchor = options.anchor or _anchor_of(group.tournament)
         console.print(f"\n{group.title}", highlight=False)
@@ -116,7 +111,7 @@ def report(options: argparse.Namespace) -> None:
         write_whole(options.html, results_page(sections, entries).encode())
     for title in unsolvable:
         console.print(f"not judged: {title} ({TOO_LARGE})", highlight=False, soft_wrap=True)
-    print_lines(console, left_out_lines(store.left_out))
+    print_lines(console, left_out_lines(database.left_out))
 
 
 def _anchor_of(tournament: Tournament) -> str:
@@ -128,13 +123,13 @@ def _anchor_of(tournament: Tournament) -> str:
 def _judged_games(group: Group, options: argparse.Namespace) -> tuple[dict[str, list[JudgedMove]], list[dict]]:
     """The latest games of a group for the page; their moves by agent, judged if that was asked for."""
     from connectx_toolkit.arena.analysis.exact_analysis import GAME_SECONDS, first_judged
+    from connectx_toolkit.arena.games.groups import group_games
     from connectx_toolkit.arena.reporting.page import game_entry
     from connectx_toolkit.arena.reporting.single_games import judged
-    from connectx_toolkit.arena.results.store import group_games
 
     by_agent: dict[str, list[JudgedMove]] = {}
     entries = []
-    for game in group_games(group)[-options.games :]:
+    for game in group_games(group)[-options.latest :]:
         moves = judged(game, first_judged(game, options.from_ply), GAME_SECONDS) if options.judge else []
         for move in moves:
             by_agent.setdefault(game.names[move.seat], []).append(move)

@@ -150,7 +150,7 @@ def test_every_process_finds_the_same():
 
 def test_a_changed_helper_replays_its_games(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
-    match = ["match", "mine.py", "leftmost", "--pairs", "1", "--store", "games"]
+    match = ["match", "mine.py", "leftmost", "--pairs", "1", "--games", "games"]
     outputs = []
     for text in (FILES["more.py"], FILES["more.py"], "def pick(obs):\n    return 99\n"):
         (folder / "more.py").write_text(text)

@@ -11,9 +11,12 @@ import pytest
 
 from connectx.geometry import STANDARD, Geometry, geometry_of
 from connectx.position import Position
-from connectx_toolkit.arena.games.database import BATCH, GameDatabase
+from connectx_toolkit.arena.games.database import BATCH, ORIGINS, GameDatabase
+from connectx_toolkit.arena.players.loading import resolve
+from connectx_toolkit.arena.players.process import Setup, Task
+from connectx_toolkit.arena.results.conditions import conditions_here
 from connectx_toolkit.arena.results.records import Game
-from connectx_toolkit.kaggle.rules import Fault
+from connectx_toolkit.kaggle.rules import Fault, Rules
 
 ME, THEM = "my_team", "them"
 
@@ -52,26 +55,24 @@ def test_a_game_comes_back_as_it_was_read(database):
     )  # fmt: skip
     assert database.add([replay], ME, 44) == 1
     (game,) = database.games()
-    measured = (1.25, 4.5, 0.5, None, None, None, None)  # with what was taken of the overage time
-    assert game == replace(replay, measured=measured, submission=44, source=os.path.abspath("none.json"))
-    assert database.owners() == {ME: 1} and [game.seconds(ply) for ply in range(game.called)] == [*measured]
+    assert game == replace(replay, submission=44, source=os.path.abspath("none.json"))
+    assert database.owners() == {ME: 1}
 
 
 @pytest.mark.parametrize(
     ("more", "ending"),
     [
-        ({"faults": (Fault(1, 3, "hang", "3 after 99 s", True),)}, "timeout"),
+        ({"faults": (Fault(1, 3, "hang", "3 after 99 s", True),)}, "hang"),
         ({"cut": "run limit"}, "run limit"),
         ({"cut": ""}, "unfinished"),
         ({}, "step limit"),
     ],
 )
 def test_endings_come_back(more, ending, database):
-    """Of a fault its family."""
-    game = played((3, 3, 2), **more)
+    game = played((3, 3, 2), reserve=None, act_timeout=0.5, loads=(1.5, 0.25), **more)
     database.add([game])
     (found,) = database.games()
-    assert (found.ending, found.points) == (ending, game.points) and found.name == "none"
+    assert found == replace(game, source=found.source) and found.ending == ending and found.name == "none"
 
 
 def test_a_game_counts_once(database):
@@ -143,8 +144,8 @@ def test_who_played_what_and_how_it_ended(database):
 
 def test_filters(database):
     database.add([replace(game, date=f"2026-01-{game.episode:02}") for game in random_games(28)])
-    database.add_ratings({"team 1": 900.0, "team 2": 700.0}, "2026-01-01")
-    database.add_ratings({"team 1": 1100.0}, "2026-01-09")
+    database.add_scores({"team 1": 900.0, "team 2": 700.0}, "2026-01-01")
+    database.add_scores({"team 1": 1100.0}, "2026-01-09")
 
     def episodes(**asked):
         return [(game.episode or 0) - 1 for game in database.games(**asked)]
@@ -160,9 +161,9 @@ def test_filters(database):
 def test_a_rating_is_the_one_kept_nearest_before_the_game(database):
     database.add([played((3,), date=date, overage=(left,)) for left, date in ((60.0, "2026-01"), (59.0, "2026-03-05"))])
     for date, score in (("2026-02-01", 650.0), ("2026-03-01", 700.0), ("2026-04-01", 800.0)):
-        database.add_ratings({THEM: score}, date)
+        database.add_scores({THEM: score}, date)
     assert [game.ratings for game in database.games()] == [(None, 650.0), (None, 700.0)]
-    assert database.ratings() == {THEM: [("2026-02-01", 650.0), ("2026-03-01", 700.0), ("2026-04-01", 800.0)]}
+    assert database.scores() == {THEM: [("2026-02-01", 650.0), ("2026-03-01", 700.0), ("2026-04-01", 800.0)]}
 
 
 def test_what_fails_keeps_the_batches_before(tmp_path):
@@ -190,7 +191,7 @@ def test_other_files_are_refused_and_stay_as_they_are(tmp_path):
     for path, words in {
         text: "is not a file of games (not an SQLite database)",
         other: "is not a file of games (a database of something else)",
-        newer: "written by a newer version of the toolkit (schema 9, this one reads 2)",
+        newer: "written by a newer version of the toolkit (schema 9, this one reads 4)",
     }.items():
         before = path.read_bytes()
         for create in (True, False):
@@ -198,7 +199,7 @@ def test_other_files_are_refused_and_stay_as_they_are(tmp_path):
                 GameDatabase(path, create)
             assert words in str(caught.value)
         assert path.read_bytes() == before
-    with pytest.raises(ValueError, match="no games were added yet"):
+    with pytest.raises(ValueError, match="no games yet: there is no file"):
         GameDatabase(tmp_path / "none.sqlite", create=False)
 
 
@@ -211,19 +212,20 @@ BAD_ROWS = {
     "moves after the end": ("moves = '01010102'", "the game was over after ply 6"),
     "moves that are no digits": ("moves = 'xyz'", "expected columns"),
     "moves that are a number": ("moves = x'07'", "'int' object|bytes"),
-    "seconds that are no JSON": ("seconds = '['", "it is not JSON"),
-    "infinite seconds": ("seconds = '[Infinity]'", "seconds of a move should be a finite number"),
-    "overage that is a number": ("overage = '5'", "not iterable"),
-    "banks of one player": ("banks = '[60.0]'", "the overage time of two players"),
-    "banks that are an object": ("banks = '{}'", "the overage time of two players"),
+    "a record that is no JSON": ("record = '['", "it is not JSON"),
+    "infinite seconds": ("""record = '{"measured":[Infinity]}'""", "seconds of a call should be a finite number"),
+    "overage that is a number": ("""record = '{"overage":5}'""", "not iterable"),
+    "reserve of one player": ("""record = '{"reserve":[60.0]}'""", "the overage time of two players"),
+    "reserve that is an object": ("""record = '{"reserve":{}}'""", "the overage time of two players"),
     "no rows": ("rows = 0", "rows should be an integer of at least 1"),
     "a million rows": ("rows = 1000000", "rows times columns should be at most"),
-    "a third seat": ("failed = 7, fault = 'timeout'", "a seat should be an integer from 0 to 1"),
-    "an unknown fault": ("failed = 1, fault = 'tired'", "there is no fault 'tired'"),
+    "a third seat": ("""record = '{"faults":[[7,7,"timeout","",true]]}'""", "a seat should be an integer from 0 to 1"),
+    "an unknown fault": ("""record = '{"faults":[[1,7,"tired","",true]]}'""", "there is no fault 'tired'"),
     "a blob as a name": ("first = x'ff'", "a player should be a text"),
-    "an infinite rating": ("second_rating = 9e999", "a rating should be a finite number"),
-    "seven points": ("first_points = 7", "points should be 0, 0.5 or 1"),
-    "points of the loser": ("first_points = 0", "its first player has 0.0 points, but its moves and faults say 'line'"),
+    "an infinite rating": ("""record = '{"ratings":[null,1e999]}'""", "a rating should be a finite number"),
+    "no ratings": ("""record = '{"ratings":null}'""", "not iterable"),
+    "seven points": ("points = 7", "points should be 0, 0.5 or 1"),
+    "points of the loser": ("points = 0", "its first player has 0.0 points, but its moves and faults say 'line'"),
     "an opening longer than the game": ("opening = 99", "the opening should be an integer from 0 to 7"),
     "a number that is a text": ("episode = 'seven'", "Kaggle's number should be an integer"),
 }
@@ -237,27 +239,35 @@ def test_a_bad_row_does_not_end_the_others(damage, database):
     database.add(
         [played(line, episode=1), played((3, 1, *line[2:]), episode=2), played((2, 1, 2, 1, 2, 1, 2), episode=3)], ME
     )
-    database.connection.execute(f"UPDATE games SET {change} WHERE key = 'episode 2'")
+    database.connection.execute(f"UPDATE games SET {change} WHERE episode = 2")
     assert [game.episode for game in database.games()] == [1, 3]
     (why,) = database.left_out
-    assert why.startswith(f"{database.path}: game 'episode 2': ") and re.search(words, why), why
+    assert why.startswith(f"{database.path}: game ") and re.search(words, why), why
     assert {made.column for made in database.at(Position.empty(STANDARD))} == {2, 3}
     assert database.names()[THEM] >= 2
+
+
+@pytest.mark.parametrize("change", ["points = 7", "points = 'x'", "player = x'ff'", "move = 9", "move = 'x'"])
+def test_bad_positions_are_left_out(change, database):
+    database.add([played((3, 3), episode=1), played((2, 3), (THEM, ME), episode=2)])
+    database.connection.execute(f"UPDATE positions SET {change} WHERE game = 2")
+    (made,) = database.at(Position.empty(STANDARD))
+    assert (made.column, made.games, made.drawn) == (3, 1, 1) and type(made.drawn) is int
+    assert "1 moves in this position" in database.left_out[0]
 
 
 def test_bad_scores_are_left_out(database):
     database.add([played((3,), episode=1)], ME)
     for date, score in (("2026-01-01", 600.0), ("2026-01-02", "high"), (b"\xff", 700.0), ("2026-01-04", 9e999)):
-        database.connection.execute("INSERT INTO ratings VALUES (?, ?, ?)", [THEM, date, score])
-    assert database.ratings() == {THEM: [("2026-01-01", 600.0)]}
+        database.connection.execute("INSERT INTO scores VALUES (?, ?, ?)", [THEM, date, score])
+    assert database.scores() == {THEM: [("2026-01-01", 600.0)]}
     assert len(database.left_out) == 3
 
 
-def test_names_of_before_the_door_are_shown_and_found(database):
-    """Bytes that are no UTF-8, and escape sequences that an earlier version stored."""
-    database.add([played((3, 3), episode=1)])
-    database.connection.execute("UPDATE games SET second = CAST(x'1b5b324aff' AS TEXT)")
-    name = r"\x1b[2J\xff"
+def test_names_are_shown_and_found(database):
+    """Escape sequences that somebody has as a name."""
+    database.add([played((3, 3), (ME, "\x1b[2J"), episode=1)])
+    name = r"\x1b[2J"
     assert database.names() == {ME: 1, name: 1} and [game.names for game in database.games()] == [(ME, name)]
     assert len([*database.games(opponent=name)]) == 1
     assert [made.players for made in database.at(Position.from_moves([3], STANDARD), opponent=ME)] == [((name, 1),)]
@@ -278,7 +288,7 @@ def test_the_order_is_kaggles_whatever_the_dates(database):
 def test_the_time_of_a_file_is_not_the_date_of_its_game(database, tmp_path):
     (tmp_path / "1.json").touch()
     game = played((3, 3), episode=1, source=str(tmp_path / "1.json"))
-    database.add_ratings({THEM: 700.0}, "2026-01-01")
+    database.add_scores({THEM: 700.0}, "2026-01-01")
     database.add([game])
     assert [(one.date, one.ratings) for one in database.games()] == [(None, (None, None))]
     assert [*database.games(since="2026")] == [] and "1 games of which no date is known" in database.left_out[0]
@@ -288,25 +298,30 @@ def test_the_time_of_a_file_is_not_the_date_of_its_game(database, tmp_path):
     assert [one.date for one in database.games()] == ["2026-01-05T10:00:00Z"]
 
 
-def test_files_of_before_forget_the_times_of_files(tmp_path):
-    """Dates of games that were not fetched from Kaggle were those of files; the file is upgraded when it is opened."""
-    path = tmp_path / "games.sqlite"
-    with GameDatabase(path) as database:
-        games = [played((3, 3), episode=number, date="2026-01-05") for number in (1, 2)]
-        database.add(games[:1])
-        database.add(games[1:], ME, 44)
-        database.connection.execute("ALTER TABLE games DROP COLUMN source")
-        database.connection.execute("PRAGMA user_version = 1")
-    for create in (False, True):
-        with GameDatabase(path, create) as database:
-            assert [(one.episode, one.date) for one in database.games()] == [(1, None), (2, "2026-01-05")]
+def test_games_of_matches_are_not_of_the_ladder(database):
+    """Unless they are asked for; whichever count, their positions do, too."""
+    pair = resolve("leftmost"), resolve("random")
+    match = database.match_id(*pair, Setup(Rules()), [()], 1)
+    game = played((2, 3), (ME, "random"), cut="run limit", measured=(0.1, 0.2), source="")
+    stored = database.add_played(match, Task(0, pair, (), (1, 2)), game, conditions_here())
+    database.add([played((3, 3), episode=1, date="2026-01-05"), played((2, 1), episode=2)], ME)
+    found = {}
+    for origin in ORIGINS:
+        with GameDatabase(database.path, create=False, origin=origin) as part:
+            columns = {made.column: made.games for made in part.at(Position.empty(STANDARD))}
+            filtered = sum(made.games for made in part.at(Position.empty(STANDARD), me=ME, seat=0))
+            found[origin] = len(part), part.names()["random"], part.owners(), columns, filtered, [*part.games()]
+    ladder, arena, whole = found["ladder"], found["arena"], found["all"]
+    assert ladder[:5] == (2, 0, {ME: 2}, {3: 1, 2: 1}, 2) and [game.episode for game in ladder[5]] == [1, 2]
+    assert arena == (1, 1, {}, {2: 1}, 1, [stored]) and stored.source == str(database.path / "1-1")
+    assert whole[:5] == (3, 1, {ME: 2}, {3: 1, 2: 2}, 3) and {*whole[5]} == {*ladder[5], stored}
 
 
 def test_games_are_removed_by_number_and_by_source(database, tmp_path):
     def at(source: str, episode: int) -> Game:
         return played((3, episode % 7), episode=episode, source=str(tmp_path / source))
 
-    places = ("a/1.json", "a/b/2.json", "ab/3.json", "store.sqlite/3-12", "day.tar/2026/5.json")
+    places = ("a/1.json", "a/b/2.json", "ab/3.json", "c/4.json", "day.tar/2026/5.json")
     database.add([at(place, number) for number, place in enumerate(places, 1)])
 
     def left() -> list[int | None]:
@@ -318,7 +333,7 @@ def test_games_are_removed_by_number_and_by_source(database, tmp_path):
     assert left() == [1, 2, 3, 4, 5]
     assert database.remove([str(tmp_path / "a")]) == 2 and left() == [3, 4, 5]
     assert database.remove(["3", str(tmp_path / "day.tar")]) == 2 and left() == [4]
-    assert database.remove([str(tmp_path / "store.sqlite")]) == 1 and left() == []
+    assert database.remove([str(tmp_path / "c")]) == 1 and left() == []
     for what in ("7", str(10**30)):
         with pytest.raises(ValueError):
             database.remove([what])

@@ -31,7 +31,7 @@ def refusal(arguments: list[str], capsys) -> str:
 def command(store: Path, *options: str, pairs: int = PAIRS) -> list[str]:
     return [
         sys.executable, str(ROOT / "evaluate.py"), "match", "random", "random_legal", "--pairs", str(pairs),
-        "--seed", "5", "--store", str(store), *options,
+        "--seed", "5", "--games", str(store), *options,
     ]  # fmt: skip
 
 
@@ -84,19 +84,19 @@ def test_other_agents_than_here_are_refused(cluster, tmp_path, monkeypatch, caps
     """The worker compares an agent's content with what the run has."""
     monkeypatch.setattr(match, "fingerprint", lambda spec: "0" * 64)
     with pytest.raises(SystemExit) as stop:
-        main(["match", "random", "middle", "--store", str(tmp_path / "store"), "--scheduler", cluster])
+        main(["match", "random", "middle", "--games", str(tmp_path / "store"), "--scheduler", cluster])
     err = capsys.readouterr().err
     assert stop.value.code == 1 and "is another on" in err and "same checkout" in err
 
 
 def test_what_cannot_be_loaded_is_not_played_there_either(cluster, tmp_path, capsys):
     (tmp_path / "broken.py").write_text("def agent(:\n")
-    err = refusal([str(tmp_path / "broken.py"), "--store", str(tmp_path / "store"), "--scheduler", cluster], capsys)
+    err = refusal([str(tmp_path / "broken.py"), "--games", str(tmp_path / "store"), "--scheduler", cluster], capsys)
     assert "cannot be loaded: SyntaxError" in err
 
 
 def test_no_scheduler(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(workers, "CONNECT_LIMIT", 0.5)
     for address in ("tcp://127.0.0.1:9", "nonsense://x"):
-        err = refusal(["middle", "--store", str(tmp_path / "store"), "--scheduler", address], capsys)
+        err = refusal(["middle", "--games", str(tmp_path / "store"), "--scheduler", address], capsys)
         assert "--scheduler" in err

@@ -16,15 +16,16 @@ from connectx.geometry import STANDARD
 from connectx.notation import write_columns
 from connectx.score import plies_to_end
 from connectx_toolkit.arena.analysis.exact_analysis import JudgedMove, judge_in_time, mistakes
+from connectx_toolkit.arena.games.database import GameDatabase
+from connectx_toolkit.arena.games.groups import group_games, grouped_games, groups, matches
 from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.players.process import Inline, Setup, Task
 from connectx_toolkit.arena.replays.rematch import add_mistakes, ask
 from connectx_toolkit.arena.replays.replay import logs_path, read_replay, replay_of, replay_paths
 from connectx_toolkit.arena.replays.review import Review, headline, oversights, summary, team_of
-from connectx_toolkit.arena.replays.stored import stored_games
 from connectx_toolkit.arena.reporting.page import replays_page
+from connectx_toolkit.arena.results.conditions import conditions_here
 from connectx_toolkit.arena.results.records import Game, parse_game
-from connectx_toolkit.arena.results.store import Store, group_games, groups
 from connectx_toolkit.console.tables import Table
 from connectx_toolkit.kaggle.rules import Fault, Rules
 from tests.arena.test_page import browse
@@ -423,18 +424,18 @@ def store(tmp_path_factory) -> Path:
             "leftmost mine.py --pairs 2",
             "leftmost random --pairs 2 --bank 30 --config rows=5,columns=5,actTimeout=0",
         ):
-            main(f"match {players} --store games.sqlite --openings openings".split())
+            main(f"match {players} --games games.sqlite --openings openings".split())
     return folder / "games.sqlite"
 
 
 @pytest.fixture(scope="module")
 def stored(store) -> dict[str, Game]:
     """The games by name."""
-    with Store(store, create=False) as opened:
-        matches = [found.match for found in opened.matches()]
+    with GameDatabase(store, create=False) as opened:
+        found = [stored.match for stored in matches(opened)]
     return {
         f"{number}-{index + 1}": game
-        for number, match in enumerate(matches, 1)
+        for number, match in enumerate(found, 1)
         for index, game in sorted(match.games.items())
     }
 
@@ -478,14 +479,17 @@ def test_clocks_of_a_stored_game(tmp_path):
         STANDARD, (3, 3, 4, 4), ("leftmost", "random"), 2, faults=(fault,), reserve=(10.0, 10.0),
         overage=(10.0, 10.0, 8.5, 10.0, -4.25), measured=(None, None, 3.0, 0.5, 7.5), loads=(2.5, 0.25),
     )  # fmt: skip
-    early = replace(game, moves=(3, 3), measured=(None, None, 15.0), faults=(fault._replace(ply=2),))
+    early = replace(
+        game, moves=(3, 3), measured=(None, None, 15.0), overage=(10.0, 10.0, -4.25), faults=(fault._replace(ply=2),)
+    )
     pair = resolve("leftmost"), resolve("random")
-    with Store(tmp_path / "store") as store:
+    with GameDatabase(tmp_path / "store") as store:
         match = store.match_id(*pair, Setup(Rules(bank=10.0)), [(3, 3)], 1)
-        late, soon = (store.add(match, Task(2 * n, pair, (), (1, 2)), one) for n, one in enumerate((game, early)))
-    ((found, early),) = stored_games(tmp_path / "store", [])
-    assert (found, early) == (replace(late, source=found.source), replace(soon, source=f"{tmp_path / 'store'}/1-3"))
-    assert found.overage == (10, 10, 9, 10, -4.25) and found.overage_used(0) == 14.25 and found.name == "1-1"
+        for n, one in enumerate((game, early)):
+            store.add_played(match, Task(2 * n, pair, (), (1, 2)), one, conditions_here())
+    ((found, early),) = grouped_games(tmp_path / "store", [])
+    assert found == replace(game, date=found.date, source=f"{tmp_path / 'store'}/1-1") and early.name == "1-3"
+    assert found.overage == (10, 10, 8.5, 10, -4.25) and found.overage_used(0) == 14.25 and found.name == "1-1"
     assert found.slowest(0) == (4, 7.5) and found.slowest(1) == (3, 0.5) and found.points == (0, 1)
     assert found.ending_words == "timeout of leftmost on ply 4: 2.5 s load + 7.5 s"
     assert early.ending_words == "timeout of leftmost on ply 2: 2.5 s load + 12.5 s"
@@ -505,11 +509,11 @@ def test_moves_of_an_opening_are_nobodys(store, capsys):
 
 def test_the_latest_games_of_each_group(store, stored, capsys):
     """With --me, the latest ones of one's own."""
-    rows = printed_json([str(store), "--games", "3", *JUDGED_LATE], capsys)["games"]
+    rows = printed_json([str(store), "--latest", "3", *JUDGED_LATE], capsys)["games"]
     assert [row["game"] for row in rows] == ["2-2", "2-3", "2-4", "3-2", "3-3", "3-4"]
-    rows = printed_json([str(store), "--games", "1", "--me", "random", *JUDGED_LATE], capsys)["games"]
+    rows = printed_json([str(store), "--latest", "1", "--me", "random", *JUDGED_LATE], capsys)["games"]
     assert [row["game"] for row in rows] == ["1-6", "3-4"]
-    main(["analyse", str(store), "--games", "2", *JUDGED_LATE])
+    main(["analyse", str(store), "--latest", "2", *JUDGED_LATE])
     lines = [line for line in capsys.readouterr().out.splitlines() if " v " in line]
     assert [line.partition(",")[0] for line in lines] == [
         " v ".join(stored[name].names) for name in ("2-3", "2-4", "3-3", "3-4")
@@ -521,7 +525,8 @@ def test_stores_beside_replays(store, games, tmp_path, capsys):
     copy = tmp_path / "second.sqlite"
     copy.write_bytes(store.read_bytes())
     with contextlib.closing(sqlite3.connect(copy)) as connection, connection:
-        connection.execute("UPDATE games SET seconds = '[9' || substr(seconds, 2) WHERE number != 1")  # were others
+        changed = "json_set(record, '$.measured[#-1]', 9)"
+        connection.execute(f"UPDATE games SET record = {changed} WHERE number != 1")  # were others
     found = printed_json([str(store), str(copy), str(games[0].path), "--me", "mine.py", *JUDGED_LATE], capsys)
     rows = [f"{name} 2-{n}" for name, numbers in (("games", (1, 2, 3, 4)), ("second", (1, 3, 4))) for n in numbers]
     assert [row["game"] for row in found["games"]] == rows
@@ -542,11 +547,11 @@ def test_one_stored_game_names_its_players(store, tmp_path, monkeypatch, capsys)
     """As a store of one game is shown: the moves from the opening on, the line, the accuracy, the clocks."""
     monkeypatch.chdir(tmp_path)
     Path("openings").write_text(OPENINGS)
-    main(["match", "one_step", "leftmost", "--pairs", "1", "--store", "one", "--openings", "openings"])
+    main(["match", "one_step", "leftmost", "--pairs", "1", "--games", "one", "--openings", "openings"])
     capsys.readouterr()
-    main(["analyse", "one", "--games", "1"])
+    main(["analyse", "one", "--latest", "1"])
     out = capsys.readouterr().out
-    with Store(Path("one"), create=False) as opened:
+    with GameDatabase(Path("one"), create=False) as opened:
         (group,) = groups(opened)
     record = group_games(group)[-1]
     assert record.ending == "line" and record.names == ("leftmost", "one_step")
@@ -578,7 +583,7 @@ def test_versions_of_a_file(tmp_path, monkeypatch, capsys):
                 "leftmost",
                 "--pairs",
                 "1",
-                "--store",
+                "--games",
                 "two",
                 "--openings",
                 "openings",
@@ -593,7 +598,7 @@ def test_versions_of_a_file(tmp_path, monkeypatch, capsys):
 
 
 def test_stores_without_games(tmp_path, capsys):
-    with Store(tmp_path / "empty"):
+    with GameDatabase(tmp_path / "empty"):
         pass
     with pytest.raises(SystemExit):
         main(["analyse", str(tmp_path / "empty")])
@@ -670,4 +675,4 @@ def test_rematch_and_a_match_from_its_positions(games, tmp_path, monkeypatch, ca
     assert f"middle in positions that {TEAM} could" in out and re.search(
         r"runs/mistakes.txt: [1-9]\d* positions added", out
     )
-    main(["match", "middle", "leftmost", "--pairs", "1", "--openings", "runs/mistakes.txt", "--store", "store"])
+    main(["match", "middle", "leftmost", "--pairs", "1", "--openings", "runs/mistakes.txt", "--games", "store"])

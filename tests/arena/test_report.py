@@ -1,4 +1,4 @@
-"""Reports from the store alone: groups, tables, the page and what it must not contain."""
+"""Reports from stored games alone: groups, tables, the page and what it must not contain."""
 
 import json
 import re
@@ -12,13 +12,15 @@ from kaggle_environments.errors import DeadlineExceeded
 
 from connectx.geometry import geometry_of
 from connectx_toolkit.arena.analysis.exact_analysis import JudgedMove, judge, solvers_for
+from connectx_toolkit.arena.games.database import GameDatabase
+from connectx_toolkit.arena.games.groups import group_games, groups
 from connectx_toolkit.arena.play.match import play_match
 from connectx_toolkit.arena.players.loading import resolve
 from connectx_toolkit.arena.players.process import Setup, Task
 from connectx_toolkit.arena.reporting.page import game_entry, results_page
 from connectx_toolkit.arena.reporting.tables import accuracy_table
+from connectx_toolkit.arena.results.conditions import conditions_here
 from connectx_toolkit.arena.results.records import Game
-from connectx_toolkit.arena.results.store import Store, group_games, groups
 from connectx_toolkit.console.tables import console_for_tables
 from connectx_toolkit.kaggle.rules import Rules
 from tests.arena.test_analysis import small_scores
@@ -53,12 +55,12 @@ class Elements(HTMLParser):
             self.data += data
 
 
-def play_into(store: Store, first: str, second: str, setup: Setup, pairs: int) -> None:
+def play_into(store: GameDatabase, first: str, second: str, setup: Setup, pairs: int) -> None:
     specs = resolve(first), resolve(second)
     match = store.match_id(*specs, setup, [()], 1)
 
     def add(task: Task, game: Game) -> Game:
-        return store.add(match, task, game)
+        return store.add_played(match, task, game, conditions_here())
 
     play_match(*specs, setup, [()], pairs, 1, on_game=add)
 
@@ -67,7 +69,7 @@ def play_into(store: Store, first: str, second: str, setup: Setup, pairs: int) -
 def path(tmp_path_factory):
     """A store with two matches on a small board and one on the standard board."""
     path = tmp_path_factory.mktemp("report") / "store"
-    with Store(path) as store:
+    with GameDatabase(path) as store:
         play_into(store, "one_step", "leftmost", SMALL, 4)
         play_into(store, "leftmost", "random", SMALL, 4)
         play_into(store, "leftmost", "random", Setup(Rules(), "fast", isolate=False), 4)
@@ -75,7 +77,7 @@ def path(tmp_path_factory):
 
 
 def test_groups(path):
-    with Store(path, create=False) as store:
+    with GameDatabase(path, create=False) as store:
         found = groups(store)
     assert [group.title for group in found] == [
         "4x3, 3 in a row, 60 s overage time",
@@ -88,7 +90,7 @@ def test_groups(path):
 
 def test_agents_of_one_name_are_told_apart_by_content(tmp_path):
     agent = tmp_path / "agent.py"
-    with Store(tmp_path / "store") as store:
+    with GameDatabase(tmp_path / "store") as store:
         for column in (0, 1):
             agent.write_text(f"def agent(obs, config):\n    return {column}\n")
             play_into(store, str(agent), "leftmost", SMALL, 1)
@@ -98,7 +100,7 @@ def test_agents_of_one_name_are_told_apart_by_content(tmp_path):
 
 def test_report_command(path, capsys):
     target = path.parent / "report.html"
-    main(["report", "--store", str(path), "--html", str(target), "--judge", "--from-ply", "30", "--games", "5"])
+    main(["report", "--games", str(path), "--html", str(target), "--judge", "--from-ply", "30", "--latest", "5"])
     out = capsys.readouterr().out
     assert out.count("Elo, random = 0") == 2 and "one_step" in out
     elements = Elements(target.read_text(encoding="utf-8"))
@@ -111,11 +113,11 @@ def test_report_command(path, capsys):
 def test_a_board_that_cannot_be_solved_stays_unjudged(tmp_path, capsys):
     """The page is made all the same, with the scores of the others."""
     large = Setup(Rules({"rows": 8, "columns": 8}), "fast", isolate=False)
-    with Store(tmp_path / "store") as store:
+    with GameDatabase(tmp_path / "store") as store:
         play_into(store, "leftmost", "middle", SMALL, 1)
         play_into(store, "leftmost", "middle", large, 1)
     target = tmp_path / "report.html"
-    main(["report", "--store", str(tmp_path / "store"), "--html", str(target), "--judge"])
+    main(["report", "--games", str(tmp_path / "store"), "--html", str(target), "--judge"])
     assert "not judged: 8x8, 4 in a row, 60 s overage time (boards of more than 64 bits" in capsys.readouterr().out
     games = json.loads(Elements(target.read_text(encoding="utf-8")).data)
     assert [bool(game["judged"]) for game in games] == [True, True, False, False]
@@ -123,7 +125,7 @@ def test_a_board_that_cannot_be_solved_stays_unjudged(tmp_path, capsys):
 
 def test_the_page_fetches_nothing(path):
     target = path.parent / "report.html"
-    main(["report", "--store", str(path), "--html", str(target)])
+    main(["report", "--games", str(path), "--html", str(target)])
     text = target.read_text(encoding="utf-8")
     elements = Elements(text)
     assert "default-src 'none'" in text and not {"link", "img", "iframe", "object", "base"} & set(elements.tags)
@@ -145,7 +147,7 @@ def test_games_on_the_page_carry_their_scores():
 def test_analyse_commands(path, tmp_path, capsys):
     main(["analyse", "10101", "--config", "rows=4,columns=3,inarow=3", "--from-ply", "0"])
     assert "given away" in capsys.readouterr().out
-    main(["analyse", str(path), "--from-ply", "36", "--games", "2"])
+    main(["analyse", str(path), "--from-ply", "36", "--latest", "2"])
     out = capsys.readouterr().out
     assert out.count("leftmost v random") + out.count("random v leftmost") == 4
 
@@ -235,7 +237,7 @@ def test_the_command_of_a_lost_game_finds_the_mistake(tmp_path, monkeypatch, cap
     """As match prints it: typed again, it names the turning point, and whose it was, in text and tables."""
     monkeypatch.chdir(tmp_path)
     Path("openings").write_text("22\n1411\n")
-    main(f"match leftmost one_step --pairs 4 --store store --openings openings {' '.join(FIVE)}".split())
+    main(f"match leftmost one_step --pairs 4 --games store --openings openings {' '.join(FIVE)}".split())
     (command,) = re.findall(r"a game that leftmost lost: python evaluate.py (.*)", capsys.readouterr().out)
     assert "--opening" in command and "rows=5" in command
     main(shlex.split(command))
@@ -324,16 +326,16 @@ def test_a_position_that_was_won_already(capsys):
 def test_agents_that_no_games_connect_are_left_out(tmp_path, capsys):
     """A file's first version met others than its second."""
     agent = tmp_path / "agent.py"
-    with Store(tmp_path / "store") as store:
+    with GameDatabase(tmp_path / "store") as store:
         for column, other in enumerate(("middle", "leftmost")):
             agent.write_text(f"def agent(obs, config):\n    return {column}\n")
             play_into(store, str(agent), other, SMALL, 1)
         play_into(store, "leftmost", "random", SMALL, 2)
-    main(["report", "--store", str(tmp_path / "store"), "--html", str(tmp_path / "page.html")])
+    main(["report", "--games", str(tmp_path / "store"), "--html", str(tmp_path / "page.html")])
     out = capsys.readouterr().out
     assert "Elo, random = 0" in out and "3 " in out
     (line,) = [line for line in out.splitlines() if line.startswith("left out")]
     assert re.search(r"connect them with random: .*agent.py [0-9a-f]{6}, middle; edited versions of a file count", line)
-    main(["report", "--store", str(tmp_path / "store"), "--anchor", "middle"])
+    main(["report", "--games", str(tmp_path / "store"), "--anchor", "middle"])
     out = capsys.readouterr().out
     assert "Elo, middle = 0" in out and "leftmost, random" in out

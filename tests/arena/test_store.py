@@ -1,4 +1,4 @@
-"""The store: games come back as they went in, and a killed run ends as if it had not been killed."""
+"""Matches in the file of games: games come back as they went in, and a killed run ends as if it had not been killed."""
 
 import contextlib
 import json
@@ -13,13 +13,13 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 from connectx.geometry import STANDARD
-from connectx.notation import write_columns
+from connectx_toolkit.arena.games.database import GameDatabase
+from connectx_toolkit.arena.games.groups import groups, matches
 from connectx_toolkit.arena.play.match import play_match
 from connectx_toolkit.arena.players.fingerprint import fingerprint
 from connectx_toolkit.arena.players.loading import resolve
@@ -28,8 +28,7 @@ from connectx_toolkit.arena.results import conditions as conditions_module
 from connectx_toolkit.arena.results import schema
 from connectx_toolkit.arena.results.conditions import Conditions, conditions_here, other_conditions_line
 from connectx_toolkit.arena.results.records import Game
-from connectx_toolkit.arena.results.schema import SCHEMA_VERSION
-from connectx_toolkit.arena.results.store import Store, groups
+from connectx_toolkit.arena.results.schema import VERSION
 from connectx_toolkit.kaggle.rules import Fault, Rules
 from connectx_toolkit.machine.cores import usable_cores
 from connectx_toolkit.places import ROOT
@@ -46,43 +45,58 @@ SHORT = Game(STANDARD, (1,), (LEFT.label, RANDOM.label), cut="step limit", overa
 HERE = Conditions("Ours, 2 cores", (("python", "3.12"), ("numba", "0.68.1")), 2)
 
 
-def add_games(store: Store, numbers: range, conditions: Conditions = HERE, setup: Setup = FAST) -> int:
+def add(store: GameDatabase, match: int, number: int, game: Game = FAULTY, conditions: Conditions = HERE) -> Game:
+    """Stores a game; what is stored then, but for when and where."""
+    return plain(store.add_played(match, Task(number, (LEFT, RANDOM), (), (1, 2)), game, conditions))
+
+
+def add_games(store: GameDatabase, numbers: range, conditions: Conditions = HERE, setup: Setup = FAST) -> int:
     """Stores games of a match, and returns its id."""
-    match = store.match_id(LEFT, RANDOM, setup, OPENINGS, 1, conditions)
+    match = store.match_id(LEFT, RANDOM, setup, OPENINGS, 1)
     for number in numbers:
-        store.add(match, Task(number, (LEFT, RANDOM), (), (1, 2)), FAULTY)
+        add(store, match, number, replace(FAULTY, geometry=setup.rules.geometry), conditions)
     return match
 
 
+def plain(game: Game) -> Game:
+    return replace(game, date=None, source="")
+
+
+def games_in(store: GameDatabase, match: int) -> dict[int, Game]:
+    return {number: plain(game) for number, game in store.match_games(match).items()}
+
+
 def test_games_come_back(tmp_path):
-    with Store(tmp_path / "new" / "store.sqlite") as store:
+    with GameDatabase(tmp_path / "new" / "store.sqlite") as store:
         match = store.match_id(LEFT, RANDOM, FAST, OPENINGS, 1)
         played = play_match(LEFT, RANDOM, FAST, OPENINGS, 3, 1)
         for number, game in played.games.items():
-            store.add(match, Task(number, (LEFT, RANDOM), (), (1, 2)), game)
-        store.add(match, Task(6, (LEFT, RANDOM), (), (1, 2)), FAULTY)
-    with Store(tmp_path / "new" / "store.sqlite", create=False) as store:
-        (stored,) = store.matches()
-    assert stored.match.games.pop(6) == FAULTY
-    assert stored.match.first == LEFT and stored.match.second == RANDOM and stored.bank == 60.0
+            add(store, match, number, game)
+        add(store, match, 6)
+    with GameDatabase(tmp_path / "new" / "store.sqlite", create=False) as store:
+        (stored,) = matches(store)
+    assert stored.match.games[6].source == str(tmp_path / "new" / "store.sqlite" / f"{match}-7")
+    assert time.strptime(stored.match.games[6].date or "", "%Y-%m-%dT%H:%M:%SZ")
+    assert plain(stored.match.games.pop(6)) == FAULTY
+    assert stored.match.first == LEFT and stored.match.second == RANDOM and stored.reserve == 60.0
     for number, game in played.games.items():
         found = stored.match.games[number]
         assert found.overage == pytest.approx(game.overage, abs=1e-5)
         assert found.loads == pytest.approx(game.loads, abs=1e-6)
         assert found.measured[game.opening :] == pytest.approx(game.measured[game.opening :], abs=1e-6)
-        assert replace(found, overage=(), measured=(), loads=None) == replace(game, overage=(), measured=(), loads=None)
+        rest = {"overage": (), "measured": (), "loads": None}
+        assert replace(plain(found), **rest) == replace(game, **rest)
     assert stored.config == FAST.rules.config
     assert (stored.match.seed, stored.hashes) == (1, (fingerprint(LEFT), fingerprint(RANDOM)))
-    assert stored.conditions == {conditions_here(1): 7}
+    assert stored.conditions == {HERE: 7}
 
 
 def test_a_game_is_stored_once(tmp_path):
     """The first one stays, and is what whoever adds another one gets."""
-    with Store(tmp_path / "store") as store:
+    with GameDatabase(tmp_path / "store") as store:
         match = store.match_id(LEFT, RANDOM, FAST, OPENINGS, 1)
-        assert store.add(match, Task(0, (LEFT, RANDOM), (), (1, 2)), FAULTY) == FAULTY
-        assert store.add(match, Task(0, (LEFT, RANDOM), (), (1, 2)), SHORT) == FAULTY
-        assert store.games(match) == {0: FAULTY}
+        assert add(store, match, 0) == FAULTY == add(store, match, 0, SHORT)
+        assert games_in(store, match) == {0: FAULTY}
 
 
 @pytest.mark.parametrize(
@@ -97,9 +111,9 @@ def test_a_game_is_stored_once(tmp_path):
 )
 def test_every_ending_comes_back(game, tmp_path):
     """A game that the run limit ended is half a point for either."""
-    with Store(tmp_path / "store") as store:
+    with GameDatabase(tmp_path / "store") as store:
         match = store.match_id(LEFT, RANDOM, FAST, OPENINGS, 1)
-        found = store.add(match, Task(0, (LEFT, RANDOM), (), (1, 2)), game)
+        found = add(store, match, 0, game)
     assert (found.ending, found.points, found.faults) == (game.ending, game.points, game.faults)
     assert found.points == {"line": (1, 0), "timeout": (1, 0)}.get(game.ending, (0.5, 0.5))
 
@@ -108,7 +122,7 @@ def test_what_decides_the_games_decides_the_match(tmp_path):
     """Any change gives a new match; asking again gives the same."""
     path = tmp_path / "agent.py"
     path.write_text("def agent(obs, config):\n    return 0\n")
-    with Store(tmp_path / "store") as store:
+    with GameDatabase(tmp_path / "store") as store:
         asked: list[tuple] = [
             (LEFT, RANDOM, FAST, OPENINGS, 1),
             (RANDOM, LEFT, FAST, OPENINGS, 1),
@@ -124,34 +138,14 @@ def test_what_decides_the_games_decides_the_match(tmp_path):
         assert store.match_id(*asked[-1]) not in ids
 
 
-@pytest.mark.parametrize("referee", ["fast", "kaggle"])
-def test_matches_of_before_are_continued(tmp_path, monkeypatch, referee):
-    """Their keys named one of two referees, Kaggle's by default where a file took part, and how agents were reloaded.
-
-    A key made of other bytes than these would lose every game in the stores that people have.
-    """
-    monkeypatch.setattr("connectx_toolkit.arena.results.store.fingerprint", lambda spec: f"hash of {spec.label}")
-    config = json.dumps(FAST.rules.config, sort_keys=True)
-    agents = [[spec.kind, spec.target, f"hash of {spec.label}"] for spec in (LEFT, RANDOM)]
-    parts = [agents, [config, 60.0, referee, "null"], 1, [write_columns(opening) for opening in OPENINGS]]
-    key = sha256(json.dumps(parts).encode()).hexdigest()
-    with Store(tmp_path / "store") as store:
-        match = add_games(store, range(4))
-        store.connection.execute("UPDATE matches SET key = ?, referee = ?", [key, referee])
-        later = add_games(store, range(2), HERE._replace(concurrency=1))  # under other conditions it is found, too
-        assert set(store.games(later)) == set(range(4)) and store.conditions(later) == {HERE: 4}
-        assert add_games(store, range(6)) == match and set(store.games(match)) == set(range(6))
-        assert len(groups(store)) == 1
-
-
 def test_a_game_of_one_move_in_column_10(tmp_path):
     """Its text is not that of a move in column 1 and one in column 0."""
     wide = Rules({"columns": 11})
     short = replace(SHORT, geometry=wide.geometry, moves=(10,))
-    with Store(tmp_path / "store") as store:
+    with GameDatabase(tmp_path / "store") as store:
         match = store.match_id(LEFT, RANDOM, FAST._replace(rules=wide), OPENINGS, 1)
-        store.add(match, Task(0, (LEFT, RANDOM), (), (1, 2)), short)
-        assert store.games(match) == {0: short}
+        assert add(store, match, 0, short) == short
+        assert games_in(store, match) == {0: short}
 
 
 # Conditions
@@ -202,15 +196,13 @@ def test_a_package_that_only_one_of_two_has():
 
 
 def test_games_under_other_conditions_are_of_the_same_match(tmp_path):
-    """Each number counts once, the game that was stored under the conditions that came first."""
+    """Each number counts once, the game that was stored first."""
     theirs, later = HERE._replace(machine="Theirs, 8 cores"), HERE._replace(versions=(("numba", "0.70.0"),))
-    with Store(tmp_path / "store") as store:
-        add_games(store, range(4), theirs)
-        match = store.match_id(LEFT, RANDOM, FAST, OPENINGS, 1, HERE)
-        store.add(match, Task(3, (LEFT, RANDOM), (), (1, 2)), replace(SHORT, names=SHORT.names[::-1]))
-        add_games(store, range(3, 6))
-        add_games(store, range(7), later)
-        assert {number: game.moves for number, game in store.games(match).items()} == dict.fromkeys(
+    with GameDatabase(tmp_path / "store") as store:
+        match = add_games(store, range(4), theirs)
+        add(store, match, 3, SHORT)
+        assert add_games(store, range(3, 6)) == match == add_games(store, range(7), later)
+        assert {number: game.moves for number, game in store.match_games(match).items()} == dict.fromkeys(
             range(7), FAULTY.moves
         )
         assert store.conditions(match) == {theirs: 4, HERE: 2, later: 1} and store.conditions(match, 3) == {theirs: 3}
@@ -238,24 +230,24 @@ def test_games_under_other_conditions_are_told():
 
 
 def test_what_is_read_only_opened_cannot_be_changed(tmp_path):
-    with Store(tmp_path / "store") as store:
+    with GameDatabase(tmp_path / "store") as store:
         add_games(store, range(1))
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
-    with pytest.raises(ValueError, match="cannot be read"), Store(tmp_path / "store", create=False) as store:
+    with pytest.raises(ValueError, match="cannot be read"), GameDatabase(tmp_path / "store", create=False) as store:
         add_games(store, range(2))
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 def test_other_schemas_are_refused(tmp_path):
-    with Store(tmp_path / "store") as store:
+    with GameDatabase(tmp_path / "store") as store:
         add_games(store, range(1))
-    for version, words in ((SCHEMA_VERSION + 1, "a newer version"), (2, "too old a version")):
+    for version, words in ((VERSION + 1, "a newer version"), (-1, "too old a version")):
         with contextlib.closing(sqlite3.connect(tmp_path / "store", isolation_level=None)) as connection:
             connection.execute(f"PRAGMA user_version = {version}")
         for create in (True, False):
             with pytest.raises(ValueError) as refused:
-                Store(tmp_path / "store", create)
-            told = f"written by {words} of the toolkit (schema {version}, this one reads {SCHEMA_VERSION})"
+                GameDatabase(tmp_path / "store", create)
+            told = f"written by {words} of the toolkit (schema {version}, this one reads {VERSION})"
             assert str(refused.value) == f"{tmp_path / 'store'}: {told}"
 
 
@@ -267,12 +259,12 @@ def test_other_files_are_refused(tmp_path, create):
         connection.execute("CREATE TABLE t (x)")
     before = (tmp_path / "text").read_bytes(), (tmp_path / "recipes").read_bytes()
     for name, words in {
-        "text": "is not a store of results (not an SQLite database)",
-        "recipes": "is not a store of results (a database of something else)",
+        "text": "is not a file of games (not an SQLite database)",
+        "recipes": "is not a file of games (a database of something else)",
         "folder": "is a folder, where a file was expected",
     }.items():
         with pytest.raises(ValueError) as refused:
-            Store(tmp_path / name, create)
+            GameDatabase(tmp_path / name, create)
         assert str(refused.value) == f"{tmp_path / name} {words}"
     assert before == ((tmp_path / "text").read_bytes(), (tmp_path / "recipes").read_bytes())
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "recipes", "text"]
@@ -280,13 +272,13 @@ def test_other_files_are_refused(tmp_path, create):
 
 def test_nothing_to_read(tmp_path):
     (tmp_path / "empty").touch()
-    with pytest.raises(ValueError, match="there is no store"):
-        Store(tmp_path / "missing", create=False)
-    with pytest.raises(ValueError, match=r"empty is not a store of results \(it is empty\)"):
-        Store(tmp_path / "empty", create=False)
-    with pytest.raises(ValueError, match=r"text is not a folder\); choose another file with --store"):
+    with pytest.raises(ValueError, match="no games yet: there is no file"):
+        GameDatabase(tmp_path / "missing", create=False)
+    with pytest.raises(ValueError, match=r"empty is not a file of games \(it is empty\)"):
+        GameDatabase(tmp_path / "empty", create=False)
+    with pytest.raises(ValueError, match=r"text is not a folder\); choose another file with --games"):
         (tmp_path / "text").touch()
-        Store(tmp_path / "text" / "new" / "store")
+        GameDatabase(tmp_path / "text" / "new" / "store")
 
 
 def test_locked_for_too_long(tmp_path, monkeypatch):
@@ -294,15 +286,15 @@ def test_locked_for_too_long(tmp_path, monkeypatch):
     monkeypatch.setattr(schema, "BUSY_SECONDS", 0.1)
     path = tmp_path / "store"
     words = "store: locked by another process for more than 0.1 s; try again when it has ended"
-    with pytest.raises(ValueError, match=words), Store(path) as store:
+    with pytest.raises(ValueError, match=words), GameDatabase(path) as store:
         match = add_games(store, range(1))
         with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
             with pytest.raises(ValueError, match=words):
-                Store(path)
-            store.add(match, Task(1, (LEFT, RANDOM), (), (1, 2)), FAULTY)
-    with Store(path, create=False) as store:
-        assert set(store.games(match)) == {0}
+                GameDatabase(path)
+            add(store, match, 1)
+    with GameDatabase(path, create=False) as store:
+        assert set(store.match_games(match)) == {0}
 
 
 # Disks
@@ -329,42 +321,42 @@ def remount(folder: Path, options: str) -> None:
 
 def test_a_read_only_disk(disk):
     """What is there can be read; what cannot be written is told before any game is played."""
-    with Store(disk / "store") as store:
+    with GameDatabase(disk / "store") as store:
         match = add_games(store, range(3))
     remount(disk, "ro")
-    with Store(disk / "store", create=False) as store:
-        (stored,) = store.matches()
-        assert set(stored.match.games) == {0, 1, 2} == set(store.games(match)) and len(groups(store)) == 1
+    with GameDatabase(disk / "store", create=False) as store:
+        (stored,) = matches(store)
+        assert set(stored.match.games) == {0, 1, 2} == set(store.match_games(match)) and len(groups(store)) == 1
     for name in ("store", "new", "folder/new"):
         with pytest.raises(ValueError) as refused:
-            Store(disk / name)
-        words = "cannot be written (read-only folder); choose another file with --store"
+            GameDatabase(disk / name)
+        words = "cannot be written (read-only folder); choose another file with --games"
         assert str(refused.value) == f"{disk / name}: {words}"
 
 
 def test_games_of_a_killed_run_are_not_left_out_on_a_read_only_disk(disk):
     """They are in a second file, that SQLite cannot read here if the third one was not copied with them."""
-    with Store(disk / "store") as store:
+    with GameDatabase(disk / "store") as store:
         add_games(store, range(3))
         (disk / "copy").write_bytes((disk / "store").read_bytes())
         (disk / "copy-wal").write_bytes((disk / "store-wal").read_bytes())
     remount(disk, "ro")
     with pytest.raises(ValueError, match="copy-wal holds its latest games; copy both files to another folder"):
-        Store(disk / "copy", create=False)
+        GameDatabase(disk / "copy", create=False)
     remount(disk, "rw")
-    with Store(disk / "copy", create=False) as store:
-        (stored,) = store.matches()
+    with GameDatabase(disk / "copy", create=False) as store:
+        (stored,) = matches(store)
     assert set(stored.match.games) == {0, 1, 2}
 
 
 def test_a_disk_that_fills_up(disk):
     """In the middle of a match: one line, and all games that were stored before are there."""
     stored = 0
-    with pytest.raises(ValueError) as refused, Store(disk / "store") as store:
-        match = store.match_id(LEFT, RANDOM, FAST, OPENINGS, 1, HERE)
+    with pytest.raises(ValueError) as refused, GameDatabase(disk / "store") as store:
+        match = store.match_id(LEFT, RANDOM, FAST, OPENINGS, 1)
         with store.turn(match, 100_000):
             for number in range(100_000):
-                store.add(match, Task(number, (LEFT, RANDOM), (), (1, 2)), FAULTY)
+                add(store, match, number)
                 stored += 1
     words = "no space left on the disk; nothing that was stored before is lost"
     assert str(refused.value) == f"{disk / 'store'}: {words}"
@@ -372,13 +364,13 @@ def test_a_disk_that_fills_up(disk):
         while True:
             file.write(bytes(4096))
     for name in ("store", "new"):
-        with pytest.raises(ValueError) as refused:
-            Store(disk / name)
+        with pytest.raises(ValueError) as refused, GameDatabase(disk / name) as full:
+            add_games(full, range(stored, stored + 20))
         assert str(refused.value) == f"{disk / name}: {words}"
     assert not (disk / "new").exists()
     remount(disk, "size=4m")
-    with Store(disk / "store") as store:
-        assert set(store.games(match)) == set(range(stored)) and stored > 20
+    with GameDatabase(disk / "store") as store:
+        assert set(store.match_games(match)) == set(range(stored)) and stored > 10
 
 
 # A killed run
@@ -387,7 +379,7 @@ def test_a_disk_that_fills_up(disk):
 def command(store: Path, cores: int, pairs: int = 200) -> list[str]:
     return [
         sys.executable, str(ROOT / "evaluate.py"), "match", "random", "random_legal", "--pairs", str(pairs),
-        "--seed", "5", "--store", str(store), "--concurrency", str(cores), "--openings", str(store.parent / "openings"),
+        "--seed", "5", "--games", str(store), "--concurrency", str(cores), "--openings", str(store.parent / "openings"),
     ]  # fmt: skip
 
 
@@ -397,7 +389,9 @@ def stored(path: Path) -> list[tuple]:
         return []
     with sqlite3.connect(path, timeout=30) as connection:
         try:
-            columns = "match, number, moves, opening, seeds, rewards, statuses, ending, faults"
+            columns = (
+                "match, number, first, second, moves, opening, seeds, points, record ->> 'cut', record ->> 'faults'"
+            )
             return connection.execute(f"SELECT {columns} FROM games ORDER BY match, number").fetchall()
         except sqlite3.OperationalError:
             return []  # killed before it made the tables
@@ -443,48 +437,61 @@ BAD_MATCHES = {
     "an agent without a label": ('second = \'["ours", "x"]\'', "AgentSpec|unpack"),
     "a configuration without rows": ("config = '{}'", "the configuration has no rows"),
     "a configuration that is a list": ("config = '[]'", "the configuration should be a JSON object"),
-    "infinite overage time": ("bank = 9e999", "overage time should be a finite number"),
+    "infinite overage time": ("reserve = 9e999", "overage time should be a finite number"),
     "a seed that is a text": ("seed = 'one'", "the seed should be an integer"),
 }
 BAD_GAMES = {
     "moves of a full column": ("moves = '33333333'", "column 3 cannot be played on ply 5: the column is full"),
-    "a fault of one field": ("faults = '[[0]]'", "_fault"),
-    "an unknown fault": ('faults = \'[[0, 3, "tired", "", true]]\'', "there is no fault 'tired'"),
-    "seconds that are a number": ("seconds = '5'", "not iterable"),
-    "no seconds": ("seconds = '[]'", "it has the times of 0 calls, not of 2"),
-    "seconds that are NaN": ("seconds = '[NaN]'", "seconds of a call should be a finite number"),
-    "an ending that is a list": ("ending = '[]'", r"its ending is \[\], but its moves and faults end with 'timeout'"),
-    "a game that has not ended": ("faults = '[]', ending = '\"line\"'", "its moves and faults end with 'unfinished'"),
+    "another board": ("rows = 6", "its board is 6x7k4, not 5x7k4"),
+    "a fault of one field": ("faults", "[[0]]", "_fault"),
+    "an unknown fault": ("faults", '[[0, 3, "tired", "", true]]', "there is no fault 'tired'"),
+    "seconds that are a number": ("measured", "5", "not iterable"),
+    "no seconds": ("measured", "[]", "it has the times of 0 calls, not of 2"),
+    "seconds that are NaN": ("measured", "[NaN]", "seconds of a call should be a finite number"),
+    "a cut that is a list": ("cut", "[]", r"a cut should be one of step limit, run limit, not \[\]"),
+    "a game that has not ended": ("faults", "[]", "1.0 points, but its moves and faults say 'unfinished'"),
     "an opening longer than the game": ("opening = 99", "the opening should be an integer from 0 to 3"),
-    "loads of one agent": ("loads = '[1.0]'", "unpack"),
+    "loads of one agent": ("loads", "[1.0]", "expected the load of two players, not of 1"),
+    "a field that is none": ("rewards", "[1, 0]", "rewards"),
+    "a record that is a list": ("record = '[]'", "the record should be a JSON object"),
 }
+
+
+def damage_of(fields: tuple[str, ...], record: str) -> tuple[str, list[str]]:
+    """A change of a row in SQL, and its values. Of three fields, the first one is a field in the record."""
+    if len(fields) == 2:
+        return fields[0], []
+    parts = [f'"{name}":{json.dumps(value)}' for name, value in json.loads(record).items() if name != fields[0]]
+    return "record = ?", ["{" + ",".join([*parts, f'"{fields[0]}":{fields[1]}']) + "}"]
 
 
 @pytest.mark.parametrize("damage", [*BAD_MATCHES, *BAD_GAMES])
 def test_a_bad_row_does_not_end_the_others(damage, tmp_path):
     """It is named with what is wrong with it, and all other games are there."""
     path = tmp_path / "store"
-    with Store(path) as store:
+    with GameDatabase(path) as store:
         add_games(store, range(3))
         other = add_games(store, range(3), setup=FAST._replace(rules=Rules({"rows": 5})))
+        fields = BAD_MATCHES.get(damage) or BAD_GAMES[damage]
+        (record,) = store.connection.execute("SELECT record FROM games WHERE match = ?", [other]).fetchone()
+        change, values = damage_of(fields, record)
         if damage in BAD_MATCHES:
-            change, words = BAD_MATCHES[damage]
             store.connection.execute(f"UPDATE matches SET {change} WHERE id = ?", [other])
         else:
-            change, words = BAD_GAMES[damage]
-            store.connection.execute(f"UPDATE games SET {change} WHERE match = ? AND number = 1", [other])
-    with Store(path, create=False) as store:
-        found = [set(stored.match.games) for stored in store.matches()]
+            where = "match = ? AND number = 1"
+            store.connection.execute(f"UPDATE games SET {change} WHERE {where}", [*values, other])
+    with GameDatabase(path, create=False) as store:
+        found = [set(stored.match.games) for stored in matches(store)]
     assert found == [{0, 1, 2}, {0, 2}] if damage in BAD_GAMES else found == [{0, 1, 2}]
     (why,) = store.left_out
-    assert why.startswith(f"{path}: ") and f"match {other}" in why and re.search(words, why), why
+    assert why.startswith(f"{path}: ") and f"match {other}" in why and re.search(fields[-1], why), why
 
 
 def test_damaged_conditions_cost_no_games(tmp_path):
-    with Store(tmp_path / "store") as store:
+    with GameDatabase(tmp_path / "store") as store:
         match = add_games(store, range(3))
-        store.connection.execute("UPDATE matches SET conditions = '5'")
-        (stored,) = store.matches()
+        store.connection.execute("UPDATE conditions SET text = '5'")
+        (stored,) = matches(store)
         assert set(stored.match.games) == {0, 1, 2} and not stored.conditions
         assert (
             "the conditions should be a JSON object" in store.left_out[0] and f"of match {match}" in store.left_out[0]
@@ -493,11 +500,12 @@ def test_damaged_conditions_cost_no_games(tmp_path):
 
 def test_a_damaged_game_is_played_again(tmp_path):
     """It is not known when the match goes on, and what is played takes its place."""
-    with Store(tmp_path / "store") as store:
+    with GameDatabase(tmp_path / "store") as store:
         match = add_games(store, range(2))
-        store.connection.execute("UPDATE games SET faults = '[' WHERE number = 1")
+        store.connection.execute("UPDATE games SET record = '[' WHERE number = 1")
         with store.turn(match, 2) as known:
             assert set(known) == {0} and "game 1 of match 1: it is not JSON" in store.left_out[0]
-        short = replace(SHORT, names=SHORT.names[::-1])
-        assert store.add(match, Task(1, (RANDOM, LEFT), (), (1, 2)), short) == short
-        assert store.games(match) == {0: FAULTY, 1: short}
+        assert add(store, match, 1, SHORT) == SHORT
+        assert games_in(store, match) == {0: FAULTY, 1: SHORT}
+        count = "SELECT count(*) FROM positions WHERE game NOT IN (SELECT id FROM games)"
+        assert store.connection.execute(count).fetchone()[0] == 0

@@ -1,4 +1,4 @@
-"""Processes that share a store: each match is played by one of them at a time, and whoever waits sees its games."""
+"""Processes that share a file of games: each match is played by one of them at a time; who waits sees its games."""
 
 import json
 import signal
@@ -11,28 +11,28 @@ from pathlib import Path
 
 import pytest
 
-from connectx_toolkit.arena.results.store import Store
+from connectx_toolkit.arena.games.database import GameDatabase
 from connectx_toolkit.console.files import lock_at, unlock
-from tests.arena.test_store import FAST, HERE, LEFT, OPENINGS, RANDOM, ROOT, add_games
+from tests.arena.test_store import FAST, LEFT, OPENINGS, RANDOM, ROOT, add_games
 
 GAMES = 40
 PLAY = f"""
 import json, signal, sys, time
 from pathlib import Path
 from connectx_toolkit.arena.play.schedule import pair_tasks
-from connectx_toolkit.arena.results.store import Store
+from connectx_toolkit.arena.games.database import GameDatabase
 from connectx_toolkit.arena.play.match import Slot
 from tests.arena.test_store import FAST, HERE, LEFT, OPENINGS, RANDOM
 
 store, seed, pause = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
 signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background inherits an ignored one
 sys.stdin.readline()  # all start at once
-with Store(store) as store, Slot(FAST._replace(isolate=False)) as slot:
-    match, played = store.match_id(LEFT, RANDOM, FAST, OPENINGS, seed, HERE), 0
+with GameDatabase(store) as store, Slot(FAST._replace(isolate=False)) as slot:
+    match, played = store.match_id(LEFT, RANDOM, FAST, OPENINGS, seed), 0
     with store.turn(match, {GAMES}) as known:
         for task in pair_tasks(LEFT, RANDOM, OPENINGS, {GAMES // 2}, seed):
             if task.number not in known:
-                known[task.number] = store.add(match, task, slot.play(task))
+                known[task.number] = store.add_played(match, task, slot.play(task), HERE)
                 played += 1
                 time.sleep(pause)
     print(json.dumps([played, {{number: game.moves for number, game in sorted(known.items())}}]))
@@ -75,8 +75,8 @@ def games_of(path: Path, seed: int = 1) -> int:
     """How many games of a match of the players' the store holds."""
     if not path.exists():
         return 0
-    with Store(path) as store:
-        return len(store.games(store.match_id(LEFT, RANDOM, FAST, OPENINGS, seed, HERE)))
+    with GameDatabase(path) as store:
+        return len(store.match_games(store.match_id(LEFT, RANDOM, FAST, OPENINGS, seed)))
 
 
 def test_two_that_start_at_once_see_the_same_games(tmp_path):
@@ -127,7 +127,7 @@ def test_other_matches_are_played_at_the_same_time(tmp_path):
 
 
 def test_the_games_of_the_turn_are_those_asked_for(tmp_path):
-    with Store(tmp_path / "store") as store:
+    with GameDatabase(tmp_path / "store") as store:
         match = add_games(store, range(6))
         with store.turn(match, 4) as known:
             assert set(known) == {0, 1, 2, 3}
@@ -139,7 +139,7 @@ def test_what_killed_processes_have_left_goes_with_the_next_turn(tmp_path):
     left.touch()
     held = lock_at(other, 0.0)
     assert held is not None
-    with Store(tmp_path / "store") as store, store.turn(add_games(store, range(2)), 2):
+    with GameDatabase(tmp_path / "store") as store, store.turn(add_games(store, range(2)), 2):
         assert not left.exists() and other.exists()
     unlock(held)
     assert [path.name for path in tmp_path.iterdir()] == ["store"]
@@ -150,15 +150,7 @@ def test_a_lock_file_that_cannot_be_made(tmp_path):
     words = "it is a folder, where a file was expected"
     with (
         pytest.raises(OSError, match=words),
-        Store(tmp_path / "store") as store,
+        GameDatabase(tmp_path / "store") as store,
         store.turn(add_games(store, range(1)), 2),
     ):
         pass
-
-
-def test_one_turn_for_all_conditions(tmp_path):
-    """Or two processes with other versions would play the same games."""
-    with Store(tmp_path / "store") as store:
-        first, second = add_games(store, range(1)), add_games(store, range(1), HERE._replace(concurrency=3))
-        with store.turn(second, 2):
-            assert first != second and (tmp_path / f".store.{first}.lock").exists()

@@ -169,7 +169,7 @@ def test_what_was_played_in_a_position(tmp_path):
 
 
 def test_a_notebook_takes_a_file_of_games(tmp_path):
-    with pytest.raises(ValueError, match="no games were added yet"):
+    with pytest.raises(ValueError, match="no games yet"):
         Board(games=tmp_path / "none.sqlite")
     with GameDatabase(tmp_path / "games.sqlite") as database:
         database.add(random_games(1))

@@ -51,7 +51,9 @@ CASES = [
     Case("evaluate explore 4477", "--from-one"),
     Case("evaluate explore --add missing", "missing"),
     Case("evaluate explore --add notes.txt", "notes.txt", 1),
-    Case("evaluate explore --games games", "not a file of games"),
+    Case("evaluate explore --games games", "no ladder games"),
+    Case("evaluate explore --add games", "a file of games of this version"),
+    Case("evaluate explore --from both", "--from"),
     Case("evaluate explore --since tomorrow", "--since"),
     Case("evaluate explore --rating 800", "--rating"),
     Case("evaluate explore --seat third", "--seat"),
@@ -92,7 +94,7 @@ CASES = [
     Case("evaluate match leftmost random --seed 100000000000000000000", "--seed"),
     Case("evaluate match leftmost random --sprt 0 nan", "--sprt"),
     Case("evaluate match leftmost random --pairs -1", "-1"),
-    Case("evaluate report --store games --html new.html --games 0", "--games"),
+    Case("evaluate report --games games --html new.html --latest 0", "--latest"),
     Case("build leftmost --positions -3 -o new.py", "--positions"),
     Case("build leftmost --slowdown nan -o new.py", "--slowdown"),
     Case("build leftmost --size-limit inf -o new.py", "--size-limit"),
@@ -121,12 +123,12 @@ CASES = [
     Case("evaluate match leftmost random --openings over", "over"),
     Case("evaluate match leftmost random --openings comments", "comments"),
     Case("evaluate match leftmost random --openings noise", "openings"),
-    Case("evaluate match leftmost random --store notes.txt", "store"),
-    Case("evaluate match leftmost random --store folder", "folder"),
-    Case("evaluate report --store missing", "missing"),
-    Case("evaluate report --store games --anchor nobody --ladder new", "nobody"),
-    Case("evaluate report --store damaged", "damaged"),
-    Case("evaluate report --store other_store", "other_store"),
+    Case("evaluate match leftmost random --games notes.txt", "not a file of games"),
+    Case("evaluate match leftmost random --games folder", "folder"),
+    Case("evaluate report --games missing", "missing"),
+    Case("evaluate report --games games --anchor nobody --ladder new", "nobody"),
+    Case("evaluate report --games damaged", "damaged"),
+    Case("evaluate report --games other_store", "other_store"),
     Case("evaluate analyse 4444444", "column 4"),
     Case("evaluate analyse 9", "column 9"),
     Case("evaluate analyse missing.json", "missing.json"),
@@ -171,9 +173,9 @@ CASES = [
     Case("build leftmost -o folder", "folder"),
     Case("build leftmost -o notes.txt/new.py", "notes.txt/new.py"),
     Case("build my-agent.py -o my-agent.py", "my-agent.py"),
-    Case("evaluate match leftmost random --store notes.txt/store", "notes.txt"),
-    Case("evaluate report --store games --html folder", "folder"),
-    Case("evaluate report --store games --html no/such/folder/new.html", "html"),
+    Case("evaluate match leftmost random --games notes.txt/store", "notes.txt"),
+    Case("evaluate report --games games --html folder", "folder"),
+    Case("evaluate report --games games --html no/such/folder/new.html", "html"),
     Case("train book --scores notes.txt/scores", "notes.txt"),
     Case("train book --output folder", "folder"),
     Case("train distill --labels missing --output folder", "folder"),
@@ -327,7 +329,7 @@ def made(tmp_path_factory) -> Path:
     (folder / "labels" / "damaged.labels").write_bytes(flipped(pack({"masks": np.ones(1000, np.int64)})))
     (folder / "corrupt.bin").write_bytes(flipped(pack({"weight": np.ones(1000, np.float32)})))
     with contextlib.chdir(folder):
-        evaluate(["match", "leftmost", "random", "--pairs", "20", "--store", "games"])
+        evaluate(["match", "leftmost", "random", "--pairs", "20", "--games", "games"])
     store = (folder / "games").read_bytes()
     (folder / "damaged").write_bytes(store[:4096] + bytes(len(store) - 4096))
     with contextlib.closing(sqlite3.connect(folder / "other_store")) as connection:
@@ -405,10 +407,10 @@ def disk(request, made, tmp_path) -> Iterator[Path]:
     "command",
     [
         "build leftmost -o DISK/new.py",
-        "evaluate match leftmost random --pairs 1 --store DISK/new",
-        "evaluate match leftmost random --pairs 1 --seed 2 --store DISK/games",
-        "evaluate report --store games --html DISK/new.html",
-        "evaluate report --store games --ladder DISK/new",
+        "evaluate match leftmost random --pairs 1 --games DISK/new",
+        "evaluate match leftmost random --pairs 1 --seed 2 --games DISK/games",
+        "evaluate report --games games --html DISK/new.html",
+        "evaluate report --games games --ladder DISK/new",
         "train book --first-ply 1 --scores scores --output DISK/new.bin",
     ],
 )
@@ -440,7 +442,7 @@ SLOW_TO_BUILD = f"import time\n\ntime.sleep(60)\n\n\n{AGENT}"
 @pytest.mark.parametrize(
     ("command", "sign"),
     [
-        ("evaluate.py match slow.py leftmost --store store", "playing"),
+        ("evaluate.py match slow.py leftmost --games store", "playing"),
         ("build_submission.py slow_to_build.py -o new.py", ".new.py.*.partial"),
         ("train.py book --table-bits 10 --scores scores --output new.bin --workers 1", ".scores.lock"),
         (

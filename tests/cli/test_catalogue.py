@@ -88,11 +88,11 @@ def test_what_is_no_ladder_is_refused(content, tmp_path):
 
 
 def test_tournament_writes_its_ladder(tmp_path, capsys):
-    arguments = ["tournament", "leftmost", "random", "--pairs", "4", "--store", str(tmp_path / "store")]
+    arguments = ["tournament", "leftmost", "random", "--pairs", "4", "--games", str(tmp_path / "store")]
     main([*arguments, "--ladder", str(tmp_path / "ladder")])
     assert json.loads((tmp_path / "ladder.json").read_text())["anchor"] == "random"
     with pytest.raises(SystemExit) as stop:
         main([*arguments, "--ladder", str(tmp_path / "missing" / "ladder")])
     assert stop.value.code == 2 and "there is no folder" in capsys.readouterr().err
-    main(["report", "--store", str(tmp_path / "store"), "--ladder", str(tmp_path / "again")])
+    main(["report", "--games", str(tmp_path / "store"), "--ladder", str(tmp_path / "again")])
     assert (tmp_path / "again.md").read_bytes() == (tmp_path / "ladder.md").read_bytes()

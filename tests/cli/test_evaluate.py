@@ -291,7 +291,7 @@ def test_a_load_that_never_ends(concurrency, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("connectx_toolkit.arena.play.match.SILENCE", 0.5)
     Path("endless.py").write_text("while True:\n    pass\n")
     with pytest.raises(SystemExit) as stop:
-        main(f"match leftmost endless.py --bank 0.5 --store store --concurrency {concurrency}".split())
+        main(f"match leftmost endless.py --bank 0.5 --games store --concurrency {concurrency}".split())
     assert stop.value.code == 2
     *said, refused = capsys.readouterr().err.splitlines()
     assert "loading endless.py ..." in said
@@ -299,7 +299,7 @@ def test_a_load_that_never_ends(concurrency, tmp_path, monkeypatch, capsys):
 
 
 def test_a_tournament_loads_everyone_first(broken, capsys):
-    err = refusal(f"tournament leftmost random {' '.join(BROKEN)} --store store", capsys)
+    err = refusal(f"tournament leftmost random {' '.join(BROKEN)} --games store", capsys)
     assert all(f"{name} cannot be loaded: " in err and words in err for name, (_, words) in BROKEN.items())
     with sqlite3.connect("store") as connection:
         assert connection.execute("SELECT count(*) FROM games").fetchone() == (0,)
@@ -308,7 +308,7 @@ def test_a_tournament_loads_everyone_first(broken, capsys):
 @TWO_CORES
 def test_a_match_on_two_cores_loads_both_first(broken, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))  # with no other run that has reserved them
-    assert "syntax.py cannot be loaded" in refusal("match syntax.py random --store store --concurrency 2", capsys)
+    assert "syntax.py cannot be loaded" in refusal("match syntax.py random --games store --concurrency 2", capsys)
 
 
 def test_ctrl_c_gives_one_line(monkeypatch, capsys):
@@ -324,7 +324,7 @@ def test_ctrl_c_gives_one_line(monkeypatch, capsys):
 def test_match_command(tmp_path, capsys):
     (tmp_path / "openings").write_text("33\n3324\n")
     arguments = f"match random leftmost --pairs 30 --openings {tmp_path / 'openings'} --sprt 0 50 --seed 2"
-    main([*arguments.split(), "--store", str(tmp_path / "store")])
+    main([*arguments.split(), "--games", str(tmp_path / "store")])
     out = capsys.readouterr().out
     assert "random v leftmost: " in out and "accepts +0" in out and "leftmost scores more from these 2 openings" in out
 
@@ -346,7 +346,7 @@ def test_a_slow_load_is_seen(tmp_path, monkeypatch, capsys):
     Path("slow.py").write_text(SLOW)
     Path("openings").write_text("00\n")
     rules = "--config actTimeout=0.1 --bank 2"
-    main(f"match slow.py leftmost --pairs 1 --openings openings --store store {rules}".split())
+    main(f"match slow.py leftmost --pairs 1 --openings openings --games store {rules}".split())
     out = capsys.readouterr().out
     assert "load s" in out and re.search(r"slow.py +both( +\d){4} +1\.5", out)
     assert re.search(r"slow.py, 2 timeout \(first on ply [45]: 1\.\d s load \+ 1\.\d s\)", out)
@@ -402,7 +402,7 @@ def test_tournament_command(tmp_path, capsys):
     arguments = f"tournament one_step leftmost random --pairs 8 --openings {tmp_path / 'openings'}"
     outputs = []
     for _ in range(2):
-        main([*arguments.split(), "--store", str(tmp_path / "store")])
+        main([*arguments.split(), "--games", str(tmp_path / "store")])
         outputs.append(capsys.readouterr().out)
     assert re.search(r"^one_step v leftmost: won \d+ drawn \d+ lost \d+$", outputs[0], re.MULTILINE)
     assert "Elo, random = 0" in outputs[0] and "1 one_step" in outputs[0] and "too early" in outputs[0]
@@ -412,7 +412,7 @@ def test_tournament_command(tmp_path, capsys):
 
 def test_more_pairs_on_another_board(tmp_path, capsys):
     """The games played already count, as on the standard board."""
-    match = f"match random leftmost --config rows=4,columns=5 --store {tmp_path / 'store'}"
+    match = f"match random leftmost --config rows=4,columns=5 --games {tmp_path / 'store'}"
     main(f"{match} --pairs 2".split())
     main(f"{match} --pairs 3".split())
     assert "reused 4 of 6 games" in capsys.readouterr().out
@@ -420,7 +420,7 @@ def test_more_pairs_on_another_board(tmp_path, capsys):
 
 def test_games_of_another_version_count_and_are_told(tmp_path, capsys):
     """In one line, of match and of report; the table shows them with the others."""
-    match = f"match random leftmost --config rows=4,columns=5 --store {tmp_path / 'store'}"
+    match = f"match random leftmost --config rows=4,columns=5 --games {tmp_path / 'store'}"
     main(f"{match} --pairs 2".split())
     with contextlib.closing(sqlite3.connect(tmp_path / "store")) as connection, connection:
         connection.execute("UPDATE matches SET conditions = json_set(conditions, '$.versions.numba', '0.50.0')")
@@ -429,7 +429,7 @@ def test_games_of_another_version_count_and_are_told(tmp_path, capsys):
     out = capsys.readouterr().out
     words = "games were played under other conditions, and count: numba 0.50.0 instead of "
     assert "reused 4 of 10 games" in out and f"\n4 of 4 {words}" in out and "random v leftmost: 10 games" in out
-    main(f"report --store {tmp_path / 'store'}".split())
+    main(f"report --games {tmp_path / 'store'}".split())
     out = capsys.readouterr().out
     assert out.count(words) == 1 and f"\n4 of 10 {words}" in out and out.count("Elo, random = 0") == 1
 

@@ -51,12 +51,16 @@ def test_explore_adds_and_shows(folder, capsys):
     assert "no game that fits went on from here: 3333" in said(capsys, "explore", "3333")
 
 
-def test_a_store_of_matches_is_added(capsys):
-    said(capsys, "match", "leftmost", "random", "--pairs", "3", "--store", "store.sqlite")
-    out = said(capsys, "scout", "--add", "store.sqlite", "--me", "leftmost", "--games", "games.sqlite")
-    assert "games.sqlite: 6 games added, 6 in all" in out and "random" in out
-    again = said(capsys, "scout", "--add", "store.sqlite", "--games", "games.sqlite")
-    assert "0 games added, 6 copies left out, 6 in all" in again
+def test_games_of_matches_count_where_they_are_asked_for(folder, capsys):
+    """They are in the file that the ladder's games are added to."""
+    said(capsys, "match", "leftmost", "random", "--pairs", "3")
+    assert "runs/games.sqlite: no ladder games yet; --add takes replays" in refused(capsys, "explore")
+    assert "6 games" in said(capsys, "scout", "random", "--from", "arena", "--me", "leftmost", "--time", "0")
+    assert "runs/games.sqlite: 8 games added, 1 copy left out, 8 in all" in said(capsys, "scout", "--add", str(folder))
+    assert "random" not in said(capsys, "scout") and "random" in said(
+        capsys, "scout", "--from", "all", "--me", "leftmost"
+    )
+    assert "leftmost v random" in said(capsys, "analyse", "runs/games.sqlite", "--from-ply", "40")
 
 
 def test_scout_shows_one_and_all(folder, capsys):
@@ -83,8 +87,8 @@ def test_what_is_asked_wrongly(folder, capsys):
 
 
 def test_nothing_was_added_yet(folder, capsys):
-    assert "no games were added yet" in refused(capsys, "scout")
-    assert "no games were added yet" in refused(capsys, "board", "--games", "none.sqlite", "--no-browser")
+    assert "no games yet" in refused(capsys, "scout")
+    assert "no games yet" in refused(capsys, "board", "--games", "none.sqlite", "--no-browser")
     cut = str(folder / "cut.json")
     assert "nothing is left: " in refused(capsys, "scout", "--add", cut, code=1)
     assert not Path("runs").exists()
@@ -124,15 +128,12 @@ def test_one_s_own_name_on_both_sides(folder, capsys):
 def test_games_are_removed(folder, capsys):
     """By Kaggle's number, or by where they came from; what is left is shown."""
     said(capsys, "explore", "--add", str(folder))
-    said(capsys, "match", "leftmost", "random", "--pairs", "1", "--store", "store.sqlite")
-    said(capsys, "explore", "--add", "store.sqlite")
-    assert "no game of nowhere" in refused(capsys, "explore", "--remove", "store.sqlite", "nowhere")
-    assert "runs/games.sqlite: 2 games removed, 8 in all" in said(capsys, "explore", "--remove", "store.sqlite")
+    assert "no game of nowhere" in refused(capsys, "explore", "--remove", str(folder), "nowhere")
     with GameDatabase(Path("runs/games.sqlite"), create=False) as database:
         number = str(next(database.games()).episode)
     assert "1 games removed, 7 in all" in said(capsys, "explore", "--remove", number)
     assert "7 games removed, 0 in all" in said(capsys, "explore", "--remove", str(folder))
-    assert "no games were added yet" in refused(capsys, "explore", "--remove", number, "--games", "none.sqlite")
+    assert "no games yet" in refused(capsys, "explore", "--remove", number, "--games", "none.sqlite")
     assert not Path("none.sqlite").exists()
 
 

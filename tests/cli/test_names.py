@@ -43,22 +43,22 @@ def folder(tmp_path_factory) -> Path:
     return folder
 
 
-PLAYED = ["--pairs", "2", "--store", "store"]
+PLAYED = ["--pairs", "2", "--games", "store"]
 BOTH = f"{CRASHES} {PLAYS}.py"
 # What is printed, by command: the texts that must be there.
 COMMANDS: dict[str, tuple[str, ...]] = {
-    f"match {BOTH} --pairs 2 --store store": (CRASHES, f"{PLAYS}.py", FAULT),
-    f"tournament {BOTH} leftmost --pairs 2 --store store --ladder [bold]": (CRASHES, f"{PLAYS}.py"),
+    f"match {BOTH} --pairs 2 --games store": (CRASHES, f"{PLAYS}.py", FAULT),
+    f"tournament {BOTH} leftmost --pairs 2 --games store --ladder [bold]": (CRASHES, f"{PLAYS}.py"),
     f"{BOTH} --rounds 2": (CRASHES, f"{PLAYS}.py", FAULT),
-    f"report --store store --anchor {CRASHES}": (CRASHES, f"{PLAYS}.py"),
+    f"report --games store --anchor {CRASHES}": (CRASHES, f"{PLAYS}.py"),
     "analyse store": (CRASHES, f"{PLAYS}.py"),
     f"analyse store --me {CRASHES}": (CRASHES, f"{PLAYS}.py"),
     "analyse [x].json": (CRASHES, PLAYS),
     f"analyse [x].json [x].json --me {CRASHES}": (CRASHES, PLAYS),
     f"analyse {''.join(map(str, MOVES))} --names {CRASHES} {PLAYS}": (CRASHES, PLAYS),
     f"explore --add [x].json --games games --me {CRASHES}": (PLAYS,),
-    f"scout --add store --games games --me {CRASHES}": (f"{PLAYS}.py",),
-    f"scout {PLAYS}.py --add store --games games --me {CRASHES} --html [bold].html": (f"{PLAYS}.py", "[bold].html"),
+    f"scout --from arena --games store --me {CRASHES}": (f"{PLAYS}.py",),
+    f"scout {PLAYS}.py --from arena --games store --me {CRASHES} --html [bold].html": (f"{PLAYS}.py", "[bold].html"),
     f"rematch [x].json --agent {PLAYS}.py --me {CRASHES} --mistakes [bold].txt": (CRASHES, f"{PLAYS}.py", "[bold].txt"),
 }
 
@@ -109,7 +109,7 @@ def test_what_needs_more_than_a_store(shown: Callable, monkeypatch, capsys):
 def test_a_ladder_to_publish(folder, monkeypatch, capsys):
     """In Markdown, with every sign escaped that would mean something there; and in the chart."""
     monkeypatch.chdir(folder)
-    evaluate(["report", "--store", "store", "--ladder", "[i]"])
+    evaluate(["report", "--games", "store", "--ladder", "[i]"])
     rows = Path("[i].md").read_text().splitlines()
     (row,) = [row for row in rows if "bold" in row]
     assert r"| \[bold\]\|\<b\>\$^\$:x:.py |" in row and any(r"| \_\[/x\]\$a_b\$.py |" in row for row in rows)
@@ -122,8 +122,8 @@ def test_a_ladder_to_publish(folder, monkeypatch, capsys):
 def test_pages_and_charts(folder, monkeypatch, capsys):
     """Names are text in the page, in its tables and in every chart."""
     monkeypatch.chdir(folder)
-    arguments = ["--games", "40", "--judge", "--from-ply", "12", "--html", "[x].html"]
-    evaluate(["report", "--store", "store", *arguments])
+    arguments = ["--latest", "40", "--judge", "--from-ply", "12", "--html", "[x].html"]
+    evaluate(["report", "--games", "store", *arguments])
     text = Path("[x].html").read_text()
     charts = re.findall(r"<svg.*?</svg>", text, re.S)
     names = [html.escape(name) for name in (CRASHES, f"{PLAYS}.py")]

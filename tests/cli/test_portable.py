@@ -51,9 +51,9 @@ if __name__ == "__main__":
     for workers in (1, 2):
         rounds = get_win_percentages(mine, "mine.py", 4, workers=min(workers, WORKERS))
         assert rounds.forfeits == (0, 0), rounds.forfeits
-    assert run("evaluate", "match packed.tar.gz minimax@1 --pairs 2 --store store".split()) == 0
-    assert run("evaluate", "tournament leftmost random mine.py --pairs 1 --store store --ladder ladder".split()) == 0
-    assert run("evaluate", "report --store store --html page.html".split()) == 0
+    assert run("evaluate", "match packed.tar.gz minimax@1 --pairs 2 --games store".split()) == 0
+    assert run("evaluate", "tournament leftmost random mine.py --pairs 1 --games store --ladder ladder".split()) == 0
+    assert run("evaluate", "report --games store --html page.html".split()) == 0
     assert run("evaluate", "list".split()) == 0
 """
 STOPPED = """

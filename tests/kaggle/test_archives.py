@@ -78,8 +78,8 @@ def test_what_reads_the_judges_folder_plays(command, tmp_path, monkeypatch, caps
     before = list(Path("/kaggle_simulations").rglob("*"))  # empty, but for a machine like Kaggle's
     arguments = {
         "": "agents/mine.tar.gz agents/other.py --rounds 2",
-        "match": "match agents/mine.tar.gz agents/mine.tar.gz --pairs 1 --store store",
-        "tournament folder": "tournament agents --pairs 1 --store store",
+        "match": "match agents/mine.tar.gz agents/mine.tar.gz --pairs 1 --games store",
+        "tournament folder": "tournament agents --pairs 1 --games store",
         "concurrency": "agents/mine.tar.gz leftmost --rounds 4 --concurrency 2",
     }
     main(arguments[command].split())
@@ -257,7 +257,7 @@ def refused(arguments: list[str], capsys) -> str:
 def test_archives_that_kaggle_could_not_run(name, tmp_path, capsys):
     files, words = DAMAGED[name]
     path = packed(tmp_path / "bad.tar.gz", files)
-    for arguments in ([path, "leftmost"], ["match", path, "leftmost", "--store", str(tmp_path / "store")]):
+    for arguments in ([path, "leftmost"], ["match", path, "leftmost", "--games", str(tmp_path / "store")]):
         err = refused(arguments, capsys)
         assert "bad.tar.gz cannot be loaded: " in err and words in err
 

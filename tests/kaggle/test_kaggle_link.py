@@ -150,7 +150,7 @@ def test_games_and_scores_are_kept(account, capsys):
     with GameDatabase(Path("games.sqlite"), create=False) as database:
         games, owners = list(database.games()), database.owners()
         today = datetime.now(UTC).date().isoformat()
-        assert database.ratings() == {"middle": [(today, 812.5)], TEAM: [(today, 1021.3)]}
+        assert database.scores() == {"middle": [(today, 812.5)], TEAM: [(today, 1021.3)]}
     assert [game.episode for game in games] == sorted(account.replays)
     assert {(game.submission, game.date) for game in games} == {(SUBMISSION, "2026-11-20T10:05:00Z")}
     assert owners == {TEAM: 6}
@@ -161,7 +161,7 @@ def test_a_leaderboard_that_is_refused_costs_no_game(account, capsys):
     with serving(account):
         evaluate([*EPISODES, *LATE])
     with GameDatabase(Path("runs/games.sqlite"), create=False) as database:
-        assert len(database) == 6 and database.ratings() == {}
+        assert len(database) == 6 and database.scores() == {}
 
 
 def answering(status: int, message: str = "no", **headers: str) -> tuple[int, dict[str, str], bytes]:
@@ -252,7 +252,7 @@ def test_days_are_utc(account, monkeypatch):
         with serving(account):
             evaluate([*EPISODES, "--games", f"{zone[-4:]}.sqlite", *LATE])
         with GameDatabase(Path(f"{zone[-4:]}.sqlite"), create=False) as database:
-            assert database.ratings()[TEAM] == [(datetime.now(UTC).date().isoformat(), 1021.3)]
+            assert database.scores()[TEAM] == [(datetime.now(UTC).date().isoformat(), 1021.3)]
     monkeypatch.undo()
     time.tzset()
 

@@ -1,9 +1,15 @@
-"""Games of the ladder in one SQLite file: who played whom, every move with its clocks, and every position.
+"""The file of games: every game of a match that was played here, and of the ladder; and every position in them.
 
-A game is there once, whatever the names of its files: Kaggle's episode number identifies it, or else a digest of what
-happened in it. Positions are found by the key of ``Position.canonical()``, so that mirror images are one position.
-Teams' scores on Kaggle's leaderboard are kept with the date on which they were fetched. What is not known is
-not made up: a date is Kaggle's, or it is "". Rows pass the door (``connectx_toolkit.foreign``) when they are read.
+A match is identified by its key, a digest of what it asks for: the agents with their fingerprints (see
+``connectx_toolkit.arena.players.fingerprint``), configuration, overage time, openings and seed. The same match finds
+its games; more pairs or another SPRT add to them. Each game is committed when it ends, with the conditions that it was
+played under, and counts once by its number. So a killed run can be resumed.
+
+A game of the ladder is there once, whatever the names of its files: Kaggle's episode number identifies it, or else a
+digest of what happened in it. Teams' scores on Kaggle's leaderboard are kept with the date on which they were fetched.
+What is not known is not made up: a game's date is Kaggle's, or there is none.
+
+Positions are found by the key of ``Position.canonical()``, so that mirror images are one position.
 """
 
 import bisect
@@ -11,71 +17,47 @@ import contextlib
 import json
 import os
 import sqlite3
+import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from hashlib import sha256
 from itertools import islice
+from math import inf
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
-from connectx.notation import parse_columns, write_columns
+from connectx.notation import Columns, write_columns
 from connectx.position import Position
-from connectx_toolkit.arena.results.records import CUTS, Game, check_playable
-from connectx_toolkit.arena.results.schema import Schema, in_words, open_to_read, open_to_write
-from connectx_toolkit.foreign import decoded, from_json, integer, noting, number, shown, text
-from connectx_toolkit.kaggle.rules import FAMILIES, Fault, Rules, sizes_of
-
-Value = TypeVar("Value")
+from connectx_toolkit.arena.games.rows import (
+    absolute,
+    board_of,
+    game_of,
+    indexed,
+    key_of,
+    row_of,
+    rules_of,
+)
+from connectx_toolkit.arena.players.fingerprint import fingerprint
+from connectx_toolkit.arena.players.process import Setup, Task
+from connectx_toolkit.arena.players.spec import AgentSpec
+from connectx_toolkit.arena.results.conditions import Conditions
+from connectx_toolkit.arena.results.records import Game
+from connectx_toolkit.arena.results.schema import in_words, open_to_read, open_to_write
+from connectx_toolkit.console.files import locked
+from connectx_toolkit.foreign import from_json, integer, mapping, noting, number, shown, text
 
 BATCH = 200  # games in a transaction: what a kill loses at most
-TABLES = """
-CREATE TABLE games (
-    id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE,
-    first TEXT NOT NULL, second TEXT NOT NULL, date TEXT NOT NULL,
-    rows INTEGER NOT NULL, columns INTEGER NOT NULL, inarow INTEGER NOT NULL,
-    first_points REAL,  -- NULL of a game that was not played to its end
-    episode INTEGER, first_rating REAL, second_rating REAL,
-    me TEXT NOT NULL, submission INTEGER,
-    winner INTEGER, failed INTEGER, fault TEXT NOT NULL,  -- where nobody failed, what cut the game
-    opening INTEGER NOT NULL, moves TEXT NOT NULL,
-    seconds TEXT NOT NULL, overage TEXT NOT NULL, banks TEXT NOT NULL,
-    source TEXT NOT NULL DEFAULT ''  -- the absolute path of the file or store that it was first read from
-);
-CREATE TABLE positions (
-    key NOT NULL,  -- of Position.canonical(), as text where it has more than 63 bits
-    game INTEGER NOT NULL REFERENCES games,
-    move INTEGER NOT NULL,  -- column on the canonical side, the smaller one of a symmetric position
-    PRIMARY KEY (key, game)
-) WITHOUT ROWID;
-CREATE TABLE ratings (
-    name TEXT NOT NULL, date TEXT NOT NULL, score REAL NOT NULL, PRIMARY KEY (name, date)
-) WITHOUT ROWID
-"""
-SIZES = ("rows", "columns", "inarow")
-LEARN = """
-UPDATE games SET date = CASE WHEN :date != '' THEN :date ELSE date END,
-    source = CASE WHEN source = '' THEN :source ELSE source END,
-    first_rating = coalesce(first_rating, :first_rating), second_rating = coalesce(second_rating, :second_rating)
-WHERE key = :key
-"""
-OWN = """
-UPDATE games SET me = :me, submission = :submission
-WHERE key = :key AND :me != '' AND (me = '' OR me = :me AND submission IS NULL)
-"""
-FROM = "(source = :source OR substr(source, 1, length(:source) + 1) = :source || '/')"
-DATED_BY_FILES = """
-ALTER TABLE games ADD COLUMN source TEXT NOT NULL DEFAULT '';
-UPDATE games SET date = '' WHERE submission IS NULL  -- version 1 took a file's time for the date of its game
-"""
-SCHEMA = Schema(
-    2,
-    TABLES,
-    frozenset({"games", "positions", "ratings"}),
-    "a file of games",
-    "no games were added yet (--add FOLDER adds replays): there is no file",
-    "--games",
-    {1: DATED_BY_FILES},
+ORIGINS = {  # of games: conditions for the table of games, and for that of positions
+    "ladder": ("match IS NULL", "ladder = 1"),
+    "arena": ("match IS NOT NULL", "ladder = 0"),
+    "all": ("1", "1"),
+}
+COUNTED = "count(positions.points) AS known, " + ", ".join(
+    f"count(*) FILTER (WHERE positions.points = {points}) AS {name}"
+    for points, name in ((1, "won"), (0.5, "drawn"), (0, "lost"))
 )
+Row = dict[str, Any]
 
 
 class Played(NamedTuple):
@@ -96,25 +78,28 @@ class Played(NamedTuple):
 
 
 class GameDatabase:
-    """An SQLite file of games. Use it in a ``with`` block.
+    """The file of games. Use it in a ``with`` block.
 
     Args:
-        create: make the file if there is none. False: only read it, which changes nothing, unless it is to be upgraded.
+        create: make the file if there is none. False: only read it, which works in a read-only folder too and changes
+            nothing.
+        origin: which games its length, ``names``, ``owners``, ``games`` and ``at`` are about: those of the "ladder",
+            those of the "arena", which were played here in matches, or "all".
 
     Attributes:
-        left_out: why replays were not added, and rows are not among what was read.
+        left_out: why games were not added, and rows are not among what was read.
 
     Raises:
-        ValueError: the file is something else, of a schema that this version cannot read, or cannot be written or
-            read; at the end of the block: it is damaged or could not be written.
+        ValueError: the file is something else, of a version that this one cannot read, or cannot be written or read; at
+            the end of the block: it is damaged or could not be written.
     """
 
-    def __init__(self, path: Path, create: bool = True):
+    def __init__(self, path: Path, create: bool = True, origin: str = "ladder"):
         self.path = path
         self.aim = "written" if create else "read"
-        self.connection = open_to_write(path, SCHEMA) if create else open_to_read(path, SCHEMA)
+        self.connection = open_to_write(path) if create else open_to_read(path)
         self.connection.row_factory = sqlite3.Row
-        self.connection.create_function("shown", 1, lambda name: shown(decoded(name)), deterministic=True)
+        self.chosen, self.chosen_positions = ORIGINS[origin]
         self.left_out: list[str] = []
 
     def __enter__(self) -> "GameDatabase":
@@ -124,7 +109,9 @@ class GameDatabase:
         with contextlib.suppress(sqlite3.Error):  # closing writes, too
             self.connection.close()
         if isinstance(problem, sqlite3.Error):  # damaged, or the disk is full
-            raise ValueError(in_words(self.path, problem, SCHEMA, self.aim)) from None
+            raise ValueError(in_words(self.path, problem, self.aim)) from None
+
+    # Writing
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -136,6 +123,133 @@ class GameDatabase:
                 self.connection.execute("ROLLBACK")
             raise
         self.connection.execute("COMMIT")
+
+    def _insert(self, table: str, row: Row) -> int | None:
+        """Adds a row, unless there is one with the same unique columns; its id, or None."""
+        places = ", ".join(f":{name}" for name in row)
+        cursor = self.connection.execute(f"INSERT OR IGNORE INTO {table} ({', '.join(row)}) VALUES ({places})", row)
+        return cursor.lastrowid if cursor.rowcount else None
+
+    def _insert_game(self, row: Row, game: Game) -> bool:
+        if (number := self._insert("games", row)) is None:
+            return False
+        sides = [(row["first"], row["points"]), (row["second"], None if game.points is None else game.points[1])]
+        board, is_ladder = board_of(game.geometry), row.get("match") is None
+        found = ((board, key, is_ladder, move, name, number, points)
+                 for key, move, seat in indexed(game) for name, points in [sides[seat]])  # fmt: skip
+        self.connection.executemany("INSERT OR IGNORE INTO positions VALUES (?, ?, ?, ?, ?, ?, ?)", found)
+        return True
+
+    def _delete(self, ids: Iterable[int]) -> int:
+        """Takes games out with their positions; how many."""
+        which, values = "IN (SELECT value FROM json_each(?))", [json.dumps([*ids])]
+        self.connection.execute(f"DELETE FROM positions WHERE game {which}", values)
+        return self.connection.execute(f"DELETE FROM games WHERE id {which}", values).rowcount
+
+    # Matches
+
+    def match_id(
+        self, first: AgentSpec, second: AgentSpec, setup: Setup, openings: Sequence[Columns], seed: int
+    ) -> int:
+        """The id to add games of a match with, a new one if there is none."""
+        hashed = [(spec, fingerprint(spec)) for spec in (first, second)]
+        config, reserve = json.dumps(setup.rules.config, sort_keys=True), setup.rules.bank
+        decisive = [[spec.kind, spec.target, content] for spec, content in hashed]
+        parts = [decisive, config, reserve, list(map(write_columns, openings)), seed]
+        agents = [json.dumps([*spec, content]) for spec, content in hashed]
+        return self.add_match(
+            {
+                "key": sha256(json.dumps(parts).encode()).hexdigest(),
+                "first": agents[0],
+                "second": agents[1],
+                "config": config,
+                "reserve": reserve,
+                "seed": seed,
+                "started": now(),
+            }
+        )
+
+    def add_match(self, row: Row) -> int:
+        """The id of the match with a row's key, which is added if there is none."""
+        self._insert("matches", row)
+        return self.connection.execute("SELECT id FROM matches WHERE key = :key", row).fetchone()["id"]
+
+    def conditions_id(self, conditions: str) -> int:
+        """The id of conditions, as ``Conditions.to_json`` writes them; added if there are none."""
+        self._insert("conditions", {"text": conditions})
+        return self.connection.execute("SELECT id FROM conditions WHERE text = ?", [conditions]).fetchone()["id"]
+
+    def add_played(self, match: int, task: Task, game: Game, conditions: Conditions) -> Game:
+        """Stores a match's game at once, unless one with its number is stored; returns the one that is stored then."""
+        row = row_of(replace(game, date=game.date or now())) | {
+            "match": match,
+            "number": task.number,
+            "seeds": json.dumps(task.seeds),
+            "added": now(),
+        }
+        with self._transaction():
+            row["conditions"] = self.conditions_id(conditions.to_json())
+            self._insert_game(row, game)
+            rows = self.connection.execute("SELECT * FROM games WHERE match = :match AND number = :number", row)
+            stored = rows.fetchone()
+            try:
+                return game_of(stored, self.path)
+            except (ValueError, TypeError, LookupError):  # a damaged row, which ``match_games`` has left out
+                self._delete([stored["id"]])
+                self._insert_game(row, game)
+                return game
+
+    def match_games(self, match: int) -> dict[int, Game]:
+        """The games of a match by number. Raises ValueError if its row is damaged."""
+        found = dict[int, Game]()
+        config, reserve = self.connection.execute(
+            "SELECT config, reserve FROM matches WHERE id = ?", [match]
+        ).fetchone()
+        board = rules_of(config, reserve).geometry
+        for row in self.connection.execute("SELECT * FROM games WHERE match = ? ORDER BY number", [match]):
+            with noting(self.left_out, f"{self.path}: {_called(row)}"):
+                game = game_of(row, self.path)
+                if game.geometry != board:
+                    raise ValueError(f"its board is {board_of(game.geometry)}, not {board_of(board)}")
+                found[row["number"]] = game
+        return found
+
+    def conditions(self, match: int, total: float = inf) -> Counter[Conditions]:
+        """How many of the first ``total`` games of a match were played under which conditions."""
+        found = Counter[Conditions]()
+        rows = self.connection.execute(
+            "SELECT text, count(*) FROM games JOIN conditions ON conditions.id = conditions "
+            "WHERE match = ? AND number < ? GROUP BY text ORDER BY min(games.id)",
+            [match, total],
+        )
+        for conditions, games in rows:
+            with noting(self.left_out, f"{self.path}: conditions of match {match}"):
+                found[Conditions.from_json(conditions)] += games
+        return found
+
+    @contextlib.contextmanager
+    def turn(self, match: int, total: int) -> Iterator[dict[int, Game]]:
+        """Keeps other processes from playing the match in the block; waits, and says so, while one of them does.
+
+        Matches that differ can be played at the same time. The turn of a process that dies ends with it.
+
+        Args:
+            total: how many games the match is to have.
+
+        Yields:
+            Those of them that are stored when the turn comes, by number.
+
+        Raises:
+            OSError: the lock file beside the file of games cannot be made.
+        """
+        with locked(self.path, str(match), "another process is playing this match"):
+            yield {number: game for number, game in self.match_games(match).items() if number < total}
+
+    def match_rows(self) -> list[sqlite3.Row]:
+        """The rows of all matches, oldest first."""
+        return self.connection.execute("SELECT * FROM matches ORDER BY id").fetchall()
+
+    # Games of the ladder
 
     def add(self, games: Iterable[Game], me: str = "", submission: int | None = None) -> int:
         """Adds games in batches; those that are there already stay as they are, but for what was not known of them.
@@ -149,33 +263,46 @@ class GameDatabase:
         Returns:
             How many were new.
         """
-        added, waiting = 0, iter(games)
+        return self.add_rows(self._ladder_rows(games, me, submission))
+
+    def _ladder_rows(self, games: Iterable[Game], me: str, submission: int | None) -> Iterator[tuple[Row, Game]]:
+        for game in games:
+            with noting(self.left_out, game.source):
+                is_own = bool(me) and me in game.names
+                digest = game.identity if game.episode is None else None
+                own = {"owner": me if is_own else None, "submission": submission if is_own else None}
+                yield row_of(game) | own | {"digest": digest, "added": now()}, game
+
+    def add_rows(self, rows: Iterable[tuple[Row, Game]]) -> int:
+        """Adds rows of games with their games, in batches; how many were new."""
+        added, waiting = 0, iter(rows)
         while batch := list(islice(waiting, BATCH)):
             with self._transaction():
-                for game in batch:
-                    added += self._add(game, me if me in game.names else "", submission)
+                for row, game in batch:
+                    if self._insert_game(row, game):
+                        added += 1
+                    elif row.get("match") is None:
+                        self._learn(row)
         return added
 
-    def _add(self, game: Game, me: str, submission: int | None) -> bool:
-        prepared = None
-        with noting(self.left_out, game.source):
-            owner = {"me": me, "submission": submission if me else None}
-            prepared = _row(game) | owner, [*_indexed(game)]
-        return prepared is not None and self._insert(*prepared)
-
-    def _insert(self, row: dict[str, Any], moves: list[tuple[int | str, int]]) -> bool:
-        places = ", ".join(f":{name}" for name in row)
-        cursor = self.connection.execute(f"INSERT OR IGNORE INTO games ({', '.join(row)}) VALUES ({places})", row)
-        if not cursor.rowcount:
-            self.connection.execute(LEARN, row)
-            self.connection.execute(OWN, row)
-            return False
-        indexed = ((key, cursor.lastrowid, move) for key, move in moves)
-        self.connection.executemany("INSERT OR IGNORE INTO positions VALUES (?, ?, ?)", indexed)
-        return True
+    def _learn(self, row: Row) -> None:
+        """Adds to a game that is there what was not known of it: date, ratings, source, and whose it is."""
+        which = "(episode = :episode OR digest = :digest)"
+        (known,) = self.connection.execute(f"SELECT record FROM games WHERE {which}", row).fetchone()
+        told = json.loads(row["record"])
+        record: dict[str, Any] = {}
+        with noting([], known):
+            record = mapping(from_json(known), "the record")
+        if record and (new := {name: told[name] for name in ("ratings", "source") if name in told.keys() - record}):
+            values = {**row, "record": json.dumps(record | new, separators=(",", ":"))}
+            self.connection.execute(f"UPDATE games SET record = :record WHERE {which}", values)
+        self.connection.execute(f"UPDATE games SET date = :date WHERE {which} AND :date NOT NULL", row)
+        is_free = "owner IS NULL OR owner = :owner AND submission IS NULL"
+        own = "UPDATE games SET owner = :owner, submission = :submission"
+        self.connection.execute(f"{own} WHERE {which} AND :owner NOT NULL AND ({is_free})", row)
 
     def remove(self, what: Sequence[str]) -> int:
-        """Takes out games by Kaggle's number, or all that were first read from a file, a store or a folder.
+        """Takes out games of the ladder by Kaggle's number, or all that were first read from a file or a folder.
 
         Returns:
             How many games.
@@ -187,43 +314,48 @@ class GameDatabase:
             return sum(map(self._remove, what))
 
     def _remove(self, what: str) -> int:
-        chosen, values = FROM, dict[str, str | int](source=_source(what))
         if what.isdecimal() and not os.path.exists(what):
-            chosen, values = "episode = :source", {"source": integer(int(what), "a game's number")}
-        ids = f"SELECT id FROM games WHERE {chosen}"
-        self.connection.execute(f"DELETE FROM positions WHERE game IN ({ids})", values)
-        removed = self.connection.execute(f"DELETE FROM games WHERE {chosen}", values).rowcount
-        if not removed:
+            asked = [integer(int(what), "a game's number")]
+            ids = [one["id"] for one in self.connection.execute("SELECT id FROM games WHERE episode = ?", asked)]
+        else:
+            ids = [*self._ids_from(absolute(what))]
+        if not ids:
             expected = "expected Kaggle's number of a game, or where games were added from"
             raise ValueError(f"{self.path} holds no game of {what}: {expected}")
-        return removed
+        return self._delete(ids)
 
-    def add_ratings(self, scores: Mapping[str, float], date: str) -> None:
+    def _ids_from(self, source: str) -> Iterator[int]:
+        for game, record in self.connection.execute("SELECT id, record FROM games WHERE match IS NULL"):
+            with noting([], record):
+                told = from_json(record).get("source", "")
+                if told == source or told.startswith(f"{source}/"):
+                    yield game
+
+    def add_scores(self, scores: Mapping[str, float], date: str) -> None:
         """Keeps teams' scores on the leaderboard of a day. ``date``: ISO 8601."""
         with self._transaction():
             rows = [(name, date, score) for name, score in scores.items()]
-            self.connection.executemany("INSERT OR REPLACE INTO ratings VALUES (?, ?, ?)", rows)
+            self.connection.executemany("INSERT OR REPLACE INTO scores VALUES (?, ?, ?)", rows)
 
-    def ratings(self) -> dict[str, list[tuple[str, float]]]:
+    def scores(self) -> dict[str, list[tuple[str, float]]]:
         """The scores that were kept of each team, (date, score), by date."""
-        found: dict[str, list[tuple[str, float]]] = defaultdict(list)
-        for name, date, score in self.connection.execute("SELECT name, date, score FROM ratings ORDER BY name, date"):
-            with noting(self.left_out, f"{self.path}: a score of {name!r:.40}"):
-                found[text(name, "its name")].append((text(date, "its date"), number(score, "it")))
-        return dict(found)
+        rows = self.connection.execute("SELECT name, date, score FROM scores ORDER BY name, date")
+        return scores_in(rows, self.path, self.left_out)
+
+    # Questions
 
     def __len__(self) -> int:
-        (count,) = self.connection.execute("SELECT count(*) FROM games").fetchone()
+        (count,) = self.connection.execute(f"SELECT count(*) FROM games WHERE {self.chosen}").fetchone()
         return count
 
     def names(self) -> Counter[str]:
         """Games of each player; a game against itself counts once."""
-        rows = self.connection.execute("SELECT first, second FROM games")
+        rows = self.connection.execute(f"SELECT first, second FROM games WHERE {self.chosen}")
         return Counter(shown(name) for row in rows for name in {*row} if isinstance(name, str))
 
     def owners(self) -> Counter[str]:
         """Games of each player whose own they were said to be."""
-        rows = self.connection.execute("SELECT me FROM games WHERE me != ''")
+        rows = self.connection.execute(f"SELECT owner FROM games WHERE owner NOT NULL AND {self.chosen}")
         return Counter(shown(name) for (name,) in rows if isinstance(name, str))
 
     def games(
@@ -244,10 +376,12 @@ class GameDatabase:
             rated: lowest and highest rating of the opponent, the latest kept one; without ``me``, of either player.
         """
         where, values = self._where(opponent, me, seat, since, rated)
-        kept, order = self.ratings(), "episode IS NULL, episode, date, id"
-        for row in self.connection.execute(f"SELECT * FROM games WHERE {where} ORDER BY {order}", values):
-            with noting(self.left_out, f"{self.path}: game {row['key']!r:.40}"):
-                yield _game(row, kept)
+        kept, order = self.scores(), "episode IS NULL, episode, date, id"
+        rows = f"SELECT * FROM games WHERE {self.chosen} AND {where} ORDER BY {order}"
+        for row in self.connection.execute(rows, values):
+            with noting(self.left_out, f"{self.path}: {_called(row)}"):
+                game = game_of(row, self.path)
+                yield game if row["match"] is not None else _rated_by(game, kept)
 
     def at(
         self,
@@ -264,21 +398,23 @@ class GameDatabase:
         """
         where, values = self._where(opponent, me, seat, since, rated)
         geometry, canonical = position.geometry, position.canonical()
-        mover, points = ("second", "1 - first_points") if position.ply % 2 else ("first", "first_points")
+        filtered = ("", "") if where == "1" else ("JOIN games ON games.id = game", f"AND {where}")
         rows = self.connection.execute(
-            f"SELECT move, {mover} AS player, {points} AS points, count(*) AS games FROM positions AS found "
-            "JOIN games ON games.id = found.game WHERE found.key = ? AND rows = ? AND columns = ? AND inarow = ? "
-            f"AND {where} GROUP BY move, player, points",
-            [_stored(canonical.key), *geometry[:3], *values],
+            f"SELECT move, player, count(*) AS games, {COUNTED} FROM positions {filtered[0]} "
+            f"WHERE board = ? AND key = ? AND {self.chosen_positions} {filtered[1]} GROUP BY move, player",
+            [board_of(geometry), key_of(canonical.key), *values],
         )
-        by_column: dict[int, list[_Made]] = defaultdict(list)
+        by_column: dict[int, list[Played]] = defaultdict(list)
         for row in rows:
             with noting(self.left_out, f"{self.path}: {row['games']} moves in this position"):
                 move = integer(row["move"], "a move", 0, geometry.columns - 1)
                 column = geometry.columns - 1 - move if canonical != position else move
-                by_column[column].append(_Made(text(row["player"], "its player"), _points(row["points"]), row["games"]))
-        played = [_played(column, made) for column, made in by_column.items()]
-        return sorted(played, key=lambda one: (-one.games, one.column))
+                results = row["won"], row["drawn"], row["lost"]
+                if row["known"] > sum(results):
+                    raise ValueError("points should be 0, 0.5 or 1")
+                made = Played(column, row["games"], *results, ((text(row["player"], "its player"), row["games"]),))
+                by_column[column].append(made)
+        return sorted(map(_together, by_column.values()), key=lambda one: (-one.games, one.column))
 
     def _where(
         self, opponent: str, me: str, seat: int | None, since: str, rated: tuple[float, float] | None
@@ -288,150 +424,66 @@ class GameDatabase:
         sides = [("first", "second"), ("second", "first")]
         for own, other in sides if seat is None else [sides[seat]]:
             terms: list[tuple[str, Sequence[Any]]] = []
-            terms += [(f"shown(CAST({own} AS BLOB)) = ?", [me])] if me else []
-            terms += [(f"shown(CAST({other} AS BLOB)) = ?", [opponent])] if opponent else []
+            terms += [(f"{own} = ?", [me])] if me else []
+            terms += [(f"{other} = ?", [opponent])] if opponent else []
             terms += [(_rated(other), rated)] if rated else []
             seated.append(" AND ".join(term for term, _ in terms) or "1")
             values += [value for _, given in terms for value in given]
-        where = f"({' OR '.join(seated)})"
-        if since:
-            undated = f"SELECT count(*) FROM games WHERE {where} AND date = ''"
-            (count,) = self.connection.execute(undated, values).fetchone()
-            self.left_out += [f"{count} games of which no date is known (--since {since})"] if count else []
+        where = f"({' OR '.join(seated)})" if values else "1"
+        if not since:
+            return where, values
+        undated = f"SELECT count(*) FROM games WHERE {self.chosen} AND {where} AND date IS NULL"
+        (count,) = self.connection.execute(undated, values).fetchone()
+        self.left_out += [f"{count} games of which no date is known (--since {since})"] if count else []
         return f"{where} AND date >= ?", [*values, since]
 
 
-class _Made(NamedTuple):
-    """How often a player made a move with one result."""
-
-    player: str
-    points: float | None  # of the player
-    games: int
-
-
-def _row(game: Game) -> dict[str, Any]:
-    """A game as it is stored, without whose it is."""
-    clocks = {
-        "seconds": [_rounded(game.seconds(ply)) for ply in range(game.called)],
-        "overage": [_rounded(left) for left in game.overage],
-        "banks": game.reserve,
-    }
-    return {
-        "key": game.identity,
-        "episode": game.episode,
-        "first": game.names[0],
-        "second": game.names[1],
-        "date": game.date or "",
-        **sizes_of(game.geometry),
-        "first_points": game.points and game.points[0],
-        "first_rating": game.ratings[0],
-        "second_rating": game.ratings[1],
-        "winner": game.line,
-        "failed": game.fault.seat if game.fault else None,
-        "fault": game.fault.family if game.fault else game.cut,
-        "opening": game.opening,
-        "moves": write_columns(game.moves),
-        "source": _source(game.source),
-        **{name: json.dumps(value, separators=(",", ":")) for name, value in clocks.items()},
-    }
+def scores_in(rows: Iterable[Sequence[Any]], path: Path, left_out: list[str]) -> dict[str, list[tuple[str, float]]]:
+    """The scores in rows of name, date and score, by name; those that cannot be read are noted."""
+    found: dict[str, list[tuple[str, float]]] = defaultdict(list)
+    for name, date, score in rows:
+        with noting(left_out, f"{path}: a score of {name!r:.40}"):
+            found[text(name, "its name")].append((text(date, "its date"), number(score, "it")))
+    return dict(found)
 
 
-def _rounded(seconds: float | None) -> float | None:
-    return None if seconds is None else round(seconds, 3)
-
-
-def _source(path: str | Path) -> str:
-    return shown(os.path.abspath(path), None)
-
-
-def _indexed(game: Game) -> Iterator[tuple[int | str, int]]:
-    """Key and move of each position in which a player chose a move, as the table of positions has them."""
-    last = game.geometry.columns - 1
-    position = mirror = Position.empty(game.geometry)
-    for ply, column in enumerate(game.moves):
-        if ply >= game.opening:
-            key, mirrored = position.key, mirror.key
-            move = column if key < mirrored else last - column if mirrored < key else min(column, last - column)
-            yield _stored(min(key, mirrored)), move
-        position, mirror = position.play(column), mirror.play(last - column)
-
-
-def _stored(key: int) -> int | str:
-    """A key as SQLite holds it, whose integers have 64 bits with a sign."""
-    return key if key < 1 << 63 else str(key)
+def _together(made: Sequence[Played]) -> Played:
+    """What came of one move, of what came of it for each player."""
+    players = sorted((one.players[0] for one in made), key=lambda item: (-item[1], item[0]))
+    games, won, drawn, lost = (sum(counts) for counts in zip(*(one[1:5] for one in made), strict=True))
+    return Played(made[0].column, games, won, drawn, lost, (*players,))
 
 
 def _rated(column: str) -> str:
-    """That the latest rating that was kept of a player lies in a range."""
-    latest = f"(SELECT score FROM ratings WHERE name = {column} ORDER BY ratings.date DESC LIMIT 1)"
+    """That the latest score that was kept of a player lies in a range."""
+    latest = f"(SELECT score FROM scores WHERE name = {column} ORDER BY scores.date DESC LIMIT 1)"
     return f"{latest} BETWEEN ? AND ?"
 
 
-def _game(row: sqlite3.Row, kept: Mapping[str, list[tuple[str, float]]]) -> Game:
-    """A row's game, with ratings as kept where it tells none. Raises ValueError, and what else a bad row may raise."""
-    names, date = (text(row["first"], "a player"), text(row["second"], "a player")), text(row["date"], "the date")
-    moves, geometry = parse_columns(row["moves"]), Rules({name: row[name] for name in SIZES}).geometry
-    check_playable(moves, geometry)
-    score, failed, fault = _points(row["first_points"]), _seat(row["failed"]), text(row["fault"], "the fault")
-    if failed is not None and fault not in FAMILIES.values():
-        raise ValueError(f"there is no fault {fault!r}")
-    first, second = (_optional(number, row[name], "a rating") for name in ("first_rating", "second_rating"))
-    reserve = _optional(_seconds, from_json(row["banks"]), "seconds of overage time")
-    if reserve is not None and len(reserve) != 2:
-        raise ValueError(f"expected the overage time of two players, not of {len(reserve)}")
-    game = Game(
-        geometry,
-        moves,
-        names,
-        integer(row["opening"], "the opening", 0, len(moves)),
-        faults=() if failed is None else (Fault(failed, len(moves), fault, "", True),),
-        reserve=None if reserve is None else (reserve[0], reserve[1]),
-        overage=_seconds(from_json(row["overage"]), "seconds of overage time"),
-        measured=tuple(_optional(number, one, "seconds of a move") for one in from_json(row["seconds"])),
-        ratings=(_nearest(kept, names[0], date, first), _nearest(kept, names[1], date, second)),
-        date=date or None,
-        episode=_optional(integer, row["episode"], "Kaggle's number"),
-        submission=_optional(integer, row["submission"], "the submission"),
-        source=text(row["source"], "the source"),
-    )
-    if game.ending == "unfinished" and score is not None:
-        game = replace(game, cut=fault if fault in CUTS else CUTS[0])
-    if game.points != (None if score is None else (score, 1 - score)):
-        raise ValueError(f"its first player has {score} points, but its moves and faults say {game.ending!r}")
-    return game
+def _rated_by(game: Game, kept: Mapping[str, list[tuple[str, float]]]) -> Game:
+    """A game with the scores that were kept in the place of ratings that it does not tell."""
+    first, second = (_nearest(kept, name, game.date, game.ratings[seat]) for seat, name in enumerate(game.names))
+    return replace(game, ratings=(first, second))
 
 
-def _optional(read: Callable[[Any, str], Value], value: Any, name: str) -> Value | None:
-    return None if value is None else read(value, name)
-
-
-def _seconds(values: Any, name: str) -> tuple[float, ...]:
-    return tuple(number(one, name) for one in values)
-
-
-def _seat(value: Any) -> int | None:
-    return None if value is None else integer(value, "a seat", 0, 1)
-
-
-def _points(value: Any) -> float | None:
-    if value not in (None, 0.0, 0.5, 1.0):
-        raise ValueError(f"points should be 0, 0.5 or 1, not {value!r:.40}")
-    return value
-
-
-def _nearest(kept: Mapping[str, list[tuple[str, float]]], name: str, date: str, known: float | None) -> float | None:
+def _nearest(
+    kept: Mapping[str, list[tuple[str, float]]], name: str, date: str | None, known: float | None
+) -> float | None:
     """A player's rating in a game: as known, or its score that was kept last before the date, or else first after."""
     scores = kept.get(name, []) if date else []
     if known is not None or not scores:
         return known
-    index = bisect.bisect_right(scores, (date, float("inf")))
+    index = bisect.bisect_right(scores, (date, inf))
     return scores[max(0, index - 1)][1]
 
 
-def _played(column: int, made: Iterable[_Made]) -> Played:
-    results, players = Counter[float | None](), Counter[str]()
-    for one in made:
-        results[one.points] += one.games
-        players[one.player] += one.games
-    by_frequency = tuple(sorted(players.items(), key=lambda item: (-item[1], item[0])))
-    return Played(column, results.total(), results[1.0], results[0.5], results[0.0], by_frequency)
+def _called(row: sqlite3.Row) -> str:
+    """What a row that cannot be read is called."""
+    if row["match"] is not None:
+        return f"game {row['number']!r:.40} of match {row['match']!r:.40}"
+    return f"game {row['episode'] or row['digest']!r:.40}"
+
+
+def now() -> str:
+    """This moment as the file has times: ISO 8601, UTC."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

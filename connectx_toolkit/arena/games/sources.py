@@ -1,4 +1,4 @@
-"""Where games of the database come from: folders and files of replays, and stores of matches, read one by one."""
+"""Where games of the ladder come from: folders and files of replays, read one by one; and files of version 0.3."""
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from connectx_toolkit.arena.games.database import GameDatabase
+from connectx_toolkit.arena.games.old_files import check_old, take_over
 from connectx_toolkit.arena.replays.replay import replay_paths, replays_of
 from connectx_toolkit.arena.replays.review import name_in, name_in_all
-from connectx_toolkit.arena.replays.stored import is_store, stored_games
 from connectx_toolkit.arena.results.records import Game
-from connectx_toolkit.foreign import NothingLeft, noting
+from connectx_toolkit.arena.results.schema import is_database
+from connectx_toolkit.foreign import NothingLeft
 
 
 class Added(NamedTuple):
@@ -18,43 +19,40 @@ class Added(NamedTuple):
 
     new: int
     known: int  # that were there before, or that came twice
-    whole: int  # games that the file holds now
+    whole: int  # games of the ladder that the file holds now
     left_out: list[str]  # why, of what is no game of ConnectX
+    taken: list[str]  # what was taken over from each file of version 0.3, a line each
 
 
 def add_from(path: Path, what: Sequence[str], me: str = "") -> Added:
-    """Adds the games of folders, replays and stores to a database, which is made if there is none.
+    """Adds the games of folders, replays and files of version 0.3 to a file of games, which is made if there is none.
 
     They are read while they are added: what was added before an interruption stays.
 
     Raises:
-        ValueError: there is nothing of that name, or the database is another file.
-        NothingLeft: there is no game in all of it; the database is not touched.
+        ValueError: there is nothing of that name, or the file of games is another file.
+        NothingLeft: there is no game in all of it; the file of games is not touched.
     """
-    read, left_out = 0, list[str]()
-    replays = _read(what, left_out)
+    read, left_out, paths = 0, list[str](), replay_paths(what)
+    old = [one for one in paths if is_database(one)]
+    for one in old:
+        check_old(one)
+    replays = chain.from_iterable(replays_of(one, left_out) for one in paths if one not in old)
     first = next(replays, None)
-    if first is None:
+    if first is None and not old:
         raise NothingLeft(left_out)
 
     def counted() -> Iterator[Game]:
         nonlocal read
-        for replay in chain([first], replays):
+        for replay in chain([] if first is None else [first], replays):
             read += 1
             yield replay
 
     with GameDatabase(path) as database:
+        taken = [take_over(one, database) for one in old]
         new = database.add(counted(), me)
-        return Added(new, read - new - len(database.left_out), len(database), [*left_out, *database.left_out])
-
-
-def _read(what: Sequence[str], left_out: list[str]) -> Iterator[Game]:
-    for path in replay_paths(what):
-        if is_store(path):
-            with noting(left_out, path):
-                yield from chain.from_iterable(stored_games(path, left_out))
-        else:
-            yield from replays_of(path, left_out)
+        known = read - new - len(database.left_out) + sum(one.left_out for one in taken)
+        return Added(new, known, len(database), [*left_out, *database.left_out], [one.line for one in taken])
 
 
 def own_name(database: GameDatabase, wanted: str | None) -> str:

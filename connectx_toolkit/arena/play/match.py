@@ -93,7 +93,7 @@ def play_match(
     Args:
         seed: determines the seed of every game and agent.
         known: games of this match that were played earlier; they are not played again.
-        on_game: called with each new game; gives the one that counts, which is another one in a store that has it.
+        on_game: called with each new game; gives the one that counts, which is another one where it was stored before.
         on_pair: called with the evidence so far after each pair, in their order.
         pool: where to play, opened with the same setup; by default one for ``concurrency`` games at a time is opened.
         fixed: number of games, if all are to be played whatever their results: that of the pairs, or one less. Then the

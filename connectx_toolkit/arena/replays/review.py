@@ -23,7 +23,7 @@ RESULTS = {1.0: "won", 0.5: "drawn", 0.0: "lost", None: "unfinished"}
 SEATS = ("first", "second")
 VERSION = re.compile(
     " [0-9a-f]{6}$"
-)  # that connectx_toolkit.arena.results.store adds to the name of a file of which it has several
+)  # that connectx_toolkit.arena.games.groups adds to the name of a file of which it has several
 OPENING_PLIES = 4  # of a game that count as its opening: with more of them, 50 games have hardly two alike
 STRENGTHS = ((0.97, "strong"), (0.88, "middling"), (0.0, "weak"))  # least share of its moves that kept the result
 AHEAD = ((4, "1 to 4"), (10, "5 to 10"), (20, "11 to 20"), (10**9, "more than 20"))  # plies

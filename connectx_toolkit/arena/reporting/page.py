@@ -1,4 +1,4 @@
-"""Self-contained HTML pages: of a store (ladder, charts, games), of one's own games (table, summary), of an opponent.
+"""Self-contained HTML pages: of matches (ladder, charts, games), of one's own games (table, summary), of an opponent.
 
 Games are replayed with the exact scores of every move. Charts are inline SVG, games are JSON inside the page, and its
 content security policy lets nothing be fetched.
@@ -112,7 +112,7 @@ def row_entry(review: Review) -> dict[str, Any]:
 
 
 def results_page(sections: Sequence[str], games: Sequence[Mapping[str, Any]]) -> str:
-    """The page of a store. ``sections``: HTML; ``games``: from ``game_entry``."""
+    """The page of matches. ``sections``: HTML; ``games``: from ``game_entry``."""
     body = _filled("results.html", sections="\n".join(sections))
     return _page("ConnectX results", body, games, "", _file_text("results.js"))
 

@@ -16,15 +16,16 @@ from connectx_toolkit.arena.analysis.exact_analysis import (
     solvers_for,
     with_short_proofs,
 )
+from connectx_toolkit.arena.games.groups import grouped_games
 from connectx_toolkit.arena.replays.replay import replays_of
-from connectx_toolkit.arena.replays.stored import is_store, stored_games
 from connectx_toolkit.arena.reporting.tables import accuracy_table, moves_table
 from connectx_toolkit.arena.results.records import Game, is_columns, parse_game
+from connectx_toolkit.arena.results.schema import is_database
 from connectx_toolkit.console.progress import progress
 from connectx_toolkit.console.tables import console_for_tables
 from connectx_toolkit.foreign import left_out_lines
 
-LISTED = 10  # games of each group of a store, unless it is asked for more
+LISTED = 10  # games of each group of a file of games, unless it is asked for more
 TOO_LARGE = "boards of more than 64 bits cannot be solved; analyse finds short wins and losses in a single game"
 STONES = ".XO"  # empty, who moves first, who moves second
 LONG_BEFORE = 8  # plies: one position of fewer stones can take the solver longer than anyone waits without a word
@@ -144,22 +145,26 @@ def games_of(what: str, games: int = LISTED) -> list[Game]:
 
 
 def games_in(path: Path, left_out: list[str], games: int = LISTED) -> list[Game]:
-    """The game of a replay, or the latest games of a store or of an archive of replays.
+    """The game of a replay, or the latest games of a file of games or of an archive of replays.
 
     Args:
         left_out: of what cannot be read in it, why is added here.
-        games: how many of each group of a store.
+        games: how many of each group of a file of games.
 
     Raises:
         ValueError: the file is neither, or there is none.
     """
     if path.is_dir():
-        raise ValueError(f"{path} is a folder; expected a game's columns, a replay (.json) or a store")
-    if is_store(path):
-        return [game for group in stored_games(path, left_out) for game in group[-games:]]
+        raise ValueError(
+            f"{path} is a folder; expected a game's columns, a replay (.json) or a file of games (.sqlite)"
+        )
+    if is_database(path):
+        return [game for group in grouped_games(path, left_out) for game in group[-games:]]
     if path.exists() or path.suffix == ".json":
         if found := [*replays_of(path, left_out)]:
             return found[-games:]
         raise ValueError(left_out[0] if left_out else f"{path} holds no replay")
-    expected = "expected columns from 0 (3342 or 3,10,3), a replay (.json), a folder of replays or a store (.sqlite)"
+    expected = (
+        "expected columns from 0 (3342 or 3,10,3), a replay (.json), a folder of replays or a file of games (.sqlite)"
+    )
     raise ValueError(f"{path}: no such file, and not a game's columns; {expected}")

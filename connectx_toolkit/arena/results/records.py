@@ -41,7 +41,7 @@ class Game:
     date: str | None = None  # when it was played: ISO 8601, UTC
     episode: int | None = None  # Kaggle's number of the game
     submission: int | None = None  # one's own, by Kaggle's number
-    source: str = ""  # the path of a replay, or of a store with "3-12" after it: game 12 of match 3
+    source: str = ""  # the path of a replay, or of a file of games and "3-12": game 12 of match 3
 
     @property
     def fault(self) -> Fault | None:
@@ -158,7 +158,7 @@ class Game:
 
     @property
     def name(self) -> str:
-        """What tables call it: the replay's file without what all have in common; "3-12" of a store."""
+        """What tables call it: the replay's file without what all have in common; "3-12" of a match."""
         name = Path(self.source).name.removesuffix(".gz").removesuffix(".json").removesuffix("-replay")
         return shown(name.removeprefix("episode-"))
 
