@@ -423,7 +423,7 @@ def test_games_of_another_version_count_and_are_told(tmp_path, capsys):
     match = f"match random leftmost --config rows=4,columns=5 --games {tmp_path / 'store'}"
     main(f"{match} --pairs 2".split())
     with contextlib.closing(sqlite3.connect(tmp_path / "store")) as connection, connection:
-        connection.execute("UPDATE matches SET conditions = json_set(conditions, '$.versions.numba', '0.50.0')")
+        connection.execute("UPDATE conditions SET text = json_set(text, '$.versions.numba', '0.50.0')")
     capsys.readouterr()
     main(f"{match} --pairs 5".split())
     out = capsys.readouterr().out
