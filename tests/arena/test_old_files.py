@@ -71,10 +71,11 @@ def old(tmp_path, monkeypatch) -> None:
     """A store and a file of games, as version 0.3 left them where it made them."""
     monkeypatch.chdir(tmp_path)
     Path("runs").mkdir()
-    for name, tables, rows in (
+    files: list[tuple[str, str, dict[str, list]]] = [
         ("arena", STORE, {"matches": MATCHES, "games": PLAYED}),
         ("games", LADDER, {"games": [(None, *row) for row in FETCHED], "ratings": [("me", "2026-11-01", 690.0)]}),
-    ):
+    ]
+    for name, tables, rows in files:
         with closing(sqlite3.connect(f"runs/{name}.sqlite")) as connection, connection:
             connection.executescript(tables)
             for table, values in rows.items():
