@@ -5,11 +5,9 @@ The evaluator is used on the standard board where numba works; elsewhere a heuri
 
 from functools import lru_cache
 
-from connectx.clock import Budget, budget_for
-from connectx.game_memory import GameMemory
-from connectx.geometry import STANDARD, Geometry
-from connectx.nets.leaf import from_bytes
-from connectx.position import Position
+from connectx.clock import Budget, GameMemory, budget_for
+from connectx.leaf import from_bytes
+from connectx.position import STANDARD, Geometry, Position
 from connectx.search import Searcher
 from connectx.weights import read_data
 

@@ -8,18 +8,13 @@ solver, and without numba after the openings, the heuristic search plays alone.
 import random
 from functools import lru_cache
 
-from connectx.book import Book, SparseBook
-from connectx.choice import SLOW_LOSS, ErrorForecast, Replies, choices, choose
-from connectx.clock import Budget, budget_for
+from connectx.books import Book, SparseBook, openings
+from connectx.clock import Budget, GameMemory, budget_for
 from connectx.exact import promising
-from connectx.game_memory import GameMemory
-from connectx.geometry import STANDARD, Geometry
 from connectx.jit import compiles
-from connectx.nets.network import PlainNetwork
-from connectx.openings import openings
-from connectx.opponent_model import Opponent, ReplyModel
-from connectx.position import Position
-from connectx.score import Scores
+from connectx.network import PlainNetwork
+from connectx.opponent import SLOW_LOSS, ErrorForecast, Opponent, Replies, ReplyModel, choices, choose
+from connectx.position import STANDARD, Geometry, Position, Scores
 from connectx.search import Searcher
 from connectx.solver import UNKNOWN, Solver, Value
 from connectx.weights import read_data
@@ -104,7 +99,9 @@ def exact_move(position: Position, budget: Budget) -> int:
     proven = UNKNOWN if score is None else Value(score, score)
     share = SOLVER_SHARE.get(position.geometry, OTHER_SOLVER_SHARE)
     values = solver.best_moves(position, budget.part(share), proven)
-    if not best_of(values).exact and position.geometry == STANDARD:  # early and outside the book: worth the bank's time
+    if (
+        not best_of(values).exact and position.geometry == STANDARD
+    ):  # early and outside the book: worth the overage time
         time_limit = budget.with_spare()
         values = solver.best_moves(position, time_limit.part(SOLVER_SHARE[STANDARD]), proven)
     if best_of(values).result is None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from connectx.lookahead import one_step_move
-from connectx.nets.network import Architecture, PlainNetwork, masked_argmax
+from connectx.network import Architecture, PlainNetwork, masked_argmax
 from connectx.position import Position
 from connectx.weights import read_data
 
@@ -28,7 +28,7 @@ class TorchOrNumpy(PlainNetwork):
         try:
             import torch
 
-            from connectx.nets.torch_form import Network
+            from connectx.torch_form import Network
 
             torch.set_num_threads(1)  # several threads on one core are slower than one
             self._in_torch = Network.from_arrays(architecture, arrays).outputs

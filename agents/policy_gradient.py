@@ -4,7 +4,7 @@ The network is for the standard board; on others the course's one-step look-ahea
 """
 
 from connectx.lookahead import one_step_move
-from connectx.nets.network import PlainNetwork, policy_move
+from connectx.network import PlainNetwork, policy_move
 from connectx.weights import read_data
 
 network = PlainNetwork.from_bytes(read_data("weights/policy_gradient.bin"))

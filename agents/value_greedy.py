@@ -7,7 +7,7 @@ one-step look-ahead plays.
 import numpy as np
 
 from connectx.lookahead import one_step_move
-from connectx.nets.network import PlainNetwork, expected_result
+from connectx.network import PlainNetwork, expected_result
 from connectx.position import Position
 from connectx.weights import read_data
 

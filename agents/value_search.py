@@ -11,13 +11,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from connectx.clock import Budget, budget_for
-from connectx.game_memory import GameMemory
-from connectx.geometry import Geometry
-from connectx.nets.network import PlainNetwork, expected_result, softmax
-from connectx.nets.puct import Choice, Judgement, Search
-from connectx.nets.threads import one_thread
-from connectx.position import Position
+from connectx.clock import Budget, GameMemory, budget_for
+from connectx.network import PlainNetwork, expected_result, softmax
+from connectx.position import Geometry, Position
+from connectx.puct import Choice, Judgement, Search, one_thread
 from connectx.search import Searcher
 from connectx.weights import read_data
 

@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator
 from kaggle_environments import evaluate
 
 from benchmarks.machine import head, record
-from connectx_toolkit.arena.play.match import play_all
-from connectx_toolkit.arena.play.schedule import pair_tasks
-from connectx_toolkit.arena.players.loading import kaggle_agents, resolve
-from connectx_toolkit.arena.players.process import Setup, Task
+from connectx_toolkit.arena.match import play_all
+from connectx_toolkit.arena.schedule import pair_tasks
 from connectx_toolkit.kaggle.rules import Rules
+from connectx_toolkit.players.process import Setup, Task
+from connectx_toolkit.players.spec import kaggle_agents, resolve
 
 REPEATS = 3
 KAGGLE_SHARE = 50  # Kaggle's evaluate plays one in so many of the games

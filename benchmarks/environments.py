@@ -22,7 +22,7 @@ from stable_baselines3 import PPO
 
 import connectx_toolkit.training.environments
 from benchmarks.machine import head, record
-from connectx_toolkit.places import ROOT
+from connectx_toolkit.system.files import ROOT
 from connectx_toolkit.training.adoption.source import source_of
 from connectx_toolkit.training.environments.sb3 import batch_env
 

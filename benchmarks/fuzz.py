@@ -35,20 +35,19 @@ from kagglesdk.competitions.types.competition_api_service import (
 )
 
 from benchmarks.machine import head, record
-from connectx.geometry import geometry_of
-from connectx.position import Position
-from connectx_toolkit.arena.games.database import GameDatabase
-from connectx_toolkit.arena.games.groups import matches
-from connectx_toolkit.arena.players.child import MOST_TOLD, HostedAgent, Struct
-from connectx_toolkit.arena.players.loading import load, our_agents, resolve
-from connectx_toolkit.arena.replays.replay import parse_replay, read_replays
-from connectx_toolkit.arena.replays.review import Review
-from connectx_toolkit.arena.reporting.page import replays_page
-from connectx_toolkit.board.analyst import Analyst
+from connectx.position import Position, geometry_of
 from connectx_toolkit.board.server import _encoded, _receive
 from connectx_toolkit.board.session import Opening, Session
+from connectx_toolkit.board.thinking import Analyst
 from connectx_toolkit.cli.main import run
-from connectx_toolkit.kaggle.account.client import Kaggle
+from connectx_toolkit.games.database import GameDatabase
+from connectx_toolkit.games.replay import parse_replay, read_replays
+from connectx_toolkit.games.review import Review
+from connectx_toolkit.games.tournament import matches
+from connectx_toolkit.kaggle.account import Kaggle
+from connectx_toolkit.players.child import MOST_TOLD, HostedAgent, Struct
+from connectx_toolkit.players.spec import load, our_agents, resolve
+from connectx_toolkit.report.pages import replays_page
 
 LIMIT = 90.0  # seconds a case: a process's first ones import, and compile for new boards
 JSON: list[Any] = [
@@ -126,8 +125,8 @@ def observation(rng: random.Random) -> str:
 
 
 QUESTION = {
-    "type": "ask", "id": 1, "game": 1, "seat": 1, "agent": "leftmost", "bank": 60.0,
-    "position": {"rows": 6, "columns": 7, "inarow": 4, "cells": "0" * 42}, "config": {"actTimeout": 2, "bank": 60},
+    "type": "ask", "id": 1, "game": 1, "seat": 1, "agent": "leftmost", "overage": 60.0,
+    "position": {"rows": 6, "columns": 7, "inarow": 4, "cells": "0" * 42}, "config": {"actTimeout": 2, "overage": 60},
 }  # fmt: skip
 MESSAGES: list[dict[str, Any]] = [
     QUESTION, QUESTION, QUESTION, {"type": "hello"}, {"type": "drop"}, {"type": "check", "agent": "middle", "seat": 0},
@@ -316,7 +315,7 @@ def answer(rng: random.Random) -> str:
         listed[1] = damaged(listed[1], rng) if rng.random() < 0.7 else {**listed[1], "agents": [damaged(own, rng)]}
     else:
         answers[what]["submissions"][0] = damaged(answers[what]["submissions"][0], rng)
-    connected = mock.patch("connectx_toolkit.kaggle.account.client.connected", answering(answers, replays))
+    connected = mock.patch("connectx_toolkit.kaggle.account.connected", answering(answers, replays))
     with tempfile.TemporaryDirectory() as folder, connected:
         options = ["--folder", folder, "--games", f"{folder}/games.sqlite", "--from-ply", "40", "--pause", "0"]
         out = said(["episodes", "7", *options], (None, 1, 2))

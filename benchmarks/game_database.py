@@ -22,16 +22,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.machine import head, record
-from connectx.geometry import STANDARD
-from connectx.position import Position
-from connectx_toolkit.arena.games.database import GameDatabase
-from connectx_toolkit.arena.players.loading import resolve
-from connectx_toolkit.arena.players.process import Setup, Task
-from connectx_toolkit.arena.results.conditions import conditions_here
-from connectx_toolkit.arena.results.records import Game
-from connectx_toolkit.console.progress import progress
+from connectx.position import STANDARD, Position
+from connectx_toolkit.games.database import GameDatabase
+from connectx_toolkit.games.game import Game
+from connectx_toolkit.games.match import conditions_here
 from connectx_toolkit.kaggle.rules import Rules
-from connectx_toolkit.places import ROOT
+from connectx_toolkit.players.process import Setup, Task
+from connectx_toolkit.players.spec import resolve
+from connectx_toolkit.system.console import progress
+from connectx_toolkit.system.files import ROOT
 
 TEAMS = 40
 ME = "my_team"

@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.machine import head, record
-from connectx_toolkit.console.progress import progress
-from connectx_toolkit.places import ROOT
+from connectx_toolkit.system.console import progress
+from connectx_toolkit.system.files import ROOT
 
 LIMIT = 900  # seconds of any one run
 TEMPORARY = (".partial", ".lock", ".tmp")

@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.machine import head, record
-from connectx_toolkit.arena.games.database import GameDatabase
-from connectx_toolkit.arena.games.groups import groups
-from connectx_toolkit.arena.results.match import Match
-from connectx_toolkit.arena.results.tournament import Tournament
+from connectx_toolkit.games.database import GameDatabase
+from connectx_toolkit.games.match import Match
+from connectx_toolkit.games.tournament import Tournament, groups
 
 STARTS = ("balanced", "empty")
 ANCHOR = "ppo"

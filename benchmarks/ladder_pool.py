@@ -25,12 +25,10 @@ from numba import njit
 
 from connectx.clock import Budget
 from connectx.exact import move_values
-from connectx.geometry import STANDARD
-from connectx.nets.network import expected_result, softmax
-from connectx.nets.puct import Judgement, Search
-from connectx.position import Position
-from connectx.score import sign
-from connectx_toolkit.training.games.opponent_pool import agent_that, network_of, solver_for
+from connectx.network import expected_result, softmax
+from connectx.position import STANDARD, Position, sign
+from connectx.puct import Judgement, Search
+from connectx_toolkit.training.makers.opponent_pool import agent_that, network_of, solver_for
 
 WON = 1000  # of a search: minus the plies until then
 ORDER = (3, 2, 4, 1, 5, 0, 6)

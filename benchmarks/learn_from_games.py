@@ -26,22 +26,19 @@ from statistics import mean, stdev
 
 from benchmarks.ladder_pool import HELD_OUT, LEARNING, Player, agent_of
 from benchmarks.machine import head, record
-from connectx.book import SparseBook
-from connectx.clock import RESERVE
-from connectx.geometry import STANDARD
-from connectx.position import Position, stones_of
-from connectx.score import sign
-from connectx_toolkit.arena.games.database import GameDatabase
-from connectx_toolkit.arena.play.match import play_all
-from connectx_toolkit.arena.play.schedule import derived_seed
-from connectx_toolkit.arena.players.loading import resolve
-from connectx_toolkit.arena.players.process import Setup, Task
-from connectx_toolkit.arena.players.spec import AgentSpec
-from connectx_toolkit.arena.results.records import Game
-from connectx_toolkit.console.progress import progress
+from connectx.books import SparseBook
+from connectx.clock import UNSPENT
+from connectx.position import STANDARD, Position, sign, stones_of
+from connectx_toolkit.arena.match import play_all
+from connectx_toolkit.arena.schedule import derived_seed
+from connectx_toolkit.games.database import GameDatabase
+from connectx_toolkit.games.game import Game
 from connectx_toolkit.kaggle.agent_file import load_agent
 from connectx_toolkit.kaggle.rules import Rules
-from connectx_toolkit.training.data.exact import scores_kept_in
+from connectx_toolkit.players.process import Setup, Task
+from connectx_toolkit.players.spec import AgentSpec, resolve
+from connectx_toolkit.system.console import progress
+from connectx_toolkit.training.makers.exact_scores import scores_kept_in
 
 POOLS = {"learning": LEARNING, "held-out": HELD_OUT}
 STAGES = {"before": 1, "after": 2, "again": 3}  # and the seed of the games
@@ -75,7 +72,7 @@ def play(options: argparse.Namespace) -> None:
     # loaded once, and forked for each game: to load the file anew takes 4 s, more than a game
     agent = resolve(load_agent(str(built(options.folder, options.stage).resolve())).agent)
     opponents = {player: resolve(agent_of(player)) for player in POOLS[options.pool]}
-    setup = Setup(Rules({"actTimeout": options.seconds}, bank=RESERVE), "fast")
+    setup = Setup(Rules({"actTimeout": options.seconds}, overage=UNSPENT), "fast")
     with GameDatabase(database(options.folder, options.stage, options.pool)) as games:
         wanted = dict(missing(games, POOLS[options.pool], options.games))
         seed = STAGES[options.stage]

@@ -21,10 +21,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.machine import RESULTS, commit, head, machine, record
-from connectx.nets.torch_form import Network
-from connectx_toolkit.console.files import write_whole
-from connectx_toolkit.training.methods import actor_critic, menace, policy_gradient, ppo, value
-from connectx_toolkit.training.support.manifest import FINISHED, is_finished
+from connectx.torch_form import Network
+from connectx_toolkit.system.files import write_whole
+from connectx_toolkit.training.learners import actor_critic, menace, policy_gradient, ppo, value
+from connectx_toolkit.training.runs import FINISHED, is_finished
 from evaluate import get_win_percentages
 
 STRONG_POLICY = Path("agents/weights/strong_policy.bin")

@@ -12,8 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from connectx_toolkit.console.files import write_whole
-from connectx_toolkit.places import ROOT
+from connectx_toolkit.system.files import ROOT, write_whole
 
 PACKAGES = ("numpy", "numba", "torch", "kaggle-environments")
 RESULTS = ROOT / "benchmarks" / "results"

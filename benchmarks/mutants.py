@@ -37,8 +37,7 @@ from cosmic_ray.plugins import get_operator, operator_names
 from cosmic_ray.work_item import MutationSpec
 
 from benchmarks.machine import head
-from connectx_toolkit.console.files import write_whole
-from connectx_toolkit.places import ROOT
+from connectx_toolkit.system.files import ROOT, write_whole
 
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["cosmic-ray"]
 TESTS: dict[str, list[str]] = SETTINGS["tests"]

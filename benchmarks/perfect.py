@@ -29,19 +29,17 @@ from benchmarks.machine import head, record
 from benchmarks.oracle import scores_of
 from benchmarks.positions import erring_choice, play_out, uniform_choice
 from benchmarks.submission import ACT_TIMEOUT, clock_of
-from connectx.geometry import STANDARD
-from connectx.position import Position
-from connectx.score import sign
+from connectx.position import STANDARD, Position, sign
 from connectx.solver import Solver
-from connectx_toolkit.arena.play.match import play_all
-from connectx_toolkit.arena.play.schedule import derived_seed
-from connectx_toolkit.arena.players.loading import resolve
-from connectx_toolkit.arena.players.process import AgentProcess, Setup, Task
-from connectx_toolkit.arena.players.protocol import Reply
-from connectx_toolkit.arena.results.records import Game
-from connectx_toolkit.console.progress import beside_bars, progress
-from connectx_toolkit.kaggle.rules import BANK, Rules
-from connectx_toolkit.kaggle.slow_processor import Restriction
+from connectx_toolkit.arena.match import play_all
+from connectx_toolkit.arena.schedule import derived_seed
+from connectx_toolkit.games.game import Game
+from connectx_toolkit.kaggle.rules import OVERAGE, Rules
+from connectx_toolkit.players.process import AgentProcess, Setup, Task
+from connectx_toolkit.players.protocol import Reply
+from connectx_toolkit.players.spec import resolve
+from connectx_toolkit.system.console import beside_bars, progress
+from connectx_toolkit.system.cores import Restriction
 
 OPPONENT = str(Path(__file__).with_name("bitbully_perfect.py"))
 SWITCH = "SWINDLE = True"
@@ -145,8 +143,8 @@ def asked(file: Path) -> Iterator[Callable[[Position], Reply]]:
     """Asks a file, loaded once, for its move in a position."""
     with AgentProcess(resolve(str(file))) as worker:
         worker.begin(Rules().config, 1)
-        worker.ask(0, 1, BANK, bytes(42), ACT_TIMEOUT)  # loads
-        yield lambda p: worker.ask(p.ply, 1 + p.ply % 2, BANK, bytes(p.to_board()), ACT_TIMEOUT)
+        worker.ask(0, 1, OVERAGE, bytes(42), ACT_TIMEOUT)  # loads
+        yield lambda p: worker.ask(p.ply, 1 + p.ply % 2, OVERAGE, bytes(p.to_board()), ACT_TIMEOUT)
 
 
 def ask_positions(options: argparse.Namespace, plain: Path) -> None:

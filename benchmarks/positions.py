@@ -11,15 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from connectx.books import openings
 from connectx.clock import Budget
 from connectx.exact import move_values
-from connectx.geometry import STANDARD, Geometry
-from connectx.openings import openings
-from connectx.position import Position
-from connectx.score import plies_to_end
+from connectx.position import STANDARD, Geometry, Position, plies_to_end
 from connectx.solver import NO_LIMIT, Solver, job_of, read_queue
-from connectx_toolkit.console.files import write_whole
-from connectx_toolkit.console.progress import progress
+from connectx_toolkit.system.console import progress
+from connectx_toolkit.system.files import write_whole
 
 FOLDER = Path("runs/six-sets")
 TABLE_BITS = 24  # 128 MB: with a smaller table, the hardest positions take more nodes

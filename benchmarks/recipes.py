@@ -56,21 +56,17 @@ from benchmarks.positions import (
     uniform_choice,
 )
 from connectx.clock import Budget
+from connectx.encoding import UNKNOWN, Afterstates, afterstates, chances_of_moves, encode_many, policy_of
 from connectx.exact import move_values
-from connectx.geometry import STANDARD
-from connectx.nets.afterstates import UNKNOWN, Afterstates, afterstates, chances_of_moves, policy_of
-from connectx.nets.encoding import encode_many
-from connectx.nets.network import PlainNetwork, softmax
-from connectx.nets.puct import Search
-from connectx.nets.threads import one_thread
-from connectx.position import Position, open_cells
-from connectx.score import NO_MOVE
+from connectx.network import PlainNetwork, softmax
+from connectx.position import NO_MOVE, STANDARD, Position, open_cells
+from connectx.puct import Search, one_thread
 from connectx.search import Searcher
 from connectx.solver import Solver
-from connectx_toolkit.console.progress import progress
-from connectx_toolkit.places import WEIGHTS
-from connectx_toolkit.training.data.examples import is_new
-from connectx_toolkit.training.data.labels import (
+from connectx_toolkit.system.console import progress
+from connectx_toolkit.system.files import WEIGHTS
+from connectx_toolkit.training.makers.examples import is_new
+from connectx_toolkit.training.makers.labels import (
     TRAINING,
     Labels,
     labels_of,
@@ -79,7 +75,7 @@ from connectx_toolkit.training.data.labels import (
     read_labels,
     write_labels,
 )
-from connectx_toolkit.training.support.manifest import NAME as MANIFEST
+from connectx_toolkit.training.runs import NAME as MANIFEST
 
 RANDOM_PLIES = 6  # of a game of searchers
 MOVE_SECONDS = 1.7  # of a move in the middle of a game with Kaggle's 2 s

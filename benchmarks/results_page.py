@@ -15,9 +15,8 @@ from typing import Any
 
 from benchmarks.machine import RESULTS
 from benchmarks.second_seat import Gain, over_players
-from connectx_toolkit.console.files import write_whole
-from connectx_toolkit.console.tables import Column, Table
-from connectx_toolkit.places import AGENTS, ROOT
+from connectx_toolkit.system.files import AGENTS, ROOT, write_whole
+from connectx_toolkit.system.table import Column, Table
 
 PAGES = PAGE, README = ROOT / "docs" / "project" / "results.md", ROOT / "README.md"
 MARKED = re.compile(r"^(<!-- ([a-z ]+) -->)$.*?^(<!-- end -->)$", re.S | re.M)

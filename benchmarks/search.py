@@ -10,8 +10,7 @@ from statistics import mean
 from agents.minimax import network
 from benchmarks.machine import head, record
 from connectx.clock import Budget
-from connectx.geometry import STANDARD
-from connectx.position import Position
+from connectx.position import STANDARD, Position
 from connectx.search import Searcher
 
 # Moves from the empty board, columns from 1: openings, and random middle games that are not decided within a second.

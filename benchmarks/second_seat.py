@@ -2,7 +2,7 @@
 
 python -m benchmarks.second_seat [--starts empty] [--against AGENT] [--opponents NAME ...] [--games 100]
 
-The same games are played twice against each player of ``connectx_toolkit.training.games.opponent_pool``: by the exact
+The same games are played twice against each player of ``connectx_toolkit.training.makers.opponent_pool``: by the exact
 agent, and by --against, which is the exact agent without its choice among equal moves (slowest loss, most central
 draw), or any other, such as a built file of another version. The starts:
 
@@ -31,23 +31,21 @@ from typing import NamedTuple
 from benchmarks.machine import head, record
 from benchmarks.perfect import without_choice
 from benchmarks.positions import careful_choice, may_end_within, random_samples
-from connectx.clock import RESERVE
-from connectx.geometry import STANDARD
-from connectx.openings import openings
+from connectx.books import openings
+from connectx.clock import UNSPENT
+from connectx.position import STANDARD
 from connectx.solver import Solver
-from connectx_toolkit.arena.play.match import play_all
-from connectx_toolkit.arena.play.schedule import derived_seed
-from connectx_toolkit.arena.players.fingerprint import fingerprint
-from connectx_toolkit.arena.players.loading import resolve
-from connectx_toolkit.arena.players.process import Setup, Task
-from connectx_toolkit.arena.players.spec import AgentSpec
-from connectx_toolkit.builder.building.build import render
+from connectx_toolkit.arena.match import play_all
+from connectx_toolkit.arena.schedule import derived_seed
+from connectx_toolkit.builder.build import render
 from connectx_toolkit.builder.source.inline import inline
-from connectx_toolkit.console.files import write_whole
-from connectx_toolkit.console.progress import progress
 from connectx_toolkit.kaggle.rules import Rules
-from connectx_toolkit.places import AGENTS
-from connectx_toolkit.training.games import opponent_pool
+from connectx_toolkit.players.fingerprint import fingerprint
+from connectx_toolkit.players.process import Setup, Task
+from connectx_toolkit.players.spec import AgentSpec, resolve
+from connectx_toolkit.system.console import progress
+from connectx_toolkit.system.files import AGENTS, write_whole
+from connectx_toolkit.training.makers import opponent_pool
 
 HALVES = {"held-out": opponent_pool.HELD_OUT, "development": opponent_pool.DEVELOPMENT}
 LOST_PLIES, DRAWN_PLIES = range(10, 14), range(4, 8)  # of the openings
@@ -98,7 +96,7 @@ def points(
         players = (agent, opponent) if start.seat == 0 else (opponent, agent)
         seeds = derived_seed(options.seed, number, 0), derived_seed(options.seed, number, 1)
         tasks.append(Task(number, players, start.moves, seeds))
-    setup = Setup(Rules({"actTimeout": options.seconds}, bank=RESERVE), "fast")
+    setup = Setup(Rules({"actTimeout": options.seconds}, overage=UNSPENT), "fast")
     scores, faults = [0.0] * len(tasks), 0
     with progress(len(tasks), "game", opponent.label) as bar:
         for task, game in play_all(tasks, setup, options.concurrency):

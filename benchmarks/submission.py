@@ -17,13 +17,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.machine import head, record
-from connectx.clock import RESERVE
-from connectx_toolkit.arena.results.match import Match
-from connectx_toolkit.arena.results.records import Game
-from connectx_toolkit.builder.building.build import render
+from connectx.clock import UNSPENT
+from connectx_toolkit.builder.build import render
 from connectx_toolkit.builder.source.inline import inline
-from connectx_toolkit.kaggle.rules import BANK
-from connectx_toolkit.places import AGENTS, ROOT
+from connectx_toolkit.games.game import Game
+from connectx_toolkit.games.match import Match
+from connectx_toolkit.kaggle.rules import OVERAGE
+from connectx_toolkit.system.files import AGENTS, ROOT
 from evaluate import get_win_percentages
 
 ACT_TIMEOUT = 2.0  # seconds a move
@@ -55,14 +55,14 @@ def broken_numba() -> Iterator[None]:
 
 
 def clock_of(game: Game, seat: int) -> tuple[float, float, float, float]:
-    """Seconds: (first move, slowest later move, slowest move begun with at most RESERVE of overage time, overage)."""
+    """Seconds: (first move, slowest later move, slowest move begun with at most UNSPENT of overage time, overage)."""
     mine = [*game.calls(seat).values()]
-    left, slowest_poor = BANK, 0.0
+    left, slowest_poor = OVERAGE, 0.0
     for seconds in mine:
-        if left <= RESERVE:
+        if left <= UNSPENT:
             slowest_poor = max(slowest_poor, seconds)
         left -= max(0.0, seconds - ACT_TIMEOUT)
-    return mine[0], max(mine[1:], default=0.0), slowest_poor, BANK - left
+    return mine[0], max(mine[1:], default=0.0), slowest_poor, OVERAGE - left
 
 
 def print_row(name: str, *cells: str) -> None:
@@ -107,7 +107,7 @@ def main() -> None:
     head(seed=options.seed, **({"numba": "cannot be imported"} if options.without_numba else {}))
     if options.file is None:
         return measure_wrapping()
-    print(f"seconds are the worst over all games; 'poor': moves begun with {RESERVE:.0f} s of overage time or less")
+    print(f"seconds are the worst over all games; 'poor': moves begun with {UNSPENT:.0f} s of overage time or less")
     print_row("opponent", *HEADERS)
     rows = {}
     with broken_numba() if options.without_numba else contextlib.nullcontext():
@@ -118,7 +118,7 @@ def main() -> None:
             rows[opponent] = report(opponent, match)
     name = Path(options.file).stem + ("-without-numba" if options.without_numba else "")
     overage = max(row["overage"] for row in rows.values())
-    record(f"clock-{name}", overage, f"s of {BANK:.0f} s overage time used at most", opponents=rows)
+    record(f"clock-{name}", overage, f"s of {OVERAGE:.0f} s overage time used at most", opponents=rows)
     return None
 
 

@@ -21,9 +21,9 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.machine import head, record
-from connectx_toolkit.arena.results.evidence import Evidence, PairOfGames
-from connectx_toolkit.arena.results.ratings import difference, ratings
-from connectx_toolkit.arena.results.stats import (
+from connectx_toolkit.games.match import verdict
+from connectx_toolkit.statistics.evidence import Evidence, PairOfGames
+from connectx_toolkit.statistics.intervals import (
     ALPHA,
     PAIR_SCORES,
     Z95,
@@ -34,8 +34,8 @@ from connectx_toolkit.arena.results.stats import (
     log_wealth,
     score_of,
 )
-from connectx_toolkit.arena.results.words import verdict
-from connectx_toolkit.console.progress import progress
+from connectx_toolkit.statistics.ratings import difference, ratings
+from connectx_toolkit.system.console import progress
 
 # Shares of the pair results 0, 1/2, 1, 1 1/2, 2 between equals: many draws; few draws; sharp openings that decide.
 DRAWISH, SHARP, DECISIVE = (

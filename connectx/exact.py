@@ -2,11 +2,9 @@
 
 from collections.abc import Iterable
 
+from connectx.books import openings
 from connectx.clock import Budget
-from connectx.geometry import Geometry
-from connectx.openings import openings
-from connectx.position import Position
-from connectx.score import sign
+from connectx.position import Geometry, Position, sign
 from connectx.solver import UNKNOWN, Solver, Value
 
 __all__ = ["move_values"]
@@ -22,7 +20,7 @@ def move_values(
 ) -> list[Value | None]:
     """The value of each column's move, seen by the side to move; None where the column is full.
 
-    >>> from connectx.geometry import STANDARD
+    >>> from connectx.position import STANDARD
     >>> position = Position.from_moves([3, 3], STANDARD)
     >>> [value.low for value in move_values(position, None)]
     [-3, -3, -2, 1, -2, -3, -3]

@@ -15,15 +15,105 @@ A position is two integers: ``position``, the stones of the side to move, and ``
 is no colour and no undo: after a move the other side is "the side to move". The functions below work on these integers,
 in kernels and in Python; the class ``Position`` wraps them where speed matters less. The layout and the key are those
 of Pons' tutorial (blog.gamesolver.org), here for any rows, columns and inarow.
+
+``Geometry`` is the board's shape, and everything that follows from it alone. Games and openings are written as columns
+counted from 0, "3342", or "3,3,10" if a column has two digits. An exact score says who wins, and when, for the side to
+move; ``connectx.solver`` finds it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
-from connectx.geometry import Geometry, geometry_of
+import numpy as np
+
 from connectx.jit import jitable
 
-__all__ = ["Position"]
+__all__ = ["STANDARD", "Geometry", "Position", "geometry_of"]
+
+
+class Geometry(NamedTuple):
+    """The shape of a board with its masks, made by ``geometry_of``. numba kernels accept it as an argument.
+
+    A column takes ``stride = rows + 1`` bits, lowest cell first; its topmost bit, the guard, never holds a stone.
+    """
+
+    rows: int
+    columns: int
+    inarow: int
+    stride: int
+    bottom_mask: int  # lowest cell of every column
+    board_mask: int  # every cell, no guard bit
+
+    @property
+    def cells(self) -> int:
+        """Number of cells."""
+        return self.rows * self.columns
+
+    @property
+    def fits_word(self) -> bool:
+        """Whether compiled kernels can use it: 64 bits hold the board with its guard bits, and no shift reaches 64."""
+        return self.columns * self.stride <= 64 and (self.inarow - 1) * (self.stride + 1) < 64
+
+    @property
+    def column_order(self) -> tuple[int, ...]:
+        """Columns from the centre, where most lines pass, outwards: the order in which a search tries them."""
+        return tuple(sorted(range(self.columns), key=lambda column: abs(2 * column + 1 - self.columns)))
+
+    def column_mask(self, column: int) -> int:
+        """The cells of one column."""
+        return ((1 << self.rows) - 1) << column * self.stride
+
+
+@lru_cache(maxsize=64, typed=True)
+def geometry_of(rows: int, columns: int, inarow: int) -> Geometry:
+    """The geometry of a board.
+
+    >>> board = geometry_of(6, 7, 4)
+    >>> board == STANDARD, board.cells, board.fits_word
+    (True, 42, True)
+
+    Raises:
+        ValueError: a size is not a positive integer.
+    """
+    for name, size in (("rows", rows), ("columns", columns), ("inarow", inarow)):
+        if type(size) is not int or size < 1:
+            raise ValueError(f"{name} should be an integer of at least 1, not {size!r}")
+    stride = rows + 1
+    bottom_mask = sum(1 << column * stride for column in range(columns))
+    return Geometry(rows, columns, inarow, stride, bottom_mask, bottom_mask * ((1 << rows) - 1))
+
+
+STANDARD = geometry_of(6, 7, 4)  # Connect Four
+
+
+Columns = tuple[int, ...]
+
+
+def write_columns(columns: Sequence[int]) -> str:
+    """The text of an opening or a game; ``parse_columns`` reads it.
+
+    >>> write_columns((3, 3, 4, 2)), write_columns((3, 10))
+    ('3342', '3,10')
+    """
+    if all(column < 10 for column in columns):
+        return "".join(map(str, columns))
+    return ",".join(map(str, columns)) + ("," if len(columns) == 1 else "")  # "10" is columns 1 and 0
+
+
+def parse_columns(text: str) -> Columns:
+    """The columns in a text as ``write_columns`` writes it.
+
+    >>> parse_columns("3342"), parse_columns("10,")
+    ((3, 3, 4, 2), (10,))
+
+    Raises:
+        ValueError: it is not a sequence of columns.
+    """
+    try:
+        return tuple(int(column) for column in (text.removesuffix(",").split(",") if "," in text else text))
+    except ValueError:
+        raise ValueError(f"expected columns such as 3342 or 3,10,3, not {text!r}") from None
 
 
 @jitable
@@ -264,3 +354,28 @@ class Position(NamedTuple):
     def mirror(self) -> "Position":
         """The position with its columns in reverse order."""
         return Position(mirror_bits(self.position, self.geometry), mirror_bits(self.mask, self.geometry), self.geometry)
+
+
+SPAN = 32  # the largest score of any board that fits a 64-bit word
+NO_MOVE = -128  # in arrays, in place of the score of a column that takes no stone: int8 has nothing below it
+Scores = Sequence[int | None]  # the exact score of each column's move for the side to move; None if it is full
+
+
+def sign(score: int) -> int:
+    return (score > 0) - (score < 0)
+
+
+def plies_to_end(score: int, ply: int, cells: int) -> int:
+    """How many plies perfect play still lasts from a position of this score at ``ply``, with the winning stone."""
+    if score == 0:
+        return cells - ply
+    last = cells + 1 - 2 * abs(score)  # the ply of the winning stone: this or one less, by who wins
+    last -= (last - ply) % 2 == (score > 0)
+    return last + 1 - ply
+
+
+@lru_cache(maxsize=2)
+def plies_to_end_table(cells: int) -> np.ndarray:
+    """``plies_to_end`` for every ply and score: int64 (cells + 1, 2 * cells + 1), at [ply, score + cells]."""
+    scores = range(-cells, cells + 1)
+    return np.array([[plies_to_end(score, ply, cells) for score in scores] for ply in range(cells + 1)])

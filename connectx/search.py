@@ -14,12 +14,11 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from connectx.clock import Budget
-from connectx.geometry import Geometry
-from connectx.heuristic import evaluate
 from connectx.jit import compiles, int_array, jitable, njit, plain, popcount
-from connectx.nets.leaf import GEOMETRY as LEAF_GEOMETRY
-from connectx.nets.leaf import LeafNet, judge
-from connectx.position import Position, column_cells, key_of, open_cells, winning_spots
+from connectx.leaf import GEOMETRY as LEAF_GEOMETRY
+from connectx.leaf import LeafNet, judge
+from connectx.lookahead import evaluate
+from connectx.position import Geometry, Position, column_cells, key_of, open_cells, winning_spots
 
 __all__ = ["Result", "Searcher"]
 
@@ -264,7 +263,7 @@ class OutOfBudget(Exception):
 class Searcher:
     """Chooses moves on one geometry. Its transposition table is kept from move to move.
 
-    >>> from connectx.geometry import STANDARD
+    >>> from connectx.position import STANDARD
     >>> position = Position.from_moves([3, 0, 3, 0, 3], STANDARD)
     >>> Searcher(STANDARD).search(position, Budget.seconds(1.0), max_depth=4).column
     3

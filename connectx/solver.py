@@ -23,10 +23,8 @@ from typing import NamedTuple
 import numpy as np
 
 from connectx.clock import Budget
-from connectx.geometry import Geometry
 from connectx.jit import compiles, int_array, jitable, njit, plain, popcount
-from connectx.position import Position, has_line, key_of, mirror_bits, winning_spots
-from connectx.score import SPAN
+from connectx.position import SPAN, Geometry, Position, has_line, key_of, mirror_bits, winning_spots
 
 __all__ = ["Solver", "Value"]
 
@@ -376,7 +374,7 @@ class Limit(NamedTuple):
 class Solver:
     """Solves positions of one geometry. Its table is kept and speeds up later calls.
 
-    >>> from connectx.geometry import STANDARD
+    >>> from connectx.position import STANDARD
     >>> Solver(STANDARD).solve(Position.from_moves([3] * 6 + [2] * 6, STANDARD))
     Value(low=14, high=14)
 
@@ -471,7 +469,7 @@ class Solver:
     ) -> list[Value | None]:
         """The score of each column's move, for the side to move; None for a full column.
 
-        >>> from connectx.geometry import STANDARD
+        >>> from connectx.position import STANDARD
         >>> position = Position.from_moves([3] * 6 + [2] * 6, STANDARD)
         >>> [value and value.result for value in Solver(STANDARD).scores(position, weak=True)]
         [0, 1, None, None, 1, 0, 1]

@@ -14,7 +14,7 @@ def __getattr__(name: str) -> Any:
         try:
             from connectx_toolkit.board.widget import Board
         except ModuleNotFoundError as problem:
-            from connectx_toolkit.console.parser import missing_package
+            from connectx_toolkit.system.console import missing_package
 
             raise ModuleNotFoundError(missing_package(problem), name=problem.name) from None
         return Board

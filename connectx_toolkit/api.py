@@ -8,13 +8,12 @@ from collections.abc import Callable, Sequence
 from os import PathLike, fspath
 from typing import TYPE_CHECKING
 
-from connectx_toolkit.arena.players.loading import resolve
-from connectx_toolkit.arena.players.spec import AgentSpec
-from connectx_toolkit.kaggle.rules import BANK, Rules
+from connectx_toolkit.kaggle.rules import OVERAGE, Rules
+from connectx_toolkit.players.spec import AgentSpec, resolve
 
 if TYPE_CHECKING:
-    from connectx_toolkit.arena.results.match import Match
-    from connectx_toolkit.arena.results.records import Game
+    from connectx_toolkit.games.game import Game
+    from connectx_toolkit.games.match import Match
 
 __all__ = ["analyse", "get_win_percentages"]
 
@@ -29,7 +28,7 @@ def get_win_percentages(
     workers: int = 1,
     config: dict | None = None,
     seed: int | None = None,
-    bank: float = BANK,
+    overage: float = OVERAGE,
     isolate: bool = True,
 ) -> "Match":
     """Plays ``n_rounds`` games, half of them with agent 1 moving first, and prints the four lines of Kaggle's course.
@@ -57,7 +56,7 @@ def get_win_percentages(
         workers: games at a time, each on a core of its own.
         config: Kaggle's configuration; 6 rows, 7 columns and 4 in a row unless it says otherwise.
         seed: of the agents' random generators; None draws one.
-        bank: seconds that an agent may use beyond actTimeout in a whole game.
+        overage: seconds that an agent may use beyond actTimeout in a whole game.
         isolate: False lets agents play in this process, which is faster. Callables that use a GPU, JAX or numba's
             ``parallel=True`` need it; none may hang or crash.
 
@@ -65,11 +64,11 @@ def get_win_percentages(
         ValueError: an unknown agent or one that cannot be loaded, a bad configuration, or too many workers.
         KeyboardInterrupt: it was stopped before the first game had ended.
     """
-    from connectx_toolkit.arena.play.match import play_rounds
-    from connectx_toolkit.arena.players.process import Setup
-    from connectx_toolkit.arena.results.words import course_lines
+    from connectx_toolkit.arena.match import play_rounds
+    from connectx_toolkit.games.match import course_lines
+    from connectx_toolkit.players.process import Setup
 
-    setup = Setup(Rules(config or {}, bank), "kaggle", isolate=isolate)
+    setup = Setup(Rules(config or {}, overage), "kaggle", isolate=isolate)
     seed = secrets.randbits(32) if seed is None else seed
     match = play_rounds((resolve(agent1), resolve(agent2)), n_rounds, setup, workers, seed)
     print(*course_lines(match), sep="\n")
@@ -90,8 +89,8 @@ def analyse(
     Raises:
         ValueError: there are no such games, or their board is too large for the solver.
     """
-    from connectx_toolkit.arena.reporting.single_games import games_of, show_games
-    from connectx_toolkit.arena.results.records import Game
+    from connectx_toolkit.games.game import Game
+    from connectx_toolkit.report.tables import games_of, show_games
 
     if isinstance(games, str | PathLike):
         games = games_of(fspath(games))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from connectx_toolkit.cli import build, main, train
-from connectx_toolkit.console.programs import as_typed
+from connectx_toolkit.system.console import as_typed
 
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent

@@ -7,7 +7,7 @@ from pathlib import Path
 import nbformat
 from nbclient import NotebookClient
 
-from connectx_toolkit.console.files import write_whole
+from connectx_toolkit.system.files import write_whole
 
 NOTEBOOK = Path(__file__).absolute().parent / "connectx.ipynb"
 LARGEST = 60_000  # characters of one output; Kaggle's player is longer, and GitHub does not run it

@@ -12,11 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from connectx.geometry import Geometry, geometry_of
-from connectx.position import Position
+from connectx.position import Geometry, Position, geometry_of
 from connectx_toolkit.cli.main import run
-from connectx_toolkit.machine.cores import usable_cores
-from connectx_toolkit.places import ROOT
+from connectx_toolkit.system.cores import usable_cores
+from connectx_toolkit.system.files import ROOT
 
 # rows, columns, inarow: the standard board, small, tall, wide, single-row, square, and beyond 64 bits.
 SHAPES = [
@@ -128,14 +127,14 @@ def random_game(geometry: Geometry, rng: random.Random) -> Iterator[Position]:
         position = position.play(rng.choice(position.legal_columns()))
 
 
-def observe(position: Position, act_timeout: float = 2.0, bank: float = 60.0, **extra) -> tuple[dict, dict]:
+def observe(position: Position, act_timeout: float = 2.0, overage: float = 60.0, **extra) -> tuple[dict, dict]:
     """(obs, config) that show the position to the side to move, as plain dicts."""
     geometry = position.geometry
     obs = {
         "board": position.to_board(),
         "mark": 1 + position.ply % 2,
         "step": position.ply,
-        "remainingOverageTime": bank,
+        "remainingOverageTime": overage,
     }
     config = {
         "rows": geometry.rows,

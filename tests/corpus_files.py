@@ -49,7 +49,7 @@ def expected(path: Path) -> Expected:
     published = Limits()
     limits = published._replace(
         act_timeout=float(given.get("act_timeout", published.act_timeout)),
-        bank=float(given.get("bank", published.bank)),
+        overage=float(given.get("overage", published.overage)),
         memory=int(given.get("memory", published.memory)),
     )
     because, says, kaggle = (found.get(name, "") for name in ("because", "says", "kaggle"))

@@ -70,9 +70,9 @@ class Judge:
         self._process.communicate()
         self._root.cleanup()
 
-    def verdict(self, content: bytes, act_timeout: float, bank: float, by_http: bool = False) -> str:
+    def verdict(self, content: bytes, act_timeout: float, overage: float, by_http: bool = False) -> str:
         """The statuses of a game of the file against itself, "DONE" alone if all is well; or what escapes."""
-        job = {"content": base64.b64encode(content).decode(), "act": act_timeout, "bank": bank, "http": by_http}
+        job = {"content": base64.b64encode(content).decode(), "act": act_timeout, "overage": overage, "http": by_http}
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.write(json.dumps(job) + "\n")
         self._process.stdin.flush()
@@ -146,7 +146,7 @@ def play(job: dict[str, Any]) -> str:
     from kaggle_environments import make
 
     env = make("connectx", configuration={"actTimeout": job["act"]})
-    env.specification.observation["remainingOverageTime"]["default"] = job["bank"]
+    env.specification.observation["remainingOverageTime"]["default"] = job["overage"]
     for number in (0, 1):
         env.__dict__.pop(f"__state_schema_{number}", None)
     first = 20_000 + os.getpid() % 20_000 * 2

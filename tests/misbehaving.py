@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from connectx_toolkit.arena.players.protocol import Opaque, Reply
+from connectx_toolkit.players.protocol import Opaque, Reply
 
 
 class Case(NamedTuple):
@@ -88,7 +88,7 @@ async def coroutine(obs, config):
     return 0
 
 
-# With actTimeout 0.2 and a bank of 0.2 seconds.
+# With actTimeout 0.2 and overage time of 0.2 seconds.
 CASES = {
     "float": Case(returning(3.0), "float", "ERROR"),
     "numpy float": Case(returning(np.float64(3)), "float", "ERROR"),
@@ -149,7 +149,7 @@ class ScriptedPlayer:
     def begin(self, config: dict, seed: int) -> None:
         self.config, self.seed = config, seed
 
-    def ask(self, ply: int, mark: int, bank: float, board: bytes, act_timeout: float) -> Reply:
+    def ask(self, ply: int, mark: int, overage: float, board: bytes, act_timeout: float) -> Reply:
         rng = random.Random(f"{self.seed}/{ply}")
         seconds = rng.choice([0.0, 0.25, act_timeout, act_timeout + 0.5, act_timeout + 2.0])
         self.clock.now += seconds
@@ -192,7 +192,7 @@ def scripted_games(count: int, seed: int, referees):
 
     rng = random.Random(seed)
     for index in range(count):
-        rules = Rules(rng.choice(CONFIGS), bank=rng.choice([2.0, 6.0, 60.0]))
+        rules = Rules(rng.choice(CONFIGS), overage=rng.choice([2.0, 6.0, 60.0]))
         opening = [rng.randrange(rules.config["columns"]) for _ in range(rng.choice([0, 0, 1, 2]))]
         if rules.config["rows"] < 2:
             opening = []

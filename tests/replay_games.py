@@ -16,8 +16,8 @@ import numpy as np
 from kaggle_environments import agent as kaggle_agent
 from kaggle_environments import make
 
-from connectx_toolkit.arena.players.loading import load, resolve
-from connectx_toolkit.arena.replays.replay import logs_path
+from connectx_toolkit.games.replay import logs_path
+from connectx_toolkit.players.spec import load, resolve
 from tests.misbehaving import Clock
 
 TEAM = "my_team"

@@ -22,14 +22,14 @@ from typing import NamedTuple
 
 from aiohttp import WSMsgType, web
 
-from connectx_toolkit.arena.players.loading import resolve
-from connectx_toolkit.arena.replays.replay import read_replay
-from connectx_toolkit.arena.results.records import Game, parse_game
-from connectx_toolkit.board.analyst import Analyst
 from connectx_toolkit.board.session import Opening, Session, check_games
+from connectx_toolkit.board.thinking import Analyst
+from connectx_toolkit.games.game import Game, parse_game
+from connectx_toolkit.games.replay import read_replay
 from connectx_toolkit.kaggle import archive
 from connectx_toolkit.kaggle.rules import Rules
-from connectx_toolkit.page.component import FOLDER
+from connectx_toolkit.page import FOLDER
+from connectx_toolkit.players.spec import resolve
 
 HOST = "127.0.0.1"
 PAGE = "board.html"
@@ -211,7 +211,7 @@ def opening_of(options: argparse.Namespace) -> Opening:
     Raises:
         ValueError: an unknown agent, a bad configuration, a game that cannot be played, or no file of games.
     """
-    rules = Rules(options.config or {}, options.bank)
+    rules = Rules(options.config or {}, options.overage)
     specs = [resolve(name) for name in options.agents]
     if len(specs) > 2:
         raise ValueError(f"a board has two sides, not {len(specs)}")

@@ -2,6 +2,8 @@
 
 It knows neither page nor notebook: whoever carries the messages (docs/reference/board-messages.md) gives a function to
 send them with. The page holds the game, so that a session begins anew at any time, and nothing is lost with it.
+
+A position is there as in the board's messages: the size of the board, and its cells as Kaggle lists them.
 """
 
 from collections.abc import Callable
@@ -9,21 +11,62 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from connectx.position import Position
-from connectx_toolkit.arena.games.database import GameDatabase
-from connectx_toolkit.arena.players.loading import kaggle_agents, our_agents, resolve
-from connectx_toolkit.arena.players.spec import AgentSpec
-from connectx_toolkit.arena.replays.replay import parse_replay
-from connectx_toolkit.arena.reporting.ladder import read_ladder
-from connectx_toolkit.arena.results.records import UNKNOWN_NAMES, Game, parse_game
-from connectx_toolkit.board.analyst import Analyst, Found
-from connectx_toolkit.board.positions import entry_of as position_entry
-from connectx_toolkit.board.positions import geometry_in, position_in
-from connectx_toolkit.board.seat import Question, Seat
-from connectx_toolkit.catalogue import entry_of
-from connectx_toolkit.console.parser import in_a_line
-from connectx_toolkit.foreign import integer, mapping, shown, text
-from connectx_toolkit.kaggle.rules import BANK, Rules, sizes_of
+from connectx.position import Geometry, Position
+from connectx_toolkit.board.thinking import Analyst, Found, Question, Seat
+from connectx_toolkit.games.database import GameDatabase
+from connectx_toolkit.games.game import UNKNOWN_NAMES, Game, parse_game
+from connectx_toolkit.games.replay import parse_replay
+from connectx_toolkit.kaggle.rules import OVERAGE, Rules, sizes_of
+from connectx_toolkit.players.spec import AgentSpec, entry_of, kaggle_agents, our_agents, resolve
+from connectx_toolkit.report.ladder import read_ladder
+from connectx_toolkit.system.console import in_a_line
+from connectx_toolkit.system.foreign import integer, mapping, shown, text
+
+SIZES = ("rows", "columns", "inarow")
+
+
+def geometry_in(entry: Any) -> Geometry:
+    """The geometry of a message with rows, columns and inarow.
+
+    Raises:
+        ValueError: there are none, or no board is of that size.
+    """
+    try:
+        return Rules({name: entry[name] for name in SIZES}).geometry
+    except (TypeError, KeyError):
+        raise ValueError(f"expected {', '.join(SIZES)}, got {entry!r:.200}") from None
+
+
+def position_in(entry: Any) -> Position:
+    """The position of a message. Its cells are a string of 0, 1 and 2, row by row from the top.
+
+    Raises:
+        ValueError: it is none that a game could go on from.
+    """
+    geometry = geometry_in(entry)
+    cells = entry.get("cells")
+    if not isinstance(cells, str) or len(cells) != geometry.cells or set(cells) - set("012"):
+        raise ValueError(f"cells should be {geometry.cells} of the characters 0, 1, 2, not {cells!r:.200}")
+    if cells.count("1") - cells.count("2") not in (0, 1):
+        raise ValueError("the side that moves first should have as many stones as the other, or one more")
+    for column in range(geometry.columns):
+        if "0" in cells[column :: geometry.columns].lstrip("0"):
+            raise ValueError(f"column {column} has a stone above an empty cell")
+    ply = geometry.cells - cells.count("0")
+    position = Position.from_observation({"board": [*map(int, cells)], "mark": 1 + ply % 2}, dict(_sizes(geometry)))
+    if position.is_over() or position.pass_turn().is_lost():
+        raise ValueError("the game is over in this position")
+    return position
+
+
+def position_entry(position: Position) -> dict[str, Any]:
+    """What ``position_in`` reads."""
+    return {**dict(_sizes(position.geometry)), "cells": "".join(map(str, position.to_board()))}
+
+
+def _sizes(geometry: Geometry):
+    return zip(SIZES, geometry[:3], strict=True)
+
 
 PARTNERS = ("minimax@1", "minimax@2", "minimax@4", "minimax@8", "perfect~20")
 OURS = "built-in, strongest first"
@@ -122,7 +165,7 @@ class Session:
         self._send({
             "type": "welcome",
             "agents": choices(),
-            "config": {**config, "bank": rules.bank},
+            "config": {**config, "overage": rules.overage},
             "seats": [None if spec is None else spec.label for spec in self._opening.seats],
             "game": None if game is None else game_entry(game),
             "games": self._opening.games is not None,
@@ -143,8 +186,10 @@ class Session:
         position, config = position_in(message["position"]), mapping(message.get("config") or {}, "config")
         sizes = sizes_of(position.geometry)
         act_timeout = config.get("actTimeout", self._opening.rules.config["actTimeout"])
-        rules = Rules({**self._opening.rules.config, **sizes, "actTimeout": act_timeout}, config.get("bank", BANK))
-        left = replace(rules, bank=message["bank"]).bank
+        rules = Rules(
+            {**self._opening.rules.config, **sizes, "actTimeout": act_timeout}, config.get("overage", OVERAGE)
+        )
+        left = replace(rules, overage=message["overage"]).overage
         spec = self._spec(name)
         sitting = self._seats.get(seat)
         if sitting is not None and sitting.spec != spec:

@@ -7,14 +7,13 @@ from typing import Any
 import anywidget
 import traitlets
 
-from connectx.notation import parse_columns
-from connectx.position import Position
-from connectx_toolkit.arena.players.loading import resolve
-from connectx_toolkit.arena.results.records import Game
-from connectx_toolkit.board.analyst import Analyst
+from connectx.position import Position, parse_columns
 from connectx_toolkit.board.session import Opening, Session, check_games
-from connectx_toolkit.kaggle.rules import BANK, Rules
-from connectx_toolkit.page.component import script, style
+from connectx_toolkit.board.thinking import Analyst
+from connectx_toolkit.games.game import Game
+from connectx_toolkit.kaggle.rules import OVERAGE, Rules
+from connectx_toolkit.page import script, style
+from connectx_toolkit.players.spec import resolve
 
 __all__ = ["Board"]
 
@@ -40,7 +39,7 @@ class Board(anywidget.AnyWidget):
         game: one to look at: its columns, or a game of ``get_win_percentages(...).lost(agent)``.
         games: a file of games, as ``evaluate.py explore --add`` fills it.
         config: Kaggle's configuration; 6 rows, 7 columns and 4 in a row unless it says otherwise.
-        bank: seconds that an agent may use beyond actTimeout in a whole game.
+        overage: seconds that an agent may use beyond actTimeout in a whole game.
 
     Attributes:
         moves: the columns of the game on the board, counted from 0, as it goes on.
@@ -60,11 +59,11 @@ class Board(anywidget.AnyWidget):
         game: "Game | Sequence[int] | str | None" = None,
         games: Path | str | None = None,
         config: dict | None = None,
-        bank: float = BANK,
+        overage: float = OVERAGE,
     ):
         if len(agents) > 2:
             raise ValueError(f"a board has two sides, not {len(agents)}")
-        rules = Rules(config or {}, bank)
+        rules = Rules(config or {}, overage)
         specs = [None if agent is None else resolve(agent) for agent in agents]
         seats = [None, *specs] if len(specs) == 1 else [*specs, None, None]
         known = check_games(Path(games)) if games else None

@@ -1,36 +1,45 @@
-"""``evaluate.py analyse``: one game move by move, a file's latest games, or all of one's own games."""
+"""``evaluate.py analyse``: one game move by move, a file's latest games, or all of one's own games.
+
+``evaluate.py rematch``: an agent is asked for the positions of old games that were not won.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from connectx_toolkit.cli.option_groups import (
+from connectx.position import Geometry
+from connectx_toolkit.cli.options import (
+    AGENTS,
     add_config,
     add_from_one,
     add_judging,
     add_judging_time,
     add_latest,
+    add_me,
+    add_overage,
     add_review,
+    any_seed,
     integer_from,
 )
-from connectx_toolkit.console.files import check_folder, write_whole
-from connectx_toolkit.console.programs import plural
-from connectx_toolkit.foreign import NothingLeft, left_out_lines, noting
-from connectx_toolkit.kaggle.rules import Rules
+from connectx_toolkit.kaggle.rules import Rules, sizes_of
+from connectx_toolkit.system.console import plural
+from connectx_toolkit.system.files import check_folder, write_whole
+from connectx_toolkit.system.foreign import NothingLeft, left_out_lines, noting
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from connectx_toolkit.arena.replays.review import Review
-    from connectx_toolkit.arena.results.records import Game
+    from connectx_toolkit.games.game import Game
+    from connectx_toolkit.games.review import Review
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def add_analyse(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=analyse)
     parser.description = """\
 Shows which moves gave a result away. For one game, it lists every move with its exact score. For your own games, it
@@ -63,9 +72,9 @@ examples
 
 def analyse(options: argparse.Namespace) -> None:
     """One game move by move, a file's latest games in a line each, or all of one's own games with a summary."""
-    from connectx_toolkit.arena.reporting.single_games import LISTED, games_in, show_games
-    from connectx_toolkit.arena.results.records import UNKNOWN_NAMES, is_columns, parse_game
-    from connectx_toolkit.console.tables import console_for_tables
+    from connectx_toolkit.games.game import UNKNOWN_NAMES, is_columns, parse_game
+    from connectx_toolkit.report.tables import LISTED, games_in, show_games
+    from connectx_toolkit.system.table import console_for_tables
 
     what = options.what
     is_review = options.me is not None or options.html or options.json
@@ -98,8 +107,8 @@ def _is_one_file(what: str) -> bool:
 
 def _show_replays(replays: Sequence[Game], options: argparse.Namespace) -> None:
     """A line for each game; of a single one every move, and what the clocks showed."""
-    from connectx_toolkit.arena.reporting.single_games import show_games
-    from connectx_toolkit.console.tables import console_for_tables
+    from connectx_toolkit.report.tables import show_games
+    from connectx_toolkit.system.table import console_for_tables
 
     show_games(replays, options.from_ply, options.time)
     if len(replays) == 1:
@@ -122,10 +131,10 @@ def _own_games(options: argparse.Namespace) -> tuple[list[Game], list[str]]:
     Returns:
         The games, and why files were left out.
     """
-    from connectx_toolkit.arena.games.groups import grouped_games
-    from connectx_toolkit.arena.replays.replay import replay_paths, replays_of
-    from connectx_toolkit.arena.replays.review import team_of
-    from connectx_toolkit.arena.results.schema import is_database
+    from connectx_toolkit.games.replay import replay_paths, replays_of
+    from connectx_toolkit.games.review import team_of
+    from connectx_toolkit.games.schema import is_database
+    from connectx_toolkit.games.tournament import grouped_games
 
     paths = replay_paths(options.what)
     databases = [path for path in paths if is_database(path)]
@@ -145,11 +154,11 @@ def _own_games(options: argparse.Namespace) -> tuple[list[Game], list[str]]:
 
 def show_reviews(replays: Sequence[Game], left_out: Sequence[str], options: argparse.Namespace) -> None:
     """Judges games from one's own seat; prints the rows and the summary, or JSON if asked; writes the page."""
-    from connectx_toolkit.arena.replays.replay import without_copies
-    from connectx_toolkit.arena.replays.review import headline, summary, team_of
-    from connectx_toolkit.arena.reporting.page import replays_page
-    from connectx_toolkit.arena.reporting.tables import games_table
-    from connectx_toolkit.console.tables import console_for_tables
+    from connectx_toolkit.games.replay import without_copies
+    from connectx_toolkit.games.review import headline, summary, team_of
+    from connectx_toolkit.report.pages import replays_page
+    from connectx_toolkit.report.tables import games_table
+    from connectx_toolkit.system.table import console_for_tables
 
     replays, copies = without_copies(replays)
     team = team_of(replays, options.me)
@@ -174,7 +183,7 @@ def show_reviews(replays: Sequence[Game], left_out: Sequence[str], options: argp
 
 def _numbering(replays: Sequence[Game]) -> list[str]:
     """How the names of stored games are to be read."""
-    from connectx_toolkit.arena.results.schema import is_database
+    from connectx_toolkit.games.schema import is_database
 
     stored = any(is_database(Path(replay.source).parent) for replay in replays)
     return ["Stored games are numbered by match and game: 3-12 is game 12 of match 3."] if stored else []
@@ -187,9 +196,9 @@ def print_lines(console: Console, lines: Iterable[str]) -> None:
 
 def judged_reviews(replays: Sequence[Game], team: str, options: argparse.Namespace) -> list[Review]:
     """The games of a team, judged."""
-    from connectx_toolkit.arena.analysis.exact_analysis import first_judged, judge_in_time
-    from connectx_toolkit.arena.replays.review import Review, seat_of
-    from connectx_toolkit.console.progress import progress
+    from connectx_toolkit.games.analysis import first_judged, judge_in_time
+    from connectx_toolkit.games.review import Review, seat_of
+    from connectx_toolkit.system.console import progress
 
     reviews = []
     own = [replay for replay in replays if team in replay.names]
@@ -203,7 +212,7 @@ def judged_reviews(replays: Sequence[Game], team: str, options: argparse.Namespa
 
 def _not_judged(reviews: Sequence[Review], options: argparse.Namespace) -> list[str]:
     """How many moves could not be judged, if any."""
-    from connectx_toolkit.arena.analysis.exact_analysis import first_judged
+    from connectx_toolkit.games.analysis import first_judged
 
     asked = [len(one.game.moves[first_judged(one.game, options.from_ply) :]) for one in reviews]
     missing = [count - len(one.judged) for count, one in zip(asked, reviews, strict=True)]
@@ -212,3 +221,111 @@ def _not_judged(reviews: Sequence[Review], options: argparse.Namespace) -> list[
         return []
     why = "--time SECONDS gives them more; boards of more than 64 bits cannot be solved"
     return [f"not judged: {sum(missing)} {plural('move', sum(missing))} in {games} {plural('game', games)} ({why})"]
+
+
+if TYPE_CHECKING:
+    from connectx_toolkit.arena.exam import Answer
+    from connectx_toolkit.games.game import Game
+    from connectx_toolkit.games.review import Review
+    from connectx_toolkit.players.process import Player
+
+MISTAKES = Path("runs/mistakes.txt")
+
+
+def add_rematch(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(run=rematch)
+    parser.description = """\
+Replays the positions where you threw games away, and shows which of these mistakes your new agent still makes, and
+which new ones. The positions of the mistakes are added to a file of openings."""
+    parser.epilog = f"""{AGENTS}
+examples
+  python evaluate.py rematch my_replays --agent my_new_agent.py
+  python evaluate.py rematch my_replays --agent my_new_agent.py --all
+  python evaluate.py rematch my_replays --agent my_new_agent.py --config actTimeout=0.2 --bank 38
+"""
+    parser.add_argument("replays", nargs="+", help="replays from Kaggle: files, folders or patterns")
+    parser.add_argument("--agent", required=True, help="agent to ask; the list below says how to name one")
+    add_me(parser)
+    help_text = "ask about every mistake, also in games that were won (default: games that were not won)"
+    parser.add_argument("--all", action="store_true", help=help_text)
+    help_text = f"file of openings to which the positions of the mistakes are added (default: {MISTAKES})"
+    parser.add_argument("--mistakes", type=Path, default=MISTAKES, metavar="FILE", help=help_text)
+    add_config(parser)
+    add_overage(parser)
+    parser.add_argument("--seed", type=any_seed, default=1, metavar="N", help="random seed of the agent (default: 1)")
+    add_judging(parser)
+    add_judging_time(parser)
+
+
+def rematch(options: argparse.Namespace) -> None:
+    """An agent in the positions of old games that were not won, or of all."""
+    from connectx_toolkit.arena.exam import add_mistakes, games_to_ask
+    from connectx_toolkit.arena.match import open_pool
+    from connectx_toolkit.arena.start_positions import read_openings
+    from connectx_toolkit.games.replay import read_replays, replay_paths, without_copies
+    from connectx_toolkit.games.review import team_of
+    from connectx_toolkit.players.process import Setup
+    from connectx_toolkit.players.spec import resolve
+    from connectx_toolkit.report.tables import answers_table
+    from connectx_toolkit.system.table import console_for_tables
+
+    spec = resolve(options.agent)
+    read, left_out = read_replays(replay_paths(options.replays))
+    replays, copies = without_copies(read)
+    left_out += copies
+    team = team_of(replays, options.me)
+    board = _board_of(replays)
+    if options.mistakes.exists():
+        read_openings(options.mistakes, board)  # refused before any work is done
+    config = (options.config or {}) | sizes_of(board)
+    setup = Setup(Rules(config, options.overage))
+    reviews = judged_reviews(replays, team, options)
+    games = games_to_ask(reviews, options.all)
+    if not games:
+        what = "was a result to keep" if options.all else f"did {team} fail to win with something to keep"
+        raise ValueError(f"in none of the {len(replays)} replays {what}")
+    with open_pool(setup) as pool:
+        pool.check([spec])
+        (player,) = pool.slot.players_for([(spec, 0)])
+        answers = list(_asked(player, games, setup.rules, options.seed))
+    added, held = add_mistakes(options.mistakes, games)
+    console = console_for_tables()
+    console.print(answers_table(spec.label, team, answers))
+    command = f"python evaluate.py match {options.agent} OLD_AGENT --openings {options.mistakes}"
+    lines = _not_asked(reviews, games)
+    lines.append(f"{options.mistakes}: {added} positions added, {held} in all; a match from there: {command}")
+    print_lines(console, [*lines, *left_out_lines(left_out)])
+
+
+def _not_asked(reviews: Sequence[Review], games: Sequence[Review]) -> list[str]:
+    """How many mistakes are not asked about, if any."""
+    from connectx_toolkit.arena.exam import games_to_ask
+
+    asked, made = (sum(len(one.mistakes) for one in some) for some in (games, games_to_ask(reviews, with_won=True)))
+    if asked == made:
+        return []
+    return [f"Asked about {asked} of {made} mistakes: those of the games that were not won. --all asks about all."]
+
+
+def _board_of(replays: Sequence[Game]) -> Geometry:
+    """The one board of all of them. Raises ValueError if they are of several."""
+    boards = {replay.geometry for replay in replays}
+    if len(boards) > 1:
+        sizes = ", ".join(sorted(f"{board.rows}x{board.columns}" for board in boards))
+        raise ValueError(f"rematch takes games of one board, not of {sizes}: name fewer replays")
+    return boards.pop()
+
+
+def _asked(player: Player, games: Sequence[Review], rules: Rules, seed: int) -> Iterator[Answer]:
+    """Answers, with a bar. Ctrl-C ends it with those that are there."""
+    from connectx_toolkit.arena.exam import ask, positions_to_ask
+    from connectx_toolkit.system.console import progress
+
+    with progress(sum(len(positions_to_ask(game)) for game in games), "position", "asking", delay=0) as bar:
+        try:
+            for game in games:
+                for answer in ask(player, game, rules, seed):
+                    bar.update()
+                    yield answer
+        except KeyboardInterrupt:
+            print("stopped: what follows is of the positions asked until now", file=sys.stderr)

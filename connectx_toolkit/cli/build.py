@@ -31,30 +31,27 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from connectx.book import SparseBook
-from connectx.geometry import STANDARD
-from connectx_toolkit.builder.building.build import POSITIONS, NotAccepted, Options, build
-from connectx_toolkit.builder.building.embed import HEADER, is_submission, sources_of
+from connectx.books import SparseBook
+from connectx.position import STANDARD
+from connectx_toolkit.builder.build import HEADER, POSITIONS, NotAccepted, Options, build, is_submission, sources_of
 from connectx_toolkit.builder.preflight.check import check
-from connectx_toolkit.builder.preflight.report import Report
+from connectx_toolkit.builder.preflight.findings import Report
 from connectx_toolkit.builder.preflight.stage import Runner
 from connectx_toolkit.builder.source.inline import Inlined, Refused, inline
 from connectx_toolkit.builder.source.module import ON_YOUR_WORD, PERHAPS_WITHOUT, needed_packages
 from connectx_toolkit.builder.source.refusals import unknown_package
-from connectx_toolkit.catalogue import our_agents
 from connectx_toolkit.cli.main import DONE, FAILED, NOT_JUDGED, REFUSED
 from connectx_toolkit.cli.main import run as run_script
-from connectx_toolkit.console.files import check_folder, read_as
-from connectx_toolkit.console.parser import Parser
-from connectx_toolkit.console.programs import as_typed, complain
-from connectx_toolkit.console.tables import Table, console_for_tables
-from connectx_toolkit.kaggle.packages import KNOWN
+from connectx_toolkit.kaggle.remedies import KNOWN
 from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.kaggle.upload import Unsuitable, refuse_other_texts
-from connectx_toolkit.places import AGENTS, IS_CHECKOUT, ROOT, WEIGHTS
+from connectx_toolkit.players.spec import our_agents
+from connectx_toolkit.system.console import Parser, as_typed, complain
+from connectx_toolkit.system.files import AGENTS, IS_CHECKOUT, ROOT, WEIGHTS, check_folder, read_as
+from connectx_toolkit.system.table import Table, console_for_tables
 
 if TYPE_CHECKING:
-    from connectx_toolkit.kaggle.account.client import Kaggle
+    from connectx_toolkit.kaggle.account import Kaggle
 
 SUBMISSIONS = ROOT / "submissions" if IS_CHECKOUT else Path("submissions")
 CODES = {"ACCEPT": DONE, "REJECT": FAILED, "NOT JUDGED": NOT_JUDGED}
@@ -217,8 +214,10 @@ def run(given: argparse.Namespace) -> int:
     options = options_of(given)
     if given.submit is None:
         return build_or_check(given, options)[0]
-    from connectx_toolkit.kaggle.account.client import connected  # takes half a second
-    from connectx_toolkit.kaggle.account.submit import submissions_left
+    from connectx_toolkit.kaggle.account import (
+        connected,  # takes half a second
+        submissions_left,
+    )
 
     with connected() as kaggle:
         left = submissions_left(kaggle)  # before the build, which takes a minute
@@ -230,7 +229,7 @@ def run(given: argparse.Namespace) -> int:
 
 def offer(kaggle: "Kaggle", path: Path, message: str, left: int) -> None:
     """Submits an accepted file; on a terminal, only if whoever sits there agrees."""
-    from connectx_toolkit.kaggle.account.submit import submit
+    from connectx_toolkit.kaggle.account import submit
 
     if sys.stdin.isatty() and not agrees(f"submit {path} to Kaggle ({left} left today)? [y/N] "):
         tell("not submitted")

@@ -20,10 +20,9 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import NamedTuple
 
-from connectx_toolkit.catalogue import our_agents
-from connectx_toolkit.console.parser import Parser, in_a_line, missing_package
-from connectx_toolkit.console.programs import COMMANDS, ProcessFailed, complain
-from connectx_toolkit.foreign import NothingLeft
+from connectx_toolkit.players.spec import our_agents
+from connectx_toolkit.system.console import COMMANDS, Parser, ProcessFailed, complain, in_a_line, missing_package
+from connectx_toolkit.system.foreign import NothingLeft
 
 DONE, FAILED, REFUSED, NOT_JUDGED, OUR_FAULT, STOPPED = 0, 1, 2, 3, 70, 130
 EXIT_CODES = {  # of all commands; docs/reference/exit-codes.md has the same table
@@ -135,20 +134,20 @@ class Command(NamedTuple):
 
 def evaluate_commands() -> dict[str, Command]:
     """The commands of evaluate.py by name, in the order of --help; "" is the one without a name."""
-    from connectx_toolkit.cli import analyse, board, episodes, explore, games, list_agents, rematch, report, scout
+    from connectx_toolkit.cli import analyse, ladder_games, play, show
 
     return {
-        "": Command(games.add_rounds),
-        "match": Command(games.add_match, "find out which of two agents is stronger"),
-        "tournament": Command(games.add_tournament, "rate many agents"),
-        "report": Command(report.add_options, "make a ladder and a page from stored games"),
-        "analyse": Command(analyse.add_options, "give every move of your games its exact score"),
-        "episodes": Command(episodes.add_options, "fetch a submission's games from Kaggle and analyse them"),
-        "rematch": Command(rematch.add_options, "see whether a new agent repeats old mistakes"),
-        "explore": Command(explore.add_options, "see what was played in a position, and how it ended"),
-        "scout": Command(scout.add_options, "see what an opponent repeats, and the line that beats it"),
-        "list": Command(list_agents.add_options, "list the agents of the toolkit, with their strength"),
-        "board": Command(board.add_options, "play, watch and analyse on a page"),
+        "": Command(play.add_rounds),
+        "match": Command(play.add_match, "find out which of two agents is stronger"),
+        "tournament": Command(play.add_tournament, "rate many agents"),
+        "report": Command(show.add_report, "make a ladder and a page from stored games"),
+        "analyse": Command(analyse.add_analyse, "give every move of your games its exact score"),
+        "episodes": Command(ladder_games.add_episodes, "fetch a submission's games from Kaggle and analyse them"),
+        "rematch": Command(analyse.add_rematch, "see whether a new agent repeats old mistakes"),
+        "explore": Command(ladder_games.add_explore, "see what was played in a position, and how it ended"),
+        "scout": Command(ladder_games.add_scout, "see what an opponent repeats, and the line that beats it"),
+        "list": Command(show.add_list, "list the agents of the toolkit, with their strength"),
+        "board": Command(show.add_board, "play, watch and analyse on a page"),
     }
 
 

@@ -19,30 +19,33 @@ from importlib import import_module
 from types import ModuleType
 
 from connectx_toolkit.cli.main import run
-from connectx_toolkit.console.parser import Parser
-from connectx_toolkit.training.support.options import add_options, config_from
+from connectx_toolkit.system.console import Parser
+from connectx_toolkit.training.options import add_options, config_from
 
 GROUPS = {  # of methods: {how each is called: (its module in connectx_toolkit.training, what it does)}
     "your own model, and your own games": {
-        "adopt": ("methods.adopt", "make an agent of your model from stable-baselines3 or torch"),
-        "book --second --games": ("methods.book", "learn an opening book for perfect from your games"),
-        "replies --games": ("methods.replies", "learn an opponent model for perfect from your games"),
+        "adopt": ("adoption.adopt", "make an agent of your model from stable-baselines3 or torch"),
+        "book --second --games": ("makers.book", "learn an opening book for perfect from your games"),
+        "replies --games": ("makers.replies", "learn an opponent model for perfect from your games"),
     },
     "learners of Kaggle's course and of books": {
-        "menace": ("methods.menace", "Menace, boxes and beads, on Nim or another small game"),
-        "actor-critic": ("methods.actor_critic", "a network by actor-critic, on tic-tac-toe or ConnectX"),
-        "imitate": ("methods.imitation", "a policy network that imitates a look-ahead: the strong policy agent"),
-        "policy-gradient": ("methods.policy_gradient", "a policy network by REINFORCE against the strong policy agent"),
-        "value": ("methods.value", "a value network on the games of policy-gradient"),
-        "ppo": ("methods.ppo", "a policy by PPO with stable-baselines3; --protocol course: the course's last lesson"),
+        "menace": ("learners.menace", "Menace, boxes and beads, on Nim or another small game"),
+        "actor-critic": ("learners.actor_critic", "a network by actor-critic, on tic-tac-toe or ConnectX"),
+        "imitate": ("learners.imitation", "a policy network that imitates a look-ahead: the strong policy agent"),
+        "policy-gradient": (
+            "learners.policy_gradient",
+            "a policy network by REINFORCE against the strong policy agent",
+        ),
+        "value": ("learners.value", "a value network on the games of policy-gradient"),
+        "ppo": ("learners.ppo", "a policy by PPO with stable-baselines3; --protocol course: the course's last lesson"),
     },
     "how the toolkit's own files are made": {
-        "labels": ("methods.labels", "training data: positions with the exact score of every move"),
-        "distill": ("methods.distill", "the policy and value network, on labels"),
-        "leaf": ("methods.leaf", "the small evaluator of minimax, on labels"),
-        "replies": ("methods.replies", "the opponent model, which perfect uses when it moves second"),
-        "book": ("methods.book", "the opening books of perfect"),
-        "openings": ("methods.openings", "the opening table: the exact score of every position up to ply 8"),
+        "labels": ("makers.labels", "training data: positions with the exact score of every move"),
+        "distill": ("makers.distill", "the policy and value network, on labels"),
+        "leaf": ("makers.leaf_network", "the small evaluator of minimax, on labels"),
+        "replies": ("makers.replies", "the opponent model, which perfect uses when it moves second"),
+        "book": ("makers.book", "the opening books of perfect"),
+        "openings": ("makers.opening_table", "the opening table: the exact score of every position up to ply 8"),
     },
 }
 METHODS = {called.split()[0]: module for group in GROUPS.values() for called, (module, _) in group.items()}

@@ -3,6 +3,8 @@
 Kaggle runs the text of the file by exec, with the file's folder at the end of ``sys.path``, on a machine without this
 toolkit. So here the agent's own folder comes before everything but the standard library. Of the toolkit an agent
 reaches only ``connectx``, and only where its folder has no ``connectx`` of its own.
+
+What Kaggle passes to an agent: a dict whose entries can be read as attributes, too.
 """
 
 import ast
@@ -15,10 +17,9 @@ from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from connectx_toolkit.kaggle.bindings import agent_in, meant_name
 from connectx_toolkit.kaggle.remedies import BUILD
-from connectx_toolkit.kaggle.sources import Needs, import_name, module_of, needs_building
-from connectx_toolkit.places import IS_CHECKOUT, ROOT
+from connectx_toolkit.kaggle.sources import Needs, agent_in, import_name, meant_name, module_of, needs_building
+from connectx_toolkit.system.files import IS_CHECKOUT, ROOT
 
 REACHED = "connectx"  # the package of the toolkit that an agent's file can import
 NO_FUNCTION = "it defines no function, but should end in def agent(obs, config)"
@@ -201,3 +202,15 @@ def _warning(path: str, name: str, taken: Callable) -> str:
     line = f" (line {code.co_firstlineno})" if code is not None and code.co_filename == path else ""
     advice = f"move agent to the end of the file, or {BUILD}"
     return f"{os.path.basename(path)}: Kaggle will call {name}{line}, not agent: {advice}"
+
+
+class Struct(dict):
+    """An observation or a configuration, as kaggle_environments.utils has it."""
+
+    def __init__(self, **entries: Any) -> None:
+        super().__init__(entries)
+        self.__dict__.update(entries)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self.__dict__[name] = value
+        self[name] = value

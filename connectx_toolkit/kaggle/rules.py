@@ -1,10 +1,28 @@
-"""A game's configuration and its possible faults. Imports little."""
+"""A game's configuration and its possible faults. Imports little.
 
+Kaggle's own environment for ConnectX, from the package kaggle-environments.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
-from connectx.geometry import Geometry, geometry_of
+from connectx.position import Geometry, geometry_of
+
+
+def environment_of(config: Mapping[str, Any], overage: float) -> Any:
+    """Kaggle's environment with a configuration, and with ``overage`` seconds of overage time instead of its own.
+
+    The import takes over a second with old versions of the package; making one takes as long as a short game.
+    """
+    from kaggle_environments import environments, make
+
+    parts = dict(environments["connectx"])
+    observation = {**parts["specification"]["observation"], "remainingOverageTime": overage}
+    parts["specification"] = {**parts["specification"], "observation": observation}
+    return make(parts, configuration=dict(config))
+
 
 # Kaggle's default configuration (connectx.json and schemas.json of kaggle-environments).
 DEFAULTS: dict[str, Any] = {
@@ -21,21 +39,21 @@ OURS = "nodeBudget"  # our addition, see connectx.clock.budget_for
 MOST_CELLS = 4096
 MOST_IN_ROW = 64  # looking for lines takes time by its square, whether or not the board has room for one
 MOST_SECONDS = 1e9  # 32 years; a socket's timeout can be at most 292
-BANK = 60.0  # seconds: Kaggle's remainingOverageTime at the start
+OVERAGE = 60.0  # seconds: Kaggle's remainingOverageTime at the start
 
 
 class Limits(NamedTuple):
     """What Kaggle allows a submission. Size and memory are those of like competitions: ConnectX publishes none."""
 
     act_timeout: float = float(DEFAULTS["actTimeout"])  # seconds a move
-    bank: float = BANK  # seconds of overage time a game
+    overage: float = OVERAGE  # seconds of overage time a game
     size: int = 100 << 20  # bytes
     memory: int = 6 << 30  # bytes
 
     @property
     def first_move(self) -> float:
         """Seconds that the first move may take, and with it the load: no clock allows more."""
-        return self.act_timeout + self.bank
+        return self.act_timeout + self.overage
 
 
 # Kinds of fault and Kaggle's status for each. The first five come from arena.players, the next six from the referee;
@@ -46,7 +64,7 @@ STATUS_OF = {
     "exit": "ERROR",  # SystemExit, KeyboardInterrupt: would end Kaggle's runner
     "crash": "ERROR",  # the process died
     "hang": "TIMEOUT",  # killed; Kaggle would wait for ever
-    "timeout": "TIMEOUT",  # answered, but the bank was used up
+    "timeout": "TIMEOUT",  # answered, but the overage time was used up
     "float": "ERROR",  # 3.0 passes Kaggle's schema, then its evaluate raises
     "not an integer": "INVALID",
     "no such column": "INVALID",
@@ -65,7 +83,7 @@ def sizes_of(geometry: Geometry) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Rules:
-    """A configuration in Kaggle's form, completed with Kaggle's defaults, and the bank (overage time) in seconds.
+    """A configuration in Kaggle's form, completed with Kaggle's defaults, and the overage time in seconds.
 
     Raises:
         ValueError: Kaggle would refuse a size or a limit, the board is unreasonably large, or a name is unknown
@@ -73,7 +91,7 @@ class Rules:
     """
 
     config: dict[str, Any] = field(default_factory=dict)
-    bank: float = BANK
+    overage: float = OVERAGE
 
     def __post_init__(self) -> None:
         if unknown := sorted(self.config.keys() - {*DEFAULTS, OURS}):
@@ -90,7 +108,7 @@ class Rules:
         if self.config["inarow"] > MOST_IN_ROW:
             raise ValueError(f"inarow should be at most {MOST_IN_ROW}, not {self.config['inarow']}")
         limits = {name: self.config[name] for name in ("actTimeout", "agentTimeout", "timeout", "runTimeout")}
-        for name, limit in (*limits.items(), ("bank", self.bank)):
+        for name, limit in (*limits.items(), ("overage", self.overage)):
             if isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 <= limit <= MOST_SECONDS:
                 raise ValueError(f"{name} should be a number of seconds, at most {MOST_SECONDS:g}, not {limit!r}")
         if self.config["timeout"] % 1:  # Kaggle's schema requires an integer here

@@ -21,13 +21,12 @@ import time
 import traceback
 from importlib.machinery import PathFinder
 
-from connectx_toolkit.kaggle import folder as place
+from connectx_toolkit.kaggle import sandbox as place
 from connectx_toolkit.kaggle import seats
+from connectx_toolkit.kaggle.sandbox import Watch
 from connectx_toolkit.kaggle.sources import module_of, redirect
-from connectx_toolkit.kaggle.watch import Watch
-from connectx_toolkit.machine.cores import usable_cores
-from connectx_toolkit.machine.waiting import waiting
-from connectx_toolkit.places import ROOT
+from connectx_toolkit.system.cores import usable_cores, waiting
+from connectx_toolkit.system.files import ROOT
 
 TAIL = 4000  # characters kept of the output of a job that Kaggle's own capture misses
 TRACE = 4000  # characters kept of a traceback

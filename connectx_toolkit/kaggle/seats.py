@@ -16,10 +16,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from connectx_toolkit.kaggle.environment import environment_of
-from connectx_toolkit.kaggle.folder import NoPlace
-from connectx_toolkit.machine.chance import seed_everything
-from connectx_toolkit.machine.waiting import waiting
+from connectx_toolkit.kaggle.rules import environment_of
+from connectx_toolkit.kaggle.sandbox import NoPlace
+from connectx_toolkit.system.cores import seed_everything, waiting
 
 STDERR_KEPT = 3000  # characters per seat
 SETTLE_SECONDS = 60.0  # for a new process to get ready; not on any game clock
@@ -145,9 +144,9 @@ def player(seat: Seat, act_timeout: float, progress: Callable[[str], None]) -> C
     from kaggle_environments.errors import DeadlineExceeded
 
     def ask(observation: Any, configuration: Any) -> Any:
-        bank = observation["remainingOverageTime"]
-        progress(f"ply {observation['step']}, {max(0.0, bank):.0f} s of overage time")
-        reply = seat.ask(observation, bank + act_timeout + GRACE)
+        overage = observation["remainingOverageTime"]
+        progress(f"ply {observation['step']}, {max(0.0, overage):.0f} s of overage time")
+        reply = seat.ask(observation, overage + act_timeout + GRACE)
         if "late" in reply:
             return DeadlineExceeded()
         return RuntimeError(reply["fault"]) if "fault" in reply else reply["action"]
@@ -168,7 +167,7 @@ def play(
         NoPlace: a process cannot be moved there.
         Exception: anything that Kaggle's environment does not catch.
     """
-    env = environment_of(job["config"], job["bank"])
+    env = environment_of(job["config"], job["overage"])
 
     def server(raw: str, number: int) -> Callable[[int, int], None]:
         return lambda questions, answers: serve_seat(raw, env, number, questions, answers, settle)
@@ -189,7 +188,7 @@ def play(
         "statuses": [str(state.status) for state in steps[-1]],
         "rewards": [state.reward for state in steps[-1]],
         "plies": len(steps) - 1,
-        "banks": [state.observation.remainingOverageTime for state in steps[-1]],
+        "overages": [state.observation.remainingOverageTime for state in steps[-1]],
         "durations": [[entry.get("duration", 0.0) for entry in log] for log in logs],
         "waited": [seat.waited for seat in seats],
         "board": steps[-1][0].observation.board,

@@ -233,7 +233,7 @@ export class Board extends Table {
     const {asking} = this, now = performance.now();
     this.cards.forEach((card, seat) => {
       const mine = asking?.seat === seat && asking.since !== null;
-      card.tick({bank: this.seats[seat] === null ? null : this.bankOf(seat, mine ? undefined : this.game.cursor),
+      card.tick({overage: this.seats[seat] === null ? null : this.overageOf(seat, mine ? undefined : this.game.cursor),
         used: mine ? (now - asking.since) / 1000 : null, allowed: this.config.actTimeout, state: asking?.state});
     });
     this.showWork(now);

@@ -35,7 +35,7 @@ export function askNewGame(root, size, clock, timed, done) {
     el("div", {class: "cx-trio"}, whole("rows", "rows", size.rows), whole("columns", "columns", size.columns),
       whole("in a row", "inarow", size.inarow)),
     timed && el("div", {class: "cx-trio"}, field("seconds a move", "actTimeout", clock.actTimeout, seconds),
-      field("overage seconds", "bank", clock.bank, seconds)),
+      field("overage seconds", "overage", clock.overage, seconds)),
   ].filter(Boolean), "Start",
   values => done(Object.fromEntries(Object.entries(values).map(([name, text]) => [name, Number(text)]))));
 }

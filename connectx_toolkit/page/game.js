@@ -11,7 +11,7 @@ export class Game {
     this.names = names;
     this.positions = [start];
     this.moves = [];
-    this.notes = []; // one a move: {seconds, bank, thoughts} as far as they are known
+    this.notes = []; // one a move: {seconds, overage, thoughts} as far as they are known
     this.forfeit = null; // {seat, text}: who lost by what, after the last move
     this.cursor = 0;
     for (const column of moves) this.push(column);

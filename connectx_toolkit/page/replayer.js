@@ -6,7 +6,7 @@ import { keyOf } from "./rules.js";
 
 const NO_HOST = {start() {}, send() {}};
 
-// A replayer in an element; show(game, ply) puts a game on it, as game_entry of connectx_toolkit/arena/reporting/page.py makes them.
+// A replayer in an element; show(game, ply) puts a game on it, as game_entry of connectx_toolkit/report/pages.py makes them.
 export class Replayer {
   // moved: called with the ply whenever another one is shown.
   constructor(root, keys, moved) {

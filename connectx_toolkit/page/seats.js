@@ -38,11 +38,11 @@ export class SeatCard {
     this.name = el("span", {class: "cx-name"});
     this.used = el("span");
     this.left = el("span");
-    this.bank = el("span", {class: "cx-bank"}, this.used, this.left);
+    this.overage = el("span", {class: "cx-overage"}, this.used, this.left);
     this.gauge = el("i", {class: "cx-gauge"});
     this.told = el("div", {class: "cx-told"});
     this.element = el("div", {class: `cx-seat cx-p${player}`},
-      el("i", {class: "cx-dot"}), el("div", {class: "cx-person"}, this.select, this.name), this.bank, this.gauge, this.told);
+      el("i", {class: "cx-dot"}), el("div", {class: "cx-person"}, this.select, this.name), this.overage, this.gauge, this.told);
     this.offered = "";
     this.chosen = "";
   }
@@ -70,11 +70,11 @@ export class SeatCard {
     }
   }
 
-  // bank: seconds left, null for a person; used: seconds of the present move, null if it is not thinking.
-  tick({bank, used, allowed, state}) {
-    this.bank.hidden = bank === null;
-    if (bank !== null) {
-      const left = Math.max(0, used === null ? bank : bank - Math.max(0, used - allowed));
+  // overage: seconds left, null for a person; used: seconds of the present move, null if it is not thinking.
+  tick({overage, used, allowed, state}) {
+    this.overage.hidden = overage === null;
+    if (overage !== null) {
+      const left = Math.max(0, used === null ? overage : overage - Math.max(0, used - allowed));
       const spent = `${state === "loading" ? "loading: " : ""}${used?.toFixed(1)} s`, thinks = used !== null;
       setText(this.used, thinks ? `${spent} (${allowed} s a move, ` : `${allowed} s a move, `);
       setText(this.left, `${left.toFixed(1)} s overage left${thinks ? ")" : ""}`);

@@ -16,7 +16,7 @@ export class Table {
     this.options = options;
     this.game = Game.of({rows: 6, columns: 7, inarow: 4});
     this.seats = [null, null]; // names of agents; null is a person
-    this.config = {}; // actTimeout and bank, as the host says in its welcome
+    this.config = {}; // actTimeout and overage time, as the host says in its welcome
     this.agents = [];
     this.values = new Map();
     this.view = {overlay: "on", flipped: false, first: 0, pace: 0.5};
@@ -212,7 +212,7 @@ export class Table {
     if (this.asking?.id !== id) return;
     const {seat, agent} = this.asking;
     Object.assign(this.asking, {since: performance.now(), state: "asked"});
-    this.host.send({type: "ask", id, game: this.played, seat, agent, position: this.game.last, bank: this.bankOf(seat),
+    this.host.send({type: "ask", id, game: this.played, seat, agent, position: this.game.last, overage: this.overageOf(seat),
       config: this.config});
     this.tick();
   }
@@ -223,13 +223,13 @@ export class Table {
   }
 
   // The overage time that a seat has left.
-  bankOf(seat, ply = this.game.moves.length) {
+  overageOf(seat, ply = this.game.moves.length) {
     for (let each = ply - 1; each >= 0; each--) {
-      if (moverOf(this.game.positions[each]) - 1 === seat && this.game.notes[each].bank !== undefined) {
-        return this.game.notes[each].bank;
+      if (moverOf(this.game.positions[each]) - 1 === seat && this.game.notes[each].overage !== undefined) {
+        return this.game.notes[each].overage;
       }
     }
-    return this.config.bank;
+    return this.config.overage;
   }
 
   // ---- messages
@@ -264,8 +264,8 @@ export class Table {
     const link = this.welcomed ? "" : this.link;
     if (!this.welcomed && !this.restore()) {
       if (config) {
-        const {actTimeout, bank, ...size} = config;
-        this.config = {actTimeout, bank};
+        const {actTimeout, overage, ...size} = config;
+        this.config = {actTimeout, overage};
         this.game = Game.of(size);
       }
       if (seats) this.seats = seats;
@@ -295,11 +295,11 @@ export class Table {
     else Object.assign(this.asking, {state: "thinking"});
   }
 
-  answered({id, column, seconds, bank, load, thoughts}) {
+  answered({id, column, seconds, overage, load, thoughts}) {
     if (this.asking?.id !== id) return;
     const {game} = this, follows = game.atEnd, mover = moverOf(game.last);
     this.asking = null;
-    game.push(column, {seconds, bank, load, thoughts});
+    game.push(column, {seconds, overage, load, thoughts});
     if (follows) game.cursor += 1;
     this.changed({falls: follows, said: `${this.side(mover)} plays column ${column + this.view.first}.`});
   }

@@ -9,20 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from connectx.geometry import STANDARD, geometry_of
-from connectx.notation import write_columns
-from connectx.position import Position
-from connectx_toolkit.arena.play.match import Slot, play_all, play_match
-from connectx_toolkit.arena.play.schedule import derived_seed, pair_tasks
-from connectx_toolkit.arena.players.loading import resolve
-from connectx_toolkit.arena.players.process import Setup, Task
-from connectx_toolkit.arena.reporting.tables import match_table
-from connectx_toolkit.arena.results.match import Match
-from connectx_toolkit.arena.results.records import Game
-from connectx_toolkit.arena.results.stats import Sprt
-from connectx_toolkit.arena.results.words import lost_game_line, match_lines
+from connectx.position import STANDARD, Position, geometry_of, write_columns
+from connectx_toolkit.arena.match import Slot, play_all, play_match
+from connectx_toolkit.arena.schedule import derived_seed, pair_tasks
+from connectx_toolkit.games.game import Game
+from connectx_toolkit.games.match import Match, lost_game_line, match_lines
 from connectx_toolkit.kaggle.rules import Fault, Rules
-from connectx_toolkit.machine.cores import reserve_core, usable_cores
+from connectx_toolkit.players.process import Setup, Task
+from connectx_toolkit.players.spec import resolve
+from connectx_toolkit.report.tables import match_table
+from connectx_toolkit.statistics.intervals import Sprt
+from connectx_toolkit.system.cores import reserve_core, usable_cores
 from tests.conftest import LINUX, TWO_CORES
 
 FAST = Setup(Rules(), "fast")
@@ -184,7 +181,7 @@ def test_slots_keep_agents_and_stop_them_meanwhile(tmp_path, monkeypatch):
         assert state_of(pid) == "T"
         slot.play(Task(2, (LEFT, noting), (), (1, 2)))
         assert set((tmp_path / "pids").read_text().split()) == {str(pid)} and len(slot.players) == 3
-        monkeypatch.setattr("connectx_toolkit.arena.play.match.KEPT", 2)
+        monkeypatch.setattr("connectx_toolkit.arena.match.KEPT", 2)
         slot.play(Task(3, (RANDOM, LEFT), (), (1, 2)))
         assert state_of(pid) == "" and len(slot.players) == 2
     assert not slot.players

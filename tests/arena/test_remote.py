@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from connectx_toolkit.arena.play import match
-from connectx_toolkit.machine import workers
-from tests.arena.test_store import ROOT, stored
+from connectx_toolkit.arena import match
+from connectx_toolkit.system import workers
 from tests.conftest import LINUX
 from tests.conftest import evaluate as main
+from tests.games.test_store import ROOT, stored
 
 pytestmark = LINUX  # cores are reserved by its means
 PAIRS = 100

@@ -5,13 +5,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from connectx.geometry import STANDARD, geometry_of
-from connectx.position import Position
+from connectx.position import STANDARD, Position, geometry_of
 from connectx.solver import Solver
 from connectx_toolkit.api import get_win_percentages
-from connectx_toolkit.arena.analysis.exact_analysis import exact_scores, proven_values, solvers_for
-from connectx_toolkit.board.analyst import Analyst
-from connectx_toolkit.machine.object_pool import KEPT, ObjectPool
+from connectx_toolkit.board.thinking import Analyst
+from connectx_toolkit.games.analysis import exact_scores, proven_values, solvers_for
+from connectx_toolkit.system.object_pool import KEPT, ObjectPool
 
 
 def positions_of(plies: int, count: int, seed: int) -> list[Position]:

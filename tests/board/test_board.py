@@ -17,15 +17,14 @@ import pytest
 from kaggle_environments import make
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
-from connectx.geometry import STANDARD
-from connectx.position import Position
-from connectx_toolkit.arena.analysis.exact_analysis import JudgedMove, mistakes
-from connectx_toolkit.arena.games.database import GameDatabase
+from connectx.position import STANDARD, Position
+from connectx_toolkit import page as component
 from connectx_toolkit.board.widget import Board
-from connectx_toolkit.page import component
-from connectx_toolkit.places import ROOT
-from tests.arena.test_games import played
+from connectx_toolkit.games.analysis import JudgedMove, mistakes
+from connectx_toolkit.games.database import GameDatabase
+from connectx_toolkit.system.files import ROOT
 from tests.conftest import BROWSER, CHROMIUM, REAL_CLOCK
+from tests.games.test_database import played
 
 pytestmark = CHROMIUM
 GAME = "362133214545441233165554311450066"  # that of the README
@@ -419,7 +418,7 @@ def test_clicks_are_answered_while_an_agent_hangs(page, tmp_path):
     sit_file(page, 1, path)
     column(page, 3).click()
     until(page, "board.asking?.state === 'thinking'")
-    expect(page.locator(".cx-seat.cx-thinking .cx-bank")).to_contain_text(
+    expect(page.locator(".cx-seat.cx-thinking .cx-overage")).to_contain_text(
         re.compile(r"^\d\.\d s \(2 s a move, \d+\.\d s overage left\)$")
     )
     page.keyboard.press("u")

@@ -7,31 +7,28 @@ from queue import Empty, SimpleQueue
 
 import pytest
 
-from connectx.geometry import STANDARD, geometry_of
-from connectx.position import Position
+from connectx.position import STANDARD, Position, geometry_of
 from connectx.solver import Value
-from connectx_toolkit.arena.games.database import GameDatabase
-from connectx_toolkit.arena.play.referee import play_fast
-from connectx_toolkit.arena.players.loading import resolve
-from connectx_toolkit.arena.players.protocol import Opaque, Reply
-from connectx_toolkit.board.analyst import Analyst, Found
-from connectx_toolkit.board.positions import entry_of, position_in
-from connectx_toolkit.board.seat import Question, Seat, verdict
+from connectx_toolkit.arena.referee import play_fast
 from connectx_toolkit.board.server import _encoded
-from connectx_toolkit.board.session import Opening, Session
+from connectx_toolkit.board.session import Opening, Session, position_entry, position_in
+from connectx_toolkit.board.thinking import Analyst, Found, Question, Seat, verdict
 from connectx_toolkit.board.widget import Board
+from connectx_toolkit.games.database import GameDatabase
 from connectx_toolkit.kaggle.rules import Rules
-from tests.arena.test_games import random_games
+from connectx_toolkit.players.protocol import Opaque, Reply
+from connectx_toolkit.players.spec import resolve
+from tests.games.test_database import random_games
 
 SMALL = geometry_of(3, 3, 3)
 
 
 def test_a_position_survives_a_message(geometry):
     position = Position.empty(geometry)
-    assert position_in(entry_of(position)) == position
+    assert position_in(position_entry(position)) == position
     if geometry.columns > 3:
         position = Position.from_moves([0, 1, 3], geometry)
-        assert position_in(entry_of(position)) == position
+        assert position_in(position_entry(position)) == position
 
 
 @pytest.mark.parametrize(
@@ -74,25 +71,25 @@ class Answering:
 
 @pytest.mark.parametrize("reply", REPLIES, ids=repr)
 def test_the_verdict_is_the_referees(reply):
-    """On a board whose column 0 is full: the same move, fault and bank as in a game of the arena."""
-    rules = Rules({"rows": 2, "columns": 3, "inarow": 3, "actTimeout": 2}, bank=5.0)
+    """On a board whose column 0 is full: the same move, fault and overage as in a game of the arena."""
+    rules = Rules({"rows": 2, "columns": 3, "inarow": 3, "actTimeout": 2}, overage=5.0)
     opening = (0, 0)
     game = play_fast([Answering(reply), Answering(reply)], rules, opening, (1, 1))  # type: ignore[list-item]
-    question = Question(1, 1, Position.from_moves(opening, rules.geometry), rules, rules.bank)
+    question = Question(1, 1, Position.from_moves(opening, rules.geometry), rules, rules.overage)
     answer = verdict(question, reply)
     if game.fault is not None and game.fault.ply == 2:
         assert (answer["type"], answer["kind"]) == ("fault", game.fault.kind)
     else:
         assert (answer["type"], answer["column"]) == ("move", game.moves[2])
         first = play_fast([Answering(reply), Answering(Reply(9, 0.0))], rules, opening, (1, 1))  # type: ignore[list-item]
-        assert answer["bank"] == first.overage[2]
+        assert answer["overage"] == first.overage[2]
 
 
 @pytest.fixture
 def talk():
     """A session, what it has said so far, and a wait for a message of a type."""
     said: SimpleQueue[dict] = SimpleQueue()
-    session = Session(said.put, Analyst(), Opening(Rules({"rows": 10, "columns": 10, "actTimeout": 0.5}, bank=1.0)))
+    session = Session(said.put, Analyst(), Opening(Rules({"rows": 10, "columns": 10, "actTimeout": 0.5}, overage=1.0)))
 
     def wait(kind: str) -> dict:
         while (message := said.get(timeout=60))["type"] != kind:
@@ -105,9 +102,9 @@ def talk():
 
 def question(agent: str, number: int = 1) -> dict:
     return {
-        "type": "ask", "id": number, "game": 1, "seat": 1, "agent": agent, "bank": 1.0,
+        "type": "ask", "id": number, "game": 1, "seat": 1, "agent": agent, "overage": 1.0,
         "position": {"rows": 4, "columns": 4, "inarow": 3, "cells": "0" * 16},
-        "config": {"actTimeout": 0.5, "bank": 1.0},
+        "config": {"actTimeout": 0.5, "overage": 1.0},
     }  # fmt: skip
 
 
@@ -121,10 +118,10 @@ def question(agent: str, number: int = 1) -> dict:
         ({**question("middle"), "position": 1}, "expected rows, columns, inarow, got 1"),
         ({**question("middle"), "config": {"actTimeout": -1}}, "actTimeout should be a number of seconds"),
         ({**question("middle"), "config": [3]}, "config should be a JSON object"),
-        ({**question("middle"), "bank": float("inf")}, "bank should be a number of seconds"),
-        ({**question("middle"), "bank": float("nan")}, "bank should be a number of seconds"),
-        ({**question("middle"), "bank": 1e300}, "bank should be a number of seconds"),
-        ({**question("middle"), "bank": "60"}, "bank should be a number of seconds"),
+        ({**question("middle"), "overage": float("inf")}, "overage should be a number of seconds"),
+        ({**question("middle"), "overage": float("nan")}, "overage should be a number of seconds"),
+        ({**question("middle"), "overage": 1e300}, "overage should be a number of seconds"),
+        ({**question("middle"), "overage": "60"}, "overage should be a number of seconds"),
         ({**question("middle"), "id": 1.5}, "id should be an integer"),
         ({**question("middle"), "game": float("nan")}, "game should be an integer"),
         ({**question("middle"), "seat": 2}, "seat should be an integer from 0 to 1"),
@@ -154,7 +151,7 @@ def test_what_was_played_in_a_position(tmp_path):
     said: SimpleQueue[dict] = SimpleQueue()
     with GameDatabase(tmp_path / "games.sqlite") as database:
         database.add(random_games(30))
-    asked = {"type": "explore", "position": entry_of(Position.from_moves([3], STANDARD))}
+    asked = {"type": "explore", "position": position_entry(Position.from_moves([3], STANDARD))}
     session = Session(said.put, Analyst(), Opening(games=database.path))
     session.receive(asked)
     answer = json.loads(json.dumps(said.get_nowait()))
@@ -182,7 +179,7 @@ def test_an_agent_answers_and_ends_with_the_session(talk):
     session, said, wait = talk
     session.receive(question("leftmost"))
     answer = wait("move")
-    assert (answer["id"], answer["column"], answer["bank"]) == (1, 0, 1.0)
+    assert (answer["id"], answer["column"], answer["overage"]) == (1, 0, 1.0)
     names = {thread.name for thread in threading.enumerate()}
     assert "leftmost" in names
     session.close()
@@ -282,7 +279,7 @@ def test_a_seat_lives_on_after_a_failure(talk, monkeypatch):
         monkeypatch.undo()
         raise OverflowError("timestamp out of range")
 
-    monkeypatch.setattr("connectx_toolkit.arena.players.process.AgentProcess._exchange", fails)
+    monkeypatch.setattr("connectx_toolkit.players.process.AgentProcess._exchange", fails)
     session.receive(question("middle"))
     problem = wait("problem")
     assert (problem["about"], problem["id"], problem["text"]) == ("ask", 1, "timestamp out of range")
@@ -315,10 +312,10 @@ def test_the_clock_may_change_while_an_agent_sits(monkeypatch):
         def thoughts(self) -> None:
             pass
 
-    monkeypatch.setattr("connectx_toolkit.board.seat.AgentProcess", lambda spec: Process(Reply(1, 0.1)))
+    monkeypatch.setattr("connectx_toolkit.board.thinking.AgentProcess", lambda spec: Process(Reply(1, 0.1)))
     seat, position = Seat(resolve("middle"), lambda message: None), Position.empty(SMALL)
-    for number, bank in enumerate((1.0, 9.0)):
-        seat._answer(Question(number, number, position, Rules({"actTimeout": 2}, bank), bank))
+    for number, overage in enumerate((1.0, 9.0)):
+        seat._answer(Question(number, number, position, Rules({"actTimeout": 2}, overage), overage))
     seat._player = None
     seat.close()
     assert limits == [3.0, 11.0]

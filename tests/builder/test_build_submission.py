@@ -17,20 +17,25 @@ import pytest
 from kaggle_environments import make
 from kaggle_environments.agent import get_last_callable
 
-from connectx.geometry import geometry_of
-from connectx.position import Position
-from connectx_toolkit.builder.building import build as building
-from connectx_toolkit.builder.building.build import NotAccepted, Options, Report, render, submission_bytes
-from connectx_toolkit.builder.building.embed import archive, is_submission
+from connectx.position import Position, geometry_of
+from connectx_toolkit.builder import build as building
+from connectx_toolkit.builder.build import (
+    NotAccepted,
+    Options,
+    Report,
+    archive,
+    is_submission,
+    render,
+    submission_bytes,
+)
 from connectx_toolkit.builder.embedded.guard import Submission, described, fallback_column, legal_column
 from connectx_toolkit.builder.embedded.importer import Modules
-from connectx_toolkit.builder.preflight.questions import question, sample
-from connectx_toolkit.builder.preflight.stage import Runner
+from connectx_toolkit.builder.preflight.stage import Runner, question, sample
 from connectx_toolkit.builder.source.inline import inline
 from connectx_toolkit.cli import build as build_submission
-from connectx_toolkit.kaggle import slow_processor as restrict
 from connectx_toolkit.kaggle.rules import Limits
-from connectx_toolkit.places import ROOT
+from connectx_toolkit.system import cores as restrict
+from connectx_toolkit.system.files import ROOT
 from tests.conftest import REAL_CLOCK
 
 AGENTS = Path(__file__).parents[1] / "corpus" / "agents"

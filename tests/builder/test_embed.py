@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from connectx import __version__
 from connectx.weights import reduce
-from connectx_toolkit.builder.building.build import render
-from connectx_toolkit.builder.building.embed import GUARD, IMPORTER, archive, quoted, submission_text
+from connectx_toolkit.builder.build import GUARD, IMPORTER, archive, quoted, render, submission_text
 from connectx_toolkit.builder.embedded.importer import Modules
 from connectx_toolkit.builder.source.inline import Inlined, inline
 

@@ -50,7 +50,7 @@ def test_idiom(path, runner, judge, tmp_path, record_property):
         pytest.importorskip(wanted.needs, reason=wanted.needs)
     file = tmp_path / (path.name if path.is_file() else f"{path.name}.tar.gz")
     file.write_bytes(content)
-    clock = (wanted.limits.act_timeout, wanted.limits.bank)
+    clock = (wanted.limits.act_timeout, wanted.limits.overage)
     for _ in range(wanted.runs):
         with ThreadPoolExecutor() as both:  # most of the time both wait for the agent
             asked = None if wanted.kaggle else both.submit(ending, judge, content, clock, wanted.games)

@@ -8,7 +8,7 @@ import pytest
 from connectx_toolkit.builder.source.inline import Refused, inline
 from connectx_toolkit.builder.source.module import needed_packages
 from connectx_toolkit.kaggle.sources import import_name
-from connectx_toolkit.places import ROOT
+from connectx_toolkit.system.files import ROOT
 
 AGENT = "def agent(obs, config):\n    return 0\n"
 
@@ -38,7 +38,7 @@ def refusals(folder: Path, source: str, **others: str) -> list[tuple[str, int, s
         ("from pkg import inner", "from .pkg import inner"),
         ("from pkg.inner import (\n    a,  # why\n    b,\n)", "from .pkg.inner import (\n    a,  # why\n    b,\n)"),
         ("from .helper import a", "from .helper import a"),
-        ("from connectx.geometry import STANDARD", "from .connectx.geometry import STANDARD"),
+        ("from connectx.position import STANDARD", "from .connectx.geometry import STANDARD"),
         ("import numpy as np", "import numpy as np"),
         ("x = 'é'; import helper; y = 1", "x = 'é'; from . import helper; y = 1"),
         ("import os, \\\n  helper", "import os; from . import helper \\\n"),

@@ -20,18 +20,15 @@ from pathlib import Path
 
 import pytest
 
-from connectx.geometry import STANDARD
-from connectx.position import Position
-from connectx_toolkit.builder.preflight.asking import ALL, CLOCK, OVERAGE, WORK, Asked, end_of_a_move
-from connectx_toolkit.builder.preflight.callables import first_bindings, meant_agent
+from connectx.position import STANDARD, Position
+from connectx_toolkit.builder.preflight.asking import ALL, CLOCK, OVERAGE, WORK, Asked, Game, end_of_a_move
 from connectx_toolkit.builder.preflight.check import check
-from connectx_toolkit.builder.preflight.questions import hard_questions, late_positions, sample
-from connectx_toolkit.builder.preflight.stage import Runner
-from connectx_toolkit.builder.preflight.validation import Game
+from connectx_toolkit.builder.preflight.findings import first_bindings, meant_agent
+from connectx_toolkit.builder.preflight.stage import Runner, hard_questions, late_positions, sample
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.kaggle.remedies import Situation, remedy
 from connectx_toolkit.kaggle.rules import Limits
-from connectx_toolkit.kaggle.slow_processor import Restriction
+from connectx_toolkit.system.cores import Restriction
 from tests.conftest import LINUX, REAL_CLOCK
 from tests.corpus_files import CORPUS, expected
 from tests.judge import Judge
@@ -60,7 +57,7 @@ def judge():
 def test_corpus(path, runner, judge, record_property):
     wanted = expected(path)
     report = check(path, runner, wanted.limits)
-    kaggle = wanted.kaggle or judge.verdict(path.read_bytes(), wanted.limits.act_timeout, wanted.limits.bank)
+    kaggle = wanted.kaggle or judge.verdict(path.read_bytes(), wanted.limits.act_timeout, wanted.limits.overage)
     record_property("verdict", [path.stem, report.verdict, kaggle, next(iter(report.reasons), "")])
     assert report.verdict == wanted.verdict, report.findings
     if report.reasons:
@@ -151,7 +148,7 @@ def test_figures_and_json(runner, tmp_path):
     report = check(finished(tmp_path, "agent.py", source), runner)
     figures = json.loads(json.dumps(report.as_json()))["figures"]
     assert 0.3 <= figures["load_seconds"] <= figures["first_move_seconds"] - 0.05
-    assert 0.05 <= figures["slowest_move_seconds"] < 1 and figures["projected_bank_seconds"] == 0
+    assert 0.05 <= figures["slowest_move_seconds"] < 1 and figures["projected_overage"] == 0
     assert figures["peak_memory"] > 1 << 20 and figures["callable"]["name"] == "agent"
 
 
@@ -383,7 +380,7 @@ def test_beside_two_programs_a_core(clock, seconds, verdicts, tmp_path):
     """The verdict of an idle machine or none, whether the agent looks at the clock or works until it is done."""
     path = finished(tmp_path, "a.py", THINKS.replace("CLOCK", clock).replace("SECONDS", str(seconds)).encode())
     with Runner() as beside_them:
-        report = check(path, beside_them, Limits(act_timeout=0.1, bank=2.4))
+        report = check(path, beside_them, Limits(act_timeout=0.1, overage=2.4))
     assert report.verdict in verdicts, report.findings
     assert report.verdict != "NOT JUDGED" or "not judged: other programs kept it from the" in str(report.findings)
 

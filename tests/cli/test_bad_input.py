@@ -18,7 +18,7 @@ from connectx.weights import pack
 from connectx_toolkit.builder.preflight.stage import Runner
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.cli import train
-from connectx_toolkit.places import BOOK_SCORES, ROOT
+from connectx_toolkit.system.files import BOOK_SCORES, ROOT
 from tests.conftest import disk_that_is, evaluate
 
 MAINS: dict[str, Callable] = {"build": build_submission.main, "evaluate": evaluate, "train": train.main}
@@ -88,8 +88,8 @@ CASES = [
     Case("evaluate leftmost random --rounds 0", "--rounds"),
     Case("evaluate leftmost random --rounds 2.5", "--rounds"),
     Case("evaluate leftmost random --concurrency 0", "--concurrency"),
-    Case("evaluate leftmost random --rounds 1 --bank nan", "bank"),
-    Case("evaluate leftmost random --rounds 1 --bank 1e10", "bank"),
+    Case("evaluate leftmost random --rounds 1 --bank nan", "overage"),
+    Case("evaluate leftmost random --rounds 1 --bank 1e10", "overage"),
     Case("evaluate leftmost random --rounds 1 --seed 9223372036854775808", "--seed"),
     Case("evaluate match leftmost random --seed 100000000000000000000", "--seed"),
     Case("evaluate match leftmost random --sprt 0 nan", "--sprt"),

@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 
 from agents import leftmost
-from connectx.notation import write_columns
-from connectx_toolkit.arena.play import match as course
-from connectx_toolkit.arena.play.match import Pool, open_pool
-from connectx_toolkit.arena.players.loading import resolve
-from connectx_toolkit.arena.results.match import Match
-from connectx_toolkit.arena.results.stats import estimate
+from connectx.position import write_columns
+from connectx_toolkit.arena import match as course
+from connectx_toolkit.arena.match import Pool, open_pool
 from connectx_toolkit.cli.main import evaluate_commands
-from connectx_toolkit.cli.option_groups import parse_config
-from connectx_toolkit.places import ROOT
+from connectx_toolkit.cli.options import parse_config
+from connectx_toolkit.games.match import Match
+from connectx_toolkit.players.spec import resolve
+from connectx_toolkit.statistics.intervals import estimate
+from connectx_toolkit.system.files import ROOT
 from evaluate import analyse, get_win_percentages
 from tests.conftest import REAL_CLOCK, TWO_CORES
 from tests.conftest import evaluate as main
@@ -288,7 +288,7 @@ def test_what_cannot_be_loaded_is_not_played(name, broken, capsys):
 def test_a_load_that_never_ends(concurrency, tmp_path, monkeypatch, capsys):
     """It is spoken of, and given up by the clock that was set."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("connectx_toolkit.arena.play.match.SILENCE", 0.5)
+    monkeypatch.setattr("connectx_toolkit.arena.match.SILENCE", 0.5)
     Path("endless.py").write_text("while True:\n    pass\n")
     with pytest.raises(SystemExit) as stop:
         main(f"match leftmost endless.py --bank 0.5 --games store --concurrency {concurrency}".split())
@@ -315,7 +315,7 @@ def test_ctrl_c_gives_one_line(monkeypatch, capsys):
     def interrupted(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("connectx_toolkit.arena.play.match.play_rounds", interrupted)
+    monkeypatch.setattr("connectx_toolkit.arena.match.play_rounds", interrupted)
     with pytest.raises(SystemExit) as stop:
         main(["leftmost", "random"])
     assert stop.value.code == 130 and capsys.readouterr().err.count("\n") == 1

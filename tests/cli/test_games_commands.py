@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from connectx_toolkit.arena.games.database import GameDatabase
+from connectx_toolkit.games.database import GameDatabase
 from tests.conftest import evaluate
 from tests.replay_games import TEAM, make_games
 

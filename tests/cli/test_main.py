@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from connectx_toolkit.cli.main import EXIT_CODES, run
-from connectx_toolkit.console.programs import COMMANDS, ProcessFailed
-from connectx_toolkit.foreign import NothingLeft
-from connectx_toolkit.places import ROOT
+from connectx_toolkit.system.console import COMMANDS, ProcessFailed
+from connectx_toolkit.system.files import ROOT
+from connectx_toolkit.system.foreign import NothingLeft
 from tests.conftest import LINUX, evaluate
 
 EMPTY = ["a.json: empty", "b.json: empty"]
@@ -40,7 +40,7 @@ def ends_by(monkeypatch):
         def list_agents(options):
             raise problem
 
-        monkeypatch.setattr("connectx_toolkit.cli.list_agents.list_agents", list_agents)
+        monkeypatch.setattr("connectx_toolkit.cli.show.list_agents", list_agents)
 
     return prepare
 
@@ -76,7 +76,7 @@ def test_a_fault_where_no_file_can_be_written(ends_by, capsys, monkeypatch):
 
 
 def test_the_code_of_a_command_is_the_scripts(monkeypatch):
-    monkeypatch.setattr("connectx_toolkit.cli.list_agents.list_agents", lambda options: 1)
+    monkeypatch.setattr("connectx_toolkit.cli.show.list_agents", lambda options: 1)
     with pytest.raises(SystemExit) as stop:
         evaluate(["list"])
     assert stop.value.code == 1

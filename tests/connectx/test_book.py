@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from connectx.book import Book, Layer, SparseBook, canonical, place_of, walk
-from connectx.geometry import STANDARD, geometry_of
-from connectx.position import Position
+from connectx.books import Book, Layer, SparseBook, canonical, place_of, walk
+from connectx.position import STANDARD, Position, geometry_of
 
 LAST = (6, 5)
 POSITIONS = [1, 4, 25, 121, 568, 2144]  # of each ply, mirror images counted once (1, 7, 49, 238, 1120, 4263 without)

@@ -5,14 +5,20 @@ import random
 import pytest
 
 from agents import perfect
-from connectx import choice
-from connectx import opponent_model as replies_module
-from connectx.choice import MOST_REPLIES, ErrorForecast, candidates, choose, expected_gains, unhurried
-from connectx.geometry import STANDARD, Geometry, geometry_of
-from connectx.openings import openings
-from connectx.opponent_model import ReplyModel, columns_of_scores
-from connectx.position import Position
-from connectx.score import plies_to_end, plies_to_end_table, sign
+from connectx import opponent
+from connectx import opponent as replies_module
+from connectx.books import openings
+from connectx.opponent import (
+    MOST_REPLIES,
+    ErrorForecast,
+    ReplyModel,
+    candidates,
+    choose,
+    columns_of_scores,
+    expected_gains,
+    unhurried,
+)
+from connectx.position import STANDARD, Geometry, Position, geometry_of, plies_to_end, plies_to_end_table, sign
 from tests.conftest import random_game
 
 SMALL = geometry_of(4, 4, 3)
@@ -119,8 +125,8 @@ def plain_expectation(position: Position, replies: int, model: ReplyModel, exact
 @pytest.mark.parametrize("replies", [1, 2])
 def test_expectations_are_those_of_plain_expectimax(replies, model, monkeypatch):
     """With every move tried and every reply followed."""
-    monkeypatch.setattr(choice, "BEAM", DRAWISH.columns)
-    monkeypatch.setattr(choice, "LEAST_SHARE", 0.0)
+    monkeypatch.setattr(opponent, "BEAM", DRAWISH.columns)
+    monkeypatch.setattr(opponent, "LEAST_SHARE", 0.0)
     exact, compared = Exact(), 0
     for position in positions(DRAWISH, 8):
         columns = candidates(position, exact.scores(position))
@@ -172,7 +178,7 @@ def test_what_the_table_knows_is_not_searched(model):
     position = Position.from_moves([2], STANDARD)
     scores = openings().scores(position)
     forecast = ErrorForecast(model, model.prior, lambda later: pytest.fail("searched"), openings().scores)
-    found = forecast.moves(choice.Turn(position, 0, 0.0))
+    found = forecast.moves(opponent.Turn(position, 0, 0.0))
     assert scores and found == [position.play(column) for column in candidates(position, scores)]
 
 

@@ -1,4 +1,4 @@
-"""The clock's arithmetic, and a whole game's worth of bank."""
+"""The clock's arithmetic, and a whole game's worth of overage."""
 
 import pytest
 
@@ -7,27 +7,27 @@ from connectx.clock import Budget, budget_for, charge, seconds_for
 from tests.conftest import REAL_CLOCK
 
 
-@pytest.mark.parametrize("bank", [0.0, 0.5, 2.0, 10.0, 38.0, 60.0])
+@pytest.mark.parametrize("overage", [0.0, 0.5, 2.0, 10.0, 38.0, 60.0])
 @pytest.mark.parametrize("act_timeout", [0.1, 1.0, 2.0, 8.0])
-def test_a_move_leaves_a_margin_and_the_reserve(act_timeout, bank):
-    seconds, spare = seconds_for(act_timeout, bank)
-    assert 0 <= spare <= max(0.0, bank - clock.RESERVE)
+def test_a_move_leaves_a_margin_and_the_reserve(act_timeout, overage):
+    seconds, spare = seconds_for(act_timeout, overage)
+    assert 0 <= spare <= max(0.0, overage - clock.UNSPENT)
     assert seconds >= clock.LEAST
-    if bank <= clock.RESERVE:
+    if overage <= clock.UNSPENT:
         assert seconds <= act_timeout * clock.MOVE_SHARE
     else:
-        assert seconds + spare - act_timeout <= bank - clock.RESERVE
+        assert seconds + spare - act_timeout <= overage - clock.UNSPENT
 
 
 @pytest.mark.parametrize("parts", [1, 2], ids=["as a rule", "with the spare, each time"])
 def test_bank_of_a_whole_game(parts):
     """21 moves that each use 0.1 s more than their budget, the first with 8 s of loading: under 30 s of 60 are used."""
-    bank = 60.0
+    overage = 60.0
     for move in range(21):
         spent = 8.0 if move == 0 else 0.0
-        used = spent + sum(seconds_for(2.0, bank, spent)[:parts]) + 0.1
-        bank -= max(0.0, used - 2.0)
-    assert 30.0 < bank < 45.0
+        used = spent + sum(seconds_for(2.0, overage, spent)[:parts]) + 0.1
+        overage -= max(0.0, used - 2.0)
+    assert 30.0 < overage < 45.0
 
 
 @REAL_CLOCK
@@ -38,10 +38,10 @@ def test_the_spare_comes_after_the_deadline():
     assert Budget(nodes=5).with_spare() == Budget(nodes=5)
 
 
-@pytest.mark.parametrize(("bank", "share"), [(0.0, 0.5), (1.9, 0.5), (2.0, 0.5), (2.01, 0.85), (38.0, 0.85)])
-def test_a_poor_bank_is_spared(bank, share):
+@pytest.mark.parametrize(("overage", "share"), [(0.0, 0.5), (1.9, 0.5), (2.0, 0.5), (2.01, 0.85), (38.0, 0.85)])
+def test_a_poor_bank_is_spared(overage, share):
     """With up to 2 s left, which could not pay for a hiccup, a move uses half of its time."""
-    assert seconds_for(2.0, bank) == (2.0 * share, 0.0)
+    assert seconds_for(2.0, overage) == (2.0 * share, 0.0)
 
 
 def test_an_empty_bank_is_never_drawn_on():
@@ -64,7 +64,7 @@ def test_node_budget_replaces_the_clock():
 
 
 def test_missing_fields_are_taken_with_care():
-    """Without a bank in the observation, none is spent."""
+    """Without overage time in the observation, none is spent."""
     assert budget_for({}, {}).seconds_left() <= 2.0 * clock.POOR_MOVE_SHARE
 
 

@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from agents import perfect
-from connectx.game_memory import GameMemory
-from connectx.geometry import STANDARD, geometry_of
-from connectx.position import Position
-from connectx_toolkit.arena.play.openings import openings_for
-from connectx_toolkit.arena.players.loading import load, resolve
+from connectx.clock import GameMemory
+from connectx.position import STANDARD, Position, geometry_of
+from connectx_toolkit.arena.start_positions import openings_for
+from connectx_toolkit.players.spec import load, resolve
 from tests.conftest import observe
 
 BUDGETS = {

@@ -10,25 +10,37 @@ import numpy as np
 import pytest
 import torch
 
-from connectx.geometry import STANDARD, geometry_of
-from connectx.nets import layers as operations
-from connectx.nets.afterstates import (
+from connectx import network as operations
+from connectx.encoding import (
     BEST_BONUS,
+    ENCODINGS,
+    FOUR_PLACES,
+    FOURS,
     RESULT_BONUS,
     UNKNOWN,
     afterstates,
+    bits_of,
     chances_of_best,
     chances_of_moves,
+    encode,
+    encode_many,
     policy_of,
     scores_of,
 )
-from connectx.nets.encoding import ENCODINGS, FOUR_PLACES, FOURS, bits_of, encode, encode_many
-from connectx.nets.layers import batchnorm
-from connectx.nets.network import REPLIES, Architecture, PlainNetwork, both_views, from_bytes, masked_argmax, softmax
-from connectx.nets.torch_form import Network
-from connectx.position import Position
+from connectx.network import (
+    REPLIES,
+    Architecture,
+    PlainNetwork,
+    batchnorm,
+    both_views,
+    from_bytes,
+    masked_argmax,
+    softmax,
+)
+from connectx.position import STANDARD, Position, geometry_of
+from connectx.torch_form import Network
 from connectx.weights import pack, unpack
-from connectx_toolkit.places import ROOT
+from connectx_toolkit.system.files import ROOT
 from tests.conftest import random_game
 
 LAYERS = [

@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kaggle_environments.envs.connectx import connectx as kaggle
 
-from connectx.geometry import STANDARD, geometry_of
 from connectx.jit import njit, plain
-from connectx.position import Position, has_line, key_of, mirror_bits, open_cells, winning_spots
+from connectx.position import STANDARD, Position, geometry_of, has_line, key_of, mirror_bits, open_cells, winning_spots
 from tests.conftest import SHAPES, observe, random_game
 
 # Distinct positions after so many plies of 7x6 (oeis.org/A212693).

@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 from agents import value_search
+from connectx import puct
 from connectx.clock import Budget
-from connectx.geometry import STANDARD, geometry_of
-from connectx.nets import threads
-from connectx.nets.puct import Judge, Judgement, Node, Search, known_score
-from connectx.position import Position
-from connectx_toolkit.places import ROOT
+from connectx.position import STANDARD, Position, geometry_of
+from connectx.puct import Judge, Judgement, Node, Search, known_score
+from connectx_toolkit.system.files import ROOT
 from tests import oracle
 from tests.conftest import REAL_CLOCK, observe, random_game
 
@@ -251,7 +250,7 @@ def test_the_log_of_a_watched_game():
 @REAL_CLOCK
 def test_value_search_searches_within_the_clock():
     """The first move takes of the overage time what the clock grants it, and no more; it is the search's."""
-    obs, config = observe(Position.empty(STANDARD), act_timeout=0.2, bank=38.0)
+    obs, config = observe(Position.empty(STANDARD), act_timeout=0.2, overage=38.0)
     start = time.perf_counter()
     value_search.agent(obs, config)
     assert 0.1 < time.perf_counter() - start < 0.3
@@ -270,16 +269,16 @@ def test_value_search_needs_no_solver_and_no_table():
     code = "import sys, agents.value_search; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     parts = {f"connectx.{name}" for name in ("solver", "exact", "openings", "book", "choice", "opponent_model")}
-    assert "connectx.nets.puct" in loaded.split() and not parts & set(loaded.split())
+    assert "connectx.puct" in loaded.split() and not parts & set(loaded.split())
 
 
 def test_one_thread_while_it_searches():
     """OpenBLAS has one within the block, and as many as before after it, also after an error."""
-    functions = threads.thread_functions()  # those of pip's numpy are found on Linux
+    functions = puct.thread_functions()  # those of pip's numpy are found on Linux
     assert functions or sys.platform != "linux"
     for _, put in functions:
         put(2)
-    with pytest.raises(ZeroDivisionError), threads.one_thread():
+    with pytest.raises(ZeroDivisionError), puct.one_thread():
         assert [get() for get, _ in functions] == [1] * len(functions)
         1 / 0  # noqa: B018
     assert [get() for get, _ in functions] == [2] * len(functions)

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from agents import perfect
-from connectx import opponent_model as replies
+from connectx import opponent as replies
+from connectx.books import openings
 from connectx.exact import move_values
-from connectx.geometry import STANDARD, geometry_of
-from connectx.openings import openings
-from connectx.opponent_model import (
+from connectx.opponent import (
     KINDS,
     NO_MOVE,
     Kind,
@@ -20,7 +19,7 @@ from connectx.opponent_model import (
     lengths_of,
     move_probabilities,
 )
-from connectx.position import Position
+from connectx.position import STANDARD, Position, geometry_of
 from connectx.solver import Solver
 from connectx.weights import pack, unpack
 

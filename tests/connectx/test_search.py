@@ -6,9 +6,8 @@ import time
 import pytest
 
 from connectx.clock import Budget
-from connectx.geometry import STANDARD, geometry_of
-from connectx.heuristic import evaluate
-from connectx.position import Position, column_cells
+from connectx.lookahead import evaluate
+from connectx.position import STANDARD, Position, column_cells, geometry_of
 from connectx.search import INFINITY, WIN, Searcher, safe_moves, win_score
 from tests.conftest import REAL_CLOCK, random_game
 

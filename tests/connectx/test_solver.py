@@ -11,9 +11,7 @@ from bitbully.bitbully_core import BitBullyCore, BoardCore
 from benchmarks.positions import random_samples
 from connectx import jit
 from connectx.clock import Budget
-from connectx.geometry import STANDARD, Geometry, geometry_of
-from connectx.position import Position, open_cells
-from connectx.score import SPAN, plies_to_end
+from connectx.position import SPAN, STANDARD, Geometry, Position, geometry_of, open_cells, plies_to_end
 from connectx.solver import Solver, Value, follow_up_bound
 from tests import oracle
 from tests.conftest import REAL_CLOCK, needs

@@ -9,10 +9,10 @@ import pytest
 import torch
 from stable_baselines3 import PPO
 
-from connectx_toolkit.arena.players.spec import UnknownAgent
 from connectx_toolkit.kaggle.agent_file import last_callable
-from connectx_toolkit.kaggle.bindings import agent_in
-from connectx_toolkit.training.games.opponents import function_of_file
+from connectx_toolkit.kaggle.sources import agent_in
+from connectx_toolkit.players.spec import UnknownAgent
+from connectx_toolkit.training.opponents import function_of_file
 from evaluate import get_win_percentages
 
 

@@ -8,12 +8,12 @@ import pytest
 from kaggle_environments import make
 from kaggle_environments.utils import structify
 
-from connectx.geometry import geometry_of
+from connectx.position import geometry_of
 from connectx_toolkit.builder.embedded import guard
-from connectx_toolkit.builder.preflight.questions import JUDGES, question
-from connectx_toolkit.kaggle.observation import Struct
-from connectx_toolkit.kaggle.rules import BANK, DEFAULTS, Limits
-from connectx_toolkit.places import ROOT
+from connectx_toolkit.builder.preflight.stage import JUDGES, question
+from connectx_toolkit.kaggle.agent_file import Struct
+from connectx_toolkit.kaggle.rules import DEFAULTS, OVERAGE, Limits
+from connectx_toolkit.system.files import ROOT
 from tests.conftest import random_game
 
 
@@ -21,8 +21,8 @@ def test_the_defaults_are_kaggles():
     environment = make("connectx")
     for name, value in DEFAULTS.items():
         assert environment.configuration[name] == value
-    assert environment.state[0].observation.remainingOverageTime == BANK
-    assert JUDGES == (Limits().act_timeout, Limits().bank) == (DEFAULTS["actTimeout"], BANK)
+    assert environment.state[0].observation.remainingOverageTime == OVERAGE
+    assert JUDGES == (Limits().act_timeout, Limits().overage) == (DEFAULTS["actTimeout"], OVERAGE)
     assert question("first", []).config | {"actTimeout": DEFAULTS["actTimeout"]} == DEFAULTS
 
 

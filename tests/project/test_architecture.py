@@ -6,6 +6,7 @@ import re
 import runpy
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Collection, Mapping
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -15,35 +16,40 @@ from typing import Any
 import pytest
 from kaggle_environments import make
 
-from connectx_toolkit.arena.analysis.exact_analysis import JudgedMove
-from connectx_toolkit.arena.players import child
-from connectx_toolkit.arena.players.process import AgentProcess
-from connectx_toolkit.arena.players.protocol import Reply
-from connectx_toolkit.arena.replays.review import Review
-from connectx_toolkit.arena.results.records import Game
-from connectx_toolkit.machine import workers
-from connectx_toolkit.places import ROOT
+from connectx_toolkit.games.analysis import JudgedMove
+from connectx_toolkit.games.game import Game
+from connectx_toolkit.games.review import Review
+from connectx_toolkit.players import child
+from connectx_toolkit.players.process import AgentProcess
+from connectx_toolkit.players.protocol import Reply
+from connectx_toolkit.system import workers
+from connectx_toolkit.system.files import ROOT
 from tests.conftest import TWO_CORES, evaluate
 
 TOOLKIT = ROOT / "connectx_toolkit"
-# Each part imports itself and the parts below it, in this order. Parts of one line don't import each other.
+# Each package imports itself and those of the lines below it. Packages of one line don't import each other.
 FLOORS = [
     {"cli", "__init__"},
     {"api"},
     {"board"},
-    {"training"},
-    {"arena", "builder"},
-    {"kaggle"},
-    {"machine", "catalogue", "page"},
-    {"console"},
-    {"places", "foreign"},
+    {"report", "training"},
+    {"arena"},
+    {"games"},
+    {"builder", "players"},
+    {"kaggle", "statistics"},
+    {"page", "system"},
 ]
-ROOMS: dict[str, list[set[str]]] = {  # the same within a part
-    "arena": [{"reporting"}, {"games"}, {"replays"}, {"play"}, {"analysis"}, {"results"}, {"players"}],
-    "board": [{"server", "widget"}, {"session"}, {"analyst", "seat", "positions"}],
-    "builder": [{"building"}, {"preflight", "source"}, {"embedded"}],
-    "training": [{"methods"}, {"adoption"}, {"learning", "environments"}, {"data"}, {"games"}, {"support"}],
+ROOMS: dict[str, list[set[str]]] = {  # the same within a package
+    "board": [{"server", "widget"}, {"session"}, {"thinking"}],
+    "builder": [{"build"}, {"preflight", "source"}, {"embedded"}],
+    "training": [
+        {"adoption", "learners"},
+        {"environments", "makers"},
+        {"opponents", "supervised"},
+        {"options", "positions", "runs", "vector_games"},
+    ],
 }
+MOST_LINES, LONGEST_FUNCTION, NAMED_TWICE = 500, 60, 4  # of a file, but the solver's; but kernels; of modules
 SCRIPTS = {"benchmarks", "tests", "evaluate", "build_submission", "train", "agents"}
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 WORKERS = str(Path(workers.__file__).relative_to(ROOT))
@@ -68,13 +74,13 @@ def imported_modules(path: Path) -> set[str]:
     return {name.split(".")[0] for name in imported(path)}
 
 
-def circle_in(imports: Mapping[str, Collection[str]]) -> list[str]:
-    """Modules each of which imports the next, and the last the first; [] if there are none."""
+def circle_in(imports: Mapping[str, Collection[str]]) -> str:
+    """A circle of modules, drawn: "a -> b -> a", where a imports b; "" if there is none."""
     try:
         TopologicalSorter(imports).prepare()
     except CycleError as found:
-        return found.args[1]
-    return []
+        return " -> ".join(reversed(found.args[1]))
+    return ""
 
 
 def misplaced(imports: Mapping[str, Collection[str]], floors: list[set[str]]) -> list[str]:
@@ -98,7 +104,7 @@ def test_what_plays_imports_nothing_of_the_toolkit(path):
 def test_only_commands_talk_to_kaggle():
     """What plays, judges and reports works without an account."""
     talking = {path.parent for path in SOURCES if any("kaggle.account" in name for name in imported(path))}
-    assert talking == {TOOLKIT / "kaggle" / "account", TOOLKIT / "cli"}
+    assert talking == {TOOLKIT / "cli"}
 
 
 def test_only_training_draws_with_matplotlib():
@@ -120,7 +126,7 @@ def imports_within(package: str) -> dict[str, set[str]]:
 
 @pytest.mark.parametrize("package", ["connectx", "connectx_toolkit"])
 def test_no_circles(package):
-    assert circle_in(imports_within(package)) == []
+    assert circle_in(imports_within(package)) == ""
 
 
 def test_parts_import_down():
@@ -130,6 +136,33 @@ def test_parts_import_down():
 @pytest.mark.parametrize("part", ROOMS)
 def test_every_module_has_a_room_and_imports_run_down(part):
     assert misplaced(imports_within(f"connectx_toolkit.{part}"), ROOMS[part]) == []
+
+
+def test_a_file_is_a_subject():
+    """Files that can be read at a sitting, and names by which they are found."""
+    modules = [path for path in SOURCES if path.name != "__init__.py"]
+    lines = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8").count("\n") for path in modules}
+    assert {path for path, count in lines.items() if count > MOST_LINES} == {"connectx/solver.py"}
+    names = Counter(path.name for path in modules if path.parent.name != "agents")
+    assert sum(count > 1 for count in names.values()) <= NAMED_TWICE
+
+
+def is_kernel(function: ast.AST) -> bool:
+    """Whether numba compiles a function, or one in it."""
+    return any(
+        isinstance(node, ast.FunctionDef) and {"njit", "jitable"} & {ast.unparse(name) for name in node.decorator_list}
+        for node in ast.walk(function)
+    )
+
+
+def test_a_function_is_a_thought():
+    long = []
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef) and not is_kernel(node):
+                length = (node.end_lineno or node.lineno) - node.lineno + 1
+                long += [f"{path.relative_to(ROOT)}: {node.name}, {length} lines"] * (length > LONGEST_FUNCTION)
+    assert long == []
 
 
 def project_files(frame: FrameType | None) -> list[str]:
@@ -219,7 +252,7 @@ def test_from_a_replay_to_its_analysis(tmp_path):
     assert passed == {*drawn} and len(drawn) <= 7
     found = [(one, other) for one, other in calls if {one, other} <= passed]
     climbing = {one for one, other in found if drawn.index(one) > drawn.index(other)}
-    assert len(found) > len(drawn) and climbing == {str(TOOLKIT / "console" / "tables.py")}
+    assert len(found) > len(drawn) and climbing == {str(TOOLKIT / "system" / "table.py")}
 
 
 def test_an_agents_process_imports_little():
@@ -272,7 +305,7 @@ def test_what_a_wrong_import_looks_like():
     assert misplaced({"data.labels": {"learning.networks"}}, floors) == ["data.labels -> learning.networks"]
     assert misplaced({"support.pool": {"methods.book"}}, floors) == ["support.pool -> methods.book"]
     assert misplaced({"book": set()}, floors) == ["book"]
-    assert circle_in({"a": {"b"}, "b": {"c"}, "c": {"b"}}) in (["b", "c", "b"], ["c", "b", "c"])
+    assert circle_in({"a": {"b"}, "b": {"c"}, "c": {"b"}}) in ("b -> c -> b", "c -> b -> c")
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))

@@ -20,14 +20,13 @@ from benchmarks import (
     verdicts,
 )
 from benchmarks.machine import record
-from connectx.geometry import STANDARD
-from connectx.nets.encoding import encode_many
-from connectx.position import Position
-from connectx.score import NO_MOVE
+from connectx.encoding import encode_many
+from connectx.position import NO_MOVE, STANDARD, Position
 from connectx.solver import Solver
-from connectx_toolkit.arena.players.loading import resolve
-from connectx_toolkit.places import WEIGHTS
-from connectx_toolkit.training.data.labels import (
+from connectx_toolkit.players.spec import resolve
+from connectx_toolkit.system.files import WEIGHTS
+from connectx_toolkit.training.makers import opponent_pool
+from connectx_toolkit.training.makers.labels import (
     TRAINING,
     Labels,
     concatenated,
@@ -35,7 +34,6 @@ from connectx_toolkit.training.data.labels import (
     splits_of,
     write_labels,
 )
-from connectx_toolkit.training.games import opponent_pool
 
 POSITION = Position.from_moves([3] * 6 + [2] * 6 + [4] * 6, STANDARD)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from connectx_toolkit.places import ROOT
+from connectx_toolkit.system.files import ROOT
 
 AGENT = """from connectx.position import Position
 
@@ -55,7 +55,9 @@ def run(connectx, tmp_path, monkeypatch):
 
 
 def test_it_is_what_was_installed(connectx, tmp_path):
-    code = "import connectx_toolkit.places as p; print(p.ROOT, p.IS_CHECKOUT, (p.AGENTS / 'perfect.py').is_file())"
+    code = (
+        "import connectx_toolkit.system.files as p; print(p.ROOT, p.IS_CHECKOUT, (p.AGENTS / 'perfect.py').is_file())"
+    )
     command = [connectx.with_name("python"), "-c", code]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout.endswith("site-packages False True\n") and str(ROOT) not in done.stdout

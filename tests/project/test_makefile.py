@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from connectx_toolkit.places import ROOT
+from connectx_toolkit.system.files import ROOT
 
 
 def python_of(folder: Path, version: str) -> Path:

@@ -7,7 +7,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-from connectx_toolkit.places import ROOT
+from connectx_toolkit.system.files import ROOT
 from tests.conftest import needs
 
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["cosmic-ray"]

@@ -17,8 +17,8 @@ from nbclient.exceptions import CellExecutionError
 from packaging.requirements import Requirement
 
 from connectx_toolkit.cli import train
-from connectx_toolkit.places import ROOT
-from connectx_toolkit.training.support.options import config_from
+from connectx_toolkit.system.files import ROOT
+from connectx_toolkit.training.options import config_from
 from notebooks.store import LARGEST, kept
 from tests.conftest import BROWSER, CHROMIUM
 

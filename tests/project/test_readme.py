@@ -14,14 +14,13 @@ from typing import NamedTuple
 import pytest
 from kaggle_environments import make
 
-from connectx.geometry import STANDARD
-from connectx.position import Position
-from connectx_toolkit.arena.players.loading import our_agents
+from connectx.position import STANDARD, Position
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.cli import train
 from connectx_toolkit.cli.main import evaluate_commands
-from connectx_toolkit.console.parser import Parser
-from connectx_toolkit.places import ROOT
+from connectx_toolkit.players.spec import our_agents
+from connectx_toolkit.system.console import Parser
+from connectx_toolkit.system.files import ROOT
 from tests.conftest import evaluate
 
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]

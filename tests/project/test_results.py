@@ -9,7 +9,7 @@ import pytest
 from benchmarks import results_page
 from benchmarks.machine import RESULTS
 from benchmarks.results_page import MARKED, PAGE, PAGES, README, TABLES, filled, gains, read
-from connectx_toolkit.places import ROOT
+from connectx_toolkit.system.files import ROOT
 
 RECORDS = sorted(RESULTS.glob("*.json"))
 

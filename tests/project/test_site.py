@@ -17,7 +17,7 @@ from types import ModuleType
 import pytest
 
 from connectx_toolkit.cli.main import evaluate_commands
-from connectx_toolkit.places import ROOT
+from connectx_toolkit.system.files import ROOT
 from tests.conftest import BROWSER, CHROMIUM
 from tests.project.test_readme import PLACEHOLDER, parse
 

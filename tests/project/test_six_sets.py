@@ -4,8 +4,7 @@ import pytest
 
 from benchmarks import positions
 from benchmarks.positions import SIX_SETS, Band, Kind, Sample, six_set
-from connectx.geometry import STANDARD
-from connectx.score import plies_to_end
+from connectx.position import STANDARD, plies_to_end
 from connectx.solver import Solver
 
 KIND = Kind("Late-Hard", (17, 19), (20, 42), (Band(50, 1000, 0.5), Band(1000, 20_000, 0.5)))

@@ -5,7 +5,7 @@ from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from typing import Any
 
-from connectx_toolkit.machine.workers import Workers
+from connectx_toolkit.system.workers import Workers
 
 
 class _AtOnce(Executor):
@@ -24,6 +24,6 @@ def this_process() -> Workers:
 
 @contextmanager
 def pool_in_place(workers, initializer, arguments) -> Iterator[Workers]:
-    """In place of ``connectx_toolkit.training.support.pool.worker_pool``."""
+    """In place of ``connectx_toolkit.training.runs.worker_pool``."""
     initializer(*arguments)
     yield this_process()

@@ -362,7 +362,7 @@ ADOPTED = {
             kind="MaskablePPO",
             space="spaces.Box(0, 1, (9, 6, 7), np.uint8)",
             look="seen(obs, config, 'lines-1')",
-            more="from connectx.nets.encoding import seen",
+            more="from connectx.encoding import seen",
         ),
         {},
     ),

@@ -6,18 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from connectx.geometry import STANDARD
-from connectx.nets.network import PlainNetwork
-from connectx.position import Position
+from connectx.network import PlainNetwork
+from connectx.position import STANDARD, Position
 from connectx_toolkit.cli import train
-from connectx_toolkit.training.games.connectx import ConnectX
-from connectx_toolkit.training.games.game_tree import tree_of, tree_player
-from connectx_toolkit.training.games.opponents import two_plies
-from connectx_toolkit.training.games.players import play_games, random_player
-from connectx_toolkit.training.games.small_games import TicTacToe, games_named
-from connectx_toolkit.training.learning.networks import outputs_of, planes_of_boards
-from connectx_toolkit.training.methods import actor_critic
-from connectx_toolkit.training.methods.actor_critic import (
+from connectx_toolkit.training.learners import actor_critic
+from connectx_toolkit.training.learners.actor_critic import (
     ILLEGAL,
     Choices,
     Config,
@@ -31,6 +24,9 @@ from connectx_toolkit.training.methods.actor_critic import (
     returns_of,
     strictly,
 )
+from connectx_toolkit.training.opponents import tree_of, tree_player, two_plies
+from connectx_toolkit.training.supervised import outputs_of, planes_of_boards
+from connectx_toolkit.training.vector_games import ConnectX, TicTacToe, games_named, play_games, random_player
 
 SMALL: dict[str, Any] = {"games": 1000, "batch": 100, "channels": 4, "hidden": 16}
 

@@ -26,17 +26,16 @@ from torch import nn
 
 import connectx_toolkit.training.adoption.worker as worker
 import connectx_toolkit.training.environments
-from connectx.geometry import STANDARD
-from connectx.nets.layers import Layers
+from connectx.network import Layers
+from connectx.position import STANDARD
 from connectx.weights import pack
 from connectx_toolkit.cli import build as build_submission
 from connectx_toolkit.cli import train
-from connectx_toolkit.kaggle import folder
-from connectx_toolkit.training.adoption import models
+from connectx_toolkit.kaggle import sandbox
+from connectx_toolkit.training.adoption import adopt, models
 from connectx_toolkit.training.adoption.source import source_of
 from connectx_toolkit.training.adoption.torch_model import Unknown, script_of, steps_of
-from connectx_toolkit.training.games.opponents import function_of_file
-from connectx_toolkit.training.methods import adopt
+from connectx_toolkit.training.opponents import function_of_file
 from tests.conftest import random_game
 from tests.oracle import play as played
 
@@ -387,9 +386,9 @@ def test_the_original_is_asked_where_it_sees_nothing_else(tmp_path, monkeypatch)
     assert worker.adopt(tmp_path, task_of(path, no_proof=True))["unproved"] == "left out by --no-proof"
 
     def nowhere(*_: str) -> None:
-        raise folder.NoPlace("not on this system")
+        raise sandbox.NoPlace("not on this system")
 
-    monkeypatch.setattr(folder, "enter", nowhere)
+    monkeypatch.setattr(sandbox, "enter", nowhere)
     result = worker.adopt(tmp_path, task_of(path))
     assert "no sandbox here (not on this system)" in result["unproved"] and secret.exists()
     assert "network built again from model.zip" in result["reference"]

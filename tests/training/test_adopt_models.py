@@ -12,12 +12,12 @@ import pytest
 import torch
 from torch import nn
 
-from connectx.geometry import geometry_of
-from connectx_toolkit.kaggle.observation import Struct
+from connectx.position import geometry_of
+from connectx_toolkit.kaggle.agent_file import Struct
 from connectx_toolkit.training.adoption import worker
 from connectx_toolkit.training.adoption.observations import Doubt
-from connectx_toolkit.training.games.connectx import ConnectX
-from connectx_toolkit.training.games.opponents import function_of_file
+from connectx_toolkit.training.opponents import function_of_file
+from connectx_toolkit.training.vector_games import ConnectX
 from tests.training.models_of_users import ADOPTED, BLIND, REFUSED, REFUSED_BLIND
 
 POSITIONS = 60
@@ -27,7 +27,7 @@ MODELS: dict[str, tuple[str, dict[str, str]]] = {
 Refusals = dict[str, tuple[str, dict[str, str], str]]
 REFUSALS: Refusals = REFUSED | {name: (*BLIND[name], words) for name, words in REFUSED_BLIND.items()}
 
-SCRIPTED = {  # those with a layer that connectx.nets.layers has not
+SCRIPTED = {  # those with a layer that connectx.network has not
     "MaskablePPO, residual extractor",
     "torch, a GRU over columns",
     "torch, attention over cells",

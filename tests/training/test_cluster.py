@@ -9,15 +9,14 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.positions import random_samples
-from connectx.geometry import STANDARD
-from connectx.opponent_model import arrays_of, columns_of_scores
+from connectx.opponent import arrays_of, columns_of_scores
+from connectx.position import STANDARD
 from connectx.solver import UNKNOWN, Solver
-from connectx_toolkit.training.data.book_scores import PositionFile
-from connectx_toolkit.training.data.exact import solve
-from connectx_toolkit.training.data.labels import Labels
-from connectx_toolkit.training.games.opponent_pool import Player
-from connectx_toolkit.training.methods import labels, openings, replies
-from connectx_toolkit.training.support import pool
+from connectx_toolkit.training import runs
+from connectx_toolkit.training.makers import labels, opening_table, replies
+from connectx_toolkit.training.makers.exact_scores import PositionFile, solve
+from connectx_toolkit.training.makers.labels import Labels
+from connectx_toolkit.training.makers.opponent_pool import Player
 from tests.conftest import LINUX
 from tests.training.in_place import pool_in_place
 
@@ -36,7 +35,7 @@ def make_few(note: Path, seed: int, number: int) -> Labels:
 
 def test_a_worker_dies_while_it_labels(cluster, tmp_path, monkeypatch):
     """What it was doing is done again by another one, and the file is the one that a single process makes."""
-    monkeypatch.setattr(pool, "worker_pool", pool_in_place)
+    monkeypatch.setattr(runs, "worker_pool", pool_in_place)
     monkeypatch.setattr(labels, "make", partial(make_few, tmp_path / "note"))
     for name, scheduler in (("remote", cluster), ("here", "")):
         assert (tmp_path / "note").exists() == (name == "here")
@@ -47,10 +46,12 @@ def test_a_worker_dies_while_it_labels(cluster, tmp_path, monkeypatch):
 def test_openings(cluster, tmp_path):
     """Each score is the solver's, and is in the file."""
     positions = [sample.position.canonical() for sample in islice(random_samples(1, [16]), 8)]
-    config = openings.Config(table_bits=20, scheduler=cluster, scores=tmp_path / "scores.txt", run=tmp_path / "run")
-    with PositionFile(config.scores, openings.SCORE, STANDARD) as scores:
-        openings.solve_all([(position, UNKNOWN) for position in positions], scores, config)
-    with PositionFile(config.scores, openings.SCORE, STANDARD) as scores:
+    config = opening_table.Config(
+        table_bits=20, scheduler=cluster, scores=tmp_path / "scores.txt", run=tmp_path / "run"
+    )
+    with PositionFile(config.scores, opening_table.SCORE, STANDARD) as scores:
+        opening_table.solve_all([(position, UNKNOWN) for position in positions], scores, config)
+    with PositionFile(config.scores, opening_table.SCORE, STANDARD) as scores:
         solver = Solver(STANDARD, 20)
         assert scores.known == {position: solver.solve(position).low for position in positions}
 

@@ -11,12 +11,10 @@ import numpy as np
 import pytest
 import torch
 
-from connectx.geometry import STANDARD
-from connectx_toolkit.training.games.connectx import ConnectX
-from connectx_toolkit.training.games.players import play_games, random_player
-from connectx_toolkit.training.learning.networks import small_network
-from connectx_toolkit.training.learning.supervised import Examples, Fit, Parts
-from connectx_toolkit.training.methods import actor_critic, policy_gradient, ppo, value
+from connectx.position import STANDARD
+from connectx_toolkit.training.learners import actor_critic, policy_gradient, ppo, value
+from connectx_toolkit.training.supervised import Examples, Fit, Parts, small_network
+from connectx_toolkit.training.vector_games import ConnectX, play_games, random_player
 from tests.training.test_policy_gradient import FitConfig
 from tests.training.test_ppo import config as ppo_config
 

@@ -8,17 +8,16 @@ import numpy as np
 import pytest
 import torch
 
-from connectx.geometry import STANDARD
-from connectx.nets.afterstates import NEVER, Afterstates, follow
-from connectx.nets.encoding import encode
-from connectx.nets.network import PlainNetwork
-from connectx.nets.torch_form import Network
-from connectx.position import Position
-from connectx.score import NO_MOVE
+from connectx.encoding import NEVER, Afterstates, encode, follow
+from connectx.network import PlainNetwork
+from connectx.position import NO_MOVE, STANDARD, Position
+from connectx.torch_form import Network
 from connectx.weights import unpack
 from connectx_toolkit.cli import train
-from connectx_toolkit.training.data.examples import LARGEST, MULTIPLE, SCORES, Examples, Targets, choices_of, is_new
-from connectx_toolkit.training.data.labels import (
+from connectx_toolkit.training.makers import distill
+from connectx_toolkit.training.makers.distill import Config, batches, losses, measure, total
+from connectx_toolkit.training.makers.examples import LARGEST, MULTIPLE, SCORES, Examples, Targets, choices_of, is_new
+from connectx_toolkit.training.makers.labels import (
     TEST,
     TRAINING,
     Labels,
@@ -28,11 +27,8 @@ from connectx_toolkit.training.data.labels import (
     read_labels,
     write_labels,
 )
-from connectx_toolkit.training.learning.label_losses import losses, total
-from connectx_toolkit.training.methods import distill
-from connectx_toolkit.training.methods.distill import Config, batches, measure
-from connectx_toolkit.training.support.device import device_named, mixed_precision
-from connectx_toolkit.training.support.manifest import NAME
+from connectx_toolkit.training.options import device_named, mixed_precision
+from connectx_toolkit.training.runs import NAME
 
 SMALL: dict[str, Any] = {"layers": "dense:16", "batch": 128, "samples": 2560, "learning_rate": 0.01}
 
@@ -42,7 +38,7 @@ def _little(monkeypatch):
     """A tenth of the openings, one thread, and three measurements in a run."""
     few = opening_labels()
     few = few.take(np.arange(0, len(few), 10))
-    monkeypatch.setattr("connectx_toolkit.training.data.labels.opening_labels", lambda: few)
+    monkeypatch.setattr("connectx_toolkit.training.makers.labels.opening_labels", lambda: few)
     monkeypatch.setattr(distill, "usable_cores", lambda: [0])
     monkeypatch.setattr(distill, "REPORTS", 3)
 

@@ -21,13 +21,11 @@ from sb3_contrib.common.maskable.utils import get_action_masks
 from stable_baselines3 import PPO
 
 import connectx_toolkit.training.environments
-from connectx.geometry import STANDARD, Geometry, geometry_of
-from connectx.position import Position
+from connectx.position import STANDARD, Geometry, Position, geometry_of
 from connectx_toolkit.training.environments import aec
-from connectx_toolkit.training.environments.connectx import ConnectXEnv, ConnectXVectorEnv
-from connectx_toolkit.training.environments.duels import ENDINGS
-from connectx_toolkit.training.environments.observations import NAMES
+from connectx_toolkit.training.environments.connectx_env import ConnectXEnv, ConnectXVectorEnv
 from connectx_toolkit.training.environments.sb3 import AgainstItself, BatchEnv, batch_env, policy_of
+from connectx_toolkit.training.environments.vector_env import ENDINGS, NAMES
 from tests.oracle import board_after
 from tests.slow_encoder import observation as slow_observation
 
@@ -144,7 +142,7 @@ class Reference:
             self.position = self.position.play(0)
 
     def step(self, column: int) -> tuple[float, str | None]:
-        """Reward and ending, by the docstring of connectx_toolkit.training.environments.duels."""
+        """Reward and ending, by the docstring of connectx_toolkit.training.environments.vector_env."""
         course = self.names == "course"
         if column not in self.position.legal_columns():
             return -10.0, "illegal"

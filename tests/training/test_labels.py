@@ -6,15 +6,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from connectx.geometry import STANDARD
-from connectx.openings import openings
-from connectx.position import Position, mirror_bits
-from connectx.score import NO_MOVE
+from connectx.books import openings
+from connectx.position import NO_MOVE, STANDARD, Position, mirror_bits
 from connectx.solver import Solver
 from connectx.weights import pack
 from connectx_toolkit.cli import train
-from connectx_toolkit.training.data import labels as data
-from connectx_toolkit.training.data.labels import (
+from connectx_toolkit.training import runs
+from connectx_toolkit.training.makers import labels
+from connectx_toolkit.training.makers import labels as data
+from connectx_toolkit.training.makers.labels import (
+    Config,
     Labels,
     concatenated,
     opening_labels,
@@ -22,10 +23,7 @@ from connectx_toolkit.training.data.labels import (
     read_labels,
     splits_of,
 )
-from connectx_toolkit.training.data.sampling import FIRST, LAST, sample
-from connectx_toolkit.training.methods import labels
-from connectx_toolkit.training.methods.labels import Config
-from connectx_toolkit.training.support import pool
+from connectx_toolkit.training.positions import FIRST, LAST, sample
 from tests.training.in_place import pool_in_place
 
 
@@ -41,7 +39,7 @@ def run(tmp_path_factory) -> Path:
     """Two files of 12 games each."""
     folder = tmp_path_factory.mktemp("labels")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pool, "worker_pool", pool_in_place)
+        patch.setattr(runs, "worker_pool", pool_in_place)
         patch.setattr(labels, "sample", late)
         patch.setattr(labels, "GAMES", 12)
         labels.train(Config(games=24, workers=1, run=folder / "run"))
@@ -75,7 +73,7 @@ def test_each_leaves_a_choice():
 
 def test_a_run_goes_on_where_it_ended(run, tmp_path, monkeypatch):
     """A missing file comes back byte for byte; more games add to those that are there."""
-    monkeypatch.setattr(pool, "worker_pool", pool_in_place)
+    monkeypatch.setattr(runs, "worker_pool", pool_in_place)
     monkeypatch.setattr(labels, "sample", late)
     monkeypatch.setattr(labels, "GAMES", 12)
     again = tmp_path / "again"

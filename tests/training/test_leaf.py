@@ -6,21 +6,27 @@ import random
 import numpy as np
 import pytest
 
+from connectx import leaf
 from connectx.clock import Budget
-from connectx.geometry import STANDARD, geometry_of
-from connectx.heuristic import LIMIT, evaluate
-from connectx.nets import leaf
-from connectx.nets.leaf import ENCODING, MOST_ROWS, ROWS, LeafNet, from_bytes, judge
-from connectx.position import Position
+from connectx.leaf import ENCODING, MOST_ROWS, ROWS, LeafNet, from_bytes, judge
+from connectx.lookahead import LIMIT, evaluate
+from connectx.position import STANDARD, Position, geometry_of
 from connectx.search import Searcher
 from connectx.weights import pack, unpack
 from connectx_toolkit.cli import train
-from connectx_toolkit.places import AGENTS
-from connectx_toolkit.training.data.labels import opening_labels, read_labels, write_labels
-from connectx_toolkit.training.data.sampling import canonical_keys
-from connectx_toolkit.training.methods import leaf as trainer
-from connectx_toolkit.training.methods.leaf import Config, Parameters, first_parameters, measure, rounded, values_of
-from connectx_toolkit.training.support.manifest import NAME
+from connectx_toolkit.system.files import AGENTS
+from connectx_toolkit.training.makers import leaf_network as trainer
+from connectx_toolkit.training.makers.labels import opening_labels, read_labels, write_labels
+from connectx_toolkit.training.makers.leaf_network import (
+    Config,
+    Parameters,
+    first_parameters,
+    measure,
+    rounded,
+    values_of,
+)
+from connectx_toolkit.training.positions import canonical_keys
+from connectx_toolkit.training.runs import NAME
 from tests.conftest import random_game
 
 WEIGHTS = AGENTS / "weights" / "minimax_leaf.bin"

@@ -7,10 +7,8 @@ import pytest
 
 from connectx.weights import unpack
 from connectx_toolkit.cli import train
-from connectx_toolkit.training.games.game_tree import shares, table_player, tree_of
-from connectx_toolkit.training.games.small_games import Nim, games_named
-from connectx_toolkit.training.methods import menace
-from connectx_toolkit.training.methods.menace import (
+from connectx_toolkit.training.learners import menace
+from connectx_toolkit.training.learners.menace import (
     DROP,
     EARLY,
     IDEAL,
@@ -27,6 +25,8 @@ from connectx_toolkit.training.methods.menace import (
     play_human,
     round_robin,
 )
+from connectx_toolkit.training.opponents import shares, table_player, tree_of
+from connectx_toolkit.training.vector_games import Nim, games_named
 
 
 def trained(tmp_path, **options) -> Population:

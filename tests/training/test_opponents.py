@@ -12,16 +12,19 @@ from kaggle_environments.envs.connectx.connectx import negamax_agent
 
 import agents.one_step
 from connectx.clock import Budget
-from connectx.geometry import STANDARD, Geometry, geometry_of
-from connectx.position import Position
+from connectx.position import STANDARD, Geometry, Position, geometry_of
 from connectx.search import Searcher
-from connectx_toolkit.arena.players.loading import resolve
-from connectx_toolkit.catalogue import parse_agent_name
-from connectx_toolkit.training.games.batch import FIRST, SECOND
-from connectx_toolkit.training.games.connectx import ConnectX
-from connectx_toolkit.training.games.negamax import choose
-from connectx_toolkit.training.games.opponents import AgentPlayer, opponent_named
-from connectx_toolkit.training.games.players import NO_MOVE, play_actions, play_games, random_player
+from connectx_toolkit.players.spec import parse_agent_name, resolve
+from connectx_toolkit.training.opponents import AgentPlayer, negamax_choose, opponent_named
+from connectx_toolkit.training.vector_games import (
+    FIRST,
+    NO_MOVE,
+    SECOND,
+    ConnectX,
+    play_actions,
+    play_games,
+    random_player,
+)
 
 
 def positions(count: int, plies: int, geometry: Geometry = STANDARD) -> ConnectX:
@@ -175,7 +178,7 @@ def test_negamax_is_kaggles(coin, monkeypatch):
     ):
         for games in (positions(3, count, geometry) for count in plies):
             chosen = np.empty(len(games), np.int64)
-            choose(*games.bitboards(), np.full((len(games), geometry.columns), coin), geometry, chosen)
+            negamax_choose(*games.bitboards(), np.full((len(games), geometry.columns), coin), geometry, chosen)
             kaggles = AgentPlayer(lambda: negamax_agent, geometry, np.random.default_rng(1))
             assert (chosen == kaggles(games, np.arange(len(games)))).all()
 

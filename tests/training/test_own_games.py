@@ -7,22 +7,16 @@ import numpy as np
 import pytest
 
 from agents import perfect
-from connectx.book import SparseBook
-from connectx.choice import candidates
-from connectx.geometry import STANDARD, geometry_of
-from connectx.openings import openings
-from connectx.opponent_model import columns_of_scores
-from connectx.position import Position
-from connectx.score import Scores
+from connectx.books import SparseBook, openings
+from connectx.opponent import candidates, columns_of_scores
+from connectx.position import STANDARD, Position, Scores, geometry_of
 from connectx.solver import Solver
-from connectx_toolkit.arena.games.database import GameDatabase
-from connectx_toolkit.arena.results.records import Game
 from connectx_toolkit.cli import build, train
-from connectx_toolkit.training.data.own_games import Met
-from connectx_toolkit.training.learning.own_games import OwnGames, lines_of
-from connectx_toolkit.training.learning.own_prior import Evidence, evidence_of, prior_of
-from connectx_toolkit.training.methods import book
-from connectx_toolkit.training.support import pool
+from connectx_toolkit.games.database import GameDatabase
+from connectx_toolkit.games.game import Game
+from connectx_toolkit.training import runs
+from connectx_toolkit.training.makers import book
+from connectx_toolkit.training.makers.own_games import Evidence, Met, OwnGames, evidence_of, lines_of, prior_of
 from tests.training.in_place import pool_in_place
 
 MODEL = perfect.opponent.model
@@ -94,7 +88,7 @@ def file_of(path: Path, games: list[tuple[int, ...]], names=("them", "me"), geom
 
 def test_the_command(tmp_path, monkeypatch, capsys):
     """From a file of games to a book that the builder takes; the book is the shipped one, changed."""
-    monkeypatch.setattr(pool, "worker_pool", pool_in_place)
+    monkeypatch.setattr(runs, "worker_pool", pool_in_place)
     games = file_of(tmp_path / "games.sqlite", [game_after(WINS, 1)] * 5 + [game_after(LOSES, 0)] * 15)
     config = book.Config(second=True, games=str(games), table_bits=18, workers=1, run=tmp_path / "run")
     made = book.train(config)
@@ -123,7 +117,7 @@ def test_the_command(tmp_path, monkeypatch, capsys):
 
 def test_games_in_which_nothing_is_to_be_gained(tmp_path, monkeypatch, capsys):
     """It says so, and what to build instead; who builds with the book all the same is told what is missing."""
-    monkeypatch.setattr(pool, "worker_pool", pool_in_place)
+    monkeypatch.setattr(runs, "worker_pool", pool_in_place)
     games = file_of(tmp_path / "games.sqlite", [game_after(LOSES, 0)])
     config = book.Config(second=True, games=str(games), table_bits=18, workers=1, run=tmp_path / "run")
     assert book.train(config) is None and not config.output.exists()

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from connectx.geometry import STANDARD
-from connectx_toolkit.training.games.batch import FIRST
-from connectx_toolkit.training.games.connectx import ConnectX
-from connectx_toolkit.training.games.players import (
+from connectx.position import STANDARD
+from connectx_toolkit.training.vector_games import (
+    FIRST,
     NO_MOVE,
+    ConnectX,
     alternating,
     greedy_player,
     play_games,

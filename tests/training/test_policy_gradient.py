@@ -11,20 +11,14 @@ import numpy as np
 import pytest
 import torch
 
-from connectx.geometry import STANDARD
-from connectx.heuristic import evaluate
-from connectx.nets.network import expected_result, softmax
-from connectx.nets.torch_form import Network
-from connectx.position import Position
+from connectx.lookahead import evaluate
+from connectx.network import expected_result, softmax
+from connectx.position import STANDARD, Position
+from connectx.torch_form import Network
 from connectx.weights import unpack
 from connectx_toolkit.cli import train
-from connectx_toolkit.training.data.sampling import WON
-from connectx_toolkit.training.games.connectx import ConnectX
-from connectx_toolkit.training.games.players import Played, alternating, play_games, random_player, replay
-from connectx_toolkit.training.learning.networks import logits_of, small_network
-from connectx_toolkit.training.learning.supervised import Examples, Fit, FitOptions, Parts
-from connectx_toolkit.training.methods import imitation, policy_gradient, value
-from connectx_toolkit.training.methods.policy_gradient import (
+from connectx_toolkit.training.learners import imitation, policy_gradient, value
+from connectx_toolkit.training.learners.policy_gradient import (
     ILLEGAL,
     Choices,
     clipped_loss,
@@ -35,8 +29,11 @@ from connectx_toolkit.training.methods.policy_gradient import (
     scaled,
     updated_baseline,
 )
-from connectx_toolkit.training.methods.value import DRAW, LOSS, WIN, value_player
-from connectx_toolkit.training.support.options import option
+from connectx_toolkit.training.learners.value import DRAW, LOSS, WIN, value_player
+from connectx_toolkit.training.options import option
+from connectx_toolkit.training.positions import WON
+from connectx_toolkit.training.supervised import Examples, Fit, FitOptions, Parts, logits_of, small_network
+from connectx_toolkit.training.vector_games import ConnectX, Played, alternating, play_games, random_player, replay
 from tests.conftest import random_game
 from tests.oracle import board_after
 from tests.oracle import has_line as oracle_has_line

@@ -13,13 +13,13 @@ import pytest
 import torch
 from stable_baselines3 import PPO
 
-from connectx.nets.network import PlainNetwork
+from connectx.network import PlainNetwork
 from connectx_toolkit.cli import train
-from connectx_toolkit.training.environments.course_cnn import CourseCNN
-from connectx_toolkit.training.environments.duels import ENDINGS
-from connectx_toolkit.training.games.connectx import ConnectX
-from connectx_toolkit.training.methods import ppo
-from connectx_toolkit.training.support.manifest import NAME
+from connectx_toolkit.training.environments.sb3 import CourseCNN
+from connectx_toolkit.training.environments.vector_env import ENDINGS
+from connectx_toolkit.training.learners import ppo
+from connectx_toolkit.training.runs import NAME
+from connectx_toolkit.training.vector_games import ConnectX
 
 
 @pytest.fixture(autouse=True)

@@ -15,19 +15,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from connectx.geometry import STANDARD, geometry_of
-from connectx.openings import Openings
+from connectx.books import Openings
+from connectx.position import STANDARD, geometry_of
 from connectx.weights import pack
 from connectx_toolkit.cli import train
-from connectx_toolkit.places import BOOK_SCORES, ROOT
-from connectx_toolkit.training.data.labels import opening_labels, write_labels
-from connectx_toolkit.training.games.players import NO_MOVE
-from connectx_toolkit.training.learning.networks import small_network
-from connectx_toolkit.training.methods import imitation, leaf, openings, replies, value
-from connectx_toolkit.training.support import manifest, origins, pool
-from connectx_toolkit.training.support.manifest import FINISHED, NAME
-from connectx_toolkit.training.support.options import Options, command_of, option
-from connectx_toolkit.training.support.origins import digest_of
+from connectx_toolkit.system.files import BOOK_SCORES, ROOT
+from connectx_toolkit.training import options as origins
+from connectx_toolkit.training import runs
+from connectx_toolkit.training.learners import imitation, value
+from connectx_toolkit.training.makers import leaf_network, opening_table, replies
+from connectx_toolkit.training.makers.labels import opening_labels, write_labels
+from connectx_toolkit.training.options import Options, command_of, digest_of, option
+from connectx_toolkit.training.runs import FINISHED, NAME
+from connectx_toolkit.training.supervised import small_network
+from connectx_toolkit.training.vector_games import NO_MOVE
 from tests.training.in_place import pool_in_place
 
 POOL_NETWORKS = "connectx_toolkit/training/games/networks"
@@ -70,16 +71,18 @@ def inputs(tmp_path_factory) -> Path:
 @pytest.fixture
 def _quick(monkeypatch):
     """No processes, nothing solved or played for long, nothing compiled: of each run what is left is quick."""
-    monkeypatch.setattr(pool, "worker_pool", pool_in_place)
+    monkeypatch.setattr(runs, "worker_pool", pool_in_place)
     table = Openings(geometry_of(3, 3, 3), 1, np.zeros(2, np.int8))
-    monkeypatch.setattr(openings, "build", lambda *_: table)
+    monkeypatch.setattr(opening_table, "build", lambda *_: table)
     known = opening_labels().take(np.arange(20_000, 20_040))
     best = known.scores.argmax(1)
     moves = replies.Moves(known.positions, known.masks, known.scores.astype(np.int64), best, np.arange(40) // 20)
     monkeypatch.setattr(replies, "DEVELOPMENT", replies.DEVELOPMENT[:2])
     monkeypatch.setattr(replies, "games_of", lambda *_, **__: moves)
-    monkeypatch.setattr(leaf, "fit", lambda config, _: leaf.first_parameters(config.hidden, np.random.default_rng(1)))
-    monkeypatch.setattr(leaf, "measure", lambda *_: {"sign": 0.5, "auc": 0.5})
+    monkeypatch.setattr(
+        leaf_network, "fit", lambda config, _: leaf_network.first_parameters(config.hidden, np.random.default_rng(1))
+    )
+    monkeypatch.setattr(leaf_network, "measure", lambda *_: {"sign": 0.5, "auc": 0.5})
     rows = np.full((imitation.PART, STANDARD.cells), NO_MOVE, np.int8)
     rows[:, :7] = [0, 1, 0, 1, 0, 1, 0]
     rows[0, :7] = [2, 1, 2, 1, 2, 1, 2]  # held out, and new
@@ -176,7 +179,7 @@ def test_a_run_that_could_not_publish_is_not_finished(inputs, tmp_path, monkeypa
     monkeypatch.chdir(ROOT)
     module, config = train.module_of("distill"), tiny("distill", inputs, tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr(manifest, "write_whole", None)
+        patch.setattr(runs, "write_whole", None)
         with pytest.raises(TypeError):
             module.train(config)
     assert not config.output.exists()
@@ -278,9 +281,9 @@ def test_a_manifest_says_how_a_file_was_made(tmp_path):
     (tmp_path / "it's").mkdir()
     (tmp_path / "it's" / "0.shard").write_bytes(b"early")
     config = Made(str(tmp_path / "it's"), True, threads=2, run=tmp_path / "run")
-    manifest.begin(config)
+    runs.begin(config)
     (tmp_path / "it's" / "0.shard").write_bytes(b"later")
-    manifest.publish(config, b"content", {"accuracy": 0.5}, "50%")
+    runs.publish(config, b"content", {"accuracy": 0.5}, "50%")
     entry = json.loads((tmp_path / "run" / NAME).read_text())["made.bin"]
     words = ["python", "train.py", "made", "--shards", str(tmp_path / "it's"), "--is-quick", "--threads", "2"]
     assert shlex.split(entry["command"]) == [*words, "--run", str(config.run), "--output", str(config.output)]
@@ -298,7 +301,7 @@ def test_a_damaged_manifest_is_refused_before_the_work(content, tmp_path):
     with pytest.raises(
         ValueError, match=rf"^{re.escape(str(tmp_path / NAME))}(: it is not JSON| should be a JSON object)"
     ):
-        manifest.begin(config)
+        runs.begin(config)
     assert [path.name for path in tmp_path.iterdir()] == [NAME] and (tmp_path / NAME).read_bytes() == content
 
 
@@ -342,9 +345,9 @@ def test_runs_that_publish_at_once_keep_all_entries(tmp_path, monkeypatch):
         time.sleep(0.02)
         return loads(text)
 
-    monkeypatch.setattr(manifest.json, "loads", slowly)
+    monkeypatch.setattr(runs.json, "loads", slowly)
     configs = [Made(seed=seed, run=tmp_path / f"{seed}", output=tmp_path / f"{seed}.bin") for seed in range(6)]
     assert all(config.origin for config in configs)
     with ThreadPoolExecutor(6) as threads:
-        list(threads.map(lambda config: manifest.publish(config, b"content", {}, "none"), configs))
+        list(threads.map(lambda config: runs.publish(config, b"content", {}, "none"), configs))
     assert set(loads((tmp_path / NAME).read_text())) == {f"{seed}.bin" for seed in range(6)}

@@ -9,23 +9,24 @@ import pytest
 import torch
 
 from agents import perfect
-from connectx.book import SparseBook
-from connectx.geometry import STANDARD
-from connectx.openings import openings
-from connectx.opponent_model import KINDS, NO_MOVE, ReplyModel, columns_of_scores
-from connectx.position import Position
-from connectx.score import sign
+from connectx.books import SparseBook, openings
+from connectx.opponent import KINDS, NO_MOVE, ReplyModel, columns_of_scores
+from connectx.position import STANDARD, Position, sign
 from connectx.weights import unpack
-from connectx_toolkit.training.data.labels import opening_labels, write_labels
-from connectx_toolkit.training.games import opponent_pool
-from connectx_toolkit.training.games.mcts import most_visited, tree_search
-from connectx_toolkit.training.games.opponent_pool import DEVELOPMENT, HELD_OUT, Player, column_of
-from connectx_toolkit.training.learning import error_forecast
-from connectx_toolkit.training.learning.error_forecast import Learner, Problems, problems_of
-from connectx_toolkit.training.learning.reply_types import fit, log_likelihoods
-from connectx_toolkit.training.methods import book, replies
-from connectx_toolkit.training.support import pool
-from connectx_toolkit.training.support.manifest import FINISHED
+from connectx_toolkit.training import runs
+from connectx_toolkit.training.makers import book, opponent_pool, replies
+from connectx_toolkit.training.makers import replies as error_forecast
+from connectx_toolkit.training.makers.labels import opening_labels, write_labels
+from connectx_toolkit.training.makers.opponent_pool import (
+    DEVELOPMENT,
+    HELD_OUT,
+    Player,
+    column_of,
+    most_visited,
+    tree_search,
+)
+from connectx_toolkit.training.makers.replies import Learner, Problems, fit, log_likelihoods, problems_of
+from connectx_toolkit.training.runs import FINISHED
 from tests.training.in_place import pool_in_place
 
 MODEL = perfect.opponent.model
@@ -141,7 +142,7 @@ def test_what_the_forecast_is_taught(monkeypatch):
 
 @pytest.fixture
 def quick_pool(monkeypatch):
-    monkeypatch.setattr(pool, "worker_pool", pool_in_place)
+    monkeypatch.setattr(runs, "worker_pool", pool_in_place)
     monkeypatch.setattr(replies, "DEVELOPMENT", (Player("mcts", 200), Player("minimax", 4)))
     monkeypatch.setattr(replies, "CLOCK", replies.CLOCK | {"actTimeout": 0.02})
 
@@ -167,7 +168,7 @@ def test_model_from_games(tmp_path, quick_pool):
 
 def test_second_book(tmp_path, monkeypatch):
     """Columns keep the result, equally good ones are all there; a second run asks for nothing again."""
-    monkeypatch.setattr(pool, "worker_pool", pool_in_place)
+    monkeypatch.setattr(runs, "worker_pool", pool_in_place)
     config = book.Config(
         second=True, second_ply=3, least=0.01, nodes=20_000, table_bits=18, workers=1,
         entries=tmp_path / "entries.txt", run=tmp_path / "run", output=tmp_path / "second.bin",

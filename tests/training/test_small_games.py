@@ -5,12 +5,19 @@ import random
 import numpy as np
 import pytest
 
-from connectx.geometry import geometry_of
-from connectx_toolkit.training.games.batch import FIRST, NOBODY, SECOND
-from connectx_toolkit.training.games.connectx import ConnectX
-from connectx_toolkit.training.games.game_tree import shares, table_player, tree_of, tree_player
-from connectx_toolkit.training.games.players import play_games, random_player
-from connectx_toolkit.training.games.small_games import Nim, TicTacToe, games_named
+from connectx.position import geometry_of
+from connectx_toolkit.training.opponents import shares, table_player, tree_of, tree_player
+from connectx_toolkit.training.vector_games import (
+    FIRST,
+    NOBODY,
+    SECOND,
+    ConnectX,
+    Nim,
+    TicTacToe,
+    games_named,
+    play_games,
+    random_player,
+)
 from tests import oracle
 
 LINES = [{0, 1, 2}, {3, 4, 5}, {6, 7, 8}, {0, 3, 6}, {1, 4, 7}, {2, 5, 8}, {0, 4, 8}, {2, 4, 6}]

@@ -5,12 +5,11 @@ import json
 import numpy as np
 import pytest
 
-from connectx.nets.torch_form import Network
+from connectx.torch_form import Network
 from connectx_toolkit.cli import train
-from connectx_toolkit.console.files import read_as
-from connectx_toolkit.training.learning.networks import logits_of
-from connectx_toolkit.training.learning.supervised import Examples, Parts, split
-from connectx_toolkit.training.methods import imitation
+from connectx_toolkit.system.files import read_as
+from connectx_toolkit.training.learners import imitation
+from connectx_toolkit.training.supervised import Examples, Parts, logits_of, split
 
 
 def first_stones(columns: np.ndarray) -> Parts:

@@ -11,15 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from connectx.book import Book, walk
-from connectx.geometry import STANDARD
-from connectx.position import Position
+from connectx.books import Book, walk
+from connectx.position import STANDARD, Position
 from connectx_toolkit.cli import train
-from connectx_toolkit.places import BOOK_SCORES, ROOT
-from connectx_toolkit.training.data.book_scores import ScoreFile, read_scores
-from connectx_toolkit.training.methods import book
-from connectx_toolkit.training.support.manifest import NAME
-from connectx_toolkit.training.support.options import Options, option
+from connectx_toolkit.system.files import BOOK_SCORES, ROOT
+from connectx_toolkit.training.makers import book
+from connectx_toolkit.training.makers.exact_scores import ScoreFile, read_scores
+from connectx_toolkit.training.options import Options, option
+from connectx_toolkit.training.runs import NAME
 from tests.training.in_place import this_process
 
 WEIGHTS = Path(__file__).parents[2] / "agents" / "weights"
@@ -53,9 +52,9 @@ def test_scores_outlive_a_killed_run(tmp_path):
 ADDING = """
 import sys
 from pathlib import Path
-from connectx.geometry import STANDARD
+from connectx.position import STANDARD
 from connectx.position import Position
-from connectx_toolkit.training.data.book_scores import ScoreFile
+from connectx_toolkit.training.makers.exact_scores import ScoreFile
 
 for column in range(7):
     for other in range(6):

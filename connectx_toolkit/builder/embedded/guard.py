@@ -23,7 +23,7 @@ import traceback
 import weakref
 
 LOAD_WAIT = 30.0  # seconds that executing the file waits for the load; then the first move waits, by its own clock
-MARGIN = 0.3  # seconds of actTimeout + bank kept back for the referee and for waking up on a busy machine ...
+MARGIN = 0.3  # seconds of actTimeout + overage time kept back for the referee and for waking up on a busy machine ...
 MARGIN_SHARE = 0.15  # ... but at most this share of actTimeout
 DESCRIBED = 240  # characters of a fault's text that are reported
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # in messages of torch
@@ -239,8 +239,8 @@ class Submission:
         if read_field(config, "nodeBudget", None) is not None:
             return None
         seconds = float(read_field(config, "actTimeout", 2))
-        bank = float(read_field(obs, "remainingOverageTime", 0) or 0)
-        return now - used + seconds + bank - min(MARGIN, MARGIN_SHARE * seconds)
+        overage = float(read_field(obs, "remainingOverageTime", 0) or 0)
+        return now - used + seconds + overage - min(MARGIN, MARGIN_SHARE * seconds)
 
     def _reply(self, obs, config, deadline):
         if not self._load.has_ended(deadline):

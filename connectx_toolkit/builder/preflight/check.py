@@ -1,7 +1,7 @@
 """Will Kaggle accept this file? Tests it in fresh processes against the rules of its loader, clock and environment.
 
 The verdict comes from the validation game: the file against itself in Kaggle's own environment, each seat in its own
-process in the judge's place (``connectx_toolkit.kaggle.folder``, ``connectx_toolkit.kaggle.seats``). Before it, hard
+process in the judge's place (``connectx_toolkit.kaggle.sandbox``, ``connectx_toolkit.kaggle.seats``). Before it, hard
 positions are asked: they show why a game fails, and which positions will be a problem for an accepted file later.
 """
 
@@ -17,21 +17,21 @@ from connectx_toolkit.builder.preflight.asking import (
     GAME_MOVES,
     OVERAGE,
     Asked,
+    Game,
     Reading,
     ask,
     fault_of,
     find_what_ends_a_move,
     first_of,
+    play,
+    validate,
 )
-from connectx_toolkit.builder.preflight.callables import async_agent, judge_callable
-from connectx_toolkit.builder.preflight.questions import hard_questions
-from connectx_toolkit.builder.preflight.report import Finding, Report
-from connectx_toolkit.builder.preflight.stage import Runner, Stage, stage
-from connectx_toolkit.builder.preflight.validation import Game, play, validate
-from connectx_toolkit.kaggle.packages import KNOWN, standing
+from connectx_toolkit.builder.preflight.findings import Finding, Report, async_agent, judge_callable
+from connectx_toolkit.builder.preflight.stage import Runner, Stage, hard_questions, stage
+from connectx_toolkit.kaggle.remedies import KNOWN, standing
 from connectx_toolkit.kaggle.rules import Limits
-from connectx_toolkit.kaggle.slow_processor import Restriction
 from connectx_toolkit.kaggle.upload import Unsuitable, parse, read, unpack
+from connectx_toolkit.system.cores import Restriction
 
 GUARD_MARK, TOO_LATE = "submission guard:", "TimeoutError: the agent"
 WAITED = 0.1  # share of the time that was spent waiting for a processor, which may be why the guard had to answer
@@ -44,7 +44,7 @@ CURE_OF_OVERAGE = (
 )
 OTHERS_COMPUTED = "not judged: other programs kept it from the processor. Check again on an idle machine"
 ENOUGH_SHARE = 0.7  # of the share of a processor that --slowdown wants: with less, other programs had the rest
-# kind of a finding of ``connectx_toolkit.kaggle.watch`` -> topic and text of the note on a file that plays all the same
+# kind of a finding of ``connectx_toolkit.kaggle.sandbox`` -> topic and text of the note on a file that plays anyway
 ASSUMPTIONS = {
     "file": ("isolation", "opens {}, which is on this machine and not on the judge: hidden here, it played without"),
     "network": ("isolation", "asks the network for {}, which the judge has not: blocked here, it played without"),
@@ -164,7 +164,7 @@ def _leave_open(here: Stage, asked: Asked, report: Report) -> bool:
 def _report_game(here: Stage, game: Game, asked: Asked, report: Report) -> None:
     """Reports the game and its clock, and a second game without other programs if the file starts any."""
     asked.seen += [(kind, name) for kind, name in game.result.get("seen", [])]
-    is_true = game.clock == (here.limits.act_timeout, here.limits.bank)
+    is_true = game.clock == (here.limits.act_timeout, here.limits.overage)
     quick = f"only a quick game ({game.clock[0]:g} s a move; --full and --submit play it at the judge's clock)"
     clock = (f"{game.reason}, so " if game.reason else "") + "the judge's clock" if is_true else quick
     name = f"against itself, a process for each seat, {clock}"
@@ -178,14 +178,14 @@ def _report_game(here: Stage, game: Game, asked: Asked, report: Report) -> None:
         else:
             report.add("memory" if game.answer["ended"] == "memory" else "game", "reject", text)
     else:
-        durations, banks = game.result["durations"], game.result["banks"]
+        durations, overages = game.result["durations"], game.result["overages"]
         firsts = " and ".join(f"{times[0]:.2f} s" for times in durations if times)
         slowest = f"slowest later move {max(max(times[1:], default=0.0) for times in durations):.2f} s"
         done = f"DONE in {game.result['plies']} plies"
         done += f" (none of {game.count} games with seeds from 0 failed)" if game.count > 1 else ""
         text = f"{name}: {done}, first moves with load {firsts}, {slowest}"
-        report.add("game", "pass", f"{text}, {min(banks):.1f} s of overage time left")
-        report.figures["banks_left"] = banks
+        report.add("game", "pass", f"{text}, {min(overages):.1f} s of overage time left")
+        report.figures["overage_left"] = overages
         waits = [sum(seat) / max(sum(t), 0.001) for seat, t in zip(game.result["waited"], durations, strict=True)]
         _judge_guard(list(zip(game.result["stderr"], waits, strict=True)), report)
         _judge_without_programs(here, game, asked, report)
@@ -229,7 +229,7 @@ def _clock_findings(game: Game, asked: Asked, limits: Limits, reading: Reading) 
     elif "first move" in suspicions:
         first = Finding("first move", "note", f"{load}; a whole game at the judge's clock kept to it")
     if OVERAGE not in suspicions:
-        used = f"takes {figures['projected_bank_seconds']:.1f} s of the {limits.bank:g} s"
+        used = f"takes {figures['projected_overage']:.1f} s of the {limits.overage:g} s"
         return [first, Finding(OVERAGE, "pass", f"a game of {GAME_MOVES} moves at this pace {used}")]
     count = game.moves_on_overage(limits, figures["overdrawn_seconds"], reading)
     gone = f"it is gone after {count:.0f} moves" if count < math.inf else "later in the game it takes less"
@@ -337,7 +337,7 @@ def _try_as_text(here: Stage, report: Report) -> None:
     """Tries the file as source text, as notebooks may play it. Kaggle loads by path, so that a fault is only noted."""
     if not here.situation.is_alone or report.figures.get("load_seconds", ASK_SECONDS) > ASK_SECONDS / 5:
         return
-    questions = hard_questions(here.limits.act_timeout, here.limits.bank)[2:3]
+    questions = hard_questions(here.limits.act_timeout, here.limits.overage)[2:3]
     answer = here.replies(here.main, "raw", questions)
     text = answer["ended"] if answer["ended"] != "ok" else answer["result"].get("text", "")
     if answer["ended"] == "ok" and "raised" not in answer["result"]:
@@ -360,7 +360,7 @@ def _check_slow(here: Stage, report: Report, slowdown: float) -> None:
         is_late = any(fault.kind == "run out of time" for fault in asked.faults)
         game = Game((0, 0), {"ended": "ok", "result": {}})
         if asked.suspicions(here.limits, asked.readings[0]) and not is_late:
-            game = play(here, (here.limits.act_timeout, here.limits.bank), **restriction.job)
+            game = play(here, (here.limits.act_timeout, here.limits.overage), **restriction.job)
     _report_clock(here, game, asked, slow)
     for fault in asked.faults:
         slow.add(fault.topic, "reject" if fault.is_first else "warning", fault.text)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple, TypeGuard
 
-from connectx_toolkit.builder.source import files
+from connectx_toolkit.builder.source import data_files
 from connectx_toolkit.builder.source.refusals import (
     Refusal,
     Refused,
@@ -19,9 +19,9 @@ from connectx_toolkit.builder.source.refusals import (
     unknown_package,
 )
 from connectx_toolkit.kaggle.agent_file import REACHED
-from connectx_toolkit.kaggle.bindings import first_bindings, is_main_test
-from connectx_toolkit.kaggle.packages import IN_PUBLIC_IMAGE, KNOWN
-from connectx_toolkit.places import ROOT
+from connectx_toolkit.kaggle.remedies import IN_PUBLIC_IMAGE, KNOWN
+from connectx_toolkit.kaggle.sources import first_bindings, is_main_test
+from connectx_toolkit.system.files import ROOT
 
 NUMBA_DECORATORS = frozenset({"jit", "njit", "vectorize", "guvectorize", "cfunc", "stencil", "jit_module"})
 CONDITIONAL = (ast.Try, ast.If, ast.IfExp)  # code inside these may not run, or may fail without harm
@@ -113,7 +113,7 @@ class Module:
     def _path_edits(self) -> Iterator[tuple[int, int, str]]:
         inside_text = _inside(self.tree, ast.JoinedStr)  # in f-strings Python 3.11 gives wrong positions
         for call, path in self.openings:
-            if id(path) not in inside_text and not files.writes(call):
+            if id(path) not in inside_text and not data_files.writes(call):
                 start, end = self._span(path)
                 yield from ((start, start, "__beside__("), (end, end, ")"))
 
@@ -121,12 +121,14 @@ class Module:
         return [node for node in self.nodes if isinstance(node, ast.Call) and self.qualified(node.func) == name]
 
     def written_names(self) -> list[str]:
-        return [files.literal_path(path, self.qualified) for call, path in self.openings if files.writes(call)]
+        return [
+            data_files.literal_path(path, self.qualified) for call, path in self.openings if data_files.writes(call)
+        ]
 
     def judge_missing(self, folder: Path, written: Collection[str]) -> None:
         """Refuses reads of missing files (inside functions: notes them), except where the agent may do without."""
         for call, path in self.openings:
-            reason = files.missing(call, path, self.qualified, folder, written)
+            reason = data_files.missing(call, path, self.qualified, folder, written)
             if reason and id(call) not in self.conditional:
                 self.judge(call, Verdict(reason, id(call) not in self.deferred))
 
@@ -288,7 +290,7 @@ class Module:
             self.judge(node, judged_use(node, self.qualified, own_names, id(node) not in self.deferred))
 
     def _read_opening(self, call: ast.Call, own_names: set[str]) -> None:
-        path = files.path_of(call, self.qualified, self.names)
+        path = data_files.path_of(call, self.qualified, self.names)
         if path is not None and self.key not in UNCHECKED and self.qualified(call.func) not in own_names:
             self.openings.append((call, path))
 

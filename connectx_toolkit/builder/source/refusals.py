@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from connectx_toolkit.kaggle.packages import KNOWN, standing
+from connectx_toolkit.kaggle.remedies import KNOWN, standing
 
 _NETWORK = "the judge has no network: the agent has to play without it"
 _PROCESS = (

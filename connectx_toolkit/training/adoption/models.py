@@ -37,7 +37,8 @@ class Model(NamedTuple):
 def sb3_model(path: Path, task: dict[str, Any]) -> Model:
     """The model of an archive of stable-baselines3. Raises as connectx_toolkit.training.adoption.sb3_model does."""
     with contextlib.redirect_stderr(io.StringIO()):  # gym says there that it is unmaintained
-        from connectx_toolkit.training.adoption import archive, sb3_model  # takes seconds to import
+        from connectx_toolkit.training.adoption import sb3_archive as archive  # takes seconds to import
+        from connectx_toolkit.training.adoption import sb3_model
     facts, parameters = archive.read_archive(path)
     shown = loaded(source_of(task["module"])) if task["module"] else None
     activation = activation_of(task["activation"]) if task["activation"] else None
@@ -56,7 +57,7 @@ def sb3_model(path: Path, task: dict[str, Any]) -> Model:
 
 def activation_of(text: str) -> Any:
     """What makes an activation function, of nn.LeakyReLU(0.2) or FILE.py:NAME. Raises ValueError or OSError."""
-    from connectx_toolkit.training.adoption.archive import activation_named  # takes seconds to import
+    from connectx_toolkit.training.adoption.sb3_archive import activation_named  # takes seconds to import
 
     return loaded(source_of(text)) if ":" in text else activation_named(text)
 

@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from gymnasium import spaces
 
-from connectx.geometry import Geometry
+from connectx.position import Geometry
+from connectx_toolkit.training.adoption.agent_text import Sees
 from connectx_toolkit.training.adoption.models import loaded
 from connectx_toolkit.training.adoption.source import code_of, file_and_name, part_of, source_of
-from connectx_toolkit.training.adoption.text import Sees
-from connectx_toolkit.training.environments.observations import NAMES, observation_named
-from connectx_toolkit.training.games.connectx import ConnectX
-from connectx_toolkit.training.games.opponents import config_of, observation_of
+from connectx_toolkit.training.environments.vector_env import NAMES, observation_named
+from connectx_toolkit.training.opponents import config_of, observation_of
+from connectx_toolkit.training.vector_games import ConnectX
 
 Look = Callable[[Any, Any], np.ndarray]  # (obs, config), as Kaggle gives them
 

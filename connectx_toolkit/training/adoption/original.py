@@ -2,7 +2,7 @@
 
 The reference is stable-baselines3's own ``load(path).predict``, or the user's module, with the observations that the
 user's file makes. Loading it runs code: what cloudpickle has kept in the archive, and the file itself. So it happens
-in a forked process, in the place of connectx_toolkit.kaggle.folder: that sees copies of the model and of the files
+in a forked process, in the place of connectx_toolkit.kaggle.sandbox: that sees copies of the model and of the files
 that it needs, the system's and Python's folders, and nothing else of this machine; what it writes vanishes.
 """
 
@@ -21,13 +21,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from connectx_toolkit.kaggle import folder as place
-from connectx_toolkit.machine.waiting import waiting
+from connectx_toolkit.kaggle import sandbox as place
+from connectx_toolkit.system.cores import waiting
 from connectx_toolkit.training.adoption.models import as_input, module_of
 from connectx_toolkit.training.adoption.source import source_of
 from connectx_toolkit.training.adoption.torch_model import first_output
-from connectx_toolkit.training.games.connectx import ConnectX
-from connectx_toolkit.training.games.opponents import config_of, observation_of
+from connectx_toolkit.training.opponents import config_of, observation_of
+from connectx_toolkit.training.vector_games import ConnectX
 
 SECONDS = 60  # of processor time
 RESULT = "result.json"

@@ -12,7 +12,7 @@ from stable_baselines3.common.preprocessing import is_image_space
 from stable_baselines3.dqn.policies import DQNPolicy
 from torch import nn
 
-from connectx_toolkit.training.adoption.archive import Archive, Find, value_in
+from connectx_toolkit.training.adoption.sb3_archive import Archive, Find, value_in
 
 
 def policy_of(

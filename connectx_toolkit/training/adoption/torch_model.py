@@ -11,7 +11,7 @@ import torch
 from torch import fx, nn
 from torch.nn import functional
 
-from connectx.nets.layers import Step
+from connectx.network import Step
 
 Settings = dict[str, Any]
 BATCH_NORMS = (nn.BatchNorm1d, nn.BatchNorm2d)
@@ -35,7 +35,7 @@ CASTS = ("float", "contiguous", "to")
 
 
 class Unknown(Exception):
-    """A layer that connectx.nets.layers does not compute."""
+    """A layer that connectx.network does not compute."""
 
 
 def conv2d(module: nn.Conv2d) -> tuple[str, Settings]:
@@ -79,13 +79,13 @@ class _Leaves(fx.Tracer):
 
 
 def steps_of(module: nn.Module, scale: float = 1.0) -> tuple[list[Step], dict[str, np.ndarray]]:
-    """The steps of connectx.nets.layers, and their arrays, that compute a module in evaluation mode.
+    """The steps of connectx.network, and their arrays, that compute a module in evaluation mode.
 
     Args:
         scale: what observations are multiplied by before.
 
     Raises:
-        Unknown: it has a layer, or does something, that connectx.nets.layers does not compute.
+        Unknown: it has a layer, or does something, that connectx.network does not compute.
     """
     try:
         graph = _Leaves().trace(module)
@@ -188,7 +188,7 @@ def _layer(layer: nn.Module) -> tuple[str, Settings]:
 
 
 def _arrays(layer: nn.Module) -> dict[str, np.ndarray]:
-    """The parameters of a layer by the names of connectx.nets.layers.PARAMETERS, float32."""
+    """The parameters of a layer by the names of connectx.network.PARAMETERS, float32."""
     named = {"weight": "weight", "bias": "bias", "running_mean": "mean", "running_var": "variance"}
     state = layer.state_dict()
     return {name: state[key].numpy().astype(np.float32) for key, name in named.items() if key in state}

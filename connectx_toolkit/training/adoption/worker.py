@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from connectx.geometry import Geometry, geometry_of
+from connectx.position import Geometry, geometry_of
 from connectx.weights import pack
-from connectx_toolkit.console.progress import progress
+from connectx_toolkit.system.console import progress
+from connectx_toolkit.training.adoption.agent_text import RESULT, TASK, Sees, agent_text
 from connectx_toolkit.training.adoption.models import (
     Model,
     as_input,
@@ -24,12 +25,9 @@ from connectx_toolkit.training.adoption.models import (
 )
 from connectx_toolkit.training.adoption.observations import arranged, sees_of, shown
 from connectx_toolkit.training.adoption.original import Unproved, moves_of_original, reference_of
-from connectx_toolkit.training.adoption.text import RESULT, TASK, Sees, agent_text
 from connectx_toolkit.training.adoption.torch_model import Unknown, script_of, steps_of
-from connectx_toolkit.training.games.batch import Games
-from connectx_toolkit.training.games.connectx import ConnectX
-from connectx_toolkit.training.games.opponents import config_of, function_of_file, observation_of
-from connectx_toolkit.training.games.players import random_player
+from connectx_toolkit.training.opponents import config_of, function_of_file, observation_of
+from connectx_toolkit.training.vector_games import ConnectX, Games, random_player
 
 
 class Expected(NamedTuple):

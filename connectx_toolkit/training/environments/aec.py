@@ -14,12 +14,10 @@ from gymnasium import spaces
 from pettingzoo import AECEnv
 from pettingzoo.utils.wrappers import AssertOutOfBoundsWrapper, OrderEnforcingWrapper
 
-from connectx.geometry import geometry_of
-from connectx_toolkit.training.environments.duels import check_among, check_columns
-from connectx_toolkit.training.environments.observations import observation_named
-from connectx_toolkit.training.environments.rendering import RENDER_MODES, rendered
-from connectx_toolkit.training.games.batch import FIRST, SECOND
-from connectx_toolkit.training.games.connectx import ConnectX
+from connectx.position import geometry_of
+from connectx_toolkit.training.environments.connectx_env import RENDER_MODES, rendered
+from connectx_toolkit.training.environments.vector_env import check_among, check_columns, observation_named
+from connectx_toolkit.training.vector_games import FIRST, SECOND, ConnectX
 
 __all__ = ["env"]
 
@@ -41,7 +39,7 @@ class TwoSides(AECEnv):
     """One game.
 
     Args:
-        observation: "course", "sides" or an encoding, of connectx_toolkit.training.environments.observations.
+        observation: "course", "sides" or an encoding, of connectx_toolkit.training.environments.vector_env.
         render_mode: "ansi" for text, "rgb_array" for a picture, "html" for Kaggle's player of the game.
 
     Raises:

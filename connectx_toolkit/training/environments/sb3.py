@@ -2,6 +2,8 @@
 
 model = PPO("MlpPolicy", batch_env(500, opponent="negamax", observation="lines-1"), n_steps=16, batch_size=2000)
 model.learn(1_000_000)
+
+``CourseCNN`` is the network of the last lesson of Kaggle's course "Intro to Game AI".
 """
 
 from collections.abc import Sequence
@@ -19,17 +21,48 @@ from stable_baselines3.common.utils import set_random_seed
 from stable_baselines3.common.vec_env import VecEnv
 from torch import nn
 
-from connectx.nets.network import Architecture
-from connectx_toolkit.training.environments.connectx import ConnectXVectorEnv
-from connectx_toolkit.training.environments.course_cnn import CourseCNN
-from connectx_toolkit.training.environments.duels import ENDINGS, Policy
-
-ALGORITHMS = {"ppo": PPO, "maskable": MaskablePPO}
+from connectx.network import Architecture
+from connectx_toolkit.training.environments.connectx_env import ConnectXVectorEnv
+from connectx_toolkit.training.environments.vector_env import ENDINGS, Policy
 
 __all__ = [
-    "ALGORITHMS", "PPO", "AgainstItself", "BatchEnv", "CourseCNN", "Logger", "Trunk", "arrays_of", "batch_env",
+    "ALGORITHMS",
+    "PPO",
+    "AgainstItself",
+    "BatchEnv",
+    "CourseCNN",
+    "Logger",
+    "Trunk",
+    "arrays_of",
+    "batch_env",
     "set_random_seed",
-]  # fmt: skip
+]
+
+
+class CourseCNN(BaseFeaturesExtractor):
+    """Convolutions of 32 and 64 channels, 3x3 without padding, and a dense layer of 128, with ReLU after each.
+
+    It sees the observation "course": (n, 1, rows, columns), float32 of 0, 1 and 2. Returns (n, 128).
+    """
+
+    def __init__(self, space, width: int = 128):
+        super().__init__(space, width)
+        planes, rows, columns = space.shape
+        self.layers = nn.Sequential(
+            nn.Conv2d(planes, 32, 3),
+            nn.ReLU(),
+            nn.Conv2d(32, 64, 3),
+            nn.ReLU(),
+            nn.Flatten(),
+            nn.Linear(64 * (rows - 4) * (columns - 4), width),
+            nn.ReLU(),
+        )
+
+    def forward(self, observations: torch.Tensor) -> torch.Tensor:
+        return self.layers(observations)
+
+
+ALGORITHMS = {"ppo": PPO, "maskable": MaskablePPO}
 
 
 class BatchEnv(VecEnv):
@@ -86,7 +119,7 @@ class BatchEnv(VecEnv):
 
 
 def batch_env(num_envs: int = 1000, **options: Any) -> BatchEnv:
-    """``num_envs`` games for stable-baselines3, with the options of connectx_toolkit.training.environments.duels.
+    """``num_envs`` games for stable-baselines3, with the options of connectx_toolkit.training.environments.vector_env.
 
     >>> env = batch_env(10, opponent="random", seat="first")
     >>> env.num_envs, env.reset().shape

@@ -1,0 +1,79 @@
+"""The torch form of the networks: for training, and for agents that use torch."""
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from connectx.network import Architecture, from_bytes, to_bytes
+
+
+class Network(nn.Module):
+    """A network of any architecture. Its parameters have the names and shapes of ``architecture.parameters()``, with
+    "_" in place of ".".
+
+    The trunk is initialised as in He et al. (2015). The heads and the second map of each residual layer begin small, so
+    that the outputs of a fresh network are near 0.
+    """
+
+    def __init__(self, architecture: Architecture):
+        super().__init__()
+        self.architecture = architecture
+        for name, shape in architecture.parameters().items():
+            value = torch.zeros(shape)
+            if len(shape) > 1:
+                fan_in = value[0].numel()
+                small = name.split(".")[0] in dict(architecture.heads) or name.endswith("b.weight")
+                nn.init.normal_(value, std=(0.1 if small else 1.0) * (2 / fan_in) ** 0.5)
+            self.register_parameter(name.replace(".", "_"), nn.Parameter(value))
+
+    @classmethod
+    def from_bytes(cls, content: bytes, expected: Architecture | None = None) -> "Network":
+        """The network of a file. Raises as ``connectx.network.from_bytes``."""
+        return cls.from_arrays(*from_bytes(content, expected))
+
+    @classmethod
+    def from_arrays(cls, architecture: Architecture, arrays: dict[str, np.ndarray]) -> "Network":
+        """The network with these parameters, float32, as ``arrays`` gives them."""
+        network = cls(architecture)
+        network.load_state_dict({name.replace(".", "_"): torch.from_numpy(a) for name, a in arrays.items()})
+        return network
+
+    def to_bytes(self, dtype: str = "float16") -> bytes:
+        """As ``connectx.network.to_bytes``: ``connectx.network.PlainNetwork`` and ``from_bytes`` read it."""
+        return to_bytes(self.architecture, self.arrays(), dtype)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The parameters by name, float32."""
+        state = {name: value.detach().cpu().numpy() for name, value in self.named_parameters()}
+        return {name: state[name.replace(".", "_")] for name in self.architecture.parameters()}
+
+    @torch.inference_mode()
+    def outputs(self, planes: np.ndarray) -> dict[str, np.ndarray]:
+        """As ``connectx.network.PlainNetwork.forward``."""
+        return {name: output.numpy() for name, output in self(torch.from_numpy(planes).float()).items()}
+
+    def _map(self, name: str) -> tuple[Tensor, Tensor]:
+        return getattr(self, f"{name}_weight"), getattr(self, f"{name}_bias")
+
+    def _window(self, name: str, x: Tensor) -> Tensor:
+        return functional.conv2d(x, *self._map(name), padding=1)
+
+    def _layer(self, index: int, kind: str, x: Tensor) -> Tensor:
+        name = f"{index}a"
+        if kind == "conv":
+            return functional.relu(self._window(name, x))
+        if kind == "residual":
+            return functional.relu(self._window(f"{index}b", functional.relu(self._window(name, x))) + x)
+        if kind == "point":
+            weight, bias = self._map(name)
+            return functional.relu(functional.conv2d(x, weight[:, :, None, None], bias))
+        return functional.relu(functional.linear(x.flatten(1), *self._map(name)))
+
+    def forward(self, planes: Tensor) -> dict[str, Tensor]:
+        """The outputs of each head, (n, size), for (n, planes, rows, columns) float32."""
+        x = planes
+        for index, (kind, _) in enumerate(self.architecture.layers):
+            x = self._layer(index, kind, x)
+        x = x.flatten(1)
+        return {name: functional.linear(x, *self._map(name)) for name, _ in self.architecture.heads}

@@ -1,0 +1,337 @@
+"""Plays matches: on one core in this process, on several of this machine, or on a dask cluster.
+
+Each core has a slot, which plays games one after the other and keeps the agents' processes between games. So an agent
+that takes seconds to load is loaded only once. Processes of agents that are not playing are suspended, so that they
+cannot use the core of the agents that are.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from functools import partial
+from os import uname
+from typing import NamedTuple, TypeVar
+
+from connectx_toolkit.arena.referee import REFEREES, warm_up
+from connectx_toolkit.arena.schedule import Watch, pair_tasks
+from connectx_toolkit.arena.start_positions import Opening
+from connectx_toolkit.games.game import Game
+from connectx_toolkit.games.match import Match
+from connectx_toolkit.kaggle import archive
+from connectx_toolkit.players.child import die_with_parent, end_pools, obstacle
+from connectx_toolkit.players.fingerprint import fingerprint
+from connectx_toolkit.players.process import AgentProcess, Inline, Player, Setup, Task
+from connectx_toolkit.players.spec import AgentSpec
+from connectx_toolkit.statistics.evidence import Evidence
+from connectx_toolkit.statistics.intervals import Sprt
+from connectx_toolkit.system.console import ProcessFailed, progress
+from connectx_toolkit.system.cores import core_of_its_own
+from connectx_toolkit.system.workers import Workers, cluster_workers, local_workers
+
+Item = TypeVar("Item", Task, AgentSpec)
+Result = TypeVar("Result")
+
+KEPT = 16  # agents' processes per slot; with torch, each takes 0.3 GB
+SILENCE = 4.0  # seconds until a load is reported
+# Archives and Kaggle's environment, which redirects the standard streams, are those of the process.
+_playing = threading.RLock()
+
+
+def play_rounds(specs: tuple[AgentSpec, AgentSpec], n_rounds: int, setup: Setup, workers: int, seed: int) -> Match:
+    """Plays ``n_rounds`` games from the empty board, ``workers`` at a time. Agent 1 moves first in half, rounded down.
+
+    The seats are swapped after each game, so that a run that Ctrl-C ends early has games of both; those are kept.
+
+    Raises:
+        ValueError: ``n_rounds`` is below 1, ``workers`` is above the number of cores, or an agent cannot be loaded.
+        KeyboardInterrupt: it came before the first game had finished.
+    """
+    if type(n_rounds) is not int or n_rounds < 1:
+        raise ValueError(f"n_rounds should be an integer of at least 1, not {n_rounds!r}")
+    with open_pool(setup, workers) as pool:
+        pool.check(dict.fromkeys(specs))
+        with progress(n_rounds, "game") as bar:
+
+            def on_game(task: Task, game: Game) -> Game:
+                bar.update()
+                return game
+
+            pairs = (n_rounds + 1) // 2
+            match = play_match(*specs, setup, [()], pairs, seed, on_game=on_game, pool=pool, fixed=n_rounds)
+    if not match.games:
+        raise KeyboardInterrupt
+    return match
+
+
+def play_match(
+    first: AgentSpec,
+    second: AgentSpec,
+    setup: Setup,
+    openings: Sequence[Opening],
+    pairs: int,
+    seed: int,
+    concurrency: int = 1,
+    sprt: Sprt | None = None,
+    known: Mapping[int, Game] | None = None,
+    on_game: Callable[[Task, Game], Game] = lambda task, game: game,
+    on_pair: Callable[[Evidence], None] = lambda evidence: None,
+    pool: Pool | None = None,
+    fixed: int | None = None,
+) -> Match:
+    """Plays up to ``pairs`` pairs, or until the SPRT accepts a hypothesis, or the agents only repeat themselves.
+
+    Pairs are looked at in the order of their numbers, not as they finish, because short games finish first. So a match
+    stops at the same pair for any concurrency; later pairs are left out. Ctrl-C ends it with the pairs played so far.
+
+    Args:
+        seed: determines the seed of every game and agent.
+        known: games of this match that were played earlier; they are not played again.
+        on_game: called with each new game; gives the one that counts, which is another one where it was stored before.
+        on_pair: called with the evidence so far after each pair, in their order.
+        pool: where to play, opened with the same setup; by default one for ``concurrency`` games at a time is opened.
+        fixed: number of games, if all are to be played whatever their results: that of the pairs, or one less. Then the
+            last pair is only the game in which ``second`` moves first.
+    """
+    match = Match(first, second, dict(known or {}), seed=seed, fixed=fixed)
+    left_out = {*match.games, *([fixed - 1] if fixed and fixed % 2 else [])}
+    tasks = (task for task in pair_tasks(first, second, openings, pairs, seed) if task.number not in left_out)
+    watch = Watch(match, sprt, on_pair)
+    try:
+        if not watch.is_over():
+            with open_pool(setup, concurrency) if pool is None else nullcontext(pool) as used:
+                for task, game in used.play(tasks):
+                    match.games[task.number] = on_game(task, game)
+                    if watch.is_over():
+                        break
+    except KeyboardInterrupt:
+        match.ending = "interrupted"
+    last = 2 * (watch.evidence.pairs if watch.ending else pairs)
+    match.games = {number: game for number, game in match.games.items() if number < last}
+    match.ending = watch.ending or match.ending
+    return match
+
+
+# Where games are played
+
+
+class CannotLoad(ValueError):
+    """An agent cannot be loaded."""
+
+
+class Pool:
+    """Plays the games of a run: in a slot of this process, or by workers, each of which has one."""
+
+    def __init__(self, setup: Setup, workers: Workers | None = None, is_remote: bool = False):
+        self.slot = Slot(setup)  # of this process
+        self._workers = workers
+        self._is_remote = is_remote
+        self._fingerprints: dict[AgentSpec, str] = {}
+
+    def play(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, Game]]:
+        """Plays the tasks and yields each with its game as it finishes. Stop iterating to stop.
+
+        Raises:
+            ProcessFailed: an agent's process cannot be started, or workers die again and again.
+        """
+        return self._each(Slot.play, tasks)
+
+    def check(self, specs: Iterable[AgentSpec]) -> None:
+        """Loads each agent once; prints the warnings, and which load takes long, to standard error.
+
+        Raises:
+            CannotLoad: some agents cannot be loaded; all are named in one line.
+        """
+        unique = list(dict.fromkeys(specs))
+        loads = self._each(Slot.try_load, unique)
+        found: dict[AgentSpec, Finding] = {}
+        while left := [spec for spec in unique if spec not in found]:
+            with _said_if_long(f"loading {left[0].label} ..."):
+                spec, finding = next(loads)
+            found[spec] = finding
+        next(loads, None)
+        findings = [found[spec] for spec in unique]
+        if problems := [finding.problem for finding in findings if finding.problem]:
+            raise CannotLoad("; ".join(problems))
+        for finding in findings:
+            if finding.warning:
+                print(finding.warning, file=sys.stderr)
+
+    def _each(self, function: Callable[[Slot, Item], Result], items: Iterable[Item]) -> Iterator[tuple[Item, Result]]:
+        """Yields each item with what a slot's ``function`` makes of it, as it is found."""
+        if self._workers is None:
+            for item in items:
+                yield item, function(self.slot, item)
+            return
+        jobs = ((item, self._expected(item)) for item in items)
+        for (item, _), result in self._workers.map_unordered(partial(_in_slot, self.slot.setup, function), jobs):
+            yield item, result
+
+    def _expected(self, item: Task | AgentSpec) -> dict[AgentSpec, str]:
+        """The fingerprints of an item's agents, with which a machine of a cluster compares its own."""
+        if not self._is_remote:
+            return {}
+        specs = item.players if isinstance(item, Task) else (item,)
+        for spec in specs:
+            if spec.kind == "callable":
+                raise ValueError(f"{spec.label} exists in this process alone: other machines need a name or a file")
+            if spec not in self._fingerprints:
+                self._fingerprints[spec] = fingerprint(spec)
+        return {spec: self._fingerprints[spec] for spec in specs}
+
+
+@contextmanager
+def _said_if_long(text: str) -> Iterator[None]:
+    """Prints the text to standard error if the block takes longer than ``SILENCE`` seconds."""
+    timer = threading.Timer(SILENCE, print, (text,), {"file": sys.stderr, "flush": True})
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+@contextmanager
+def open_pool(setup: Setup, concurrency: int = 1, scheduler: str | None = None) -> Iterator[Pool]:
+    """Opens a pool until the end of the ``with`` block; on this machine, another thread's waits until then.
+
+    Args:
+        concurrency: games at a time. 1 plays in this process; more in as many forks, which inherit callables. Each, and
+            its agents, are bound to a core of their own.
+        scheduler: address of a dask cluster to play on instead.
+
+    Raises:
+        ValueError: there are fewer cores than that, or the cluster cannot be used.
+    """
+    if scheduler is not None:
+        with cluster_workers(scheduler, _leave_slot, finalizer=_leave_cluster, own_cores=True) as workers:
+            yield Pool(setup, workers, is_remote=True)
+    elif concurrency == 1:
+        with _playing, archive.shared(), core_of_its_own() if setup.isolate else nullcontext():
+            pool = Pool(setup)
+            with pool.slot:
+                yield pool
+    else:
+        with _playing, archive.shared():
+            warm_up(setup.rules, setup.referee)  # before the fork: importing Kaggle's package takes over a second
+            end_pools()
+            with local_workers(concurrency, _enter_fork, method="fork", own_cores=True) as workers:
+                yield Pool(setup, workers)
+
+
+def play_all(tasks: Iterable[Task], setup: Setup, concurrency: int = 1) -> Iterator[tuple[Task, Game]]:
+    """Opens a pool and plays the tasks in it (see ``open_pool`` and ``Pool.play``)."""
+    with open_pool(setup, concurrency) as pool:
+        yield from pool.play(tasks)
+
+
+class Finding(NamedTuple):
+    """The result of a trial load; each text is one line or empty."""
+
+    problem: str = ""  # why the agent cannot be loaded
+    warning: str = ""
+
+
+class Slot:
+    """Plays tasks one after the other, and keeps the processes of their agents."""
+
+    def __init__(self, setup: Setup):
+        self.setup = setup
+        self.players: dict[tuple[AgentSpec, int], Player] = {}  # in the order of their latest game
+
+    def __enter__(self) -> Slot:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        while self.players:
+            self.players.popitem()[1].close()
+
+    def play(self, task: Task) -> Game:
+        first, second = task.players
+        players = self.players_for([(first, 0), (second, int(first == second))])  # two processes, even against itself
+        game = REFEREES[self.setup.referee](players, self.setup.rules, task.opening, task.seeds)
+        return replace(game, names=(first.label, second.label))
+
+    def try_load(self, spec: AgentSpec) -> Finding:
+        """Loads an agent to see whether it can be loaded."""
+        is_fork = multiprocessing.parent_process() is not None
+        if spec.kind == "callable" and is_fork and (problem := obstacle()):  # whether isolated or not
+            return Finding(f"{spec.label} cannot be loaded: {problem}")
+        player = self.players_for([(spec, 0)])[0]
+        failed = player.load()
+        if failed is None:
+            return Finding(warning=player.warning)
+        lines = [line for line in failed.detail.splitlines() if line.strip()]
+        return Finding(f"{spec.label} cannot be loaded: {lines[-1].strip() if lines else failed.fault}")
+
+    def players_for(self, keys: Sequence[tuple[AgentSpec, int]]) -> list[Player]:
+        """The players for a game. All other processes are suspended, and the longest unused beyond ``KEPT`` end."""
+        for key, player in self.players.items():
+            if key not in keys:
+                player.pause()
+        for key in keys:
+            self.players[key] = self.players.pop(key) if key in self.players else self._new(key[0])
+            self.players[key].resume()
+        for key in list(self.players)[: max(0, len(self.players) - KEPT)]:
+            self.players.pop(key).close()
+        return [self.players[key] for key in keys]
+
+    def _new(self, spec: AgentSpec) -> Player:
+        setup = self.setup
+        limit = setup.rules.config["actTimeout"] + setup.rules.overage
+        return AgentProcess(spec, setup.grace, limit) if setup.isolate else Inline(spec, limit)
+
+
+# In a worker's process, whose slot lasts from call to call
+
+_slot: Slot | None = None
+_compared: set[tuple[AgentSpec, str]] = set()
+
+
+def _enter_fork() -> None:
+    die_with_parent()
+    multiprocessing.util.Finalize(None, _leave_slot, exitpriority=10)
+
+
+def _in_slot(
+    setup: Setup, function: Callable[[Slot, Item], Result], job: tuple[Item, Mapping[AgentSpec, str]]
+) -> Result:
+    """What a slot's ``function`` makes of an item, which comes with the fingerprints that its agents have at the run's.
+
+    Raises:
+        ProcessFailed: an agent is another on this machine.
+    """
+    global _slot  # noqa: PLW0603 (an executor offers no other place for what its processes keep)
+    item, expected = job
+    for spec, value in expected.items():
+        if (spec, value) not in _compared:
+            if fingerprint(spec) != value:
+                raise ProcessFailed(f"{spec.label} is another on {uname().nodename}: all need the same checkout")
+            _compared.add((spec, value))
+    if _slot is None or _slot.setup != setup:
+        _leave_slot()
+        _slot = Slot(setup)
+    return function(_slot, item)
+
+
+def _leave_slot() -> None:
+    """Closes this process's slot, which ends its agents' processes."""
+    global _slot  # noqa: PLW0603
+    if _slot is not None:
+        _slot.close()
+    _slot = None
+
+
+def _leave_cluster() -> None:
+    """Cleans up what a run has left in a worker of a cluster."""
+    _compared.clear()
+    _leave_slot()
+    archive.clear()

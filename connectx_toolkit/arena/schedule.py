@@ -1,0 +1,86 @@
+"""Which games a match and a tournament have, and when a match is over."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from hashlib import sha256
+from itertools import combinations
+from pathlib import Path
+
+from connectx_toolkit.arena.start_positions import Opening
+from connectx_toolkit.games.match import COPIES, Match
+from connectx_toolkit.players.process import Task
+from connectx_toolkit.players.spec import SUFFIXES, AgentSpec, UnknownAgent, resolve
+from connectx_toolkit.statistics.evidence import Evidence
+from connectx_toolkit.statistics.intervals import Sprt
+
+
+def derived_seed(*parts: object) -> int:
+    """A seed of 63 bits that depends on all parts and on nothing else."""
+    text = "/".join(map(str, parts))
+    return int.from_bytes(sha256(text.encode()).digest()[:8], "big") >> 1
+
+
+def pair_tasks(
+    first: AgentSpec, second: AgentSpec, openings: Sequence[Opening], pairs: int, seed: int
+) -> Iterator[Task]:
+    """The games of a match in order: in each pair, first the game in which ``first`` moves first, then the other.
+
+    Openings are used in order, and repeated if there are fewer openings than pairs.
+    """
+    for pair in range(pairs):
+        opening = openings[pair % len(openings)]
+        for swapped in (0, 1):
+            number = 2 * pair + swapped
+            seeds = [derived_seed(seed, number, agent) for agent in (1, 2)]
+            players, order = ((second, first), seeds[::-1]) if swapped else ((first, second), seeds)
+            yield Task(number, players, opening, (order[0], order[1]))
+
+
+class Watch:
+    """Looks at the pairs of a match in order, as far as they are complete, and tells when to stop."""
+
+    def __init__(self, match: Match, sprt: Sprt | None, on_pair: Callable[[Evidence], None]):
+        self.match = match
+        self.sprt = sprt
+        self.on_pair = on_pair
+        self.evidence = Evidence()
+        self.copies = 0  # in a row
+        self.ending = ""
+
+    def is_over(self) -> bool:
+        """Whether the match ends after ``self.evidence.pairs`` pairs."""
+        games = self.match.games
+        while not self.ending and 2 * (index := self.evidence.pairs) in games and 2 * index + 1 in games:
+            is_new = self.evidence.add(self.match.pair(index))
+            self.copies = 0 if is_new else self.copies + 1
+            if self.sprt and self.sprt.accepted(self.evidence.counts):
+                self.ending = "sprt"
+            elif self.copies == COPIES and self.match.fixed is None:
+                self.ending = "copies"
+            self.on_pair(self.evidence)
+        return bool(self.ending)
+
+
+def participants(texts: Iterable[str]) -> list[AgentSpec]:
+    """Agents given by name, file, or folder, which means every Python file and archive in it.
+
+    Raises:
+        ValueError: an agent is unknown or given twice, a folder has none, or there are fewer than two agents.
+    """
+    specs: list[AgentSpec] = []
+    for text in texts:
+        if Path(text).is_dir():
+            files = sorted(file for suffix in (".py", *SUFFIXES) for file in Path(text).glob(f"[!_]*{suffix}"))
+            if not files:
+                raise UnknownAgent(f"folder {text!r} holds no Python file and no .tar.gz")
+            specs += map(resolve, files)
+        else:
+            specs.append(resolve(text))
+    twice = [spec.label for index, spec in enumerate(specs) if spec in specs[:index]]
+    if twice or len(specs) < 2:
+        raise ValueError(f"{twice[0]!r} is given twice" if twice else "a tournament takes at least two agents")
+    return specs
+
+
+def pairings(specs: Sequence[AgentSpec], gauntlet: bool = False) -> list[tuple[AgentSpec, AgentSpec]]:
+    """Every pair of agents; in a gauntlet, the first agent with each other one."""
+    return [(specs[0], spec) for spec in specs[1:]] if gauntlet else list(combinations(specs, 2))

@@ -1,0 +1,202 @@
+"""Openings: short move sequences to start games from, so that two deterministic agents play more than one game.
+
+They are written as columns (``connectx.position``).
+
+The recipe for balanced ones: 4 to 10 random legal moves, after which no side has won or can win at once, perfect play
+leads to a draw, and the position is no duplicate or mirror image of another.
+
+Why drawn ones: each opening is played twice with seats swapped. If one side nearly always wins from it, the pair ends
+1-1 and says nothing about the agents. This is the share of pairs with another result, from 800 pairs each
+with the lengths spread evenly (standard error 2%):
+
+    agents                       drawn   score -2 to 2   any without a win at once
+    minimax@4 v minimax@4~10      55%        53%                   47%
+    minimax@3 v minimax@5~15      60%        58%                   50%
+    minimax@8~10 v minimax@8~5    56%        57%                   44%
+    minimax@12 v minimax@9        65%        62%                   47%
+
+So drawn openings and those with scores of -2 to 2 tell equally much, or nearly. We take drawn ones: either side can
+still err, the rule is one word, and the solver proves a result sooner than a score.
+"""
+
+import gzip
+import random
+import sys
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+
+from connectx.position import STANDARD, Columns, Geometry, Position, parse_columns, write_columns
+from connectx_toolkit.system.files import in_words, write_whole
+
+PLIES = (2, 8)  # shortest and longest random opening
+BALANCED_PLIES = (4, 10)  # and balanced opening: of 2 and 3 plies there are only 35, which games soon pass again
+BALANCED_COUNT = 5000
+BALANCED_SEED = 1
+PATIENCE = 2000
+RANDOM_COUNT = 300  # random openings for boards other than 7x6
+EMPTY = Path("empty")  # what users give instead of a file
+BALANCED = Path(__file__).with_name("start_positions.txt.gz")  # 6 rows, 7 columns, 4 in a row
+
+Opening = Columns
+
+
+def position_after(opening: Opening, geometry: Geometry) -> Position:
+    """The position after an opening.
+
+    Raises:
+        ValueError: a column is full or not on the board, or the game is over. The text names the column or the move.
+    """
+    position = Position.empty(geometry)
+    for number, column in enumerate(opening):
+        if position.is_over():
+            raise ValueError(f"the game is over after move {number}")
+        if column not in range(geometry.columns):
+            raise ValueError(f"there is no column {column} (0 to {geometry.columns - 1})")
+        if column not in position.legal_columns():
+            raise ValueError(f"column {column} is full")
+        position = position.play(column)
+    if position.is_over():
+        raise ValueError("the game is over after it")
+    return position
+
+
+def read_openings(path: Path, geometry: Geometry) -> list[Opening]:
+    """Reads openings from a file, one per line; empty lines and text after a # are skipped.
+
+    Of several openings that lead to the same position or to its mirror image, only the first counts: games from the
+    others would tell little new. One line on stderr says how many are left out.
+
+    Raises:
+        ValueError: the file cannot be read, holds no openings, or holds one that cannot be played. In the last case
+            the text names the line and what is wrong with it.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError as problem:
+        raise ValueError(f"openings: {in_words(problem, path)}") from None
+    except UnicodeDecodeError as problem:
+        raise ValueError(f"openings: {path} is not text ({problem.reason} at byte {problem.start})") from None
+    openings: dict[int, Opening] = {}
+    repeated = []  # numbers of lines
+    for number, line in enumerate(lines, 1):
+        if text := line.partition("#")[0].strip():
+            try:
+                opening = parse_columns(text)
+                key = position_after(opening, geometry).canonical().key
+            except ValueError as problem:
+                raise ValueError(f"openings: {path}, line {number}: {text!r}: {problem}") from None
+            if key in openings:
+                repeated.append(number)
+            openings.setdefault(key, opening)
+    if not openings:
+        raise ValueError(f"openings: {path} holds none")
+    if repeated:
+        found = f"{len(repeated)} of {len(openings) + len(repeated)} openings left out, repeated or mirrored"
+        print(f"{path}: {found} from an earlier line (first: line {repeated[0]})", file=sys.stderr)
+    return list(openings.values())
+
+
+def read_balanced() -> list[Opening]:
+    """The toolkit's own openings of 7x6, as ``main`` wrote them: not checked again, which would take 0.3 s."""
+    lines = gzip.decompress(BALANCED.read_bytes()).decode().splitlines()
+    return [tuple(map(int, line)) for line in lines if not line.startswith("#")]
+
+
+def is_quiet(position: Position) -> bool:
+    """Whether the game is not over and neither side could complete a line with its next stone."""
+    return not (position.is_over() or position.winning_columns() or position.pass_turn().winning_columns())
+
+
+def random_openings(geometry: Geometry, seed: int, plies: tuple[int, int] = PLIES) -> Iterator[Opening]:
+    """Random legal moves that lead to distinct quiet positions; mirror images count as equal.
+
+    Ends after ``PATIENCE`` draws in a row without a new one: then few or none are left.
+    """
+    rng = random.Random(seed)
+    seen: set[int] = set()
+    idle = 0
+    while idle < PATIENCE:
+        position, moves = Position.empty(geometry), []
+        for _ in range(rng.randint(*plies)):
+            if position.is_over():
+                break
+            moves.append(rng.choice(position.legal_columns()))
+            position = position.play(moves[-1])
+        key = position.canonical().key
+        idle += 1
+        if is_quiet(position) and key not in seen:
+            seen.add(key)
+            idle = 0
+            yield tuple(moves)
+
+
+def balanced_openings(
+    geometry: Geometry,
+    count: int,
+    seed: int,
+    is_drawn: Callable[[Position], bool],
+    plies: tuple[int, int] = BALANCED_PLIES,
+) -> list[Opening]:
+    """``count`` openings by the recipe above, as evenly spread over the lengths as possible.
+
+    Args:
+        is_drawn: whether a position is a draw with perfect play.
+
+    Raises:
+        ValueError: there are fewer than that.
+    """
+    lengths = range(plies[0], plies[1] + 1)
+    sources = [random_openings(geometry, seed + length, (length, length)) for length in lengths]
+    found: list[Opening] = []
+    while len(found) < count and sources:
+        for source in list(sources):
+            opening = next((o for o in source if is_drawn(Position.from_moves(o, geometry))), None)
+            if opening is None:
+                sources.remove(source)
+            elif len(found) < count:
+                found.append(opening)
+    if len(found) < count:
+        raise ValueError(f"there are only {len(found)} balanced openings of {plies[0]} to {plies[1]} plies")
+    return found
+
+
+def openings_for(geometry: Geometry, path: Path | None, seed: int) -> list[Opening]:
+    """Openings to play from, in an order that depends only on the seed, not on the number of games.
+
+    They come from the file if one is given; ``EMPTY`` means the empty board alone. Without a file, they are our
+    balanced ones on 7x6, and ``RANDOM_COUNT`` random ones, which may be unbalanced, on other boards. If a tiny board
+    has none, the only opening is the empty board.
+    """
+    if path == EMPTY:
+        return [()]
+    if path is not None:
+        openings = read_openings(path, geometry)
+    elif geometry == STANDARD:
+        openings = read_balanced()
+    else:
+        openings = list(islice(random_openings(geometry, seed), RANDOM_COUNT))
+    random.Random(seed).shuffle(openings)
+    return openings or [()]
+
+
+def main() -> None:
+    """``python -m connectx_toolkit.arena.start_positions`` makes the balanced openings again, in four minutes."""
+    from connectx.books import opening_score
+    from connectx.solver import Solver
+
+    solver = Solver(STANDARD, table_bits=24)
+
+    def is_drawn(position: Position) -> bool:
+        known = opening_score(position)  # up to ply 8
+        return (solver.solve(position, weak=True).result if known is None else known) == 0
+
+    openings = balanced_openings(STANDARD, BALANCED_COUNT, BALANCED_SEED, is_drawn)
+    lines = [f"# {BALANCED_COUNT} drawn openings by the recipe of arena/play/openings.py, seed {BALANCED_SEED}."]
+    lines += sorted(map(write_columns, openings))  # sorted, the file is a seventh smaller
+    write_whole(BALANCED, gzip.compress(("\n".join(lines) + "\n").encode(), mtime=0))
+    print(f"{BALANCED}: {len(openings)} openings")
+
+
+if __name__ == "__main__":
+    main()

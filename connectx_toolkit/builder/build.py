@@ -1,0 +1,414 @@
+"""Builds a submission: inline, embed, pre-flight, compare with the source. If one of them fails, nothing is written.
+
+The text has readable sources, data as text with checksums, the guard, and at the end `agent`. The same inputs give the
+same bytes: there are no dates and no paths of this machine, and everything is sorted.
+"""
+
+import base64
+import contextlib
+import gzip
+import hashlib
+import io
+import tarfile
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from math import sqrt
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from connectx import __version__
+from connectx.position import STANDARD
+from connectx.weights import reduce, reduction_error
+from connectx_toolkit.builder.preflight.check import check
+from connectx_toolkit.builder.preflight.findings import Report
+from connectx_toolkit.builder.preflight.stage import NODE_BUDGET, Question, Runner, Stage, sample
+from connectx_toolkit.builder.source.data_files import listed
+from connectx_toolkit.builder.source.inline import Inlined, Refused
+from connectx_toolkit.builder.source.refusals import TORCH_FILES, adopt_command
+from connectx_toolkit.kaggle.remedies import remedy
+from connectx_toolkit.kaggle.rules import Limits
+from connectx_toolkit.kaggle.sources import import_name
+from connectx_toolkit.system.files import ROOT, replacing
+
+IMPORTER, GUARD = (Path(__file__).parent / "embedded" / name for name in ("importer.py", "guard.py"))
+HEADER = "# ConnectX submission:"  # how every built file begins
+LINE = 116  # characters of base64 per line: editors cannot handle lines of megabytes
+
+_TAIL = """
+_importer, _guard = type(_time)("submission_importer"), type(_time)("submission_guard")
+exec(compile(IMPORTER[1:], "submission_importer.py", "exec", dont_inherit=True), _importer.__dict__)
+exec(compile(GUARD[1:], "submission_guard.py", "exec", dont_inherit=True), _guard.__dict__)
+_folder = _importer.folder_of(_importer.sys._getframe().f_code.co_filename)
+_submission = _guard.Submission(_importer.Modules(SOURCES, DATA, _folder), {entry!r}, _STARTED)
+
+
+def agent(obs, config):
+    return _submission.answer(obs, config)
+"""
+
+
+def quoted(source: str) -> str:
+    """A Python literal of a line feed and the source, raw unless the quotes in the source prevent that."""
+    for quotes in ("'''", '"""'):
+        if quotes not in source:
+            return f"r{quotes}\n{source}{quotes}"
+    escaped = source.replace("\\", "\\\\").replace("'''", "\\'\\'\\'")
+    return f"'''\n{escaped}'''"
+
+
+def packed(content: bytes, is_reduced: bool = False) -> tuple[str, bool, str]:
+    """The form that the importer's ``read_data`` reads: (sha256 of the zlib stream, whether reduced, its base64)."""
+    stream = zlib.compress(content, 9)
+    return hashlib.sha256(stream).hexdigest(), is_reduced, base64.b64encode(stream).decode()
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+def _header(inlined: Inlined, contents: Mapping[str, bytes], notes: Mapping[str, str]) -> str:
+    module, function = inlined.entry
+    lines = [
+        f"{HEADER} {function} of {module}".removeprefix("# "),
+        f"built by connectx {__version__} with build_submission.py: change the sources, not this file",
+        "",
+        "sha256 (first 16 digits) of the modules as embedded below:",
+        *(f"  {_digest(text.encode())}  {path}" for path, text in sorted(inlined.sources.items())),
+        f"  {_digest(IMPORTER.read_bytes())}  the importer",
+        f"  {_digest(GUARD.read_bytes())}  the guard",
+    ]
+    if contents:
+        lines += ["and of the data files:"]
+        lines += [f"  {_digest(data)}  {path}{notes.get(path, '')}" for path, data in sorted(contents.items())]
+    if inlined.files:
+        lines += ["and of the files beside it in the archive:"]
+        lines += [f"  {_digest(file.read_bytes())}  {path}" for path, (file, _) in sorted(inlined.files.items())]
+    return "".join(f"# {line}".rstrip() + "\n" for line in lines)
+
+
+def submission_text(
+    inlined: Inlined, contents: Mapping[str, bytes], reduced: Mapping[str, bytes], notes: Mapping[str, str]
+) -> str:
+    """The one file.
+
+    Args:
+        contents: embedded path -> bytes of the data file.
+        reduced: embedded path -> bytes from ``connectx.weights.reduce``, for files embedded in lower precision.
+        notes: embedded path -> what the header says after the file's name.
+    """
+    parts = [_header(inlined, contents, notes), "import time as _time\n\n_STARTED = _time.perf_counter()\n"]
+    parts.append("\nSOURCES = {}\n")
+    parts += [f"\nSOURCES[{path!r}] = {quoted(text)}\n" for path, text in sorted(inlined.sources.items())]
+    parts.append("\nDATA = {}\n")
+    for path, content in sorted(contents.items()):
+        digest, is_reduced, text = packed(reduced.get(path, content), path in reduced)
+        wrapped = "\n".join(text[start : start + LINE] for start in range(0, len(text), LINE))
+        parts.append(f"DATA[{path!r}] = ({digest!r}, {is_reduced}, '''\n{wrapped}\n''')\n")
+    for name, source in (("IMPORTER", IMPORTER), ("GUARD", GUARD)):
+        parts.append(f"\n{name} = {quoted(source.read_text(encoding='utf-8'))}\n")
+    return "".join([*parts, _TAIL.format(entry=inlined.entry)])
+
+
+def archive(main: bytes, files: Mapping[str, bytes]) -> bytes:
+    """A .tar.gz with ``main`` as main.py at its root, and ``files``, given by their paths in it.
+
+    It has no dates and no owners, so that the same input gives the same bytes.
+    """
+    plain = io.BytesIO()
+    with tarfile.open(fileobj=plain, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        for name, content in [("main.py", main), *sorted(files.items())]:
+            info = tarfile.TarInfo(name)
+            info.size, info.mode = len(content), 0o644
+            tar.addfile(info, io.BytesIO(content))
+    return gzip.compress(plain.getvalue(), 9, mtime=0)
+
+
+def is_submission(path: Path) -> bool:
+    """Whether a file was built by this module: a text that begins with ``HEADER``, or an archive of one."""
+    with contextlib.suppress(OSError, EOFError, tarfile.TarError, zlib.error):
+        if path.name.endswith(".tar.gz"):
+            with tarfile.open(path) as tar:
+                first = tar.next()
+                main = tar.extractfile(first) if first is not None and first.isfile() else None
+                return main is not None and main.read(len(HEADER)) == HEADER.encode()
+        with path.open("rb") as file:
+            return file.read(len(HEADER)) == HEADER.encode()
+    return False
+
+
+def sources_of(submission: Path) -> list[bytes]:
+    """The Python files in a submission: itself, or those of an archive."""
+    if not tarfile.is_tarfile(submission):
+        return [submission.read_bytes()]
+    with tarfile.open(submission) as tar:
+        members = [tar.extractfile(member) for member in tar if member.isfile() and member.name.endswith(".py")]
+        return [member.read() for member in members if member is not None]
+
+
+# Where no move differs, fewer than 3 of N would: below 0.6% for 500 positions (the rule of three, at 95%), and 3% for
+# 100. A fault of a build, such as data that is not found, changes more than that. So slow agents are asked ENOUGH.
+POSITIONS, ENOUGH = 500, 100
+USUAL_SECONDS = 10.0  # that usual moves on the positions may take, once ENOUGH are asked
+COMPARE_SECONDS = 40.0  # after this time no further position is asked
+PUBLISHED = Limits()
+TAKES = "about a minute, more for what loads or moves slowly or while other programs run"
+SIGMAS = 3.0  # at most one in 500 faithful builds of an agent that plays at random is refused
+CLOCKED = 0.05  # seconds a move: from there on the clock may decide how far an agent searches
+NODE_CLOCK = f"moves are compared at {NODE_BUDGET} nodes each, without a clock; budget.is_late(nodes) counts them, too"
+
+
+class NotAccepted(Exception):
+    """The submission was built, but the pre-flight or the comparison refused it."""
+
+    def __init__(self, report: Report):
+        super().__init__("; ".join(report.reasons))
+        self.report = report
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of a build.
+
+    dtype: "float16" or "int8", for the floating-point arrays of embedded .npz files and weight containers
+    positions: on how many positions at most the built file is compared with its source
+    """
+
+    dtype: str | None = None
+    positions: int = POSITIONS
+    slowdown: float | None = None
+    full: bool = False
+    limits: Limits = PUBLISHED
+
+
+def render(inlined: Inlined, dtype: str | None) -> tuple[str, list[str]]:
+    """The submission's text, and with a ``dtype`` a line about each data file. A file that would grow stays as it is.
+
+    Raises:
+        OSError: a data file cannot be read.
+        ValueError: a data file has values that ``dtype`` cannot represent.
+    """
+    contents = {path: file.read_bytes() for path, file in inlined.data.items()}
+    reduced, lines, notes = {}, [], {}
+    for path, content in sorted(contents.items()) if dtype else []:
+        smaller = reduce(content, dtype or "")
+        if smaller is None:
+            lines.append(f"{path}: no floating-point arrays that could be reduced, embedded as it is")
+            continue
+        before, after = (len(packed(each)[2]) for each in (content, smaller))
+        if after >= before:
+            size = f"{after:,} bytes of the submission, where it takes {before:,}"
+            lines.append(f"{path}: as {dtype} it would take {size}: embedded as it is")
+            continue
+        largest, relative = reduction_error(content, smaller)
+        reduced[path], notes[path] = smaller, f" as {dtype}"
+        size = f"{before:,} to {after:,} bytes of the submission"
+        lines.append(f"{path} as {dtype}: {size}, largest error {largest:.3g}, {relative:.2%} of the weights' size")
+    return submission_text(inlined, contents, reduced, notes), lines
+
+
+def submission_bytes(inlined: Inlined, output: Path, options: Options) -> tuple[bytes, list[str]]:
+    """The bytes of the submission, an archive if ``output`` ends in .tar.gz, and lines about its data.
+
+    Raises:
+        Refused: the agent opens files by path, and ``output`` is a single .py.
+        OSError, ValueError: see ``render``; or the files are larger than the judge's limit.
+    """
+    sizes = {path: file.stat().st_size for path, (file, _) in inlined.files.items()}
+    packed = f"{sum(sizes.values()):,} bytes in {len(sizes)} files beside the agent: {listed(sizes)}"
+    if sum(sizes.values()) > options.limits.size:
+        raise ValueError(f"the judge allows {options.limits.size:,} bytes: move away what it does not open; {packed}")
+    text, lines = render(inlined, options.dtype)
+    if len(text) > options.limits.size and inlined.data and not output.name.endswith(".tar.gz"):
+        cure = 'as text, data takes a third more: open it as Path(__file__).parent / "name", and build a .tar.gz'
+        raise ValueError(f"{len(text):,} bytes, and the judge allows {options.limits.size:,}; {cure}")
+    if output.name.endswith(".tar.gz"):
+        if sizes:
+            as_is = f"; --dtype {options.dtype} changes only embedded data" if options.dtype else ""
+            lines.append(f"the archive holds main.py and {packed}{as_is}")
+        return archive(text.encode(), {path: file.read_bytes() for path, (file, _) in inlined.files.items()}), lines
+    if inlined.files:
+        cure = 'build an archive (.tar.gz), or read it by connectx.weights.read_data("name"), which embeds it'
+        file, place = next(iter(inlined.files.values()))
+        if file.suffix in TORCH_FILES:
+            cure += f", or `{adopt_command(file.name, inlined.agent_path)}`"
+        raise Refused([place._replace(reason=f"{place.reason}, which a single .py cannot hold: {cure}; {packed}")])
+    return text.encode(), lines
+
+
+def build(
+    inlined: Inlined, output: Path, options: Options, runner: Runner, tell: Callable[[str], None] = lambda text: None
+) -> Report:
+    """Writes ``output``, a .py or a .tar.gz by its name, if and only if the pre-flight and the comparison accept it.
+
+    Args:
+        tell: called with a line at each stage.
+
+    Raises:
+        builder.source.refusals.Refused: the agent opens files by path, which a .py cannot hold; with file and line.
+        NotAccepted: it was refused; with the report.
+        OSError, ValueError: a file cannot be read, or data cannot be reduced.
+    """
+    content, lines = submission_bytes(inlined, output, options)
+    if not any(line.partition(":")[0].endswith(f" as {options.dtype}") for line in lines):
+        options = replace(options, dtype=None)  # no file is rounded, which would excuse other moves
+    parts = f"{len(content):,} bytes, {len(inlined.sources)} modules, {len(inlined.files)} files beside them"
+    tell(f"checking {parts}: {TAKES}")
+
+    def compare(stage: Stage, file: Path, report: Report) -> None:
+        if report.accepted:
+            most = f"{options.positions} positions, for at most {2 * COMPARE_SECONDS:g} s on an idle machine"
+            tell(f"comparing with the source on up to {most}")
+            compare_with_source(stage, file, inlined, options, report)
+        elif cure := next(filter(None, (remedy(reason, "", stage.situation) for reason in report.reasons)), ""):
+            report.add("cure", "note", cure)
+
+    with replacing(output) as partial:
+        partial.write_bytes(content)
+        report = check(partial, runner, options.limits, options.slowdown, options.full, compare)
+        report.name = output.name
+        for line in lines:
+            report.add("data", "note", line)
+        for line in inlined.notes:
+            report.add("source", "note", line)
+        if not report.accepted:
+            raise NotAccepted(report)
+    return report
+
+
+def _source_job(inlined: Inlined) -> dict[str, Any]:
+    root, _ = import_name(inlined.agent_path)
+    folder = inlined.agent_path.resolve().parent
+    paths = list(dict.fromkeys([str(folder), str(root), str(ROOT)]))
+    files = {name: str(file) for name, (file, _) in inlined.files.items()}
+    return {
+        "function": inlined.entry[1],
+        "paths": paths,
+        "files": files,
+        "stop_after": COMPARE_SECONDS,
+        "enough": (ENOUGH, USUAL_SECONDS),
+    }
+
+
+def compare_with_source(stage: Stage, file: Path, inlined: Inlined, options: Options, report: Report) -> None:
+    """The built file and its source must choose the same moves: same positions, same seed for each, same node budget.
+
+    Positions in which the source chooses no legal column are replaced by others on 7x6, because the built file's guard
+    answers there. If moves differ, the source is asked a second time (see ``_judge_difference``).
+    """
+    source = _source_job(inlined)
+    source["folders"] = [str(stage.root), *source["paths"]]
+    asked, is_cut = _ask_source(stage, source, inlined, options, report)
+    if not report.accepted:
+        return
+    questions = [question for question, _ in asked]
+    built = stage.replies(file, "path", questions)
+    if _failed(built, "the built file", report):
+        return
+    columns = [reply["column"] for reply in built["result"]["replies"]]
+    differ = [i for i, (_, reply) in enumerate(asked) if columns[i] != reply["column"]]
+    report.figures |= {"compared_positions": len(asked), "different_moves": len(differ)}
+    cut = f", fewer than {options.positions} because its moves take long" if is_cut else ""
+    if not differ:
+        report.add("same moves", "pass", f"the built file and its source agree on {len(asked)} positions{cut}")
+    elif options.dtype:
+        share = f"{len(differ)} of {len(asked)} moves ({len(differ) / len(asked):.1%}) change with {options.dtype}{cut}"
+        report.add("same moves", "note", share)
+    else:
+        again = stage.replies(inlined.agent_path.resolve(), "source", questions, **source)
+        _judge_difference(asked, differ, again, report)
+
+
+def _ask_source(
+    stage: Stage, source: dict[str, Any], inlined: Inlined, options: Options, report: Report
+) -> tuple[list[tuple[Question, dict[str, Any]]], bool]:
+    """The questions that the source answers with a legal column, and its replies; whether its moves take too long to
+    ask all."""
+    is_cut = False
+    asked: list[tuple[Question, dict[str, Any]]] = []
+    failed: list[tuple[Question, dict[str, Any]]] = []
+    agent = inlined.agent_path.resolve()
+    for questions in (sample(options.positions), sample(options.positions, 8, (STANDARD,))):
+        wanted = questions[: options.positions - len(asked)]
+        answer = stage.replies(agent, "source", wanted, **source) if wanted else None
+        if answer is None or _failed(answer, "the source agent", report):
+            break
+        replied = list(zip(wanted, answer["result"]["replies"], strict=False))
+        asked += [(question, reply) for question, reply in replied if reply["column"] in question.legal]
+        failed += [(q, reply) for q, reply in replied if q.is_standard and reply["column"] not in q.legal]
+        is_cut = len(replied) < len(wanted)
+        if is_cut:
+            break
+    if report.accepted:
+        _report_failures(asked, failed, report)
+    _note_repairs({reply["type"]: reply["text"] for _, reply in asked}, report)
+    return asked, is_cut
+
+
+def _report_failures(
+    asked: list[tuple[Question, dict[str, Any]]], failed: list[tuple[Question, dict[str, Any]]], report: Report
+) -> None:
+    """Notes positions of Connect Four that the source does not answer; rejects a source that answers none at all."""
+    if failed:
+        question, reply = failed[0]
+        what = f"{'raises' if reply['type'] == 'exception' else 'returns'} {reply['text']}"
+        text = f"the source {what} on {question.name} ({_place(question)})"
+        text += f", and gives no legal column on {len(failed)} of {len(failed) + len(asked)} positions"
+        text += "; the guard plays there" if asked else ""
+        report.add("same moves", "note" if asked else "reject", text)
+    elif not asked:
+        report.add("same moves", "reject", "the source answers no position")
+
+
+def _place(question: Question) -> str:
+    return f"{question.config['rows']} x {question.config['columns']}, after {question.obs['step']} plies"
+
+
+def _note_repairs(kinds: dict[str, str], report: Report) -> None:
+    """Notes types of replies that count only because the guard converts them to ints."""
+    for kind in sorted(kinds.keys() - {"int"}):
+        text = f"the agent returns {kinds[kind]}, of type {kind}. Kaggle accepts only a plain int, so the source itself"
+        text += " would lose every game, also in evaluate.py; the guard of the built file converts it"
+        report.add("guard", "note", f"{text}. Better return int(column)")
+
+
+def _judge_difference(
+    asked: list[tuple[Question, dict[str, Any]]], differ: list[int], again: dict[str, Any], report: Report
+) -> None:
+    """Decides whether moves differ because of the build, or because the source does not repeat its own moves.
+
+    A faithful build and a second run of the source should differ from the source's first run about equally often.
+    Among the positions where exactly one of the two differs, the build has about half; an excess of more than
+    ``SIGMAS`` standard deviations means that the build is to blame. A source that is quick and repeats all its moves
+    has no noise: one difference is enough.
+    """
+    replies = again["result"]["replies"] if again["result"] and "replies" in again["result"] else []
+    fickle = {i for i, ((_, a), b) in enumerate(zip(asked, replies, strict=False)) if a["column"] != b["column"]}
+    alone = [i for i in differ if i not in fickle and i < len(replies)]
+    excused = len(fickle.difference(differ))
+    is_clocked = median(reply["seconds"] for _, reply in asked) >= CLOCKED
+    if (fickle or is_clocked) and len(alone) - excused <= SIGMAS * sqrt(len(alone) + excused):
+        text = f"the built file differs from its source on {len(differ)} of {len(asked)} positions, and the source from"
+        text += (
+            f" itself on {len(fickle)} of {len(replies)}, with the same seeds: its clock or its own random generator"
+        )
+        report.add("same moves", "note", f"{text} decides, so this shows no fault of the build")
+    else:
+        where = asked[(alone or differ)[0]][0]
+        text = f"the built file differs from its source on {len(differ)} of {len(asked)} positions"
+        besides = f", on {len(alone)} of them where the source agrees with itself" if fickle else ""
+        report.add("same moves", "reject", f"{text}{besides}, first on {where.name} ({_place(where)})")
+
+
+def _failed(answer: dict[str, Any], who: str, report: Report) -> bool:
+    """Reports a comparison that could not be made; returns whether that is so."""
+    if answer["ended"] != "ok":
+        why = f": {NODE_CLOCK}" if answer["ended"] == "timeout" else ""
+        report.add("same moves", "reject", f"{who} gave no replies: {answer['ended']} ({answer['stage']}){why}")
+    elif "raised" in answer["result"]:
+        text = f"{who} does not load: {answer['result']['raised']}: {answer['result']['text']}"
+        report.add("same moves", "reject", text)
+    else:
+        return False
+    return True

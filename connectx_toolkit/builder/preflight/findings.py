@@ -1,0 +1,123 @@
+"""What the pre-flight finds: which function Kaggle's loader takes, whether the author meant it, and the report."""
+
+import ast
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from connectx_toolkit.kaggle.sources import first_bindings
+
+
+class Finding(NamedTuple):
+    """One line of the report.
+
+    level: "pass"; "note"; "warning": Kaggle accepts the file, but it will lose games; "unknown": this machine lacks
+        what is needed to decide; "reject": Kaggle does not accept the file, or it is not what its author meant.
+    """
+
+    topic: str
+    level: str
+    text: str
+
+
+@dataclass
+class Report:
+    """The findings about a file; it is accepted if no finding rejects it or leaves the verdict open."""
+
+    name: str
+    findings: list[Finding] = field(default_factory=list)
+    figures: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def verdict(self) -> str:
+        """ "ACCEPT", "REJECT", or "NOT JUDGED" """
+        if self.reasons:
+            return "REJECT"
+        return "NOT JUDGED" if any(finding.level == "unknown" for finding in self.findings) else "ACCEPT"
+
+    @property
+    def accepted(self) -> bool:
+        return self.verdict == "ACCEPT"
+
+    @property
+    def reasons(self) -> list[str]:
+        return [f"{finding.topic}: {finding.text}" for finding in self.findings if finding.level == "reject"]
+
+    @property
+    def warnings(self) -> list[str]:
+        return [f"{finding.topic}: {finding.text}" for finding in self.findings if finding.level == "warning"]
+
+    def add(self, topic: str, level: str, text: str) -> None:
+        """Adds a finding, unless the same one is already there."""
+        finding = Finding(topic, level, " ".join(text.split()))
+        if finding not in self.findings:
+            self.findings.append(finding)
+
+    def as_json(self) -> dict[str, Any]:
+        findings = [finding._asdict() for finding in self.findings]
+        return {"file": self.name, "verdict": self.verdict, "findings": findings, "figures": self.figures}
+
+
+OBSERVATIONS = ("obs", "observation", "state", "board_state", "observations")  # usual names of the first argument
+CURE = "define it last, under a name used nowhere above"
+
+
+def async_agent(tree: ast.Module) -> str:
+    """The name of the ``async def`` that Kaggle would take, but never await; "" if there is none."""
+    bound = first_bindings(tree)
+    last = next((node for node in reversed(tree.body) if isinstance(node, ast.AsyncFunctionDef)), None)
+    return last.name if last is not None and bound[-1][0] == last.name else ""
+
+
+def meant_agent(tree: ast.Module, taken: str, fails: bool) -> ast.FunctionDef | None:
+    """The function that the author probably meant, if Kaggle takes another callable; None if that may be right.
+
+    A taken function with parameters that uses a likely agent is a wrapper, and right; if the game fails, only one that
+    passes them on is: others play games with it. Functions with an agent's arguments but another name count only if
+    the game fails, because helpers often have such arguments, too.
+    """
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    likely = [f for f in functions.values() if f.args.args and f.args.args[0].arg in OBSERVATIONS]
+    named = [f for f in likely if "agent" in f.name.lower()]
+    mine = functions.get(taken)
+    if mine is not None and _wraps(mine, {f.name for f in likely}, fails):
+        return None
+    if mine in named or (mine in likely and not named):
+        return None
+    candidates = [f for f in named or (likely if fails else []) if f.name != taken]
+    return next((f for f in candidates if f.name == "agent"), candidates[-1] if candidates else None)
+
+
+def _wraps(function: ast.FunctionDef, agents: set[str], passes_on: bool) -> bool:
+    """Whether a function, which has parameters, uses an agent; with ``passes_on``, by a call with one of these."""
+    parameters = {argument.arg for argument in (*function.args.args, function.args.vararg) if argument}
+    calls = [node for node in ast.walk(function) if isinstance(node, ast.Call) and _names(node.func) & agents]
+    if passes_on:
+        return any(_names(argument) & parameters for call in calls for argument in call.args)
+    return bool(parameters) and bool(_names(function) & agents)
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+
+
+def judge_callable(tree: ast.Module, loaded: dict[str, Any], fails: bool, report: Report) -> None:
+    """Reports which callable Kaggle's loader took, and whether the author can have meant it.
+
+    Args:
+        loaded: its "name", "kind" and "arguments".
+        fails: whether the validation game fails.
+    """
+    name, kind = loaded["name"], loaded["kind"]
+    lines = {bound: line for bound, line, _ in first_bindings(tree)}
+    line = f" (line {lines[name]})" if name in lines else ""
+    what = "function" if kind == "function" else f"callable (a {kind})"
+    text = f"Kaggle will call `{name}`{line}: the last {what} defined in the file"
+    report.figures["callable"] = {"name": name, "kind": kind, "arguments": loaded["arguments"]}
+    meant = meant_agent(tree, name, fails)
+    if meant is not None:
+        text = f"{text}. `{meant.name}` (line {lines.get(meant.name, meant.lineno)}) is not called: {CURE}"
+        report.add("callable", "reject" if fails else "warning", text)
+    elif kind != "function":
+        report.add("callable", "note", f"{text}; not a plain function: older versions of Kaggle's loader refuse it")
+    else:
+        report.add("callable", "pass", text)

@@ -1,0 +1,374 @@
+"""``evaluate.py explore``: what was played in a position, by whom and how it ended, beside the exact scores.
+
+Commands on games of Kaggle's ladder.
+
+``evaluate.py episodes``: the games of a submission are fetched from Kaggle, then judged as ``analyse`` does.
+
+``evaluate.py scout``: what one's games tell of an opponent, and the line that beats it; or a table of all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from connectx.position import write_columns
+from connectx_toolkit.cli.analyse import print_lines, show_reviews
+from connectx_toolkit.cli.options import (
+    add_config,
+    add_from_one,
+    add_games,
+    add_judging,
+    add_judging_time,
+    add_latest,
+    add_review,
+    add_to_games,
+    from_one,
+    number,
+    seconds,
+)
+from connectx_toolkit.kaggle.rules import Rules
+from connectx_toolkit.system.files import check_folder, write_whole
+from connectx_toolkit.system.foreign import NothingLeft, left_out_lines, shown
+
+if TYPE_CHECKING:
+    from connectx_toolkit.kaggle.account import Episode, Kaggle
+    from connectx_toolkit.system.table import Table
+
+EPISODES = Path("runs/episodes")
+
+
+def add_episodes(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(run=episodes)
+    parser.description = """\
+Fetches the games of one of your submissions from Kaggle, with your agent's logs, and analyses them. Each file is
+fetched once. The games and today's leaderboard are added to the file that explore and scout read."""
+    parser.epilog = """\
+examples
+  python evaluate.py episodes                        your submissions, with their numbers
+  python evaluate.py episodes 45678901 --html runs/episodes.html
+
+It uses the credentials of Kaggle's own command line, for example ~/.kaggle/access_token or KAGGLE_API_TOKEN.
+"""
+    parser.add_argument(
+        "submission",
+        nargs="?",
+        type=from_one,
+        help="number of the submission; without one, your submissions are listed",
+    )
+    help_text = f"folder for the files; each submission gets a folder in it (default: {EPISODES})"
+    parser.add_argument("--folder", type=Path, default=EPISODES, metavar="FOLDER", help=help_text)
+    add_latest(parser, None, "fetch only the latest N games (default: all)")
+    parser.add_argument(
+        "--pause",
+        type=seconds,
+        default=1.0,
+        metavar="SECONDS",
+        help="seconds to wait between two requests to Kaggle (default: 1)",
+    )
+    add_games(parser)
+    add_review(parser)
+    add_judging(parser)
+    add_judging_time(parser)
+
+
+def episodes(options: argparse.Namespace) -> None:
+    from connectx_toolkit.games.database import GameDatabase
+    from connectx_toolkit.games.replay import replays_of
+    from connectx_toolkit.kaggle.account import check_own, connected, episodes_of, leaderboard
+    from connectx_toolkit.system.table import console_for_tables
+
+    with connected(options.pause) as kaggle:
+        if options.submission is None:
+            console_for_tables().print(_submissions_table(kaggle))
+            return
+        folder = options.folder / str(options.submission)
+        check_own(kaggle, options.submission)
+        left_out: list[str] = []
+        found = episodes_of(kaggle, options.submission, left_out)[: options.latest]
+        if not found and left_out:
+            raise NothingLeft(left_out)
+        if not found:
+            raise ValueError(f"submission {options.submission} has played no game to its end yet")
+        left_out += _fetch(kaggle, found, folder)
+        scores = leaderboard(kaggle)
+    replays = [replay for path in sorted(folder.glob("*-replay.json")) for replay in replays_of(path, left_out)]
+    if not replays:
+        raise NothingLeft(left_out)
+    names = {name for replay in replays for name in replay.names}
+    options.me = options.me or next((one.team for one in found if one.team in names), None)
+    dates = {one.number: one.date for one in found}
+    dated = [replace(replay, date=dates.get(replay.episode or 0)) for replay in replays]
+    with GameDatabase(options.games) as games:
+        added = games.add(dated, options.me or "", options.submission)
+        games.add_scores(scores, datetime.now(UTC).date().isoformat())  # in UTC, as the games' days are
+        print(f"{options.games}: {added} games added, {len(games)} in all", file=sys.stderr)
+        left_out += games.left_out
+    show_reviews(replays, left_out, options)
+
+
+def _submissions_table(kaggle: Kaggle) -> Table:
+    from connectx_toolkit.kaggle.account import submissions
+    from connectx_toolkit.system.table import Column, Table
+
+    columns = (
+        Column("number", lambda one: one.ref),
+        Column("date", lambda one: one.date or None, "{:%Y-%m-%d %H:%M}".format),
+        Column("status", lambda one: one.status.name.lower()),
+        Column("score", lambda one: one.public_score, shown, align="right"),
+        Column("file", lambda one: one.file_name, shown),
+        Column("message", lambda one: one.description, shown),
+    )
+    return Table("your submissions", columns, submissions(kaggle))
+
+
+def _fetch(kaggle: Kaggle, found: Sequence[Episode], folder: Path) -> list[str]:
+    """Fetches what is not there yet; what could not be fetched, and why.
+
+    Raises:
+        KaggleProblem: Kaggle refuses or breaks off; in words that say how much is there.
+    """
+    from connectx_toolkit.kaggle.account import KaggleProblem, fetch, missing
+    from connectx_toolkit.system.console import progress
+
+    wanted, absent = missing(found, folder), []
+    print(f"{len(found)} games, {len(wanted)} files to fetch into {folder}", file=sys.stderr)
+    with progress(len(wanted), "file", "fetching", delay=0) as bar:
+        try:
+            for problem in fetch(kaggle, wanted):
+                absent += [problem] if problem else []
+                bar.update()
+        except KaggleProblem as problem:
+            raise KaggleProblem(f"{problem}; {bar.n} of {len(wanted)} files were fetched", problem.status) from None
+    return absent
+
+
+if TYPE_CHECKING:
+    from connectx.position import Position
+    from connectx_toolkit.games.database import GameDatabase
+
+SEAT_NAMES = {"first": 0, "second": 1, None: None}
+
+
+def add_explore(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(run=explore)
+    parser.description = """\
+Shows what was played in a position: how often, by whom and how it ended, beside the exact score of each move.
+Mirror images of the position count as the same."""
+    parser.epilog = """\
+examples
+  python evaluate.py explore --add my_replays            the first moves of all games, after adding those of a folder
+  python evaluate.py explore 33 --seat first             the games in which you moved first and 3, 3 was played
+  python evaluate.py explore 332 --opponent "Some Team" --since 2026-11
+  python evaluate.py explore --remove old_replays 70000012
+"""
+    parser.add_argument(
+        "moves",
+        nargs="*",
+        metavar="MOVES",
+        help="position: the columns played so far, counted from 0, for example 3342 (default: the empty board)",
+    )
+    add_from_one(parser)
+    parser.add_argument("--opponent", metavar="NAME", help="count only games against this player")
+    help_text = (
+        "take these games of the ladder out of the file first: Kaggle's numbers, or the files or folders they came from"
+    )
+    parser.add_argument("--remove", nargs="+", default=[], metavar="WHAT", help=help_text)
+    help_text = "count only games in which you moved first, or second"
+    parser.add_argument("--seat", choices=("first", "second"), help=help_text)
+    help_text = "count only opponents whose latest known leaderboard score is between LOW and HIGH"
+    parser.add_argument("--rating", type=number, nargs=2, metavar=("LOW", "HIGH"), help=help_text)
+    add_to_games(parser)
+    add_config(parser)
+    help_text = "time limit for the exact scores, in seconds (default: 10)"
+    parser.add_argument("--time", type=seconds, default=10.0, metavar="SECONDS", help=help_text)
+
+
+def explore(options: argparse.Namespace) -> None:
+    """The moves of a position, as the games that fit the filters have them."""
+    from connectx.position import Position
+    from connectx_toolkit.games.game import parse_moves
+    from connectx_toolkit.games.replay import own_name
+    from connectx_toolkit.games.review import name_in
+    from connectx_toolkit.report.tables import played_table
+    from connectx_toolkit.system.table import console_for_tables
+
+    geometry = Rules(options.config or {}).geometry
+    moves = parse_moves(" ".join(options.moves), geometry, options.from_one)
+    position = Position.from_moves(moves, geometry)
+    if options.remove:
+        _remove(options.games, options.remove)
+    with opened(options) as database:
+        names = database.names()
+        opponent = name_in(names, options.opponent, "--opponent") if options.opponent else ""
+        needs_me = options.me or options.seat or options.rating
+        me = own_name(database, options.me) if needs_me else ""
+        played = database.at(position, opponent, me, SEAT_NAMES[options.seat], options.since or "", options.rating)
+    console, after = console_for_tables(), write_columns(moves) or "the empty board"
+    scores = None if position.is_over() else _scores(position, options.time)
+    if not played:
+        console.print(f"no game that fits went on from here: {after}")
+    console.print(played_table(f"after {after}: {_to_move(position)}", position, played, scores))
+    print_lines(console, left_out_lines(database.left_out))
+
+
+def _remove(path: Path, what: Sequence[str]) -> None:
+    """Takes games out of the file; nothing of it if there is none of one of them."""
+    from connectx_toolkit.games.database import GameDatabase
+    from connectx_toolkit.system.table import console_for_tables
+
+    with GameDatabase(path, create=False):  # else a file would be made
+        pass
+    with GameDatabase(path) as database:
+        removed = database.remove(what)
+        print_lines(console_for_tables(), [f"{path}: {removed} games removed, {len(database)} in all"])
+
+
+def opened(options: argparse.Namespace) -> GameDatabase:
+    """The file of games, after adding to it what ``--add`` names; says what was added, and notes what was left out.
+
+    Raises:
+        ValueError: there is no file and nothing to add, or it is another file.
+        NothingLeft: of what was to be added.
+    """
+    from connectx_toolkit.games.database import GameDatabase
+    from connectx_toolkit.games.replay import add_from, own_name
+    from connectx_toolkit.system.table import console_for_tables
+
+    left_out: list[str] = []
+    if options.add:
+        added = add_from(options.games, options.add, options.me or "")
+        there = f", {added.known} {'copy' if added.known == 1 else 'copies'} left out" if added.known else ""
+        line = f"{options.games}: {added.new} games added{there}, {added.whole} in all"
+        print_lines(console_for_tables(), [*added.taken, line])
+        left_out = added.left_out
+    database = GameDatabase(options.games, create=False, origin=options.origin)
+    database.left_out += left_out
+    if not len(database) and not vars(options).get("remove"):
+        more = "--add takes replays; --from says which games count"
+        raise (
+            NothingLeft(left_out) if left_out else ValueError(f"{options.games}: no {options.origin} games yet; {more}")
+        )
+    if options.add and not options.me:
+        try:
+            own_name(database, None)
+        except ValueError as unclear:
+            print_lines(console_for_tables(), [f"whose games these are is not known yet: {unclear}"])
+    return database
+
+
+def _scores(position: Position, seconds: float) -> Sequence[int | None] | None:
+    """The exact scores of a position's moves, if they are found in time."""
+    from connectx_toolkit.games.analysis import exact_scores
+
+    if not position.geometry.fits_word:
+        return None
+    return exact_scores([position], position.geometry, seconds).get(position)
+
+
+def _to_move(position: Position) -> str:
+    if position.is_over():
+        return "the game is over"
+    return f"the {'second' if position.ply % 2 else 'first'} player is to move"
+
+
+if TYPE_CHECKING:
+    from connectx_toolkit.games.game import Game
+    from connectx_toolkit.games.scout import Report
+
+
+def add_scout(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(run=scout_opponents)
+    parser.description = """\
+Shows what your games tell of an opponent: whether it repeats itself, its answers as a tree, where it gives results
+away, its time and faults, and the line that beats it. Without a name: all opponents, by the points they cost you."""
+    parser.epilog = """\
+examples
+  python evaluate.py scout --add my_replays
+  python evaluate.py scout "Some Team" --html runs/scout.html
+"""
+    parser.add_argument(
+        "opponent",
+        nargs="?",
+        metavar="OPPONENT",
+        help="name of the opponent in the games; without one, a table of all opponents",
+    )
+    add_to_games(parser)
+    help_text = "write a page to FILE, with the lines and games to replay"
+    parser.add_argument("--html", type=Path, metavar="FILE", help=help_text)
+    help_text = (
+        "time limit for the exact scores, in seconds (default: 120); the report says how many positions are unsolved"
+    )
+    parser.add_argument("--time", type=seconds, default=120.0, metavar="SECONDS", help=help_text)
+
+
+def scout_opponents(options: argparse.Namespace) -> None:
+    """One opponent in detail, or all of them."""
+    from connectx_toolkit.games.replay import own_name
+    from connectx_toolkit.games.review import name_in
+    from connectx_toolkit.games.scout import against
+    from connectx_toolkit.system.table import console_for_tables
+
+    check_folder(options.html)
+    with opened(options) as database:
+        me = own_name(database, options.me)
+        by_opponent, itself = against(database.games(me=me, since=options.since or ""), me)
+    if not by_opponent and database.left_out:
+        raise NothingLeft(database.left_out)
+    if not by_opponent:
+        when = f" since {options.since}" if options.since else ""
+        raise ValueError(f"{options.games} holds no game of {me} against others{when}")
+    if options.opponent is None:
+        page = _show_table(by_opponent, me, itself)
+    else:
+        name = name_in({name: len(games) for name, games in by_opponent.items()}, options.opponent, "OPPONENT")
+        page = _show_report(_judged(by_opponent[name], me, name, options.time))
+    if options.html:
+        write_whole(options.html, page.encode())
+        print_lines(console_for_tables(), [f"page: {options.html}"])
+    print_lines(console_for_tables(), left_out_lines(database.left_out))
+
+
+def _show_table(by_opponent: Mapping[str, list[Game]], me: str, itself: int) -> str:
+    """Prints the table of all opponents; its page."""
+    from connectx_toolkit.games.scout import table
+    from connectx_toolkit.report.pages import opponents_page
+    from connectx_toolkit.report.scouting import opponents_table
+    from connectx_toolkit.system.table import console_for_tables
+
+    found, console = opponents_table(me, table(by_opponent, me)), console_for_tables()
+    console.print(found)
+    notes = [f"left out: {itself} games of {me} against itself"] if itself else []
+    print_lines(console, notes)
+    return opponents_page(me, found, notes)
+
+
+def _judged(games: Sequence[Game], me: str, opponent: str, seconds: float) -> Report:
+    from connectx_toolkit.games.scout import scout, to_solve
+    from connectx_toolkit.system.console import progress
+
+    with progress(len(to_solve(games)), "position", "judging", delay=0) as bar:
+        return scout(games, me, opponent, seconds, bar.update)
+
+
+def _show_report(report: Report) -> str:
+    """Prints what is known of one opponent; its page."""
+    from connectx_toolkit.games.review import SEATS
+    from connectx_toolkit.report.pages import scout_page
+    from connectx_toolkit.report.scouting import branches_tree, given_table, headline
+    from connectx_toolkit.system.table import console_for_tables
+
+    console = console_for_tables()
+    print_lines(console, headline(report))
+    for seat, branches in enumerate(report.trees):
+        if branches:
+            console.print(branches_tree(f"\nthe first moves when you move {SEATS[seat]}", branches))
+    given = given_table(report)
+    if given.rows:
+        console.print(given)
+    return scout_page(report)

@@ -1,0 +1,191 @@
+"""Kinds of values and groups of options that several commands of evaluate.py share."""
+
+import argparse
+import json
+import re
+from collections.abc import Callable
+from math import inf
+from pathlib import Path
+
+from connectx_toolkit.kaggle.rules import DEFAULTS, OVERAGE
+
+GAMES = Path("runs/games.sqlite")
+AGENTS = """\
+An agent is one of
+  minimax, perfect, ...   an agent of the toolkit (python evaluate.py list)
+  random, negamax         an agent of Kaggle's
+  my_agent.py             a file; it is loaded as on Kaggle, before every game
+  minimax@4               minimax that searches 4 plies, whatever the clock says
+  perfect~10              any named agent that plays a random move 10% of the time; minimax@4~10 does both
+"""
+
+
+def parse_config(text: str) -> dict:
+    """``rows=5,columns=4`` as a dict; values are JSON.
+
+    Raises:
+        argparse.ArgumentTypeError: an item is not NAME=NUMBER.
+    """
+    config = {}
+    for item in text.split(","):
+        name, separator, value = item.partition("=")
+        try:
+            config[name] = json.loads(value)
+        except json.JSONDecodeError:
+            separator = ""
+        if not (name and separator):
+            raise argparse.ArgumentTypeError(f"an item of the configuration should be NAME=NUMBER, not {item!r}")
+    return config
+
+
+def integer_from(least: int, beyond: float = inf, named: str = "") -> Callable[[str], int]:
+    """A type of argparse's: an integer of at least ``least`` and below ``beyond``, which ``named`` puts in words."""
+    expected = named or f"an integer of at least {least}"
+
+    def parse(text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"expected {expected}, not {text!r}") from None
+        if not least <= number < beyond:
+            raise argparse.ArgumentTypeError(f"expected {expected}, not {number}")
+        return number
+
+    return parse
+
+
+def number(text: str) -> float:
+    """A number, of which it is said elsewhere whether it will do."""
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected a number, not {text!r}") from None
+
+
+def seconds(text: str) -> float:
+    """A time that is finite, and 0 or more."""
+    found = number(text)
+    if not 0 <= found < inf:
+        raise argparse.ArgumentTypeError(f"expected a number of seconds of at least 0, not {text!r}")
+    return found
+
+
+from_one = integer_from(1)
+any_seed = integer_from(-(2**63), 2**63, "an integer of at least -2**63 and less than 2**63")  # what SQLite can hold
+
+
+def add_config(parser: argparse.ArgumentParser) -> None:
+    names = ", ".join(f"{name}={value}" for name, value in DEFAULTS.items())
+    parser.add_argument(
+        "--config",
+        type=parse_config,
+        metavar="NAME=NUMBER,...",
+        help=f"values of Kaggle's configuration to change (default: {names})",
+    )
+
+
+def add_overage(parser: argparse.ArgumentParser) -> None:
+    help_text = "overage time of each agent in a game, in seconds (default: 60)"
+    parser.add_argument("--bank", type=number, default=OVERAGE, dest="overage", metavar="SECONDS", help=help_text)
+
+
+def add_setup(parser: argparse.ArgumentParser) -> None:
+    """The options that say how games are played."""
+    add_config(parser)
+    add_overage(parser)
+    parser.add_argument(
+        "--concurrency",
+        type=from_one,
+        default=1,
+        metavar="N",
+        help="number of games to play at a time, each on a core of its own (default: 1)",
+    )
+
+
+def add_scheduler(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="address of a dask cluster to play on, for example tcp://10.0.0.1:8786 (default: this machine)",
+    )
+
+
+def add_games(parser: argparse.ArgumentParser) -> None:
+    help_text = f"SQLite file that keeps all games (default: {GAMES})"
+    parser.add_argument("--games", type=Path, default=GAMES, metavar="FILE", help=help_text)
+
+
+def add_latest(parser: argparse.ArgumentParser, default: int | None, help_text: str) -> None:
+    parser.add_argument("--latest", type=from_one, default=default, metavar="N", help=help_text)
+
+
+def add_pairs(parser: argparse.ArgumentParser, pairs: int | None, help_text: str) -> None:
+    parser.add_argument("--pairs", type=from_one, default=pairs, metavar="N", help=help_text)
+    help_text = (
+        "file with one opening per line, as columns counted from 0, for example 3342; or the word empty, to begin "
+        "every game with the empty board (default: our own balanced openings)"
+    )
+    parser.add_argument("--openings", type=Path, metavar="FILE", help=help_text)
+    help_text = "random seed of the openings and the agents (default: 1); another seed plays new games"
+    parser.add_argument("--seed", type=any_seed, default=1, metavar="N", help=help_text)
+
+
+def add_anchor(parser: argparse.ArgumentParser, default: str) -> None:
+    help_text = f"agent whose rating is fixed at 0 (default: {default})"
+    parser.add_argument("--anchor", metavar="NAME", help=help_text)
+
+
+def add_ladder(parser: argparse.ArgumentParser) -> None:
+    help_text = "also write the ladder to STEM.md, STEM.svg and STEM.json, for example runs/ladder"
+    parser.add_argument("--ladder", type=Path, metavar="STEM", help=help_text)
+
+
+def add_judging(parser: argparse.ArgumentParser) -> None:
+    help_text = "first ply to judge, counted from 0 (default: 0)"
+    parser.add_argument("--from-ply", type=integer_from(0), metavar="N", help=help_text)
+
+
+def add_judging_time(parser: argparse.ArgumentParser) -> None:
+    help_text = "time limit per game in seconds (default: 60); moves left unsolved are marked"
+    parser.add_argument("--time", type=seconds, default=60.0, metavar="SECONDS", help=help_text)
+
+
+def add_from_one(parser: argparse.ArgumentParser) -> None:
+    help_text = "columns are typed counted from 1, as on connect4.gamesolver.org (default: from 0); tables count from 0"
+    parser.add_argument("--from-one", action="store_true", help=help_text)
+
+
+def add_me(parser: argparse.ArgumentParser) -> None:
+    help_text = "your name in the games: a team, or an agent (default: the name that is in all games)"
+    parser.add_argument("--me", metavar="NAME", help=help_text)
+
+
+def add_to_games(parser: argparse.ArgumentParser) -> None:
+    """The options of what answers from a file of games, to which it may add some first."""
+    add_games(parser)
+    help_text = "which games count: those of the ladder, those that match and tournament played, or all"
+    origins = ("ladder", "arena", "all")
+    parser.add_argument(
+        "--from", dest="origin", choices=origins, default="ladder", help=f"{help_text} (default: ladder)"
+    )
+    help_text = "add these games first: replays, folders or archives of replays, or files that version 0.3 wrote"
+    parser.add_argument("--add", nargs="+", default=[], metavar="WHAT", help=help_text)
+    help_text = "your name in the games (default: the owner of the added games, or the name that is in all games)"
+    parser.add_argument("--me", metavar="NAME", help=help_text)
+    help_text = "count only games known to be from this day (UTC) or later, for example 2026-11-30 or 2026-11"
+    parser.add_argument("--since", type=day, metavar="DATE", help=help_text)
+
+
+def day(text: str) -> str:
+    """A date, or the beginning of one."""
+    if not re.fullmatch(r"\d{4}(-\d\d(-\d\d)?)?", text):
+        raise argparse.ArgumentTypeError(f"expected a date such as 2026-11-30 or 2026-11, not {text!r}")
+    return text
+
+
+def add_review(parser: argparse.ArgumentParser) -> None:
+    """The options of what shows all of one's own games."""
+    add_me(parser)
+    help_text = "write a page to FILE: the summary, and your games to filter and to replay with exact scores"
+    parser.add_argument("--html", type=Path, metavar="FILE", help=help_text)
+    parser.add_argument("--json", action="store_true", help="print your games and the summary as JSON, not as tables")

@@ -1,0 +1,230 @@
+"""The command that reports on the games that were played here.
+
+``evaluate.py list``: the agents that can be named, with what each is, how strong, and how large.
+
+``evaluate.py board``: the board on a page of this machine's own.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Collection
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from connectx_toolkit.cli.analyse import print_lines
+from connectx_toolkit.cli.options import (
+    AGENTS,
+    add_config,
+    add_from_one,
+    add_games,
+    add_judging,
+    add_ladder,
+    add_latest,
+    add_overage,
+)
+from connectx_toolkit.kaggle.rules import Rules
+from connectx_toolkit.players.spec import entry_of, kilobytes, our_agents
+from connectx_toolkit.system.files import check_folder, write_whole
+from connectx_toolkit.system.foreign import NothingLeft, left_out_lines
+
+if TYPE_CHECKING:
+    pass
+
+KAGGLES = "one of Kaggle's own"
+
+
+def add_list(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(run=list_agents)
+    parser.description = (
+        "Lists the agents of the toolkit: what each does, its measured strength, its weights and its size."
+    )
+    parser.epilog = """\
+example
+  python evaluate.py list
+
+The strengths come from agents/ladder.json, which a tournament writes with --ladder agents/ladder.
+"""
+
+
+def list_agents(options: argparse.Namespace) -> None:
+    """Prints the table."""
+    from connectx_toolkit.players.spec import kaggle_agents
+    from connectx_toolkit.report.ladder import read_ladder
+    from connectx_toolkit.system.table import Column, Table, console_for_tables
+
+    ladder = read_ladder()
+    rows: list[tuple[object, ...]] = []
+    for entry in map(entry_of, our_agents()):
+        weights = ", ".join(f"{Path(name).name} {kilobytes(size)}" for name, size in entry.data.items())
+        rows.append((entry.name, entry.summary, ladder.get(entry.name), weights, entry.size))
+    rows += [(name, KAGGLES, ladder.get(name), None, None) for name in sorted(kaggle_agents())]
+    columns = ("name", "what it does", Column("Elo [95%]", align="right"), "weights", Column("source", show=kilobytes))
+    console = console_for_tables()
+    console.print(Table("agents", columns, rows))
+    if ladder:
+        (anchor,) = {strength.anchor for strength in ladder.values()}
+        others = [f"{name} {strength}" for name, strength in ladder.items() if "@" in name or "~" in name]
+        console.print(f"Elo above {anchor}. " + "; ".join(others))
+    else:
+        console.print("Nothing is measured yet: python evaluate.py tournament --help")
+
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from connectx_toolkit.games.analysis import JudgedMove
+    from connectx_toolkit.games.tournament import Group, Standing, Tournament
+
+
+def show_ladder(
+    tournament: Tournament, anchor: str, console: Console, stem: Path | None, edited: Collection[str] = ()
+) -> list[Standing]:
+    """Prints the ladder and the crosstable; writes the ladder to files too if ``stem`` is given.
+
+    Agents that no games connect with the anchor have no place on it, and are named. ``edited``: those that are one of
+    several versions of an agent.
+    """
+    from connectx_toolkit.report.ladder import write_ladder
+    from connectx_toolkit.report.tables import cross_table, ladder_table
+
+    parts = tournament.components()
+    part = next((names for names in parts if anchor in names), set[str]())
+    if part and (left_out := sorted(set[str]().union(*parts) - part)):
+        why = "; edited versions of a file count as different agents" if set(edited) & {*left_out, anchor} else ""
+        line = f"left out, as no games connect them with {anchor}: {', '.join(left_out)}{why}"
+        console.print(line, highlight=False, soft_wrap=True)
+        tournament = tournament.among(part)
+    try:
+        ladder = tournament.ladder(anchor)
+    except ValueError as problem:
+        console.print(f"no ladder: {problem}", highlight=False)
+        return []
+    console.print(ladder_table(ladder, anchor))
+    console.print(cross_table(tournament, [line.name for line in ladder]))
+    if stem is not None:
+        write_ladder(stem, ladder, anchor)
+    return ladder
+
+
+def add_report(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(run=report)
+    parser.description = "Shows a ladder and a table of all results, from stored games. Nothing is played."
+    parser.epilog = """\
+examples
+  python evaluate.py report
+  python evaluate.py report --html runs/report.html --judge     charts, and games to replay with exact scores
+"""
+    parser.add_argument(
+        "--anchor",
+        metavar="NAME",
+        help="agent whose rating is fixed at 0 (default: random, or else the first by name)",
+    )
+    add_ladder(parser)
+    parser.add_argument(
+        "--html", type=Path, metavar="FILE", help="write a page to FILE, with charts and games to replay"
+    )
+    add_latest(parser, 20, "number of games of each group on the page, the latest ones (default: 20)")
+    parser.add_argument("--judge", action="store_true", help="add exact scores to the games on the page")
+    add_judging(parser)
+    add_games(parser)
+
+
+def report(options: argparse.Namespace) -> None:
+    from connectx_toolkit.games.database import GameDatabase
+    from connectx_toolkit.games.match import other_conditions_line
+    from connectx_toolkit.games.tournament import groups
+    from connectx_toolkit.report.pages import group_html, results_page
+    from connectx_toolkit.report.tables import TOO_LARGE
+    from connectx_toolkit.system.table import console_for_tables
+
+    check_folder(options.html)
+    check_folder(options.ladder)
+    console, sections, entries, unsolvable = console_for_tables(), [], [], []
+    with GameDatabase(options.games, create=False) as database:
+        found = groups(database)
+    if not found and database.left_out:
+        raise NothingLeft(database.left_out)
+    if not found:
+        raise ValueError(f"{options.games} holds no games of matches")
+    if options.ladder and len(found) > 1:
+        titles = "; ".join(group.title for group in found)
+        raise ValueError(f"--ladder takes a file of one kind of matches, but {options.games} holds {titles}")
+    if options.anchor and not any(options.anchor in pair for group in found for pair in group.tournament.names):
+        raise ValueError(f"--anchor {options.anchor!r} has played no games in {options.games}")
+    for group in found:
+        anchor = options.anchor or _anchor_of(group.tournament)
+        console.print(f"\n{group.title}", highlight=False)
+        print_lines(console, other_conditions_line(group.conditions))
+        ladder = show_ladder(group.tournament, anchor, console, options.ladder, group.edited)
+        if options.html:
+            by_agent, games = _judged_games(group, options)
+            if options.judge and not Rules(group.config).geometry.fits_word:
+                unsolvable.append(group.title)
+            entries += games
+            sections += group_html(group.title, group.tournament, ladder, by_agent)
+    if options.html:
+        write_whole(options.html, results_page(sections, entries).encode())
+    for title in unsolvable:
+        console.print(f"not judged: {title} ({TOO_LARGE})", highlight=False, soft_wrap=True)
+    print_lines(console, left_out_lines(database.left_out))
+
+
+def _anchor_of(tournament: Tournament) -> str:
+    """random, or else the first in the alphabet, of the largest group of agents that games connect."""
+    parts = tournament.components() or [{name for pair in tournament.names for name in pair}]
+    return "random" if "random" in parts[0] else min(parts[0])
+
+
+def _judged_games(group: Group, options: argparse.Namespace) -> tuple[dict[str, list[JudgedMove]], list[dict]]:
+    """The latest games of a group for the page; their moves by agent, judged if that was asked for."""
+    from connectx_toolkit.games.analysis import GAME_SECONDS, first_judged
+    from connectx_toolkit.games.tournament import group_games
+    from connectx_toolkit.report.pages import game_entry
+    from connectx_toolkit.report.tables import judged
+
+    by_agent: dict[str, list[JudgedMove]] = {}
+    entries = []
+    for game in group_games(group)[-options.latest :]:
+        moves = judged(game, first_judged(game, options.from_ply), GAME_SECONDS) if options.judge else []
+        for move in moves:
+            by_agent.setdefault(game.names[move.seat], []).append(move)
+        entries.append(game_entry(game, moves))
+    return by_agent, entries
+
+
+def add_board(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(run=board)
+    parser.description = "Opens a board in the browser: play, watch two agents, or analyse a game with exact scores."
+    parser.epilog = f"""{AGENTS}
+examples
+  python evaluate.py board minimax@2
+  python evaluate.py board perfect value_search                  two agents play each other
+  python evaluate.py board --game 362133214545441233165554311450066
+  python evaluate.py board --game episode-12345.json             a replay downloaded from Kaggle
+
+Only you can open the page, on this machine (127.0.0.1). You can change agents, board and game on it.
+"""
+    parser.add_argument(
+        "agents",
+        nargs="*",
+        metavar="AGENT",
+        help="one agent plays you, two play each other; the list below says how to name them",
+    )
+    parser.add_argument("--second", action="store_true", help="let the agent move first")
+    parser.add_argument(
+        "--game", metavar="GAME", help="game to look at: its columns, counted from 0, or a replay (.json)"
+    )
+    add_from_one(parser)
+    add_config(parser)
+    add_overage(parser)
+    help_text = "database of your games, as episodes and explore --add fill it: shows what was played in each position"
+    parser.add_argument("--games", type=Path, metavar="FILE", help=help_text)
+    parser.add_argument("--no-browser", action="store_true", help="print the address, but open no browser")
+
+
+def board(options: argparse.Namespace) -> None:
+    """Serves the board until Ctrl-C."""
+    from connectx_toolkit.board import server
+
+    server.board(options)

@@ -1,0 +1,455 @@
+"""The games of a match between two agents, and what each agent did in them.
+
+What games were played under: the machine, the versions of Python and the packages, and how many at a time.
+
+None of these is part of what a match asks for, so that all its games count. But each changes how far a search gets in
+its time. So the commands say which games were played under other conditions.
+
+What a match proves and which faults occurred, as plain lines of text.
+"""
+
+import html
+import json
+import os
+import platform
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from math import isfinite, log10
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from connectx_toolkit.games.game import SEATS, Game
+from connectx_toolkit.kaggle.rules import Fault
+from connectx_toolkit.players.spec import AgentSpec, resolve, version_of
+from connectx_toolkit.statistics.evidence import Evidence, PairOfGames, pair_of
+from connectx_toolkit.statistics.intervals import (
+    FEWEST_PAIRS,
+    Estimate,
+    Sprt,
+    anytime,
+    estimate,
+    mean_and_variance,
+    pairs_needed,
+)
+from connectx_toolkit.statistics.ratings import difference
+from connectx_toolkit.system import foreign
+from connectx_toolkit.system.console import as_typed, plural
+
+PACKAGES = ("numpy", "numba", "torch", "kaggle-environments")
+ABSENT = "absent"  # what version_of says of a package that is not installed
+
+
+class Conditions(NamedTuple):
+    """Conditions of games."""
+
+    machine: str
+    versions: tuple[tuple[str, str], ...]  # (name, version) of python (without the patch level) and PACKAGES
+    concurrency: int | None  # games at a time; None on a dask cluster, whose workers come and go
+
+    def to_json(self) -> str:
+        return json.dumps(self._asdict() | {"versions": dict(self.versions)})
+
+    @classmethod
+    def from_json(cls, text: str) -> "Conditions":
+        """What ``to_json`` has written. Raises ValueError or KeyError if it is something else."""
+        fields = foreign.mapping(foreign.from_json(text), "the conditions")
+        versions = [(name, foreign.text(version, name)) for name, version in fields["versions"].items()]
+        games = fields["concurrency"]
+        concurrency = None if games is None else foreign.integer(games, "games at a time", 1)
+        return cls(foreign.text(fields["machine"], "the machine"), tuple(versions), concurrency)
+
+    def differences(self, other: "Conditions") -> list[str]:
+        """What is different here, in words: "numba 0.60.0 instead of 0.68.1". Empty if nothing is."""
+        words = []
+        if self.machine != other.machine:
+            words.append(f"another machine ({self.machine})")
+        theirs = dict(other.versions)
+        for name, version in self.versions:
+            if version != theirs.get(name, version):
+                here = f"no {name}" if version == ABSENT else f"{name} {version}"
+                words.append(f"{here} instead of {'none' if theirs[name] == ABSENT else theirs[name]}")
+        if None not in (self.concurrency, other.concurrency) and self.concurrency != other.concurrency:
+            games = f"{self.concurrency} game{'s' * (self.concurrency != 1)}"
+            words.append(f"{games} at a time instead of {other.concurrency}")
+        return words
+
+
+def other_conditions_line(played: Counter[Conditions], here: Conditions | None = None) -> list[str]:
+    """How many games were played under other conditions than ``here``, and which; [] if none was.
+
+    Args:
+        played: how many games were played under which conditions.
+        here: by default those of most of these games.
+    """
+    expected = [here] if here else [conditions for conditions, _ in played.most_common(1)]
+    words = {conditions: ", ".join(conditions.differences(*expected)) for conditions in played}
+    count = sum(games for conditions, games in played.items() if words[conditions])
+    why = "; ".join(dict.fromkeys(filter(None, words.values())))
+    return [f"{count} of {played.total()} games were played under other conditions, and count: {why}"] * (count > 0)
+
+
+def conditions_here(concurrency: int = 1, scheduler: str | None = None) -> Conditions:
+    """The conditions of games that are played now.
+
+    Args:
+        concurrency: games at a time; ignored with a scheduler.
+        scheduler: address of the dask cluster that plays them. It stands for the cluster's machines. The versions are
+            those of this process.
+    """
+    python = ".".join(platform.python_version_tuple()[:2])
+    versions = (("python", python), *((name, version_of(name)) for name in PACKAGES))
+    if scheduler is not None:
+        return Conditions(f"dask cluster {scheduler}", versions, None)
+    return Conditions(_machine(), versions, concurrency)
+
+
+def _machine() -> str:
+    """Processor and logical cores. The name of the host would not do: every new container has another one."""
+    cores = os.cpu_count() or 1
+    return f"{_processor()}, {cores} core{'s' * (cores > 1)}"
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:  # not Linux
+        lines = []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]  # none on ARM
+    return next(filter(None, [*models, platform.processor(), platform.machine()]), "unknown processor")
+
+
+COPIES = 10  # pairs in a row that repeat earlier ones, after which a match ends: its agents have no new games to show
+
+
+class Tally(NamedTuple):
+    """Games of one agent, by result."""
+
+    wins: int
+    draws: int
+    losses: int
+
+
+class Side(NamedTuple):
+    """What one agent did in a match, in one seat."""
+
+    tally: Tally
+    faults: Counter  # by kind, including those that did not end the game
+    forfeits: int  # games lost by a fault
+    move_seconds: tuple[float, ...]  # of every call, without loads
+    load_seconds: tuple[float, ...]  # of the load, in every game where it is recorded
+    overage_used: float  # seconds, in the game that used the most
+
+
+@dataclass(repr=False)
+class Match:
+    """The games of two agents.
+
+    Games 2k and 2k + 1 are a pair with the same opening: the first agent moves first in 2k, the second in 2k + 1. In
+    pairs of numbers, index 0 is the first agent.
+    """
+
+    first: AgentSpec
+    second: AgentSpec
+    games: dict[int, Game]  # by number, with the agents' labels as names
+    ending: str = ""  # why there are fewer games than asked for: "sprt", "copies" or "interrupted"
+    seed: int | None = None  # pass it to play the same games again
+    fixed: int | None = None  # number of games asked for, if all are played whatever their results
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """Names of the agents for texts: their labels, made different if they are equal."""
+        first, second = self.first.label, self.second.label
+        return (f"{first} (first named)", f"{second} (second named)") if first == second else (first, second)
+
+    @property
+    def percentages(self) -> tuple[float, float]:
+        """Share of the games, from 0 to 1, that each agent won by the count of Kaggle's course: not by a forfeit."""
+        won = self.wins[0] - self.forfeits[1], self.wins[1] - self.forfeits[0]
+        return won[0] / len(self.games), won[1] / len(self.games)
+
+    @property
+    def wins(self) -> tuple[int, int]:
+        """How many games each agent won, those included that the other one forfeited."""
+        return self.side(0).tally.wins, self.side(1).tally.wins
+
+    @property
+    def draws(self) -> int:
+        return self.side(0).tally.draws
+
+    @property
+    def forfeits(self) -> tuple[int, int]:
+        """How many games each agent lost by a fault: what the course calls its invalid plays."""
+        return self.side(0).forfeits, self.side(1).forfeits
+
+    def pairs(self) -> Iterator[PairOfGames]:
+        """The complete pairs, in order."""
+        for number in sorted(number for number in self.games if number % 2 == 0 and number + 1 in self.games):
+            yield self.pair(number // 2)
+
+    def pair(self, index: int) -> PairOfGames:
+        """A complete pair, from the side of the first agent."""
+        first, second = self.games[2 * index], self.games[2 * index + 1]
+        points = _points(first, 0) + _points(second, 1)
+        return pair_of((first.moves, second.moves), first.opening, points, first.geometry)
+
+    @property
+    def evidence(self) -> Evidence:
+        """What the complete pairs prove together."""
+        return Evidence(self.pairs())
+
+    def side(self, agent: int, seat: int | None = None) -> Side:
+        """The results of agent 0 or 1, in seat 0 (moves first), in seat 1, or in both."""
+        points, faults, seconds, loads, forfeits, overage = [], Counter[str](), [], [], 0, 0.0
+        for number, game in sorted(self.games.items()):
+            taken = agent ^ (number % 2)
+            if seat is not None and taken != seat:
+                continue
+            points.append(_points(game, taken))
+            own = [fault for fault in game.faults if fault.seat == taken]
+            faults.update(fault.kind for fault in own)
+            forfeits += sum(fault.fatal for fault in own)
+            seconds += game.move_seconds(taken)
+            loads += [game.loads[taken]] if game.loads else []
+            overage = max(overage, game.overage_used(taken) or 0.0)
+        tally = Tally(points.count(1), points.count(0.5), points.count(0))
+        return Side(tally, faults, forfeits, tuple(seconds), tuple(loads), overage)
+
+    def first_faults(self, agent: int) -> dict[str, tuple[Game, Fault]]:
+        """For each kind of fault of agent 0 or 1, the first one and its game."""
+        found: dict[str, tuple[Game, Fault]] = {}
+        for number, game in sorted(self.games.items()):
+            for fault in game.faults:
+                if fault.seat == agent ^ (number % 2):
+                    found.setdefault(fault.kind, (game, fault))
+        return found
+
+    def shown(self, number: int, names: tuple[str, str] | None = None) -> Game:
+        """A game with other names of the agents than their labels: by default ``names``, which differ."""
+        first, second = names or self.names
+        return replace(self.games[number], names=(second, first) if number % 2 else (first, second))
+
+    def lost(self, agent: str | Callable | int) -> list[Game]:
+        """The games that an agent lost, in order, including losses by a fault.
+
+        ``evaluate.analyse``, or the command line in a game's ``command``, shows the move that lost it.
+
+        Args:
+            agent: its name, with or without folder, ending or module; or the callable, or 1 or 2.
+
+        Raises:
+            ValueError: it is neither of the two agents, or both have this name.
+        """
+        name, specs = resolve(agent) if callable(agent) else agent, (self.first, self.second)
+        found = [n for n, spec in enumerate(specs) if name in (n + 1, spec, spec.label, _short_name(spec))]
+        if len(found) != 1:
+            labels = f"1 for {specs[0].label!r}, 2 for {specs[1].label!r}"
+            raise ValueError(f"expected one agent by its name, or {labels}, not {agent!r}")
+        games = sorted(self.games.items())
+        return [self.shown(number) for number, game in games if not _points(game, found[0] ^ number % 2)]
+
+    def __repr__(self) -> str:
+        """The results in total and by seat, in a line."""
+        counts, played = "{} won, {} drawn, {} lost".format, len(self.games)
+        stopped = f"stopped after {played} of {self.fixed} games. " if self.fixed and played < self.fixed else ""
+        counted = ", forfeits counted as losses" if any(self.forfeits) else ""
+        seats = "; ".join(f"{name} {counts(*self.side(0, seat).tally)}" for seat, name in enumerate(SEATS))
+        return f"{stopped}{' v '.join(self.names)}{counted}: {counts(*self.side(0).tally)} ({seats})"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the results by seat."""
+        rows = ["<tr><th>agent</th><th></th><th>won</th><th>drawn</th><th>lost</th><th>forfeits</th></tr>"]
+        for agent, name in enumerate(self.names):
+            for seat, words in ((None, "both"), *enumerate(SEATS)):
+                side = self.side(agent, seat)
+                cells = [html.escape(name) if seat is None else "", words, *map(str, side.tally), str(side.forfeits)]
+                rows.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
+        return f"<table>{''.join(rows)}</table>"
+
+
+def _short_name(spec: AgentSpec) -> str:
+    return spec.label.rpartition(".")[2] if spec.kind == "callable" else Path(spec.label).stem
+
+
+def _points(game: Game, seat: int) -> float:
+    """A seat's points of a game of a match, which all are played to their end."""
+    assert game.points is not None
+    return game.points[seat]
+
+
+WITHIN = 20.0  # Elo: a difference below it is called none
+TOO_WIDE = 400.0  # Elo; an interval that reaches further to both sides says nothing
+MANY_FORFEITS = 0.1  # share of the games above which the result says little about strength
+DIFFERENCES = (25, 50, 100, 200)  # Elo, of which a verdict that is missing says how many pairs would show one
+ANY_TIME, AS_AGREED = "95%, valid at every look", "95%, for a number of games fixed beforehand"
+
+
+def signed(elo: float) -> str:
+    """A finite Elo difference as text: +12, -3."""
+    return f"{elo:+.0f}"
+
+
+def interval(result: Estimate, kind: str = ANY_TIME) -> str:
+    """ "Elo +55, between +28 and +83 (95%, valid at every look)"; where the games give one bound only, that one."""
+    ends = isfinite(result.low), isfinite(result.high)
+    if result.low < -TOO_WIDE and result.high > TOO_WIDE:
+        return "too few games for a bound on Elo"
+    if all(ends):
+        about = f"{signed(result.elo)}, " if isfinite(result.elo) else ""
+        return f"Elo {about}between {signed(result.low)} and {signed(result.high)} ({kind})"
+    return f"Elo above {signed(result.low)} ({kind})" if ends[0] else f"Elo below {signed(result.high)} ({kind})"
+
+
+def kinds(faults: Counter) -> str:
+    """ "2 timeout, 1 crash", or "" without faults."""
+    return ", ".join(f"{count} {kind}" for kind, count in faults.most_common())
+
+
+def match_lines(match: Match, sprt: Sprt | None = None) -> list[str]:
+    """What the pairs prove: Elo with its interval, the pairs' results, the SPRT, and the verdict in plain words."""
+    evidence, lines = match.evidence, fault_lines(match)
+    if not evidence.pairs:
+        return [*lines, "no complete pair of games yet: no result"]
+    found, general = difference(evidence)
+    lines += [interval(found, ANY_TIME if general else f"{ANY_TIME},{_scope(evidence)}"), pair_words(evidence)]
+    if match.ending == "copies":
+        lines.append(
+            f"stopped: the last {COPIES} pairs repeat earlier ones, so both agents play without chance and the "
+            "openings are used up; add openings for more evidence"
+        )
+    if sprt:
+        lines.append(sprt_words(sprt, evidence))
+    return [*lines, verdict(evidence, *match.names, sprt), *forfeits_line(match)]
+
+
+def course_lines(match: Match) -> list[str]:
+    """The four lines of Kaggle's *Intro to Game AI* course; below an empty one, what else the games tell."""
+    lines = [f"Agent {agent} Win Percentage: {np.round(share, 2)}" for agent, share in enumerate(match.percentages, 1)]
+    lines += [f"Number of Invalid Plays by Agent {agent}: {count}" for agent, count in enumerate(match.forfeits, 1)]
+    return [*lines, "", summary(match), *fault_lines(match), *forfeits_line(match), *lost_game_line(match)]
+
+
+def summary(match: Match) -> str:
+    """One line: the results in total and by seat, the interval, and which agent is stronger. A forfeit is a loss."""
+    evidence, is_whole = match.evidence, len(match.games) == match.fixed
+    if not evidence.pairs:
+        return f"{match}. There is not a game in either seat yet: no result"
+    result = estimate(evidence.counts) if is_whole else anytime(evidence.counts)
+    if evidence.distinct < FEWEST_PAIRS and not result.is_proof:
+        return f"{match}. {_few_words(evidence, len(match.games))}"
+    shown = interval(result, AS_AGREED if is_whole else ANY_TIME)
+    return f"{match}. {shown}; {verdict(evidence, *match.names, result=result)}"
+
+
+def _few_words(evidence: Evidence, games: int) -> str:
+    """Why there is no verdict: too few games, or too few different ones."""
+    if evidence.distinct == evidence.pairs:
+        return f"Too early to tell: {games} games are few, unless one agent wins nearly all"
+    different = f"{evidence.distinct} different {plural('pair', evidence.distinct)} of games among {evidence.pairs}"
+    hint = as_typed("python evaluate.py match begins from many openings")
+    return f"No verdict: {different}; the others are copies. {hint}"
+
+
+def pair_words(evidence: Evidence) -> str:
+    """The results of the pairs, and how many of them are evidence."""
+    line = f"pair results 0, 1/2, 1, 1 1/2, 2: {' '.join(map(str, evidence.results))}"
+    if evidence.distinct < evidence.pairs:
+        line += f"; {evidence.distinct} distinct {plural('pair', evidence.distinct)} among {evidence.pairs}"
+        line += f" from {evidence.openings} {plural('opening', evidence.openings)}, the others are copies"
+    return line
+
+
+def sprt_words(sprt: Sprt, evidence: Evidence) -> str:
+    """ "SPRT of +0 against +50 Elo accepts +50: LLR 3.07 is above the upper bound 2.94"."""
+    counts, (lower, upper) = evidence.counts, sprt.bounds
+    llr, accepted = sprt.llr(counts), sprt.accepted(counts)
+    title = f"SPRT of {signed(sprt.elo0)} against {signed(sprt.elo1)} Elo"
+    if accepted == "H1":
+        return f"{title} accepts {signed(sprt.elo1)}: LLR {llr:.2f} is above the upper bound {upper:.2f}"
+    if accepted == "H0":
+        return f"{title} accepts {signed(sprt.elo0)}: LLR {llr:.2f} is below the lower bound {lower:.2f}"
+    return f"{title} is undecided: LLR {llr:.2f} is between its bounds {lower:.2f} and {upper:.2f}"
+
+
+def sprt_progress(sprt: Sprt, evidence: Evidence) -> str:
+    """ "LLR 1.20 of -2.94 to 2.94, about 60 pairs left": where the test stands, and what it needs at this pace."""
+    llr, (lower, upper) = sprt.llr(evidence.counts), sprt.bounds
+    line = f"LLR {llr:.2f} of {lower:.2f} to {upper:.2f}"
+    if not llr:
+        return line
+    left = evidence.pairs * ((upper if llr > 0 else lower) / llr - 1)
+    return f"{line}, about {max(1, round(left, -int(log10(max(left, 1))))):.0f} pairs left"
+
+
+def verdict(
+    evidence: Evidence, first: str, second: str, sprt: Sprt | None = None, result: Estimate | None = None
+) -> str:
+    """The verdict in plain words: who is stronger, a difference below ``WITHIN`` Elo, or what is missing.
+
+    Where openings were played more than once, "stronger" is proven with openings as the unit, or not said.
+
+    Args:
+        result: the interval to judge by; that which is valid at every look if it is None.
+    """
+    found, general = difference(evidence)
+    result, scope = result or found, "" if general else _scope(evidence)
+    accepted = sprt.accepted(evidence.counts) if sprt else None
+    better = f"scores more{scope}" if scope else "is stronger"
+    if result.is_proof:
+        return f"{first if result.low > 0 else second} {better}"
+    if sprt and accepted == "H1":
+        return f"{first} {better}" if sprt.elo0 >= 0 else f"{first} is above {signed(sprt.elo0)} Elo{scope}"
+    if sprt and accepted == "H0":
+        return f"{second} {better}" if sprt.elo1 <= 0 else f"{first} is below {signed(sprt.elo1)} Elo{scope}"
+    if result.low > -WITHIN and result.high < WITHIN:
+        return f"no difference of {WITHIN:g} Elo or more{scope}"
+    if evidence.distinct < FEWEST_PAIRS:
+        return _too_few(evidence)
+    return f"too early to tell{_missing(evidence)}"
+
+
+def _scope(evidence: Evidence) -> str:
+    """ " from these 12 openings": what is said of the openings that were played, not of all."""
+    return f" from these {evidence.openings} openings" if evidence.openings > 1 else " from this opening"
+
+
+def _too_few(evidence: Evidence) -> str:
+    mean = mean_and_variance(evidence.results)[0]
+    return (
+        f"no verdict: {evidence.distinct} distinct {plural('pair', evidence.distinct)} of games, "
+        f"at least {FEWEST_PAIRS} are needed; the first agent made {mean:.0%} of the points"
+    )
+
+
+def _missing(evidence: Evidence) -> str:
+    """ ": a difference of 100 Elo needs about 60 pairs", for the largest one that needs more than were played."""
+    needed = ((elo, pairs_needed(evidence.counts, elo)) for elo in reversed(DIFFERENCES))
+    elo, pairs = next(((elo, pairs) for elo, pairs in needed if pairs > evidence.distinct), (0, 0))
+    return f": a difference of {elo} Elo needs about {pairs} pairs" if elo else ""
+
+
+def fault_lines(match: Match) -> list[str]:
+    """ "my_agent.py, 3 timeout (first on ply 6: ...)", a line for each kind of fault of either agent."""
+    lines = []
+    for agent, name in enumerate(match.names):
+        counts = match.side(agent).faults
+        for kind, (game, fault) in match.first_faults(agent).items():
+            lines.append(f"{name}, {counts[kind]} {kind} (first on ply {fault.ply}: {game.reason(fault)})")
+    return lines
+
+
+def forfeits_line(match: Match) -> list[str]:
+    """A warning if many games were decided by faults."""
+    forfeits, games = sum(match.side(agent).forfeits for agent in (0, 1)), len(match.games)
+    if forfeits <= MANY_FORFEITS * games:
+        return []
+    return [f"{forfeits} of {games} games were forfeits: this measures faults more than strength"]
+
+
+def lost_game_line(match: Match) -> list[str]:
+    """The command that analyses the longest game that the first agent lost on the board."""
+    lost = [game for game in match.lost(1) if game.fault is None and game.geometry.fits_word]
+    longest = sorted(lost, key=lambda game: -len(game.moves))[:1]
+    return [f"a game that {match.names[0]} lost: {game.command}" for game in longest]

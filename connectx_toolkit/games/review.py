@@ -1,0 +1,458 @@
+"""Games seen from one's own seat: how each ended and why, and what was given away in it; where points were lost."""
+
+import difflib
+import re
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from connectx.position import Geometry, Position, plies_to_end, write_columns
+from connectx.solver import Value
+from connectx_toolkit.games.analysis import JudgedMove, accuracy, mistakes
+from connectx_toolkit.games.game import UNKNOWN_NAMES, Game
+from connectx_toolkit.system.console import plural
+from connectx_toolkit.system.table import Table
+
+RESULTS = {1.0: "won", 0.5: "drawn", 0.0: "lost", None: "unfinished"}
+SEATS = ("first", "second")
+VERSION = re.compile(
+    " [0-9a-f]{6}$"
+)  # that connectx_toolkit.games.tournament adds to the name of a file of which it has several
+OPENING_PLIES = 4  # of a game that count as its opening: with more of them, 50 games have hardly two alike
+STRENGTHS = ((0.97, "strong"), (0.88, "middling"), (0.0, "weak"))  # least share of its moves that kept the result
+AHEAD = ((4, "1 to 4"), (10, "5 to 10"), (20, "11 to 20"), (10**9, "more than 20"))  # plies
+BAND = 8  # plies
+MOST_REPEATED = 8  # rows
+SHORT_OF_TIME = 10.0  # seconds of overage time left
+Row = Sequence[str | int | float]
+
+
+@dataclass(frozen=True)
+class Review:
+    """A game from one's own seat, with the moves of both sides judged as far as they could be."""
+
+    game: Game
+    seat: int
+    judged: list[JudgedMove]
+
+    @property
+    def opponent(self) -> str:
+        return "itself" if self.game.is_self_play else self.game.names[1 - self.seat]
+
+    @property
+    def score(self) -> float | None:
+        return None if self.game.points is None else self.game.points[self.seat]
+
+    @property
+    def fault(self) -> str:
+        """ "timeout", "illegal move" or "error", of whoever lost by one; "" if nobody did."""
+        return self.game.fault.family if self.game.fault else ""
+
+    @property
+    def own(self) -> list[JudgedMove]:
+        return [move for move in self.judged if move.seat == self.seat]
+
+    @property
+    def mistakes(self) -> list[JudgedMove]:
+        """One's own moves that gave a result away."""
+        return mistakes(self.own)
+
+    @property
+    def shortened(self) -> list[JudgedMove]:
+        """One's own moves that lost a lost game sooner."""
+        return [move for move in self.own if move.shortens_loss]
+
+    @property
+    def cause(self) -> str:
+        """Why the game was not won: one's own fault, or what was given away last; "" of a game that was won."""
+        if self.score in (1.0, None):
+            return ""
+        if self.fault:
+            return self.fault
+        if given := self.mistakes:
+            return f"{given[-1].results[0]} position given away"
+        if not self.own:
+            return "not judged"
+        return f"{RESULTS[self.score]} {'by the opening' if self.game.opening else 'from the start'}"
+
+    def row(self) -> dict[str, Any]:
+        """The game for machines, and for the page; times in seconds, columns from 0."""
+        game, given = self.game, self.mistakes
+        slowest = game.slowest(self.seat)
+        return {
+            "game": game.name,
+            "file": game.source,
+            "opponent": self.opponent,
+            "seat": SEATS[self.seat],
+            "result": RESULTS[self.score],
+            "status": self.fault or "played",
+            "ending": game.ending_words,
+            "cause": self.cause,
+            "plies": len(game.moves),
+            "opening": game.opening,
+            "overage": None if (used := game.overage_used(self.seat)) is None else round(used, 3),
+            "slowest": slowest and {"ply": slowest[0], "seconds": round(slowest[1], 3)},
+            "mistakes": [_mistake(move) for move in given],
+            "shortened": [{"ply": one.ply, "column": one.column, "best": one.best_columns} for one in self.shortened],
+            "moves": list(game.moves),
+        }
+
+
+def _mistake(move: JudgedMove) -> dict[str, Any]:
+    before, after = move.results
+    return {"ply": move.ply, "column": move.column, "best": move.best_columns, "before": before, "after": after}
+
+
+def team_of(games: Sequence[Game], wanted: str | None = None) -> str:
+    """Whose games these are: the player that was asked for, or else the one name that is in all of them.
+
+    Raises:
+        ValueError: there is no such name, or more than one; in words that say how to choose.
+    """
+    counts = Counter(name for game in games for name in set(game.names))
+    return name_in(counts, wanted) if wanted is not None else name_in_all(counts, len(games))
+
+
+def name_in(counts: Mapping[str, int], wanted: str, option: str = "--me") -> str:
+    """The player that was asked for. An agent's file may be called without its folder, and without folder and suffix.
+
+    Args:
+        counts: games by name.
+        option: what it was asked with.
+
+    Raises:
+        ValueError: no player, or more than one, is called so; in words that say how to choose.
+    """
+    called = [wanted] if wanted in counts else [name for name in counts if _is_called(name, wanted)]
+    if len(called) == 1:
+        return called[0]
+    close = called or difflib.get_close_matches(wanted, counts, 1)
+    meant = f"did you mean {' or '.join(map(shlex.quote, close))}? " if close else ""
+    found = f"fits {len(called)} names" if called else "is in none of the games"
+    raise ValueError(f"{option} {wanted!r} {found}: {meant}Names and games: {_most(counts)}")
+
+
+def name_in_all(counts: Mapping[str, int], games: int) -> str:
+    """The one name that is in all of the games. Raises ValueError if there is none, or more than one."""
+    everywhere = [name for name, count in counts.items() if count == games]
+    if len(everywhere) == 1:
+        return everywhere[0]
+    if set(everywhere) == set(UNKNOWN_NAMES):
+        raise ValueError("the games do not name their players: pass --me first or --me second, whichever seat is yours")
+    what = "more than one name is" if everywhere else "no name is"
+    which = f"all {games} games" if games > 1 else "the game"
+    raise ValueError(f"{what} in {which}: pass --me NAME. Names and games: {_most(counts)}")
+
+
+def _most(counts: Mapping[str, int]) -> str:
+    """ "my_team (20), them (3), ...": those in most games."""
+    return ", ".join(f"{name} ({count})" for name, count in Counter(counts).most_common(5))
+
+
+def _is_called(name: str, wanted: str) -> bool:
+    """Whether an agent's name may be meant by a file's path, name or stem; of any version of the file."""
+    path = Path(VERSION.sub("", name))
+    return str(Path(wanted)) in (str(path), path.name, path.stem)
+
+
+def seat_of(game: Game, team: str) -> int:
+    """The seat of a team. In a game against itself: that which failed, or else the first."""
+    if game.is_self_play:
+        return game.fault.seat if game.fault else 0
+    return game.names.index(team)
+
+
+def headline(team: str, reviews: Sequence[Review]) -> list[str]:
+    """The games in a few sentences: what was scored, by what it was lost, and where to look first."""
+    counted = _counted(reviews)
+    if not counted:
+        return [f"{team}: no game that counts, of {len(reviews)}"]
+    tally = Counter(RESULTS[review.score] for review in counted)
+    points = sum(review.score or 0 for review in counted)
+    share = 100 * points / len(counted)
+    results = f"won {tally['won']}, drawn {tally['drawn']}, lost {tally['lost']}"
+    lines = [f"{team}: {len(counted)} games, {results}: {points:g} points ({share:.0f}%)."]
+    if causes := _causes(counted):
+        lines.append(f"Points lost: {', '.join(f'{cause} {lost:g}' for cause, _, lost, _ in causes)}.")
+    if deciding := _deciding(counted):
+        start, count = Counter(move.ply // BAND * BAND for _, move in deciding).most_common(1)[0]
+        ahead = [_ahead(review, move) for review, move in deciding]
+        near, far = sum(plies <= AHEAD[0][0] for plies in ahead), sum(plies > AHEAD[-2][0] for plies in ahead)
+        lines.append(
+            f"Deciding mistakes, your last ones in games not won: {len(deciding)}. On plies {_band(start, counted)}: "
+            f"{count}. Seen by looking {AHEAD[0][0]} plies ahead: {near}. Seen only beyond {AHEAD[-2][0]} plies: {far}."
+        )
+    if again := _again(counted):
+        review, move = again[0][0]
+        after = write_columns(review.game.moves[: move.ply]) or "the start"
+        best = " or ".join(map(str, move.best_columns))
+        lines.append(f"Made most often: column {move.column} after {after}, in {len(again[0])} games; best is {best}.")
+    if shortened := _shortened(counted):
+        review, move = shortened[0]
+        sooner, later = (_plies(review, move, score) for score in (move.played, move.value))
+        games = len({id(one) for one, _ in shortened})
+        lines.append(
+            f"Lost games shortened: {len(shortened)} {plural('move', len(shortened))} in {games} "
+            f"{plural('game', games)}; most in {review.game.name} on ply {move.ply}: column {move.column} loses in "
+            f"{sooner} plies, {move.best} in {later}."
+        )
+    missed, allowed = (sum(len(oversights(review)[kind]) for review in counted) for kind in (0, 1))
+    if missed or allowed:
+        lines.append(f"Wins in one overlooked: your own {missed}, the opponent's {allowed}.")
+    return lines
+
+
+def _band(start: int, reviews: Sequence[Review]) -> str:
+    """ "32 to 39"; the last one ends with the board."""
+    return f"{start} to {min(start + BAND, max(one.game.geometry.cells for one in reviews)) - 1}"
+
+
+def _deciding(reviews: Sequence[Review]) -> list[tuple[Review, JudgedMove]]:
+    """The last mistake of each game that was not won, but for those lost by a fault."""
+    return [(one, one.mistakes[-1]) for one in reviews if one.cause and one.mistakes and not one.fault]
+
+
+def _counted(reviews: Sequence[Review]) -> list[Review]:
+    """The games that give points: those that were ended, against others."""
+    return [review for review in reviews if review.score is not None and not review.game.is_self_play]
+
+
+def summary(reviews: Sequence[Review]) -> list[Table]:
+    """Where points were lost, by cause, seat, opponent, ply, foresight and opening; and what time was used."""
+    counted = _counted(reviews)
+    sections = [
+        _by_cause(counted),
+        _by_seat(counted),
+        _by_strength(counted),
+        _by_ply(counted),
+        _repeated(counted),
+        _by_column(counted),
+        _by_foresight(counted),
+        _sooner(counted),
+        _overlooked(counted),
+        _by_opening(counted),
+        _time(reviews),
+    ]
+    return [section for section in sections if section.rows]
+
+
+def _points_lost(reviews: Sequence[Review]) -> float:
+    return sum(1.0 - (review.score or 0.0) for review in reviews)
+
+
+def _causes(reviews: Sequence[Review]) -> list[tuple[str, int, float, str]]:
+    """Cause, games, points lost and the first games, the dearest cause first."""
+    by_cause: dict[str, list[Review]] = {}
+    for review in reviews:
+        if review.cause:
+            by_cause.setdefault(review.cause, []).append(review)
+    found = []
+    for cause, games in by_cause.items():
+        lost = _points_lost(games)
+        found.append((cause, len(games), lost, " ".join(review.game.name for review in games[:4])))
+    return sorted(found, key=lambda item: -item[2])
+
+
+def _by_cause(reviews: Sequence[Review]) -> Table:
+    note = "given away: the value of the position before your last mistake, with perfect play"
+    heads = ("why", "games", "points lost", "for example")
+    return Table("Why points were lost", heads, [*_causes(reviews)], note)
+
+
+def _results(reviews: Sequence[Review]) -> tuple[int, int, int, int, float]:
+    """Games, won, drawn, lost, and the percentage of the points."""
+    scores = [review.score or 0 for review in reviews]
+    counts = [scores.count(score) for score in (1, 0.5, 0)]
+    return len(scores), counts[0], counts[1], counts[2], 100 * sum(scores) / len(scores)
+
+
+RESULT_HEADS = ("games", "won", "drawn", "lost", "points %")
+
+
+def _by_seat(reviews: Sequence[Review]) -> Table:
+    groups = [(name, [review for review in reviews if review.seat == seat]) for seat, name in enumerate(SEATS)]
+    rows = [(name, *_results(games)) for name, games in groups if games]
+    return Table("Points by seat", ("moving", *RESULT_HEADS), rows)
+
+
+def opponents_kept(reviews: Sequence[Review]) -> dict[str, float]:
+    """Of each opponent, in all games against it, the share of its moves that kept the result, where there was one."""
+    moves: dict[str, list[JudgedMove]] = {}
+    for review in reviews:
+        moves.setdefault(review.opponent, []).extend(m for m in review.judged if m.seat != review.seat)
+    found = {name: accuracy(listed) for name, listed in moves.items()}
+    return {name: one.kept / one.holding for name, one in found.items() if one.holding}
+
+
+def _by_strength(reviews: Sequence[Review]) -> Table:
+    kept, rows = opponents_kept(reviews), []
+    strength = {name: next(word for least, word in STRENGTHS if share >= least) for name, share in kept.items()}
+    for _, word in STRENGTHS:
+        games = [review for review in reviews if strength.get(review.opponent) == word]
+        if games:
+            names = {review.opponent for review in games}
+            rows.append((word, len(names), *_results(games)))
+    bounds = ", ".join(f"{word} at least {100 * least:.0f}%" for least, word in STRENGTHS[:-1])
+    note = f"by the share of the opponent's moves that kept the result: {bounds}"
+    return Table("Points by the opponent's strength", ("opponents", "teams", *RESULT_HEADS), rows, note)
+
+
+def _by_ply(reviews: Sequence[Review]) -> Table:
+    own = [move for review in reviews for move in review.own if move.holds]
+    deciding = [move.ply // BAND * BAND for _, move in _deciding(reviews)]
+    rows: list[Row] = []
+    for start in sorted({move.ply // BAND * BAND for move in own}):
+        here = [move for move in own if move.ply // BAND * BAND == start]
+        given = [len([m for m in mistakes(here) if m.results[0] == before]) for before in ("won", "drawn")]
+        share = 100 * sum(given) / len(here)
+        rows.append((_band(start, reviews), len(here), *given, share, deciding.count(start)))
+    heads = ("plies", "moves", "wins given away", "draws given away", "given away %", "deciding")
+    note = "of your moves in positions that were not lost yet; deciding: your last mistake in a game not won"
+    return Table("Mistakes by ply", heads, rows, note)
+
+
+def _by_column(reviews: Sequence[Review]) -> Table:
+    """An agent that shuns a column, or takes to one, shows here only."""
+    given = [(review, move) for review in reviews for move in review.mistakes]
+    played = Counter(move.column for _, move in given)
+    best = Counter(column for _, move in given for column in move.best_columns)
+    deciding = Counter(column for _, move in _deciding(reviews) for column in move.best_columns)
+    columns = sorted({column for review, _ in given for column in range(review.game.geometry.columns)})
+    rows: list[Row] = [(str(column), played[column], best[column], deciding[column]) for column in columns]
+    heads = ("column", "played", "was best", "was best, deciding")
+    note = "in how many of your mistakes the column was played, and in how many it was a best move"
+    return Table("Mistakes by column", heads, rows, note)
+
+
+def _ahead(review: Review, move: JudgedMove) -> int:
+    """Plies to look ahead from a mistake to see it: to the end of the loss that it leads to, or of the missed win."""
+    return _plies(review, move, move.played if move.played.low < 0 else move.value)
+
+
+def _plies(review: Review, move: JudgedMove, score: Value) -> int:
+    """Plies from a move to the end of a game of this score, an exact one."""
+    return plies_to_end(score.low, move.ply, review.game.geometry.cells)
+
+
+def _shortened(reviews: Sequence[Review]) -> list[tuple[Review, JudgedMove]]:
+    """One's moves that lost a lost game sooner, those that cost most plies first."""
+    found = [(review, move) for review in reviews for move in review.shortened]
+    return sorted(found, key=lambda one: one[1].played.low - one[1].value.low)
+
+
+def _sooner(reviews: Sequence[Review]) -> Table:
+    rows: list[Row] = [
+        (review.game.name, move.ply, str(move.column), _plies(review, move, move.played), move.best,
+         _plies(review, move, move.value))
+        for review, move in _shortened(reviews)[:MOST_REPEATED]
+    ]  # fmt: skip
+    heads = ("game", "ply", "you play", "loses in", "best", "best loses in")
+    note = "your moves that lose a lost position in fewer plies than others; they are not counted as mistakes"
+    return Table("Lost games that were shortened most", heads, rows, note)
+
+
+def _by_foresight(reviews: Sequence[Review]) -> Table:
+    ahead = [(_ahead(review, move), move.results[0]) for review, move in _deciding(reviews)]
+    rows: list[Row] = []
+    least = 0
+    for most, words in AHEAD:
+        here = [before for plies, before in ahead if least < plies <= most]
+        rows.append((words, here.count("won"), here.count("drawn")))
+        least = most
+    note = "plies to the end, with perfect play, of the loss that the mistake leads to or of the win that it misses"
+    heads = ("plies ahead", "wins given away", "draws given away")
+    return Table("How far ahead the deciding mistakes could be seen", heads, rows if ahead else [], note)
+
+
+def oversights(review: Review) -> tuple[list[int], list[int]]:
+    """Plies of one's own moves that left a win in one untaken, and of those that needlessly gave the opponent one."""
+    worse = [move for move in review.own if not move.is_perfect]
+    missed = [one.ply for one in worse if one.value.low > 0 and _plies(review, one, one.value) == 1]
+    allowed = [one.ply for one in worse if one.played.low < 0 and _plies(review, one, one.played) == 2]
+    return missed, allowed
+
+
+def _overlooked(reviews: Sequence[Review]) -> Table:
+    found = [(review, oversights(review)) for review in reviews]
+    rows: list[Row] = []
+    for kind, words in enumerate(("your own win in one", "the opponent's win in one")):
+        games = [(review.game.name, plies[kind]) for review, plies in found if plies[kind]]
+        where = ", ".join(f"{name} ply {plies[0]}" for name, plies in games[:3])
+        rows.append((words, sum(len(plies) for _, plies in games), len(games), where))
+    note = "the opponent's: only where another move would have prevented or delayed it"
+    heads = ("what", "moves", "games", "for example")
+    return Table("Overlooked", heads, rows if any(row[1] for row in rows) else [], note)
+
+
+def _openings(reviews: Sequence[Review]) -> Iterator[tuple[str, str, list[Review]]]:
+    """Openings by seat, a mirror image being the same: columns, seat, the games."""
+    found: dict[tuple[Geometry, int, int], tuple[str, str, list[Review]]] = {}
+    for review in reviews:
+        game = review.game
+        plies = game.opening or OPENING_PLIES
+        if len(game.moves) > plies:
+            moves = game.moves[:plies]
+            key = game.geometry, Position.from_moves(moves, game.geometry).canonical().key, review.seat
+            found.setdefault(key, (write_columns(moves), SEATS[review.seat], []))[2].append(review)
+    yield from found.values()
+
+
+def _by_opening(reviews: Sequence[Review]) -> Table:
+    rows: list[tuple[str, str, int, float, str]] = []
+    for columns, seat, games in _openings(reviews):
+        lost = _points_lost(games)
+        firsts = [review.mistakes[0].ply for review in games if review.mistakes]
+        early = f"ply {min(firsts)}" if firsts else "-"
+        if lost:
+            rows.append((columns, seat, len(games), lost, early))
+    rows.sort(key=lambda row: (-row[3], row[2]))
+    heads = ("columns", "moving", "games", "points lost", "earliest mistake")
+    note = f"the opening that was set, or the first {OPENING_PLIES} plies; mirrored or not"
+    return Table("Openings that cost most", heads, [*rows[:3]], note)
+
+
+def _again(reviews: Sequence[Review]) -> list[list[tuple[Review, JudgedMove]]]:
+    """One's mistakes that were made more than once, mirrored or not, the most frequent first."""
+    found: dict[tuple[Geometry, int, int], list[tuple[Review, JudgedMove]]] = {}
+    for review in reviews:
+        game = review.game
+        for move in review.mistakes:
+            before = Position.from_moves(game.moves[: move.ply], game.geometry)
+            mirrored = game.geometry.columns - 1 - move.column
+            key, column = min((before.key, move.column), (before.mirror().key, mirrored))
+            found.setdefault((game.geometry, key, column), []).append((review, move))
+    return sorted((made for made in found.values() if len(made) > 1), key=len, reverse=True)
+
+
+def _repeated(reviews: Sequence[Review]) -> Table:
+    rows: list[Row] = []
+    for made in _again(reviews)[:MOST_REPEATED]:
+        review, move = made[0]
+        lost = _points_lost([one for one, _ in made])
+        after, best = write_columns(review.game.moves[: move.ply]), " ".join(map(str, move.best_columns))
+        rows.append((after or "the start", str(move.column), best, len(made), lost, review.game.name))
+    heads = ("after", "you play", "best", "games", "points lost", "for example")
+    return Table("Mistakes that come again", heads, rows, "the same position or its mirror image, as in the example")
+
+
+def _time(reviews: Sequence[Review]) -> Table:
+    rows: list[Row] = []
+    if not reviews:
+        return Table("Time", (), rows)
+    used = [(seconds, one) for one in reviews if (seconds := one.game.overage_used(one.seat)) is not None]
+    most, review = max(used, key=lambda item: item[0], default=(0.0, reviews[0]))
+    if most > 0:
+        rows.append(("most overage time of a game, s", most, review.game.name))
+    slow = [(found, review) for review in reviews if (found := review.game.slowest(review.seat))]
+    if slow:
+        (ply, time), review = max(slow, key=lambda item: item[0][1])
+        rows.append(("slowest move, s", time, f"{review.game.name}, ply {ply}"))
+    short = [r.game.name for seconds, r in used if r.game.reserve and r.game.reserve[r.seat] - seconds < SHORT_OF_TIME]
+    if used:
+        rows.append((f"games with less than {SHORT_OF_TIME:g} s left", len(short), " ".join(short[:4])))
+    late = [r for r in reviews if r.fault == "timeout" and r.score == 0]
+    rows.append(("games lost by timeout", len(late), " ".join(r.game.name for r in late[:4])))
+    return Table("Time", ("what", "value", "where"), rows)

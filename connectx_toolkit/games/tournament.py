@@ -1,0 +1,195 @@
+"""The results of many agents: the crosstable and the ladder.
+
+The matches of a file of games, in groups that can be compared.
+"""
+
+import sqlite3
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from connectx.position import Geometry
+from connectx_toolkit.games.database import GameDatabase
+from connectx_toolkit.games.game import Game
+from connectx_toolkit.games.match import Conditions, Match
+from connectx_toolkit.games.rows import SIZES, rules_of
+from connectx_toolkit.kaggle.rules import DEFAULTS
+from connectx_toolkit.players.spec import AgentSpec
+from connectx_toolkit.statistics.evidence import Evidence
+from connectx_toolkit.statistics.intervals import mean_and_variance
+from connectx_toolkit.statistics.ratings import Rating, connected, ratings
+from connectx_toolkit.system.foreign import NothingLeft, from_json, integer, noting, text
+
+
+class Standing(NamedTuple):
+    """One line of the ladder."""
+
+    name: str
+    rating: Rating
+    score: float  # share of the points against others, 0 to 1
+    as_first: float  # the same for the games in which it moved first
+    as_second: float
+    forfeits: int
+    worst_seconds: float  # its longest move or load
+
+
+@dataclass
+class Tournament:
+    """Matches between named agents. ``names``: of the first and second agent of each match."""
+
+    matches: list[Match]
+    names: list[tuple[str, str]]
+
+    def evidence(self) -> dict[tuple[str, str], Evidence]:
+        """The evidence on each two agents that met, each two once, from the side of the first in the key."""
+        table: dict[tuple[str, str], Evidence] = {}
+        for match, (first, second) in zip(self.matches, self.names, strict=True):
+            swapped = (second, first) in table
+            evidence = table.setdefault((second, first) if swapped else (first, second), Evidence())
+            for pair in match.pairs():
+                evidence.add(pair.swapped() if swapped else pair)
+        return {key: evidence for key, evidence in table.items() if evidence.pairs}
+
+    def crosstable(self) -> dict[tuple[str, str], tuple[float, int]]:
+        """(share of the points, games) of each agent against each opponent, over complete pairs."""
+        table = {}
+        for (first, second), evidence in self.evidence().items():
+            share, games = mean_and_variance(evidence.results)[0], 2 * evidence.pairs
+            table[first, second], table[second, first] = (share, games), (1 - share, games)
+        return table
+
+    def components(self) -> list[set[str]]:
+        """The groups of agents that games connect, largest first; equally large ones in the order of their matches."""
+        pairings, found = self.evidence(), list[set[str]]()
+        for name in dict.fromkeys(name for pair in pairings for name in pair):
+            if not any(name in group for group in found):
+                found.append(connected(pairings, name))
+        return sorted(found, key=len, reverse=True)
+
+    def among(self, names: set[str]) -> "Tournament":
+        """The matches between these agents only."""
+        kept = [index for index, pair in enumerate(self.names) if names >= set(pair)]
+        return Tournament([self.matches[index] for index in kept], [self.names[index] for index in kept])
+
+    def ladder(self, anchor: str, anchor_elo: float = 0.0) -> list[Standing]:
+        """The agents by rating, best first. Raises ValueError as ``ratings.ratings`` does."""
+        rated = ratings(self.evidence(), anchor, anchor_elo)
+        return [self._standing(name, rating) for name, rating in rated.items()]
+
+    def _standing(self, name: str, rating: Rating) -> Standing:
+        points, games, forfeits, worst = [0.0, 0.0], [0, 0], 0, 0.0
+        for match, names in zip(self.matches, self.names, strict=True):
+            for agent in (0, 1):
+                for seat in (0, 1) if names[agent] == name != names[1 - agent] else ():
+                    side = match.side(agent, seat)
+                    points[seat] += side.tally.wins + side.tally.draws / 2
+                    games[seat] += sum(side.tally)
+                    forfeits += side.forfeits
+                    worst = max(worst, *side.move_seconds, *side.load_seconds, 0.0)
+        as_first, as_second = (p / max(g, 1) for p, g in zip(points, games, strict=True))
+        return Standing(name, rating, sum(points) / sum(games), as_first, as_second, forfeits, worst)
+
+
+class StoredMatch(NamedTuple):
+    """A match in the file; ``hashes`` distinguish agents with the same label."""
+
+    match: Match
+    hashes: tuple[str, str]
+    config: dict[str, Any]
+    reserve: float  # seconds of overage time
+    conditions: Counter[Conditions]  # how many of its games were played under which
+
+    @property
+    def title(self) -> str:
+        """The configuration and the overage time."""
+        config = self.config
+        changed = {key: value for key, value in config.items() if DEFAULTS.get(key) != value}
+        size = f"{config['rows']}x{config['columns']}, {config['inarow']} in a row, {self.reserve:g} s overage time"
+        return size + "".join(f", {key}={value}" for key, value in changed.items() if key not in SIZES)
+
+
+def matches(database: GameDatabase) -> Iterator[StoredMatch]:
+    """Every match that has games, oldest first."""
+    for row in database.match_rows():
+        with noting(database.left_out, f"{database.path}: match {row['id']}"):
+            if games := database.match_games(row["id"]):
+                yield _match(row, games, database.conditions(row["id"]))
+
+
+def _match(row: sqlite3.Row, games: dict[int, Game], conditions: Counter[Conditions]) -> StoredMatch:
+    """A row's match. Raises ValueError, and what else a damaged row may make Python raise."""
+    agents = [[text(one, "an agent") for one in from_json(row[seat])] for seat in ("first", "second")]
+    (first, first_hash), (second, second_hash) = [(AgentSpec(*spec), digest) for *spec, digest in agents]
+    rules = rules_of(row["config"], row["reserve"])
+    match = Match(first, second, games, seed=integer(row["seed"], "the seed"))
+    return StoredMatch(match, (first_hash, second_hash), rules.config, rules.overage, conditions)
+
+
+class Group(NamedTuple):
+    """Matches that can be compared."""
+
+    title: str
+    config: dict[str, Any]
+    tournament: Tournament
+    edited: set[str]  # names of agents that exist in several versions
+    conditions: Counter[Conditions]  # how many of its games were played under which
+
+
+def groups(database: GameDatabase) -> list[Group]:
+    """The file's matches in groups, each of one configuration and overage time.
+
+    If agents with the same label differ, their names get the start of their hash.
+    """
+    stored = list(matches(database))
+    content: dict[str, set[str]] = {}
+    for item in stored:
+        for spec, digest in zip((item.match.first, item.match.second), item.hashes, strict=True):
+            content.setdefault(spec.label, set()).add(digest)
+    edited = {f"{label} {digest[:6]}" for label, digests in content.items() if len(digests) > 1 for digest in digests}
+
+    def name(spec: AgentSpec, digest: str) -> str:
+        return spec.label if len(content[spec.label]) == 1 else f"{spec.label} {digest[:6]}"
+
+    found: dict[str, list[StoredMatch]] = {}
+    for item in stored:
+        found.setdefault(item.title, []).append(item)
+    made = []
+    for title, items in found.items():
+        names = [(name(i.match.first, i.hashes[0]), name(i.match.second, i.hashes[1])) for i in items]
+        conditions = sum((i.conditions for i in items), Counter[Conditions]())
+        made.append(Group(title, items[0].config, Tournament([i.match for i in items], names), edited, conditions))
+    return made
+
+
+def group_games(group: Group) -> list[Game]:
+    """The games of a group, under the names that its agents have there."""
+    pairs = zip(group.tournament.matches, group.tournament.names, strict=True)
+    return [match.shown(number, names) for match, names in pairs for number in sorted(match.games)]
+
+
+def grouped_games(path: Path, left_out: list[str], prefix: str = "") -> list[list[Game]]:
+    """The games of a file: a list for each group of comparable matches, then one for each board of the ladder's.
+
+    Args:
+        left_out: of matches and games that cannot be read, why is added here.
+        prefix: put before the names of matches' games, which are "3-12" for game 12 of match 3. Both count from 1.
+
+    Raises:
+        ValueError: the file is none of games, or holds none.
+        NothingLeft: none of its games can be read.
+    """
+    with GameDatabase(path, create=False) as database:
+        found, boards = [_prefixed(one, prefix) for one in groups(database)], defaultdict[Geometry, list[Game]](list)
+        for game in database.games():
+            boards[game.geometry].append(game)
+    if not found and not boards:
+        raise NothingLeft(database.left_out) if database.left_out else ValueError(f"{path} holds no games")
+    left_out += database.left_out
+    return [*found, *boards.values()]
+
+
+def _prefixed(group: Group, prefix: str) -> list[Game]:
+    games = [(game, Path(game.source)) for game in group_games(group)]
+    return [replace(game, source=str(place.with_name(f"{prefix}{place.name}"))) for game, place in games]

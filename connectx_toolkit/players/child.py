@@ -1,0 +1,274 @@
+"""The agent's process: loads the agent as Kaggle does, asks it for moves, times it, and discards its output.
+
+It imports little, so that an agent's first move pays for its own imports only.
+
+A callable plays in a fork of the current process, where only the thread that forks exists. The rule: functions with
+numpy and with torch on the CPU play in a fork; all else that has threads or a device of its own (a GPU, JAX, numba's
+``parallel=True``) plays with ``isolate=False`` and one worker, in this process.
+
+torch and many others use GNU's OpenMP, which would wait for the missing threads for ever. So its pools are ended before
+the fork; both processes start new ones when needed. LLVM's OpenMP and OpenBLAS do this by themselves. JAX would wait
+for ever, too: while it runs, no callable is played in a fork. A GPU's libraries and numba fail by themselves.
+"""
+
+import contextlib
+import ctypes
+import io
+import json
+import math
+import os
+import signal
+import socket
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from connectx_toolkit.kaggle.agent_file import Struct, load_agent
+from connectx_toolkit.kaggle.remedies import place_in
+from connectx_toolkit.kaggle.sources import Needs, beside, needs_building, redirect
+from connectx_toolkit.players.protocol import REQUEST, pack_reply, receive
+from connectx_toolkit.players.spec import AgentSpec, load
+from connectx_toolkit.system.cores import seed_everything, waiting
+
+DETAIL = 500  # characters of a traceback or a repr that are kept
+MOST_TOLD = 4096  # characters of an agent's thoughts: docs/guides/board.md asks for what is short
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
+
+
+def die_with_parent() -> None:
+    """Asks Linux to kill this process when the thread that started it ends, so that no agent outlives a killed run.
+
+    On other systems an agent ends when it next waits for a request and finds the connection closed.
+    """
+    if prctl := getattr(ctypes.CDLL(None), "prctl", None):
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+class HostedAgent:
+    """An agent inside its process: calls are timed and output is discarded.
+
+    Args:
+        missing: something that Kaggle has and this machine lacks; added to exceptions about files and imports.
+        is_alone: whether the process is this agent's. Then what Kaggle does not have stays out of its reach for good.
+        is_unpacked: whether the spec is the main.py of an archive. That is finished; any other file may be a source.
+    """
+
+    def __init__(self, spec: AgentSpec, missing: str = "", is_alone: bool = False, is_unpacked: bool = False):
+        self.spec = spec
+        self.is_unpacked = is_unpacked
+        self.is_alone = is_alone
+        self.missing = missing
+        self.agent: Callable | None = None
+        self.arguments = 2
+        self.warning = ""  # of the load
+        self.config: dict[str, Any] = {}
+        self.seed = 0
+
+    def start_game(self, config: dict[str, Any], seed: int) -> None:
+        self.config, self.seed = config, seed
+        seed_everything(seed)
+
+    def load(self, seed: int) -> tuple[float, int, dict[str, Any] | None]:
+        """(seconds of the load, 0, its fault or warning or None).
+
+        Time spent waiting for a core is subtracted: every game is charged this load, and one busy moment of the machine
+        must not count in all of them.
+        """
+        seed_everything(seed)
+        is_source = self.spec.kind == "file" and not self.is_unpacked
+        needs = needs_building(self.spec.target) if is_source else Needs()  # not on the agent's clock
+        waited = waiting("self")
+        seconds, column, extra = self._timed(lambda: self._load(needs), "load")
+        seconds = max(0.0, seconds - waited())
+        seed_everything(self.seed)  # the load may have drawn numbers, or imported numpy or torch
+        if extra is None and self.warning:
+            extra = {"warning": self.warning}
+        return seconds, column, extra
+
+    def move(self, ply: int, mark: int, overage: float, board: bytes) -> tuple[float, int, dict[str, Any] | None]:
+        """(seconds, column, details of a reply that is not a plain column or None); see ``_describe``."""
+        obs = Struct(remainingOverageTime=overage, step=ply, board=list(board), mark=mark)
+        config = Struct(**self.config)
+        if self.spec.kind == "file":
+            config["__raw_path__"] = self.spec.target
+        assert self.agent is not None
+        agent, arguments = self.agent, (obs, config)[: self.arguments]
+        return self._timed(lambda: agent(*arguments), "exception")
+
+    def thoughts(self) -> tuple[float, int, dict[str, Any] | None]:
+        """What the agent tells of its last move: what its attribute ``thoughts``, a function, returns."""
+        try:
+            told = self.agent.thoughts()  # type: ignore[union-attr]
+            if not _can_be_told(told) or len(json.dumps(told, allow_nan=False)) > MOST_TOLD:
+                told = None
+        except BaseException:  # whatever it raises, or is not there: the game is none the worse
+            told = None
+        return 0.0, 0, {"value": told}
+
+    def _load(self, needs: Needs) -> int:
+        if self.spec.kind == "file":
+            agent, self.warning, _ = load_agent(self.spec.target, self.is_alone, needs)
+        else:
+            agent = load(self.spec)
+        code = getattr(agent, "__code__", None)
+        self.arguments = getattr(code, "co_argcount", 2)  # Kaggle passes as many arguments as the code names
+        self.agent = agent
+        return 0
+
+    def _timed(self, call: Callable[[], Any], fault: str) -> tuple[float, int, dict[str, Any] | None]:
+        """The seconds of a call and ``_describe`` of its result; ``fault`` is the kind of fault if it raises."""
+        ours = sys.stdout, sys.stderr
+        sys.stdout, sys.stderr = io.StringIO(), io.StringIO()  # as on Kaggle: what it prints never reaches our streams
+        start = time.perf_counter()
+        try:
+            action = call()
+            seconds = time.perf_counter() - start
+            return seconds, *_describe(action)
+        except BaseException as problem:  # SystemExit and KeyboardInterrupt too: they would end Kaggle's runner
+            seconds = time.perf_counter() - start
+            kind = fault if isinstance(problem, Exception) else "exit"
+            hint = f" ({self.missing})" if self.missing and isinstance(problem, OSError | ImportError) else ""
+            return seconds, 0, {"fault": kind, "detail": _last_lines(problem) + hint}
+        finally:
+            sys.stdout, sys.stderr = ours
+
+
+def _describe(action: Any) -> tuple[int, dict[str, Any] | None]:
+    """The reply for a returned object: (column, None) for a plain int, (0, JSON) for everything else."""
+    if type(action) is int and abs(action) < 2**63:
+        return action, None
+    if isinstance(action, BaseException):
+        return 0, {"fault": "exception", "detail": f"returned {action!r:.{DETAIL}}"}
+    if isinstance(action, int) and not isinstance(action, bool):
+        action = max(-(2**63), min(action, 2**63))  # never a column; Python refuses to print more than 4,300 digits
+    if action is None or (isinstance(action, int | float) and not isinstance(action, bool)):
+        return 0, {"value": action}
+    try:
+        text = f"{action!r:.{DETAIL}}"
+    except Exception as problem:
+        text = f"<its repr raises {type(problem).__name__}>"
+    return 0, {"opaque": type(action).__name__, "text": text}
+
+
+def _can_be_told(told: Any) -> bool:
+    """Whether thoughts have the form that every board can show: a dict of texts, finite numbers and lists of those."""
+
+    def fits(name: Any, value: Any) -> bool:
+        if name in ("line", "visits"):
+            return type(value) is list and all(type(each) is int for each in value)
+        if type(value) is list:
+            return all(fits("", each) and type(each) is not list for each in value)
+        return type(value) in (str, int, bool, type(None)) or (type(value) is float and math.isfinite(value))
+
+    return type(told) is dict and all(type(name) is str and fits(name, value) for name, value in told.items())
+
+
+def _last_lines(problem: BaseException) -> str:
+    lines = traceback.format_exception(problem)
+    if isinstance(problem, SyntaxError):
+        lines[-1] = f"{type(problem).__name__}: {problem}"  # with the line number, which is otherwise in another line
+    elif place := place_in("".join(lines)):
+        lines[-1] = f"{lines[-1].rstrip()} ({place})"
+    return "".join(lines)[-DETAIL:]
+
+
+def serve(sock: socket.socket, spec: AgentSpec, missing: str = "", is_unpacked: bool = False) -> None:
+    """Answers requests until the other end closes the socket. ``missing``, ``is_unpacked``: see ``HostedAgent``."""
+    player = HostedAgent(spec, missing, is_alone=True, is_unpacked=is_unpacked)
+    if spec.kind == "file" and not is_unpacked:
+        redirect(beside(os.path.dirname(spec.target)))
+    try:
+        while message := receive(sock):
+            _, kind, ply, mark, overage = REQUEST.unpack_from(message)
+            body = message[REQUEST.size :]
+            seconds, column, extra = 0.0, 0, None
+            if kind == b"G":
+                player.start_game(**json.loads(body))
+            elif kind == b"L":
+                seconds, column, extra = player.load(json.loads(body))
+            elif kind == b"T":
+                seconds, column, extra = player.thoughts()
+            else:
+                seconds, column, extra = player.move(ply, mark, overage, body)
+            sock.sendall(pack_reply(seconds, column, extra))
+    finally:
+        os._exit(0)  # a fork must not run its parent's exit handlers
+
+
+def serve_descriptor(descriptor: int, spec: list[str], parent: int, is_unpacked: bool) -> None:
+    """Entry point of a new interpreter (see ``connectx_toolkit.players.process``).
+
+    Args:
+        is_unpacked: whether the spec is the main.py of an archive (``connectx_toolkit.kaggle.archive``). Its
+            folder is then mounted where Kaggle has it, if this system allows that.
+    """
+    found, missing = AgentSpec(*spec), ""
+    if found.kind == "file":
+        from connectx_toolkit.kaggle.sandbox import AGENT, hide_credentials, show_agent
+
+        with contextlib.suppress(OSError):  # a precaution, which not every system allows
+            hide_credentials()
+        folder = os.path.dirname(found.target)
+        try:
+            if is_unpacked:
+                show_agent(folder, os.path.join(os.path.dirname(folder), "root"))
+                found = found._replace(target=os.path.join(AGENT, "main.py"))
+        except OSError as problem:
+            missing = f"{AGENT} cannot be shown here: {problem.strerror}"
+    die_with_parent()  # not earlier: entering a user namespace would undo it
+    if os.getppid() == parent:  # else the parent died before the line above
+        serve(socket.socket(fileno=descriptor), found, missing, is_unpacked)
+
+
+OMP_PAUSE_HARD = 2  # omp.h: the pool ends
+SINGLE = {  # part of a library's name: functions that set its number of threads; wheels rename those of OpenBLAS
+    "libgomp": ("omp_set_num_threads",),
+    "openblas": tuple(f"{p}openblas_set_num_threads{s}" for p in ("", "scipy_") for s in ("", "64_")),
+}
+REMEDY = "isolate=False and one worker let it play in this process"
+NEEDS_THIS_PROCESS = "a GPU, JAX and numba's parallel=True need isolate=False"
+
+
+def _loaded(part: str) -> Iterator[ctypes.CDLL]:
+    """The libraries loaded in this process with ``part`` in their path; none if the system does not list them."""
+    with contextlib.suppress(OSError):
+        with open("/proc/self/maps") as file:
+            paths = {line.split(maxsplit=5)[5].strip() for line in file if part in line}
+        for path in sorted(paths):
+            with contextlib.suppress(OSError):  # the file has been replaced since
+                yield ctypes.CDLL(path)
+
+
+def end_pools() -> None:
+    """Ends this thread's GNU OpenMP pools before a fork, in 7 ms. They start again when needed.
+
+    Does nothing in a process that was forked itself: the pool's threads may be missing there, and waiting for them
+    would never end.
+    """
+    import multiprocessing  # here alone: an agent's process does without
+
+    if multiprocessing.parent_process() is None:
+        for library in _loaded("libgomp"):
+            if hasattr(library, "omp_pause_resource_all"):  # since GCC 9
+                library.omp_pause_resource_all(OMP_PAUSE_HARD)
+
+
+def use_one_thread() -> None:
+    """Makes the loaded libraries use one thread: a fork has one core, where more are slower or missing (see above)."""
+    if torch := sys.modules.get("torch"):
+        torch.set_num_threads(1)
+    for part, names in SINGLE.items():
+        for library in _loaded(part):
+            for name in names:
+                if hasattr(library, name):
+                    getattr(library, name)(1)
+
+
+def obstacle() -> str:
+    """Why no callable of this process can be played in a fork, with the remedy; "" if nothing is known against it."""
+    bridge = sys.modules.get("jax._src.xla_bridge")
+    if bridge is None or not bridge.backends_are_initialized():
+        return ""
+    return f"JAX runs in this process, and a copy of it would wait for JAX's threads for ever: {REMEDY}"

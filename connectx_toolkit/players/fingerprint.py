@@ -1,0 +1,193 @@
+"""Hashes everything that determines an agent's play: its source, the modules that it imports, the data they read."""
+
+import ast
+import os
+import sys
+import sysconfig
+from collections.abc import Iterable, Iterator
+from functools import cache, lru_cache
+from hashlib import sha256
+from importlib.machinery import all_suffixes
+from pathlib import Path
+from types import CodeType
+from typing import NamedTuple
+
+from connectx_toolkit.kaggle.agent_file import REACHED
+from connectx_toolkit.kaggle.archive import BadArchive, contents
+from connectx_toolkit.kaggle.sandbox import AGENT
+from connectx_toolkit.players.spec import AgentSpec, callable_of, parse_agent_name, resolve, version_of
+from connectx_toolkit.system.files import AGENTS, ROOT
+
+LONGEST_NAME = 255  # characters of a string that may name a file
+LIVE_FOLDERS = ("/proc/", "/sys/", "/dev/")  # files there change by themselves
+PARSE_TRIES = 10
+
+
+class _Mentions(NamedTuple):
+    """Modules and files that a source names."""
+
+    modules: tuple[tuple[int, str], ...]  # (leading dots, dotted name); "from a import b" may mean a module a.b
+    names: tuple[str, ...]  # strings that may be names of files or folders
+
+
+def _parsed(source: bytes) -> ast.Module:
+    """The source's tree, tried again where Python mistakes another thread's parsing for an error of this one's.
+
+    It checks the depth of the tree by a count that all threads share (cpython issue 106905, seen with 3.11.7). In a
+    worker of a cluster the thread of its messages parses, too, when it prints a traceback.
+
+    Raises:
+        SyntaxError, ValueError: it is not Python.
+    """
+    for _ in range(PARSE_TRIES - 1):
+        try:
+            return ast.parse(source)
+        except SystemError:
+            continue
+    return ast.parse(source)
+
+
+@lru_cache(maxsize=512)
+def _mentions(source: bytes) -> _Mentions:
+    """The imports of a source, also inside functions, and its strings; nothing if it is not Python."""
+    try:
+        tree = _parsed(source)
+    except (SyntaxError, ValueError):
+        return _Mentions((), ())
+    modules: dict[tuple[int, str], None] = {}
+    names: dict[str, None] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            modules |= {(0, alias.name): None for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            modules |= {(node.level, f"{base}.{alias.name}".strip(".")): None for alias in node.names}
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and 0 < len(node.value) <= LONGEST_NAME:
+            names[node.value] = None
+    return _Mentions(tuple(modules), tuple(names))
+
+
+@cache
+def _installed_folders() -> tuple[str, ...]:
+    """The folders of Python's own modules and of installed packages."""
+    paths = sysconfig.get_paths()
+    return tuple(os.path.join(paths[name], "") for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+
+
+def is_installed(path: str) -> bool:
+    """Whether a file belongs to Python or to an installed package."""
+    return path.startswith(_installed_folders()) or f"{os.sep}site-packages{os.sep}" in path
+
+
+def _import_folders(folder: str, name: str) -> list[str]:
+    """Where an agent in ``folder`` finds modules that are not installed: ``connectx_toolkit.kaggle.agent_file``."""
+    on_path = [os.path.abspath(entry) for entry in sys.path if os.path.isdir(entry or ".")]
+    others = [entry for entry in on_path if entry != str(ROOT) and not is_installed(os.path.join(entry, ""))]
+    return [folder, *([str(ROOT)] if name == REACHED else others)]
+
+
+def _module_files(folders: Iterable[str], dotted: str) -> list[str]:
+    """The files that ``import dotted`` runs: of the first folder that has it, those of its packages and its own."""
+    for folder in folders:
+        found: list[str] = []
+        base = folder
+        for part in dotted.split("."):
+            base = os.path.join(base, part)
+            files = [base + suffix for suffix in all_suffixes()] + [os.path.join(base, "__init__.py")]
+            found += [file for file in files if os.path.isfile(file) and not is_installed(file)]
+            if not os.path.isdir(base):
+                break
+        if found:
+            return found
+    return []
+
+
+def _data_files(path: str, names: Iterable[str]) -> Iterator[str]:
+    """The files that a source's strings name: relative to its folder or to folders that it names, or by full path."""
+    beside = os.path.dirname(path)
+    names = [name.removeprefix(f"{AGENT}/") for name in names]
+    below = [os.path.join(beside, name) for name in names if name.strip("./") and not os.path.isabs(name)]
+    for folder in (beside, *filter(os.path.isdir, below)):
+        files = (os.path.join(folder, name) for name in names)
+        yield from (file for file in files if os.path.isfile(file) and not file.startswith(LIVE_FOLDERS))
+
+
+def files_of(agent: Path) -> list[Path]:
+    """The files that determine an agent's play, as far as its sources name them; the agent's own file comes first.
+
+    They are the modules that it imports, directly or indirectly, except installed packages, and the data files whose
+    names are strings in these sources. A file name that is put together at run time is not found.
+    """
+    first = os.path.abspath(agent)
+    found: dict[str, None] = {}
+    pending = [first]
+    while pending:
+        path = os.path.normpath(pending.pop())
+        if path not in found:
+            found[path] = None
+            if path == first or path.endswith(".py"):
+                pending += _neighbours(path, os.path.dirname(first))
+    return [Path(path) for path in found]
+
+
+def _neighbours(path: str, folder: str) -> Iterator[str]:
+    """The files that one source of an agent in ``folder`` uses directly."""
+    mentions = _mentions(Path(path).read_bytes())
+    for level, dotted in mentions.modules:
+        top = dotted.partition(".")[0]
+        if level:
+            yield from _module_files([os.path.normpath(os.path.join(path, *[".."] * level))], dotted)
+        elif top not in sys.stdlib_module_names:  # the standard library wins over the path
+            yield from _module_files(_import_folders(folder, top), dotted)
+    yield from _data_files(path, mentions.names)
+
+
+def fingerprint(spec: AgentSpec) -> str:
+    """A hash of everything that determines an agent's play, as far as it can be found.
+
+    It covers, for a file or an agent of ours, all files of ``files_of``; for an archive, the files in it; for a
+    sparring partner, its base agent and the module that weakens it; for an agent of Kaggle's, the version of the
+    package; for a callable, its compiled code, but not the objects that it refers to.
+
+    Raises:
+        ValueError: Kaggle could not unpack the archive.
+        OSError: a file cannot be read.
+    """
+    digest = sha256()
+    if spec.kind == "kaggle":
+        digest.update(f"{spec.target} {version_of('kaggle-environments')}".encode())
+    elif spec.kind == "callable":
+        code = getattr(callable_of(spec), "__code__", None)
+        digest.update(_code_text(code).encode() if code else spec.target.encode())
+    elif spec.kind == "partner" and (parts := parse_agent_name(spec.target)):
+        digest.update(f"{spec.target} {fingerprint(resolve(parts.base))}".encode())
+        digest.update(Path(__file__).with_name("graded.py").read_bytes())
+    elif spec.is_archive:
+        try:
+            _add_contents(digest, contents(spec.target))
+        except BadArchive as problem:
+            raise ValueError(f"{spec.label} cannot be loaded: {problem}") from None
+    else:
+        path = Path(spec.target) if spec.kind == "file" else AGENTS / f"{spec.target}.py"
+        _add_files(digest, path)
+    return digest.hexdigest()
+
+
+def _add_files(digest, agent: Path) -> None:
+    """Adds an agent's files, by name and content; names inside this project are the same in every checkout."""
+    files = files_of(agent)
+    named = sorted((os.path.relpath(path, ROOT if path.is_relative_to(ROOT) else agent.parent), path) for path in files)
+    digest.update(files[0].name.encode())
+    _add_contents(digest, ((name, path.read_bytes()) for name, path in named))
+
+
+def _add_contents(digest, named: Iterable[tuple[str, bytes]]) -> None:
+    for name, content in named:
+        digest.update(f"\n{name} {len(content)}\n".encode())
+        digest.update(content)
+
+
+def _code_text(code: CodeType) -> str:
+    """The instructions, names and constants of a function and of the functions inside it."""
+    constants = [_code_text(item) if isinstance(item, CodeType) else repr(item) for item in code.co_consts]
+    return f"{code.co_code.hex()} {code.co_names} {constants}"

@@ -1,0 +1,413 @@
+"""An agent as the referee sees it: it is loaded, again for each game or once, and asked for moves, in a process.
+
+Kaggle loads an agent again for each game, as part of its first move, and so is a file. An agent of ours or of Kaggle's
+and a callable are loaded once and kept, and each game is charged that load time, so that every game costs the agent
+what it would cost on Kaggle.
+
+The agent's process starts when it is needed, and is killed when it hangs. Agents of ours, of Kaggle's, and files run in
+a new Python interpreter that has imported only ``child``, so that imports and compilation count in the first move, as
+on Kaggle. A callable runs in a fork of the current process, because a notebook's function exists nowhere else.
+"""
+
+import contextlib
+import faulthandler
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import weakref
+from typing import Any, ClassVar, NamedTuple
+
+from connectx_toolkit.kaggle.archive import BadArchive, unpacked
+from connectx_toolkit.kaggle.remedies import Situation, remedy
+from connectx_toolkit.kaggle.rules import Limits, Rules
+from connectx_toolkit.players import child
+from connectx_toolkit.players.child import HostedAgent, die_with_parent, serve
+from connectx_toolkit.players.protocol import REPLY, Reply, pack_request, receive, reply_of, unpack_reply
+from connectx_toolkit.players.spec import AgentSpec, version_of
+from connectx_toolkit.system.console import ProcessFailed
+from connectx_toolkit.system.cores import waiting
+from connectx_toolkit.system.files import ROOT
+
+LOAD_LIMIT = Limits().first_move  # seconds for a load unless the rules say otherwise
+LOAD_SEED = 0  # for loading an agent that is kept: the load must not depend on which game comes first
+GRACE = 1.0  # seconds past actTimeout + overage time before a silent agent is killed; Kaggle itself would wait for ever
+START_LIMIT = 60.0  # seconds for a new interpreter to answer; it takes 0.03 on an idle machine
+THOUGHTS_LIMIT = 1.0  # seconds that an agent may take to tell its thoughts
+CREDENTIAL = re.compile(
+    r"^KAGGLE_|(^|_)(TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?|KEY)(_|$)|^SSH_AUTH_SOCK$", re.IGNORECASE
+)
+
+_BOOT = """
+import sys
+sys.path[:] = [folder for folder in sys.path if folder]  # a json.py in the current folder is not ours
+import json
+settings = json.loads(sys.argv.pop())
+sys.path[:] = settings["path"]
+from connectx_toolkit.players.child import serve_descriptor
+del settings["path"]
+serve_descriptor(**settings)
+"""
+
+
+class Setup(NamedTuple):
+    """What all games of a run have in common."""
+
+    rules: Rules
+    referee: str = "fast"  # a key of REFEREES
+    grace: float = GRACE
+    isolate: bool = True  # False: agents run in the slot's own process, see Inline
+
+
+class Task(NamedTuple):
+    """One game to play."""
+
+    number: int
+    players: tuple[AgentSpec, AgentSpec]  # the first and the second to move
+    opening: tuple[int, ...]
+    seeds: tuple[int, int]
+
+
+class Player:
+    """An agent in a process of its own or in this one: when it is loaded, and which games are charged the load.
+
+    Args:
+        spec: from ``connectx_toolkit.players.spec.resolve``.
+        load_limit: seconds that a load may take: no clock allows more than actTimeout and all overage time.
+    """
+
+    def __init__(self, spec: AgentSpec, load_limit: float = LOAD_LIMIT):
+        self.spec = spec
+        self.load_limit = load_limit
+        self.is_reloaded = spec.kind == "file"  # before every game, as Kaggle does; any other agent is kept
+        self.load_seconds: float | None = None  # None: not loaded
+        self.warning = ""  # of the latest load
+        self.failed: Reply | None = None  # the fault of the latest load
+        self.seed = 0  # of the current game
+        self.is_first_move = False
+
+    def begin(self, config: dict[str, Any], seed: int) -> None:
+        """Tells the agent's process, started if necessary, that a game with this configuration begins.
+
+        An agent that is kept is loaded here, once, and each of its games is charged that load. (The game's clock is not
+        used: it would also count the time that the load waits for a core.) A file is loaded with its first move, on its
+        clock, as on Kaggle.
+
+        Raises:
+            ProcessFailed: the process does not start.
+        """
+        if self.is_reloaded:
+            self.close()
+        self.seed = seed
+        self.is_first_move = True
+        self.failed = None if self.is_reloaded or self.load_seconds is not None else self.load()
+        self._start_game(config, seed)
+
+    def ask(self, ply: int, mark: int, overage: float, board: bytes, act_timeout: float) -> Reply:
+        """The agent's reply to a position. ``board``: cells in Kaggle's order, one byte each."""
+        limit = act_timeout + max(overage, 0.0)
+        if not self.is_first_move:
+            return self._explained(self._move(ply, mark, overage, board, limit))
+        self.is_first_move = False
+        charged = self.load_seconds or 0.0
+        if self.load_seconds is None and self.failed is None:
+            self.failed = self.load(limit)
+        if self.failed is not None:
+            return self.failed._replace(load=self.failed.seconds)
+        load_seconds = self.load_seconds or 0.0
+        reply = self._explained(self._move(ply, mark, overage, board, limit))
+        return reply._replace(seconds=reply.seconds + load_seconds, load=load_seconds, charged=charged)
+
+    def load(self, limit: float | None = None) -> Reply | None:
+        """Loads the agent; returns None, or the reply with the fault if it cannot be loaded.
+
+        A load that takes longer than the clock allows is given up. Time spent waiting for a core does not count, since
+        compilation is slow on a busy machine.
+
+        Args:
+            limit: seconds; ``load_limit`` by default.
+        """
+        limit = self.load_limit if limit is None else limit
+        reply = self._load(self.seed if self.is_reloaded else LOAD_SEED, limit)
+        if reply.fault == "hang":
+            time_out = f"still loading when its clock ran out ({limit:g} s: actTimeout and overage time)"
+            return reply._replace(detail=time_out)
+        if reply.fault:
+            return self._explained(reply)
+        self.load_seconds, self.warning = reply.seconds, reply.detail
+        return None
+
+    def _explained(self, reply: Reply) -> Reply:
+        """A fault's reply with the cure that the pre-flight would give for the file as it is."""
+        if self.spec.kind != "file" or reply.fault not in ("load", "exception", "exit"):
+            return reply
+        cure = remedy(reply.detail, "", self._situation())
+        return reply._replace(detail=f"{reply.detail.rstrip()}; {cure}") if cure else reply
+
+    def _situation(self) -> Situation:
+        return Situation(frozenset({"main.py"}), version_of("numpy"), os.path.basename(self.spec.target))
+
+    def close(self) -> None:
+        """Drops the agent; it can be loaded again."""
+        self.load_seconds = None
+
+    def pause(self) -> None:
+        """Suspends the agent until ``resume``, if it has a process of its own."""
+
+    def resume(self) -> None:
+        """Undoes ``pause``."""
+
+    def _start_game(self, config: dict[str, Any], seed: int) -> None:
+        raise NotImplementedError
+
+    def _load(self, seed: int, limit: float) -> Reply:
+        raise NotImplementedError
+
+    def _move(self, ply: int, mark: int, overage: float, board: bytes, limit: float) -> Reply:
+        raise NotImplementedError
+
+
+# In a process of its own
+
+
+class _Fork:
+    """A forked child, with the part of subprocess.Popen's interface that AgentProcess uses."""
+
+    def __init__(self, pid: int):
+        self.pid = pid
+        self.code: int | None = None
+
+    def poll(self, options: int = os.WNOHANG) -> int | None:
+        if self.code is None:
+            pid, status = os.waitpid(self.pid, options)
+            self.code = os.waitstatus_to_exitcode(status) if pid else None
+        return self.code
+
+    def wait(self) -> int | None:
+        return self.poll(0)
+
+
+class AgentProcess(Player):
+    """An agent in a process of its own, which starts when it is needed and is killed by ``close``.
+
+    Args:
+        grace: seconds that a call may exceed its limit before the process is killed.
+    """
+
+    _open: ClassVar["weakref.WeakSet[AgentProcess]"] = weakref.WeakSet()
+
+    def __init__(self, spec: AgentSpec, grace: float = GRACE, load_limit: float = LOAD_LIMIT):
+        super().__init__(spec, load_limit)
+        self.grace = grace
+        self.sock: socket.socket | None = None
+        self.process: subprocess.Popen | _Fork | None = None
+
+    def __enter__(self) -> "AgentProcess":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Kills the agent's process and whatever it started."""
+        super().close()
+        if self.process is not None:
+            _signal_group(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+        if self.sock is not None:
+            self.sock.close()
+        self.sock = self.process = None
+        self._open.discard(self)
+
+    def thoughts(self) -> Any:
+        """What the agent tells of its last move, as JSON has it; None where it tells nothing."""
+        if self.sock is None:
+            return None
+        return self._exchange(pack_request(b"T", b""), THOUGHTS_LIMIT).action
+
+    def pause(self) -> None:
+        if self.process is not None:
+            _signal_group(self.process.pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        if self.process is not None:
+            _signal_group(self.process.pid, signal.SIGCONT)
+
+    def _start_game(self, config: dict[str, Any], seed: int) -> None:
+        body = json.dumps({"config": config, "seed": seed}).encode()
+        if self.sock is None:
+            self._start()
+        reply = self._exchange(pack_request(b"G", body), START_LIMIT)
+        if reply.fault and not self.is_reloaded:  # the process died or hung after its last move: try once more
+            self._start()
+            reply = self._exchange(pack_request(b"G", body), START_LIMIT)
+        if reply.fault:
+            raise ProcessFailed(f"the process of {self.spec.label} does not start: {reply.fault}, {reply.detail}")
+
+    def _load(self, seed: int, limit: float) -> Reply:
+        if self.spec.kind == "callable" and (problem := child.obstacle()):
+            return Reply(None, 0.0, "load", problem)
+        try:
+            if self.sock is None:
+                self._start_game({}, seed)  # starting the interpreter does not count as the agent's time
+        except BadArchive as problem:
+            return Reply(None, 0.0, "load", str(problem))
+        return self._exchange(pack_request(b"L", json.dumps(seed).encode()), limit + self.grace, patient=True)
+
+    def _move(self, ply: int, mark: int, overage: float, board: bytes, limit: float) -> Reply:
+        if self.sock is None:
+            return Reply(None, 0.0, "crash", "the process is gone")
+        return self._exchange(pack_request(b"M", board, ply, mark, overage), limit + self.grace)
+
+    def _exchange(self, request: bytes, limit: float, patient: bool = False) -> Reply:
+        """The reply to a request. ``patient``: time spent waiting for a core does not count towards the limit."""
+        assert self.sock is not None
+        start = time.perf_counter()
+        try:
+            self.sock.settimeout(limit)
+            self.sock.sendall(request)
+            if patient:
+                self._await_reply(limit)
+            message = receive(self.sock)
+        except TimeoutError:
+            self.close()
+            return Reply(None, time.perf_counter() - start, "hang", f"killed after {limit:.1f} s{self._hint()}")
+        except OSError:
+            message = b""
+        if len(message) < REPLY.size:
+            return Reply(None, time.perf_counter() - start, "crash", self._exit_reason() + self._hint())
+        return unpack_reply(message)
+
+    def _await_reply(self, limit: float) -> None:
+        """Returns when there is something to read.
+
+        Raises TimeoutError after ``limit`` seconds, not counting those that the agent has spent waiting for a core.
+        """
+        assert self.sock is not None and self.process is not None
+        start, waited = time.perf_counter(), waiting(str(self.process.pid))
+        left = limit
+        while left > 0:
+            self.sock.settimeout(left)
+            with contextlib.suppress(TimeoutError):
+                self.sock.recv(1, socket.MSG_PEEK)
+                return
+            left = limit + waited() - (time.perf_counter() - start)
+        raise TimeoutError
+
+    def _hint(self) -> str:
+        return f"; {child.NEEDS_THIS_PROCESS}" if self.spec.kind == "callable" else ""
+
+    def _exit_reason(self) -> str:
+        assert self.process is not None
+        deadline = time.perf_counter() + 0.5  # seconds; the process may also have only closed its socket
+        while (code := self.process.poll()) is None and time.perf_counter() < deadline:
+            time.sleep(0.002)
+        self.close()
+        if code is None:
+            return "closed its socket"
+        return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+
+    def _start(self) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            try:
+                self.sock = ours
+                self.process = self._fork(theirs) if self.spec.kind == "callable" else self._start_interpreter(theirs)
+            finally:
+                if self.process is None:
+                    self.close()
+        self._open.add(self)
+
+    def _start_interpreter(self, theirs: socket.socket) -> subprocess.Popen:
+        spec = unpacked_spec(self.spec)
+        settings = {
+            "path": [str(ROOT), *sys.path],
+            "descriptor": theirs.fileno(),
+            "spec": list(spec),
+            "parent": os.getpid(),
+            "is_unpacked": spec != self.spec,
+        }
+        return subprocess.Popen(
+            [sys.executable, "-c", _BOOT, json.dumps(settings)],
+            env={name: value for name, value in os.environ.items() if not CREDENTIAL.search(name)},
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C must not reach it; and killpg kills the agent's own children too
+        )
+
+    def _fork(self, theirs: socket.socket) -> _Fork:
+        child.end_pools()
+        pid = os.fork()
+        if pid == 0:
+            try:
+                os.setsid()
+                die_with_parent()
+                for other in [*self._open, self]:  # else other agents would not notice when the referee ends
+                    if other.sock is not None:
+                        other.sock.close()
+                _silence()
+                child.use_one_thread()
+                serve(theirs, self.spec)
+            finally:
+                os._exit(1)
+        return _Fork(pid)
+
+
+def _signal_group(pid: int, number: signal.Signals) -> None:
+    """Sends a signal to a process and its group; either may not exist yet, or no longer."""
+    for send in (os.killpg, os.kill):
+        try:
+            send(pid, number)
+        except ProcessLookupError:
+            continue
+
+
+def _silence() -> None:
+    """Redirects the standard descriptors to os.devnull, so that output of compiled code does not reach our terminal."""
+    faulthandler.disable()  # it may write to another descriptor
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for descriptor in range(3):
+        os.dup2(nothing, descriptor)
+
+
+def unpacked_spec(spec: AgentSpec) -> AgentSpec:
+    """For an archive, the spec of its main.py; any other spec is returned unchanged. Raises BadArchive."""
+    return spec._replace(target=str(unpacked(spec.target))) if spec.is_archive else spec
+
+
+# In this process
+
+
+class Inline(Player):
+    """An agent in this process: games of trivial agents are 3 times as fast.
+
+    Only for trusted code: an agent that hangs or crashes takes this process with it, and both agents share modules and
+    random generators.
+    """
+
+    def __init__(self, spec: AgentSpec, load_limit: float = LOAD_LIMIT):
+        super().__init__(spec, load_limit)
+        self.player = self._hosted()
+
+    def _hosted(self) -> HostedAgent:
+        spec = unpacked_spec(self.spec)
+        return HostedAgent(spec, is_unpacked=spec != self.spec)
+
+    def close(self) -> None:
+        super().close()
+        self.player = self._hosted()
+
+    def _start_game(self, config: dict[str, Any], seed: int) -> None:
+        self.player.start_game(config, seed)
+
+    def _load(self, seed: int, limit: float) -> Reply:
+        return reply_of(*self.player.load(seed))
+
+    def _move(self, ply: int, mark: int, overage: float, board: bytes, limit: float) -> Reply:
+        return reply_of(*self.player.move(ply, mark, overage, board))

@@ -1,0 +1,276 @@
+"""Where an agent comes from, as a plain value, and the registry of callables in this process. Imports little.
+
+An agent of agents/ may be weakened, as its name says.
+"""
+
+import ast
+import difflib
+import importlib.util
+import itertools
+import os
+import re
+import sys
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from connectx_toolkit.kaggle.agent_file import load_agent
+from connectx_toolkit.system.files import AGENTS
+
+SUFFIXES = (".tar.gz", ".tgz")  # of files that are archives
+WRAP = "wrap it in a function agent(obs, config) that returns a column"
+
+
+class UnknownAgent(ValueError):
+    """No agent has this name, path or type."""
+
+
+class AgentSpec(NamedTuple):
+    """Where an agent comes from. Plain strings, so that it can be compared, stored and sent to another process."""
+
+    kind: str  # "ours", "kaggle", "partner", "file" or "callable"
+    target: str  # module name, Kaggle's name, partner's name, absolute path, or key into the registry of callables
+    label: str  # what tables call it
+
+    @property
+    def is_archive(self) -> bool:
+        return self.kind == "file" and self.target.endswith(SUFFIXES)
+
+
+class _Key(str):
+    """A key into the registry, which keeps its callable, and so a model that it uses, as long as a spec has the key.
+
+    In another process it is a plain string: a callable is not sent.
+    """
+
+    agent: Callable
+
+    def __reduce__(self) -> tuple[type[str], tuple[str]]:
+        return str, (str(self),)
+
+
+_keys: "weakref.WeakValueDictionary[str, _Key]" = weakref.WeakValueDictionary()
+_numbers = itertools.count()
+
+
+def register(agent: Callable) -> AgentSpec:
+    """Adds a callable to this process's registry, where processes that are forked later find it by its key.
+
+    It stays there as long as a spec of it exists.
+
+    Raises:
+        UnknownAgent: it cannot be an agent.
+    """
+    label = _label(agent)
+    if problem := _why_not_an_agent(agent):
+        raise UnknownAgent(f"{label} {problem}")
+    for known in _keys.values():
+        if known.agent is agent:
+            return AgentSpec("callable", known, label)
+    key = _Key(f"{label}#{next(_numbers)}")
+    key.agent = agent
+    _keys[str(key)] = key
+    return AgentSpec("callable", key, label)
+
+
+def _label(agent: Callable) -> str:
+    """A callable's module and name, or those of its type; without the module where it is the notebook or the script."""
+    module, name = getattr(agent, "__module__", None), getattr(agent, "__name__", type(agent).__name__)
+    return name if module in (None, "__main__") else f"{module}.{name}"
+
+
+def _why_not_an_agent(agent: Callable) -> str:
+    """Why a callable cannot be an agent; "" if it may be one."""
+    import inspect  # only callables need it
+
+    if isinstance(agent, type):
+        return "is a class, where an instance or a function was expected"
+    if (torch := sys.modules.get("torch")) and isinstance(agent, torch.nn.Module):
+        return f"is a network: {WRAP}"
+    called = agent if inspect.isroutine(agent) else type(agent).__call__
+    if inspect.iscoroutinefunction(called) or inspect.isgeneratorfunction(called) or inspect.isasyncgenfunction(called):
+        return "is async or a generator, where a plain function was expected"
+    code = getattr(agent, "__code__", None)
+    count = code.co_argcount if code is not None else 2  # Kaggle passes as many as the code names
+    try:
+        inspect.signature(agent).bind(*("obs", "config")[:count])
+    except TypeError as problem:
+        return f"cannot be called with (obs, config), as Kaggle does: {problem}"
+    except ValueError:  # a C function without a signature
+        pass
+    return ""
+
+
+def callable_of(spec: AgentSpec) -> Callable:
+    """The callable that a spec of kind "callable" stands for."""
+    return _keys[spec.target].agent
+
+
+NAME = re.compile(r"(?P<base>\w+)(?:@(?P<depth>\d+))?(?:~(?P<percent>\d+(?:\.\d+)?))?")
+
+
+class AgentName(NamedTuple):
+    """The parts of a name."""
+
+    base: str
+    depth: int | None = None  # plies
+    percent: float | None = None  # how many of its moves are random
+
+    @property
+    def is_graded(self) -> bool:
+        return self.depth is not None or self.percent is not None
+
+
+def parse_agent_name(text: str) -> AgentName | None:
+    """The parts of NAME, NAME@DEPTH, NAME~PERCENT or NAME@DEPTH~PERCENT; None for any other text, such as a path.
+
+    Raises:
+        ValueError: the depth is 0, or the percentage is above 100.
+    """
+    parts = NAME.fullmatch(text)
+    if parts is None:
+        return None
+    base, depth, percent = parts.groups()
+    if depth and not int(depth):
+        raise ValueError(f"{text!r}: the depth should be at least 1 ply")
+    if percent and float(percent) > 100:
+        raise ValueError(f"{text!r}: the share of random moves should be 0 to 100, not {percent}")
+    return AgentName(base, int(depth) if depth else None, float(percent) if percent else None)
+
+
+def our_agents() -> list[str]:
+    """The names in agents/, sorted."""
+    return sorted(path.stem for path in AGENTS.glob("*.py") if not path.stem.startswith("_"))
+
+
+class Entry(NamedTuple):
+    """What is known of an agent of ours without running it."""
+
+    name: str
+    summary: str  # first line of its docstring
+    data: dict[str, int]  # bytes of each data file that it reads
+    size: int  # bytes of its own source
+
+
+def entry_of(name: str, folder: Path = AGENTS) -> Entry:
+    """Reads an agent's source; data files are those that it names in calls of ``read_data``."""
+    path = folder / f"{name}.py"
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    data = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "read_data":
+            for argument in node.args:
+                if isinstance(argument, ast.Constant) and (folder / str(argument.value)).is_file():
+                    data[str(argument.value)] = (folder / str(argument.value)).stat().st_size
+    summary = (ast.get_docstring(tree) or "").partition("\n")[0]
+    return Entry(name, summary, data, path.stat().st_size)
+
+
+def kilobytes(size: int) -> str:
+    return f"{size / 1000:.1f} kB"
+
+
+ONLY_NAMED = "only minimax has a depth, only named agents can be made to err"
+
+
+def kaggle_agents() -> dict[str, Callable]:
+    """Kaggle's built-in agents by name. Only their file is loaded, because importing the package takes seconds.
+
+    Raises:
+        UnknownAgent: kaggle-environments is not installed.
+    """
+    package = importlib.util.find_spec("kaggle_environments")
+    if package is None or package.origin is None:
+        raise UnknownAgent("kaggle-environments is not installed")
+    source = Path(package.origin).parent / "envs" / "connectx" / "connectx.py"
+    spec = importlib.util.spec_from_file_location("kaggle_connectx", source)
+    if spec is None or spec.loader is None:
+        raise UnknownAgent(f"{source} cannot be loaded")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.agents
+
+
+def resolve(agent: str | os.PathLike | Callable | AgentSpec) -> AgentSpec:
+    """Finds an agent by a name (ours, Kaggle's, or a sparring partner's) or a path, or takes a callable.
+
+    A path leads to a Python file, or to an archive as Kaggle takes it: a .tar.gz with main.py at its root.
+
+    Raises:
+        UnknownAgent: it is none of these.
+    """
+    if isinstance(agent, AgentSpec):
+        return agent
+    if callable(agent):
+        return register(agent)
+    if not isinstance(agent, str | os.PathLike):
+        wrap = f": {WRAP}" if hasattr(type(agent), "predict") else ""
+        raise UnknownAgent(
+            f"an agent should be a name, a path or a callable, not {' '.join(repr(agent).split()):.80}{wrap}"
+        )
+    text = os.fspath(agent)
+    if os.path.isfile(text):
+        return AgentSpec("file", os.path.abspath(text), text)
+    if os.path.isdir(text):
+        raise UnknownAgent(f"{text!r} is a folder, where a file or a name was expected")
+    if (parts := _name_of(text)) and parts.is_graded:
+        base = resolve(parts.base)
+        if base.kind == "file" or (parts.depth and base.target != "minimax"):
+            raise UnknownAgent(f"{text!r}: {ONLY_NAMED}")
+        return AgentSpec("partner", text, text)
+    if text in our_agents():
+        return AgentSpec("ours", text, text)
+    if text in kaggle_agents():
+        return AgentSpec("kaggle", text, text)
+    for sign in "@~":
+        if os.path.isfile(text.rpartition(sign)[0]):
+            raise UnknownAgent(f"{text!r}: {ONLY_NAMED}, not files")
+    for suffix in (".py", *SUFFIXES):
+        if os.path.isfile(text + suffix):
+            raise UnknownAgent(f"no agent {text!r}: did you mean {text}{suffix}?")
+    names = [*our_agents(), *kaggle_agents()]
+    close = difflib.get_close_matches(text, names, 1)
+    raise UnknownAgent(
+        f"no agent {text!r}: {f'did you mean {close[0]}? I' if close else 'i'}t is no file, and the names are "
+        f"{', '.join(names)}, minimax@DEPTH and NAME~PERCENT (of random moves)"
+    )
+
+
+def _name_of(text: str) -> AgentName | None:
+    try:
+        return parse_agent_name(text)
+    except ValueError as problem:
+        raise UnknownAgent(str(problem)) from None
+
+
+def load(spec: AgentSpec) -> Callable:
+    """The agent's function. Exceptions of its code are not caught."""
+    if spec.kind == "callable":
+        return callable_of(spec)
+    if spec.kind == "ours":
+        return load_agent(str(AGENTS / f"{spec.target}.py")).agent
+    if spec.kind == "kaggle":
+        return kaggle_agents()[spec.target]
+    if spec.kind == "partner":
+        return _graded(spec.target)
+    return load_agent(spec.target).agent
+
+
+def _graded(name: str) -> Callable:
+    """The agent that a name such as minimax@4~10 describes."""
+    from connectx_toolkit.players.graded import at_depth, with_errors
+
+    parts = parse_agent_name(name)
+    assert parts is not None
+    agent = at_depth(parts.depth) if parts.depth else load(resolve(parts.base))
+    return with_errors(agent, parts.percent) if parts.percent else agent
+
+
+def version_of(package: str) -> str:
+    from importlib.metadata import PackageNotFoundError, version  # takes 65 ms, and agents' processes do not need it
+
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "absent"

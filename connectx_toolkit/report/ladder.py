@@ -1,0 +1,74 @@
+"""A ladder to publish: the table in Markdown, a chart, and JSON that ``evaluate.py list`` reads."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from connectx_toolkit.games.tournament import Standing
+from connectx_toolkit.report.charts import COLOURS, WIDTH, Axis, chart, dot, line, room_for, text
+from connectx_toolkit.report.tables import ladder_table
+from connectx_toolkit.system.files import AGENTS, write_whole
+
+PUBLISHED = AGENTS / "ladder.json"  # evaluate.py tournament ... --ladder agents/ladder
+
+
+def ladder_chart(ladder: Sequence[Standing]) -> str:
+    """Elo of every agent with its 95% interval, as SVG."""
+    left, bottom = 24 + room_for(standing.name for standing in ladder), 12 + 28.0 * len(ladder)
+    ends = [end for standing in ladder for end in standing.rating[1:3]]
+    axis = Axis(min(ends), max(ends) + 1, left + 10, WIDTH - 20)
+    parts = [text(left, bottom + 18, "Elo", "end")]
+    for tick in axis.ticks():
+        parts += [
+            line(axis.at(tick), 8, axis.at(tick), bottom),
+            text(axis.at(tick), bottom + 18, f"{tick:g}", "middle"),
+        ]
+    for place, standing in enumerate(ladder):
+        y, (mean, low, high) = 24 + 28.0 * place, map(axis.at, standing.rating[:3])
+        for x1, y1, x2, y2 in ((low, y, high, y), (low, y - 5, low, y + 5), (high, y - 5, high, y + 5)):
+            parts.append(line(x1, y1, x2, y2, stroke=COLOURS[0], stroke_width=2))
+        parts += [text(left, y + 4, standing.name, "end"), dot(mean, y, COLOURS[0])]
+    told = "; ".join(
+        f"{one.name} {one.rating.elo:.0f}, {one.rating.low:.0f} to {one.rating.high:.0f}" for one in ladder
+    )
+    return chart("Elo with 95% intervals", told, bottom + 30, parts)
+
+
+def write_ladder(stem: Path, ladder: Sequence[Standing], anchor: str) -> None:
+    """Writes STEM.md, STEM.svg and STEM.json, each whole or not at all."""
+    entries = {standing.name: standing.rating._asdict() for standing in ladder}
+    strengths = json.dumps({"anchor": anchor, "agents": entries}, indent=2) + "\n"
+    found = {".md": ladder_table(ladder, anchor).markdown(), ".svg": ladder_chart(ladder), ".json": strengths}
+    for suffix, content in found.items():
+        write_whole(stem.with_name(stem.name + suffix), content.encode())
+
+
+@dataclass(frozen=True)
+class Strength:
+    """An agent's measured Elo above the anchor; the rest as in ``connectx_toolkit.statistics.ratings.Rating``."""
+
+    elo: float
+    low: float
+    high: float
+    games: int
+    anchor: str
+    above_next: bool | None = None
+
+    def __str__(self) -> str:
+        return f"{self.elo:.0f} [{self.low:.0f}, {self.high:.0f}]"
+
+
+def read_ladder(path: Path = PUBLISHED) -> dict[str, Strength]:
+    """Strengths by agent; none if there is no such file.
+
+    Raises:
+        ValueError: it is not a ladder.
+    """
+    if not path.exists():
+        return {}
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        return {name: Strength(**entry, anchor=content["anchor"]) for name, entry in content["agents"].items()}
+    except (UnicodeDecodeError, KeyError, TypeError, AttributeError, ValueError) as problem:
+        raise ValueError(f"{path} is not a ladder: {problem!r}") from None

@@ -1,0 +1,192 @@
+"""Self-contained HTML pages: of matches (ladder, charts, games), of one's own games (table, summary), of an opponent.
+
+Games are replayed with the exact scores of every move. Charts are inline SVG, games are JSON inside the page, and its
+content security policy lets nothing be fetched.
+"""
+
+import html
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from connectx.position import Position, write_columns
+from connectx_toolkit import page
+from connectx_toolkit.games.analysis import JudgedMove, accuracy, judge
+from connectx_toolkit.games.game import Game
+from connectx_toolkit.games.review import SEATS, Review
+from connectx_toolkit.games.scout import Line, Report
+from connectx_toolkit.games.tournament import Standing, Tournament
+from connectx_toolkit.report.charts import line_chart
+from connectx_toolkit.report.ladder import ladder_chart
+from connectx_toolkit.report.scouting import beats, branches_html, given_table, line_end, line_game
+from connectx_toolkit.report.scouting import headline as headline_of
+from connectx_toolkit.report.tables import cross_table, ending_words, games_table, ladder_table
+from connectx_toolkit.system.table import Table
+
+LATEST = 20  # games on an opponent's page
+
+
+def game_entry(game: Game, judged: Sequence[JudgedMove], ending: str = "") -> dict[str, Any]:
+    """What the page shows of a game. ``judged`` may leave moves out; ``ending``: words instead of the game's."""
+    return {
+        "title": f"{game.names[0]} v {game.names[1]}: {write_columns(game.moves[:12])}...",
+        "names": game.names,
+        "rows": game.geometry.rows,
+        "columns": game.geometry.columns,
+        "inarow": game.geometry.inarow,
+        "moves": game.moves,
+        "ending": ending or game.ending_words,
+        "forfeit": game.fault and {"seat": game.fault.seat, "text": game.fault.kind},
+        "judged": {move.ply: {"scores": move.scores} for move in judged},
+    }
+
+
+def time_chart(tournament: Tournament) -> str:
+    """Median seconds of a move at each ply, one line an agent, as SVG. First moves pay for loads: left out."""
+    times: dict[str, dict[int, list[float]]] = {}
+    for match, names in zip(tournament.matches, tournament.names, strict=True):
+        for number, game in match.games.items():
+            for ply, seconds in enumerate(game.measured):
+                name = names[(ply % 2) ^ (number % 2)]
+                if seconds is not None and ply >= game.opening + 2:
+                    times.setdefault(name, {}).setdefault(ply, []).append(min(max(seconds, 1e-6), 1e3))
+    medians = {name: [(ply, sorted(found)[len(found) // 2]) for ply, found in sorted(by_ply.items())]
+               for name, by_ply in sorted(times.items())}  # fmt: skip
+    return line_chart("Median time per move, without each agent's first move", "ply", medians, None, "s")
+
+
+def accuracy_chart(judged: Mapping[str, Sequence[JudgedMove]]) -> str:
+    """Good move rate in positions that were not lost yet, by ply in steps of 4, one line an agent, as SVG."""
+    rates: dict[str, list[tuple[float, float]]] = {}
+    for name, moves in sorted(judged.items()):
+        for step in sorted({move.ply // 4 for move in moves if move.holds}):
+            found = accuracy(move for move in moves if move.ply // 4 == step)
+            rates.setdefault(name, []).append((4 * step, 100 * found.kept / found.holding))
+    return line_chart("Good move rate by ply", "ply, in steps of 4", rates, 100, "%")
+
+
+def group_html(
+    title: str, tournament: Tournament, ladder: Sequence[Standing], judged: Mapping[str, Sequence[JudgedMove]]
+) -> list[str]:
+    """The sections of one group of comparable matches."""
+    sections = [f"<h2>{html.escape(title)}</h2>"]
+    if ladder:
+        names = [line.name for line in ladder]
+        sections += [ladder_table(ladder, names[0]).html(), _chart_html(ladder_chart(ladder))]
+        sections += [_titled(cross_table(tournament, names), "h3")]
+    sections += ["<h3>Median time per move, without each agent's first move</h3>", _chart_html(time_chart(tournament))]
+    if judged:
+        sections += ["<h3>Good move rate by ply</h3>", _chart_html(accuracy_chart(judged))]
+    return sections
+
+
+def _chart_html(svg: str) -> str:
+    """A chart that scrolls where it is too wide: made smaller, its labels could not be read."""
+    return f'<div class="wide">{svg}</div>'
+
+
+def _titled(table: Table, heading: str = "h2") -> str:
+    """A table under its title, as a section."""
+    title = html.escape(table.title[:1].upper() + table.title[1:])
+    return f"<section><{heading}>{title}</{heading}>{table.html()}</section>"
+
+
+def row_entry(review: Review) -> dict[str, Any]:
+    """What the filters and jumps of a game's row go by, and what is said of the game."""
+    row = review.row()
+    kept = ("game", "opponent", "seat", "result", "status", "cause", "plies")
+    return {key: row[key] for key in kept} | {
+        "ended": ending_words(review),
+        "mistakes": [move.ply for move in review.mistakes],
+        "shortened": len(review.shortened),
+    }
+
+
+def results_page(sections: Sequence[str], games: Sequence[Mapping[str, Any]]) -> str:
+    """The page of matches. ``sections``: HTML; ``games``: from ``game_entry``."""
+    body = _filled("results.html", sections="\n".join(sections))
+    return _page("ConnectX results", body, games, "", _file_text("results.js"))
+
+
+def replays_page(team: str, reviews: Sequence[Review], headline: Sequence[str], sections: Sequence[Table]) -> str:
+    """The page of one's own games: a table to filter, the games to replay with exact scores, and the summary."""
+    body = _filled(
+        "replays.html",
+        team=html.escape(team),
+        headline=_paragraphs(headline),
+        sections="\n".join(map(_titled, sections)),
+        table=games_table(team, reviews).html("games"),
+        rows=_json([row_entry(review) for review in reviews]),
+    )
+    games = [game_entry(one.game, one.judged) for one in reviews]
+    script = f"{{\n{_file_text('replays.js')}}}\n"  # a scope of its own: the replayer's script has the same names
+    return _page(f"Games of {html.escape(team)}", body, games, _file_text("replays.css"), script)
+
+
+def scout_page(report: Report) -> str:
+    """The page of one opponent: the lines to play and the latest games to replay, the tree, and where it errs."""
+    entries = [_line_entry(line, report) for line in reversed(report.lines) if line.steps]
+    for game in report.games[: -LATEST - 1 : -1]:
+        entries.append(game_entry(game, judge(game, report.scores.get)))
+    trees = [
+        f"<section><h2>First moves when you move {SEATS[seat]}</h2>{branches_html(branches)}</section>"
+        for seat, branches in enumerate(report.trees)
+        if branches
+    ]
+    given = given_table(report)
+    body = _filled(
+        "scout.html",
+        opponent=html.escape(report.opponent),
+        headline=_paragraphs(headline_of(report)),
+        trees=f'<div class="trees">{"".join(trees)}</div>',
+        sections=_titled(given) if given.rows else "",
+    )
+    return _page(html.escape(report.opponent), body, entries, _file_text("scout.css"), _file_text("results.js"))
+
+
+def _line_entry(line: Line, report: Report) -> dict[str, Any]:
+    """A line as a game of the page, with the exact scores of its last position."""
+    game, end = line_game(line, report), line_end(line, report)
+    entry = game_entry(game, judge(game, report.scores.get), end)
+    if scores := report.scores.get(Position.from_moves(game.moves, game.geometry)):
+        entry["judged"][len(game.moves)] = {"scores": scores}
+    what = "line" if beats(line) else "longest resistance"
+    return entry | {"title": f"the {what} when you move {SEATS[line.seat]}", "note": end}
+
+
+def opponents_page(me: str, table: Table, notes: Sequence[str]) -> str:
+    """The page of all opponents."""
+    heading = f"<h1>Opponents of {html.escape(me)}</h1>"
+    body = f'<main class="report scout">{heading}{_titled(table)}{_paragraphs(notes)}</main>'
+    return _page(f"Opponents of {html.escape(me)}", body, [], _file_text("scout.css"), "")
+
+
+def _paragraphs(lines: Sequence[str]) -> str:
+    return "\n".join(f"<p>{html.escape(line)}</p>" for line in lines)
+
+
+def _page(title: str, body: str, games: Sequence[Mapping[str, Any]], style: str, script: str) -> str:
+    """A whole page around a replayer of games. ``style`` and ``script`` are added to those that all pages have."""
+    return _filled(
+        "page.html",
+        title=title,
+        body=body,
+        games=_json(games),
+        style=page.style() + _file_text("page.css") + style,
+        script=page.script("replayer.js") + script,
+    )
+
+
+def _filled(name: str, **fields: str) -> str:
+    return Template(_file_text(name)).substitute(fields)
+
+
+def _file_text(name: str) -> str:
+    """What a page is made of: a file beside this one."""
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value).replace("<", "\\u003c")  # so that no name can end the script element

@@ -1,0 +1,469 @@
+"""The tables that commands print and pages show; each column is declared once.
+
+Single games: where each one turned, and how good its moves were.
+"""
+
+from collections.abc import Mapping, Sequence
+from operator import attrgetter
+from pathlib import Path
+
+from connectx.exact import has_openings
+from connectx.position import STANDARD, Geometry, Position, plies_to_end, write_columns
+from connectx.solver import Value
+from connectx_toolkit.arena.exam import Answer
+from connectx_toolkit.games.analysis import (
+    GAME_SECONDS,
+    JudgedMove,
+    accuracy,
+    first_judged,
+    judge_in_time,
+    mistakes,
+    solvers_for,
+    with_short_proofs,
+)
+from connectx_toolkit.games.database import Played
+from connectx_toolkit.games.game import SEATS, Game, is_columns, parse_game
+from connectx_toolkit.games.match import Match, Side, kinds
+from connectx_toolkit.games.replay import replays_of
+from connectx_toolkit.games.review import RESULTS, Review
+from connectx_toolkit.games.review import SEATS as SEAT
+from connectx_toolkit.games.schema import is_database
+from connectx_toolkit.games.tournament import Standing, Tournament, grouped_games
+from connectx_toolkit.system.console import progress
+from connectx_toolkit.system.foreign import left_out_lines
+from connectx_toolkit.system.table import Column, Table, console_for_tables
+
+NAMED = 3  # players of a move that are named
+three_digits, two_digits, whole, percent = "{:.3f}".format, "{:.2f}".format, "{:.0f}".format, "{:.1%}".format
+
+
+# A match and a tournament
+
+MATCH = (  # of rows (agent, seat, side)
+    Column("agent"),
+    Column("seat"),
+    Column("won", lambda row: row[2].tally.wins),
+    Column("drawn", lambda row: row[2].tally.draws),
+    Column("lost", lambda row: row[2].tally.losses),
+    Column("forfeits", lambda row: row[2].forfeits),
+    Column("load s", lambda row: max(row[2].load_seconds, default=None), three_digits),
+    Column("mean s", lambda row: _mean(row[2].move_seconds), three_digits),
+    Column("worst s", lambda row: max(row[2].move_seconds, default=0.0), three_digits),
+    Column("overage s", lambda row: row[2].overage_used, three_digits),
+    Column("faults", lambda row: kinds(row[2].faults)),
+)
+
+
+def _mean(seconds: Sequence[float]) -> float:
+    return sum(seconds) / max(len(seconds), 1)
+
+
+def match_table(match: Match) -> Table:
+    """Both agents, together and by seat: results, faults by kind, longest load, times without it, overage."""
+    rows: list[tuple[str, str, Side]] = []
+    for agent, spec in enumerate((match.first, match.second)):
+        rows.append((spec.label, "both", match.side(agent)))
+        rows += [("", name, match.side(agent, seat)) for seat, name in enumerate(SEATS)]
+    return Table(f"{match.first.label} v {match.second.label}: {len(match.games)} games", MATCH, rows)
+
+
+PROVEN = {True: "proven", False: "too early to tell"}
+LADDER = (  # of rows (place, standing)
+    Column(""),
+    Column("agent", lambda row: row[1].name, classes="name"),
+    Column("Elo", lambda row: row[1].rating.elo, whole),
+    Column("95% interval", lambda row: row[1].rating, lambda rating: f"{rating.low:.0f} to {rating.high:.0f}",
+           help="of the difference to the mean of all agents", align="right"),
+    Column("stronger than next", lambda row: row[1].rating.above_next, PROVEN.__getitem__,
+           help="proven with at most 5% of ladders wrong anywhere", align="right"),
+    Column("games", lambda row: row[1].rating.games),
+    Column("points", lambda row: row[1].score, percent),
+    Column("as first", lambda row: row[1].as_first, percent, shade=float),
+    Column("as second", lambda row: row[1].as_second, percent, shade=float),
+    Column("forfeits", lambda row: row[1].forfeits),
+    Column("worst s", lambda row: row[1].worst_seconds, two_digits),
+)  # fmt: skip
+
+
+def ladder_table(standings: Sequence[Standing], anchor: str) -> Table:
+    """The ladder: agents by Elo, whether each is proven stronger than the next, its points, also by seat."""
+    elo = next(line.rating.elo for line in standings if line.name == anchor)
+    note = "both hold however often you look"
+    return Table(f"Elo, {anchor} = {elo:g}", LADDER, enumerate(standings, 1), note)
+
+
+def cross_table(tournament: Tournament, names: Sequence[str]) -> Table:
+    """Share of the points of the agent on the left against the one above, in per cent."""
+    shares = {pair: share for pair, (share, _) in tournament.crosstable().items()}
+    rows = [(f"{n} {name}", *(shares.get((name, other)) for other in names)) for n, name in enumerate(names, 1)]
+    against = (Column(str(n), show=lambda share: f"{100 * share:.0f}", shade=float) for n in range(1, len(names) + 1))
+    return Table("points against each, %", (Column("agent", classes="name"), *against), rows)
+
+
+# The moves of games
+
+ACCURACY = (
+    "agent",
+    "part",
+    "moves",
+    Column("good move rate", show=percent, help="moves that keep the result, in positions that were not lost yet"),
+    Column("perfect move rate", show=percent, help="moves with the best exact score"),
+    Column("lost sooner", help="moves that shorten a lost game"),
+)
+
+
+def accuracy_table(judged: Mapping[str, Sequence[JudgedMove]]) -> Table:
+    """Good and perfect move rates by agent, seat and stage of the game."""
+    rows = []
+    for name, moves in sorted(judged.items()):
+        parts = {"all": list(moves)}
+        parts |= {seat: [move for move in moves if SEATS[move.seat] == seat] for seat in SEATS}
+        last = max(move.ply for move in moves)
+        for start in range(0, 1 + last, 10):
+            stage = f"plies {start} to {min(start + 9, last)}"
+            parts[stage] = [move for move in moves if start <= move.ply < start + 10]
+        for part, chosen in parts.items():
+            count, holding, kept, perfect = accuracy(chosen)
+            if count:
+                sooner = sum(move.shortens_loss for move in chosen)
+                rows.append((name, part, count, kept / holding if holding else None, perfect / count, sooner))
+    return Table("moves by exact score", ACCURACY, rows)
+
+
+FOLDED = 3  # moves of a decided game that are told in one line, if there are so many
+GIVEN = "<- "  # what is told of a move that gave the result away begins with it
+MOVES = (
+    Column("ply", align="right"),
+    "agent",
+    Column("column", align="right"),
+    "the move",
+    "best",
+    "best columns",
+    "result",
+)
+
+
+def moves_table(game: Game, judged: Sequence[JudgedMove]) -> Table:
+    """Moves, in order: whose it was, what it scored, what was best, and whether the result was kept.
+
+    Of a game that was decided for good before its end, the moves from there on are one line.
+    """
+    decided = _decided_from(judged)
+    rows = [_move_cells(game, move) for move in judged[:decided]]
+    if folded := judged[decided:]:
+        loser = game.player(folded[-1].seat if folded[-1].value.high < 0 else 1 - folded[-1].seat)
+        sooner = sum(move.shortens_loss for move in folded)
+        shortened = f", shortened by {sooner} {'move' if sooner == 1 else 'moves'}" if sooner else ""
+        rows.append((f"{folded[0].ply} to {folded[-1].ply}", loser, *[""] * 4, f"lost already{shortened}"))
+    note = "scores: the result with perfect play, and the plies until then"
+    return Table("", MOVES, rows, note, lambda row: "given away" if row[-1].startswith(GIVEN) else "")
+
+
+def _move_cells(game: Game, move: JudgedMove) -> tuple[str, ...]:
+    words = (score_words(value, move.ply, game.geometry) for value in (move.played, move.value))
+    row = (str(move.ply), game.player(move.seat), str(move.column))
+    return (*row, *words, move.best, _result_words(move))
+
+
+def score_words(value: Value, ply: int, geometry: Geometry) -> str:
+    """The score of a move at this ply in words: its result, and after how many plies, the move included."""
+    if value.result is None:
+        return "at least a draw" if value.low == 0 else "at most a draw" if value.high == 0 else "not solved"
+    words = {1: "wins", 0: "draws", -1: "loses"}[value.result]
+    bound = value.low if value.result > 0 else value.high
+    if bound == 0 or (abs(bound) == 1 and not value.exact):  # a bound that says no more than the result
+        return words
+    plies = plies_to_end(bound, ply, geometry.cells)
+    return f"{words} in {'' if value.exact else 'at most '}{plies} {'ply' if plies == 1 else 'plies'}"
+
+
+def _decided_from(judged: Sequence[JudgedMove]) -> int:
+    """The index of the move, not the first, from which on all kept a win; their number if those are too few."""
+    index = len(judged)
+    while index > 1 and (move := judged[index - 1]).is_solved and move.value.result and move.kept_result:
+        index -= 1
+    return index if len(judged) - index >= FOLDED else len(judged)
+
+
+def _result_words(move: JudgedMove) -> str:
+    if move.value.high < 0:
+        return "lost already, shortened" if move.shortens_loss else "lost already"
+    before, after = move.results
+    if not move.kept_result:
+        return f"{GIVEN}{before}, given away: {after}"
+    return f"{before}, kept" if move.value.result == move.played.result is not None else "not solved"
+
+
+# One's own games
+
+
+def ending_words(review: Review) -> str:
+    """How a game ended; of whom, where that was not its winner's line."""
+    game = review.game
+    if game.fault is None:
+        return game.ending_words if game.line is None else f"{game.geometry.inarow} in a row"
+    who = "own" if game.fault.seat == review.seat else "their"
+    detail = f": {game.fault_detail}" if game.fault_detail else ""
+    return f"{who} {game.fault.family}, ply {game.fault.ply}{detail}"
+
+
+def mistake_words(mistake: JudgedMove) -> str:
+    """ "ply 9: 2, best 3 4"."""
+    return f"ply {mistake.ply}: {mistake.column}, best {' '.join(map(str, mistake.best_columns))}"
+
+
+GAMES = (  # of reviews
+    Column("game", lambda review: review.game.name, classes="tablet"),
+    Column("opponent", attrgetter("opponent")),
+    Column("seat", lambda review: SEAT[review.seat], classes="tablet"),
+    Column("result", lambda review: RESULTS[review.score], classes="result"),
+    Column("ended by", ending_words, classes="ended"),
+    Column("plies", lambda review: len(review.game.moves), classes="tablet"),
+    Column("overage s", lambda review: review.game.overage_used(review.seat), help="overage time that you used",
+           align="right", classes="tablet desk"),
+    Column("slowest", lambda review: review.game.slowest(review.seat), lambda move: f"{move[1]:.1f} s, ply {move[0]}",
+           help="your slowest move (the first one includes loading the agent)", classes="tablet"),
+    Column("first mistake", lambda review: next(iter(review.mistakes), None), mistake_words,
+           help="a move of yours that made the result worse", classes="broad"),
+    Column("last mistake", lambda review: next(reversed(review.mistakes), None), mistake_words),
+)  # fmt: skip
+
+
+def games_table(team: str, reviews: Sequence[Review]) -> Table:
+    """A row a game, from the team's seat."""
+    note = "plies and columns are counted from 0"
+    return Table(f"games of {team}", GAMES, reviews, note, lambda review: RESULTS[review.score])
+
+
+ANSWERS = ("your move", "positions", "good", "mistakes", "faults", "examples")
+
+
+def answers_table(agent: str, team: str, answers: Sequence[Answer]) -> Table:
+    """How often an agent keeps what the team gave away, and gives away what the team kept."""
+    rows = []
+    for words, kept in (("mistake", False), ("good", True)):
+        here = [answer for answer in answers if answer.old.kept_result == kept]
+        failed = [answer for answer in here if answer.fault]
+        given = [answer for answer in here if not answer.keeps and not answer.fault]
+        examples = "; ".join(map(answer_words, [*failed, *given][:3]))
+        rows.append((words, len(here), sum(answer.keeps for answer in here), len(given), len(failed), examples))
+    return Table(f"{agent} in positions that {team} could have won or drawn", ANSWERS, rows)
+
+
+def answer_words(answer: Answer) -> str:
+    """ "game 71 ply 9: 2, best 3"."""
+    played = answer.fault or answer.column
+    return f"{answer.review.game.name} ply {answer.old.ply}: {played}, best {answer.old.best}"
+
+
+# The database of games
+
+PLAYED = (
+    Column("column", align="right"),
+    Column("games", align="right"),
+    Column(
+        "points",
+        show=lambda share: f"{100 * share:.0f}%",
+        help="of the player who made the move, a win being 100%",
+        align="right",
+    ),
+    Column("won"),
+    Column("drawn"),
+    Column("lost"),
+    Column("exact", help="with perfect play of both sides"),
+    "by whom",
+)
+
+
+def played_table(
+    title: str, position: Position, played: Sequence[Played], scores: Sequence[int | None] | None
+) -> Table:
+    """A row for each move that was played, and for each other legal one its exact score.
+
+    Args:
+        scores: exact scores by column; None if they are not known.
+    """
+    total = sum(one.games for one in played)
+    rows: list[tuple[object, ...]] = []
+    for one in played:
+        games = f"{one.games} ({100 * one.games / total:.0f}%)"
+        found = (one.won, one.drawn, one.lost, exact_words(position, scores, one.column), players_words(one))
+        rows.append((column_words(position, one.column), games, one.points, *found))
+    for column in _not_played(position, played):
+        exact = exact_words(position, scores, column)
+        rows.append((column_words(position, column), "-", None, None, None, None, exact, None))
+    return Table(title, PLAYED, rows)
+
+
+def _not_played(position: Position, played: Sequence[Played]) -> list[int]:
+    """The other legal columns; of a symmetric position without the mirror images."""
+    last, known = position.geometry.columns - 1, {one.column for one in played}
+    is_symmetric = position == position.mirror()
+    legal = [] if position.is_over() else position.legal_columns()
+    return [c for c in legal if c not in known and not (is_symmetric and c > last - c)]
+
+
+def column_words(position: Position, column: int) -> str:
+    """ "2", or "2 or 4" in a symmetric position, where both are the same."""
+    mirrored = position.geometry.columns - 1 - column
+    return f"{column} or {mirrored}" if position == position.mirror() and mirrored != column else str(column)
+
+
+def exact_words(position: Position, scores: Sequence[int | None] | None, column: int) -> str:
+    """ "wins in 9 plies", "draws"; "?" where it is not known. The best moves have a star."""
+    if scores is None or (score := scores[column]) is None:
+        return "?"
+    words = score_words(Value(score, score), position.ply, position.geometry)
+    return f"{words} *" if score == max(one for one in scores if one is not None) else words
+
+
+def players_words(played: Played) -> str:
+    """ "my_team 12, them 3, and 4 more"."""
+    named = ", ".join(f"{name} {games}" for name, games in played.players[:NAMED])
+    more = len(played.players) - NAMED
+    return f"{named}, and {more} more" if more > 0 else named
+
+
+LISTED = 10  # games of each group of a file of games, unless it is asked for more
+TOO_LARGE = "boards of more than 64 bits cannot be solved; analyse finds short wins and losses in a single game"
+STONES = ".XO"  # empty, who moves first, who moves second
+LONG_BEFORE = 8  # plies: one position of fewer stones can take the solver longer than anyone waits without a word
+
+
+def show_games(games: Sequence[Game], from_ply: int | None = None, seconds: float = GAME_SECONDS) -> None:
+    """Prints where each game turned, and how good the moves were; of a single game every move.
+
+    Of a single game, what a search of a few plies proves is told of the moves that are not solved.
+
+    Args:
+        from_ply: the first ply to judge; moves of an opening are never judged. None: ``first_judged``.
+        seconds: time limit per game; moves left unsolved are marked.
+    """
+    console = console_for_tables()
+    by_agent: dict[str, list[JudgedMove]] = {}
+    for game in games:
+        start = first_judged(game, from_ply)
+        moves = judged(game, start, seconds)
+        for move in moves:
+            by_agent.setdefault(game.names[move.seat], []).append(move)
+        if len(games) == 1 and start < len(game.moves):
+            moves = _with_short_proofs(game, start, moves)
+            console.print(moves_table(game, moves))
+            for line in _boards(game, mistakes(moves)):
+                console.print(line, highlight=False, markup=False)
+        line = f"{game.names[0]} v {game.names[1]}, {write_columns(game.moves)}: "
+        console.print(line + game_summary(game, moves, start), highlight=False, markup=False, soft_wrap=True)
+    if by_agent:
+        console.print(accuracy_table(by_agent))
+
+
+def judged(game: Game, start: int, seconds: float) -> list[JudgedMove]:
+    """The moves that could be solved in time; none on a board that the solver cannot hold."""
+    if not game.geometry.fits_word:
+        return []
+    with solvers_for(game.geometry):  # compiles before there is a bar
+        pass
+    count = len(game.positions(start))
+    may_be_long = count and start < LONG_BEFORE and not has_openings(game.geometry)
+    with progress(count, "move", delay=0 if may_be_long else 2) as bar:
+        return judge_in_time(game, start, seconds, bar.update)
+
+
+def _with_short_proofs(game: Game, start: int, judged: Sequence[JudgedMove]) -> list[JudgedMove]:
+    """All moves, with a bar."""
+    with progress(len(game.positions(start)) - len(judged), "move", "short search") as bar:
+        return with_short_proofs(game, start, judged, bar.update)
+
+
+def _boards(game: Game, turning: Sequence[JudgedMove]) -> list[str]:
+    """The positions in which the result was given away for the first and for the last time."""
+    lines = []
+    for move in dict.fromkeys([*turning[:1], *turning[-1:]]):
+        position = Position.from_moves(game.moves[: move.ply], game.geometry)
+        who = f"{game.player(move.seat)} ({STONES[1 + move.seat]})"
+        lines.append(f"\nbefore ply {move.ply}, in which {who} played column {move.column}; best: {move.best}")
+        lines.append(drawn(bytes(position.to_board()), game.geometry) + "\n")
+    return lines
+
+
+def drawn(board: bytes, geometry: Geometry) -> str:
+    """The board as text, the bottom row last, below a line with the numbers of the columns."""
+    lines = [" ".join(f"{column:>2}" for column in range(geometry.columns))]
+    for row in range(geometry.rows):
+        cells = board[row * geometry.columns : (row + 1) * geometry.columns]
+        lines.append(" ".join(f" {STONES[cell]}" for cell in cells))
+    return "\n".join(lines)
+
+
+def game_summary(game: Game, judged: Sequence[JudgedMove], from_ply: int) -> str:
+    """What the judged moves of a game show, in a line."""
+    plies, given = len(game.moves), mistakes(judged)
+    words = [game.ending_words] if game.fault else []
+    unsolved = sorted({*game.positions(from_ply)} - {move.ply for move in judged if move.is_solved})
+    after = [move for move in judged if not unsolved or move.ply > unsolved[-1]]
+    if given:
+        turning = given.pop()
+        words.append(f"turning point of {game.player(turning.seat)}: {turning.words()}")
+        others = [f"{game.player(m.seat)} on ply {m.ply} ({m.results[0]}, now {m.results[1]})" for m in given]
+        words += [f"given away before: {', '.join(others)}"] if others else []
+    elif after:
+        words.append(_unturned(game, after[0], bool(unsolved)))
+    elif not unsolved and game.opening >= plies:
+        words.append("no move to judge after the opening")
+    elif not unsolved:
+        words.append(f"the game has {plies} plies, judged from ply {from_ply} on; --from-ply N judges earlier ones")
+    if unsolved and not game.geometry.fits_word:
+        words.append(f"not solved: {TOO_LARGE}")
+    elif unsolved:
+        words.append(f"not solved in time: ply {', '.join(map(str, unsolved))} (--time SECONDS gives them more)")
+    return "; ".join(words)
+
+
+def _unturned(game: Game, start: JudgedMove, unsolved: bool) -> str:
+    """Of a game that nobody turned from a move on."""
+    winner = start.seat if start.value.low > 0 else 1 - start.seat
+    result = "drawn" if not start.value.result else f"won by {game.player(winner)}"
+    words = f"no move from ply {start.ply} on changed the result: with perfect play the game was {result}"
+    is_whole = unsolved or start.ply <= game.opening + 1  # of who lost, there may be no earlier move
+    return words if is_whole else f"{words} (--from-ply N judges earlier ones)"
+
+
+def games_of(what: str, games: int = LISTED) -> list[Game]:
+    """Games by their text: the columns of a game on 7x6, or a path as ``games_in`` takes it.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    if is_columns(what) and not Path(what).exists():
+        return [parse_game(what, STANDARD)]
+    left_out: list[str] = []
+    found = games_in(Path(what), left_out, games)
+    for line in left_out_lines(left_out):
+        console_for_tables().print(line, soft_wrap=True)
+    return found
+
+
+def games_in(path: Path, left_out: list[str], games: int = LISTED) -> list[Game]:
+    """The game of a replay, or the latest games of a file of games or of an archive of replays.
+
+    Args:
+        left_out: of what cannot be read in it, why is added here.
+        games: how many of each group of a file of games.
+
+    Raises:
+        ValueError: the file is neither, or there is none.
+    """
+    if path.is_dir():
+        raise ValueError(
+            f"{path} is a folder; expected a game's columns, a replay (.json) or a file of games (.sqlite)"
+        )
+    if is_database(path):
+        return [game for group in grouped_games(path, left_out) for game in group[-games:]]
+    if path.exists() or path.suffix == ".json":
+        if found := [*replays_of(path, left_out)]:
+            return found[-games:]
+        raise ValueError(left_out[0] if left_out else f"{path} holds no replay")
+    expected = (
+        "expected columns from 0 (3342 or 3,10,3), a replay (.json), a folder of replays or a file of games (.sqlite)"
+    )
+    raise ValueError(f"{path}: no such file, and not a game's columns; {expected}")

@@ -1,0 +1,193 @@
+"""Ratings of many agents from all their games: the Elo of each, with intervals that hold at any time."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from connectx_toolkit.statistics.evidence import EMPTY_BOARD, Evidence
+from connectx_toolkit.statistics.intervals import (
+    ALPHA,
+    FEWEST_DEVIATING,
+    LOGISTIC,
+    PAIR_SCORES,
+    Estimate,
+    anytime,
+    anytime_factor,
+    mean_and_variance,
+)
+
+FEWEST_SUMMED = 20  # distinct pairs, or openings, below which their sum is not taken for normal, as the margins here do
+
+Pairings = Mapping[tuple[str, str], Evidence]
+
+
+class Rating(NamedTuple):
+    """An agent's Elo relative to the anchor, with the 95% interval of its difference to the pool's mean."""
+
+    elo: float
+    low: float
+    high: float
+    games: int
+    above_next: bool | None = None  # whether it is proven stronger than the next lower agent; None for the last
+
+
+def ratings(pairings: Pairings, anchor: str, anchor_elo: float = 0.0) -> dict[str, Rating]:
+    """The Elo of every agent by maximum likelihood over all pairings (Bradley and Terry 1952; a draw is half a win).
+
+    One drawn game is added to every pairing, so that an agent that wins all games keeps a finite rating. Variances are
+    estimated from the pairs (a sandwich estimator), with all pairs independent, and with those from one opening as a
+    cluster, because they have it in common; the larger one counts.
+
+    The interval is that of the agent's difference to the pool's mean, in which agents are weighted by the Fisher
+    information of their games. So it does not depend on the anchor, and an agent that never wins, about which very
+    little is known, does not widen the intervals of the others. It may be looked at after every game. ``above_next`` is
+    wrong for any two agents of the pool in 5% of all tournaments at most, however often one looks.
+
+    Args:
+        pairings: for each two agents that met, their evidence from the first one's side. Games of an agent against
+            itself say nothing of its strength, and do not count.
+
+    Raises:
+        ValueError: the anchor did not play, only against itself, or no chain of games connects some agent with it.
+    """
+    met_itself = (anchor, anchor) in pairings
+    pairings = {pairing: evidence for pairing, evidence in pairings.items() if pairing[0] != pairing[1]}
+    names = sorted({name for pairing in pairings for name in pairing}, key=lambda name: (name != anchor, name))
+    if anchor not in names and met_itself:
+        raise ValueError(f"{anchor} has played only against itself, and an agent against itself has no rating")
+    if anchor not in names:
+        raise ValueError(f"the anchor {anchor!r} has played no games")
+    cut_off = set(names) - connected(pairings, anchor)
+    if cut_off:
+        raise ValueError(f"no games connect {', '.join(sorted(cut_off))} with the anchor {anchor!r}")
+    fit = _fit(pairings, names)
+    order = np.argsort(-fit.strengths, kind="stable")
+    table = {}
+    for place, index in enumerate(order):
+        elo = anchor_elo + LOGISTIC * float(fit.strengths[index])
+        margin = LOGISTIC * fit.margin_to_mean(index)
+        above = fit.is_stronger(index, order[place + 1]) if place + 1 < len(order) else None
+        table[names[index]] = Rating(elo, elo - margin, elo + margin, _games(pairings, names[index]), above)
+    return table
+
+
+def difference(evidence: Evidence) -> tuple[Estimate, bool]:
+    """The Elo difference of two agents at any look, and whether it holds beyond the openings that were played.
+
+    Where openings repeat, pairs from one opening have it in common. So what their pairs prove holds for these openings;
+    for all, only if a ladder of these two agents, in which openings are clusters, proves it as well.
+
+    Raises:
+        ValueError: there are no pairs.
+    """
+    by_pairs = anytime(evidence.counts)
+    if evidence.is_sample or evidence.openings < FEWEST_SUMMED:
+        return by_pairs, evidence.is_sample
+    fit = _fit({("first", "second"): evidence}, ("second", "first"))
+    elo, margin = (LOGISTIC * float(each) for each in (fit.strengths[1], fit.margin(1, 0, ALPHA)))
+    both = by_pairs._replace(low=min(by_pairs.low, elo - margin), high=max(by_pairs.high, elo + margin))
+    return (both, True) if both.is_proof else (by_pairs, False)
+
+
+def _games(pairings: Pairings, name: str) -> int:
+    return 2 * sum(evidence.pairs for pairing, evidence in pairings.items() if name in pairing)
+
+
+def connected(pairings: Pairings, start: str) -> set[str]:
+    """The agents that are connected with ``start`` by a chain of pairings with games, including itself."""
+    found, frontier = {start}, [start]
+    while frontier:
+        name = frontier.pop()
+        for pairing, evidence in pairings.items():
+            if name in pairing and evidence.pairs:
+                fresh = set(pairing) - found
+                found |= fresh
+                frontier.extend(fresh)
+    return found
+
+
+class _Fit(NamedTuple):
+    """The maximum-likelihood strengths of n agents."""
+
+    strengths: np.ndarray  # float (n,): log odds against the first agent
+    covariances: tuple[np.ndarray, np.ndarray]  # float (n, n): of the strengths, by pairs and by openings
+    weights: np.ndarray  # float (n,): each agent's share of the information in all games; sums to 1
+    pairs: np.ndarray  # float (n,): distinct pairs of each agent
+    openings: int  # of the empty board alone, on which nothing is in common but the game: distinct pairs
+
+    def margin_to_mean(self, index: int) -> float:
+        """Half the 95% interval of an agent's difference to the pool's weighted mean, in log odds."""
+        contrast = -self.weights.copy()
+        contrast[index] += 1
+        return self._error(contrast) * self._factor(self.pairs[index], ALPHA)
+
+    def is_stronger(self, one: int, other: int) -> bool:
+        """Whether the games prove one agent stronger than another, at a level shared by all pairs of agents."""
+        agents = len(self.strengths)
+        margin = self.margin(one, other, ALPHA / (agents * (agents - 1) / 2))
+        enough = min(self.pairs[one], self.pairs[other], self.openings) >= FEWEST_SUMMED
+        return bool(enough and self.strengths[one] - self.strengths[other] > margin)
+
+    def margin(self, one: int, other: int, alpha: float) -> float:
+        """Half the interval of the difference of two agents, in log odds."""
+        contrast = np.zeros(len(self.strengths))
+        contrast[one], contrast[other] = 1, -1
+        return self._error(contrast) * self._factor(min(self.pairs[one], self.pairs[other]), alpha)
+
+    def _error(self, contrast: np.ndarray) -> float:
+        return max(float(np.sqrt(max(0.0, contrast @ each @ contrast))) for each in self.covariances)
+
+    def _factor(self, pairs: float, alpha: float) -> float:
+        """Standard errors in a margin, with Student's t to first order: the variance comes from so many openings."""
+        z = anytime_factor(pairs, alpha)
+        return z + (z**3 + z) / (4 * max(1, self.openings - 1))
+
+
+def _fit(pairings: Pairings, names: Sequence[str]) -> _Fit:
+    """Fits the strengths by Newton's method; the first of the names has strength 0."""
+    played = {pairing: evidence for pairing, evidence in pairings.items() if evidence.pairs}
+    counts = [evidence.counts for evidence in played.values()]
+    design = np.array([[(n == first) - (n == second) for n in names] for first, second in played], float)
+    pairs = np.array([sum(each) for each in counts])
+    weight = 2 * pairs + 1  # games, with the one drawn game
+    score = (2 * pairs * [mean_and_variance(each)[0] for each in counts] + 0.5) / weight
+    free, strengths = design[:, 1:], np.zeros(len(names))
+    for _ in range(100):
+        expected = 1 / (1 + np.exp(-design @ strengths))
+        fisher = weight * expected * (1 - expected)  # information on the difference, by pairing
+        information = free.T @ (free * fisher[:, None])
+        step = np.linalg.solve(information, free.T @ (weight * (score - expected)))
+        strengths[1:] += np.clip(step, -1, 1)
+        if np.abs(step).max() < 1e-10:
+            break
+    keys = {key for evidence in played.values() for key in evidence.clusters}
+    openings = int(pairs.sum()) if keys == {EMPTY_BOARD} else len(keys)
+    inverse = np.linalg.inv(information)
+    by_pairs, by_openings = (
+        np.pad(inverse @ spread @ inverse, ((1, 0), (1, 0))) for spread in _spreads(played.values(), free, expected)
+    )
+    weights = fisher @ np.abs(design) / (2 * fisher.sum())
+    return _Fit(strengths, (by_pairs, by_openings), weights, pairs @ np.abs(design), openings)
+
+
+def _spreads(played: Iterable[Evidence], free: np.ndarray, expected: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The variance of the scores' sum, float (n - 1, n - 1): with independent pairs, and with openings as clusters.
+
+    A pairing with hardly two different results shows no variance; it gets that of independent games without draws.
+    """
+    agents = free.shape[1]
+    by_pairs, by_openings, surplus = np.zeros((agents, agents)), np.zeros((agents, agents)), dict[int, np.ndarray]()
+    for evidence, row, score in zip(played, free, expected, strict=True):
+        counts, square = evidence.counts, np.outer(row, row)
+        if sum(counts) - max(counts) < FEWEST_DEVIATING:
+            by_pairs += square * (2 * sum(counts) + 1) * score * (1 - score)
+            by_openings += square * (2 * sum(counts) + 1) * score * (1 - score)
+            continue
+        by_pairs += square * 4 * sum(counts) * mean_and_variance(counts)[1]
+        for key, each in evidence.by_opening().items():
+            above = 2 * sum(n * (a - score) for n, a in zip(each, PAIR_SCORES, strict=True))
+            surplus[key] = surplus.get(key, 0) + row * above
+    for points in surplus.values():
+        by_openings += np.outer(points, points) * len(surplus) / max(1, len(surplus) - 1)
+    return by_pairs, by_openings

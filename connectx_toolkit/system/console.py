@@ -1,0 +1,194 @@
+"""The command-line parser of all three scripts.
+
+Ctrl-C where a KeyboardInterrupt would be lost.
+
+How the user calls the commands: as scripts of a checkout, or by the command ``connectx`` that pip installs.
+
+Progress of long runs: a bar on a terminal or in a notebook, a line now and then in a log.
+"""
+
+import argparse
+import difflib
+import re
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, NoReturn
+
+from tqdm import tqdm
+
+from connectx_toolkit.system.files import IS_CHECKOUT, ROOT, in_words
+from connectx_toolkit.system.foreign import shown
+
+
+@contextmanager
+def ctrl_c_waits() -> Iterator[None]:
+    """Raises a KeyboardInterrupt of the block at its end.
+
+    For what numba compiles: llvmlite calls Python back from C, and there an exception is printed and forgotten, so that
+    the command would run on.
+    """
+    if threading.current_thread() is not threading.main_thread():  # which never gets one
+        yield
+        return
+    pressed: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: pressed.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if pressed:
+        raise KeyboardInterrupt
+
+
+COMMANDS = {"evaluate": "evaluate", "build_submission": "build", "train": "train"}  # script: word after connectx
+SCRIPT = re.compile(rf"(?:python )?\b({'|'.join(COMMANDS)})\.py\b")
+
+
+class ProcessFailed(RuntimeError):
+    """A process that a command needs does not start, has died, or is not what it should be; the text says which."""
+
+
+def complain(script: str, *lines: str) -> None:
+    """Prints to stderr what went wrong in a script, line by line; what a terminal would obey is shown as escapes."""
+    for line in lines:
+        print(shown(as_typed(f"{script}: {line}"), None), file=sys.stderr)
+
+
+def as_typed(text: str) -> str:
+    """A text with commands in it, such as "python evaluate.py list", as the user has to type them."""
+    if Path(sys.argv[0]).stem != "connectx":
+        return text
+    return SCRIPT.sub(lambda found: f"connectx {COMMANDS[found[1]]}", text).replace("evaluate board", "board")
+
+
+def plural(noun: str, count: int) -> str:
+    """The noun, with an s unless there is one."""
+    return noun if count == 1 else f"{noun}s"
+
+
+MISSING, UNKNOWN = "the following arguments are required", "unrecognized arguments"  # as argparse's messages begin
+
+
+class Parser(argparse.ArgumentParser):
+    """Bad input gives one line and exit code 2; descriptions keep their line breaks.
+
+    A misspelt option is answered with the one that was meant, a missing argument also with the usage.
+    """
+
+    def __init__(self, **settings: Any):
+        # with abbreviations, --sample 4 would mean --samples 4, and replace the shipped network by one of 4 samples
+        super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **settings)
+
+    def format_help(self) -> str:
+        return as_typed(super().format_help())
+
+    def error(self, message: str) -> NoReturn:
+        more = ""
+        if message.startswith(MISSING):
+            more = f"{self._required_usage()}python {self.prog} --help explains all options\n"
+        elif message.startswith(UNKNOWN):
+            message += self._meant(message.removeprefix(UNKNOWN).split())
+        self.exit(2, f"{self.prog}: {message}\n{more}")
+
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        super().exit(status, as_typed(message or ""))
+
+    def _required_usage(self) -> str:
+        """ "usage: evaluate.py agent1 agent2": what has to be given, without the options."""
+        formatter = self._get_formatter()
+        required = [action for action in self._actions if action.required or not action.option_strings]
+        formatter.add_usage(None, required, [])
+        return formatter.format_help()
+
+    def _meant(self, words: list[str]) -> str:
+        """ "; did you mean --rounds?", of words that are no options but close to some."""
+        typed = [word.partition("=")[0] for word in words if word.startswith("-")]
+        known = list(self._options())
+        close = [match for word in typed for match in difflib.get_close_matches(word, known, 1)]
+        return f"; did you mean {', '.join(dict.fromkeys(close))}?" if close else ""
+
+    def _options(self) -> Iterator[str]:
+        """All options, also of the commands that are parsers of their own: their unknown words end up here."""
+        for action in self._actions:
+            yield from action.option_strings
+            if isinstance(action, argparse._SubParsersAction):
+                for parser in action.choices.values():
+                    yield from parser._option_string_actions
+
+
+def in_a_line(problem: BaseException) -> str:
+    """What went wrong, in one line for a person."""
+    text = in_words(problem) if isinstance(problem, OSError) else str(problem)
+    return shown(" ".join(text.split()), None) or type(problem).__name__
+
+
+EXTRAS = {  # of pyproject.toml, by the module that is missing
+    **dict.fromkeys(("torch", "matplotlib", "stable_baselines3", "sb3_contrib", "gymnasium", "pettingzoo"), "train"),
+    **dict.fromkeys(("anywidget", "IPython"), "notebook"),
+    **dict.fromkeys(("kagglesdk", "requests"), "kaggle"),
+    "distributed": "cluster",
+}
+
+
+def missing_package(problem: ModuleNotFoundError) -> str:
+    """What to install for a command, in one line."""
+    name = (problem.name or "").partition(".")[0]
+    extra = f"[{EXTRAS[name]}]" if name in EXTRAS else ""
+    if not IS_CHECKOUT:
+        return f'this Python has no {name}: pip install "connectx-toolkit{extra}"'
+    if sys.prefix != sys.base_prefix:  # it is activated already
+        return f'this Python has no {name}: `pip install ".{extra}"` in {ROOT} adds it, `make install` adds everything'
+    activate = "activate the virtual environment first (source .venv/bin/activate)"
+    return f"this Python has no {name}: {activate}, or let `make install` install all that the commands need"
+
+
+LINE_EVERY = 30.0  # seconds between lines of progress in a log
+
+
+class _Lines:
+    """Standard error, where it is not a terminal, as a file for tqdm: each state of the bar becomes a line."""
+
+    def write(self, text: str) -> None:
+        if line := text.strip():
+            sys.stdout.flush()  # where both streams go into one log, what was printed before stands before
+            sys.stderr.write(f"{line}\n")
+
+    def flush(self) -> None:
+        sys.stderr.flush()
+
+
+def _in_notebook() -> bool:
+    """Whether this code runs in a notebook. Whether ipykernel is imported does not tell: listing kernels imports it."""
+    shell = sys.modules.get("IPython")
+    return shell is not None and shell.get_ipython() is not None
+
+
+def progress(total: int, unit: str, title: str | None = None, *, done: int = 0, delay: float = 2.0) -> tqdm:
+    """A progress bar on standard error; a line every ``LINE_EVERY`` seconds if that is not a terminal.
+
+    Args:
+        total: number of units, of which ``done`` were finished before.
+        title: text in front of the bar.
+        delay: seconds until the bar is shown, 0 for at once; in a log, any value but 0 means ``LINE_EVERY``.
+    """
+    bar = partial(tqdm, total=total, unit=unit, desc=title, initial=done, leave=False, unit_scale=total >= 100_000)
+    if sys.stderr.isatty() or _in_notebook():
+        return bar(delay=delay)
+    return bar(delay=LINE_EVERY if delay else 0, mininterval=LINE_EVERY, miniters=1, file=_Lines(), ncols=80)
+
+
+def beside_bars() -> AbstractContextManager:
+    """For what is printed on standard output while a bar is shown: the bar goes away meanwhile, and comes again."""
+    return tqdm.external_write_mode(file=sys.stdout)
+
+
+def tell_rate(count: int, units: str, started: float, where: str) -> None:
+    """Says on standard error how many units a second were done since ``started``, a ``time.perf_counter()``."""
+    if count:
+        print(f"{count / (time.perf_counter() - started):.0f} {units} a second on {where}", file=sys.stderr)

@@ -1,0 +1,273 @@
+"""Reserves cores: a game's agents and its referee share a core that no other game uses, which would distort the clocks.
+
+The referee shares the core because it waits while an agent thinks, and waking a process on another core takes longer
+than a short move.
+
+Seeds of the random generators that agents use.
+
+Restricts processes to a share of one core: by a control group (cgroup), or by stopping and continuing them.
+
+How long a process has waited for a core: time that its work did not take.
+"""
+
+import contextlib
+import math
+import os
+import random
+import stat
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from connectx_toolkit.system.files import lock_at, unlock
+
+
+def seed_everything(seed: int) -> None:
+    """Seeds the global generators of random, and of numpy and torch if they are imported."""
+    random.seed(seed)
+    if numpy := sys.modules.get("numpy"):
+        numpy.random.seed(seed % 2**32)
+    if torch := sys.modules.get("torch"):
+        torch.manual_seed(seed)
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Seeds the global generators within the block; after it they go on as if nothing had been drawn from them."""
+    numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
+    of_python = random.getstate()
+    of_numpy, of_torch = numpy and numpy.random.get_state(), torch and torch.get_rng_state()
+    seed_everything(seed)
+    try:
+        yield
+    finally:
+        random.setstate(of_python)
+        if numpy:
+            numpy.random.set_state(of_numpy)
+        if torch:
+            torch.set_rng_state(of_torch)
+
+
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
+
+CGROUPS, OWN_GROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
+V2, V1 = ("", "cpu.max"), ("cpu", "cpu.cfs_quota_us")  # the kernel's controller and file, of either version
+
+
+def usable_cores() -> list[int]:
+    """The cores that this process may use: no more than a container's quota pays for (``docker --cpus=1``)."""
+    cores = _all_cores()
+    return cores[: max(1, int(min(_quota(), len(cores))))]
+
+
+def _all_cores() -> list[int]:
+    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count() or 1))
+
+
+def _quota() -> float:
+    """The smallest quota of this process's control groups, in cores; infinity if there is none."""
+    try:
+        lines = [line.split(":", 2) for line in OWN_GROUPS.read_text().splitlines()]
+    except OSError:
+        return math.inf
+    found = [math.inf]
+    for controller, name in (V2, V1):
+        for _, controllers, path in lines:
+            if controller in controllers.split(","):
+                inside = PurePosixPath(path.lstrip("/"))  # in a container it may be a path outside, where nothing is
+                found += [_quota_in(CGROUPS / controller / group, name) for group in (inside, *inside.parents)]
+    return min(found)
+
+
+def _quota_in(group: Path, name: str) -> float:
+    try:
+        words = (group / name).read_text().split()
+        period = words[1] if len(words) > 1 else (group / "cpu.cfs_period_us").read_text()
+        return int(words[0]) / int(period) if words[0] not in ("max", "-1") else math.inf
+    except (OSError, ValueError, IndexError, ZeroDivisionError):
+        return math.inf
+
+
+def check_concurrency(concurrency: int) -> None:
+    """Raises ValueError if there are not enough cores for ``concurrency`` games: on a shared core, clocks are wrong."""
+    cores = len(usable_cores())
+    if not 1 <= concurrency <= cores:
+        raise ValueError(f"concurrency should be 1 to {cores}, the cores that can be used, not {concurrency}")
+
+
+class Reserved(NamedTuple):
+    """A core and its lock, which the system releases when the process ends, in whatever way."""
+
+    core: int
+    lock: "BaseFileLock"
+
+
+def _locks() -> Path | None:
+    """The folder of this user's locks; None if it cannot be made, or another user has put something in its place."""
+    folder = Path(tempfile.gettempdir(), f"connectx-{os.getuid()}")
+    with contextlib.suppress(OSError):
+        folder.mkdir(mode=0o700)
+    try:
+        found = folder.lstat()
+    except OSError:
+        return None
+    is_ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022
+    return folder if is_ours else None
+
+
+def reserve_core() -> Reserved | None:
+    """Reserves the first core that no other process has reserved; None if there is none, or no place for locks."""
+    folder = _locks()
+    for core in usable_cores() if folder else ():
+        with contextlib.suppress(OSError):
+            if (lock := lock_at(Path(f"{folder}/core-{core}"), 0.0)) is not None:
+                return Reserved(core, lock)
+    return None
+
+
+def bind(core: int) -> None:
+    """Binds this thread, and the processes that it starts from now on, to a core, if the system supports that."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {core})
+
+
+@contextmanager
+def cores_apart(count: int) -> Iterator[list[int | None]]:
+    """Reserves ``count`` cores until the end of the block.
+
+    The list has None in place of each core that is not available: because other runs have reserved it, which is printed
+    to standard error, or because the system cannot bind a process to a core.
+    """
+    if not hasattr(os, "sched_setaffinity"):
+        yield [None] * count
+        return
+    reserved = [core for core in (reserve_core() for _ in range(count)) if core is not None]
+    if missing := count - len(reserved):
+        text = f"{missing} of {count} games at a time share cores with other runs, and their clocks measure those too"
+        print(text, file=sys.stderr)
+    try:
+        yield [core.core for core in reserved] + [None] * missing
+    finally:
+        for core in reserved:
+            unlock(core.lock)
+
+
+@contextmanager
+def core_of_its_own() -> Iterator[None]:
+    """Reserves a core and binds this thread to it until the end of the block; does nothing if all are taken."""
+    before, reserved = _all_cores(), reserve_core() if hasattr(os, "sched_setaffinity") else None
+    if reserved is None:
+        yield
+        return
+    try:
+        bind(reserved.core)
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+        unlock(reserved.lock)
+
+
+PERIOD = 10_000  # microseconds; a short quota period makes a process evenly slow, without long pauses
+
+
+def _own_group(controller: str) -> str:
+    """This process's group in the hierarchy of a cgroup v1 controller, or for "" in the unified hierarchy (v2).
+
+    "" if it is in none, as on systems without /proc.
+    """
+    try:
+        groups = Path("/proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return ""
+    for line in groups:
+        _, controllers, path = line.split(":", 2)
+        if controller in controllers.split(","):
+            return path.strip("/")
+    return ""
+
+
+class Restriction:
+    """A context manager that restricts jobs to ``share`` of one core; they are run with the settings in ``job``.
+
+    kind: "a cgroup v2 quota", "a cgroup v1 quota", or "stopping and continuing it" if no group can be made.
+    """
+
+    def __init__(self, share: float):
+        self.share = share
+        self.kind = "stopping and continuing it"
+        self._group: Path | None = None
+
+    def __enter__(self) -> "Restriction":
+        quota = max(1000, int(self.share * PERIOD))
+        # The largest possible weights, so that the quota decides and not the other load of the machine.
+        version_2 = (
+            CGROUPS / _own_group(""),
+            "a cgroup v2 quota",
+            {"cpu.max": f"{quota} {PERIOD}", "cpu.weight": "10000"},
+        )
+        limits = {"cpu.cfs_period_us": str(PERIOD), "cpu.cfs_quota_us": str(quota), "cpu.shares": "262144"}
+        version_1 = (CGROUPS / "cpu" / _own_group("cpu"), "a cgroup v1 quota", limits)
+        for parent, kind, settings in (version_2, version_1):
+            if self._make(parent / f"preflight-{os.getpid()}", settings):
+                self.kind = kind
+                break
+        return self
+
+    def _make(self, group: Path, settings: dict[str, str]) -> bool:
+        """Makes a group with these settings. If this user or kernel cannot, returns False and leaves nothing behind."""
+        try:
+            group.mkdir()
+        except OSError:
+            return False
+        try:
+            for name, value in settings.items():
+                if not (group / name).exists():
+                    raise FileNotFoundError(name)
+                (group / name).write_text(value)
+        except OSError:
+            group.rmdir()
+            return False
+        self._group = group
+        return True
+
+    def __exit__(self, *_: object) -> None:
+        for _attempt in range(50):  # a killed process leaves its group a moment later
+            if self._group is None:
+                return
+            with contextlib.suppress(OSError):
+                self._group.rmdir()
+                self._group = None
+            time.sleep(0.02)
+
+    @property
+    def job(self) -> dict[str, Any]:
+        """Settings to add to a job of the runner."""
+        core = {"core": max(os.sched_getaffinity(0))} if hasattr(os, "sched_getaffinity") else {}
+        return core | ({"cgroup": str(self._group)} if self._group else {"duty": self.share})
+
+
+def _waits(process: str) -> dict[str, float]:
+    """Seconds that each thread of a process was ready to run and waited for a core so far."""
+    found = {}
+    for file in Path(f"/proc/{process}/task").glob("*/schedstat"):  # none where this is not Linux
+        with contextlib.suppress(OSError, ValueError, IndexError):  # a thread that has just ended
+            found[file.parent.name] = int(file.read_text().split()[1]) * 1e-9
+    return found
+
+
+def waiting(process: str) -> Callable[[], float]:
+    """Begins to measure how long a process waits for a core; the function that it returns tells the seconds since then.
+
+    Threads that wait at the same time delay each other's work only once, so that the one counts that waited longest.
+    It is 0.0 where Linux does not tell, and when the process has ended.
+
+    Args:
+        process: its id, or "self".
+    """
+    before = _waits(process)
+    return lambda: max((seconds - before.get(thread, 0.0) for thread, seconds in _waits(process).items()), default=0.0)

@@ -1,0 +1,166 @@
+"""One table, its columns declared once, for the terminal, for pages and for Markdown; the console that prints it."""
+
+import html
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Literal, NamedTuple
+
+import rich.table
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+from rich.text import Text
+
+from connectx_toolkit.system.console import as_typed
+from connectx_toolkit.system.foreign import shown
+
+STYLES = {  # of rows on a terminal, by what they are about
+    "won": "green", "lost": "red", "given away": "bold red",
+    "note": "yellow", "warning": "bold yellow", "unknown": "bold magenta", "reject": "bold red",
+}  # fmt: skip
+
+
+def plain(value: Any) -> str:
+    """A value as a cell shows it, unless its column says otherwise."""
+    return f"{value:.1f}" if isinstance(value, float) else str(value)
+
+
+class Column(NamedTuple):
+    """A column, declared once for all renderers."""
+
+    head: str
+    value: Callable[[Any], Any] | None = None  # of a row; None: its cell at the column's place
+    show: Callable[[Any], str] = plain  # a value as text; the value None is an empty cell
+    help: str = ""  # below the table, and on a page at the head as well
+    align: Literal["left", "right"] | None = None  # None: numbers to the right
+    classes: str = ""  # of its cells on a page
+    shade: Callable[[Any], float] | None = None  # a value's colour, from 0 (red) to 1 (green)
+
+
+class Table:
+    """Rows under declared columns. A console prints it as it is; ``html`` and ``markdown`` write it."""
+
+    def __init__(
+        self,
+        title: str,
+        columns: Iterable[Column | str],
+        rows: Iterable[Any],
+        note: str = "",
+        kind: Callable[[Any], str] = lambda row: "",
+    ):
+        """Args:
+        columns: a text is the head of a column of the rows' cells.
+        rows: sequences of cells, or whatever the columns take their values from.
+        note: what is said below the table, after the help of its columns.
+        kind: what a row is about: a key of ``STYLES`` on a terminal, the row's class on a page.
+        """
+        whole = [Column(column) if isinstance(column, str) else column for column in columns]
+        self.title, self.rows = title, list(rows)
+        self.kinds = [kind(row) for row in self.rows]
+        self.values = [[c.value(row) if c.value else row[n] for n, c in enumerate(whole)] for row in self.rows]
+        numeric = [any(isinstance(line[n], int | float) for line in self.values) for n in range(len(whole))]
+        self.columns = [
+            c._replace(align=c.align or ("left", "right")[side]) for c, side in zip(whole, numeric, strict=True)
+        ]
+        told = [f"{column.head}: {column.help}" for column in whole if column.help]
+        self.note = "; ".join([*told, *filter(None, [note])])
+
+    def cells(self) -> Iterator[list[tuple[Column, str, float | None]]]:
+        """By row, of each cell: its column, its text, and its colour from 0 to 1, if it has one."""
+        for values in self.values:
+            yield [
+                (c, "", None) if value is None else (c, c.show(value), c.shade(value) if c.shade else None)
+                for c, value in zip(self.columns, values, strict=True)
+            ]
+
+    def records(self) -> list[dict[str, Any]]:
+        """The rows for machines: values by head."""
+        return [dict(zip((column.head for column in self.columns), line, strict=True)) for line in self.values]
+
+    def __rich__(self) -> rich.table.Table:
+        """For the terminal. What is too long for a cell goes on below: cut, the names of two files would read alike."""
+        drawn = rich.table.Table(title=self.title and f"\n{self.title}", caption=self.note or None, box=SIMPLE_HEAD)
+        drawn.title_justify = drawn.caption_justify = "left"
+        drawn.show_edge, drawn.padding = False, (0, 1, 0, 0)
+        for column in self.columns:
+            drawn.add_column(column.head, justify=column.align or "left", overflow="fold")
+        for kind, row in zip(self.kinds, self.cells(), strict=True):
+            drawn.add_row(*(Text(text, _ground(shade)) for _, text, shade in row), style=STYLES.get(kind))
+        return drawn
+
+    def html(self, name: str = "") -> str:
+        """For a page: the table, which scrolls if it is too wide, and its note. ``name``: the element's id."""
+        side = {column: f"{column.classes} {'number' * (column.align == 'right')}".strip() for column in self.columns}
+        heads = (element("th", html.escape(c.head), class_=side[c], title=c.help) for c in self.columns)
+        lines = [element("thead", element("tr", "".join(heads)))]
+        for kind, row in zip(self.kinds, self.cells(), strict=True):
+            cells = (element("td", html.escape(text), class_=side[c], style=_shade(shade)) for c, text, shade in row)
+            lines.append(element("tr", "".join(cells), class_=kind))
+        note = element("p", html.escape(self.note), class_="note") if self.note else ""
+        whole = element("table", "\n".join(lines), id=name, aria_label=self.title)
+        return element("div", whole, class_="wide") + note
+
+    def markdown(self, escape: Callable[[str], str] | None = None) -> str:
+        """For Markdown, and its note below. ``escape``: done to every text; None: ``markdown_text``."""
+        escape = escape or markdown_text
+        lines = [[escape(column.head) for column in self.columns]]
+        lines.append(["--:" if column.align == "right" else "---" for column in self.columns])
+        lines += [[escape(text) for _, text, _ in row] for row in self.cells()]
+        note = f"\n{escape(self.note[0].upper() + self.note[1:])}.\n" if self.note else ""
+        return "".join(f"| {' | '.join(line)} |\n" for line in lines) + note
+
+
+def element(tag: str, content: str, **attributes: object) -> str:
+    """An element of HTML or SVG, attributes without a value left out; "_" in a name is "-", but for one at its end."""
+    given = "".join(
+        f' {name.rstrip("_").replace("_", "-")}="{html.escape(str(value))}"'
+        for name, value in attributes.items()
+        if value not in ("", None)
+    )
+    return f"<{tag}{given}>{content}</{tag}>"
+
+
+def markdown_text(text: str) -> str:
+    """A text that Markdown shows as it is, also in a cell of a table. Within a word, "_" means nothing there."""
+    return re.sub(r"[\\`*\[\]<>|$&#]|(?<![^\W_])_|_(?![^\W_])", r"\\\g<0>", text)
+
+
+def _ground(shade: float | None) -> str:
+    """A style of rich from red (0) through yellow to green (1), as a ground that black is read on."""
+    if shade is None:
+        return ""
+    return f"black on rgb({round(255 * min(1, 2 - 2 * shade))},{round(255 * min(1, 2 * shade))},80)"
+
+
+def _shade(shade: float | None) -> str:
+    """A style of CSS from red (0) through none to green (1), as a ground that the page's text is read on."""
+    colour, share = ("win" if (shade or 0) > 0.5 else "loss"), abs((shade or 0) - 0.5)
+    return "" if shade is None else f"background: color-mix(in srgb, var(--cx-{colour}) {share:.0%}, transparent)"
+
+
+def _printable(text: str) -> str:
+    return "\n".join(shown(line, None) for line in text.split("\n"))
+
+
+class _Plain(Console):
+    """Commands in what is printed are those that the user types."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        super().print(*(as_typed(item) if isinstance(item, str) else item for item in objects), **options)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """What is printed, with escape sequences in texts shown: those of colours are put around it later."""
+        for segment in super().render(renderable, options):
+            is_plain = segment.control or (segment.text.isascii() and segment.text.replace("\n", "").isprintable())
+            yield segment if is_plain else segment._replace(text=_printable(segment.text))
+
+
+def console_for_tables() -> Console:
+    """A console on standard output that prints every text as it is; if that is not a terminal, wide enough for tables.
+
+    Names, titles and the texts of exceptions are other people's: [bold], [/x] and :x: in them are no markup, in lines
+    or in tables. Print with this console alone, and escape nothing.
+    """
+    width = None if sys.stdout.isatty() else 140
+    return _Plain(width=width, markup=False, emoji=False, highlight=False)

@@ -1,1 +1,0 @@
-"""Exact scores of positions: how they are made, stored and read."""

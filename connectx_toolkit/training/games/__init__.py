@@ -1,1 +1,0 @@
-"""Batches of games, and their players."""

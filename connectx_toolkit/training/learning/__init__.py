@@ -1,1 +1,0 @@
-"""Networks and training loops that several methods share."""

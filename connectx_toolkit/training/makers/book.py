@@ -1,0 +1,282 @@
+"""Builds the opening books on all cores, by our own solver: the first seat's, or with --second that of the second seat.
+
+The first seat wins with perfect play, and its book holds a quickest win in every position that can arise. Every score
+is appended to a file at once, one line per position; an interrupted run resumes from it.
+
+The second seat's positions are lost or drawn, and its book holds the move after which the model of replies (``train.py
+replies``) expects the opponent to give most away, by expectimax as in ``connectx.opponent`` but with more time than a
+game has. It grows from the empty board, the most probable positions first, and holds only what is probable enough: the
+model says which replies to expect, and what each tells of the opponent. Every entry is appended to a file, from which
+an interrupted run resumes.
+
+With --games as well, the second seat's book is that of one's own: the shipped one, changed wherever the games show that
+another move wins more from the opponents that one meets (``connectx_toolkit.training.makers.own_games``).
+"""
+
+import hashlib
+import heapq
+import os
+from concurrent.futures import FIRST_COMPLETED, Future, as_completed, wait
+from dataclasses import dataclass
+from functools import cache, partial
+from itertools import count
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from connectx.books import Book, Layer, SparseBook, openings, walk
+from connectx.clock import Budget
+from connectx.network import PlainNetwork
+from connectx.opponent import ErrorForecast, ReplyModel, choices, choose, columns_of_scores
+from connectx.position import STANDARD, Position, Scores
+from connectx_toolkit.system.console import as_typed, progress
+from connectx_toolkit.system.files import BOOK_SCORES, WEIGHTS, read_as
+from connectx_toolkit.system.workers import Workers
+from connectx_toolkit.training.makers.exact_scores import (
+    Form,
+    PositionFile,
+    ScoreFile,
+    exact_scores,
+    scores_kept_in,
+    solve,
+)
+from connectx_toolkit.training.makers.own_games import Met, OwnGames, lines_of, own_games_in
+from connectx_toolkit.training.options import Options, option
+from connectx_toolkit.training.runs import LARGEST_TABLE, begin, process_solver, publish, solver_pool
+
+
+@dataclass
+class Config(Options):
+    """Options of ``train.py book``."""
+
+    METHOD = "book"
+
+    second: bool = option(False, "make the book of the second player instead of the first player's")
+    games: str = option(
+        "",
+        "file of your games, as evaluate.py explore --add makes it; with --second, the book learns from them",
+        reads=(".sqlite",),
+    )
+    me: str = option("", "your name in these games, if the file does not tell whose they are")
+    first_ply: int = option(10, "last ply of the first player's book", least=1)
+    second_ply: int = option(11, "last ply of the second player's book", least=1)
+    least: float = option(0.0002, "smallest probability of a position in the second player's book", above=0)
+    nodes: int = option(10_000_000, "nodes of the solver for each position of the second player's book", least=1)
+    table_bits: int = option(
+        25,
+        "log2 of the number of entries (8 bytes each) in each process's table",
+        least=2,
+        most=LARGEST_TABLE,
+        is_free=True,
+    )
+    workers: int = option(os.cpu_count() or 1, "number of processes on this machine", least=1, is_free=True)
+    replies_policy: Path = option(
+        WEIGHTS / "perfect_replies_policy.bin",
+        "policy network of the opponent model, for the second player's book",
+        reads=(".bin",),
+    )
+    replies: Path = option(
+        WEIGHTS / "perfect_replies.bin", "opponent model, for the second player's book", reads=(".bin",)
+    )
+    shipped: Path = option(
+        WEIGHTS / "perfect_second_book.bin", "second player's book that --games starts from", reads=(".bin",)
+    )
+    scores: Path = option(
+        Path("runs/book-scores.txt"),
+        "file of all scores found so far, also by earlier runs; a new one begins with those that the toolkit has",
+    )
+    entries: Path = option(
+        Path("runs/second-book.txt"), "file of the second player's entries found so far, also by earlier runs"
+    )
+    run: Path = option(Path("runs/book"), "folder of the run")
+    output: Path = option(Path(), "file to write: the book", in_run="book.bin")
+
+
+def positions_of(layer: Layer) -> list[Position]:
+    return [Position(int(p), int(m), STANDARD) for p, m in zip(layer.positions, layer.masks, strict=True)]
+
+
+class Builder:
+    """Solves the positions of the walk and chooses the first seat's columns."""
+
+    def __init__(self, scores: ScoreFile, pool: Workers):
+        self.scores, self.pool = scores, pool
+        self.columns: list[np.ndarray] = []
+
+    def learn(self, positions: list[Position], label: str) -> None:
+        """Solves the positions that are not known yet."""
+        wanted = [position for position in positions if self.scores.get(position) is None]
+        tasks = {self.pool.submit(solve, position): position for position in wanted}
+        with progress(len(tasks), "position", label) as bar:
+            for task in as_completed(tasks):
+                self.scores.add(tasks[task], task.result())
+                bar.update()
+
+    def columns_of(self, layer: Layer, _: np.ndarray) -> np.ndarray:
+        """Our column in each position of a layer."""
+        positions = positions_of(layer)
+        self.learn(positions, f"ply {positions[0].ply}")
+        self.columns.append(np.array([choose(p, self.scores[p]) for p in positions], np.uint8))
+        return self.columns[-1]
+
+
+def first_book(config: Config) -> Book:
+    """The first seat's book. The same scores give the same book."""
+    last_plies = (config.first_ply, -1)
+    known = BOOK_SCORES.read_bytes()
+    with ScoreFile(config.scores, known) as scores, solver_pool(config.workers, config.table_bits) as pool:
+        builder = Builder(scores, pool)
+        for layer in walk(STANDARD, 0, last_plies, builder.columns_of):
+            print(f"ply {positions_of(layer)[0].ply}: {len(layer.masks)} positions", flush=True)
+    return Book(STANDARD, 0, last_plies, np.concatenate(builder.columns))
+
+
+class Ahead(NamedTuple):
+    """A position that the second seat may meet: how probable it is, and what the way there tells of the opponent."""
+
+    position: Position  # canonical
+    reach: float
+    belief: np.ndarray  # (types,)
+
+
+# The second seat's columns in a position: equally good, nothing is lost by them.
+Entry = tuple[int, ...]
+ENTRIES: Form[Entry] = Form(
+    "columns", r"\d+", lambda text: tuple(map(int, text)), lambda entry: "".join(map(str, entry))
+)
+
+
+class Search(NamedTuple):
+    """How entries are found."""
+
+    policy: Path  # the model's two files
+    replies: Path
+    nodes: int  # of the solver, for each entry
+
+    @property
+    def model(self) -> ReplyModel:
+        return read_model(self.policy, self.replies)
+
+
+@cache
+def read_model(policy: Path, replies: Path) -> ReplyModel:
+    return read_as(partial(ReplyModel.from_bytes, policy=read_as(PlainNetwork.from_bytes, policy)), replies)
+
+
+def entry_of(ahead: Ahead, search: Search) -> Entry:
+    """The best columns by a search of its nodes; none where the position is won. In a worker."""
+    solver = process_solver()
+    scores = solve(ahead.position)
+    if max(score for score in scores if score is not None) > 0:
+        return ()
+    start = solver.nodes
+
+    def replies(position: Position) -> Scores | None:
+        left = search.nodes - (solver.nodes - start)
+        return exact_scores(position, Budget(nodes=left)) if left > 0 else None
+
+    return tuple(choices(ahead.position, scores, ErrorForecast(search.model, ahead.belief, replies, openings().scores)))
+
+
+def answers(ahead: Ahead, scores: Scores, model: ReplyModel) -> list[Ahead]:
+    """The positions after each of the opponent's moves, unless the game is over or won for us."""
+    position = ahead.position
+    chances = model.chances([position], columns_of_scores([scores]))[0]
+    found = []
+    for column, score in enumerate(scores):
+        if score is None or score < 0 or column in position.winning_columns():
+            continue
+        belief, child = ahead.belief * chances[:, column], position.play(column).canonical()
+        if not child.is_full():
+            found.append(Ahead(child, ahead.reach * float(belief.sum()), belief / belief.sum()))
+    return found
+
+
+def visit(ahead: Ahead, search: Search, known: Entry | None) -> tuple[Entry, list[Ahead]]:
+    """The entry of a position and the positions that follow it, in a worker."""
+    entry, later = known or entry_of(ahead, search), list[Ahead]()
+    for column in entry:
+        reply = ahead.position.play(column)
+        later += answers(Ahead(reply, ahead.reach / len(entry), ahead.belief), solve(reply), search.model)
+    return entry, later
+
+
+def second_book(config: Config) -> SparseBook:
+    """The second seat's book: visits the most probable positions first, ``config.workers`` at a time."""
+    search = Search(config.replies_policy, config.replies, config.nodes)
+    made_by = hashlib.sha256(search.policy.read_bytes() + search.replies.read_bytes()).hexdigest()[:16]
+    recipe = f"model {made_by}, {config.nodes} nodes"
+    number, met, chosen = count(), set[Position](), dict[Position, Entry]()
+    queue: list[tuple[float, int, Ahead]] = []
+
+    def expect(positions: list[Ahead]) -> None:
+        for ahead in positions:
+            wanted = ahead.reach >= config.least and ahead.position.ply <= config.second_ply
+            if wanted and ahead.position not in met:
+                met.add(ahead.position)
+                heapq.heappush(queue, (-ahead.reach, next(number), ahead))
+
+    start = Position.empty(STANDARD)
+    expect(answers(Ahead(start, 1.0, search.model.prior), openings().scores(start) or [], search.model))
+    with (
+        PositionFile(config.entries, ENTRIES, recipe=recipe) as entries,
+        solver_pool(config.workers, config.table_bits) as pool,
+        progress(len(met), "position", delay=0) as bar,
+    ):
+        running: dict[Future, Ahead] = {}
+        while queue or running:
+            while queue and len(running) < config.workers:
+                ahead = heapq.heappop(queue)[2]
+                running[pool.submit(visit, ahead, search, entries.known.get(ahead.position))] = ahead
+            for task in wait(running, return_when=FIRST_COMPLETED).done:
+                ahead, (entry, later) = running.pop(task), task.result()
+                if entry and ahead.position not in entries.known:
+                    entries.add(ahead.position, entry)
+                if entry:
+                    chosen[ahead.position] = entry
+                expect(later)
+                bar.total = len(met)
+                bar.update()
+    return SparseBook.of(chosen)
+
+
+def own_book(config: Config, games: list[Met]) -> tuple[SparseBook, dict[str, float]]:
+    """The second seat's book of one's own games; what it is expected to win from their opponents, and what was won."""
+    shipped = read_as(SparseBook.from_bytes, config.shipped)
+    if shipped.geometry != STANDARD:
+        raise ValueError(f"{config.shipped}: a book for another board than 7x6")
+    with scores_kept_in(config.run / "scores.txt", config.workers, config.table_bits) as scores_of:
+        model = read_model(config.replies_policy, config.replies)
+        tree = OwnGames(lines_of(games, Position.empty(STANDARD)), model, scores_of)
+    columns, expected = tree.improve()
+    own = SparseBook.of({position: [column] for position, column in columns.items()}) if columns else None
+    book = shipped if own is None else shipped.changed_by(own)
+    scored = sum(game.points for game in games) / len(games)
+    return book, {"changed": len(columns), "expected_points": round(expected, 3), "scored": round(scored, 3)}
+
+
+def train(config: Config) -> Book | SparseBook | None:
+    """Builds a book and writes it; with --games, only if they teach something."""
+    if config.games and not config.second:
+        raise ValueError("--games needs --second: only the second player's book learns from games")
+    games = own_games_in(Path(config.games), config.me) if config.games else []
+    begin(config)
+    book: Book | SparseBook
+    facts: dict[str, float] = {}
+    if config.games:
+        book, facts = own_book(config, games)
+        if not facts["changed"]:
+            told = f"no other moves would win more in {len(games)} games as second player"
+            print(
+                f"{config.games}: {told}; {config.output} was not written. More games against the same opponents tell "
+                f"more. Until then, perfect keeps its own book: {as_typed('python build_submission.py perfect')}"
+            )
+            return None
+        scored, now = 100 * facts["scored"], 100 * facts["expected_points"]
+        score = f"points of 100 as second player: {now:.1f} expected with the new book, {scored:.1f} in your games"
+    else:
+        book = second_book(config) if config.second else first_book(config)
+        score = f"{len(book):,} positions, with moves chosen by their exact scores"
+    publish(config, book.to_bytes(), {"positions": len(book), **facts}, score)
+    return book

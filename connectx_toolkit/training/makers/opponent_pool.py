@@ -1,0 +1,250 @@
+"""First players that are good but fallible, none deterministic: whom the second seat learns from, and is tried on.
+
+Two halves, written down before anything was measured. The model of replies (``train.py replies``) learns from games of
+``DEVELOPMENT`` alone; ``HELD_OUT`` is for final figures. Their small networks come from training runs of a minute or
+two (see ``networks/manifest.json``); "large.bin" is the one that agents had before, "ppo.bin" that of an agent.
+
+- "policy": a network's move, drawn with a temperature.
+- "puct": a tree search with a network, so many evaluations, its move drawn by visits.
+- "minimax", "leaf": alpha-beta with the heuristic or the leaf network; each move's depth is drawn, two plies wide.
+- "mcts": so many random playouts.
+- "exact": perfect moves, but for a share of random ones.
+
+Monte Carlo tree search (UCT, Kocsis and Szepesvari 2006) with random playouts, which knows only the rules.
+"""
+
+import math
+import random
+from collections.abc import Callable
+from functools import cache, partial
+from pathlib import Path
+from random import Random
+from typing import NamedTuple, cast
+
+import numpy as np
+
+from connectx.clock import Budget
+from connectx.exact import move_values
+from connectx.jit import njit
+from connectx.leaf import from_bytes
+from connectx.network import PlainNetwork, expected_result, softmax
+from connectx.position import STANDARD, Position, column_cells, has_line, open_cells
+from connectx.puct import Judgement, Search
+from connectx.search import Searcher
+from connectx.solver import Solver
+from connectx_toolkit.system.files import WEIGHTS
+from connectx_toolkit.system.object_pool import ObjectPool
+
+EXPLORATION = 1.0
+POSITION, MASK, FIRST_CHILD, CHILDREN, VISITS, FIELDS = range(6)  # of a node, a row of int64
+
+
+@njit
+def playout(position, mask, geometry, seed):
+    """Result of a random game for the side to move: 1, 0 or -1. ``seed``: of a 31-bit congruential generator."""
+    result = 1
+    while mask != geometry.board_mask:
+        moves = open_cells(mask, geometry)
+        move = 0
+        while move == 0:
+            seed = (seed * 1103515245 + 12345) & 0x7FFFFFFF
+            move = moves & column_cells((seed >> 8) % geometry.columns, geometry)
+        if has_line(position | move, geometry):
+            return result
+        position, mask, result = position ^ mask, mask | move, -result
+    return 0
+
+
+@njit
+def favourite(nodes, totals, node):
+    """The child of a node with the largest upper confidence bound; one without visits comes first."""
+    log, best, chosen = math.log(nodes[node, VISITS] + 1), -math.inf, -1
+    for child in range(nodes[node, FIRST_CHILD], nodes[node, FIRST_CHILD] + nodes[node, CHILDREN]):
+        visits = nodes[child, VISITS]
+        if visits == 0:
+            return child
+        bound = totals[child] / visits + EXPLORATION * math.sqrt(log / visits)
+        if bound > best:
+            best, chosen = bound, child
+    return chosen
+
+
+@njit
+def tree_search(position, mask, playouts, seed, geometry):
+    """Visits of each column after so many playouts from a position that is not over: (columns,) int64.
+
+    A node gets its children, in random order, when it is met for the second time.
+    """
+    np.random.seed(seed)
+    nodes = np.zeros((playouts * geometry.columns + 1, FIELDS), np.int64)
+    totals = np.zeros(len(nodes))  # of the results for the side that moved into each node
+    nodes[0, POSITION], nodes[0, MASK], nodes[0, VISITS] = position, mask, 1
+    path, count = np.zeros(geometry.rows * geometry.columns + 1, np.int64), 1
+    for _ in range(playouts):
+        depth, node = 0, 0
+        path[0] = 0
+        while True:
+            stones, all_stones = nodes[node, POSITION], nodes[node, MASK]
+            lost = has_line(stones ^ all_stones, geometry)
+            if lost or all_stones == geometry.board_mask or nodes[node, VISITS] == 0:
+                break
+            if nodes[node, CHILDREN] == 0:
+                nodes[node, FIRST_CHILD] = count
+                for column in np.random.permutation(geometry.columns):
+                    move = open_cells(all_stones, geometry) & column_cells(column, geometry)
+                    if move:
+                        nodes[count, POSITION], nodes[count, MASK] = stones ^ all_stones, all_stones | move
+                        count += 1
+                nodes[node, CHILDREN] = count - nodes[node, FIRST_CHILD]
+            node = favourite(nodes, totals, node)
+            depth += 1
+            path[depth] = node
+        result = 1.0 if lost else -playout(stones, all_stones, geometry, np.random.randint(1 << 31))
+        for step in range(depth, -1, -1):
+            nodes[path[step], VISITS] += 1
+            totals[path[step]] += result
+            result = -result
+    visits = np.zeros(geometry.columns, np.int64)
+    for child in range(nodes[0, FIRST_CHILD], nodes[0, FIRST_CHILD] + nodes[0, CHILDREN]):
+        move = nodes[child, MASK] ^ mask
+        for column in range(geometry.columns):
+            if move & column_cells(column, geometry):
+                visits[column] = nodes[child, VISITS]
+    return visits
+
+
+def most_visited(position: Position, playouts: int, chance: Random) -> int:
+    """The column that the search visits most."""
+    seed = chance.getrandbits(31)
+    return int(tree_search(position.position, position.mask, playouts, seed, position.geometry).argmax())
+
+
+NETWORKS = Path(__file__).with_name("networks")
+PRIOR_TEMPERATURE = 1.5  # of the policy in "puct"
+VISITS_POWER = 3  # a move of "puct" is drawn by the cube of its visits
+
+Column = Callable[[Position], int]
+
+
+class Player(NamedTuple):
+    """A player's kind and what sets it apart from others of its kind."""
+
+    kind: str
+    strength: float  # temperature, evaluations, largest depth, playouts, or share of errors
+    network: str = ""  # of "policy" and "puct": a file of NETWORKS, or of the agents' weights
+
+    @property
+    def name(self) -> str:
+        return " ".join(filter(None, (self.kind, self.network.removesuffix(".bin"), f"{self.strength:g}")))
+
+
+DEVELOPMENT = (
+    Player("policy", 1.0, "small.bin"),
+    Player("policy", 0.5, "ppo.bin"),
+    Player("puct", 20, "small.bin"),
+    Player("puct", 150, "small.bin"),
+    Player("minimax", 6),
+    Player("minimax", 10),
+    Player("leaf", 8),
+    Player("leaf", 12),
+    Player("mcts", 1000),
+    Player("mcts", 10_000),
+    Player("exact", 0.1),
+)
+HELD_OUT = (
+    Player("policy", 0.5, "medium.bin"),
+    Player("policy", 1.0, "large.bin"),
+    Player("puct", 10, "large.bin"),
+    Player("puct", 60, "medium.bin"),
+    Player("puct", 400, "large.bin"),
+    Player("minimax", 8),
+    Player("minimax", 13),
+    Player("leaf", 10),
+    Player("leaf", 14),
+    Player("mcts", 3000),
+    Player("mcts", 50_000),
+    Player("exact", 0.05),
+)
+
+
+@cache
+def network_of(file: str) -> PlainNetwork:
+    path = NETWORKS / file
+    return PlainNetwork.from_bytes((path if path.exists() else WEIGHTS / file).read_bytes())
+
+
+@ObjectPool
+def searcher(leaf: bool) -> Searcher:
+    return Searcher(STANDARD, net=from_bytes((WEIGHTS / "minimax_leaf.bin").read_bytes()) if leaf else None)
+
+
+solver_for = ObjectPool(Solver)
+
+
+def drawn(weights: np.ndarray | list[float], chance: Random) -> int:
+    """An index drawn by its weight."""
+    return chance.choices(range(len(weights)), list(weights))[0]
+
+
+def by_policy(position: Position, network: PlainNetwork, temperature: float, chance: Random) -> int:
+    chances = softmax(network.judge(position)["policy"][None], temperature)[0]
+    legal = position.legal_columns()
+    return legal[drawn(chances[legal], chance)]
+
+
+def by_puct(position: Position, network: PlainNetwork, evaluations: int, chance: Random) -> int:
+    def judge(positions: np.ndarray, masks: np.ndarray) -> Judgement:
+        outputs = network.judge_many(positions, masks)
+        return Judgement(softmax(outputs["policy"], PRIOR_TEMPERATURE), expected_result(outputs["value"]))
+
+    search = Search(position, judge)
+    choice = search.run(Budget(nodes=evaluations))
+    if choice.score is not None or not any(search.root.tries):
+        return choice.column
+    return search.root.columns[drawn([float(tries) ** VISITS_POWER for tries in search.root.tries], chance)]
+
+
+def by_depth(position: Position, leaf: bool, deepest: int, chance: Random) -> int:
+    """Alpha-beta of ``deepest`` plies or up to two less, of the position or its mirror image, in an empty table."""
+    mirrored, depth = chance.random() < 0.5, chance.randint(deepest - 2, deepest)
+    with searcher(leaf) as asked:
+        asked.forget()
+        column = asked.search(position.mirror() if mirrored else position, Budget(), max_depth=depth).column
+    return position.geometry.columns - 1 - column if mirrored else column
+
+
+def by_solver(position: Position, errors: float, chance: Random) -> int:
+    if chance.random() < errors:
+        return chance.choice(position.legal_columns())
+    with solver_for(STANDARD) as solver:
+        values = move_values(position, solver, best=True)
+    lows = {column: value.low for column, value in enumerate(values) if value is not None}
+    return chance.choice([column for column, low in lows.items() if low == max(lows.values())])
+
+
+def column_of(player: Player, chance: Random) -> Column:
+    """What the player would play, as a function of the position; draws from the generator."""
+    kinds: dict[str, Callable[[], Callable[..., int]]] = {
+        "policy": lambda: partial(by_policy, network=network_of(player.network), temperature=player.strength),
+        "puct": lambda: partial(by_puct, network=network_of(player.network), evaluations=int(player.strength)),
+        "minimax": lambda: partial(by_depth, leaf=False, deepest=int(player.strength)),
+        "leaf": lambda: partial(by_depth, leaf=True, deepest=int(player.strength)),
+        "mcts": lambda: partial(most_visited, playouts=int(player.strength)),
+        "exact": lambda: partial(by_solver, errors=player.strength),
+    }
+    return partial(kinds[player.kind](), chance=chance)
+
+
+def agent_of(player: Player) -> Callable:
+    """The player as an agent, which draws from the generator of the module ``random``: the arena seeds that."""
+    return agent_that(column_of(player, cast(Random, random)), player.name)
+
+
+def agent_that(column: Column, name: str) -> Callable:
+    """An agent of this name that plays these columns."""
+
+    def agent(obs, config):
+        return column(Position.from_observation(obs, config))
+
+    agent.__name__ = name
+    return agent

@@ -1,0 +1,425 @@
+"""The second seat's book from one's own games: an expectimax over the opponents that one has met.
+
+A tree of all positions of the games, mirror images together. Where an opponent was to move, its answers there are
+counted, and the shipped opponent model stands for the games that it has not played: as many as predict the opponent's
+own answers best (``shrinkage``). Beyond the games the model's forecast stands, scaled by what the opponent really gave
+away. Our move cannot depend on the opponent's name, which Kaggle does not tell, but on the moves so far: at each
+position the opponents weigh as often as one meets them, times how probable each was to come there (``reach``). The best
+moves and the reach depend on each other and are improved in turn, as in policy iteration (Howard 1960).
+
+Every move is one of ``connectx.opponent.candidates``: none gives a result away.
+
+How frequent each type of opponent is among those that one meets: the shipped prior, moved by one's own games.
+
+An opponent's games tell its type, as far as they go: its posterior (Bayes). It counts for ``n / (n + HALF)`` of an
+opponent after n games, and the shipped prior for ``SHIPPED`` opponents. Half of each opponent's games are held out to
+see whether the new prior predicts them better than the old one.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from connectx.opponent import ReplyModel, candidates, columns_of_scores
+from connectx.position import STANDARD, Columns, Position, sign
+from connectx_toolkit.games.database import GameDatabase
+from connectx_toolkit.games.replay import own_name
+from connectx_toolkit.system.foreign import left_out_lines
+from connectx_toolkit.training.makers.exact_scores import ScoresOf
+
+
+class Met(NamedTuple):
+    """A game in which we moved second."""
+
+    opponent: str
+    columns: Columns
+    points: float  # ours
+
+
+def own_games_in(path: Path, me: str) -> list[Met]:
+    """The games of 7x6 that were played to their end, from the empty board, with "me" as second player.
+
+    Rows that cannot be read are named.
+
+    Args:
+        me: a player's name; "" is whose games they are, as far as the file tells.
+
+    Raises:
+        ValueError: it is no file of games, does not tell whose they are, or has no such games.
+    """
+    if not path.exists():
+        raise ValueError(f"no file of games {path}: python evaluate.py explore --add FOLDER makes one of your replays")
+    with GameDatabase(path, create=False) as database:
+        name = own_name(database, me or None)
+        found = [
+            Met(game.names[0], game.moves, game.points[1])
+            for game in database.games(me=name, seat=1)
+            if game.geometry == STANDARD and game.points and not (game.opening or game.fault) and game.names[0] != name
+        ]
+        count = len(database)
+    for line in left_out_lines(database.left_out):
+        print(line)
+    if not found:
+        what = f"none of its {count} games is a finished game of 7x6, without a fault, with {name!r} as second player"
+        raise ValueError(f"{path}: {what}. Add replays with explore --add, or pass --me NAME")
+    return found
+
+
+STRANGERS = 0.1  # least weight of opponents that one has not met
+SHRINKAGES = (0.1, 0.3, 1.0, 3.0, 10.0)  # games that the model stands for, in a position
+ROUNDS = 20  # of improvement, at most
+TRIED = 0.05  # weight of all other moves in the reach, so that it is defined everywhere
+WORTH = 0.005  # points that a move has to be expected to gain over what was played before, to enter the book
+CAUTION = 2.0  # games whose results, as the model forecasts them, are added to an opponent's real ones
+
+
+@dataclass
+class Lines:
+    """What the games hold: positions are canonical, a move is the position that it leads to."""
+
+    opponents: list[str]
+    games: np.ndarray  # (opponents,) how often each was met
+    points: np.ndarray  # (opponents,) what we won from it in all
+    ours: dict[Position, Counter[Position]] = field(default_factory=lambda: defaultdict(Counter))
+    theirs: dict[Position, dict[int, Counter[Position]]] = field(
+        default_factory=lambda: defaultdict(lambda: defaultdict(Counter))
+    )
+
+
+def lines_of(games: Iterable[Met], empty: Position) -> Lines:
+    """The lines of games, all from the empty board."""
+    known = list(games)
+    opponents = sorted({game.opponent for game in known})
+    number = {name: index for index, name in enumerate(opponents)}
+    lines = Lines(opponents, np.zeros(len(opponents)), np.zeros(len(opponents)))
+    for game in known:
+        lines.games[number[game.opponent]] += 1
+        lines.points[number[game.opponent]] += game.points
+        position = empty
+        for column in game.columns:
+            child = position.play(column)
+            if position.ply % 2:
+                lines.ours[position.canonical()][child.canonical()] += 1
+            else:
+                lines.theirs[position.canonical()][number[game.opponent]][child.canonical()] += 1
+            position = child
+    return lines
+
+
+@dataclass
+class Reply:
+    """A position in which an opponent was to move. Its n different moves, mirror images together."""
+
+    children: list[Position]  # (n,)
+    chances: np.ndarray  # (opponents + 1, n), the last row being strangers
+    values: np.ndarray  # (opponents + 1, n) our points after each move
+
+
+@dataclass
+class Turn:
+    """A position in which we were to move. Its n candidates."""
+
+    columns: list[int]  # (n,)
+    children: list[Position]  # (n,)
+    tried: np.ndarray  # (n,) how often each was played
+    values: np.ndarray  # (opponents + 1, n) our points after each move
+
+
+class OwnGames:
+    """The tree, with the values of all moves against each opponent.
+
+    Args:
+        scores_of: exact scores, of canonical positions.
+    """
+
+    def __init__(self, lines: Lines, model: ReplyModel, scores_of: ScoresOf):
+        self.lines, self.model = lines, model
+        self.beliefs = np.tile(model.prior, (len(lines.opponents) + 1, 1))
+        self.turns: dict[Position, Turn] = {}
+        self.replies: dict[Position, Reply] = {}
+        self._read_turns(scores_of)
+        replies = [position for position in lines.theirs if not position.is_over()]
+        scores = columns_of_scores(scores_of(replies))
+        chances = model.chances(replies, scores)
+        self._learn_types(replies, chances)
+        self.scale = self._scale()
+        self._read_replies(replies, scores, chances)
+        self._estimate_moves()
+        self.weights = self._weights()
+
+    def _weights(self) -> np.ndarray:
+        """(opponents + 1,) how often one meets each; strangers as often as opponents that were met just once."""
+        games = self.lines.games
+        strangers = max(STRANGERS, float((games == 1).sum() / games.sum()))
+        return np.append((1 - strangers) * games / games.sum(), strangers)
+
+    def _read_turns(self, scores_of: ScoresOf) -> None:
+        positions = [position for position in self.lines.ours if not position.is_over()]
+        for position, scores in zip(positions, scores_of(positions), strict=True):
+            best = max(score for score in scores if score is not None)
+            columns = candidates(position, scores) if best <= 0 else []
+            children = [position.play(column).canonical() for column in columns]
+            unique = {child: column for column, child in reversed(list(zip(columns, children, strict=True)))}
+            tried = np.array([self.lines.ours[position][child] for child in unique], float)
+            base = 1.0 if best > 0 else (1 + sign(best)) / 2
+            shape = (len(self.beliefs), max(1, len(unique)))
+            self.turns[position] = Turn(list(unique.values()), list(unique), tried, np.full(shape, base))
+
+    def _learn_types(self, replies: list[Position], chances: np.ndarray) -> None:
+        """The probability of each of the model's types, for each opponent, from all its moves."""
+        logs = np.tile(np.log(self.model.prior), (len(self.beliefs), 1))
+        for position, of_types in zip(replies, chances, strict=True):
+            for opponent, counts in self.lines.theirs[position].items():
+                by_child = grouped(position, of_types)
+                for child, count in counts.items():
+                    logs[opponent] += count * np.log(by_child[child])
+        beliefs = np.exp(logs - logs.max(1, keepdims=True))
+        self.beliefs = beliefs / beliefs.sum(1, keepdims=True)
+
+    def _scale(self) -> np.ndarray:
+        """(opponents + 1,) what each really gave away, as a multiple of the model's forecast at its first reply."""
+        first = [position for position in self.lines.theirs if position.ply == 2]
+        forecast, gains = np.zeros(len(self.lines.opponents)), self.model.gains_at_their_turn(first)
+        for position, gain in zip(first, gains, strict=True):
+            for opponent, counts in self.lines.theirs[position].items():
+                forecast[opponent] += counts.total() * float(gain @ self.beliefs[opponent])
+        means = forecast / self.lines.games
+        ratio = np.divide(
+            self.lines.points + CAUTION * means, forecast + CAUTION * means, np.ones_like(means), where=forecast > 0
+        )
+        everyone = self.lines.points.sum() / forecast.sum() if forecast.any() else 1.0
+        return np.append(ratio, min(1.0, float(everyone)))
+
+    def _read_replies(self, replies: list[Position], scores: np.ndarray, chances: np.ndarray) -> None:
+        prior = {position: grouped(position, of_types) for position, of_types in zip(replies, chances, strict=True)}
+        shrinkage = self._shrinkage(prior)
+        for position, row in zip(replies, scores, strict=True):
+            children = list(prior[position])
+            shares = np.array([prior[position][child] for child in children])  # (n, types)
+            mixed = self.beliefs @ shares.T
+            for opponent, counts in self.lines.theirs[position].items():
+                seen = np.array([counts[child] for child in children], float)
+                mixed[opponent] = (seen + shrinkage[opponent] * mixed[opponent]) / (seen.sum() + shrinkage[opponent])
+            values = np.array([self._value_after(position, child, row) for child in children]).T
+            self.replies[position] = Reply(children, mixed, values)
+        self._estimate_turns()
+
+    def _shrinkage(self, prior: Mapping[Position, Mapping[Position, np.ndarray]]) -> np.ndarray:
+        """(opponents,) of ``SHRINKAGES``, the one under which all other answers predict each one best."""
+        logs = np.zeros((len(self.lines.opponents), len(SHRINKAGES)))
+        games = np.array(SHRINKAGES)
+        for position, shares in prior.items():
+            for opponent, counts in self.lines.theirs[position].items():
+                if (total := counts.total()) < 2:
+                    continue
+                for child, count in counts.items():
+                    chance = float(self.beliefs[opponent] @ shares[child])
+                    logs[opponent] += count * np.log((count - 1 + games * chance) / (total - 1 + games))
+        logs += logs.mean(0)  # an opponent of few games is taken to be like the others
+        return games[logs.argmax(1)]
+
+    def _value_after(self, position: Position, child: Position, scores: np.ndarray) -> np.ndarray:
+        """(opponents + 1,) our points after an opponent's move, without what it gives away later."""
+        if child.is_lost():
+            return np.zeros(len(self.beliefs))
+        columns = [column for column in position.legal_columns() if position.play(column).canonical() == child]
+        return np.full(len(self.beliefs), (1 - sign(int(scores[columns[0]]))) / 2)
+
+    def _estimate_turns(self) -> None:
+        """Adds the forecast to the values of opponents' moves that lead out of the games."""
+        beyond = [
+            (reply, index)
+            for reply in self.replies.values()
+            for index, child in enumerate(reply.children)
+            if child not in self.turns and not child.is_over() and reply.values[0, index] < 1
+        ]
+        if beyond:
+            gains = self.model.gains_at_our_turn([reply.children[index] for reply, index in beyond])
+            for (reply, index), gain in zip(beyond, gains @ self.beliefs.T * self.scale, strict=True):
+                reply.values[:, index] = np.minimum(1.0, reply.values[:, index] + gain)
+
+    def _estimate_moves(self) -> None:
+        """Adds the forecast to the values of our moves that lead out of the games."""
+        beyond = [
+            (turn, index)
+            for turn in self.turns.values()
+            for index, child in enumerate(turn.children)
+            if child not in self.replies and not child.is_over()
+        ]
+        if beyond:
+            gains = self.model.gains_at_their_turn([turn.children[index] for turn, index in beyond])
+            for (turn, index), gain in zip(beyond, gains @ self.beliefs.T * self.scale, strict=True):
+                turn.values[:, index] = np.minimum(1.0, turn.values[:, index] + gain)
+
+    def improve(self) -> tuple[dict[Position, int], float]:
+        """The columns of the book, and our expected points with it; no columns where none would win more."""
+        ordered = sorted(self.turns, key=lambda position: -position.ply)
+        strategy = {position: shares_of(turn.tried) for position, turn in self.turns.items()}
+        best = self._evaluate(ordered, strategy), dict[Position, int]()
+        for _ in range(ROUNDS):
+            chosen = self._choose(ordered, self._reach(strategy))
+            value = self._root()
+            if value <= best[0] + 1e-6:
+                break
+            best = value, {position: self.turns[position].columns[index] for position, index in chosen.items()}
+            for position, turn in self.turns.items():
+                played = shares_of(turn.tried)
+                if position in chosen:
+                    played = np.eye(len(turn.columns))[chosen[position]]
+                strategy[position] = (1 - TRIED) * played + TRIED / max(1, len(turn.columns))
+        return best[1], best[0]
+
+    def _evaluate(self, ordered: list[Position], strategy: Mapping[Position, np.ndarray]) -> float:
+        """Sets the values of all moves, given how each of our positions is played; our expected points."""
+        for position in ordered:
+            self._look_ahead(self.turns[position])
+            self._hand_up(position, self.turns[position].values @ strategy[position])
+        return self._root()
+
+    def _choose(self, ordered: list[Position], reach: Mapping[Position, np.ndarray]) -> dict[Position, int]:
+        """The moves that gain most over what was played before, by position; sets all values accordingly."""
+        chosen = {}
+        for position in ordered:
+            turn = self.turns[position]
+            self._look_ahead(turn)
+            value = turn.values @ shares_of(turn.tried)
+            weights = reach[position]
+            if turn.columns and weights.sum() > 0:
+                index = int((weights @ turn.values).argmax())
+                if weights @ (turn.values[:, index] - value) > WORTH * weights.sum():
+                    chosen[position], value = index, turn.values[:, index]
+            self._hand_up(position, value)
+        return chosen
+
+    def _look_ahead(self, turn: Turn) -> None:
+        for index, child in enumerate(turn.children):
+            if (reply := self.replies.get(child)) is not None:
+                turn.values[:, index] = (reply.chances * reply.values).sum(1)
+
+    def _hand_up(self, position: Position, value: np.ndarray) -> None:
+        """Gives the value of one of our positions to the moves that lead to it."""
+        for reply, index in self._parents.get(position, ()):
+            reply.values[:, index] = value
+
+    @cached_property
+    def _parents(self) -> dict[Position, list[tuple[Reply, int]]]:
+        """The opponents' moves that lead to each of our positions."""
+        found = defaultdict(list)
+        for reply in self.replies.values():
+            for index, child in enumerate(reply.children):
+                if child in self.turns:
+                    found[child].append((reply, index))
+        return found
+
+    def _root(self) -> float:
+        start = next(reply for position, reply in self.replies.items() if position.ply == 0)
+        return float(self.weights @ (start.chances * start.values).sum(1))
+
+    def _reach(self, strategy: Mapping[Position, np.ndarray]) -> dict[Position, np.ndarray]:
+        """How often one meets each opponent in each of our positions: (opponents + 1,) by position."""
+        found: dict[Position, np.ndarray] = defaultdict(lambda: np.zeros(len(self.weights)))
+        for position in sorted([*self.turns, *self.replies], key=lambda position: position.ply):
+            if (turn := self.turns.get(position)) is not None:
+                shares = [(child, share) for child, share in zip(turn.children, strategy[position], strict=False)]
+            else:
+                if position.ply == 0:
+                    found[position] = self.weights.copy()
+                reply = self.replies[position]
+                shares = list(zip(reply.children, reply.chances.T, strict=True))
+            for child, share in shares:
+                found[child] = found[child] + found[position] * share
+        return found
+
+
+def grouped(position: Position, of_types: np.ndarray) -> dict[Position, np.ndarray]:
+    """The chance of each move by its canonical child: (types,). ``of_types``: (types, columns)."""
+    found: dict[Position, np.ndarray] = {}
+    for column in position.legal_columns():
+        child = position.play(column).canonical()
+        found[child] = found.get(child, 0.0) + of_types[:, column]
+    return found
+
+
+def shares_of(tried: np.ndarray) -> np.ndarray:
+    """How often each move was played; all alike if none of them was. (n,), or (1,) where there is no choice."""
+    if not len(tried):
+        return np.ones(1)
+    return tried / tried.sum() if tried.sum() else np.full(len(tried), 1 / len(tried))
+
+
+HALF = 5  # games after which an opponent counts half
+SHIPPED = 6  # opponents that the shipped prior counts for
+LEAST_GAIN = 0.002  # nats a move: a smaller gain on held-out games is none
+
+
+class Evidence(NamedTuple):
+    """An opponent's games: the log likelihood of each under each type, (games, types), and their moves, (games,)."""
+
+    logs: np.ndarray
+    moves: np.ndarray
+
+
+class Held(NamedTuple):
+    """An opponent's held-out games: how many moves, and the log loss of these, in nats a move, before and after."""
+
+    opponent: str
+    games: int
+    moves: int
+    before: float
+    after: float
+
+
+def evidence_of(games: Sequence[Met], empty: Position, model: ReplyModel, scores_of: ScoresOf) -> dict[str, Evidence]:
+    """The games by opponent, who moved first in all of them."""
+    asked = [positions_of(game, empty) for game in games]
+    unique = list(dict.fromkeys(position.canonical() for positions in asked for position, _ in positions))
+    chances = dict(zip(unique, model.chances(unique, columns_of_scores(scores_of(unique))), strict=True))
+    found = defaultdict(list)
+    for game, positions in zip(games, asked, strict=True):
+        logs = np.zeros(len(model.prior))
+        for position, column in positions:
+            mirrored = position != position.canonical()
+            logs += np.log(chances[position.canonical()][:, :: -1 if mirrored else 1][:, column])
+        found[game.opponent].append((logs, len(positions)))
+    return {
+        name: Evidence(np.array([logs for logs, _ in known]), np.array([moves for _, moves in known]))
+        for name, known in sorted(found.items())
+    }
+
+
+def positions_of(game: Met, empty: Position) -> list[tuple[Position, int]]:
+    """The positions in which the first player had a choice, and its move there."""
+    found, position = [], empty
+    for ply, column in enumerate(game.columns):
+        if ply % 2 == 0 and len(position.legal_columns()) > 1:
+            found.append((position, column))
+        position = position.play(column)
+    return found
+
+
+def prior_of(model: ReplyModel, evidence: Sequence[Evidence]) -> np.ndarray:
+    """The prior after the evidence: (types,)."""
+    total, weight = SHIPPED * model.prior, float(SHIPPED)
+    for one in evidence:
+        logs = one.logs.sum(0) + np.log(model.prior)
+        posterior = np.exp(logs - logs.max())
+        share = len(one.moves) / (len(one.moves) + HALF)
+        total, weight = total + share * posterior / posterior.sum(), weight + share
+    return total / weight
+
+
+def held_out_losses(model: ReplyModel, evidence: dict[str, Evidence]) -> list[Held]:
+    """How well every second game of each opponent is predicted by the shipped prior, and by that of the other games."""
+    learned = prior_of(model, [Evidence(*(array[::2] for array in one)) for one in evidence.values()])
+    losses = []
+    for name, one in evidence.items():
+        logs, moves = one.logs[1::2], int(one.moves[1::2].sum())
+        if moves:
+            before, after = (-float(np.logaddexp.reduce(logs + np.log(p), 1).sum()) for p in (model.prior, learned))
+            losses.append(Held(name, len(logs), moves, before / moves, after / moves))
+    return losses

@@ -1,0 +1,244 @@
+"""Makes command-line options from a method's Config: a dataclass whose fields have their help and limits.
+
+Also here: what a result is made from (digests of files and folders, and the commit of the code), and where torch
+computes.
+"""
+
+import argparse
+import hashlib
+import operator
+import shlex
+import subprocess
+from dataclasses import MISSING, Field, field, fields
+from functools import cached_property
+from math import isfinite
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+
+from connectx_toolkit.system.files import ROOT
+
+
+def digest_of(path: Path, endings: tuple[str, ...]) -> str:
+    """The sha256 of a file, or of the names and contents of a folder's files with these endings; "" if there is none.
+
+    Of a container in a folder its own checksum counts, which covers all of it and is checked by whoever reads it: the
+    5.2 GB of the bounds that the network learnt from would otherwise take some 10 s.
+    """
+    if path.is_file():
+        return _sha256(path)
+    if not path.is_dir():
+        return ""
+    whole = hashlib.sha256()
+    for file in sorted(file for file in path.rglob("*") if file.suffix in endings and file.is_file()):
+        whole.update(f"{file.relative_to(path).as_posix()}\n{_checksum(file)}\n".encode())
+    return whole.hexdigest()
+
+
+def _checksum(file: Path) -> str:
+    from connectx.weights import DIGEST, MAGIC  # with numpy, without which --help should do
+
+    with file.open("rb") as opened:
+        start = opened.read(len(MAGIC) + DIGEST)
+    return start.hex() if start.startswith(MAGIC) else _sha256(file)
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+def source() -> dict[str, Any]:
+    """The commit of the code, and whether files that git knows were changed since; empty outside a git checkout."""
+    top, commit = (_git("rev-parse", "--show-toplevel", "HEAD").splitlines() or ["", ""])[:2]
+    if not top or Path(top).resolve() != ROOT:
+        return {}
+    return {"commit": commit, "dirty": bool(_git("status", "--porcelain", "--untracked-files=no"))}
+
+
+def _git(*words: str) -> str:
+    """What git prints; nothing where it fails or is not installed."""
+    try:
+        done = subprocess.run(["git", "-C", ROOT, *words], capture_output=True, text=True, check=False)
+    except OSError:
+        return ""
+    return done.stdout if done.returncode == 0 else ""
+
+
+LIMITS = {  # keyword of ``option``: (comparison that a value must satisfy, its name in messages)
+    "least": (operator.ge, "at least"),
+    "above": (operator.gt, "above"),
+    "most": (operator.le, "at most"),
+    "below": (operator.lt, "below"),
+}
+
+
+def option(
+    default: Any,
+    help_text: str,
+    *,
+    among: tuple[str, ...] = (),
+    short: str = "",
+    comes_first: bool = False,
+    reads: tuple[str, ...] = (),
+    in_run: str = "",
+    is_free: bool = False,
+    **limits: float,
+) -> Any:
+    """A field of a Config, with its help and the values that it allows.
+
+    Args:
+        among: the allowed values; all by default.
+        short: another name of the option, "-o".
+        comes_first: it has no name on the command line, but its place, and cannot be left out.
+        reads: the value is a file to read, or a folder, of which the files with these endings are read; "" is none.
+        in_run: the name that a file to write has in the run's folder if the option is not given.
+        is_free: the result does not depend on it, so that a run can be resumed with another value.
+        limits: bounds of the value: ``least``, ``above``, ``most``, ``below``.
+    """
+    if unknown := limits.keys() - LIMITS.keys():
+        raise TypeError(f"limits of an option are {', '.join(LIMITS)}, not {', '.join(unknown)}")
+    words = {"help": help_text, "among": among, "limits": limits, "short": short, "comes_first": comes_first}
+    return field(default=default, metadata=words | {"reads": reads, "in_run": in_run, "is_free": is_free})
+
+
+class Options:
+    """The base of every Config. Raises ValueError if a field's value is not allowed by its option."""
+
+    METHOD: ClassVar[str]  # its name on the command line
+
+    def __post_init__(self) -> None:
+        for item in fields(self):  # type: ignore[arg-type] # every Config is a dataclass
+            _check(item, getattr(self, item.name))
+            if item.metadata["in_run"] and getattr(self, item.name) == Path():
+                setattr(self, item.name, getattr(self, "run") / item.metadata["in_run"])  # noqa: B009 - mypy knows no run
+
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """What the result depends on: every option, and for what is read its digest, when first asked for.
+
+        Where files are written and what is free are left out. A run is resumed only with the same settings.
+        """
+        found: dict[str, Any] = {}
+        for item in fields(self):  # type: ignore[arg-type]
+            value, reads = getattr(self, item.name), item.metadata["reads"]
+            if reads:
+                found[item.name] = digest_of(Path(value), reads) if value != "" else ""
+            elif item.type is not Path and not item.metadata["is_free"]:
+                found[item.name] = value
+        return found
+
+    @cached_property
+    def origin(self) -> dict[str, Any]:
+        """How to make the result again: the command, the commit of the code, a digest of everything read."""
+        read = [item.name for item in fields(self) if item.metadata["reads"]]  # type: ignore[arg-type]
+        inputs = {name: self.settings[name] for name in read if self.settings[name]}
+        return {"command": command_of(self), **source(), "inputs": inputs}
+
+
+def _check(item: Field, value: Any) -> None:
+    if isinstance(value, float) and not isfinite(value):
+        raise ValueError(f"{item.name} should be a finite number, not {value}")
+    for name, bound in item.metadata["limits"].items():
+        holds, words = LIMITS[name]
+        if not holds(value, bound):
+            raise ValueError(f"{item.name} should be {words} {bound}, not {value}")
+    among = item.metadata["among"]
+    if among and value not in among:
+        raise ValueError(f"{item.name} should be one of {', '.join(filter(None, among))}, not {value!r}")
+
+
+def flag(name: str) -> str:
+    """The option of a field: "--table-bits" of "table_bits"."""
+    return "--" + name.replace("_", "-")
+
+
+def add_options(parser: argparse.ArgumentParser, config_class: type) -> None:
+    """One option for each field: ``table_bits: int = 25`` becomes ``--table-bits N``, a bool a flag."""
+    for item in fields(config_class):
+        if item.metadata["comes_first"]:
+            parser.add_argument(item.name, type=_type_of(item), help=item.metadata["help"])
+            continue
+        if item.type is bool:
+            parser.add_argument(flag(item.name), action="store_true", help=item.metadata["help"])
+            continue
+        inside = item.metadata["in_run"]
+        shown = f"{inside} in the folder of --run" if inside else "none" if item.default == "" else _short(item.default)
+        parser.add_argument(
+            *filter(None, [item.metadata["short"]]),
+            flag(item.name),
+            type=_type_of(item),
+            default=item.default,
+            metavar="PATH" if item.metadata["reads"] else _type_of(item).__name__.upper(),
+            help=f"{item.metadata['help']} (default: {shown})",
+        )
+
+
+def _short(default: Any) -> Any:
+    """A file of the toolkit by its place in it."""
+    return default.relative_to(ROOT) if isinstance(default, Path) and default.is_relative_to(ROOT) else default
+
+
+def _type_of(item: Field) -> type:
+    if item.default is MISSING or not isinstance(item.type, type):
+        raise TypeError(f"field {item.name} of a Config needs a plain type and a default")
+    return item.type
+
+
+def config_from(config_class: type, given: argparse.Namespace) -> Any:
+    """The Config with the given options. Raises ValueError if it refuses one."""
+    return config_class(**{item.name: getattr(given, item.name) for item in fields(config_class)})
+
+
+def command_of(config: Options) -> str:
+    """The command line that makes the same result again: all options that differ from their defaults."""
+    words = ["python", "train.py", config.METHOD]
+    for item in fields(config):  # type: ignore[arg-type]
+        value = getattr(config, item.name)
+        if value == item.default:
+            continue
+        text = value.as_posix() if isinstance(value, Path) else str(value)
+        words += [flag(item.name)] if item.type is bool else [flag(item.name), text]
+    return shlex.join(words)
+
+
+NAMES = ("auto", "cpu", "cuda", "mps")
+NATIVE_BFLOAT16 = ("avx512_bf16", "amx_bf16", "bf16")  # a processor's names for matrix products of bfloat16
+
+
+def device_option(default: str) -> Any:
+    """The option ``--device`` of a Config."""
+    return option(
+        default, "torch device of the networks; games are always played on the processor", among=NAMES, is_free=True
+    )
+
+
+def device_named(name: str) -> torch.device:
+    """The device of an option ``--device``; "auto" is the best that there is.
+
+    Raises:
+        ValueError: this machine, or this build of torch, has no such device.
+    """
+    present = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if name == "auto":
+        name = next(kind for kind in ("cuda", "mps", "cpu") if present[kind])
+    if not present[name]:
+        raise ValueError(f"device {name!r} is not usable here: this torch ({torch.__version__}) finds none")
+    return torch.device(name)
+
+
+def multiplies_bfloat16(device: torch.device) -> bool:
+    """Whether matrix products of bfloat16 are quicker there: on CUDA, and on processors with instructions for them.
+
+    Such a processor (AVX-512 BF16) made 400 GFLOPS of one core where float32 had 90; others emulate it and are slower.
+    """
+    if device.type == "cpu":
+        capabilities = torch.cpu.get_capabilities()
+        return any(capabilities.get(name, False) for name in NATIVE_BFLOAT16)
+    return device.type == "cuda"
+
+
+def mixed_precision(device: torch.device) -> torch.autocast:
+    """A context in which matrix products take bfloat16 where they are quicker, and all stays float32 elsewhere."""
+    return torch.autocast(device.type, torch.bfloat16, enabled=multiplies_bfloat16(device))

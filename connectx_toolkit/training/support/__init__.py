@@ -1,1 +1,0 @@
-"""What all training methods use: options, checkpoints, the manifest, processes, plots."""

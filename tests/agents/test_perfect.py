@@ -1,0 +1,122 @@
+"""The exact agent: what it plays keeps the value, on the standard board and on others, in time or out of it."""
+
+import random
+
+import numpy as np
+import pytest
+
+from agents import perfect
+from connectx.books import Layer, openings, walk
+from connectx.clock import Budget
+from connectx.exact import promising
+from connectx.position import STANDARD, Position, geometry_of, sign
+from connectx.solver import Solver, Value
+from connectx_toolkit.system.files import BOOK_SCORES
+from tests.conftest import REAL_CLOCK, observe, random_game
+
+
+@pytest.fixture(scope="module")
+def solver() -> Solver:
+    return Solver(STANDARD)
+
+
+def late_positions(plies: range, games: int) -> list[Position]:
+    rng = random.Random(12)
+    return [p for _ in range(games) for p in random_game(STANDARD, rng) if p.ply in plies]
+
+
+@REAL_CLOCK
+def test_plays_perfectly(solver, monkeypatch):
+    """Quickest wins; with SWINDLE, any move of the best result, without it a slowest loss."""
+    for swindle, seconds, games in ((True, 0.5, 6), (False, 4.0, 12)):  # a choice takes all the time that there is
+        monkeypatch.setattr(perfect, "SWINDLE", swindle)
+        for position in late_positions(range(16, 42, 3), games):
+            scores = [None if value is None else value.low for value in solver.scores(position)]
+            best = max(score for score in scores if score is not None)
+            chosen = scores[perfect.agent(*observe(position, act_timeout=seconds))]
+            assert chosen is not None
+            if best > 0 or not swindle:
+                assert chosen == best
+            else:
+                assert (chosen > 0) - (chosen < 0) == (best > 0) - (best < 0)
+
+
+def book_positions() -> list[Position]:
+    """Those of the book's own walk."""
+    found: list[Position] = []
+
+    def columns_of(layer: Layer, _: np.ndarray) -> np.ndarray:
+        positions = [Position(int(p), int(m), STANDARD) for p, m in zip(layer.positions, layer.masks, strict=True)]
+        found.extend(positions)
+        return np.array([perfect.book.column(position) for position in positions], np.uint8)
+
+    list(walk(STANDARD, perfect.book.full_plies, perfect.book.last_plies, columns_of))
+    return found
+
+
+def known_scores() -> dict[tuple[int, int], list[int | None]]:
+    """What the solver found once, by position and mask."""
+    lines = BOOK_SCORES.read_text().splitlines()
+    rows = [line.split() for line in lines]
+    return {(int(p), int(m)): [None if s == "-" else int(s) for s in scores] for p, m, *scores in rows}
+
+
+def test_book_is_followed(monkeypatch):
+    """Every position of the book, as it stands and mirrored, is answered without a search by a move of its best result.
+
+    Where that is a win, by a quickest one.
+    """
+    monkeypatch.setattr(perfect, "exact_move", None)
+    monkeypatch.setattr(perfect, "searcher_for", None)
+    positions, scores = book_positions(), known_scores()
+    assert len(positions) == len(perfect.book) > 3000
+    for position in positions:
+        obs, config = observe(position)
+        column, known = perfect.agent(obs, config), scores[position.position, position.mask]
+        best, chosen = max(score for score in known if score is not None), known[column]
+        assert chosen is not None and (
+            chosen == best if best > 0 else (chosen > 0) - (chosen < 0) == (best > 0) - (best < 0)
+        )
+        if position != position.mirror():
+            assert perfect.agent(*observe(position.mirror())) == 6 - column
+
+
+def test_openings_off_the_book_are_known():
+    """Without a node where it is won, without numba, and from either side."""
+    for moves in ([3, 2, 2, 2], [3, 2, 2, 2, 0], [3, 0, 0, 0, 0, 0], [0, 1, 6, 1, 5, 1]):
+        position = Position.from_moves(moves, STANDARD)
+        scores = openings().scores(position)
+        assert perfect.book.column(position) is None and scores is not None
+        solver = perfect.solver_for(STANDARD)
+        nodes, best = solver.nodes, max(score for score in scores if score is not None)
+        if best > 0:
+            assert scores[perfect.exact_move(position, Budget(nodes=0))] == best
+        else:
+            assert sign(scores[perfect.exact_move(position, Budget(nodes=0))] or 0) == sign(best)
+        assert solver.nodes == nodes
+
+
+def test_out_of_time_it_plays_what_is_proven():
+    """Never a move that is proven to lose where another is not; a legal one always."""
+    for position in late_positions(range(8, 30), 4):
+        assert perfect.exact_move(position, Budget.seconds(0.0)) in position.legal_columns()
+    threatened = Position.from_moves([3, 0, 3, 0, 3], STANDARD)
+    assert perfect.exact_move(threatened, Budget.seconds(0.0)) == 3
+    values: list[Value | None] = [
+        Value(-5, 5),
+        Value(-5, -1),
+        Value(0, 9),
+        None,
+        Value(-1, 9),
+        Value(0, 0),
+        Value(0, 3),
+    ]
+    assert list(promising(values)) == [2, 6]
+
+
+@pytest.mark.parametrize("shape", [(4, 5, 3), (5, 4, 3), (4, 4, 4), (6, 6, 4), (12, 12, 5)], ids=str)
+def test_other_boards(shape):
+    """Solved where that is possible in the time, searched where not."""
+    rng, geometry = random.Random(3), geometry_of(*shape)
+    for position in list(random_game(geometry, rng))[::3]:
+        assert perfect.agent(*observe(position, act_timeout=0.1, overage=0.0)) in position.legal_columns()

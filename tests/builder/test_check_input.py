@@ -1,0 +1,216 @@
+"""What people give to ``build_submission.py --check`` that is no submission: one clear answer, and no wait."""
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+import os
+import socket
+import subprocess
+import sysconfig
+import tarfile
+import time
+import venv
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from connectx_toolkit.builder.source.inline import Refused, inline
+from connectx_toolkit.cli import build as build_submission
+from connectx_toolkit.kaggle import archive as archives
+from connectx_toolkit.kaggle import upload
+from connectx_toolkit.kaggle.remedies import Situation, remedy
+from connectx_toolkit.system.files import ROOT
+from tests.conftest import LINUX
+
+AGENT = b"def agent(obs, config):\n    return obs.board.index(0)\n"
+
+
+def tar_of(*members: tuple[tarfile.TarInfo, bytes], mode: str = "w:gz") -> bytes:
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode=mode) as tar:  # type: ignore[call-overload]
+        for info, content in members:
+            info.size = len(content)
+            tar.addfile(info, io.BytesIO(content))
+    return file.getvalue()
+
+
+def member(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname = kind, link
+    return info
+
+
+def bomb() -> bytes:
+    """An archive of a few bytes whose header promises 5 GiB."""
+    info = member("main.py")
+    info.size = 5 << 30
+    return gzip.compress(info.tobuf() + bytes(10_240))
+
+
+MAIN = (member("main.py"), AGENT)
+NOTEBOOK = {"cells": [{"cell_type": "code", "source": []}], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+REPLAY = {"name": "connectx", "steps": [], "rewards": [1, -1], "statuses": ["DONE", "DONE"]}
+
+# name -> (content, words of the one reason)
+REJECTED: dict[str, tuple[bytes, str]] = {
+    "empty.py": (b"", "is empty"),
+    "blank.py": (b"\n  \n", "is empty"),
+    "comments.py": (b"# later\n", "it defines no function"),
+    "notebook.ipynb": (json.dumps(NOTEBOOK).encode(), "it is a notebook"),
+    "notebook.py": (json.dumps(NOTEBOOK).encode(), "it is a notebook"),
+    "replay.json": (json.dumps(REPLAY).encode(), "it is the replay of a game"),
+    "replay.py": (json.dumps(REPLAY).encode(), "it is the replay of a game"),
+    "settings.json": (b'{"rows": 6}', "it is JSON, not Python"),
+    "page.py": (b"<!DOCTYPE html>\n<html></html>\n", "does not compile"),
+    "utf_16.py": (AGENT.decode().encode("utf-16"), "is UTF-16"),
+    "compiled.pyc": (b"\xa7\r\r\n" + bytes(12) + b"\xe3" + bytes(40), "NUL"),
+    "agent.py.gz": (gzip.compress(AGENT), "cannot be unpacked"),
+    "text.tar.gz": (AGENT, "named like an archive"),
+    "plain.tar": (tar_of(MAIN, mode="w"), "not compressed by gzip"),
+    "agent.tar.bz2": (bz2.compress(tar_of(MAIN, mode="w")), "compressed by bzip2"),
+    "agent.tar.xz": (lzma.compress(tar_of(MAIN, mode="w")), "compressed by xz"),
+    "nested.tar.gz": (tar_of((member("submission.tar.gz"), tar_of(MAIN))), "no main.py at its root"),
+    "outside.tar.gz": (tar_of(MAIN, (member("../../outside.py"), AGENT)), "outside the destination"),
+    "absolute_link.tar.gz": (tar_of((member("main.py", tarfile.SYMTYPE, "/etc/hostname"), b"")), "absolute path"),
+    "link_outside.tar.gz": (tar_of(MAIN, (member("x", tarfile.LNKTYPE, "../../x"), b"")), "outside the destination"),
+    "device.tar.gz": (tar_of(MAIN, (member("null", tarfile.CHRTYPE), b"")), "special file"),
+    "pipe.tar.gz": (tar_of(MAIN, (member("pipe", tarfile.FIFOTYPE), b"")), "special file"),
+    "folder.tar.gz": (tar_of((member("main.py", tarfile.DIRTYPE), b"")), "main.py in the archive is a folder"),
+    "bomb.tar.gz": (bomb(), "unpacks to more than 4,294,967,296 bytes"),
+}
+
+
+def outcome(path: Path, capsys) -> tuple[int, str, list[str]]:
+    """Exit code, output, and the lines on standard error that are not progress."""
+    code = build_submission.main(["--check", str(path), "--json"])
+    out, err = capsys.readouterr()
+    return code, out, [line for line in err.splitlines() if not line.startswith("checking")]
+
+
+@pytest.mark.parametrize("name", REJECTED)
+def test_what_kaggle_cannot_run(name, tmp_path, capsys):
+    content, words = REJECTED[name]
+    (tmp_path / name).write_bytes(content)
+    code, out, errors = outcome(tmp_path / name, capsys)
+    report = json.loads(out)
+    reasons = [finding["text"] for finding in report["findings"] if finding["level"] == "reject"]
+    assert (code, report["verdict"], errors) == (1, "REJECT", [])
+    assert words in reasons[0] and "Traceback" not in out
+    assert os.listdir(tmp_path) == [name]
+
+
+NEEDED = "import rich\nimport numpy\n"
+CAUGHT = "try:\n    import rich\nexcept ImportError:\n    pass\n"
+
+
+@pytest.mark.parametrize(
+    ("imports", "options", "code", "words"),
+    [
+        (NEEDED, [], 3, "unknown package rich: no module beside the agent, and it is not among the packages"),
+        (NEEDED, ["--allow-package", "rich"], 0, "package rich: taken on your word"),
+        (CAUGHT, [], 0, "package rich: not known to be on Kaggle"),
+    ],
+)
+def test_a_package_that_only_this_machine_is_known_to_have(imports, options, code, words, tmp_path, capsys):
+    """The rule and the words of the build, which refuses it."""
+    (tmp_path / "agent.py").write_bytes(imports.encode() + AGENT)
+    (tmp_path / "a.tar.gz").write_bytes(tar_of((member("main.py"), imports.encode() + AGENT)))
+    for name in ("a.tar.gz", "agent.py"):
+        assert build_submission.main(["--check", str(tmp_path / name), "--json", *options]) == code
+        texts = [finding["text"] for finding in json.loads(capsys.readouterr().out)["findings"]]
+        assert len([text for text in texts if text.startswith(words)]) == 1
+    try:
+        notes = inline(tmp_path / "agent.py", frozenset(options[1:])).notes
+    except Refused as refused:
+        notes = [str(refused)]
+    assert any(text in notes[0] for text in texts)
+
+
+def test_a_python_in_the_temporary_folder_judges_as_any_other(tmp_path):
+    """Agents may write there, so what lies there is theirs; but not what is installed."""
+    venv.create(tmp_path / "env", symlinks=True)
+    packages = Path(sysconfig.get_path("purelib", vars={"base": str(tmp_path / "env")}))
+    (packages / "tests.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    (packages / "installed_here.py").write_text("")
+    (tmp_path / "agent.py").write_bytes(b"import installed_here\n" + AGENT)
+    command = [tmp_path / "env/bin/python", ROOT / "build_submission.py", "--check", tmp_path / "agent.py"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 3 and "unknown package installed_here" in " ".join(done.stdout.split()), done
+
+
+@pytest.mark.parametrize(
+    ("text", "trace", "files", "words"),
+    [
+        ("AssertionError: Torch not compiled with CUDA enabled", "", "", "the judge has no GPU"),
+        ("OSError: 'seaborn-dark' is not a valid package style", "No such file or directory: 'x'", "", "leave it out"),
+        ("No such file or directory: '/home/me/book.txt'", "", "book.txt", "open /kaggle_simulations/agent/book.txt"),
+        ("No such file or directory: 'book.txt'", "", "", "--data FILE packs it"),
+        ("No module named 'catboost'", "", "", "Kaggle's public image has it: pip install it"),
+        ("No module named 'helpers'", "", "", "helpers is not among the packages that Kaggle is known to have"),
+        ("attempted relative import", 'envs/lux_ai_s3/agents.py", line 1', "agents/x.py", "rename your agents"),
+        ("attempted relative import", 'envs/lux_ai_s3/agents.py", line 1', "", "import x, not .x"),
+        ("UnpicklingError: Weights only load failed", "", "", "save net.state_dict()"),
+    ],
+)
+def test_remedies_say_what_is_true(text, trace, files, words):
+    trace = trace.replace("envs/", 'File "/usr/lib/kaggle_environments/envs/')
+    assert words in remedy(text, trace, Situation(frozenset({"main.py", files} - {""}), "2.4"))
+
+
+def test_the_cause_is_the_first_line_of_an_exception(tmp_path, capsys):
+    source = b"def agent(obs, config):\n    raise RuntimeError('no weights\\n  see\\nhttps://example.org')\n"
+    (tmp_path / "agent.py").write_bytes(source)
+    assert build_submission.main(["--check", str(tmp_path / "agent.py"), "--json"]) == 1
+    (game,) = [f["text"] for f in json.loads(capsys.readouterr().out)["findings"] if f["topic"] == "game"]
+    assert game.endswith("RuntimeError: no weights (agent.py, line 2)")
+
+
+def make_socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+
+
+NO_FILES: dict[str, tuple[Callable[[Path], object], str]] = {
+    "missing": (lambda path: None, "no such file"),
+    "folder": (Path.mkdir, "is a folder: pack it"),
+    "pipe": (os.mkfifo, "is a pipe, not a file"),
+    "socket": (make_socket, "is a device or a socket, not a file"),
+    "link_to_nothing": (lambda path: path.symlink_to("nothing"), "no such file"),
+    "link_to_itself": (lambda path: path.symlink_to(path), "symbolic links"),
+    "link_to_a_device": (lambda path: path.symlink_to("/dev/zero"), "is a device or a socket, not a file"),
+    "x" * 300: (lambda path: None, "name is too long"),
+}
+
+
+@pytest.mark.parametrize("name", NO_FILES)
+def test_what_is_no_file(name, tmp_path, capsys):
+    make, words = NO_FILES[name]
+    make(tmp_path / name)
+    started = time.monotonic()
+    code, out, errors = outcome(tmp_path / name, capsys)
+    assert (code, out) == (2, "") and time.monotonic() - started < 5
+    (line,) = errors
+    assert line.startswith("build_submission.py: ") and words in line.lower()
+
+
+@LINUX  # /proc
+def test_a_file_that_cannot_be_read(capsys):
+    code, _, (line,) = outcome(Path("/proc/self/mem"), capsys)
+    assert code == 2 and "error" in line.lower()
+
+
+def test_a_file_beyond_the_limit_is_not_read(tmp_path, capsys):
+    with (tmp_path / "large.py").open("wb") as file:
+        file.truncate(200 << 20)
+    code, out, _ = outcome(tmp_path / "large.py", capsys)
+    assert code == 1 and "209,715,200 bytes of 104,857,600 allowed" in out
+
+
+def test_members_are_counted_before_they_are_unpacked(tmp_path, monkeypatch):
+    monkeypatch.setattr(archives, "MOST_BYTES", 100)
+    with pytest.raises(upload.Unsuitable, match="unpacks to more than"):
+        upload.unpack("x.tar.gz", tar_of(MAIN, (member("large.bin"), bytes(1000))), tmp_path)
+    assert os.listdir(tmp_path) == ["main.py"]

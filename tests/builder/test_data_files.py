@@ -1,0 +1,292 @@
+"""Data files that agents open by path: found, put into an archive, and opened again wherever that is unpacked."""
+
+import gzip
+import io
+import json
+import pickle
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from kaggle_environments.agent import get_last_callable
+
+from connectx_toolkit.builder.build import Options, submission_bytes
+from connectx_toolkit.builder.embedded.importer import JUDGE_FOLDER, Modules, folder_of
+from connectx_toolkit.builder.preflight.stage import question
+from connectx_toolkit.builder.source.data_files import pickled_classes
+from connectx_toolkit.builder.source.inline import Inlined, Refused, inline
+from connectx_toolkit.system.files import ROOT
+
+OBS, CONFIG = question("", [])[1:3]
+HERE = "import os\nHERE = '/kaggle_simulations/agent' if os.path.exists('/kaggle_simulations/agent') else '.'\n"
+BOOK = "/kaggle_simulations/agent/book.txt"
+# Each sets COLUMN from a file that holds 5, as people do it.
+IDIOMS = {
+    "working_directory": "COLUMN = int(open('book.txt').read())",
+    "by_keyword": "COLUMN = int(open(file='book.txt', mode='r').read())",
+    "with_statement": "with open('./book.txt', encoding='utf-8') as file:\n    COLUMN = int(file.read())",
+    "constant": "import pathlib\nBOOK = pathlib.Path('book.txt')\nCOLUMN = int(BOOK.read_text())",
+    "of_the_module": "from pathlib import Path\nCOLUMN = int((Path(__file__).parent / 'book.txt').read_text())",
+    "with_name": "from pathlib import Path\nwith Path(__file__).with_name('book.txt').open() as file:\n"
+    "    COLUMN = int(file.read())",
+    "dirname": "import os\nHERE = os.path.dirname(os.path.abspath(__file__))\n"
+    "COLUMN = int(open(os.path.join(HERE, 'book.txt')).read())",
+    "of_the_working_directory": "import os\nCOLUMN = int(open(os.path.join(os.getcwd(), 'book.txt')).read())",
+    "absolute": f"COLUMN = int(open('{BOOK}').read())",
+    "joined": HERE + "COLUMN = int(open(os.path.join(HERE, 'book.txt')).read())",
+    "added": HERE + "BOOK = HERE + '/book.txt'\nCOLUMN = int(open(BOOK, 'rb').read())",
+    "formatted": HERE + "BOOK = f'{HERE}/book.txt'\nCOLUMN = int(open(BOOK).read())",
+    "tried_in_turn": f"import os\nfor name in ('{BOOK}', 'book.txt'):\n    if os.path.isfile(name):\n"
+    "        COLUMN = int(open(name).read())",
+    "changed_directory": f"import os\nos.chdir('{JUDGE_FOLDER}')\nCOLUMN = int(open('book.txt').read())",
+    "json_in_a_folder": "import json\nCOLUMN = json.load(open('data/book.json'))['column']",
+    "folder_joined": "import json, os\nCOLUMN = json.load(open(os.path.join('data', 'book.json')))['column']",
+    "listed": "import os\nCOLUMN = len(os.listdir('data')) + 4",
+    "found_by_pattern": "from pathlib import Path\nCOLUMN = len(list(Path('data').glob('*.json'))) + 4",
+    "numpy": "import numpy as np\nCOLUMN = int(np.load('weights.npz')['w'][0])",
+    "numpy_text": "import numpy\nCOLUMN = int(numpy.loadtxt('book.txt'))",
+    "compressed": "import gzip\nwith gzip.open('book.gz', 'rt') as file:\n    COLUMN = int(file.read())",
+    "pickled": "import pickle\nwith open('book.pkl', 'rb') as file:\n    COLUMN = pickle.load(file)['column']",
+    "by_a_helper": "from tools.reader import COLUMN",
+    "named_elsewhere": "import names\nCOLUMN = int(open(names.BOOK).read())",
+    "handed_to_a_function": HERE + "def load(name):\n    return open(os.path.join(HERE, name)).read()\n"
+    "COLUMN = int(load('book.txt'))",
+    "handed_on_by_keyword": "import helper\nCOLUMN = int(helper.load(name='book.txt'))",
+    "returned": "def where():\n    return 'book.txt'\nCOLUMN = int(open(where()).read())",
+    "of_a_lambda": "load = lambda name: open(name).read()\nCOLUMN = int(load('book.txt'))",
+    "of_an_object": "class Book:\n    def __init__(self, path='book.txt'):\n        self.path = path\n"
+    "    def read(self):\n        return open(self.path).read()\nCOLUMN = int(Book().read())",
+    "of_a_table": "FILES = {'book': 'book.txt'}\nCOLUMN = int(open(FILES['book']).read())",
+    "imported_under_another_name": "from names import BOOK as B\nCOLUMN = int(open(B).read())",
+    "computed_in_a_folder": "import json\nCOLUMN = json.load(open(f'data/{\"book\"}.json'))['column']",
+    "matched_by_glob": "import glob, json\nCOLUMN = json.load(open(glob.glob('data/b*.json')[0]))['column']",
+    "moved_into_a_folder": "import json, os\nos.chdir('data')\nCOLUMN = json.load(open('book.json'))['column']",
+    "commented_in_umlauts": "x = 'ä'; COLUMN = int(open('book.txt').read())  # größer",
+}
+
+
+def fill(folder: Path) -> None:
+    """The files that the idioms read."""
+    (folder / "data").mkdir(parents=True)
+    (folder / "tools").mkdir()
+    (folder / "book.txt").write_text("5\n")
+    (folder / "data" / "book.json").write_text(json.dumps({"column": 5}))
+    (folder / "data" / ".hidden").write_text("")
+    (folder / "book.gz").write_bytes(gzip.compress(b"5"))
+    (folder / "book.pkl").write_bytes(pickle.dumps({"column": 5, "agent": np.arange(3)}))
+    (folder / "tools" / "own.txt").write_text("5")
+    (folder / "tools" / "reader.py").write_text(
+        "from pathlib import Path\n\nCOLUMN = int((Path(__file__).parent / 'own.txt').read_text())\n"
+    )
+    (folder / "names.py").write_text("BOOK = 'book.txt'\n")
+    (folder / "helper.py").write_text("def load(name):\n    return open(name).read()\n")
+    (folder / "unrelated.bin").write_bytes(bytes(100))
+    np.savez(folder / "weights.npz", w=np.array([5.0]))
+
+
+def agent_of(setting: str) -> str:
+    return f"{setting}\n\n\ndef agent(obs, config):\n    return COLUMN\n"
+
+
+def unpacked(inlined: Inlined, folder: Path) -> Path:
+    """The archive, unpacked into ``folder``; its main.py."""
+    content, _ = submission_bytes(inlined, Path("built.tar.gz"), Options())
+    with tarfile.open(fileobj=io.BytesIO(content)) as tar:
+        tar.extractall(folder, filter="data")
+    return folder / "main.py"
+
+
+def column_of(main: Path) -> int:
+    return get_last_callable(main.read_text(), path=str(main))(OBS, CONFIG)
+
+
+@pytest.mark.parametrize("name", IDIOMS)
+def test_what_is_opened_by_path_is_found_from_another_working_directory(name, tmp_path, monkeypatch, capsys):
+    fill(tmp_path / "source")
+    (tmp_path / "source" / "agent.py").write_text(agent_of(IDIOMS[name]))
+    inlined = inline(tmp_path / "source" / "agent.py")
+    assert len(inlined.files) == 1 and "unrelated.bin" not in inlined.files
+    main = unpacked(inlined, tmp_path / "judge")
+    (tmp_path / "source").rename(tmp_path / "gone")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert column_of(main) == 5
+    assert not capsys.readouterr().err
+
+
+def test_an_agent_of_a_package_finds_its_files(tmp_path, monkeypatch):
+    fill(tmp_path / "kit")
+    (tmp_path / "kit" / "__init__.py").write_text("")
+    reading = (
+        "from pathlib import Path\nfrom . import names\nCOLUMN = int(Path(__file__).with_name('book.txt').read_text())"
+    )
+    (tmp_path / "kit" / "mine.py").write_text(agent_of(f"{reading} + int(open(names.BOOK).read()) - 5"))
+    inlined = inline(tmp_path / "kit" / "mine.py")
+    assert sorted(inlined.files) == ["book.txt", "kit/book.txt"]  # beside the module, and beside the agent
+    monkeypatch.chdir(tmp_path)
+    assert column_of(unpacked(inlined, tmp_path / "judge")) == 5
+
+
+def test_a_file_of_the_working_directory_comes_first(tmp_path, monkeypatch):
+    """It is what the agent wrote itself."""
+    fill(tmp_path / "source")
+    (tmp_path / "source" / "agent.py").write_text(agent_of(IDIOMS["working_directory"]))
+    main = unpacked(inline(tmp_path / "source" / "agent.py"), tmp_path / "judge")
+    monkeypatch.chdir(tmp_path)
+    Path("book.txt").write_text("6")
+    assert column_of(main) == 6
+
+
+@pytest.mark.parametrize("name", ["minimax", "perfect", "policy", "value_greedy", "middle"])
+def test_our_agents_open_nothing_by_path(name):
+    inlined = inline(ROOT / "agents" / f"{name}.py")
+    assert not inlined.files and not any("__beside__" in source for source in inlined.sources.values())
+
+
+@pytest.mark.parametrize("setting", ["COLUMN = len('book.txt')", "COLUMN = {'data': 5}['data']"])
+def test_literals_of_agents_that_open_nothing_name_no_files(setting, tmp_path):
+    fill(tmp_path / "source")
+    (tmp_path / "source" / "agent.py").write_text(agent_of(setting))
+    assert not inline(tmp_path / "source" / "agent.py").files
+
+
+PRIVATE = """from pathlib import Path
+
+WEIGHTS = open("net.bin", "rb").read()
+FOLDER = "data" if Path("data").exists() else "."
+COLUMN = int(open(f"{FOLDER}/book.txt").read())
+SAVE = "runs"  # where a training script logs
+NAMES = ["kaggle.json", "unrelated.bin"]
+
+
+def trained():
+    open(SAVE + "/log.txt", "w").close()
+    return open("kaggle.json").read(), open(".env").read(), open("games.sqlite", "rb").read()
+"""
+
+
+def test_only_what_is_opened_is_packed_and_nothing_private(tmp_path):
+    fill(tmp_path)
+    (tmp_path / "runs").mkdir()
+    for name in ("kaggle.json", ".env", "games.sqlite", "net.bin", "runs/token.txt"):
+        (tmp_path / name).write_text("12345")
+    agent = tmp_path / "agent.py"
+    agent.write_text(agent_of(PRIVATE))
+    inlined = inline(agent)
+    assert sorted(inlined.files) == ["book.txt", "net.bin"]
+    assert [note.partition(": ")[2] for note in inlined.notes] == [
+        f"{name} is not packed: it may be private" for name in (".env", "games.sqlite", "kaggle.json")
+    ]
+    _, lines = submission_bytes(inlined, Path("built.tar.gz"), Options())
+    assert lines == ["the archive holds main.py and 7 bytes in 2 files beside the agent: net.bin (5), book.txt (2)"]
+    assert "games.sqlite" in inline(agent, extra_files=[tmp_path / "games.sqlite"]).files
+    with pytest.raises(ValueError, match=r"kaggle\.json may hold a credential"):
+        inline(agent, extra_files=[tmp_path / "kaggle.json"])
+
+
+def test_a_listed_agents_folder_is_not_packed(tmp_path):
+    fill(tmp_path)
+    listing = "import glob, os\nCOLUMN = len(os.listdir('.')) + len(glob.glob('*')) + len(glob.glob('**/*'))"
+    (tmp_path / "agent.py").write_text(agent_of(listing))
+    assert not inline(tmp_path / "agent.py").files
+
+
+def test_files_whose_names_cannot_be_seen_are_added_by_hand(tmp_path, monkeypatch):
+    fill(tmp_path / "source")
+    agent = tmp_path / "source" / "agent.py"
+    agent.write_text(agent_of("COLUMN = int(open('bo' + 'ok.txt').read())"))
+    assert not inline(agent).files
+    inlined = inline(agent, extra_files=[agent.with_name("book.txt"), agent.with_name("data")])
+    assert sorted(inlined.files) == ["book.txt", "data/book.json"]
+    monkeypatch.chdir(tmp_path)
+    assert column_of(unpacked(inlined, tmp_path / "judge")) == 5
+    with pytest.raises(ValueError, match="does not lie beside the agent"):
+        inline(agent, extra_files=[tmp_path])
+    with pytest.raises(ValueError, match="no such file"):
+        inline(agent, extra_files=[tmp_path / "nothing"])
+
+
+def test_a_single_file_cannot_hold_them(tmp_path):
+    fill(tmp_path / "source")
+    (tmp_path / "source" / "agent.py").write_text(agent_of(IDIOMS["working_directory"]))
+    with pytest.raises(Refused, match=r"agent\.py:1: book\.txt is opened by its path.*build an archive"):
+        submission_bytes(inline(tmp_path / "source" / "agent.py"), Path("built.py"), Options())
+
+
+def test_more_than_the_judge_allows_is_not_even_read(tmp_path):
+    (tmp_path / "agent.py").write_text(agent_of("COLUMN = len(open('huge.bin', 'rb').read(5))"))
+    with (tmp_path / "huge.bin").open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(ValueError, match=r"1,099,511,627,776 bytes in 1 files .*: huge.bin \(1,099,511,627,776\)"):
+        submission_bytes(inline(tmp_path / "agent.py"), Path("built.tar.gz"), Options())
+
+
+def test_paths_that_lead_elsewhere_are_left_alone(tmp_path, monkeypatch):
+    (tmp_path / "here.txt").write_text("")
+    beside = Modules({}, {}, str(tmp_path)).beside
+    for path in ("nothing.txt", "/etc/passwd", Path("nothing"), 3, b"here.txt", "", io.BytesIO()):
+        assert beside(path) is path
+    assert beside("here.txt") == str(tmp_path / "here.txt") == beside(f"{JUDGE_FOLDER}/here.txt")
+    assert beside(Path("here.txt")) == tmp_path / "here.txt"
+    monkeypatch.chdir("/")
+    assert beside("/here.txt") == str(tmp_path / "here.txt") and beside("/etc/nothing") == "/etc/nothing"
+
+
+def test_where_a_submission_lies(tmp_path):
+    (tmp_path / "main.py").write_text("")
+    assert folder_of(str(tmp_path / "main.py")) == str(tmp_path)
+    assert folder_of("x = 1\n" * 100_000) == folder_of("<string>") == JUDGE_FOLDER
+
+
+class Net:
+    """A class of one's own, to be pickled with its module's name."""
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+def test_classes_in_pickles_are_seen_without_unpickling(protocol, tmp_path):
+    path = tmp_path / "net.pkl"
+    path.write_bytes(pickle.dumps({"tests.builder.test_data_files": "Net", "nets": [Net(), Net()]}, protocol))
+    assert f"{__name__}.Net" in pickled_classes(path)
+    path.write_bytes(pickle.dumps({"tests.builder.test_data_files": "Net", "table": np.arange(3)}, protocol))
+    assert {name.split(".")[0] for name in pickled_classes(path)} <= {"numpy", "_codecs"}
+    path.write_bytes(path.read_bytes()[:20])
+    assert not pickled_classes(path)
+
+
+SAVED_WHOLE = """import torch
+
+
+class Net(torch.nn.Module):
+    def forward(self, x):
+        return x
+
+
+net = torch.load("net.pt", weights_only=False)
+
+
+def agent(obs, config):
+    return 0
+"""
+
+
+def test_a_module_saved_whole_is_refused_with_the_cure(tmp_path, monkeypatch):
+    (tmp_path / "net_agent.py").write_text(SAVED_WHOLE.replace('net = torch.load("net.pt", weights_only=False)', ""))
+    monkeypatch.syspath_prepend(tmp_path)
+    import net_agent  # type: ignore[import-not-found]
+
+    torch.save(net_agent.Net(), tmp_path / "net.pt")
+    (tmp_path / "net_agent.py").write_text(SAVED_WHOLE)
+    with pytest.raises(Refused) as caught:
+        inline(tmp_path / "net_agent.py")
+    (refusal,) = caught.value.refusals
+    assert refusal.line == 9 and "net.pt holds net_agent.Net" in refusal.reason and "state_dict" in refusal.reason
+    assert "`python train.py adopt net.pt -o net_agent_adopted.py --module " in refusal.reason
+    torch.save(torch.nn.Sequential(torch.nn.Linear(2, 1)), tmp_path / "net.pt")  # no class of one's own: can be loaded
+    assert list(inline(tmp_path / "net_agent.py").files) == ["net.pt"]
+    (tmp_path / "net_agent.py").write_text(SAVED_WHOLE.replace(", weights_only=False", ""))
+    with pytest.raises(Refused, match=r"torch\.nn\.modules\.(container\.Sequential|linear\.Linear), a whole module"):
+        inline(tmp_path / "net_agent.py")
+    torch.save(net_agent.Net().state_dict(), tmp_path / "net.pt")
+    assert list(inline(tmp_path / "net_agent.py").files) == ["net.pt"]

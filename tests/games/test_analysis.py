@@ -1,0 +1,243 @@
+"""Moves judged by exact values: hand-made games on a small board, and a replay of Kaggle's."""
+
+import json
+import random
+import shlex
+from collections import Counter
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from kaggle_environments import make
+
+from connectx import exact
+from connectx.books import Openings, layers
+from connectx.position import STANDARD, Geometry, Position, geometry_of, sign
+from connectx.solver import Solver, Value
+from connectx_toolkit.games.analysis import (
+    JudgedMove,
+    accuracy,
+    exact_scores,
+    judge,
+    judge_in_time,
+    mistakes,
+    solvers_for,
+)
+from connectx_toolkit.games.game import Game, parse_game
+from connectx_toolkit.games.replay import read_replay
+from tests.arena.test_start_positions import exact_score
+
+SMALL, FIVE = geometry_of(4, 3, 3), geometry_of(5, 5, 4)
+
+
+def small_scores(position: Position) -> list[int | None]:
+    """By the slow negamax: a win on the next stone, or the negative of what the other side then has."""
+    scores: list[int | None] = [None] * SMALL.columns
+    for column in position.legal_columns():
+        wins = column in position.winning_columns()
+        scores[column] = (SMALL.cells + 1 - position.ply) // 2 if wins else -exact_score(position.play(column))
+    return scores
+
+
+def test_the_losing_move():
+    """Three stones in column 1, two of which column 0 did not stop: the mistake is found on its ply."""
+    record = parse_game("10101", SMALL)
+    judged = judge(record, small_scores)
+    mistake = mistakes(judged)[-1]
+    assert mistake.ply == max(m.ply for m in judged if not m.kept_result)
+    won = (SMALL.cells + 1 - 4) // 2
+    assert judged[-1].played == judged[-1].value == Value(won, won) and judged[-1].is_perfect
+    after = [move.value.low for move in judged if move.ply > mistake.ply]
+    assert all(value > 0 for value in after[::2][:1]) and "given away" in mistake.words()
+    assert f"on ply {mistake.ply} by column {mistake.column}" in mistake.words()
+
+
+def test_values_are_kept_from_move_to_move():
+    """In random games: a move of any score hands over its negative, so only perfect moves hand over the value's."""
+    rng = random.Random(1)
+    for _ in range(10):
+        position, moves = Position.empty(SMALL), ""
+        while not position.is_over():
+            moves += str(rng.choice(position.legal_columns()))
+            position = position.play(int(moves[-1]))
+        for move, following in pairwise(judge(parse_game(moves, SMALL), small_scores)):
+            assert move.played == following.value.negated() <= move.value
+            assert move.is_perfect == (move.column in move.best_columns)
+
+
+def test_openings_and_early_plies_are_not_judged():
+    record = Game(SMALL, (1, 0, 1, 0, 1), opening=2)
+    assert [move.ply for move in judge(record, small_scores)] == [2, 3, 4]
+    assert [move.ply for move in judge(record, small_scores, first_ply=4)] == [4]
+
+
+def test_accuracy():
+    """By hand. Where all is lost there is nothing to keep: such moves do not make a weak agent look strong."""
+    lost, kept = JudgedMove.solved(0, 0, (-3, -5)), JudgedMove.solved(2, 1, (2, 1))
+    drawn, given_away = JudgedMove.solved(4, 0, (0, -1)), JudgedMove.solved(6, 1, (0, -1))
+    assert accuracy([lost]) == (1, 0, 0, 1)
+    assert accuracy([lost, kept, drawn, given_away]) == (4, 3, 2, 2)
+    assert accuracy([]) == (0, 0, 0, 0) and mistakes([]) == []
+
+
+def test_intervals_say_no_more_than_is_true():
+    """Of exact scores that lie somewhere in them: a mistake, a perfect move, a shortened loss are such in truth."""
+    rng, told = random.Random(1), Counter[str]()
+    words = {"at least drawn": {"won", "drawn"}, "at most drawn": {"drawn", "lost"}}
+    for _ in range(2000):
+        scores = [rng.randint(-3, 3) for _ in range(3)]
+        values = tuple(Value(score - rng.choice((0, 0, 1, 4)), score + rng.choice((0, 0, 1, 4))) for score in scores)
+        move, truth = JudgedMove(5, 1, values), JudgedMove.solved(5, 1, scores)
+        assert truth.scores == scores and (move.is_solved or values != truth.values)
+        assert truth.best_columns == [column for column, score in enumerate(scores) if score == max(scores)]
+        assert (truth.kept_result, truth.holds) == (sign(scores[1]) == sign(max(scores)), max(scores) >= 0)
+        assert (truth.is_perfect, truth.shortens_loss) == (scores[1] == max(scores), scores[1] < max(scores) < 0)
+        if not move.kept_result:
+            assert not truth.kept_result
+            assert all(one in words.get(word, {word}) for word, one in zip(move.results, truth.results, strict=True))
+        for name in ("holds", "is_perfect", "shortens_loss"):
+            assert getattr(truth, name) or not getattr(move, name)
+            told[name] += getattr(move, name)
+        told["mistake"] += not move.kept_result
+    assert min(told.values()) > 10
+
+
+def test_the_solver_agrees_with_the_slow_search():
+    record, told = parse_game("1010", SMALL), list[None]()
+    assert judge_in_time(record, 0, update=lambda: told.append(None)) == judge(record, small_scores)
+    assert len(told) == 4
+
+
+def game_positions(moves: str, geometry: Geometry) -> list[Position]:
+    return [Position.from_moves([int(c) for c in moves[:ply]], geometry) for ply in range(len(moves))]
+
+
+@pytest.fixture
+def five_table(monkeypatch) -> Openings:
+    """Exact openings of 5x5 to ply 2 in place of the toolkit's."""
+    *_, last = layers(FIVE, 2)
+    positions = [Position(int(p), int(m), FIVE) for p, m in zip(*last, strict=True)]
+    made = Openings(FIVE, 2, np.array([value.low for value in Solver(FIVE).solve_many(positions)], np.int8))
+    monkeypatch.setattr(exact, "openings", lambda: made)
+    return made
+
+
+def test_the_table_answers_first(five_table, monkeypatch):
+    """Without the solver for its plies, with the position's score for the solver on its last, and the same in all."""
+    solver, position = Solver(FIVE), game_positions("221", FIVE)
+    told, search = list[Value](), solver.scores
+
+    def scores(position, budget, known):
+        told.append(known)
+        return search(position, budget, known=known)
+
+    monkeypatch.setattr(solver, "scores", scores)
+    found = [exact.move_values(one, solver) for one in position]
+    score = five_table.score(position[2])
+    assert told == [Value(score, score)] and found == [search(one) for one in position]
+    assert exact.has_openings(FIVE) and not exact.has_openings(STANDARD)
+
+
+def test_what_is_proven_when_the_time_is_over(five_table, monkeypatch):
+    """Only the table's plies, and what the solver sees at once; a time that is enough solves all."""
+    positions = game_positions("2214121120204030", FIVE)
+    monkeypatch.setattr("connectx.solver.COMPILED_SLICE", 1)  # nodes
+    solvers_for.cache_clear()  # whose table may know the game
+    found = exact_scores(positions, FIVE, seconds=0)
+    assert set(positions[:2]) <= set(found) and len(found) < len(positions)
+    assert set(exact_scores(positions, FIVE)) == set(positions)
+
+
+@pytest.mark.parametrize(("agents", "moves"), [(["random", "random"], None), ([lambda o, c: 0] * 2, (0,) * 6)])
+def test_kaggle_replays(tmp_path, agents, moves):
+    """Also one that ends with an invalid action, which is no move."""
+    env = make("connectx", configuration={"columns": 6})
+    env.run(agents)
+    path = tmp_path / "replay.json"
+    path.write_text(json.dumps(env.toJSON()))
+    record = read_replay(path)
+    assert record.geometry == geometry_of(6, 6, 4) and record.names == ("first", "second")
+    position = Position.from_moves(record.moves, record.geometry)
+    assert position.ply == sum(cell != 0 for cell in env.state[0].observation.board)
+    assert moves is None or record.moves == moves
+
+
+REPLAY = {
+    "name": "connectx",
+    "configuration": {"rows": 6, "columns": 7, "inarow": 4},
+    "statuses": ["DONE", "DONE"],
+    "steps": [],
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "it is not JSON"),
+        ("[]", "'steps' has an unexpected form"),
+        ("{}", "'name' is missing"),
+        ('{"name": "halite"}', "it is of 'halite'"),
+        ('{"name": "connectx"}', "'configuration' is missing"),
+        ({"configuration": {"rows": 6, "columns": 7}}, "'inarow' is missing"),
+        ({"configuration": [6, 7, 4]}, "'configuration' has an unexpected form"),
+        ({"statuses": ["DONE"]}, "'statuses' has an unexpected form"),
+        ({"steps": {"0": []}}, "'steps' has an unexpected form"),
+        ({"steps": [[{}, {}], [{}, {}]]}, "'action' is missing"),
+        ({"info": {"TeamNames": ["me"]}}, "'info' has an unexpected form"),
+        ({"configuration": {"rows": 20_000, "columns": 20_000, "inarow": 4}}, "rows times columns should be at most"),
+        ({"configuration": {"rows": 6, "columns": 7, "inarow": 10**9}}, "inarow should be at most 64, not 1000000000"),
+        ({"steps": [[{}, {}], [{"action": 3.0}, {}]]}, "there is no column 3.0: columns are counted"),
+        (
+            {"steps": [[{"observation": {"remainingOverageTime": 1e999}}] * 2]},
+            "remainingOverageTime should be a finite",
+        ),
+        ("[" * 100_000, "it is not JSON"),
+    ],
+)
+def test_other_files_are_refused(tmp_path, text, words):
+    """They say which field is not as it should be."""
+    path = tmp_path / "replay.json"
+    path.write_text(text if isinstance(text, str) else json.dumps(REPLAY | text))
+    with pytest.raises(ValueError) as problem:
+        read_replay(path)
+    assert str(problem.value).startswith(f"{path} is not a ConnectX replay: {words}")
+
+
+def test_games_on_wide_boards():
+    assert parse_game("10,", geometry_of(4, 12, 4)).moves == (10,)
+    assert parse_game("10,1", geometry_of(4, 12, 4)).moves == (10, 1)
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ("0000000", "column 0 cannot be played on ply 6: the column is full"),
+        ("01010104", "column 4 cannot be played on ply 7: the game was over after ply 6"),
+        ("338", "there is no column 8: columns are counted from 0, here to 6 (ply 2)"),
+        (
+            "44557",
+            "there is no column 7: columns are counted from 0, here to 6 (ply 4); counted from 1, they fit: --from-one",
+        ),
+        ("3030303 2", "'3030303 2': expected columns as one word (3342), or one by one (3 3 4 2)"),
+    ],
+)
+def test_games_that_cannot_be_played(columns, words):
+    with pytest.raises(ValueError) as problem:
+        parse_game(columns, STANDARD)
+    assert str(problem.value) == words
+
+
+def test_games_as_people_type_them():
+    assert parse_game("3 3 2 4", STANDARD).moves == parse_game("3, 3,2 4", STANDARD).moves == (3, 3, 2, 4)
+    assert parse_game("44557", STANDARD, from_one=True).moves == (3, 3, 4, 4, 6)
+    assert parse_game("10 1", geometry_of(4, 12, 4)).moves == (10, 1)
+    with pytest.raises(ValueError, match=r"no column 0: columns are counted from 1, here to 7 \(ply 1\)"):
+        parse_game("40", STANDARD, from_one=True)
+
+
+def test_the_command_of_a_game():
+    """Names that the shell would read otherwise come back whole; those that nobody gave are left out."""
+    assert Game(STANDARD, (3, 3)).command == "python evaluate.py analyse 33"
+    names = ("my agent [b].py", "it's")
+    *_, option, first, second = shlex.split(Game(FIVE, (3, 3), names, opening=1).command)
+    assert (option, first, second) == ("--names", *names)

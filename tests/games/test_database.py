@@ -1,0 +1,339 @@
+"""The database of games: each game once, positions with their mirror images, filters, ratings, and damaged files."""
+
+import os
+import random
+import re
+import sqlite3
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from connectx.position import STANDARD, Geometry, Position, geometry_of
+from connectx_toolkit.games.database import BATCH, ORIGINS, GameDatabase
+from connectx_toolkit.games.game import Game
+from connectx_toolkit.games.match import conditions_here
+from connectx_toolkit.kaggle.rules import Fault, Rules
+from connectx_toolkit.players.process import Setup, Task
+from connectx_toolkit.players.spec import resolve
+
+ME, THEM = "my_team", "them"
+
+
+def played(
+    moves: tuple[int, ...], names=(ME, THEM), episode: int = 0, geometry: Geometry = STANDARD, **more: Any
+) -> Game:
+    """A game as it is read from a replay, ended by the limit of steps if it is not over."""
+    more = {"overage": (60.0,) * len(moves), "source": "none.json", **more}
+    game = Game(geometry, moves, names, episode=episode or None, **more)
+    return replace(game, cut="step limit") if game.ending == "unfinished" and "cut" not in more else game
+
+
+def random_games(count: int, seed: int = 1, geometry: Geometry = STANDARD) -> list[Game]:
+    rng, games = random.Random(seed), []
+    for number in range(count):
+        position, moves = Position.empty(geometry), list[int]()
+        while not position.is_over():
+            moves.append(rng.choice(position.winning_columns() or position.legal_columns()))
+            position = position.play(moves[-1])
+        names = (ME, f"team {number % 7}") if number % 2 else (f"team {number % 7}", ME)
+        games.append(played(tuple(moves), names, number + 1, geometry))
+    return games
+
+
+@pytest.fixture
+def database(tmp_path):
+    with GameDatabase(tmp_path / "games.sqlite") as found:
+        yield found
+
+
+def test_a_game_comes_back_as_it_was_read(database):
+    replay = played(
+        (3, 3, 2, 2, 4, 4, 1), episode=7, measured=(1.25, None, 0.5), date="2026-01-02", ratings=(None, 812.5),
+        overage=(60.0, 57.5, 60.0, 57.5, 60.0, 57.5, 60.0),
+    )  # fmt: skip
+    assert database.add([replay], ME, 44) == 1
+    (game,) = database.games()
+    assert game == replace(replay, submission=44, source=os.path.abspath("none.json"))
+    assert database.owners() == {ME: 1}
+
+
+@pytest.mark.parametrize(
+    ("more", "ending"),
+    [
+        ({"faults": (Fault(1, 3, "hang", "3 after 99 s", True),)}, "hang"),
+        ({"cut": "run limit"}, "run limit"),
+        ({"cut": ""}, "unfinished"),
+        ({}, "step limit"),
+    ],
+)
+def test_endings_come_back(more, ending, database):
+    game = played((3, 3, 2), reserve=None, act_timeout=0.5, loads=(1.5, 0.25), **more)
+    database.add([game])
+    (found,) = database.games()
+    assert found == replace(game, source=found.source) and found.ending == ending and found.name == "none"
+
+
+def test_a_game_counts_once(database):
+    """By Kaggle's number whatever its file is called; without one by what happened, logs beside it or not."""
+    numbered, nameless = played((3, 3), episode=7), played((3, 4))
+    assert database.add([numbered, replace(numbered, source="copy.json"), nameless]) == 2
+    assert database.add([nameless, replace(nameless, measured=(1.0,)), numbered]) == 0
+    assert database.add([replace(nameless, overage=(60.0, 51.0)), played((3, 3), episode=8)]) == 2
+    assert len(database) == 4
+    assert database.add([numbered], ME, 5) == 0 and database.owners() == {ME: 1}
+
+
+def test_a_stored_game_is_told_by_its_clocks(database):
+    """Two games of a store with the same moves are two; an edited file gives its old games another name, not twice."""
+    first = played((3, 3), measured=(0.001, 0.002), loads=(0.0, 0.0))
+    second = replace(first, measured=(0.001, 0.003))
+    renamed = replace(first, names=("mine 3fa2c1", THEM))
+    assert database.add([first, second, renamed]) == 2
+
+
+@pytest.mark.parametrize("geometry", [STANDARD, geometry_of(5, 4, 3), geometry_of(12, 12, 4)], ids=str)
+def test_positions_are_those_of_the_games(database, geometry):
+    """Against a count over all games, mirror images together, at every position of some of them."""
+    games = random_games(40, geometry=geometry)
+    database.add(games)
+    for asked in games[:3]:
+        for ply in range(0, len(asked.moves), 3):
+            position = Position.from_moves(asked.moves[:ply], geometry)
+            found = {one.column: one for one in database.at(position)}
+            expected = _counted(games, position)
+            assert {column: (one.games, one.won, one.lost) for column, one in found.items()} == expected
+
+
+def _counted(games: list[Game], position: Position) -> dict[int, tuple[int, int, int]]:
+    """(games, won, lost) of each move in a position, without the index."""
+    found: dict[int, tuple[int, int, int]] = {}
+    last = position.geometry.columns - 1
+    for game in games:
+        state = Position.empty(position.geometry)
+        for ply, column in enumerate(game.moves):
+            if state in (position, position.mirror()):
+                move = column if state == position else last - column
+                move = min(column, last - column) if position == position.mirror() else move
+                count, won, lost = found.get(move, (0, 0, 0))
+                points = game.points and game.points[ply % 2]
+                found[move] = (count + 1, won + (points == 1), lost + (points == 0))
+            state = state.play(column)
+    return found
+
+
+def test_the_moves_of_an_opening_are_nobodys(database):
+    database.add([played((3, 3, 2, 2), opening=2)])
+    assert database.at(Position.empty(STANDARD)) == []
+    (made,) = database.at(Position.from_moves((3, 3), STANDARD))
+    assert (made.column, made.players) == (2, ((ME, 1),))
+    (game,) = database.games()
+    assert [*game.positions()] == [2, 3]
+
+
+def test_who_played_what_and_how_it_ended(database):
+    line = (3, 0, 3, 0, 3, 0, 3)
+    games = [played(line, episode=1), played((3, 1), (THEM, ME), 2, cut=""), played((3, 3, 3, 3), episode=3)]
+    faults = (Fault(0, 2, "timeout", "", True),)
+    database.add([*games, played((3, 2), ("other", ME), 4, faults=faults)])
+    (made,) = database.at(Position.empty(STANDARD))
+    assert (made.column, made.games, made.won, made.drawn, made.lost) == (3, 4, 1, 1, 1)
+    assert made.points == 0.5 and made.players == ((ME, 2), ("other", 1), (THEM, 1))
+
+
+def test_filters(database):
+    database.add([replace(game, date=f"2026-01-{game.episode:02}") for game in random_games(28)])
+    database.add_scores({"team 1": 900.0, "team 2": 700.0}, "2026-01-01")
+    database.add_scores({"team 1": 1100.0}, "2026-01-09")
+
+    def episodes(**asked):
+        return [(game.episode or 0) - 1 for game in database.games(**asked)]
+
+    assert episodes(opponent="team 3") == [3, 10, 17, 24]
+    assert episodes(opponent="team 3", seat=0) == [3, 17] and episodes(me=ME, opponent="team 3", seat=1) == [10, 24]
+    assert episodes(me=ME, since="2026-01-27") == [26, 27] and episodes(me="team 3", opponent="team 2") == []
+    assert episodes(rated=(1000, 1200)) == [1, 8, 15, 22] and episodes(rated=(600, 800), me=ME, seat=1) == [2, 16]
+    counted = sum(made.games for made in database.at(Position.empty(STANDARD), opponent="team 3", me=ME))
+    assert counted == 4 and database.names()[ME] == 28
+
+
+def test_a_rating_is_the_one_kept_nearest_before_the_game(database):
+    database.add([played((3,), date=date, overage=(left,)) for left, date in ((60.0, "2026-01"), (59.0, "2026-03-05"))])
+    for date, score in (("2026-02-01", 650.0), ("2026-03-01", 700.0), ("2026-04-01", 800.0)):
+        database.add_scores({THEM: score}, date)
+    assert [game.ratings for game in database.games()] == [(None, 650.0), (None, 700.0)]
+    assert database.scores() == {THEM: [("2026-02-01", 650.0), ("2026-03-01", 700.0), ("2026-04-01", 800.0)]}
+
+
+def test_what_fails_keeps_the_batches_before(tmp_path):
+    """As after a kill: whole batches are there, and adding again goes on."""
+
+    def breaking():
+        yield from games[: BATCH + 50]
+        raise RuntimeError("no more")
+
+    games, path = random_games(BATCH + 100), tmp_path / "games.sqlite"
+    with GameDatabase(path) as database, pytest.raises(RuntimeError):
+        database.add(breaking())
+    with GameDatabase(path) as database:
+        assert len(database) == BATCH
+        assert database.add(games) == 100
+
+
+def test_other_files_are_refused_and_stay_as_they_are(tmp_path):
+    text, other, newer = tmp_path / "notes.txt", tmp_path / "other.sqlite", tmp_path / "newer.sqlite"
+    text.write_text("not a database, but a text that is longer than the head of one")
+    with sqlite3.connect(other) as connection:
+        connection.execute("CREATE TABLE addresses (name TEXT)")
+    with GameDatabase(newer) as database:
+        database.connection.execute("PRAGMA user_version = 9")
+    for path, words in {
+        text: "is not a file of games (not an SQLite database)",
+        other: "is not a file of games (a database of something else)",
+        newer: "written by a newer version of the toolkit (schema 9, this one reads 4)",
+    }.items():
+        before = path.read_bytes()
+        for create in (True, False):
+            with pytest.raises(ValueError, match=r"^[^\n]*$") as caught:
+                GameDatabase(path, create)
+            assert words in str(caught.value)
+        assert path.read_bytes() == before
+    with pytest.raises(ValueError, match="no games yet: there is no file"):
+        GameDatabase(tmp_path / "none.sqlite", create=False)
+
+
+# What others wrote
+
+
+BAD_ROWS = {
+    "a column that is not there": ("moves = '9999'", "there is no column 9"),
+    "moves of a full column": ("moves = '33333333'", "column 3 cannot be played on ply 6: the column is full"),
+    "moves after the end": ("moves = '01010102'", "the game was over after ply 6"),
+    "moves that are no digits": ("moves = 'xyz'", "expected columns"),
+    "moves that are a number": ("moves = x'07'", "'int' object|bytes"),
+    "a record that is no JSON": ("record = '['", "it is not JSON"),
+    "infinite seconds": ("""record = '{"measured":[Infinity]}'""", "seconds of a call should be a finite number"),
+    "overage that is a number": ("""record = '{"overage":5}'""", "not iterable"),
+    "reserve of one player": ("""record = '{"reserve":[60.0]}'""", "the overage time of two players"),
+    "reserve that is an object": ("""record = '{"reserve":{}}'""", "the overage time of two players"),
+    "no rows": ("rows = 0", "rows should be an integer of at least 1"),
+    "a million rows": ("rows = 1000000", "rows times columns should be at most"),
+    "a third seat": ("""record = '{"faults":[[7,7,"timeout","",true]]}'""", "a seat should be an integer from 0 to 1"),
+    "an unknown fault": ("""record = '{"faults":[[1,7,"tired","",true]]}'""", "there is no fault 'tired'"),
+    "a blob as a name": ("first = x'ff'", "a player should be a text"),
+    "an infinite rating": ("""record = '{"ratings":[null,1e999]}'""", "a rating should be a finite number"),
+    "no ratings": ("""record = '{"ratings":null}'""", "not iterable"),
+    "seven points": ("points = 7", "points should be 0, 0.5 or 1"),
+    "points of the loser": ("points = 0", "its first player has 0.0 points, but its moves and faults say 'line'"),
+    "an opening longer than the game": ("opening = 99", "the opening should be an integer from 0 to 7"),
+    "a number that is a text": ("episode = 'seven'", "Kaggle's number should be an integer"),
+}
+
+
+@pytest.mark.parametrize("damage", BAD_ROWS)
+def test_a_bad_row_does_not_end_the_others(damage, database):
+    """It is named with what is wrong with it; neither the games nor the moves of a position stop at it."""
+    change, words = BAD_ROWS[damage]
+    line = (3, 0, 3, 0, 3, 0, 3)
+    database.add(
+        [played(line, episode=1), played((3, 1, *line[2:]), episode=2), played((2, 1, 2, 1, 2, 1, 2), episode=3)], ME
+    )
+    database.connection.execute(f"UPDATE games SET {change} WHERE episode = 2")
+    assert [game.episode for game in database.games()] == [1, 3]
+    (why,) = database.left_out
+    assert why.startswith(f"{database.path}: game ") and re.search(words, why), why
+    assert {made.column for made in database.at(Position.empty(STANDARD))} == {2, 3}
+    assert database.names()[THEM] >= 2
+
+
+@pytest.mark.parametrize("change", ["points = 7", "points = 'x'", "player = x'ff'", "move = 9", "move = 'x'"])
+def test_bad_positions_are_left_out(change, database):
+    database.add([played((3, 3), episode=1), played((2, 3), (THEM, ME), episode=2)])
+    database.connection.execute(f"UPDATE positions SET {change} WHERE game = 2")
+    (made,) = database.at(Position.empty(STANDARD))
+    assert (made.column, made.games, made.drawn) == (3, 1, 1) and type(made.drawn) is int
+    assert "1 moves in this position" in database.left_out[0]
+
+
+def test_bad_scores_are_left_out(database):
+    database.add([played((3,), episode=1)], ME)
+    for date, score in (("2026-01-01", 600.0), ("2026-01-02", "high"), (b"\xff", 700.0), ("2026-01-04", 9e999)):
+        database.connection.execute("INSERT INTO scores VALUES (?, ?, ?)", [THEM, date, score])
+    assert database.scores() == {THEM: [("2026-01-01", 600.0)]}
+    assert len(database.left_out) == 3
+
+
+def test_names_are_shown_and_found(database):
+    """Escape sequences that somebody has as a name."""
+    database.add([played((3, 3), (ME, "\x1b[2J"), episode=1)])
+    name = r"\x1b[2J"
+    assert database.names() == {ME: 1, name: 1} and [game.names for game in database.games()] == [(ME, name)]
+    assert len([*database.games(opponent=name)]) == 1
+    assert [made.players for made in database.at(Position.from_moves([3], STANDARD), opponent=ME)] == [((name, 1),)]
+
+
+# Dates, order, and where games came from
+
+
+def test_the_order_is_kaggles_whatever_the_dates(database):
+    """Numbered games by their number; the others after them, by what is known of them."""
+    dates = {3: "2026-01-01", 1: None, 2: "2026-01-09"}
+    database.add([played((3, 3), episode=number, date=date) for number, date in dates.items()])
+    database.add([played((3, 2), overage=(60.0, 9.0), date="2025-01-01"), played((3, 1))])
+    assert [game.episode for game in database.games()] == [1, 2, 3, None, None]
+    assert [game.date for game in database.games()] == [None, "2026-01-09", "2026-01-01", None, "2025-01-01"]
+
+
+def test_the_time_of_a_file_is_not_the_date_of_its_game(database, tmp_path):
+    (tmp_path / "1.json").touch()
+    game = played((3, 3), episode=1, source=str(tmp_path / "1.json"))
+    database.add_scores({THEM: 700.0}, "2026-01-01")
+    database.add([game])
+    assert [(one.date, one.ratings) for one in database.games()] == [(None, (None, None))]
+    assert [*database.games(since="2026")] == [] and "1 games of which no date is known" in database.left_out[0]
+    database.add([replace(game, date="2026-01-05T10:00:00Z", ratings=(650.0, None))])
+    assert [(one.date, one.ratings) for one in database.games()] == [("2026-01-05T10:00:00Z", (650.0, 700.0))]
+    database.add([game])
+    assert [one.date for one in database.games()] == ["2026-01-05T10:00:00Z"]
+
+
+def test_games_of_matches_are_not_of_the_ladder(database):
+    """Unless they are asked for; whichever count, their positions do, too."""
+    pair = resolve("leftmost"), resolve("random")
+    match = database.match_id(*pair, Setup(Rules()), [()], 1)
+    game = played((2, 3), (ME, "random"), cut="run limit", measured=(0.1, 0.2), source="")
+    stored = database.add_played(match, Task(0, pair, (), (1, 2)), game, conditions_here())
+    database.add([played((3, 3), episode=1, date="2026-01-05"), played((2, 1), episode=2)], ME)
+    found = {}
+    for origin in ORIGINS:
+        with GameDatabase(database.path, create=False, origin=origin) as part:
+            columns = {made.column: made.games for made in part.at(Position.empty(STANDARD))}
+            filtered = sum(made.games for made in part.at(Position.empty(STANDARD), me=ME, seat=0))
+            found[origin] = len(part), part.names()["random"], part.owners(), columns, filtered, [*part.games()]
+    ladder, arena, whole = found["ladder"], found["arena"], found["all"]
+    assert ladder[:5] == (2, 0, {ME: 2}, {3: 1, 2: 1}, 2) and [game.episode for game in ladder[5]] == [1, 2]
+    assert arena == (1, 1, {}, {2: 1}, 1, [stored]) and stored.source == str(database.path / "1-1")
+    assert whole[:5] == (3, 1, {ME: 2}, {3: 1, 2: 2}, 3) and {*whole[5]} == {*ladder[5], stored}
+
+
+def test_games_are_removed_by_number_and_by_source(database, tmp_path):
+    def at(source: str, episode: int) -> Game:
+        return played((3, episode % 7), episode=episode, source=str(tmp_path / source))
+
+    places = ("a/1.json", "a/b/2.json", "ab/3.json", "c/4.json", "day.tar/2026/5.json")
+    database.add([at(place, number) for number, place in enumerate(places, 1)])
+
+    def left() -> list[int | None]:
+        assert database.connection.execute("SELECT count(DISTINCT game) FROM positions").fetchone()[0] == len(database)
+        return [game.episode for game in database.games()]
+
+    with pytest.raises(ValueError, match="holds no game of nowhere: expected Kaggle's number"):
+        database.remove(["3", "nowhere"])
+    assert left() == [1, 2, 3, 4, 5]
+    assert database.remove([str(tmp_path / "a")]) == 2 and left() == [3, 4, 5]
+    assert database.remove(["3", str(tmp_path / "day.tar")]) == 2 and left() == [4]
+    assert database.remove([str(tmp_path / "c")]) == 1 and left() == []
+    for what in ("7", str(10**30)):
+        with pytest.raises(ValueError):
+            database.remove([what])
+    assert database.add([at("a/1.json", 1)]) == 1

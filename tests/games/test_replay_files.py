@@ -1,0 +1,236 @@
+"""The files in which people have replays: encodings, compressed, archives, what programs put around one, of 2020."""
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+import os
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+from kaggle_environments import make
+
+from connectx_toolkit.games.replay import logs_path, read_replay, read_replays, replay_paths, replays_of
+from connectx_toolkit.system import foreign
+from connectx_toolkit.system.foreign import NothingLeft
+from tests.conftest import evaluate as main
+
+
+@pytest.fixture(scope="module")
+def content() -> dict:
+    """A game that Kaggle's own environment played."""
+    environment = make("connectx", info={"TeamNames": ["Ångström", "them"], "EpisodeId": 7001})
+    environment.run([lambda obs: 3, lambda obs: obs.step % 3])
+    return environment.toJSON()
+
+
+def moves_of(content: dict) -> tuple[int, ...]:
+    return tuple(step[ply % 2]["action"] for ply, step in enumerate(content["steps"][1:]))
+
+
+def zipped(content: bytes, name: str = "7001.json") -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(name, content)
+    return packed.getvalue()
+
+
+def tarred(entries: dict[str, bytes], mode: str = "w") -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode=mode) as archive:  # type: ignore[call-overload]
+        for name, content in entries.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+    return packed.getvalue()
+
+
+FORMS = {
+    "with a byte order mark": lambda text: text.encode("utf-8-sig"),
+    "in UTF-16": lambda text: text.encode("utf-16"),
+    "gzipped": lambda text: gzip.compress(text.encode()),
+    "bzip2": lambda text: bz2.compress(text.encode()),
+    "xz": lambda text: lzma.compress(text.encode()),
+    "in a zip": lambda text: zipped(text.encode()),
+    "gzipped in a zip": lambda text: zipped(gzip.compress(text.encode()), "a/7001.json.gz"),
+    "in a tar": lambda text: tarred({"2026-11-20/7001.json": text.encode()}),
+    "in a tar.gz": lambda text: tarred({"2026-11-20/7001.json": text.encode()}, "w:gz"),
+    "wrapped": lambda text: json.dumps({"result": {"episodeId": 7001, "replay": text}}).encode(),
+    "wrapped as an object": lambda text: json.dumps({"result": {"replay": json.loads(text)}}).encode(),
+}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+@pytest.mark.parametrize("name", ["game.json", "game"])
+def test_forms_of_one_replay(form, name, content, tmp_path):
+    """Whatever the file is called, it is the same game."""
+    path = tmp_path / name
+    path.write_bytes(form(json.dumps(content, ensure_ascii=False)))
+    replay = read_replay(path)
+    assert replay.moves == moves_of(content) and replay.names == ("Ångström", "them")
+    assert replay.episode == 7001 and replay.reserve == (60.0, 60.0)
+
+
+def test_steps_alone(content, tmp_path):
+    """As ``json.dump(env.steps)`` writes them: of Kaggle's board, if boards and end show it; else the cure is told."""
+    path = tmp_path / "steps.json"
+    path.write_text(json.dumps(content["steps"]))
+    replay = read_replay(path)
+    assert replay.moves == moves_of(content) and replay.names == ("first", "second")
+    assert replay.rewards == tuple(content["rewards"]) and replay.episode is None
+    for config in ({"rows": 7, "columns": 6}, {"inarow": 3}):
+        other = make("connectx", configuration=config)
+        other.run([lambda obs: 3, lambda obs: 0])
+        path.write_text(json.dumps(other.steps))
+        with pytest.raises(ValueError, match=r"only env\.steps, which do not tell its board: save env\.toJSON\(\)"):
+            read_replay(path)
+    failing = make("connectx")
+    failing.run([lambda obs: 3, lambda obs: 9])
+    path.write_text(json.dumps(failing.steps))
+    assert read_replay(path).ending_words == "illegal move of second on ply 1: there is no column 9"
+
+
+def test_a_game_of_2020_has_no_overage_time(content, tmp_path, capsys):
+    """Kaggle's first version knew none: nothing is said of it, and nothing is made up."""
+    old = json.loads(json.dumps(content))
+    for step in old["steps"]:
+        for entry in step:
+            del entry["observation"]["remainingOverageTime"]
+    (tmp_path / "game.json").write_text(json.dumps(old))
+    replay = read_replay(tmp_path / "game.json")
+    assert (replay.reserve, replay.overage) == (None, ()) and replay.overage_used(0) is None
+    assert replay.slowest(0) is None and replay.seconds(0) is None
+    main(["analyse", str(tmp_path / "game.json"), "--from-ply", "30"])
+    assert "overage" not in capsys.readouterr().out
+    arguments = ["--me", "them", "--games", str(tmp_path / "games.sqlite"), "--time", "1"]
+    for command in (["analyse", "--from-ply", "30", "--me", "them"], ["scout", "Ångström", *arguments, "--add"]):
+        main([*command, str(tmp_path)])
+        out = capsys.readouterr().out
+        assert "Most overage time" not in out and "most overage time" not in out and "s left" not in out
+    logs_path(tmp_path / "game.json", 0).write_text(json.dumps([[{"duration": 1.5}], [], [{"duration": 0.5}]]))
+    assert read_replay(tmp_path / "game.json").slowest(0) == (0, 1.5)
+
+
+def day(content: dict, folder: Path) -> Path:
+    """All replays of a day, two of them bad ones, beside what is no replay."""
+    text = json.dumps(content).encode()
+    entries = {f"2026-11-20/{number}.json": text for number in range(3)}
+    entries |= {"2026-11-20/bad.json": text[:-9], "2026-11-20/other.json": b'{"name": "halite"}'}
+    path = folder / "2026-11-20.tar.gz"
+    path.write_bytes(tarred({**entries, "README.md": b"#", "._0.json": b"", "0-agent-1-logs.json": b"[]"}, "w:gz"))
+    return path
+
+
+def test_one_bad_replay_of_an_archive_does_not_end_the_others(content, tmp_path, capsys):
+    path = day(content, tmp_path)
+    (tmp_path / "more.zip").write_bytes(zipped(b"[1]"))
+    replays, left_out = read_replays(replay_paths([str(tmp_path)]))
+    assert [replay.source for replay in replays] == [f"{path}/2026-11-20/{number}.json" for number in range(3)]
+    assert left_out == [
+        f"{path}/2026-11-20/bad.json is not a ConnectX replay: it is not JSON",
+        f"{path}/2026-11-20/other.json is not a ConnectX replay: it is of 'halite'",
+        f"{tmp_path}/more.zip/7001.json is not a ConnectX replay: 'steps' has an unexpected form",
+    ]
+    main(["analyse", str(path), "--from-ply", "30"])
+    out = capsys.readouterr().out
+    assert out.count("Ångström v them") == 3 and out.splitlines()[-1] == "left out in all: 2"
+    with pytest.raises(ValueError, match="several replays"):
+        read_replay(path)
+
+
+@pytest.mark.parametrize("kept", [10, 100, 400, 700])
+def test_a_damaged_archive(kept, content, tmp_path):
+    """What can be read of it is there, and why the rest is not."""
+    path = day(content, tmp_path)
+    path.write_bytes(path.read_bytes()[: len(path.read_bytes()) * kept // 1000])
+    (tmp_path / "good.json").write_text(json.dumps(content))
+    replays, left_out = read_replays(replay_paths([str(tmp_path)]))
+    assert replays[-1].name == "good" and left_out and str(path) in left_out[-1]
+    path.unlink()
+    whole = zipped(json.dumps(content).encode())
+    (tmp_path / "cut.zip").write_bytes(whole[: len(whole) * kept // 1000])
+    assert len(read_replays(replay_paths([str(tmp_path)]))[0]) == 1
+
+
+def test_what_unpacks_without_end(content, tmp_path, monkeypatch):
+    """Sizes are limited: of a file, of what it unpacks to, and of what a tar's header says of itself."""
+    monkeypatch.setattr(foreign, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr("connectx_toolkit.games.replay.MOST_BYTES", 1 << 20)
+    large = b"[" + b" " * (2 << 20) + b"]"
+    endless = tarfile.TarInfo("x" * 200)
+    header = bytearray(endless.tobuf(tarfile.GNU_FORMAT)[:512])
+    header[124:136] = b"77777777777\0"  # octal: 8 GiB of a long name
+    header[148:156] = b"        "
+    header[148:156] = f"{sum(header):06o}\0 ".encode()
+    for name, packed in {
+        "plain.json": large, "small.json.gz": gzip.compress(large), "small.zip": zipped(large),
+        "twice.zip": zipped(gzip.compress(large), "a.json.gz"), "small.tar": tarred({"a.json": large}),
+        "endless.tar.gz": gzip.compress(bytes(header) + bytes(4 << 20)),
+    }.items():  # fmt: skip
+        (tmp_path / name).write_bytes(packed)
+        left_out: list[str] = []
+        assert [*replays_of(tmp_path / name, left_out)] == [] and len(left_out) == 1, name
+        assert "more than 1 MiB" in left_out[0] or "without end" in left_out[0], left_out
+
+
+def test_what_is_no_file(content, tmp_path):
+    """A pipe in a folder is not waited for; names in archives lead nowhere else."""
+    os.mkfifo(tmp_path / "pipe.json")
+    (tmp_path / "deeper.json").mkdir()
+    outside = tmp_path / "outside-agent-0-logs.json"
+    outside.write_text(json.dumps([[{"duration": 9.0}]]))
+    archive = tmp_path / "a.tar"
+    archive.write_bytes(tarred({str(tmp_path / "outside.json"): json.dumps(content).encode()}))
+    assert replay_paths([str(tmp_path)]) == [archive]
+    (replay,) = read_replays([archive])[0]
+    assert replay.measured == () and replay.source.startswith(f"{archive}/")
+
+
+def test_nothing_is_left(tmp_path, capsys):
+    for number in range(12):
+        (tmp_path / f"{number:02}.json").write_text("{")
+    with pytest.raises(NothingLeft, match=r"00\.json is not .*; .*09\.json .* \(and 2 more\)$"):
+        read_replays(replay_paths([str(tmp_path)]))
+    with pytest.raises(SystemExit) as stop:
+        main(["analyse", str(tmp_path)])
+    assert stop.value.code == 1 and len(capsys.readouterr().err.splitlines()) == 1
+
+
+HOSTILE = {
+    "EpisodeId": ({"EpisodeId": 2**63}, "EpisodeId should be an integer of at most 63 bits"),
+    "a list of names": ({"TeamNames": [["me"], "x"]}, "a team's name should be a text"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_what_does_not_pass_the_door(name, content, tmp_path):
+    info, words = HOSTILE[name]
+    (tmp_path / "a.json").write_text(json.dumps(content | {"info": info}))
+    (tmp_path / "b.json").write_text(json.dumps(content))
+    (replay,), (why,) = read_replays(replay_paths([str(tmp_path)]))
+    assert replay.name == "b" and words in why
+
+
+@pytest.mark.parametrize("score", [1e999, float("nan"), 10**400, "x", None, [], True])
+def test_a_rating_that_is_none_is_not_known(score, content, tmp_path):
+    info = {"Agents": [{"InitialScore": score}, {"InitialScore": 812.5}]}
+    (tmp_path / "a.json").write_text(json.dumps(content | {"info": info}))
+    assert read_replay(tmp_path / "a.json").ratings == (None, 812.5)
+
+
+def test_names_can_be_printed_and_stored(content, tmp_path, capsys):
+    """A lone surrogate, escape sequences, and a name that is missing."""
+    for number, names in enumerate(
+        (["me", "\ud800x"], ["me", "\x1b[2J\x1b]0;owned\x07evil"], ["me", None], ["me", ""])
+    ):
+        info = {"TeamNames": names, "EpisodeId": number + 1}
+        (tmp_path / f"{number}.json").write_text(json.dumps(content | {"info": info}))
+    names = [replay.names[1] for replay in read_replays(replay_paths([str(tmp_path)]))[0]]
+    assert names == [r"\ud800x", r"\x1b[2J\x1b]0;owned\x07evil", "second", "second"]
+    for command in (["analyse", "--from-ply", "30"], ["scout", "--games", str(tmp_path / "games.sqlite"), "--add"]):
+        main([*command, str(tmp_path)])
+        out = capsys.readouterr().out
+        assert r"\x1b[2J" in out and "\x1b" not in out and "\x07" not in out and r"\ud800x" in out

@@ -1,0 +1,676 @@
+"""Replays in bulk: rows held to how the games were made, the summary, the page, and the rematch."""
+
+import contextlib
+import html
+import json
+import re
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+
+import pytest
+
+from connectx.position import STANDARD, plies_to_end, write_columns
+from connectx_toolkit.arena.exam import add_mistakes, ask
+from connectx_toolkit.games.analysis import JudgedMove, judge_in_time, mistakes
+from connectx_toolkit.games.database import GameDatabase
+from connectx_toolkit.games.game import Game, parse_game
+from connectx_toolkit.games.match import conditions_here
+from connectx_toolkit.games.replay import logs_path, read_replay, replay_of, replay_paths
+from connectx_toolkit.games.review import Review, headline, oversights, summary, team_of
+from connectx_toolkit.games.tournament import group_games, grouped_games, groups, matches
+from connectx_toolkit.kaggle.rules import Fault, Rules
+from connectx_toolkit.players.process import Inline, Setup, Task
+from connectx_toolkit.players.spec import resolve
+from connectx_toolkit.report.pages import replays_page
+from connectx_toolkit.system.table import Table
+from tests.conftest import CHROMIUM
+from tests.conftest import evaluate as main
+from tests.replay_games import FAULTS, TEAM, Made, make_games, wrong_rows
+from tests.report.test_pages import browse
+
+OPPONENTS = ("leftmost", "middle", "one_step", "random_legal")
+JUDGED_LATE = ["--from-ply", "24"]  # where exact scores are not what a test is about
+
+
+@pytest.fixture(scope="module")
+def games(tmp_path_factory) -> list[Made]:
+    """Ten games in a folder of their own, six with a fault in them."""
+    folder = tmp_path_factory.mktemp("replays")
+    return list(make_games(folder, 10, OPPONENTS, own="one_step~30", fault_every=1))
+
+
+@pytest.fixture(scope="module")
+def folder(games) -> Path:
+    return games[0].path.parent
+
+
+def printed_json(arguments: Sequence[str], capsys) -> dict:
+    main(["analyse", *arguments, "--json"])
+    return json.loads(capsys.readouterr().out)
+
+
+def test_rows_tell_how_the_games_were_made(games, folder, capsys):
+    """Opponent, seat, result, fault with its maker and ply, moves, overage time and the slowest move of each."""
+    found = printed_json([str(folder), *JUDGED_LATE], capsys)
+    assert found["me"] == TEAM and found["left_out"] == []
+    assert wrong_rows(games, found["games"]) == {}
+    faults = [(made.status, made.failed == made.seat) for made in games if made.failed is not None]
+    assert faults == [(fault.kind, fault.is_own) for fault in FAULTS]
+
+
+def test_a_wrong_row_is_noticed(games, folder, capsys):
+    """The comparison that the test above and the benchmark rest on."""
+    rows = printed_json([str(folder), *JUDGED_LATE], capsys)["games"]
+    for name, value in {"seat": "third", "plies": 50, "overage": 1e3, "ending": "line", "moves": []}.items():
+        index = next(i for i, made in enumerate(games) if made.failed is not None)
+        changed = [*rows[:index], {**rows[index], name: value}, *rows[index + 1 :]]
+        assert list(wrong_rows(games, changed)) == [rows[index]["game"]]
+    assert len(wrong_rows(games, rows[1:])) == 1
+
+
+def test_the_table_and_the_summary(games, folder, capsys):
+    main(["analyse", str(folder), *JUDGED_LATE])
+    out = capsys.readouterr().out
+    assert all(made.path.name.split("-")[1] in out for made in games)
+    won, lost = sum(m.result == "won" for m in games), sum(m.result == "lost" for m in games)
+    assert f"{TEAM}: 10 games, won {won}, drawn {10 - won - lost}, lost {lost}: " in out
+    assert "own timeout, ply 4" in out and "their timeout" in out and "games lost by timeout" in out
+
+
+def test_a_single_replay_tells_its_clocks(games, capsys):
+    made = next(made for made in games if made.status == "played" and made.overage)
+    main(["analyse", str(made.path), *JUDGED_LATE])
+    ply, seconds = made.slowest
+    words = f"{TEAM}: {made.overage:.1f} s of 60 s overage time used, slowest move {seconds:.1f} s on ply {ply}\n"
+    assert words in capsys.readouterr().out
+
+
+def test_logs_tell_what_a_crash_said_and_every_move_s_time(games, folder):
+    """Without logs only what was taken of the overage time is known."""
+    (made,) = [made for made in games if made.status == "error"]
+    replay = read_replay(made.path)
+    assert replay.measured and replay.ending_words == f"error of {TEAM} on ply {made.ply}: ValueError: no idea"
+    assert replay.seconds(made.slowest[0]) == pytest.approx(made.slowest[1], abs=1e-5)
+    silent = next(made for made in games if made.overage and not logs_path(made.path, made.seat).exists())
+    replay = read_replay(silent.path)
+    assert replay.slowest(silent.seat) == pytest.approx(silent.slowest)
+    assert replay.seconds(silent.seat) is None
+
+
+def test_files_folders_and_patterns(games, folder, monkeypatch, tmp_path):
+    monkeypatch.chdir(folder.parent)
+    (tmp_path / "deeper").mkdir()
+    (tmp_path / "deeper" / "7.json").write_bytes(games[0].path.read_bytes())
+    everything = [made.path.resolve() for made in games]
+    assert [path.resolve() for path in replay_paths([folder.name, f"{folder.name}/*.json"])] == everything
+    assert replay_paths([str(tmp_path)]) == [tmp_path / "deeper" / "7.json"]
+    expanded = [str(path) for path in sorted(folder.glob("*.json"))]  # by the shell: logs, too
+    assert [path.resolve() for path in replay_paths(expanded)] == everything and len(expanded) > len(everything)
+    with pytest.raises(ValueError, match="no replays, only agents' logs"):
+        replay_paths([name for name in expanded if name.endswith("-logs.json")])
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match="no replays"):
+        replay_paths([str(tmp_path / "empty")])
+    with pytest.raises(ValueError, match="no such file"):
+        replay_paths(["*.nothing"])
+
+
+@pytest.mark.parametrize("text", ["", " "])
+def test_an_empty_argument_is_not_the_current_folder(text):
+    """As a shell passes a variable that is not set."""
+    with pytest.raises(ValueError, match="an empty argument: expected a game, a file, a folder or a pattern"):
+        replay_paths([text])
+
+
+def test_what_is_no_replay_is_left_out(games, tmp_path, capsys):
+    for made in games[5:7]:
+        (tmp_path / made.path.name).write_bytes(made.path.read_bytes())
+    (tmp_path / "notes.json").write_text('{"name": "halite"}')
+    found = printed_json([str(tmp_path), *JUDGED_LATE], capsys)
+    assert len(found["games"]) == 2 and found["left_out"] == [
+        f"{tmp_path / 'notes.json'} is not a ConnectX replay: it is of 'halite'"
+    ]
+    main(["analyse", str(tmp_path), *JUDGED_LATE])
+    assert "left out: " in capsys.readouterr().out
+
+
+def test_a_copy_of_a_game_is_no_game(games, tmp_path, capsys):
+    """Counted once by every command, whatever its file is called; which one it copies is told."""
+    for name in ("a.json", "b.json"):
+        (tmp_path / name).write_bytes(games[5].path.read_bytes())
+    found = printed_json([str(tmp_path), "--me", TEAM, *JUDGED_LATE], capsys)
+    assert [game["game"] for game in found["games"]] == ["a"]
+    assert found["left_out"] == [f"{tmp_path / 'b.json'} is the same game as {tmp_path / 'a.json'}"]
+    main(["explore", "--add", str(tmp_path), "--games", str(tmp_path / "games.sqlite")])
+    assert "1 games added, 1 copy left out, 1 in all" in capsys.readouterr().out
+
+
+def test_what_is_not_judged_is_said(games, tmp_path, capsys):
+    """A board that the solver cannot hold: its row is there, without mistakes."""
+    content = json.loads(games[0].path.read_text())
+    content["configuration"] |= {"rows": 12, "columns": 12}
+    (tmp_path / "1.json").write_text(json.dumps(content))
+    main(["analyse", str(tmp_path), "--me", TEAM])
+    out = capsys.readouterr().out
+    assert f"not judged: {games[0].ply} moves in 1 game (--time SECONDS gives them more; " in out
+
+
+def test_whose_games_they_are(games):
+    replays = [read_replay(made.path) for made in games]
+    assert team_of(replays) == TEAM and team_of(replays, "middle") == "middle"
+    with pytest.raises(ValueError, match=r"did you mean my_team\? Names and games: my_team \(10\)"):
+        team_of(replays, "my_teem")
+    with pytest.raises(ValueError, match="more than one name is in all 2 games: pass --me NAME"):
+        team_of(replays[:2])
+    with pytest.raises(ValueError, match="no name is in all"):
+        team_of([*replays, _renamed(replays[0], ("a", "b"))])
+    with pytest.raises(ValueError, match="do not name their players: pass --me first or --me second"):
+        team_of([_renamed(replays[0], ("first", "second"))])
+
+
+def _renamed(replay, names):
+    return replace(replay, names=names)
+
+
+def test_a_game_against_oneself_gives_no_points(games):
+    """Kaggle validates a submission so. If a seat fails there, the row is that seat's."""
+    made = next(made for made in games if made.status == "timeout")
+    replay = _renamed(read_replay(made.path), (TEAM, TEAM))
+    review = Review(replay, made.failed or 0, [])
+    assert review.opponent == "itself" and review.cause == "timeout"
+    assert headline(TEAM, [review]) == [f"{TEAM}: no game that counts, of 1"]
+
+
+def judged_by(replay, seat: int, values: Sequence[tuple[int, int]]) -> list[JudgedMove]:
+    """Moves of a seat in the first plies, each of a position of one value, and itself of another."""
+    moves = []
+    for ply, (value, played) in zip(range(seat, len(replay.moves), 2), values, strict=False):
+        column = replay.moves[ply]
+        scores = [value if c != column else played for c in range(7)]
+        moves.append(JudgedMove.solved(ply, column, tuple(scores)))
+    return moves
+
+
+def row_of(sections: Sequence[Table], title: str, first: str) -> tuple:
+    (section,) = [section for section in sections if section.title == title]
+    return tuple(next(row for row in section.rows if row[0] == first))
+
+
+def test_what_was_thrown_away(games):
+    """By hand: a win that was given away to a draw and the draw to a loss, and a game lost by timeout."""
+    replay = next(read_replay(made.path) for made in games if made.status == "played" and len(made.moves) > 8)
+    loser = 1 - (replay.line or 0)
+    review = Review(replay, loser, judged_by(replay, loser, [(18, 0), (0, -15), (-15, -15)]))
+    assert [move.results for move in review.mistakes] == [("won", "drawn"), ("drawn", "lost")]
+    late = next(made for made in games if made.result == "lost" and made.status == "timeout")
+    sections = summary([review, Review(read_replay(late.path), late.seat, [])])
+    assert row_of(sections, "Why points were lost", "timeout")[1:3] == (1, 1)
+    assert row_of(sections, "Why points were lost", "drawn position given away")[1:3] == (1, 1)
+    assert row_of(sections, "Mistakes by ply", "0 to 7") == ("0 to 7", 2, 1, 1, 100, 1)
+    ply = review.mistakes[-1].ply
+    first, second = (move.column for move in review.mistakes)
+    assert row_of(sections, "Mistakes by column", str(first))[:2] == (str(first), 1 + (first == second))
+    assert row_of(sections, "Mistakes by column", str(second))[2:] == (int(first != second), 0)
+    ahead = next(section for section in sections if section.title.startswith("How far ahead")).rows
+    assert [sum(int(row[kind]) for row in ahead) for kind in (1, 2)] == [0, 1]
+    words = "Deciding mistakes, your last ones in games not won: 1. On plies 0 to 7: 1. Seen by looking 4 plies ahead: "
+    assert ply < 8 and headline(TEAM, [review])[-1].startswith(words)
+
+
+def played(game: Game) -> Game:
+    """A game without a fault or a slow move, named by its columns."""
+    return replace(game, cut="step limit", overage=(60.0,) * len(game.moves), source=write_columns(game.moves))
+
+
+def test_what_was_overlooked():
+    """By hand: each has three in a column of its own, and neither makes the fourth nor stops the other's."""
+    replay = played(parse_game("01010152", STANDARD))
+    judged = judge_in_time(replay, 6)  # by the table of the openings
+    assert oversights(Review(replay, 0, judged)) == ([6], [6])
+    assert oversights(Review(replay, 1, judged)) == ([7], [7])
+
+
+def test_mistakes_that_come_again():
+    """After 3 and 3 the move 2 gives the win away, and so does its mirror image; other moves are made once."""
+
+    def review(columns: str) -> Review:
+        record = parse_game(columns, STANDARD)
+        return Review(played(record), 0, judge_in_time(record, 0))
+
+    reviews = [review(columns) for columns in ("332", "3340", "0")]
+    section = next(one for one in summary(reviews) if one.title == "Mistakes that come again")
+    assert section.rows == [("33", "2", "3", 2, 1.0, "332")]
+    assert "Made most often: column 2 after 33, in 2 games; best is 3." in headline(TEAM, reviews)
+    assert "again" not in " ".join(one.title for one in summary(reviews[1:]))
+
+
+def test_the_page(games, folder, tmp_path, monkeypatch):
+    """Into runs/, which there need not be."""
+    monkeypatch.chdir(tmp_path)
+    main(["analyse", str(folder), "--html", "runs/page.html", *JUDGED_LATE])
+    text = Path("runs/page.html").read_text(encoding="utf-8")
+    rows, data = map(json.loads, re.findall(r'type="application/json" id="\w+">(.*?)</script>', text, re.S))
+    assert [row["opponent"] for row in rows] == [made.opponent for made in games]
+    assert re.findall(r'<td class="result">(\w+)</td>', text) == [made.result for made in games]
+    assert [game["moves"] for game in data] == [made.moves for made in games]
+    assert "default-src 'none'" in text and set(re.findall(r"https?://[^\s\"']+", text)) <= {
+        "http://www.w3.org/2000/svg"
+    }
+
+
+CLICKS = """<script type="module">
+const element = id => document.getElementById(id), form = element("filters"), body = element("games").tBodies[0];
+const filter = text => { form.elements.result.value = text; form.dispatchEvent(new Event("change")); };
+filter("lost");
+const found = [element("shown").textContent, body.rows.length];
+const click = id => { element(id).click(); found.push(location.hash.slice(1).replace(".", " ")); };
+body.rows[1].click();
+click("later");
+filter("");
+body.querySelector("[data-index='MANY']").click();
+document.dispatchEvent(new KeyboardEvent("keydown", {key: "End"}));
+["previous", "previous", "previous", "next"].forEach(click);
+document.title = found.join(" ");
+</script></body>"""
+
+
+@CHROMIUM
+def test_the_page_filters_and_jumps(games, folder, tmp_path):
+    """In a browser, clicked by a script: the lost games, the one after the second; then the mistakes of all."""
+    target = tmp_path / "page.html"
+    main(["analyse", str(folder), "--html", str(target)])
+    page = target.read_text(encoding="utf-8")
+    rows = json.loads(re.findall(r'type="application/json" id="rows">(.*?)</script>', page, re.S)[0])
+    lost = [index for index, made in enumerate(games) if made.result == "lost"]
+    many = next(index for index, row in enumerate(rows) if len(row["mistakes"]) > 1)
+    target.write_text(page.replace("</body>", CLICKS.replace("MANY", str(many))), encoding="utf-8")
+    text = browse(target.as_uri(), tmp_path, "--dump-dom")
+    every = [(index, ply) for index, row in enumerate(rows) for ply in row["mistakes"]]
+    last = len(every) - 1 - [index for index, _ in every][::-1].index(many)
+    jumps = [every[last - back] for back in (0, 1, 2, 1)]  # from a game into the one before it
+    third = lost[2], len(games[lost[2]].moves)  # faults come first, and such a game is shown at its end
+    expected = [len(lost), "of", 10, "games", len(lost), *third, *chain.from_iterable(jumps)]
+    assert f"<title>{' '.join(map(str, expected))}</title>" in text
+    assert len(re.findall(r'class="cx-stone cx-p', text)) == jumps[-1][1]
+
+
+PRACTISE = """<script type="module">
+const element = id => document.getElementById(id), text = name => document.querySelector(name).textContent;
+const press = key => document.body.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true}));
+const found = [];
+element("practise").click();
+found.push(location.hash, text(".cx-verdict"), document.querySelectorAll(".cx-chip.cx-win, .cx-chip.cx-loss").length);
+press("WRONG");
+found.push(text(".cx-verdict strong"));
+press("t");
+press("p");
+press("n");
+found.push(text(".cx-blame"), document.querySelectorAll(".cx-wrong").length);
+press("ArrowRight");
+found.push(location.hash);
+Object.defineProperty(navigator, "clipboard", {value: {writeText: copied => found.push(copied.split("#").at(-1))}});
+for (const key of ["c", "k"]) press(key);
+document.title = JSON.stringify(found);
+</script></body>"""
+
+
+@CHROMIUM
+def test_mistakes_are_shown_and_practised(tmp_path):
+    """One mistake of each: only one's own is gone to. Judged by the table of the openings."""
+    record = Game(STANDARD, (3, 3, 2, 5, 1), ("me", "other"))
+    review = Review(played(record), 0, judge_in_time(record, 0))
+    (mistake,) = review.mistakes
+    assert (mistake.ply, [move.ply for move in mistakes(review.judged)]) == (2, [2, 3])
+    target = tmp_path / "page.html"
+    text = replays_page("me", [review], [], [])
+    target.write_text(text.replace("</body>", PRACTISE.replace("WRONG", "0")), encoding="utf-8")
+    title = re.findall(r"<title>(.*?)</title>", browse(target.as_uri(), tmp_path, "--dump-dom"))[0]
+    found = json.loads(html.unescape(title))
+    best, words = mistake.best.replace(", ", " or "), "gives away a win: it"
+    assert mistake.value.low > 0 and found[:3] == ["#0.2", "Practise: Yellow to move. Which column wins?", 0]
+    assert found[3].startswith("Wrong: column 0 ") and f"Best: column {best} (" in found[3]
+    assert found[4].startswith(f"Yellow (me) plays column 2 and {words} ") and f"Best: column {best} (" in found[4]
+    assert found[5:] == [1, "#0.3", "33251", "0.3"]
+
+
+SHORTENED = """<script type="module">
+document.title = JSON.stringify([document.getElementById("why").textContent,
+  [...document.querySelectorAll(".cx-sooner")].map(mark => mark.parentElement.title)]);
+</script></body>"""
+
+
+def test_a_lost_game_that_is_shortened():
+    """After 3 the second player is lost: 0 loses sooner than 3. That is no mistake, and is counted apart."""
+    record = Game(STANDARD, (3, 0, 3, 3), ("other", "me"))
+    review = Review(played(record), 1, judge_in_time(record, 0))
+    assert not review.mistakes and [move.ply for move in review.shortened] == [1]
+    (move,) = review.shortened
+    (section,) = (one for one in summary([review]) if one.title == "Lost games that were shortened most")
+    plies = [plies_to_end(score.low, 1, 42) for score in (move.played, move.value)]
+    assert section.rows == [("3033", 1, "0", plies[0], "3", plies[1])] and plies[0] < plies[1]
+    words = f"1 move in 1 game; most in 3033 on ply 1: column 0 loses in {plies[0]} plies, 3 in {plies[1]}."
+    assert f"Lost games shortened: {words}" in headline("me", [review])
+    assert not any("shortened" in line for line in headline("other", [Review(review.game, 0, review.judged)]))
+
+
+@CHROMIUM
+def test_a_shortened_game_is_marked_on_the_page(tmp_path):
+    record = Game(STANDARD, (3, 0, 3, 3), ("other", "me"))
+    page = replays_page("me", [Review(played(record), 1, judge_in_time(record, 0))], [], [])
+    target = tmp_path / "page.html"
+    target.write_text(page.replace("</body>", SHORTENED), encoding="utf-8")
+    title = re.findall(r"<title>(.*?)</title>", browse(target.as_uri(), tmp_path, "--dump-dom"))[0]
+    why, marked = json.loads(html.unescape(title))
+    assert "0 mistakes; 1 move loses the lost game sooner" in why
+    assert marked == ["move 2, Red: column 0 (the lost game got shorter; best: 3)"]
+
+
+JUMPS = """<script type="module">
+const found = [], press = key => document.body.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true}));
+const look = () => found.push(location.hash);
+look();
+for (const key of ["n", "n", "p", "p"]) { press(key); look(); }
+document.querySelector("#games tbody tr").dispatchEvent(new KeyboardEvent("keydown", {key: "Enter", bubbles: true}));
+look();
+press("n");
+look();
+document.title = JSON.stringify(found);
+</script></body>"""
+
+
+@CHROMIUM
+def test_mistakes_of_all_games_are_gone_through(tmp_path):
+    """The page opens on the game with a mistake, though it is the second; after its last one N goes on in the next."""
+    moves = ((3,), (3, 3, 2, 5, 1), (3, 3), (3, 3, 2, 5, 1, 0, 0))
+    records = [Game(STANDARD, each, ("me", "other")) for each in moves]
+    reviews = [Review(played(record), 0, judge_in_time(record, 0)) for record in records]
+    assert [[move.ply for move in review.mistakes][:1] for review in reviews] == [[], [2], [], [2]]
+    last = reviews[3].mistakes[-1].ply
+    target = tmp_path / "page.html"
+    target.write_text(replays_page("me", reviews, [], []).replace("</body>", JUMPS), encoding="utf-8")
+    title = re.findall(r"<title>(.*?)</title>", browse(target.as_uri(), tmp_path, "--dump-dom"))[0]
+    found = json.loads(html.unescape(title))
+    assert found == ["#1.2", "#3.2", f"#3.{last}", "#3.2", "#1.2", "#0.1", "#1.2"]
+
+
+# Games of our own stores
+
+MINE = """
+calls = []
+
+def agent(obs, config):
+    calls.append(obs.step)
+    if len(calls) == 2 and obs.mark == 1:
+        raise ValueError("no idea")
+    return 3 if len(calls) == 1 else 99
+"""
+OPENINGS = "33\n1411\n204\n"
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory) -> Path:
+    """Three matches of leftmost, 14 games: one against a file that fails, one on another board with less time."""
+    folder = tmp_path_factory.mktemp("own")
+    (folder / "mine.py").write_text(MINE)
+    (folder / "openings").write_text(OPENINGS)
+    with contextlib.chdir(folder):
+        for players in (
+            "leftmost random --pairs 3",
+            "leftmost mine.py --pairs 2",
+            "leftmost random --pairs 2 --bank 30 --config rows=5,columns=5,actTimeout=0",
+        ):
+            main(f"match {players} --games games.sqlite --openings openings".split())
+    return folder / "games.sqlite"
+
+
+@pytest.fixture(scope="module")
+def stored(store) -> dict[str, Game]:
+    """The games by name."""
+    with GameDatabase(store, create=False) as opened:
+        found = [stored.match for stored in matches(opened)]
+    return {
+        f"{number}-{index + 1}": game
+        for number, match in enumerate(found, 1)
+        for index, game in sorted(match.games.items())
+    }
+
+
+def test_stored_games_are_reviewed_as_replays_are(store, stored, capsys):
+    """Rows held to the store. Nobody has to say whose games they are where one name is in all of them."""
+    found = printed_json([str(store), *JUDGED_LATE], capsys)
+    assert found["me"] == "leftmost" and found["left_out"] == [] and len(stored) == 14
+    assert [row["game"] for row in found["games"]] == list(stored)
+    for row in found["games"]:
+        game = stored[row["game"]]
+        seat = game.names.index("leftmost")
+        assert game.points is not None
+        assert (row["opponent"], row["seat"]) == (game.names[1 - seat], ("first", "second")[seat])
+        assert row["result"] == {1: "won", 0.5: "drawn", 0: "lost"}[game.points[seat]]
+        assert row["file"] == f"{store}/{row['game']}"
+        assert row["moves"] == list(game.moves) and row["opening"] == game.opening > 0
+        assert row["overage"] == pytest.approx(game.overage_used(seat), abs=1e-3)
+        own = game.calls(seat)
+        assert own[row["slowest"]["ply"]] == max(own.values())
+    assert [row["game"] for row in found["games"] if row["overage"]] == ["3-1", "3-2", "3-3", "3-4"]
+
+
+def test_faults_of_stored_games(store, capsys):
+    rows = printed_json([str(store), "--me", "mine", *JUDGED_LATE], capsys)["games"]
+    assert [row["game"] for row in rows] == ["2-1", "2-2", "2-3", "2-4"]  # only one's own
+    assert [row["status"] for row in rows] == ["illegal move", "error"] * 2 == [row["cause"] for row in rows]
+    illegal, error = (re.escape(f"of mine.py on ply {row['plies']}: ") for row in rows[:2])
+    assert re.fullmatch(rf"illegal move {illegal}no such column, 99 after \d+.\d+ s", rows[0]["ending"])
+    assert re.fullmatch(rf"error {error}exception, ValueError: no idea \(mine.py, line 7\)", rows[1]["ending"])
+    main(["analyse", str(store), "--me", "leftmost", *JUDGED_LATE])
+    out = capsys.readouterr().out
+    assert "their error, ply" in out and "leftmost: 14 games, won " in out
+    assert "Stored games are numbered by match and game: 3-12 is game 12 of match 3." in out
+
+
+def test_clocks_of_a_stored_game(tmp_path):
+    """Calls above actTimeout draw on the overage time, loads included; what is left at the end the referee says."""
+    fault = Fault(0, 4, "timeout", "3 after 7.500 s", True)
+    game = Game(
+        STANDARD, (3, 3, 4, 4), ("leftmost", "random"), 2, faults=(fault,), reserve=(10.0, 10.0),
+        overage=(10.0, 10.0, 8.5, 10.0, -4.25), measured=(None, None, 3.0, 0.5, 7.5), loads=(2.5, 0.25),
+    )  # fmt: skip
+    early = replace(
+        game, moves=(3, 3), measured=(None, None, 15.0), overage=(10.0, 10.0, -4.25), faults=(fault._replace(ply=2),)
+    )
+    pair = resolve("leftmost"), resolve("random")
+    with GameDatabase(tmp_path / "store") as store:
+        match = store.match_id(*pair, Setup(Rules(overage=10.0)), [(3, 3)], 1)
+        for n, one in enumerate((game, early)):
+            store.add_played(match, Task(2 * n, pair, (), (1, 2)), one, conditions_here())
+    ((found, early),) = grouped_games(tmp_path / "store", [])
+    assert found == replace(game, date=found.date, source=f"{tmp_path / 'store'}/1-1") and early.name == "1-3"
+    assert found.overage == (10, 10, 8.5, 10, -4.25) and found.overage_used(0) == 14.25 and found.name == "1-1"
+    assert found.slowest(0) == (4, 7.5) and found.slowest(1) == (3, 0.5) and found.points == (0, 1)
+    assert found.ending_words == "timeout of leftmost on ply 4: 2.5 s load + 7.5 s"
+    assert early.ending_words == "timeout of leftmost on ply 2: 2.5 s load + 12.5 s"
+
+
+def test_moves_of_an_opening_are_nobodys(store, capsys):
+    """They are not among the mistakes, nor among the moves that were not judged; a game may be lost by them."""
+    rows = printed_json([str(store), "--me", "random"], capsys)["games"]
+    assert len(rows) == 10 and any(row["mistakes"] for row in rows)
+    assert all(mistake["ply"] >= row["opening"] for row in rows for mistake in row["mistakes"])
+    main(["analyse", str(store), "--me", "random"])
+    assert "not judged" not in capsys.readouterr().out
+    lost = Review(played(parse_game("0101010", STANDARD, opening=4)), 1, [JudgedMove.solved(5, 1, (-2,) * 7)])
+    assert lost.cause == "lost by the opening"
+    assert row_of(summary([lost]), "Openings that cost most", "0101")[1:4] == ("second", 1, 1.0)
+
+
+def test_the_latest_games_of_each_group(store, stored, capsys):
+    """With --me, the latest ones of one's own."""
+    rows = printed_json([str(store), "--latest", "3", *JUDGED_LATE], capsys)["games"]
+    assert [row["game"] for row in rows] == ["2-2", "2-3", "2-4", "3-2", "3-3", "3-4"]
+    rows = printed_json([str(store), "--latest", "1", "--me", "random", *JUDGED_LATE], capsys)["games"]
+    assert [row["game"] for row in rows] == ["1-6", "3-4"]
+    main(["analyse", str(store), "--latest", "2", *JUDGED_LATE])
+    lines = [line for line in capsys.readouterr().out.splitlines() if " v " in line]
+    assert [line.partition(",")[0] for line in lines] == [
+        " v ".join(stored[name].names) for name in ("2-3", "2-4", "3-3", "3-4")
+    ]
+
+
+def test_stores_beside_replays(store, games, tmp_path, capsys):
+    """In any number; the names of their games tell stores apart."""
+    copy = tmp_path / "second.sqlite"
+    copy.write_bytes(store.read_bytes())
+    with contextlib.closing(sqlite3.connect(copy)) as connection, connection:
+        changed = "json_set(record, '$.measured[#-1]', 9)"
+        connection.execute(f"UPDATE games SET record = {changed} WHERE number != 1")  # were others
+    found = printed_json([str(store), str(copy), str(games[0].path), "--me", "mine.py", *JUDGED_LATE], capsys)
+    rows = [f"{name} 2-{n}" for name, numbers in (("games", (1, 2, 3, 4)), ("second", (1, 3, 4))) for n in numbers]
+    assert [row["game"] for row in found["games"]] == rows
+    same = f"{copy}/second 2-2 is the same game as {store}/games 2-2"
+    assert found["left_out"] == [same, f"{games[0].path}: mine.py is not in it"]
+
+
+def test_the_page_of_stored_games(store, stored, tmp_path, capsys):
+    target = tmp_path / "page.html"
+    main(["analyse", str(store), "--html", str(target), *JUDGED_LATE])
+    text = target.read_text(encoding="utf-8")
+    rows, data = map(json.loads, re.findall(r'type="application/json" id="\w+">(.*?)</script>', text, re.S))
+    assert [row["game"] for row in rows] == list(stored) and "Games of leftmost" in text
+    assert [tuple(game["names"]) for game in data] == [game.names for game in stored.values()]
+
+
+def test_one_stored_game_names_its_players(store, tmp_path, monkeypatch, capsys):
+    """As a store of one game is shown: the moves from the opening on, the line, the accuracy, the clocks."""
+    monkeypatch.chdir(tmp_path)
+    Path("openings").write_text(OPENINGS)
+    main(["match", "one_step", "leftmost", "--pairs", "1", "--games", "one", "--openings", "openings"])
+    capsys.readouterr()
+    main(["analyse", "one", "--latest", "1"])
+    out = capsys.readouterr().out
+    with GameDatabase(Path("one"), create=False) as opened:
+        (group,) = groups(opened)
+    record = group_games(group)[-1]
+    assert record.ending == "line" and record.names == ("leftmost", "one_step")
+    movers = re.findall(r"^ *(\d+)  (leftmost|one_step) +\d ", out, re.M)
+    plies = range(record.opening, record.opening + len(movers))
+    assert movers == [(str(ply), record.names[ply % 2]) for ply in plies]
+    assert re.search(rf"\n{plies.stop} to {len(record.moves) - 1}  leftmost", out)  # which had lost by then
+    assert f"leftmost v one_step, {write_columns(record.moves)}: " in out and re.search(r"\none_step +all ", out)
+    assert "leftmost: 0.0 s of 60 s overage time used, slowest move" in out
+
+
+@pytest.mark.parametrize("me", ["mine.py", "mine", "agents/mine.py", "./agents/mine.py"])
+def test_an_agent_is_called_by_its_file(me):
+    """By its path, its name or its stem."""
+    record = Game(STANDARD, (3,), ("agents/mine.py", "minimax@4"))
+    assert team_of([played(record)], me) == "agents/mine.py"
+
+
+def test_versions_of_a_file(tmp_path, monkeypatch, capsys):
+    """After an edit it is two agents, of which one is to be chosen."""
+    monkeypatch.chdir(tmp_path)
+    Path("openings").write_text(OPENINGS)
+    for column in (1, 2):
+        Path("mine.py").write_text(f"def agent(obs, config):\n    return {column}\n")
+        main(
+            [
+                "match",
+                "mine.py",
+                "leftmost",
+                "--pairs",
+                "1",
+                "--games",
+                "two",
+                "--openings",
+                "openings",
+            ]
+        )
+    capsys.readouterr()
+    with pytest.raises(SystemExit):
+        main(["analyse", "two", "--me", "mine.py"])
+    words = r"--me 'mine.py' fits 2 names: did you mean '(mine.py [0-9a-f]{6})' or 'mine.py [0-9a-f]{6}'\?"
+    (version,) = re.findall(words, capsys.readouterr().err)
+    assert [row["game"] for row in printed_json(["two", "--me", version], capsys)["games"]] == ["1-1", "1-2"]
+
+
+def test_stores_without_games(tmp_path, capsys):
+    with GameDatabase(tmp_path / "empty"):
+        pass
+    with pytest.raises(SystemExit):
+        main(["analyse", str(tmp_path / "empty")])
+    assert f"{tmp_path / 'empty'} holds no games" in capsys.readouterr().err
+
+
+def test_both_seats_may_fail(tmp_path):
+    """The one that was to move has lost; Kaggle marks the other one, too, where its process could not start."""
+    step = [{"action": 3, "observation": {}}, {"action": 0, "observation": {}}]
+    content = json.loads('{"name": "connectx", "configuration": {"rows": 6, "columns": 7, "inarow": 4}}')
+    content |= {"statuses": ["ERROR", "ERROR"], "steps": [step, step, step]}
+    replay = replay_of(content, tmp_path / "1.json")
+    assert replay.moves == (3,) and replay.ending_words == "error of second on ply 1"
+    assert replay.points == (1, 0) and replay.reserve is None
+
+
+def stays(obs, config):
+    """Plays column 6 wherever it may."""
+    return 6 if obs["board"][6] == 0 else next(c for c in range(7) if obs["board"][c] == 0)
+
+
+def fails(obs, config):
+    raise ValueError("no idea")
+
+
+def test_the_rematch_asks_where_something_was_to_be_kept(games):
+    replay, seat = read_replay(games[6].path), games[6].seat
+    judged = judged_by(replay, seat, [(18, 18), (0, -15), (-15, -15)])
+    judged[0] = JudgedMove.solved(judged[0].ply, judged[0].column, (18, 18, 18, 18, 18, 18, 0))
+    review = Review(replay, seat, judged)
+    answers = list(ask(Inline(resolve(stays)), review, Rules(), seed=1))
+    assert [answer.column for answer in answers] == [6, 6]  # the third was lost already
+    assert [answer.keeps for answer in answers] == [False, replay.moves[judged[1].ply] != 6]
+    (answer,) = ask(Inline(resolve(fails)), review, Rules(), seed=1)
+    assert answer.fault == "exception" and answer.column is None and not answer.keeps
+
+
+def test_mistakes_are_kept_once(games, tmp_path):
+    """Mirrored or not; and what was there stays as it was."""
+    replay, seat, path = read_replay(games[6].path), games[6].seat, tmp_path / "runs" / "mistakes.txt"
+    review = Review(replay, seat, judged_by(replay, seat, [(18, 18), (0, -15), (15, 0)]))
+    assert add_mistakes(path, [review]) == (2, 2) and add_mistakes(path, [review]) == (0, 2)
+    mirrored = "".join(str(6 - column) for column in replay.moves[: review.mistakes[0].ply])
+    path.write_text(f"{mirrored}  # mine\n")
+    assert add_mistakes(path, [review]) == (1, 2)
+    assert path.read_text().splitlines()[0] == f"{mirrored}  # mine"
+
+
+def test_rematch_asks_about_won_games_too(games, folder, tmp_path, monkeypatch, capsys):
+    """With --all; without it, how many mistakes are left out is said. Copies of games are not asked about."""
+    monkeypatch.chdir(tmp_path)
+    Path("copies").mkdir()
+    for made in games:
+        Path("copies", f"again-{made.path.name}").write_bytes(made.path.read_bytes())
+    rows = printed_json([str(folder)], capsys)["games"]
+    given = {won: sum(len(row["mistakes"]) for row in rows if (row["result"] == "won") == won) for won in (True, False)}
+    assert given[True] and given[False]
+    asked = []
+    for more in ([], ["--all"]):
+        main(["rematch", str(folder), "copies", "--agent", "leftmost", *more])
+        out = capsys.readouterr().out
+        words = f"Asked about {given[False]} of {sum(given.values())} mistakes: those of the games that were not won."
+        assert (words in out) == (not more)
+        asked += [int(re.findall(r"\nmistake +(\d+) ", out)[0])]
+    assert asked == [given[False], sum(given.values())]
+
+
+def test_rematch_and_a_match_from_its_positions(games, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    lost = [str(made.path) for made in games if made.result == "lost" and len(made.moves) > 25]
+    lost = lost or [str(made.path) for made in games if made.result != "won"]
+    main(["rematch", *lost, "--agent", "middle", "--me", TEAM])
+    out = capsys.readouterr().out
+    assert f"middle in positions that {TEAM} could" in out and re.search(
+        r"runs/mistakes.txt: [1-9]\d* positions added", out
+    )
+    main(["match", "middle", "leftmost", "--pairs", "1", "--openings", "runs/mistakes.txt", "--games", "store"])

@@ -1,0 +1,156 @@
+"""Processes that share a file of games: each match is played by one of them at a time; who waits sees its games."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from connectx_toolkit.games.database import GameDatabase
+from connectx_toolkit.system.files import lock_at, unlock
+from tests.games.test_store import FAST, LEFT, OPENINGS, RANDOM, ROOT, add_games
+
+GAMES = 40
+PLAY = f"""
+import json, signal, sys, time
+from pathlib import Path
+from connectx_toolkit.arena.schedule import pair_tasks
+from connectx_toolkit.games.database import GameDatabase
+from connectx_toolkit.arena.match import Slot
+from tests.games.test_store import FAST, HERE, LEFT, OPENINGS, RANDOM
+
+store, seed, pause = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background inherits an ignored one
+sys.stdin.readline()  # all start at once
+with GameDatabase(store) as store, Slot(FAST._replace(isolate=False)) as slot:
+    match, played = store.match_id(LEFT, RANDOM, FAST, OPENINGS, seed), 0
+    with store.turn(match, {GAMES}) as known:
+        for task in pair_tasks(LEFT, RANDOM, OPENINGS, {GAMES // 2}, seed):
+            if task.number not in known:
+                known[task.number] = store.add_played(match, task, slot.play(task), HERE)
+                played += 1
+                time.sleep(pause)
+    print(json.dumps([played, {{number: game.moves for number, game in sorted(known.items())}}]))
+"""
+
+
+@contextmanager
+def player(store: Path, seed: int = 1, pause: float = 0.0) -> Iterator[subprocess.Popen]:
+    """A process that plays a match as soon as it is sent a line, with so many seconds between games."""
+    command = [sys.executable, "-c", PLAY, str(store), str(seed), str(pause)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=ROOT, text=True, bufsize=1, stdin=pipe, stdout=pipe, stderr=pipe) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def start(process: subprocess.Popen) -> None:
+    assert process.stdin is not None
+    process.stdin.write("\n")
+
+
+def outcome(process: subprocess.Popen) -> tuple[int, dict[str, list[int]], str]:
+    """How many games it played, the games of the match that it sees, and what it said."""
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    played, games = json.loads(out)
+    return played, games, err
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 120
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert condition()
+
+
+def games_of(path: Path, seed: int = 1) -> int:
+    """How many games of a match of the players' the store holds."""
+    if not path.exists():
+        return 0
+    with GameDatabase(path) as store:
+        return len(store.match_games(store.match_id(LEFT, RANDOM, FAST, OPENINGS, seed)))
+
+
+def test_two_that_start_at_once_see_the_same_games(tmp_path):
+    """Every game is played once, by one of the two, and nothing but the store is left."""
+    with player(tmp_path / "store") as one, player(tmp_path / "store") as two:
+        for process in (one, two):
+            start(process)
+        (first, games, _), (second, same, _) = outcome(one), outcome(two)
+    assert sorted((first, second)) == [0, GAMES] and games == same and len(games) == GAMES
+    assert [path.name for path in tmp_path.iterdir()] == ["store"]
+
+
+def test_who_waits_says_for_whom_and_goes_on_after_a_kill(tmp_path):
+    path = tmp_path / "store"
+    with player(path, pause=0.2) as one, player(path) as two:
+        start(one)
+        wait_for(lambda: games_of(path) >= 3)
+        start(two)
+        assert two.stderr is not None
+        words = "another process is playing this match; waiting for it (Ctrl-C stops; nothing is lost)\n"
+        assert two.stderr.readline() == words and two.poll() is None
+        one.send_signal(signal.SIGKILL)
+        played, games, err = outcome(two)
+    assert 0 < played < GAMES - 2 and len(games) == GAMES and err == ""
+    assert [path.name for path in tmp_path.iterdir()] == ["store"]
+
+
+def test_ctrl_c_while_waiting(tmp_path):
+    path = tmp_path / "store"
+    with player(path, pause=0.2) as one, player(path) as two:
+        start(one)
+        wait_for(lambda: games_of(path) >= 1)
+        start(two)
+        assert two.stderr is not None and "waiting for it" in two.stderr.readline()
+        two.send_signal(signal.SIGINT)
+        assert "KeyboardInterrupt" in two.communicate(timeout=60)[1]
+        assert one.poll() is None and (tmp_path / ".store.1.lock").exists()
+
+
+def test_other_matches_are_played_at_the_same_time(tmp_path):
+    path = tmp_path / "store"
+    with player(path, pause=0.2) as one, player(path, seed=2) as two:
+        start(one)
+        wait_for(lambda: games_of(path) >= 1)
+        start(two)
+        played, games, err = outcome(two)
+        assert (played, len(games), err) == (GAMES, GAMES, "") and one.poll() is None
+
+
+def test_the_games_of_the_turn_are_those_asked_for(tmp_path):
+    with GameDatabase(tmp_path / "store") as store:
+        match = add_games(store, range(6))
+        with store.turn(match, 4) as known:
+            assert set(known) == {0, 1, 2, 3}
+
+
+def test_what_killed_processes_have_left_goes_with_the_next_turn(tmp_path):
+    """Of other matches, too; the lock of one that is being played stays."""
+    left, other = tmp_path / ".store.5.lock", tmp_path / ".store.7.lock"
+    left.touch()
+    held = lock_at(other, 0.0)
+    assert held is not None
+    with GameDatabase(tmp_path / "store") as store, store.turn(add_games(store, range(2)), 2):
+        assert not left.exists() and other.exists()
+    unlock(held)
+    assert [path.name for path in tmp_path.iterdir()] == ["store"]
+
+
+def test_a_lock_file_that_cannot_be_made(tmp_path):
+    (tmp_path / ".store.1.lock").mkdir()
+    words = "it is a folder, where a file was expected"
+    with (
+        pytest.raises(OSError, match=words),
+        GameDatabase(tmp_path / "store") as store,
+        store.turn(add_games(store, range(1)), 2),
+    ):
+        pass

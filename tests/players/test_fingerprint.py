@@ -1,0 +1,160 @@
+"""What an agent is made of: a change of any part of it is another agent, a change of anything else is not."""
+
+import ast
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from connectx_toolkit.players.fingerprint import _mentions, files_of, fingerprint
+from connectx_toolkit.players.spec import resolve
+from connectx_toolkit.system.files import ROOT
+from tests.conftest import evaluate as main
+
+AGENT = """
+from my_helpers import pick
+import tools.deep as deep
+try:
+    from late import extra
+except ImportError:
+    extra = 1
+
+def agent(obs, config):
+    return pick(obs) + deep.zero + extra
+"""
+FILES = {
+    "mine.py": AGENT,
+    "my_helpers.py": "import numpy\nfrom more import pick\nWEIGHTS = 'w.bin'\n",
+    "more.py": "def pick(obs):\n    return next(c for c in range(7) if not obs.board[c])\n",
+    "late.py": "import json, os\nextra = 0\n",
+    "tools/__init__.py": "",
+    "tools/deep.py": "from . import base\nfrom pathlib import Path\nzero = 0\nTABLE = Path('data') / 'table.json'\n",
+    "tools/base.py": "x = 1\n",
+    "tools/data/table.json": "[]",
+    "w.bin": "weights",
+    "unrelated.py": "x = 1\n",
+    "other.bin": "x",
+    "json.py": "x = 1\n",
+}
+UNUSED = ("unrelated.py", "other.bin", "json.py")
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def test_files_of_a_file(folder):
+    found = files_of(folder / "mine.py")
+    assert found[0] == folder / "mine.py"
+    assert {str(path.relative_to(folder)) for path in found} == FILES.keys() - set(UNUSED)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_changed_part_is_another_agent(name, folder):
+    before = fingerprint(resolve(folder / "mine.py"))
+    (folder / name).write_text(FILES[name] + " \n")
+    assert (fingerprint(resolve(folder / "mine.py")) == before) == (name in UNUSED)
+    (folder / name).write_text(FILES[name])
+    assert fingerprint(resolve(folder / "mine.py")) == before
+
+
+def test_the_kit_is_part_of_what_uses_it(tmp_path, monkeypatch):
+    """In a copy of it, one file of which changes."""
+    shutil.copytree(ROOT / "connectx", tmp_path / "connectx", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "mine.py").write_text("import connectx.position\ndef agent(obs, config):\n    return 0\n")
+    monkeypatch.setattr("connectx_toolkit.players.fingerprint.ROOT", tmp_path)
+    before = fingerprint(resolve(tmp_path / "mine.py"))
+    for name, is_part in (("book.py", False), ("geometry.py", True)):
+        path = tmp_path / "connectx" / name
+        path.write_text(path.read_text() + "\n")
+        assert (fingerprint(resolve(tmp_path / "mine.py")) != before) == is_part
+
+
+@pytest.mark.parametrize("name", ["train", "connectx", "agents", "connectx_toolkit"])
+def test_what_an_agent_imports_is_beside_it(name, tmp_path):
+    """And not a part of the kit that has the same name; of the kit, only connectx may be part of an agent."""
+    (tmp_path / "mine.py").write_text(f"import {name}\ndef agent(obs, config):\n    return 0\n")
+    before = files_of(tmp_path / "mine.py")
+    assert {path.parent for path in before[1:]} == ({ROOT / "connectx"} if name == "connectx" else set())
+    (tmp_path / f"{name}.py").touch()
+    assert files_of(tmp_path / "mine.py") == [tmp_path / "mine.py", tmp_path / f"{name}.py"]
+
+
+def test_agents_of_ours_have_their_modules_and_weights():
+    found = {str(path.relative_to(ROOT)) for path in files_of(ROOT / "agents" / "policy.py")}
+    assert {
+        "agents/policy.py",
+        "connectx/lookahead.py",
+        "agents/weights/policy.bin",
+        "connectx/network.py",
+    } <= found
+    assert "agents/weights/perfect_book.bin" not in found and "agents/minimax.py" not in found
+    prints = {
+        fingerprint(resolve(name)) for name in ("policy", "policy~5", "policy~6", "minimax", "minimax@4", "random")
+    }
+    assert len(prints) == 6
+
+
+def test_what_is_no_python_has_a_fingerprint(tmp_path):
+    (tmp_path / "broken.py").write_text("def agent(:\n")
+    (tmp_path / "noise.py").write_bytes(b"\xff\x00")
+    assert fingerprint(resolve(tmp_path / "broken.py")) != fingerprint(resolve(tmp_path / "noise.py"))
+
+
+def test_parsing_is_tried_again(folder, monkeypatch):
+    """Python's own check fails now and then where two threads parse; what is no such chance is not hidden."""
+    parse, failures = ast.parse, [SystemError("AST constructor recursion depth mismatch (before=60, after=72)")] * 2
+    expected = fingerprint(resolve(folder / "mine.py"))
+
+    def failing(source):
+        if failures:
+            raise failures.pop()
+        return parse(source)
+
+    monkeypatch.setattr(ast, "parse", failing)
+    _mentions.cache_clear()
+    assert fingerprint(resolve(folder / "mine.py")) == expected and not failures
+    failures += [SystemError("always")] * 1000
+    _mentions.cache_clear()
+    with pytest.raises(SystemError, match="always"):
+        fingerprint(resolve(folder / "mine.py"))
+
+
+def test_fingerprints_of_callables():
+    def zero(obs, config):
+        return 0
+
+    def one(obs, config):
+        return 1
+
+    def legal(obs, config):
+        return min(c for c in range(7) if not obs.board[c])
+
+    assert fingerprint(resolve(zero)) == fingerprint(resolve(zero))
+    assert len({fingerprint(resolve(agent)) for agent in (zero, one, legal)}) == 3
+
+
+def test_every_process_finds_the_same():
+    place = "from connectx_toolkit.arena.players"
+    imports = f"{place}.fingerprint import fingerprint\n{place}.loading import resolve\n"
+    code = f"{imports}print(fingerprint(resolve('perfect')))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == fingerprint(resolve("perfect"))
+
+
+def test_a_changed_helper_replays_its_games(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    match = ["match", "mine.py", "leftmost", "--pairs", "1", "--games", "games"]
+    outputs = []
+    for text in (FILES["more.py"], FILES["more.py"], "def pick(obs):\n    return 99\n"):
+        (folder / "more.py").write_text(text)
+        main(match)
+        outputs.append(capsys.readouterr().out)
+    assert ["reused 2 of 2 games from games" in out for out in outputs] == [False, True, False]
+    assert "2 no such column (first on ply" in outputs[2] and "no such column" not in outputs[1]

@@ -1,0 +1,137 @@
+"""The page of a report in a real browser: what it shows, and that it asks nobody for anything."""
+
+import io
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.image import imread
+from playwright.sync_api import Locator, sync_playwright
+
+from connectx.position import STANDARD, Position
+from connectx_toolkit.games.analysis import judge_in_time
+from connectx_toolkit.games.game import Game
+from connectx_toolkit.games.match import Match
+from connectx_toolkit.games.tournament import Tournament
+from connectx_toolkit.players.spec import resolve
+from connectx_toolkit.report.pages import game_entry, group_html, results_page
+from tests.arena.test_match import scripted
+from tests.conftest import BROWSER, CHROMIUM
+
+pytestmark = CHROMIUM
+MOVES = (1, 4, 6, 6, 6, 0, 2, 0, 3, 6, 3, 3, 5, 3, 6, 1, 0, 3, 0, 6, 3, 4, 5, 0, 4, 2, 1, 5, 0, 4)
+JUDGED_FROM = 20
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory) -> Path:
+    """A page with a ladder of three, two games, and exact scores from ply 20 on."""
+    names = [("leftmost", "middle"), ("middle", "random"), ("leftmost", "random")]
+    games = [{n: scripted(n, score) for n, score in enumerate([1, 0, 0.5, 0, 1, 1, 0, 0.5])} for _ in names]
+    matches = [Match(resolve(a), resolve(b), g) for (a, b), g in zip(names, games, strict=True)]
+    tournament = Tournament(matches, names)
+    record = Game(STANDARD, MOVES, ("left <b>most</b>", "middle"))
+    judged = judge_in_time(record, JUDGED_FROM)
+    entries = [game_entry(record, judged, "step limit"), game_entry(record, [], "step limit")]
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    sections = group_html("Board <one>", tournament, tournament.ladder("random"), {"middle": judged})
+    path.write_text(results_page(sections, entries), encoding="utf-8")
+    return path
+
+
+def browse(address: str, folder: Path, *options: str) -> str:
+    """What chromium writes to standard output for a page that it shows without a screen."""
+    assert BROWSER is not None
+    command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP * ~NOTFOUND"]
+    command += [f"--user-data-dir={folder / 'profile'}", "--window-size=1100,2600", "--hide-scrollbars"]
+    done = subprocess.run([*command, *options, address], capture_output=True, text=True, timeout=60, check=True)
+    return done.stdout
+
+
+def test_what_the_page_shows(report, tmp_path):
+    """At ply 21 of the first game: its stones, the exact scores, the names as they are written."""
+    text = browse(f"{report.as_uri()}#0.21", tmp_path, "--dump-dom")
+    assert len(re.findall(r'<svg xmlns="[^"]*" class="chart"', text)) == 3 and len(re.findall(r"<tr>", text)) == 8
+    assert len(re.findall(r'<td class="number" style="background', text)) == 3 * 2 + 3 * 2  # by seat, and against each
+    stones = re.findall(r'class="cx-stone cx-p(\d)', text)
+    assert stones.count("1") == 11 and stones.count("2") == 10
+    assert len(re.findall(r'class="cx-last"', text)) == 1
+    assert re.findall(r'class="cx-move[^"]*" data-ply="(\d+)"[^>]*aria-current', text) == ["21"]
+    chips = re.findall(r'<div class="cx-chip (cx-win|cx-draw|cx-loss)( cx-best)?', text)
+    open_columns = Position.from_moves(MOVES[:21], STANDARD).legal_columns()
+    assert len(chips) == len(open_columns) and any(best for _, best in chips)
+    assert "left &lt;b&gt;most&lt;/b&gt;" in text and f"move 21 of {len(MOVES)}" in text
+
+
+FRONT = (44, 98, 214)  # the board's blue
+COLOURS = {(219, 229, 251): 0, (255, 206, 46): 1, (239, 68, 89): 2}  # of an empty cell and of either side's stones
+BESIDE = 0.35  # of a cell's width from its centre, where neither a ring nor a mark is drawn
+
+
+def test_what_it_looks_like(report, tmp_path):
+    """In the picture, each of the 42 cells has the colour of the stone that stands there; above the board are plots."""
+    target = tmp_path / "shot.png"
+    browse(f"{report.as_uri()}#0.21", tmp_path, f"--screenshot={target}", "--virtual-time-budget=3000")
+    picture = (imread(target)[:, :, :3] * 255).round().astype(int)
+    assert picture.shape == (2600, 1100, 3)
+    blue = np.argwhere(np.abs(picture - FRONT).max(axis=2) <= 2)
+    (top, left), (bottom, right) = blue.min(axis=0), blue.max(axis=0)
+    pitch = (right - left + 1) / 7
+    assert 40 < pitch < 90 and abs((bottom - top + 1) / 6 - pitch) < 1
+    cells = [
+        tuple(picture[round(top + (y + 0.5) * pitch), round(left + (x + 0.5 - BESIDE) * pitch)].tolist())
+        for y in range(6)
+        for x in range(7)
+    ]
+    assert [COLOURS.get(cell) for cell in cells] == Position.from_moves(MOVES[:21], STANDARD).to_board()
+    assert (np.abs(picture[:top] - (59, 130, 246)).max(axis=2) <= 6).sum() > 500  # the dots and bars of the ladder
+
+
+def brightness(element: Locator) -> np.ndarray:
+    """The picture of an element: float (height, width), 0 black to 1 white."""
+    return imread(io.BytesIO(element.screenshot()))[:, :, :3].mean(axis=2)
+
+
+def test_on_a_phone_in_the_dark(report):
+    """A table that is cut has a shadow at the side where there is more; and no plot is a white sheet."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        for scheme in ("light", "dark"):
+            page = browser.new_page(viewport={"width": 400, "height": 900}, color_scheme=scheme)
+            page.goto(report.as_uri())
+            ladder = page.locator(".wide").first
+            assert ladder.evaluate("it => it.scrollWidth > it.clientWidth + 20")
+            shadows = []
+            for place in (0, 10_000):
+                ladder.evaluate("(it, place) => { it.scrollLeft = place; }", place)
+                columns = np.median(brightness(ladder), axis=0)  # texts and lines do not count
+                shadows.append([bool(abs(columns[at] - np.median(columns)) > 0.05) for at in (4, -5)])
+            assert shadows == [[False, True], [True, False]]
+            assert (np.median(brightness(page.locator(".wide > svg").first)) > 0.5) == (scheme == "light")
+        browser.close()
+
+
+def requested(report: Path, folder: Path) -> set[str]:
+    """The addresses beyond this machine that a page asked for; what the browser asks for of its own is left out."""
+    log = folder / "net.json"
+    folder.mkdir()
+    browse(f"{report.as_uri()}#0.21", folder, f"--log-net-log={log}", "--dump-dom", "--virtual-time-budget=3000")
+    events = [event.get("params", {}) for event in json.loads(log.read_text(encoding="utf-8"))["events"]]
+    started = [event for event in events if "initiator" in event and event["initiator"] != "not an origin"]
+    return {event["url"] for event in started if not event["url"].startswith(("file:", "data:"))}
+
+
+def test_no_request_leaves(report, tmp_path):
+    """The browser's own log of the network; without our content security policy, an image does show up there."""
+    image = "http://192.0.2.1/pixel.png"  # an address that RFC 5737 keeps for documentation
+    text = report.read_text(encoding="utf-8").replace("</body>", f'<img src="{image}"></body>')
+    guarded, open_page = tmp_path / "guarded.html", tmp_path / "open.html"
+    guarded.write_text(text, encoding="utf-8")
+    open_page.write_text(
+        re.sub(r'<meta http-equiv="Content-Security-Policy".*?>', "", text, flags=re.S), encoding="utf-8"
+    )
+    found = [requested(path, tmp_path / path.stem) for path in (report, guarded, open_page)]
+    assert found == [set(), set(), {image}]

@@ -1,0 +1,103 @@
+"""Progress for people and for logs."""
+
+import signal
+import sys
+import types
+
+import pytest
+from rich.color import ColorSystem
+
+import connectx_toolkit
+from connectx_toolkit.system import console as progress
+from connectx_toolkit.system.console import ctrl_c_waits
+from connectx_toolkit.system.table import Table, console_for_tables
+
+
+def test_progress_is_for_people(monkeypatch, capsys):
+    """Where nobody watches a bar, lines are written one after the other, and the first comes late."""
+    for interval, lines in ((0.0, 4), (30.0, 0)):
+        monkeypatch.setattr(progress, "LINE_EVERY", interval)
+        with progress.progress(4, "game", delay=2) as bar:
+            for _ in range(4):
+                bar.update()
+        err = capsys.readouterr().err
+        assert err.count("\n") >= lines if lines else err == ""
+        assert "\r" not in err and ("4/4" in err) == bool(lines)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    with progress.progress(4, "game", delay=0):
+        assert "0/4" in capsys.readouterr().err
+
+
+def test_escape_sequences_are_shown_not_sent(capsys):
+    """In lines and in tables; colours of our own are sent as before."""
+    table = Table("", ("head",), [("evil \x1b[2J",)], kind=lambda row: "lost")
+    console = console_for_tables()
+    console.print("a line \x1b]0;owned\x07\nÅ \ud800 \u202e")
+    console.print(table)
+    out = capsys.readouterr().out
+    assert r"a line \x1b]0;owned" in out and r"Å \ud800 \u202e" in out and r"evil \x1" in out
+    assert "\x1b" not in out and "\x07" not in out
+    with console.capture() as captured:
+        console._color_system = ColorSystem.STANDARD
+        console.print(table)
+    assert captured.get().count("\x1b[31m") and "\x1b[2J" not in captured.get()
+
+
+def test_a_loaded_ipykernel_is_no_notebook(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "ipykernel", types.ModuleType("ipykernel"))
+    with progress.progress(0, "game", delay=2) as bar:
+        bar.clear()
+    assert capsys.readouterr().err == ""
+
+
+def test_a_log_of_many_steps_is_short(capsys):
+    """Redrawn at each step, as on a terminal, the bar would leave thousands of lines."""
+    with progress.progress(20_000, "step", "learning", done=5_000, delay=0) as bar:
+        for _ in range(15_000):
+            bar.set_postfix(loss="0.1", refresh=False)
+            bar.update()
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1 and lines[0].startswith("learning") and "5000/20000" in lines[0]
+
+
+def test_a_line_beside_a_bar(monkeypatch, capsys):
+    """On a terminal the bar goes away before a line is printed, and comes again after it."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    with progress.progress(4, "game", delay=0) as bar:
+        bar.update(2)
+        with progress.beside_bars():
+            assert capsys.readouterr().err.endswith(" \r")
+            print("a v b: won 2")
+        assert "2/4" in capsys.readouterr().err
+
+
+def test_ctrl_c_in_a_block_that_would_lose_it_comes_at_its_end():
+    """In the block nothing is raised; without one, the handler is the one before."""
+    before, reached = signal.getsignal(signal.SIGINT), False
+    with pytest.raises(KeyboardInterrupt), ctrl_c_waits():
+        signal.raise_signal(signal.SIGINT)
+        reached = True
+    assert reached and signal.getsignal(signal.SIGINT) is before
+    with ctrl_c_waits():
+        pass
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_long_names_in_tables_are_whole(capsys):
+    """Two files in one long folder would read alike if their names were cut."""
+    names = [f"/home/me/{'long_' * 20}folder/version_{number}/submission.py" for number in (1, 2)]
+    console_for_tables().print(Table("", ("agent", "what it does"), [(name, "plays " * 20) for name in names]))
+    lines = [line.split("  ")[0].strip() for line in capsys.readouterr().out.splitlines()[2:]]
+    assert "".join(lines) == "".join(names)
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_package_that_is_missing_has_its_cure(inside, monkeypatch):
+    """In a notebook, too; "activate the environment first" is no advice where it is active."""
+    monkeypatch.setattr(sys, "prefix", "/elsewhere" if inside else sys.base_prefix)
+    monkeypatch.setitem(sys.modules, "anywidget", None)
+    monkeypatch.delitem(sys.modules, "connectx_toolkit.board.widget", raising=False)
+    with pytest.raises(ModuleNotFoundError, match="this Python has no anywidget: ") as problem:
+        connectx_toolkit.Board  # noqa: B018 - which imports it
+    assert ('pip install ".[notebook]"' in str(problem.value)) == inside
+    assert ("activate the virtual environment first" in str(problem.value)) != inside

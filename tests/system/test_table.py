@@ -1,0 +1,82 @@
+"""Tables: three renderers of one declaration."""
+
+import html
+import re
+from operator import itemgetter
+
+import pytest
+
+from connectx_toolkit.system.table import Column, Table, console_for_tables, element, markdown_text
+
+EVIL = "<b>|[red]`x`"
+COLUMNS = (
+    Column("<name>", help="who it is", classes="first"),
+    Column("points", show="{:.0%}".format, shade=float),
+    Column("span", lambda row: row[1] and (row[1] - 0.25, 1), lambda ends: f"{ends[0]} to {ends[1]}", align="right"),
+    Column("note", itemgetter(2)),
+)
+TABLE = Table("scores & more", COLUMNS, [(EVIL, 0.75, "won"), ("a_b", None, "")], "of 100", itemgetter(2))
+
+
+def test_terminal(capsys):
+    """Numbers and what is declared so stand at the right; texts are what they are; the note is below."""
+    console_for_tables().print(TABLE)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].rstrip() == "scores & more" and lines[-1].rstrip() == "<name>: who it is; of 100"
+    assert lines[2] == "<name>        points      span  note " and set(lines[3]) == {"─"}
+    assert lines[4] == f"{EVIL}     75%  0.5 to 1  won  " and lines[5].rstrip() == "a_b"
+
+
+def test_colours_on_a_terminal(monkeypatch, capsys):
+    for name, value in {"FORCE_COLOR": "1", "COLORTERM": "truecolor", "TERM": "xterm"}.items():
+        monkeypatch.setenv(name, value)
+    console_for_tables().print(TABLE)
+    out = capsys.readouterr().out
+    assert "\x1b[30;48;2;128;255;80m   75%" in out and f"\x1b[32m{EVIL}" in out
+
+
+def test_page():
+    """Every text is escaped; help is at the head, the colour at the cell, the kind at the row."""
+    text = TABLE.html("scores")
+    cells = re.findall(r"<t[hd]([^>]*)>([^<>]*)</t", text)
+    assert [html.unescape(cell) for _, cell in cells[:4]] == ["<name>", "points", "span", "note"]
+    assert [html.unescape(cell) for _, cell in cells[4:]] == [EVIL, "75%", "0.5 to 1", "won", "a_b", "", "", ""]
+    assert cells[0][0] == ' class="first" title="who it is"' and cells[1][0] == ' class="number"'
+    assert cells[5][0].endswith('style="background: color-mix(in srgb, var(--cx-win) 25%, transparent)"')
+    assert '<table id="scores" aria-label="scores &amp; more">' in text and '<tr class="won">' in text
+    assert text.endswith('<p class="note">&lt;name&gt;: who it is; of 100</p>') and "<b>" not in text
+
+
+def test_markdown():
+    r"""Pipes and what else means something are escaped, the sides are in the rule.
+
+    As Markdown has it, an escaped pipe is no border: each line has five of the others.
+    """
+    lines = TABLE.markdown().splitlines()
+    assert lines[:2] == [r"| \<name\> | points | span | note |", "| --- | --: | --: | --- |"]
+    assert lines[2] == r"| \<b\>\|\[red\]\`x\` | 75% | 0.5 to 1 | won |"
+    assert [len(re.findall(r"(?<!\\)\|", line)) for line in lines[:4]] == [5] * 4
+    assert lines[3:] == ["| a_b |  |  |  |", "", r"\<name\>: who it is; of 100."]
+    assert TABLE.markdown(escape=str).splitlines()[2].startswith("| <b>|[red]")
+
+
+def test_for_machines():
+    assert TABLE.records()[0] == {"<name>": EVIL, "points": 0.75, "span": (0.5, 1), "note": "won"}
+
+
+@pytest.mark.parametrize("rows", [[], [(None,)], [("1",)]])
+def test_a_column_without_numbers_is_at_the_left(rows):
+    assert Table("", ["head"], rows).columns[0].align == "left"
+
+
+def test_elements():
+    assert (
+        element("a", "b", class_="", id=None, stroke_width=0, title='"<')
+        == '<a stroke-width="0" title="&quot;&lt;">b</a>'
+    )
+
+
+def test_markdown_leaves_ordinary_names_alone():
+    for name in ("my_agent.py", "minimax@4~10", "runs/one_step.py", "1188 to 1200", "-5"):
+        assert markdown_text(name) == name
+    assert markdown_text("__init__*`#") == r"\_\_init\_\_\*\`\#"
