@@ -1,8 +1,8 @@
 """The clock of an agent: how long a move may think, with what margins. The judge has its own.
 
 Kaggle gives ``config.actTimeout`` seconds a move (2 now, other values in the past) and takes what a move uses beyond
-that from ``obs.remainingOverageTime`` (overage time: 60 a game). An agent that overdraws it loses. The file's load
-and its compilation count in the first move.
+that from ``obs.remainingOverageTime`` (60 s a game). An agent that overdraws it loses. The file's load counts in the
+first move.
 
 ``GameMemory`` is what an agent keeps for one game. A process may play many games. An agent that carried proven scores,
 a search's table or what it thinks of its opponent from one game to the next would play the same game differently,

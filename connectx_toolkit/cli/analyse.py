@@ -1,5 +1,6 @@
-"""``evaluate.py analyse``: one game move by move, a file's latest games, or all of one's own games.
+"""Commands on games that were played: exact scores of every move, and old mistakes.
 
+``evaluate.py analyse``: one game move by move, a file's latest games, or all of one's own games.
 ``evaluate.py rematch``: an agent is asked for the positions of old games that were not won.
 """
 

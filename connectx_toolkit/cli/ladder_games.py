@@ -1,9 +1,7 @@
-"""``evaluate.py explore``: what was played in a position, by whom and how it ended, beside the exact scores.
-
-Commands on games of Kaggle's ladder.
+"""Commands on games of Kaggle's ladder.
 
 ``evaluate.py episodes``: the games of a submission are fetched from Kaggle, then judged as ``analyse`` does.
-
+``evaluate.py explore``: what was played in a position, by whom and how it ended, beside the exact scores.
 ``evaluate.py scout``: what one's games tell of an opponent, and the line that beats it; or a table of all.
 """
 
@@ -192,8 +190,8 @@ examples
 def explore(options: argparse.Namespace) -> None:
     """The moves of a position, as the games that fit the filters have them."""
     from connectx.position import Position
+    from connectx_toolkit.games.adding import own_name
     from connectx_toolkit.games.game import parse_moves
-    from connectx_toolkit.games.replay import own_name
     from connectx_toolkit.games.review import name_in
     from connectx_toolkit.report.tables import played_table
     from connectx_toolkit.system.table import console_for_tables
@@ -236,8 +234,8 @@ def opened(options: argparse.Namespace) -> GameDatabase:
         ValueError: there is no file and nothing to add, or it is another file.
         NothingLeft: of what was to be added.
     """
+    from connectx_toolkit.games.adding import add_from, own_name
     from connectx_toolkit.games.database import GameDatabase
-    from connectx_toolkit.games.replay import add_from, own_name
     from connectx_toolkit.system.table import console_for_tables
 
     left_out: list[str] = []
@@ -309,7 +307,7 @@ examples
 
 def scout_opponents(options: argparse.Namespace) -> None:
     """One opponent in detail, or all of them."""
-    from connectx_toolkit.games.replay import own_name
+    from connectx_toolkit.games.adding import own_name
     from connectx_toolkit.games.review import name_in
     from connectx_toolkit.games.scout import against
     from connectx_toolkit.system.table import console_for_tables

@@ -1,7 +1,7 @@
-"""The command that reports on the games that were played here.
+"""Commands that show something.
 
+``evaluate.py report``: the ladder of the games that were played here, and a page.
 ``evaluate.py list``: the agents that can be named, with what each is, how strong, and how large.
-
 ``evaluate.py board``: the board on a page of this machine's own.
 """
 

@@ -2,8 +2,8 @@
 
 The table of openings has the scores of the first plies of 7x6; the solver finds the rest of a game in 0.1 to 1 s. On
 other boards, positions with few stones can take very long. A game therefore has a time limit, and its last positions,
-which are the fastest, are solved first. Of the others, a search of a few plies proves
-wins and losses on any board (``with_short_proofs``): intervals of the exact scores, as the solver's own.
+which are the fastest, are solved first. Of the others, a search of a few plies proves wins and losses on any
+board (``with_short_proofs``): intervals of the exact scores, as the solver's own.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

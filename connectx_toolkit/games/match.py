@@ -1,11 +1,8 @@
-"""The games of a match between two agents, and what each agent did in them.
+"""The games of a match between two agents: what each agent did in them, and what they prove, in words.
 
-What games were played under: the machine, the versions of Python and the packages, and how many at a time.
-
-None of these is part of what a match asks for, so that all its games count. But each changes how far a search gets in
-its time. So the commands say which games were played under other conditions.
-
-What a match proves and which faults occurred, as plain lines of text.
+Games are played under conditions: the machine, the versions of Python and the packages, and how many at a time. None of
+these is part of what a match asks for, so that all its games count. But each changes how far a search gets in its time.
+So the commands say which games were played under other conditions.
 """
 
 import html

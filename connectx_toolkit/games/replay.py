@@ -7,8 +7,6 @@ and what a crash said, where the replay alone tells only what was taken of the o
 
 A file holds one replay or several: it is plain, compressed, or an archive, such as all replays of a day. What it is,
 its first bytes tell, not its name.
-
-Where games of the ladder come from: folders and files of replays, read one by one; and files of version 0.3.
 """
 
 import bz2
@@ -21,16 +19,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from io import BytesIO
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from connectx.position import STANDARD, Geometry, Position
-from connectx_toolkit.games.database import GameDatabase
 from connectx_toolkit.games.game import UNKNOWN_NAMES, Game, check_playable
-from connectx_toolkit.games.old_files import check_old, take_over
-from connectx_toolkit.games.review import name_in, name_in_all
-from connectx_toolkit.games.schema import is_database
 from connectx_toolkit.kaggle.rules import DEFAULTS, FAMILIES, Fault, Rules, sizes_of
 from connectx_toolkit.system.foreign import MOST_BYTES, NothingLeft, from_json, integer, noting, number, shown, text
 
@@ -344,58 +338,3 @@ def without_copies(replays: Iterable[Game]) -> tuple[list[Game], list[str]]:
         if first is not replay:
             copies.append(f"{replay.source} is the same game as {first.source}")
     return [*kept.values()], copies
-
-
-class Added(NamedTuple):
-    """What came of adding games."""
-
-    new: int
-    known: int  # that were there before, or that came twice
-    whole: int  # games of the ladder that the file holds now
-    left_out: list[str]  # why, of what is no game of ConnectX
-    taken: list[str]  # what was taken over from each file of version 0.3, a line each
-
-
-def add_from(path: Path, what: Sequence[str], me: str = "") -> Added:
-    """Adds the games of folders, replays and files of version 0.3 to a file of games, which is made if there is none.
-
-    They are read while they are added: what was added before an interruption stays.
-
-    Raises:
-        ValueError: there is nothing of that name, or the file of games is another file.
-        NothingLeft: there is no game in all of it; the file of games is not touched.
-    """
-    read, left_out, paths = 0, list[str](), replay_paths(what)
-    old = [one for one in paths if is_database(one)]
-    for one in old:
-        check_old(one)
-    replays = chain.from_iterable(replays_of(one, left_out) for one in paths if one not in old)
-    first = next(replays, None)
-    if first is None and not old:
-        raise NothingLeft(left_out)
-
-    def counted() -> Iterator[Game]:
-        nonlocal read
-        for replay in chain([] if first is None else [first], replays):
-            read += 1
-            yield replay
-
-    with GameDatabase(path) as database:
-        taken = [take_over(one, database) for one in old]
-        new = database.add(counted(), me)
-        known = read - new - len(database.left_out) + sum(one.left_out for one in taken)
-        return Added(new, known, len(database), [*left_out, *database.left_out], [one.line for one in taken])
-
-
-def own_name(database: GameDatabase, wanted: str | None) -> str:
-    """Whose games these are: as asked for, as said when they were added, or the one name in all of them.
-
-    Raises:
-        ValueError: that is not known; in words that say how to choose.
-    """
-    names, owners = database.names(), database.owners()
-    if wanted is not None:
-        return name_in(names, wanted)
-    if owners:
-        return owners.most_common(1)[0][0]
-    return name_in_all(names, len(database))

@@ -1,7 +1,4 @@
-"""The results of many agents: the crosstable and the ladder.
-
-The matches of a file of games, in groups that can be compared.
-"""
+"""The results of many agents: the crosstable and the ladder; and a file's matches in groups that can be compared."""
 
 import sqlite3
 from collections import Counter, defaultdict

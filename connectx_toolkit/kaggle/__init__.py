@@ -3,15 +3,13 @@
 In the order of a submission's life:
 
 - ``upload``: what kinds of file Kaggle takes; ``archive``: how it unpacks a .tar.gz.
-- ``folder``: where it puts the file, and what the machine around it has; ``mounts`` makes that place here.
-- ``agent_file``: how it loads the file, which modules the file can import, and which function it calls; ``bindings``
-  tells the same of a source that is not run.
-- ``packages``: which third-party packages it has.
-- ``rules``: its defaults and limits (2 s a move, 60 s of overage time), and what it calls each fault.
-- ``observation``: what it passes to the agent.
-- ``environment``: its own environment; ``seats`` plays a game there with a process for each seat, as Kaggle does.
-- ``runner``: runs a file under test as on the judge, ``watch`` sees what it reaches for, ``slow_processor`` slows it.
-- ``remedies``: where in the file a fault happened, which rule is behind it, and the cure.
+- ``sandbox``: where it puts the file, what the machine around it has, and what the file reaches for.
+- ``agent_file``: how it loads the file, which modules the file can import, which function it calls, and with what;
+  ``sources`` tells the same of a source that is not a submission yet.
+- ``rules``: its defaults and limits (2 s a move, 60 s of overage time), what it calls each fault, its environment.
+- ``seats``: plays a game there with a process for each seat, as Kaggle does.
+- ``runner``: runs a file under test as on the judge.
+- ``remedies``: where in the file a fault happened, which rule is behind it, and the cure; which packages there are.
 - ``account``: your account there: submit a file, fetch its games.
 
 docs/concepts/kaggle.md tells it in words. A submission's guard repeats the few facts that it needs: a test compares

@@ -1,5 +1,4 @@
-"""One's own account on Kaggle: submit a file, list submissions and their games, fetch replays and logs, each of them
-once.
+"""One's own account on Kaggle: submit a file, list submissions and their games, fetch replays and logs once.
 
 Calls go to Kaggle by its official SDK, one at a time with a pause between them; whatever goes wrong is one line.
 

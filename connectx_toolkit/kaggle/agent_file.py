@@ -1,10 +1,8 @@
-"""An agent's file as Kaggle loads it: which modules it can import, and which of its functions is the agent.
+"""An agent's file as Kaggle loads it: which modules it can import, which function is the agent, what it is given.
 
 Kaggle runs the text of the file by exec, with the file's folder at the end of ``sys.path``, on a machine without this
 toolkit. So here the agent's own folder comes before everything but the standard library. Of the toolkit an agent
 reaches only ``connectx``, and only where its folder has no ``connectx`` of its own.
-
-What Kaggle passes to an agent: a dict whose entries can be read as attributes, too.
 """
 
 import ast

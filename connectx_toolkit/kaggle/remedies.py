@@ -1,9 +1,8 @@
 """Explains a fault: its place in the agent's file, Kaggle's rule behind it, and the cure, in a sentence to append.
 
-Third-party packages on Kaggle's judge, by import name, as far as they are known.
-
-Kaggle does not publish the judge's image. What is known: the packages of submissions that played there, those that
-kaggle_environments needs, and the public notebook image (github.com/Kaggle/docker-python), which is probably similar.
+Also here: the third-party packages on the judge, as far as they are known. Kaggle does not publish the judge's image.
+What is known: the packages of submissions that played there, those that kaggle_environments needs, and the public
+notebook image (github.com/Kaggle/docker-python), which is probably similar.
 """
 
 import os

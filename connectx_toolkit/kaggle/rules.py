@@ -1,7 +1,4 @@
-"""A game's configuration and its possible faults. Imports little.
-
-Kaggle's own environment for ConnectX, from the package kaggle-environments.
-"""
+"""A game's configuration, its possible faults, and Kaggle's own environment for it, imported when asked for."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -4,7 +4,7 @@
 them; Kaggle's loader has none of that for a single file. So such a source is played as it will be when it is built,
 and it is said that it has to be.
 
-In which order a source binds its names: Kaggle takes the last callable in that order as the agent.
+Of a source that is not run, it tells in which order names are bound: Kaggle takes the last callable as the agent.
 """
 
 import ast

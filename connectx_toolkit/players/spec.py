@@ -1,6 +1,7 @@
-"""Where an agent comes from, as a plain value, and the registry of callables in this process. Imports little.
+"""Where an agent comes from, as a plain value, and the agent's function for such a value. Imports little.
 
-An agent of agents/ may be weakened, as its name says.
+An agent is named, a file, or a callable, of which this process keeps a registry. Agents of agents/ may be weakened, as
+their names say: ``minimax@4`` searches 4 plies, ``NAME~10`` plays a random legal move in 10% of its moves.
 """
 
 import ast

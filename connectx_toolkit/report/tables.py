@@ -1,6 +1,6 @@
 """The tables that commands print and pages show; each column is declared once.
 
-Single games: where each one turned, and how good its moves were.
+Of single games they tell where each one turned, and how good its moves were.
 """
 
 from collections.abc import Mapping, Sequence

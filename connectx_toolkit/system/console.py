@@ -1,10 +1,7 @@
-"""The command-line parser of all three scripts.
+"""What all commands share at a terminal: their names, the parser, Ctrl-C where it would be lost, progress.
 
-Ctrl-C where a KeyboardInterrupt would be lost.
-
-How the user calls the commands: as scripts of a checkout, or by the command ``connectx`` that pip installs.
-
-Progress of long runs: a bar on a terminal or in a notebook, a line now and then in a log.
+The user calls them as scripts of a checkout, or by the command ``connectx`` that pip installs. Progress of long runs is
+a bar on a terminal or in a notebook, a line now and then in a log.
 """
 
 import argparse

@@ -3,11 +3,9 @@
 The referee shares the core because it waits while an agent thinks, and waking a process on another core takes longer
 than a short move.
 
-Seeds of the random generators that agents use.
-
-Restricts processes to a share of one core: by a control group (cgroup), or by stopping and continuing them.
-
-How long a process has waited for a core: time that its work did not take.
+Processes can be restricted to a share of a core, by a control group (cgroup), or by stopping and continuing them. How
+long a process has waited for a core is time that its work did not take. Random generators that agents use are seeded
+here, too.
 """
 
 import contextlib

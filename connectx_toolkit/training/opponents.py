@@ -4,11 +4,10 @@
 depth of 4 plies, without a clock; ``NAME~10`` plays a random legal column in 10% of its moves. Agents run in this
 process, with ``SECONDS`` per move.
 
-All positions of a small game with exact values, for tables of moves and for perfect opponents.
+Of a small game, a tree of all positions with exact values makes tables of moves and perfect opponents.
 
-Kaggle's built-in agent ``negamax`` for many games at once: it looks five plies ahead and breaks ties by coins.
-
-The same columns with the same chances as ``negamax_agent`` of kaggle_environments (envs/connectx/connectx.py), which
+Kaggle's built-in agent ``negamax`` plays many games at once: it looks five plies ahead and breaks ties by coins. The
+same columns with the same chances as ``negamax_agent`` of kaggle_environments (envs/connectx/connectx.py), which
 takes 0.1 s a move; this takes some 0.01 ms. Its scores are doubled here, to be integers: a win is worth the number of
 empty cells and one more; at the last ply a move is worth that much, too, and 2 more for each neighbour of its own on
 either side and below, the bottom two rows apart.

@@ -1,5 +1,7 @@
-"""Where the pre-flight tries a file, and what it asks there: folders as on the judge, the process (runner) that works
-in them, hard positions that every agent must answer legally, and a sample for comparing two agents.
+"""Where the pre-flight tries a file, and what it asks there.
+
+Folders as on the judge, the process (runner) that works in them, hard positions that every agent must answer legally,
+and a sample for comparing two agents.
 """
 
 import contextlib

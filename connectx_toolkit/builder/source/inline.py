@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from connectx_toolkit.builder.source import data_files as files
+from connectx_toolkit.builder.source import data_files
 from connectx_toolkit.builder.source.module import Module, Project
 from connectx_toolkit.builder.source.refusals import Refusal, Refused, adopt_command
 from connectx_toolkit.kaggle.sources import agent_in, first_bindings, import_name
@@ -228,15 +228,15 @@ def _files(
     moves = [(module, call.args) for module in modules for call in module.calls_of("os.chdir")]
     entered = set().union(*(flows.literals(module, path) for module, paths in moves for path in paths))
     for module in modules:
-        if not any(files.name_in(literal.text) for literal in entered):
+        if not any(data_files.name_in(literal.text) for literal in entered):
             module.judge_missing(agent.parent, written)
         for call, path in module.openings:
-            purpose = files.purpose(call, module.qualified)
+            purpose = data_files.purpose(call, module.qualified)
             literals = flows.literals(module, path) | entered if purpose else set[Literal]()
             for key, file in _opened(purpose, literals, module, agent).items():
                 place = Refusal(module.path, call.lineno, f"{key} is opened by its path")
                 found.setdefault(key, (file, place))
-    private = sorted(key for key, (file, _) in found.items() if files.is_private(file))
+    private = sorted(key for key, (file, _) in found.items() if data_files.is_private(file))
     for key in private:
         notes.append(f"{found[key][1].path.name}:{found[key][1].line}: {key} is not packed: it may be private")
     found = {key: entry for key, entry in found.items() if key not in private}
@@ -248,14 +248,14 @@ def _opened(purpose: str, literals: Collection[Literal], module: Module, agent: 
 
     A folder is taken whole if it is listed, or if no literal names the file in it that is read.
     """
-    names = {name for literal in literals if (name := files.name_in(literal.text))}
+    names = {name for literal in literals if (name := data_files.name_in(literal.text))}
     folders = {(m.path.parent, "/".join(m.package)) for m in (module, *(literal.module for literal in literals))}
     taken: dict[str, Path] = {}
     for folder, package in [*sorted(folders), (agent.parent, "")] if names else ():
-        read, entered = files.reached(folder, names)
+        read, entered = data_files.reached(folder, names)
         for path in entered if purpose == "list" or not read else read:
             key = (Path(package) / path.relative_to(folder)).as_posix()
-            taken |= files.files_at(path, key)
+            taken |= data_files.files_at(path, key)
     return taken
 
 
@@ -268,8 +268,8 @@ def _added(agent: Path, extra: Sequence[Path]) -> dict[str, tuple[Path, Refusal]
         if not path.resolve().is_relative_to(agent.parent):
             raise ValueError(f"--data {path} does not lie beside the agent, in {agent.parent} or below it")
         inside = path.resolve().relative_to(agent.parent).as_posix()
-        for key, file in files.files_at(path.resolve(), inside).items():
-            if files.is_private(file, by_name=True):
+        for key, file in data_files.files_at(path.resolve(), inside).items():
+            if data_files.is_private(file, by_name=True):
                 raise ValueError(f"--data {path}: {file.name} may hold a credential, and people share submissions")
             found[key] = (file, Refusal(agent, 1, f"--data {path}"))
     return found
@@ -279,10 +279,10 @@ def _saved_whole(modules: Collection[Module], inlined: Inlined) -> list[Refusal]
     """Refuses data files with pickled classes, such as a whole network, which cannot be read on the judge."""
     data = [entry for module in modules for entry in module.data.values()] + list(inlined.files.values())
     own = {"__main__", *(module.key.removesuffix(".py").replace("/", ".") for module in modules)}
-    loads = [files.loads_numbers_only(node) for module in modules for node in module.calls_of("torch.load")]
+    loads = [data_files.loads_numbers_only(node) for module in modules for node in module.calls_of("torch.load")]
     refusals = []
     for file, place in data:
-        names = sorted(files.pickled_classes(file))
+        names = sorted(data_files.pickled_classes(file))
         mine = [name for name in names if name.rpartition(".")[0] in own]
         layers = [name for name in names if name.startswith("torch.nn.modules.") and loads and all(loads)]
         if mine or layers:

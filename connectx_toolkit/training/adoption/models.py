@@ -37,9 +37,11 @@ class Model(NamedTuple):
 def sb3_model(path: Path, task: dict[str, Any]) -> Model:
     """The model of an archive of stable-baselines3. Raises as connectx_toolkit.training.adoption.sb3_model does."""
     with contextlib.redirect_stderr(io.StringIO()):  # gym says there that it is unmaintained
-        from connectx_toolkit.training.adoption import sb3_archive as archive  # takes seconds to import
-        from connectx_toolkit.training.adoption import sb3_model
-    facts, parameters = archive.read_archive(path)
+        from connectx_toolkit.training.adoption import (
+            sb3_archive,  # takes seconds to import
+            sb3_model,
+        )
+    facts, parameters = sb3_archive.read_archive(path)
     shown = loaded(source_of(task["module"])) if task["module"] else None
     activation = activation_of(task["activation"]) if task["activation"] else None
     find = finder(task["module"])

@@ -1,7 +1,7 @@
 """ConnectX for stable-baselines3: thousands of games that it steps, and the networks that it trains.
 
-model = PPO("MlpPolicy", batch_env(500, opponent="negamax", observation="lines-1"), n_steps=16, batch_size=2000)
-model.learn(1_000_000)
+    model = PPO("MlpPolicy", batch_env(500, opponent="negamax", observation="lines-1"), n_steps=16, batch_size=2000)
+    model.learn(1_000_000)
 
 ``CourseCNN`` is the network of the last lesson of Kaggle's course "Intro to Game AI".
 """

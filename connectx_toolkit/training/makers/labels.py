@@ -1,10 +1,8 @@
-"""Labels: positions of 7x6 with the exact score of every move, as training data; how they are stored and split.
+"""Labels positions with the exact score of every move, which is what the networks learn from; stores and splits them.
 
 A file of labels is a container of connectx.weights with its recipe. It holds a position or its mirror image once, by
 its key, and leaves out the scores that a look at the board gives: full columns, moves that win at once, and moves after
 which the other side does. LZMA then makes some 5 bytes of a position with all its scores.
-
-Labels positions with the exact score of every move: what the networks learn from.
 
 The positions are those of games of five kinds, from random to near-perfect, in which a move has to be chosen (see
 training/data/sampling.py). Our own solver scores them, some 200 a second on a core. All positions of the first eight

@@ -7,10 +7,8 @@ two (see ``networks/manifest.json``); "large.bin" is the one that agents had bef
 - "policy": a network's move, drawn with a temperature.
 - "puct": a tree search with a network, so many evaluations, its move drawn by visits.
 - "minimax", "leaf": alpha-beta with the heuristic or the leaf network; each move's depth is drawn, two plies wide.
-- "mcts": so many random playouts.
+- "mcts": so many random playouts, by a tree search that knows only the rules (UCT, Kocsis and Szepesvari 2006).
 - "exact": perfect moves, but for a share of random ones.
-
-Monte Carlo tree search (UCT, Kocsis and Szepesvari 2006) with random playouts, which knows only the rules.
 """
 
 import math

@@ -9,9 +9,8 @@ moves and the reach depend on each other and are improved in turn, as in policy 
 
 Every move is one of ``connectx.opponent.candidates``: none gives a result away.
 
-How frequent each type of opponent is among those that one meets: the shipped prior, moved by one's own games.
-
-An opponent's games tell its type, as far as they go: its posterior (Bayes). It counts for ``n / (n + HALF)`` of an
+How frequent each type of opponent is among those that one meets is the shipped prior, moved by one's own games. An
+opponent's games tell its type, as far as they go: its posterior (Bayes). It counts for ``n / (n + HALF)`` of an
 opponent after n games, and the shipped prior for ``SHIPPED`` opponents. Half of each opponent's games are held out to
 see whether the new prior predicts them better than the old one.
 """
@@ -27,8 +26,8 @@ import numpy as np
 
 from connectx.opponent import ReplyModel, candidates, columns_of_scores
 from connectx.position import STANDARD, Columns, Position, sign
+from connectx_toolkit.games.adding import own_name
 from connectx_toolkit.games.database import GameDatabase
-from connectx_toolkit.games.replay import own_name
 from connectx_toolkit.system.foreign import left_out_lines
 from connectx_toolkit.training.makers.exact_scores import ScoresOf
 

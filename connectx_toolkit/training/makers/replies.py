@@ -5,9 +5,8 @@ one plays any such move, the other is the agent perfect with the model that it h
 which the player was to move, and what it played, are kept in the run's folder, player by player; an interrupted run
 resumes there.
 
-Mixtures of kinds of players (``connectx_toolkit.training.makers.replies``) are fitted to the moves, with a
-small policy network, which ``train.py distill`` makes. Then a network learns, on the positions of ``train.py
-labels``, what each of these types will give away (``connectx_toolkit.training.makers.replies``).
+Mixtures of kinds of players are fitted to the moves, with a small policy network, which ``train.py distill`` makes.
+Then a network learns, on the positions of ``train.py labels``, what each of these types will give away.
 
 What a type will give away from a position on is learnt by fitted value iteration (Ernst et al. 2005). Labelled
 positions have the exact score of every move. Where the opponent is to move, the model of replies gives each move a

@@ -1,6 +1,7 @@
-"""Takes over what the two files of version 0.3 hold: stores of matches, and files of games of the ladder.
+"""Adds games to the file of games: of folders and replays, read one by one, and of files of version 0.3.
 
-Matches keep their keys of then, which nothing asks for any more: the same match, asked for again, begins anew.
+Version 0.3 had two files: stores of matches, and files of games of the ladder. Matches keep their keys of then, which
+nothing asks for any more: the same match, asked for again, begins anew.
 """
 
 import json
@@ -8,16 +9,19 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from connectx.position import parse_columns
 from connectx_toolkit.games.database import GameDatabase, Row, now, scores_in
 from connectx_toolkit.games.game import CUTS, Game
+from connectx_toolkit.games.replay import replay_paths, replays_of
+from connectx_toolkit.games.review import name_in, name_in_all
 from connectx_toolkit.games.rows import check_calls, points_in, row_of, rules_of, without_points
-from connectx_toolkit.games.schema import LADDER_GAMES, STORES, open_to_read
+from connectx_toolkit.games.schema import LADDER_GAMES, STORES, is_database, open_to_read
 from connectx_toolkit.kaggle.rules import Rules, sizes_of
-from connectx_toolkit.system.foreign import from_json, integer, noting, number, text
+from connectx_toolkit.system.foreign import NothingLeft, from_json, integer, noting, number, text
 
 
 class Taken(NamedTuple):
@@ -138,3 +142,58 @@ def _fetched(row: dict[str, Any]) -> Game:
     if game.points != (None if points is None else (points, 1 - points)):
         raise ValueError(f"its first player has {points} points, but its moves and faults say {game.ending!r}")
     return game
+
+
+class Added(NamedTuple):
+    """What came of adding games."""
+
+    new: int
+    known: int  # that were there before, or that came twice
+    whole: int  # games of the ladder that the file holds now
+    left_out: list[str]  # why, of what is no game of ConnectX
+    taken: list[str]  # what was taken over from each file of version 0.3, a line each
+
+
+def add_from(path: Path, what: Sequence[str], me: str = "") -> Added:
+    """Adds the games of folders, replays and files of version 0.3 to a file of games, which is made if there is none.
+
+    They are read while they are added: what was added before an interruption stays.
+
+    Raises:
+        ValueError: there is nothing of that name, or the file of games is another file.
+        NothingLeft: there is no game in all of it; the file of games is not touched.
+    """
+    read, left_out, paths = 0, list[str](), replay_paths(what)
+    old = [one for one in paths if is_database(one)]
+    for one in old:
+        check_old(one)
+    replays = chain.from_iterable(replays_of(one, left_out) for one in paths if one not in old)
+    first = next(replays, None)
+    if first is None and not old:
+        raise NothingLeft(left_out)
+
+    def counted() -> Iterator[Game]:
+        nonlocal read
+        for replay in chain([] if first is None else [first], replays):
+            read += 1
+            yield replay
+
+    with GameDatabase(path) as database:
+        taken = [take_over(one, database) for one in old]
+        new = database.add(counted(), me)
+        known = read - new - len(database.left_out) + sum(one.left_out for one in taken)
+        return Added(new, known, len(database), [*left_out, *database.left_out], [one.line for one in taken])
+
+
+def own_name(database: GameDatabase, wanted: str | None) -> str:
+    """Whose games these are: as asked for, as said when they were added, or the one name in all of them.
+
+    Raises:
+        ValueError: that is not known; in words that say how to choose.
+    """
+    names, owners = database.names(), database.owners()
+    if wanted is not None:
+        return name_in(names, wanted)
+    if owners:
+        return owners.most_common(1)[0][0]
+    return name_in_all(names, len(database))
