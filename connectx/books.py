@@ -378,7 +378,7 @@ def opening_score(position: Position) -> int | None:
     """The exact score of a position of 7x6 with at most 8 stones; None for others (see ``Openings.score``).
 
     >>> from connectx.position import STANDARD
-    >>> score(Position.empty(STANDARD)), score(Position.from_moves([0, 3], STANDARD))
+    >>> opening_score(Position.empty(STANDARD)), opening_score(Position.from_moves([0, 3], STANDARD))
     (1, -2)
     """
     return openings().score(position)

@@ -20,8 +20,6 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-import numpy as np
-
 _waiting: list[Callable] = []  # marked as jitable, not yet registered with numba
 _loading = threading.Lock()  # a board and a cell of a notebook may be the first at once
 
@@ -96,4 +94,8 @@ def _overload_popcount(numba) -> None:
 
 def int_array(size, compiled):
     """``size`` zeros for a kernel to work on: int64 (size,), or a list if not compiled, which is faster in Python."""
-    return np.zeros(size, np.int64) if compiled else [0] * size
+    if not compiled:
+        return [0] * size
+    import numpy as np
+
+    return np.zeros(size, np.int64)

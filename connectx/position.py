@@ -23,11 +23,12 @@ move; ``connectx.solver`` finds it.
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, NamedTuple
 
 from connectx.jit import jitable
+
+if TYPE_CHECKING:  # commands that need a board's shape alone answer at once
+    import numpy as np
 
 __all__ = ["STANDARD", "Geometry", "Position", "geometry_of"]
 
@@ -375,7 +376,9 @@ def plies_to_end(score: int, ply: int, cells: int) -> int:
 
 
 @lru_cache(maxsize=2)
-def plies_to_end_table(cells: int) -> np.ndarray:
+def plies_to_end_table(cells: int) -> "np.ndarray":
     """``plies_to_end`` for every ply and score: int64 (cells + 1, 2 * cells + 1), at [ply, score + cells]."""
+    import numpy as np
+
     scores = range(-cells, cells + 1)
     return np.array([[plies_to_end(score, ply, cells) for score in scores] for ply in range(cells + 1)])

@@ -10,7 +10,8 @@ from typing import Any
 
 from connectx.position import has_line
 from connectx_toolkit.games.game import Game
-from connectx_toolkit.kaggle.rules import Fault, Rules, environment_of
+from connectx_toolkit.kaggle.rules import Fault, Rules
+from connectx_toolkit.kaggle.seats import environment_of
 from connectx_toolkit.players.process import Player
 from connectx_toolkit.players.protocol import Opaque, Reply
 

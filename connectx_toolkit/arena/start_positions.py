@@ -192,7 +192,7 @@ def main() -> None:
         return (solver.solve(position, weak=True).result if known is None else known) == 0
 
     openings = balanced_openings(STANDARD, BALANCED_COUNT, BALANCED_SEED, is_drawn)
-    lines = [f"# {BALANCED_COUNT} drawn openings by the recipe of arena/play/openings.py, seed {BALANCED_SEED}."]
+    lines = [f"# {BALANCED_COUNT} drawn openings by the recipe of arena/start_positions.py, seed {BALANCED_SEED}."]
     lines += sorted(map(write_columns, openings))  # sorted, the file is a seventh smaller
     write_whole(BALANCED, gzip.compress(("\n".join(lines) + "\n").encode(), mtime=0))
     print(f"{BALANCED}: {len(openings)} openings")

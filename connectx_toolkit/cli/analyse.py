@@ -225,7 +225,7 @@ def _not_judged(reviews: Sequence[Review], options: argparse.Namespace) -> list[
 
 
 if TYPE_CHECKING:
-    from connectx_toolkit.arena.exam import Answer
+    from connectx_toolkit.arena.rematch import Answer
     from connectx_toolkit.games.game import Game
     from connectx_toolkit.games.review import Review
     from connectx_toolkit.players.process import Player
@@ -260,8 +260,8 @@ examples
 
 def rematch(options: argparse.Namespace) -> None:
     """An agent in the positions of old games that were not won, or of all."""
-    from connectx_toolkit.arena.exam import add_mistakes, games_to_ask
     from connectx_toolkit.arena.match import open_pool
+    from connectx_toolkit.arena.rematch import add_mistakes, games_to_ask
     from connectx_toolkit.arena.start_positions import read_openings
     from connectx_toolkit.games.replay import read_replays, replay_paths, without_copies
     from connectx_toolkit.games.review import team_of
@@ -300,7 +300,7 @@ def rematch(options: argparse.Namespace) -> None:
 
 def _not_asked(reviews: Sequence[Review], games: Sequence[Review]) -> list[str]:
     """How many mistakes are not asked about, if any."""
-    from connectx_toolkit.arena.exam import games_to_ask
+    from connectx_toolkit.arena.rematch import games_to_ask
 
     asked, made = (sum(len(one.mistakes) for one in some) for some in (games, games_to_ask(reviews, with_won=True)))
     if asked == made:
@@ -319,7 +319,7 @@ def _board_of(replays: Sequence[Game]) -> Geometry:
 
 def _asked(player: Player, games: Sequence[Review], rules: Rules, seed: int) -> Iterator[Answer]:
     """Answers, with a bar. Ctrl-C ends it with those that are there."""
-    from connectx_toolkit.arena.exam import ask, positions_to_ask
+    from connectx_toolkit.arena.rematch import ask, positions_to_ask
     from connectx_toolkit.system.console import progress
 
     with progress(sum(len(positions_to_ask(game)) for game in games), "position", "asking", delay=0) as bar:

@@ -6,8 +6,8 @@ In the order of a submission's life:
 - ``sandbox``: where it puts the file, what the machine around it has, and what the file reaches for.
 - ``agent_file``: how it loads the file, which modules the file can import, which function it calls, and with what;
   ``sources`` tells the same of a source that is not a submission yet.
-- ``rules``: its defaults and limits (2 s a move, 60 s of overage time), what it calls each fault, its environment.
-- ``seats``: plays a game there with a process for each seat, as Kaggle does.
+- ``rules``: its defaults and limits (2 s a move, 60 s of overage time), and what it calls each fault.
+- ``seats``: its environment, and a game in it with a process for each seat, as Kaggle does.
 - ``runner``: runs a file under test as on the judge.
 - ``remedies``: where in the file a fault happened, which rule is behind it, and the cure; which packages there are.
 - ``account``: your account there: submit a file, fetch its games.

@@ -1,25 +1,10 @@
-"""A game's configuration, its possible faults, and Kaggle's own environment for it, imported when asked for."""
+"""A game's configuration and its possible faults. Imports little."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from connectx.position import Geometry, geometry_of
-
-
-def environment_of(config: Mapping[str, Any], overage: float) -> Any:
-    """Kaggle's environment with a configuration, and with ``overage`` seconds of overage time instead of its own.
-
-    The import takes over a second with old versions of the package; making one takes as long as a short game.
-    """
-    from kaggle_environments import environments, make
-
-    parts = dict(environments["connectx"])
-    observation = {**parts["specification"]["observation"], "remainingOverageTime": overage}
-    parts["specification"] = {**parts["specification"], "observation": observation}
-    return make(parts, configuration=dict(config))
-
 
 # Kaggle's default configuration (connectx.json and schemas.json of kaggle-environments).
 DEFAULTS: dict[str, Any] = {

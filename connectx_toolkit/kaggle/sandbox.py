@@ -234,7 +234,7 @@ class Watch:
         self.hides_files, self.hides_programs = hides_files, hides_programs
         self._python = tuple(f"{path}/" for path in (sys.prefix, sys.base_prefix, *sys.path) if path)
         here = os.path.dirname(__file__)  # tracebacks, and torch when it is imported, show the runner's lines
-        own_source = (here, os.path.join(os.path.dirname(here), "machine"))
+        own_source = (here, os.path.join(os.path.dirname(here), "system"))
         self._readable = (*SYSTEM_FOLDERS, *self._python, *own_source, *(self.own if hides_files else ()))
         self._seen: list[tuple[str, str]] = []
         self._told = 0

@@ -13,16 +13,28 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from connectx_toolkit.kaggle.rules import environment_of
 from connectx_toolkit.kaggle.sandbox import NoPlace
 from connectx_toolkit.system.cores import seed_everything, waiting
 
 STDERR_KEPT = 3000  # characters per seat
 SETTLE_SECONDS = 60.0  # for a new process to get ready; not on any game clock
 GRACE = 1.0  # seconds that Kaggle waits for a reply beyond what the clock allows
+
+
+def environment_of(config: Mapping[str, Any], overage: float) -> Any:
+    """Kaggle's environment with a configuration, and with ``overage`` seconds of overage time instead of its own.
+
+    The import takes over a second with old versions of the package; making one takes as long as a short game.
+    """
+    from kaggle_environments import environments, make
+
+    parts = dict(environments["connectx"])
+    observation = {**parts["specification"]["observation"], "remainingOverageTime": overage}
+    parts["specification"] = {**parts["specification"], "observation": observation}
+    return make(parts, configuration=dict(config))
 
 
 def reply_of(agent: Any, observation: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from connectx.exact import has_openings
 from connectx.position import STANDARD, Geometry, Position, plies_to_end, write_columns
 from connectx.solver import Value
-from connectx_toolkit.arena.exam import Answer
+from connectx_toolkit.arena.rematch import Answer
 from connectx_toolkit.games.analysis import (
     GAME_SECONDS,
     JudgedMove,

@@ -15,12 +15,13 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
-
-from tqdm import tqdm
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from connectx_toolkit.system.files import IS_CHECKOUT, ROOT, in_words
 from connectx_toolkit.system.foreign import shown
+
+if TYPE_CHECKING:  # --help is answered at once, and where packages are missing
+    from tqdm import tqdm
 
 
 @contextmanager
@@ -166,7 +167,7 @@ def _in_notebook() -> bool:
     return shell is not None and shell.get_ipython() is not None
 
 
-def progress(total: int, unit: str, title: str | None = None, *, done: int = 0, delay: float = 2.0) -> tqdm:
+def progress(total: int, unit: str, title: str | None = None, *, done: int = 0, delay: float = 2.0) -> "tqdm":
     """A progress bar on standard error; a line every ``LINE_EVERY`` seconds if that is not a terminal.
 
     Args:
@@ -174,6 +175,8 @@ def progress(total: int, unit: str, title: str | None = None, *, done: int = 0, 
         title: text in front of the bar.
         delay: seconds until the bar is shown, 0 for at once; in a log, any value but 0 means ``LINE_EVERY``.
     """
+    from tqdm import tqdm
+
     bar = partial(tqdm, total=total, unit=unit, desc=title, initial=done, leave=False, unit_scale=total >= 100_000)
     if sys.stderr.isatty() or _in_notebook():
         return bar(delay=delay)
@@ -182,6 +185,8 @@ def progress(total: int, unit: str, title: str | None = None, *, done: int = 0, 
 
 def beside_bars() -> AbstractContextManager:
     """For what is printed on standard output while a bar is shown: the bar goes away meanwhile, and comes again."""
+    from tqdm import tqdm
+
     return tqdm.external_write_mode(file=sys.stdout)
 
 

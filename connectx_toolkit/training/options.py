@@ -1,7 +1,6 @@
 """Makes command-line options from a method's Config: a dataclass whose fields have their help and limits.
 
-Also here: what a result is made from (digests of files and folders, and the commit of the code), and where torch
-computes.
+Also here: what a result is made from (digests of files and folders, and the commit of the code).
 """
 
 import argparse
@@ -14,8 +13,6 @@ from functools import cached_property
 from math import isfinite
 from pathlib import Path
 from typing import Any, ClassVar
-
-import torch
 
 from connectx_toolkit.system.files import ROOT
 
@@ -203,42 +200,11 @@ def command_of(config: Options) -> str:
     return shlex.join(words)
 
 
-NAMES = ("auto", "cpu", "cuda", "mps")
-NATIVE_BFLOAT16 = ("avx512_bf16", "amx_bf16", "bf16")  # a processor's names for matrix products of bfloat16
+DEVICES = ("auto", "cpu", "cuda", "mps")
 
 
 def device_option(default: str) -> Any:
     """The option ``--device`` of a Config."""
     return option(
-        default, "torch device of the networks; games are always played on the processor", among=NAMES, is_free=True
+        default, "torch device of the networks; games are always played on the processor", among=DEVICES, is_free=True
     )
-
-
-def device_named(name: str) -> torch.device:
-    """The device of an option ``--device``; "auto" is the best that there is.
-
-    Raises:
-        ValueError: this machine, or this build of torch, has no such device.
-    """
-    present = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
-    if name == "auto":
-        name = next(kind for kind in ("cuda", "mps", "cpu") if present[kind])
-    if not present[name]:
-        raise ValueError(f"device {name!r} is not usable here: this torch ({torch.__version__}) finds none")
-    return torch.device(name)
-
-
-def multiplies_bfloat16(device: torch.device) -> bool:
-    """Whether matrix products of bfloat16 are quicker there: on CUDA, and on processors with instructions for them.
-
-    Such a processor (AVX-512 BF16) made 400 GFLOPS of one core where float32 had 90; others emulate it and are slower.
-    """
-    if device.type == "cpu":
-        capabilities = torch.cpu.get_capabilities()
-        return any(capabilities.get(name, False) for name in NATIVE_BFLOAT16)
-    return device.type == "cuda"
-
-
-def mixed_precision(device: torch.device) -> torch.autocast:
-    """A context in which matrix products take bfloat16 where they are quicker, and all stays float32 elsewhere."""
-    return torch.autocast(device.type, torch.bfloat16, enabled=multiplies_bfloat16(device))

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from connectx.position import STANDARD, plies_to_end, write_columns
-from connectx_toolkit.arena.exam import add_mistakes, ask
+from connectx_toolkit.arena.rematch import add_mistakes, ask
 from connectx_toolkit.games.analysis import JudgedMove, judge_in_time, mistakes
 from connectx_toolkit.games.database import GameDatabase
 from connectx_toolkit.games.game import Game, parse_game

@@ -125,7 +125,7 @@ def test_a_user_namespace_does_where_root_may_not_mount(tmp_path):
     without = ["setpriv", "--bounding-set=-sys_admin", sys.executable]
     if subprocess.run(["setpriv", "--bounding-set=-sys_admin", "unshare", "-Ur", "true"], check=False).returncode:
         pytest.skip("user namespaces")
-    code = "import sys; from connectx_toolkit.kaggle import folder as place; print(place.obstacle(sys.argv[1]))"
+    code = "import sys; from connectx_toolkit.kaggle import sandbox as place; print(place.obstacle(sys.argv[1]))"
     done = subprocess.run([*without, "-c", code, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout == "\n"
 

@@ -70,7 +70,7 @@ def test_the_kit_is_part_of_what_uses_it(tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text("import connectx.position\ndef agent(obs, config):\n    return 0\n")
     monkeypatch.setattr("connectx_toolkit.players.fingerprint.ROOT", tmp_path)
     before = fingerprint(resolve(tmp_path / "mine.py"))
-    for name, is_part in (("book.py", False), ("geometry.py", True)):
+    for name, is_part in (("books.py", False), ("position.py", True)):
         path = tmp_path / "connectx" / name
         path.write_text(path.read_text() + "\n")
         assert (fingerprint(resolve(tmp_path / "mine.py")) != before) == is_part
@@ -141,8 +141,8 @@ def test_fingerprints_of_callables():
 
 
 def test_every_process_finds_the_same():
-    place = "from connectx_toolkit.arena.players"
-    imports = f"{place}.fingerprint import fingerprint\n{place}.loading import resolve\n"
+    place = "from connectx_toolkit.players"
+    imports = f"{place}.fingerprint import fingerprint\n{place}.spec import resolve\n"
     code = f"{imports}print(fingerprint(resolve('perfect')))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == fingerprint(resolve("perfect"))

@@ -8,8 +8,8 @@ import pytest
 
 from connectx_toolkit.system.files import ROOT
 
-PLAYING = "clock exact game_memory geometry heuristic notation openings position search solver"
-ENVIRONMENTS = [f"connectx_toolkit.training.environments.{name}" for name in ("connectx", "sb3", "aec")]
+PLAYING = "books clock exact lookahead position search solver"
+ENVIRONMENTS = [f"connectx_toolkit.training.environments.{name}" for name in ("connectx_env", "sb3", "aec")]
 MODULES = [
     *(f"connectx.{name}" for name in PLAYING.split()),
     *("connectx_toolkit.api", "connectx_toolkit.board.widget"),

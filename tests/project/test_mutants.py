@@ -15,7 +15,8 @@ FOLDERS = [
     "connectx",
     "connectx_toolkit/builder/source",
     "connectx_toolkit/builder/embedded",
-    *(f"connectx_toolkit/training/{name}" for name in ("environments", "games", "learning")),
+    "connectx_toolkit/statistics",
+    "connectx_toolkit/training/environments",
 ]
 COSMIC_RAY = needs("cosmic-ray", importlib.util.find_spec("cosmic_ray"))
 

@@ -27,8 +27,8 @@ from connectx_toolkit.training.makers.labels import (
     read_labels,
     write_labels,
 )
-from connectx_toolkit.training.options import device_named, mixed_precision
 from connectx_toolkit.training.runs import NAME
+from connectx_toolkit.training.supervised import device_named, mixed_precision
 
 SMALL: dict[str, Any] = {"layers": "dense:16", "batch": 128, "samples": 2560, "learning_rate": 0.01}
 

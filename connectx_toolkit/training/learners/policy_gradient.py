@@ -52,9 +52,9 @@ from connectx.torch_form import Network
 from connectx.weights import pack
 from connectx_toolkit.system.console import progress, tell_rate
 from connectx_toolkit.system.files import WEIGHTS, read_as, write_whole
-from connectx_toolkit.training.options import Options, device_named, device_option, option
+from connectx_toolkit.training.options import Options, device_option, option
 from connectx_toolkit.training.runs import begin, publish, save_curve
-from connectx_toolkit.training.supervised import kept_planes, logits_of
+from connectx_toolkit.training.supervised import device_named, kept_planes, logits_of
 from connectx_toolkit.training.vector_games import (
     ConnectX,
     Games,

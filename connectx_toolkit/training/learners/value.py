@@ -23,9 +23,17 @@ from connectx.position import STANDARD
 from connectx.torch_form import Network
 from connectx.weights import unpack
 from connectx_toolkit.system.files import WEIGHTS, read_as
-from connectx_toolkit.training.options import device_named, device_option, option
+from connectx_toolkit.training.options import device_option, option
 from connectx_toolkit.training.runs import begin, publish
-from connectx_toolkit.training.supervised import Examples, Fit, FitOptions, logits_of, small_network, split
+from connectx_toolkit.training.supervised import (
+    Examples,
+    Fit,
+    FitOptions,
+    device_named,
+    logits_of,
+    small_network,
+    split,
+)
 from connectx_toolkit.training.vector_games import (
     NO_MOVE,
     NOBODY,

@@ -1,6 +1,6 @@
 """Trains the policy and value network on exact labels. Checkpoints, resumable, on any device.
 
-The network judges a position by what its moves and forced replies lead to (training/data/examples.py). It learns, of
+The network judges a position by what its moves and forced replies lead to (training/makers/examples.py). It learns, of
 each position with the exact score of every move:
 
 - move: the probability given to all moves that keep the result, and that given to all perfect ones (quickest win,
@@ -40,9 +40,9 @@ from connectx_toolkit.system.files import write_whole
 from connectx_toolkit.training import runs
 from connectx_toolkit.training.makers.examples import SCORES, Examples, Targets, choices_of, is_new
 from connectx_toolkit.training.makers.labels import SUFFIX, TEST, TRAINING, VALIDATION, Labels, labels_of, read_labels
-from connectx_toolkit.training.options import NAMES, Options, device_named, mixed_precision, multiplies_bfloat16, option
+from connectx_toolkit.training.options import NAMES, Options, option
 from connectx_toolkit.training.runs import begin, publish, save_figure
-from connectx_toolkit.training.supervised import layers_of
+from connectx_toolkit.training.supervised import device_named, layers_of, mixed_precision, multiplies_bfloat16
 
 SHARES = {"good": 1.0, "perfect": 0.5, "score": 0.5}  # weights of the losses
 

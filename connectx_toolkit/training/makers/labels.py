@@ -5,7 +5,7 @@ its key, and leaves out the scores that a look at the board gives: full columns,
 which the other side does. LZMA then makes some 5 bytes of a position with all its scores.
 
 The positions are those of games of five kinds, from random to near-perfect, in which a move has to be chosen (see
-training/data/sampling.py). Our own solver scores them, some 200 a second on a core. All positions of the first eight
+training/positions.py). Our own solver scores them, some 200 a second on a core. All positions of the first eight
 plies come besides, from the table of openings, whenever labels are read.
 
 The run's folder keeps a file for every 150 games. An interrupted run goes on from there, more games add to those that

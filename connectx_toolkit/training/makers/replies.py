@@ -53,10 +53,10 @@ from connectx_toolkit.training.makers.own_games import (
     own_games_in,
     prior_of,
 )
-from connectx_toolkit.training.options import Options, mixed_precision, option
+from connectx_toolkit.training.options import Options, option
 from connectx_toolkit.training.positions import moves_of
 from connectx_toolkit.training.runs import begin, publish, solver_pool
-from connectx_toolkit.training.supervised import layers_of
+from connectx_toolkit.training.supervised import layers_of, mixed_precision
 
 BATCH = 1024  # positions in a step: half with the opponent to move, half with us
 LEARNING_RATE, WEIGHT_DECAY, WARM_UP = 2e-3, 0.05, 200  # the last in steps

@@ -1,6 +1,6 @@
 # expect: REJECT overage time
 # because: even when no overage time is left
-# limits: act_timeout=0.2 bank=2
+# limits: act_timeout=0.2 overage=2
 import time
 
 

@@ -1,6 +1,6 @@
 # expect: REJECT replies
 # because: no answer within 2 s
-# limits: act_timeout=0.5 bank=1.5
+# limits: act_timeout=0.5 overage=1.5
 def agent(obs, config):
     while True:
         pass

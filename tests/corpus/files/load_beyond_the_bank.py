@@ -1,6 +1,6 @@
 # expect: REJECT first move
 # because: of 2 s
-# limits: act_timeout=0.5 bank=1.5
+# limits: act_timeout=0.5 overage=1.5
 import time
 
 time.sleep(3)

@@ -1,5 +1,5 @@
 # expect: ACCEPT
-# limits: act_timeout=0.5 bank=1.5
+# limits: act_timeout=0.5 overage=1.5
 import time
 
 time.sleep(1)

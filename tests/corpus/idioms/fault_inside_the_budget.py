@@ -1,6 +1,6 @@
 # expect: REJECT replies
 # because: NameError
-# limits: act_timeout=0.5 bank=3
+# limits: act_timeout=0.5 overage=3
 import time
 
 

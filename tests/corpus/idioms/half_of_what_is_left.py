@@ -1,6 +1,6 @@
 # expect: ACCEPT
 # says: the judge's clock: DONE
-# limits: act_timeout=0.1 bank=0.8
+# limits: act_timeout=0.1 overage=0.8
 import time
 
 

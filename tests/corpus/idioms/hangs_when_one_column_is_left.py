@@ -1,6 +1,6 @@
 # expect: ACCEPT
 # says: would be accepted, then run out of time when the board is nearly full
-# limits: act_timeout=0.2 bank=0.5
+# limits: act_timeout=0.2 overage=0.5
 import time
 
 

@@ -1,6 +1,6 @@
 # expect: REJECT
 # because: TIMEOUT of seat 1 on ply 6
-# limits: act_timeout=0.1 bank=0.3
+# limits: act_timeout=0.1 overage=0.3
 import time
 
 

@@ -1,7 +1,7 @@
 # expect: REJECT overage time
 # because: it is gone after
 # kaggle: plays a short game against itself in time, but not one of 21 moves
-# limits: act_timeout=0.1 bank=2
+# limits: act_timeout=0.1 overage=2
 import time
 
 

@@ -1,6 +1,6 @@
 # expect: REJECT first move
 # because: with the first move 1.5
-# limits: act_timeout=0.2 bank=0.6
+# limits: act_timeout=0.2 overage=0.6
 import time
 
 time.sleep(1.5)

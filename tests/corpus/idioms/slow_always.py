@@ -1,6 +1,6 @@
 # expect: REJECT overage time
 # because: TIMEOUT of seat 1
-# limits: act_timeout=0.1 bank=0.8
+# limits: act_timeout=0.1 overage=0.8
 import time
 
 

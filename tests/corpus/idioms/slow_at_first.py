@@ -1,6 +1,6 @@
 # expect: ACCEPT
 # says: later in the game it takes less
-# limits: act_timeout=0.1 bank=0.8
+# limits: act_timeout=0.1 overage=0.8
 import time
 
 CALLS = []

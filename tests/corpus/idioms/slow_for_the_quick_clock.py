@@ -1,6 +1,6 @@
 # expect: ACCEPT
 # says: the judge's clock: DONE
-# limits: act_timeout=0.35 bank=0.4
+# limits: act_timeout=0.35 overage=0.4
 import time
 
 

@@ -1,5 +1,5 @@
 # expect: ACCEPT
-# limits: act_timeout=0.5 bank=3
+# limits: act_timeout=0.5 overage=3
 import time
 
 TABLE = {}

@@ -1,6 +1,6 @@
 # expect: ACCEPT
 # says: it is gone after
-# limits: act_timeout=0.1 bank=2
+# limits: act_timeout=0.1 overage=2
 import time
 
 

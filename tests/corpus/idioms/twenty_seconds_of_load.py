@@ -1,5 +1,5 @@
 # expect: ACCEPT
-# limits: act_timeout=0.2 bank=2
+# limits: act_timeout=0.2 overage=2
 import time
 
 time.sleep(0.67)  # on a clock that is 30 times as fast
