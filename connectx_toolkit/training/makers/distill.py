@@ -40,7 +40,7 @@ from connectx_toolkit.system.files import write_whole
 from connectx_toolkit.training import runs
 from connectx_toolkit.training.makers.examples import SCORES, Examples, Targets, choices_of, is_new
 from connectx_toolkit.training.makers.labels import SUFFIX, TEST, TRAINING, VALIDATION, Labels, labels_of, read_labels
-from connectx_toolkit.training.options import NAMES, Options, option
+from connectx_toolkit.training.options import DEVICES, Options, option
 from connectx_toolkit.training.runs import begin, publish, save_figure
 from connectx_toolkit.training.supervised import device_named, layers_of, mixed_precision, multiplies_bfloat16
 
@@ -130,7 +130,7 @@ class Config(Options):
     learning_rate: float = option(0.02, "largest learning rate, of Muon", above=0)
     weight_decay: float = option(0.01, "weight decay of both optimizers, times the learning rate", least=0)
     seed: int = option(1, "random seed of the first weights and of the order of the positions")
-    device: str = option("auto", "device of torch, which also holds all positions", among=NAMES, is_free=True)
+    device: str = option("auto", "device of torch, which also holds all positions", among=DEVICES, is_free=True)
     run: Path = option(Path("runs/distill"), "folder of the run: checkpoint, log and curves")
     output: Path = option(Path(), "file to write: the network", in_run="policy.bin")
 
