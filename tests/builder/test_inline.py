@@ -38,7 +38,7 @@ def refusals(folder: Path, source: str, **others: str) -> list[tuple[str, int, s
         ("from pkg import inner", "from .pkg import inner"),
         ("from pkg.inner import (\n    a,  # why\n    b,\n)", "from .pkg.inner import (\n    a,  # why\n    b,\n)"),
         ("from .helper import a", "from .helper import a"),
-        ("from connectx.position import STANDARD", "from .connectx.geometry import STANDARD"),
+        ("from connectx.position import STANDARD", "from .connectx.position import STANDARD"),
         ("import numpy as np", "import numpy as np"),
         ("x = 'é'; import helper; y = 1", "x = 'é'; from . import helper; y = 1"),
         ("import os, \\\n  helper", "import os; from . import helper \\\n"),

@@ -31,7 +31,7 @@ from connectx_toolkit.training.supervised import small_network
 from connectx_toolkit.training.vector_games import NO_MOVE
 from tests.training.in_place import pool_in_place
 
-POOL_NETWORKS = "connectx_toolkit/training/games/networks"
+POOL_NETWORKS = "connectx_toolkit/training/makers/networks"
 MANIFESTS = [ROOT / folder / NAME for folder in ("agents/weights", "connectx/data", POOL_NETWORKS)]
 NO_RUN = ("adopt", "labels")  # labels goes on by its files, adopt has nothing to go on with
 WEIGHTS = ROOT / "agents" / "weights"
@@ -178,9 +178,15 @@ def test_a_run_that_could_not_publish_is_not_finished(inputs, tmp_path, monkeypa
     """It publishes when it is called again, without any training."""
     monkeypatch.chdir(ROOT)
     module, config = train.module_of("distill"), tiny("distill", inputs, tmp_path)
+
+    def fails_for_the_output(path: Path, content: bytes) -> None:
+        if path == config.output:
+            raise OSError("no space left")
+        write_whole(path, content)
+
     with monkeypatch.context() as patch:
-        patch.setattr(runs, "write_whole", None)
-        with pytest.raises(TypeError):
+        patch.setattr(runs, "write_whole", fails_for_the_output)
+        with pytest.raises(OSError, match="no space left"):
             module.train(config)
     assert not config.output.exists()
     monkeypatch.setattr(module.Trainer, "learn", None)
