@@ -22,11 +22,11 @@ from connectx_toolkit.builder.build import render
 from connectx_toolkit.builder.source.inline import inline
 from connectx_toolkit.games.game import Game
 from connectx_toolkit.games.match import Match
-from connectx_toolkit.kaggle.rules import OVERAGE
+from connectx_toolkit.kaggle.rules import DEFAULTS, OVERAGE
 from connectx_toolkit.system.files import AGENTS, ROOT
 from evaluate import get_win_percentages
 
-ACT_TIMEOUT = 2.0  # seconds a move
+ACT_TIMEOUT = float(DEFAULTS["actTimeout"])  # seconds a move
 HEADERS = ("games", "won", "drawn", "lost", "faults", "first move", "later moves", "poor", "overage")
 LOADS = 9  # fresh processes for each load time
 WRAPPED = "n_step"  # eight modules, no weights

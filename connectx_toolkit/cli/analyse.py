@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from connectx.position import Geometry
 from connectx_toolkit.cli.options import (
     AGENTS,
+    Command,
     add_config,
     add_from_one,
     add_judging,
@@ -330,3 +331,9 @@ def _asked(player: Player, games: Sequence[Review], rules: Rules, seed: int) -> 
                     yield answer
         except KeyboardInterrupt:
             print("stopped: what follows is of the positions asked until now", file=sys.stderr)
+
+
+COMMANDS = {
+    "analyse": Command(add_analyse, "give every move of your games its exact score"),
+    "rematch": Command(add_rematch, "see whether a new agent repeats old mistakes"),
+}

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from connectx.position import write_columns
 from connectx_toolkit.cli.analyse import print_lines, show_reviews
 from connectx_toolkit.cli.options import (
+    Command,
     add_config,
     add_from_one,
     add_games,
@@ -370,3 +371,10 @@ def _show_report(report: Report) -> str:
     if given.rows:
         console.print(given)
     return scout_page(report)
+
+
+COMMANDS = {
+    "episodes": Command(add_episodes, "fetch a submission's games from Kaggle and analyse them"),
+    "explore": Command(add_explore, "see what was played in a position, and how it ended"),
+    "scout": Command(add_scout, "see what an opponent repeats, and the line that beats it"),
+}

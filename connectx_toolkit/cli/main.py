@@ -4,7 +4,6 @@ What can go wrong is caught here, and nowhere else: one line for what the user c
 The commands' modules import what takes long inside their functions: --help and a misspelt option are answered at once.
 """
 
-import argparse
 import difflib
 import os
 import platform
@@ -18,8 +17,8 @@ from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
-from typing import NamedTuple
 
+from connectx_toolkit.cli.options import Command
 from connectx_toolkit.players.spec import our_agents
 from connectx_toolkit.system.console import COMMANDS, Parser, ProcessFailed, complain, in_a_line, missing_package
 from connectx_toolkit.system.foreign import NothingLeft
@@ -125,30 +124,11 @@ def main() -> int:
 # evaluate.py
 
 
-class Command(NamedTuple):
-    """A command of evaluate.py, as its module declares it."""
-
-    add_options: Callable[[argparse.ArgumentParser], None]  # also sets ``run``, the function that takes the options
-    summary: str = ""  # for --help
-
-
 def evaluate_commands() -> dict[str, Command]:
     """The commands of evaluate.py by name, in the order of --help; "" is the one without a name."""
     from connectx_toolkit.cli import analyse, ladder_games, play, show
 
-    return {
-        "": Command(play.add_rounds),
-        "match": Command(play.add_match, "find out which of two agents is stronger"),
-        "tournament": Command(play.add_tournament, "rate many agents"),
-        "report": Command(show.add_report, "make a ladder and a page from stored games"),
-        "analyse": Command(analyse.add_analyse, "give every move of your games its exact score"),
-        "episodes": Command(ladder_games.add_episodes, "fetch a submission's games from Kaggle and analyse them"),
-        "rematch": Command(analyse.add_rematch, "see whether a new agent repeats old mistakes"),
-        "explore": Command(ladder_games.add_explore, "see what was played in a position, and how it ended"),
-        "scout": Command(ladder_games.add_scout, "see what an opponent repeats, and the line that beats it"),
-        "list": Command(show.add_list, "list the agents of the toolkit, with their strength"),
-        "board": Command(show.add_board, "play, watch and analyse on a page"),
-    }
+    return play.COMMANDS | analyse.COMMANDS | ladder_games.COMMANDS | show.COMMANDS
 
 
 def evaluate(arguments: list[str]) -> tuple[str, Callable[[], int | None]]:

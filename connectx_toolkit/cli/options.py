@@ -6,10 +6,20 @@ import re
 from collections.abc import Callable
 from math import inf
 from pathlib import Path
+from typing import NamedTuple
 
 from connectx_toolkit.kaggle.rules import DEFAULTS, OVERAGE
 
 GAMES = Path("runs/games.sqlite")
+
+
+class Command(NamedTuple):
+    """A command of evaluate.py, as its module lists it."""
+
+    add_options: Callable[[argparse.ArgumentParser], None]  # also sets ``run``, the function that takes the options
+    summary: str = ""  # for --help
+
+
 AGENTS = """\
 An agent is one of
   minimax, perfect, ...   an agent of the toolkit (python evaluate.py list)

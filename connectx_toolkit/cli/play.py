@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from connectx_toolkit.cli.analyse import print_lines
 from connectx_toolkit.cli.options import (
     AGENTS,
+    Command,
     add_anchor,
     add_games,
     add_ladder,
@@ -265,3 +266,10 @@ def tournament(options: argparse.Namespace) -> None:
     show_ladder(Tournament(matches, names), anchor, console, options.ladder if is_whole else None)
     if not is_whole:
         raise KeyboardInterrupt(STORED)
+
+
+COMMANDS = {
+    "": Command(add_rounds),
+    "match": Command(add_match, "find out which of two agents is stronger"),
+    "tournament": Command(add_tournament, "rate many agents"),
+}

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from connectx_toolkit.cli.analyse import print_lines
 from connectx_toolkit.cli.options import (
     AGENTS,
+    Command,
     add_config,
     add_from_one,
     add_games,
@@ -228,3 +229,10 @@ def board(options: argparse.Namespace) -> None:
     from connectx_toolkit.board import server
 
     server.board(options)
+
+
+COMMANDS = {
+    "report": Command(add_report, "make a ladder and a page from stored games"),
+    "list": Command(add_list, "list the agents of the toolkit, with their strength"),
+    "board": Command(add_board, "play, watch and analyse on a page"),
+}

@@ -19,11 +19,13 @@ from connectx_toolkit.system.foreign import from_json, integer, mapping, number,
 
 SIZES = ("rows", "columns", "inarow")
 DIGITS = 6  # of seconds that were measured
+CLOCK = ("act_timeout", "reserve")  # always written: Kaggle may change its own
 
 
 def row_of(game: Game) -> dict[str, Any]:
     """The columns of a game that follow from it alone."""
-    record = {name: getattr(game, name) for name in FIELDS if getattr(game, name) != FIELDS[name][0]}
+    values = {name: getattr(game, name) for name in FIELDS}
+    record = {name: value for name, value in values.items() if name in CLOCK or value != FIELDS[name][0]}
     record |= {name: _rounded(record[name]) for name in ("measured", "loads") if record.get(name)}
     if "source" in record:
         record["source"] = absolute(record["source"])

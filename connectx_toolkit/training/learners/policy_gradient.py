@@ -10,18 +10,20 @@ Illegal moves. The learner draws from all columns, full ones too. Drawing a full
 and without effect on any other move. One of the open columns is then drawn and played. So such a turn is two rows of
 the batch: the illegal choice and the legal one.
 
-Baseline. It is a table: for each number of stones on the board, the mean return of legal moves there, as a running
-mean that moves 5% towards each batch. The advantage of a choice is its return minus the baseline, and the advantages of
-a batch are divided by the root of their mean square. The baseline is subtracted for illegal choices, too. Otherwise
-they would cost less than legal moves in lost positions; the policy would learn to make them, and would not recover.
+Baseline. It is a table, 0 at first: for each number of stones on the board, the mean return of legal moves there, as a
+running mean that moves 5% towards each batch when that has been learned from. The advantage of a choice is its return
+minus the baseline, and the advantages of a batch are divided by the root of their mean square. The baseline is
+subtracted for illegal choices, too. Otherwise, where the learner usually wins and the baseline b is positive, an
+illegal choice would have the advantage -1, a legal move that loses -1 - b: it would learn to choose full columns.
 
 Update. A batch of games is played with a fixed policy, and each of its choices is then learned from once, in
-minibatches. The loss is that of REINFORCE, with the bound of proximal policy optimisation (Schulman et al. 2017): a
-choice whose probability the batch has already changed by a fifth, the way its advantage wants, is left alone.
+minibatches. The loss is the clipped objective of proximal policy optimisation (Schulman et al. 2017), whose gradient is
+that of REINFORCE until the policy has moved: a choice whose probability the batch has already changed by a fifth, the
+way its advantage wants, counts no more. A bonus for the entropy of the policy is added.
 
-Schedule. What is left of ``--games`` falls from 1 to 0 in a line. The learning rate of Adam is multiplied by it; the
-entropy bonus by 0.3 + 0.7 times it. Training ends after ``--games`` games, or after the first batch at whose end
-the mean result of the last 1,000 games, the running reward, is ``--stop`` or more.
+Schedule. Let left be the share of ``--games`` that was not yet played before a batch. The learning rate of Adam is
+multiplied by left, the weight of the entropy bonus by 0.3 + 0.7 left. Training ends after ``--games`` games, or after
+the first batch at whose end the mean result of the last 1,000 games, the running reward, is ``--stop`` or more.
 
 Source: Williams (1992), in the form of chapter 15 of M. Liu, AlphaGo Simplified (2024). From there are the reward and
 its discount, the cost of illegal choices, the opponent, the seats and the stop at 0.9. From random weights the
