@@ -19,7 +19,7 @@ from connectx.books import Openings
 from connectx.position import STANDARD, geometry_of
 from connectx.weights import pack
 from connectx_toolkit.cli import train
-from connectx_toolkit.system.files import BOOK_SCORES, ROOT
+from connectx_toolkit.system.files import BOOK_SCORES, ROOT, write_whole
 from connectx_toolkit.training import options as origins
 from connectx_toolkit.training import runs
 from connectx_toolkit.training.learners import imitation, value
