@@ -225,16 +225,10 @@ def holds_a_game(value: Any) -> bool:
     return any(map(holds_a_game, value[:1])) if is_list else isinstance(value, Game | Review | JudgedMove)
 
 
-def test_from_a_replay_to_its_analysis(tmp_path):
-    """The files with a function that takes or gives the game are those that CONTRIBUTING.md draws, seven at most.
-
-    None of them calls one that is drawn above it, but for what renders tables: it asks the columns for their cells.
-    """
-    game = make("connectx", configuration={"rows": 4, "columns": 5, "inarow": 3})
-    game.run(["random", "random"])
-    (tmp_path / "1.json").write_text(json.dumps(game.toJSON()))
+def trace_analysis(folder: str) -> None:
+    """Prints, as JSON, the files that take or give a game while a folder's replays are analysed, and who calls whom."""
     passed, calls, ours = set[str](), set[tuple[str, str]](), str(TOOLKIT)
-    evaluate(["analyse", str(tmp_path), "--me", "first"])  # compiles the board's solver, in millions of calls
+    evaluate(["analyse", folder, "--me", "first"])  # compiles the board's solver, in millions of calls
 
     def noting(frame: FrameType, event: str, value: Any) -> None:
         if event in ("call", "return") and (file := frame.f_code.co_filename).startswith(ours):
@@ -245,9 +239,24 @@ def test_from_a_replay_to_its_analysis(tmp_path):
 
     sys.setprofile(noting)
     try:
-        evaluate(["analyse", str(tmp_path), "--me", "first"])
+        evaluate(["analyse", folder, "--me", "first"])
     finally:
         sys.setprofile(None)
+    print(json.dumps([sorted(passed), sorted(calls)]))
+
+
+def test_from_a_replay_to_its_analysis(tmp_path):
+    """The files with a function that takes or gives the game are those that CONTRIBUTING.md draws, seven at most.
+
+    None of them calls one that is drawn above it, but for what renders tables: it asks the columns for their cells.
+    """
+    game = make("connectx", configuration={"rows": 4, "columns": 5, "inarow": 3})
+    game.run(["random", "random"])
+    (tmp_path / "1.json").write_text(json.dumps(game.toJSON()))
+    code = f"from tests.project.test_architecture import trace_analysis\ntrace_analysis({str(tmp_path)!r})"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    files, calls = json.loads(done.stdout.splitlines()[-1])
+    passed = set(files)
     (drawing,) = re.findall(r"^a replay.*?^(.*?)^```", CONTRIBUTING.read_text(), re.M | re.S)
     drawn = [str(ROOT / file) for file in re.findall(r"^(\S+\.py) ", drawing, re.M)]
     assert passed == {*drawn} and len(drawn) <= 7
