@@ -38,7 +38,7 @@ class Limits(NamedTuple):
         return self.act_timeout + self.overage
 
 
-# Kinds of fault and Kaggle's status for each. The first five come from arena.players, the next six from the referee;
+# Kinds of fault and Kaggle's status for each. The first five come from players, the next six from the referee;
 # the last two are all that Kaggle's replays tell.
 STATUS_OF = {
     "exception": "ERROR",

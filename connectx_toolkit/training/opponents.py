@@ -267,7 +267,7 @@ def observation_of(games: Games, game: int) -> Struct:
 
 
 class AgentPlayer:
-    """An agent as a player of training.games.players; it is called for one game after the other.
+    """An agent as a player of training.vector_games; it is called for one game after the other.
 
     What loses a game at Kaggle is NO_MOVE here, with a warning: an exception, a column that is full or none, anything
     that is no integer. As there, None is played as column 0.

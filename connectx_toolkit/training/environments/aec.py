@@ -3,7 +3,7 @@
     env = aec.env(observation="sides")
 
 Agents are player_0, who begins, and player_1. What they see is a dict: ``observation``, as
-training.environments.observations has it of the side that looks, and ``action_mask``, (columns,) int8, all zeros for
+training.environments.vector_env has it of the side that looks, and ``action_mask``, (columns,) int8, all zeros for
 the side that is not to move. Rewards are 1, -1, and 0 for a draw; an illegal column loses the game.
 """
 

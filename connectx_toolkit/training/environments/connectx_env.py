@@ -3,7 +3,7 @@
     gymnasium.make("ConnectX-v0", opponent="negamax", seat="first")
     gymnasium.make_vec("ConnectX-vec", num_envs=1000, opponent="minimax@2~10", observation="lines-1")
 
-An action is a column, the options are those of training.environments.duels. Infos hold ``action_mask``, (columns,)
+An action is a column, the options are those of training.environments.vector_env. Infos hold ``action_mask``, (columns,)
 int8, and at the end of a game ``ending``: won, lost, drawn or illegal. ``action_masks()`` gives the legal columns, as
 sb3-contrib's MaskablePPO asks for them, and ``set_policy`` what the opponent "self" plays.
 
@@ -31,7 +31,7 @@ DISCS = {0: WHITE, 1: (224, 164, 0), -1: (200, 40, 45)}
 
 
 def text(stones: np.ndarray) -> str:
-    """X for the first player's stones, O for the second's. stones: (rows, columns) int8, as training.games has them."""
+    """X for the first player's stones, O for the second's. stones: (rows, columns) int8, as training.vector_games has them."""
     return "\n".join("".join(".XO"[stone] for stone in row) for row in stones)
 
 

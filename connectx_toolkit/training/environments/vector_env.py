@@ -107,7 +107,7 @@ Policy = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 class Weighted(NamedTuple):
-    """A player of training.games with its weight in a mixture, where what is named has a weight of 1."""
+    """A player of training.vector_games with its weight in a mixture, where what is named has a weight of 1."""
 
     weight: float
     player: Player

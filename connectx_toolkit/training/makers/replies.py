@@ -1,6 +1,6 @@
 """The model of an opponent's replies, from games of fallible first players: what a second seat can expect of them.
 
-The players are ``DEVELOPMENT`` of training.games.opponent_pool. Against each, two second players give no result away:
+The players are ``DEVELOPMENT`` of training.makers.opponent_pool. Against each, two second players give no result away:
 one plays any such move, the other is the agent perfect with the model that it has. The exact scores of the positions in
 which the player was to move, and what it played, are kept in the run's folder, player by player; an interrupted run
 resumes there.
