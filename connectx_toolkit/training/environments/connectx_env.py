@@ -31,7 +31,7 @@ DISCS = {0: WHITE, 1: (224, 164, 0), -1: (200, 40, 45)}
 
 
 def text(stones: np.ndarray) -> str:
-    """X for the first player's stones, O for the second's. stones: (rows, columns) int8, as training.vector_games has them."""
+    """X for the first player's stones, O for the second's. stones: (rows, columns) int8, as a batch has them."""
     return "\n".join("".join(".XO"[stone] for stone in row) for row in stones)
 
 
