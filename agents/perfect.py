@@ -11,7 +11,6 @@ from functools import lru_cache
 from connectx.books import Book, SparseBook, openings
 from connectx.clock import Budget, GameMemory, budget_for
 from connectx.exact import promising
-from connectx.jit import compiles
 from connectx.network import PlainNetwork
 from connectx.opponent import SLOW_LOSS, ErrorForecast, Opponent, Replies, ReplyModel, choices, choose
 from connectx.position import STANDARD, Geometry, Position, Scores
@@ -119,7 +118,7 @@ def move(position: Position, budget: Budget) -> int:
         return column
     if SWINDLE and (columns := second_book.columns(position)):
         return drawn(columns, budget)
-    if compiles() and position.geometry.fits_word:
+    if position.geometry.fits_word and solver_for(position.geometry).compiled:
         return exact_move(position, budget)
     scores = openings().scores(position)
     if scores is not None:
@@ -138,6 +137,5 @@ def agent(obs, config):
     return column
 
 
-openings()  # 0.1 s
-if compiles():  # compile while the file loads: the first move has the most time to spare
-    solver_for(STANDARD).solve(Position.empty(STANDARD), Budget(nodes=1))
+openings()  # 0.1 s, while the file loads: the first move has the most time to spare
+solver_for(STANDARD).solve(Position.empty(STANDARD), Budget(nodes=1))

@@ -1,13 +1,15 @@
-"""Kernels that numba compiles where it works, and that run as plain Python where it does not.
+"""Kernels: machine code where it is at hand, compiled by numba where not, plain Python where numba does not work.
 
-Kaggle's judge may lack numba, or have one that can be imported but cannot compile. Modules write their kernels once:
+Kaggle's judge may lack numba, or have one that can be imported but cannot compile; and to compile takes seconds of the
+first move. Modules write their kernels once:
 
 - ``@njit`` marks the few entry points that have to be fast. ``plain(kernel)`` is the same function uncompiled,
 - ``@jitable`` marks everything that kernels call, defined above them: plain Python when Python calls it, compiled
   inside a kernel,
 - ``popcount`` counts set bits, and ``int_array`` makes the tables and stacks that a kernel works on.
 
-The first kernel loads numba; without any, an agent makes its first move in 0.2 s instead of 1.1 s.
+``Kernel.prepared`` needs no numba where the kernel's machine code is embedded in a submission, or kept on this computer
+(``connectx.machine_code``). numba is imported when something has to be compiled, and not before.
 
 Kernels compute on int64. On a board that fits 64 bits no stone reaches bit 63, so that right shifts and comparisons
 give the same for a compiled int64 and for Python's unbounded int. Sums, which overflow only in int64, are masked before
@@ -16,12 +18,12 @@ use.
 
 import sys
 import threading
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import cache, cached_property, update_wrapper
 from typing import Any
 
 _waiting: list[Callable] = []  # marked as jitable, not yet registered with numba
-_loading = threading.Lock()  # a board and a cell of a notebook may be the first at once
+_loading = threading.RLock()  # a board and a cell of a notebook may be the first at once
 
 
 def jitable(function):
@@ -30,18 +32,54 @@ def jitable(function):
     return function
 
 
-def njit(function) -> Any:
-    """Marks a kernel: compiled at its first call, or unchanged where numba does not work.
+def njit(function) -> "Kernel":
+    """Marks a kernel: compiled when it is first called or prepared, or plain Python where numba does not work.
 
     A compiled kernel releases the interpreter's lock (GIL): other Python threads run meanwhile.
     """
-    with _loading:
-        numba = load_numba()
-        if numba is None:
-            return function
-        while _waiting:
-            numba.extending.register_jitable(forceinline=True)(_waiting.pop())
-    return numba.njit(nogil=True)(function)
+    return Kernel(function)
+
+
+class Kernel:
+    """A function that can be called as it is, from other kernels, and by ``prepared`` without numba.
+
+    Attributes:
+        py_func: the plain Python function.
+    """
+
+    def __init__(self, function: Callable):
+        update_wrapper(self, function)
+        self.py_func = function
+
+    def __call__(self, *args: Any) -> Any:
+        return (self.dispatcher or self.py_func)(*args)
+
+    @cached_property
+    def dispatcher(self) -> Any:
+        """numba's function that compiles; None where numba does not work."""
+        with _loading:
+            numba = load_numba()
+            if numba is None:
+                return None
+            while _waiting:
+                numba.extending.register_jitable(forceinline=True)(_waiting.pop())
+            return numba.njit(nogil=True)(self.py_func)
+
+    @property
+    def _numba_type_(self) -> Any:
+        """How numba takes a kernel that another one calls."""
+        return self.dispatcher._numba_type_
+
+    def prepared(self, *examples: Any, probe: Callable[[Callable], Sequence[int]]) -> Callable | None:
+        """The kernel compiled for arguments of the types of ``examples``; None where it can only run as plain Python.
+
+        What is returned takes positional arguments, returns a bool, and belongs to one thread at a time.
+
+        Args:
+            probe: calls the kernel that it is given, and returns numbers which tell whether that works.
+        """
+        code = code_for(Wanted(self.py_func, examples, probe))
+        return self.dispatcher if code is None else Call(self, code, examples)
 
 
 @cache
@@ -60,7 +98,7 @@ def load_numba() -> Any:
 
 
 def compiles() -> bool:
-    """Whether kernels are compiled here."""
+    """Whether numba works here."""
     return load_numba() is not None
 
 

@@ -10,11 +10,14 @@ do not reduce the depth.
 """
 
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from functools import partial
 from typing import NamedTuple
 
+import numpy as np
+
 from connectx.clock import Budget
-from connectx.jit import compiles, int_array, jitable, njit, plain, popcount
+from connectx.jit import int_array, jitable, njit, plain, popcount
 from connectx.leaf import GEOMETRY as LEAF_GEOMETRY
 from connectx.leaf import LeafNet, judge
 from connectx.lookahead import evaluate
@@ -279,16 +282,21 @@ class Searcher:
         self, geometry: Geometry, compiled: bool | None = None, buckets: int | None = None, net: LeafNet | None = None
     ):
         self.geometry = geometry
-        self.compiled = compiles() and geometry.fits_word if compiled is None else compiled
-        self._kernel = negamax if self.compiled else plain(negamax)
+        self._net = net if geometry == LEAF_GEOMETRY else None
+        prepared = None
+        if geometry.fits_word if compiled is None else compiled:
+            numbers = np.zeros(1, np.int64)
+            probe = partial(trial, geometry, self._net)
+            prepared = negamax.prepared(numbers, numbers, numbers, numbers, geometry, self._net, probe=probe)
+        self.compiled = prepared is not None
+        self._kernel = prepared or plain(negamax)
         self._buckets = buckets or (TABLE_BUCKETS if self.compiled else PLAIN_TABLE_BUCKETS)
         self.forget()
-        plies = min(geometry.cells, MAX_DEPTH) + 1
-        self._frames = int_array(plies * (MOVES + geometry.columns), self.compiled)
+        self._frames = int_array(frame_numbers(geometry), self.compiled)
         self._order = int_array(geometry.columns, self.compiled)
         for index, column in enumerate(geometry.column_order):
             self._order[index] = column
-        self._net = net if self.compiled and geometry == LEAF_GEOMETRY else None
+        self._net = self._net if self.compiled else None
         self._slice = 1  # nodes between two looks at the clock; adapts to the machine's speed
         self.nodes = 0
 
@@ -404,3 +412,18 @@ class Searcher:
     def _adapt_slice(self, seconds: float) -> None:
         """Sets the next slice to last about SLICE_SECONDS, growing no faster than tenfold."""
         self._slice = max(1, int(self._slice * min(10.0, SLICE_SECONDS / max(seconds, 1e-6))))
+
+
+def trial(geometry: Geometry, net: LeafNet | None, run: Callable) -> list[int]:
+    """The value of the empty board 5 plies deep by ``run``, the kernel, and its number of nodes: a test of it."""
+    control, frames = np.zeros(CONTROL_SIZE, np.int64), np.zeros(frame_numbers(geometry), np.int64)
+    control[ENTERING], control[NODE_LIMIT] = 1, INFINITY
+    frames[:5] = [0, 0, 5, -INFINITY, INFINITY]
+    order, table = np.array(geometry.column_order, np.int64), np.zeros(4 * 1009, np.int64)
+    run(control, frames, order, table, geometry, net)
+    return [int(control[VALUE]), int(control[NODES])]
+
+
+def frame_numbers(geometry: Geometry) -> int:
+    """Numbers that the frames of the deepest search take."""
+    return (min(geometry.cells, MAX_DEPTH) + 1) * (MOVES + geometry.columns)

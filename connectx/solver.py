@@ -15,15 +15,15 @@ blog.gamesolver.org; claim-even is a rule of Allis, "A Knowledge-based Approach 
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
 
 from connectx.clock import Budget
-from connectx.jit import compiles, int_array, jitable, njit, plain, popcount
+from connectx.jit import int_array, jitable, njit, plain, popcount
 from connectx.position import SPAN, Geometry, Position, has_line, key_of, mirror_bits, winning_spots
 
 __all__ = ["Solver", "Value"]
@@ -371,6 +371,16 @@ class Limit(NamedTuple):
     nodes: int  # value of the solver's counter
 
 
+def shared_entries(table_bits: int, lasting_bits: int) -> int:
+    """Entries of the table that all threads use."""
+    return (1 << table_bits) + (1 << lasting_bits if lasting_bits else 0)
+
+
+def frame_numbers(geometry: Geometry) -> int:
+    """Numbers that the frames of the deepest search take."""
+    return (geometry.cells + 1) * (3 * max(8, geometry.columns) + NODE + 8)
+
+
 class Solver:
     """Solves positions of one geometry. Its table is kept and speeds up later calls.
 
@@ -408,19 +418,25 @@ class Solver:
             raise ValueError(f"a board of {geometry[:3]} (rows, columns, inarow) does not fit a 64-bit word")
         self.geometry = geometry
         self.is_stopped = False  # if another thread sets it, calls with a deadline end, with what is proven by then
-        self.compiled = compiles() if compiled is None else compiled
-        kernel = kernel_for(geometry, table_bits, lasting_bits)
-        self._run = kernel if self.compiled else plain(kernel)
-        self._shared = (1 << table_bits) + (1 << lasting_bits if lasting_bits else 0)
-        self._wide_bits = table_bits
+        self._sizes = table_bits, lasting_bits
+        self._run = None if compiled is False else self._prepared()
+        self.compiled = self._run is not None
+        self._shared = shared_entries(table_bits, lasting_bits)
         self._table = int_array(self._shared + threads * (2 << DEEP_BITS), self.compiled)
         if self.compiled:
             self._table.fill(0)  # maps the memory now, instead of at its first use in the middle of a search
         self._work_in(0)
 
+    def _prepared(self) -> Callable | None:
+        """The kernel as compiled here, for this solver alone."""
+        numbers = np.zeros(1, np.int64)
+        probe = partial(trial, self.geometry, *self._sizes)
+        kernel = kernel_for(self.geometry, *self._sizes)
+        return kernel.prepared(numbers, 0, numbers, numbers, numbers, 0, probe=probe)
+
     def _work_in(self, deep_part: int) -> None:
         """Gives the solver its own working memory and its own deep part of the table."""
-        size = (self.geometry.cells + 1) * (3 * max(8, self.geometry.columns) + NODE + 8)
+        size = frame_numbers(self.geometry)
         self._frames = int_array(size + 8, self.compiled)
         if self.compiled:  # align to cache lines: 64-byte vectors across two of them cost 2 to 8% on quick sets
             skip = -self._frames.ctypes.data // 8 % 8
@@ -438,6 +454,7 @@ class Solver:
         An entry is a single word with tag and bounds: if two threads write at once, one entry is lost, none is mixed.
         """
         other = copy(self)
+        other._run = self._prepared() if self.compiled else None
         other._work_in(deep_part)
         return other
 
@@ -524,11 +541,11 @@ class Solver:
     def work(self, queue, limit: Limit = Limit(None, NO_LIMIT)) -> bool:  # noqa: B008 - immutable
         """Runs the kernel on a queue, in place, until all jobs are done (True) or the limit is reached (False)."""
         self._state[STATE_JOB], self._state[STATE_DEPTH] = 0, -1
-        count = len(queue) // JOB
+        count, run = len(queue) // JOB, self._run or plain(kernel_for(self.geometry, *self._sizes))
         slice_size = COMPILED_SLICE if self.compiled else PLAIN_SLICE
         while True:
             until = limit.nodes if limit.deadline is None else min(limit.nodes, self.nodes + slice_size)
-            if self._run(queue, count, self._state, self._frames, self._table, until):
+            if run(queue, count, self._state, self._frames, self._table, until):
                 return True
             if self.is_stopped or self.nodes >= limit.nodes:
                 return False
@@ -570,3 +587,23 @@ def job_of(position: Position, known: Value = UNKNOWN, window: tuple[int, int] =
 def read_queue(queue) -> list[Value]:
     """The proven interval of each job's position."""
     return [Value(int(queue[at + JOB_LOW]), int(queue[at + JOB_HIGH])) for at in range(0, len(queue), JOB)]
+
+
+def trial(geometry: Geometry, table_bits: int, lasting_bits: int, run: Callable) -> list[int]:
+    """What ``run``, the kernel of these sizes, finds of two late positions, and its number of nodes: a test of it."""
+    jobs = np.array([field for seed in (3, 5) for field in job_of(late_position(geometry, seed))], np.int64)
+    state, frames = np.zeros(STATE, np.int64), np.zeros(frame_numbers(geometry), np.int64)
+    state[STATE_DEPTH], state[STATE_DEEP_START] = -1, (shared := shared_entries(table_bits, lasting_bits))
+    run(jobs, len(jobs) // JOB, state, frames, np.zeros(shared + (2 << DEEP_BITS), np.int64), NO_LIMIT)
+    return [*jobs.tolist(), int(state[STATE_NODES])]
+
+
+def late_position(geometry: Geometry, seed: int) -> Position:
+    """A position with some 14 empty cells in which nobody has a line."""
+    position = Position.empty(geometry)
+    while position.ply < geometry.cells - 14:
+        open_columns = [c for c in position.legal_columns() if c not in position.winning_columns()]
+        if not open_columns:
+            break
+        position = position.play(open_columns[seed * position.ply % len(open_columns)])
+    return position
