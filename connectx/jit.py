@@ -70,15 +70,18 @@ class Kernel:
         """How numba takes a kernel that another one calls."""
         return self.dispatcher._numba_type_
 
-    def prepared(self, *examples: Any, probe: Callable[[Callable], Sequence[int]]) -> Callable | None:
+    def prepared(
+        self, *examples: Any, probe: Callable[[Callable], Sequence[int]], is_wide: bool = False
+    ) -> Callable | None:
         """The kernel compiled for arguments of the types of ``examples``; None where it can only run as plain Python.
 
         What is returned takes positional arguments, returns a bool, and belongs to one thread at a time.
 
         Args:
             probe: calls the kernel that it is given, and returns numbers which tell whether that works.
+            is_wide: whether the kernel gains from vectors of 512 bits.
         """
-        code = code_for(Wanted(self.py_func, examples, probe))
+        code = code_for(Wanted(self.py_func, examples, probe, is_wide))
         return self.dispatcher if code is None else Call(self, code, examples)
 
 

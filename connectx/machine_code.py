@@ -36,6 +36,7 @@ class Wanted(NamedTuple):
     function: Callable  # the kernel's
     examples: tuple  # arguments of the types that it will be called with
     probe: Callable[[Callable], Sequence[int]]  # calls what it is given; the numbers tell whether that works
+    is_wide: bool  # whether it gains from vectors of 512 bits
 
     @property
     def key(self) -> str:
@@ -184,10 +185,13 @@ def _parts() -> Mapping[str, bytes]:
 
 
 def _embedded(wanted: Wanted, key: str) -> Code | None:
-    content = _parts().get(f"{key}.{processor()}") if _parts() else None
+    parts, targets = _parts(), [*TARGETS]
+    best = processor() if parts else None
+    names = [f"{key}.{target}" for target in targets[targets.index(best) :]] if best else []
+    content = next((parts[name] for name in names if name in parts), None)
     if content is None:
         return None
-    code, expected = in_memory(content), json.loads(_parts()[f"{key}.probe"])
+    code, expected = in_memory(content), json.loads(parts[f"{key}.probe"])
     if not _probe(lambda: list(wanted.probe(Call(wanted.function, code, wanted.examples))) == expected):
         raise RuntimeError("it gives other results here")
     return code
@@ -195,16 +199,21 @@ def _embedded(wanted: Wanted, key: str) -> Code | None:
 
 def _probe(works: Callable[[], bool]) -> bool:
     """Whether ``works`` returns True in a forked process, which may crash or hang."""
+    told, tell = os.pipe()
     child = os.fork()
     if not child:
         try:
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGALRM])
             signal.alarm(PROBE_SECONDS)
-            os._exit(not works())
+            os.write(tell, b"1" if works() else b"0")
         finally:
-            os._exit(2)
-    return os.waitpid(child, 0)[1] == 0
+            signal.raise_signal(signal.SIGKILL)  # no exit handler, and no text that waits to be written, is the child's
+    os.close(tell)
+    answer = os.read(told, 1)
+    os.close(told)
+    os.waitpid(child, 0)
+    return answer == b"1"
 
 
 def _kept(wanted: Wanted) -> Code | None:

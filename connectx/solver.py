@@ -432,7 +432,7 @@ class Solver:
         numbers = np.zeros(1, np.int64)
         probe = partial(trial, self.geometry, *self._sizes)
         kernel = kernel_for(self.geometry, *self._sizes)
-        return kernel.prepared(numbers, 0, numbers, numbers, numbers, 0, probe=probe)
+        return kernel.prepared(numbers, 0, numbers, numbers, numbers, 0, probe=probe, is_wide=True)
 
     def _work_in(self, deep_part: int) -> None:
         """Gives the solver its own working memory and its own deep part of the table."""

@@ -5,6 +5,8 @@ In a notebook: ``from connectx_toolkit import Board, analyse, get_win_percentage
 
 from typing import Any
 
+import connectx
+
 __all__ = ["Board", "analyse", "get_win_percentages"]
 
 
@@ -23,3 +25,12 @@ def __getattr__(name: str) -> Any:
 
         return getattr(api, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _kept(wanted: Any) -> bytes | None:
+    from connectx_toolkit.system.machine_code import kept
+
+    return kept(wanted)
+
+
+connectx.maker = _kept

@@ -19,11 +19,13 @@ from statistics import median
 from typing import Any
 
 from connectx import __version__
+from connectx.machine_code import EMBEDDED
+from connectx.machine_code import packed as packed_parts
 from connectx.position import STANDARD
 from connectx.weights import reduce, reduction_error
 from connectx_toolkit.builder.preflight.check import check
 from connectx_toolkit.builder.preflight.findings import Report
-from connectx_toolkit.builder.preflight.stage import NODE_BUDGET, Question, Runner, Stage, sample
+from connectx_toolkit.builder.preflight.stage import NODE_BUDGET, Question, Runner, Stage, sample, stage
 from connectx_toolkit.builder.source.data_files import listed
 from connectx_toolkit.builder.source.inline import Inlined, Refused
 from connectx_toolkit.builder.source.refusals import TORCH_FILES, adopt_command
@@ -31,6 +33,7 @@ from connectx_toolkit.kaggle.remedies import remedy
 from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.kaggle.sources import import_name
 from connectx_toolkit.system.files import ROOT, replacing
+from connectx_toolkit.system.machine_code import NARROW, WIDE
 
 IMPORTER, GUARD = (Path(__file__).parent / "embedded" / name for name in ("importer.py", "guard.py"))
 HEADER = "# ConnectX submission:"  # how every built file begins
@@ -152,6 +155,8 @@ def sources_of(submission: Path) -> list[bytes]:
 POSITIONS, ENOUGH = 500, 100
 USUAL_SECONDS = 10.0  # that usual moves on the positions may take, once ENOUGH are asked
 COMPARE_SECONDS = 40.0  # after this time no further position is asked
+COMPILE_SECONDS = 300.0  # that the kernels may take; numba needs some 5
+MACHINE_CODE = f"connectx/{EMBEDDED}"
 PUBLISHED = Limits()
 TAKES = "about a minute, more for what loads or moves slowly or while other programs run"
 SIGMAS = 3.0  # at most one in 500 faithful builds of an agent that plays at random is refused
@@ -180,16 +185,21 @@ class Options:
     slowdown: float | None = None
     full: bool = False
     limits: Limits = PUBLISHED
+    machine_code: bool = True
 
 
-def render(inlined: Inlined, dtype: str | None) -> tuple[str, list[str]]:
+def render(inlined: Inlined, dtype: str | None, code: bytes = b"") -> tuple[str, list[str]]:
     """The submission's text, and with a ``dtype`` a line about each data file. A file that would grow stays as it is.
+
+    Args:
+        code: machine code of kernels, if there is any.
 
     Raises:
         OSError: a data file cannot be read.
         ValueError: a data file has values that ``dtype`` cannot represent.
     """
     contents = {path: file.read_bytes() for path, file in inlined.data.items()}
+    contents |= {MACHINE_CODE: code} if code else {}
     reduced, lines, notes = {}, [], {}
     for path, content in sorted(contents.items()) if dtype else []:
         smaller = reduce(content, dtype or "")
@@ -208,7 +218,9 @@ def render(inlined: Inlined, dtype: str | None) -> tuple[str, list[str]]:
     return submission_text(inlined, contents, reduced, notes), lines
 
 
-def submission_bytes(inlined: Inlined, output: Path, options: Options) -> tuple[bytes, list[str]]:
+def submission_bytes(
+    inlined: Inlined, output: Path, options: Options, code: bytes = b""
+) -> tuple[bytes, list[str]]:
     """The bytes of the submission, an archive if ``output`` ends in .tar.gz, and lines about its data.
 
     Raises:
@@ -219,7 +231,7 @@ def submission_bytes(inlined: Inlined, output: Path, options: Options) -> tuple[
     packed = f"{sum(sizes.values()):,} bytes in {len(sizes)} files beside the agent: {listed(sizes)}"
     if sum(sizes.values()) > options.limits.size:
         raise ValueError(f"the judge allows {options.limits.size:,} bytes: move away what it does not open; {packed}")
-    text, lines = render(inlined, options.dtype)
+    text, lines = render(inlined, options.dtype, code)
     if len(text) > options.limits.size and inlined.data and not output.name.endswith(".tar.gz"):
         cure = 'as text, data takes a third more: open it as Path(__file__).parent / "name", and build a .tar.gz'
         raise ValueError(f"{len(text):,} bytes, and the judge allows {options.limits.size:,}; {cure}")
@@ -250,7 +262,8 @@ def build(
         NotAccepted: it was refused; with the report.
         OSError, ValueError: a file cannot be read, or data cannot be reduced.
     """
-    content, lines = submission_bytes(inlined, output, options)
+    code, why_none = machine_code(inlined, runner, options, tell)
+    content, lines = submission_bytes(inlined, output, options, code)
     if not any(line.partition(":")[0].endswith(f" as {options.dtype}") for line in lines):
         options = replace(options, dtype=None)  # no file is rounded, which would excuse other moves
     parts = f"{len(content):,} bytes, {len(inlined.sources)} modules, {len(inlined.files)} files beside them"
@@ -289,6 +302,25 @@ def _source_job(inlined: Inlined) -> dict[str, Any]:
         "stop_after": COMPARE_SECONDS,
         "enough": (ENOUGH, USUAL_SECONDS),
     }
+
+
+def machine_code(
+    inlined: Inlined, runner: Runner, options: Options, tell: Callable[[str], None]
+) -> tuple[bytes, str]:
+    """The machine code of the kernels that the agent prepares, b"" if there is none, and what there is to say of it."""
+    parts = dict[str, bytes]()
+    if "connectx/jit.py" not in inlined.sources or not options.machine_code:
+        return b"", ""
+    tell("compiling its kernels for the processors that Kaggle may have")
+    for cpu in (NARROW, WIDE):
+        with stage(options.limits, runner, "main.py") as place:
+            job = {"job": "kernels", "form": "source", "file": str(inlined.agent_path.resolve()), "cpu": cpu}
+            answer = place.run(job | _source_job(inlined) | {"limit": COMPILE_SECONDS}, "compiling")
+        if answer["ended"] != "ok" or "raised" in answer["result"]:
+            why = answer["ended"] if answer["ended"] != "ok" else answer["result"]["text"]
+            return b"", f"no machine code: {why}"
+        parts |= {name: base64.b64decode(text) for name, text in answer["result"].items()}
+    return packed_parts(dict(sorted(parts.items()))), ""
 
 
 def compare_with_source(stage: Stage, file: Path, inlined: Inlined, options: Options, report: Report) -> None:

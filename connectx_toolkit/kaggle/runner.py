@@ -5,6 +5,7 @@ as Kaggle's server does, and leaves no module of this project importable. So eac
 modules as on the judge. A job that takes too much time or memory is killed with its whole process group.
 """
 
+import base64
 import contextlib
 import ctypes
 import gc
@@ -19,6 +20,7 @@ import tempfile
 import threading
 import time
 import traceback
+from functools import partial
 from importlib.machinery import PathFinder
 
 from connectx_toolkit.kaggle import sandbox as place
@@ -230,7 +232,17 @@ def job_spin(job, progress, part):
     return {"share": (time.process_time() - cpu) / (time.perf_counter() - wall)}
 
 
-JOBS = {"replies": job_replies, "game": job_game, "spin": job_spin}
+def job_kernels(job, progress, part):
+    """Machine code of the kernels that the author's own agent prepares, for submissions, as base64 by name."""
+    settle(job)
+    agent = partial(load_source, job)
+    sys.path[:0] = job["paths"]
+    from connectx_toolkit.system.machine_code import for_submission
+
+    return {name: base64.b64encode(content).decode() for name, content in for_submission(agent, job["cpu"]).items()}
+
+
+JOBS = {"kernels": job_kernels, "replies": job_replies, "game": job_game, "spin": job_spin}
 
 
 def child(job, answer, output):

@@ -12,20 +12,27 @@ import platform
 import re
 import struct
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from platformdirs import user_cache_path
+
 import connectx
 from connectx import jit
-from connectx.machine_code import TARGETS, Wanted, words_of
+from connectx.machine_code import Wanted, packed, unpacked, words_of
 from connectx_toolkit.system.files import replacing
 
-WIDE = "x86-64-v4"  # vectors of 512 bits; code for lesser targets is made of the same module
+NARROW, WIDE = "x86-64-v2", "x86-64-v4"  # processors for which numba compiles
 WIDE_FEATURES = "-prefer-256-bit"
+WIDE_TARGETS = {WIDE: WIDE_FEATURES, "x86-64-v3": "", NARROW: ""}  # a module of vectors of 512 bits serves them all
+FIRST_MOVE = (
+    {"board": [0] * 42, "mark": 1, "step": 0, "remainingOverageTime": 60.0},
+    {"rows": 6, "columns": 7, "inarow": 4, "actTimeout": 2, "nodeBudget": 1},
+)
 PC32, PLT32 = 2, 4  # relocations that need no address
 PROGBITS, SYMBOLS, RELOCATIONS = 1, 2, 4  # kinds of a section
 WRITABLE, LOADED = 1, 2  # flags of a section
@@ -145,6 +152,77 @@ def linked(obj: bytes) -> bytes:
     return struct.pack("<I", entry) + bytes(flat)
 
 
-def words(examples: tuple) -> int:
-    """How many words the arguments take in the buffer."""
-    return sum(len(words_of(example)) for example in examples)
+def made(wanted: Wanted, targets: Mapping[str, str]) -> dict[str, bytes]:
+    """A kernel's machine code for each of the targets, {cpu: features}; numba has to compile for the first of them.
+
+    Raises:
+        ValueError: its code needs something outside, so that numba is needed.
+    """
+    text, native = native_module(jit.Kernel(wanted.function), wanted.examples)
+    words = sum(len(words_of(example)) for example in wanted.examples)
+    return {cpu: code_of(reduced(text, native, words), cpu, features) for cpu, features in targets.items()}
+
+
+def for_submission(load: Callable[[], Callable], cpu: str) -> dict[str, bytes]:
+    """The machine code of the kernels that an agent prepares while it loads and makes a first move.
+
+    It runs in plain Python meanwhile: numba, which must not be loaded yet, compiles for ``cpu``.
+
+    Args:
+        load: gives the agent, a function of (obs, config).
+        cpu: NARROW, for code that runs on any processor and what the kernels' probes find; or WIDE.
+    """
+    wanted: list[Wanted] = []
+    connectx.maker = wanted.append
+    works, jit.load_numba = jit.load_numba, lambda: None
+    try:
+        load()(*FIRST_MOVE)
+    finally:
+        jit.load_numba = works
+    os.environ |= {"NUMBA_CPU_NAME": cpu, "NUMBA_CPU_FEATURES": WIDE_FEATURES if cpu == WIDE else ""}
+    parts = dict[str, bytes]()
+    for each in {one.key: one for one in wanted}.values():
+        with suppress(ValueError):
+            if each.is_wide == (cpu == WIDE):
+                codes = made(each, WIDE_TARGETS if each.is_wide else {cpu: ""})
+                parts |= {f"{each.key}.{target}": code for target, code in codes.items()}
+        if cpu == NARROW:
+            parts[f"{each.key}.probe"] = json.dumps(each.probe(jit.Kernel(each.function))).encode()
+    return parts
+
+
+def kept(wanted: Wanted) -> bytes | None:
+    """A kernel's machine code for this computer, from the user's folder, where it is made if need be.
+
+    None where numba does not work, or makes code that needs it.
+    """
+    path = user_cache_path("connectx-toolkit") / f"{wanted.key}-{_here()}.code"
+    with suppress(OSError, ValueError, KeyError):
+        return unpacked(path.read_bytes())["code"]
+    if not jit.compiles():
+        return None
+    import llvmlite.binding as llvm
+
+    features = llvm.get_host_cpu_features().flatten()
+    try:
+        (code,) = made(wanted, {llvm.get_host_cpu_name(): features}).values()
+    except ValueError:
+        return None
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as partial:
+            partial.write_bytes(packed({"code": code}))
+    return code
+
+
+@cache
+def _here() -> str:
+    """A digest of all that code depends on besides its kernel: the sources of ``connectx``, versions, the processor."""
+    from numpy._core._multiarray_umath import __cpu_features__ as features
+
+    digest = hashlib.sha256()
+    for path in sorted(Path(connectx.__file__).parent.rglob("*.py")):
+        digest.update(path.read_bytes())
+    versions = [sys.version, *(metadata.version(name) for name in ("numpy", "numba", "llvmlite"))]
+    digest.update(json.dumps([versions, platform.machine(), sorted(name for name in features if features[name])]).encode())
+    return digest.hexdigest()[:16]
