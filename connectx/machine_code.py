@@ -12,6 +12,7 @@ import hashlib
 import json
 import mmap
 import os
+import select
 import signal
 import struct
 import sys
@@ -198,22 +199,23 @@ def _embedded(wanted: Wanted, key: str) -> Code | None:
 
 
 def _probe(works: Callable[[], bool]) -> bool:
-    """Whether ``works`` returns True in a forked process, which may crash or hang."""
+    """Whether ``works`` returns True in a forked process, which may crash or never end."""
+    import resource  # only where there is fork
+
     told, tell = os.pipe()
     child = os.fork()
     if not child:
         try:
-            signal.signal(signal.SIGALRM, signal.SIG_DFL)
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGALRM])
-            signal.alarm(PROBE_SECONDS)
+            resource.setrlimit(resource.RLIMIT_CPU, (PROBE_SECONDS, PROBE_SECONDS))
             os.write(tell, b"1" if works() else b"0")
         finally:
-            signal.raise_signal(signal.SIGKILL)  # no exit handler, and no text that waits to be written, is the child's
+            signal.raise_signal(signal.SIGKILL)  # no exit handler, and no text that waits to be written, is its own
     os.close(tell)
-    answer = os.read(told, 1)
-    os.close(told)
-    os.waitpid(child, 0)
-    return answer == b"1"
+    with os.fdopen(told, "rb") as answers:
+        answered = bool(select.select([answers], [], [], 4 * PROBE_SECONDS)[0])
+        works_here = answered and answers.read(1) == b"1"
+    os.waitpid(child, 0 if answered else os.WNOHANG)
+    return works_here
 
 
 def _kept(wanted: Wanted) -> Code | None:
