@@ -1,5 +1,7 @@
 """Building blocks of agents: positions, search, solver, networks. A submission contains no project code but this."""
 
+from collections.abc import Callable
+
 __version__ = "0.3.0"  # in the header of every submission
 
-maker = None  # makes and keeps machine code of kernels on this computer (connectx.machine_code); the toolkit sets it
+maker: Callable | None = None  # gives kernels machine code that this computer keeps; connectx_toolkit sets it

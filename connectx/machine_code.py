@@ -141,7 +141,9 @@ def processor() -> str | None:
 
 def packed(parts: Mapping[str, bytes]) -> bytes:
     """One file of several parts with names."""
-    lines = ((f"{name} {len(part)} {hashlib.sha256(part).hexdigest()}\n".encode(), part) for name, part in parts.items())
+    lines = (
+        (f"{name} {len(part)} {hashlib.sha256(part).hexdigest()}\n".encode(), part) for name, part in parts.items()
+    )
     return b"".join(line + part for line, part in lines)
 
 

@@ -218,9 +218,7 @@ def render(inlined: Inlined, dtype: str | None, code: bytes = b"") -> tuple[str,
     return submission_text(inlined, contents, reduced, notes), lines
 
 
-def submission_bytes(
-    inlined: Inlined, output: Path, options: Options, code: bytes = b""
-) -> tuple[bytes, list[str]]:
+def submission_bytes(inlined: Inlined, output: Path, options: Options, code: bytes = b"") -> tuple[bytes, list[str]]:
     """The bytes of the submission, an archive if ``output`` ends in .tar.gz, and lines about its data.
 
     Raises:
@@ -304,9 +302,7 @@ def _source_job(inlined: Inlined) -> dict[str, Any]:
     }
 
 
-def machine_code(
-    inlined: Inlined, runner: Runner, options: Options, tell: Callable[[str], None]
-) -> tuple[bytes, str]:
+def machine_code(inlined: Inlined, runner: Runner, options: Options, tell: Callable[[str], None]) -> tuple[bytes, str]:
     """The machine code of the kernels that the agent prepares, b"" if there is none, and what there is to say of it."""
     parts = dict[str, bytes]()
     if "connectx/jit.py" not in inlined.sources or not options.machine_code:

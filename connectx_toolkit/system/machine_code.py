@@ -18,6 +18,7 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from platformdirs import user_cache_path
 
@@ -61,11 +62,11 @@ def native_module(kernel: Any, examples: tuple) -> tuple[str, str]:
 
     dispatcher = kernel.dispatcher
     signature = tuple(map(typeof, examples))
-    CPUCodeLibrary._finalize_final_module = keep
+    CPUCodeLibrary._finalize_final_module = keep  # type: ignore[method-assign]
     try:
         dispatcher.compile(signature)
     finally:
-        CPUCodeLibrary._finalize_final_module = finalize
+        CPUCodeLibrary._finalize_final_module = finalize  # type: ignore[method-assign]
     compiled = dispatcher.overloads[signature]
     return texts[compiled.library.name], compiled.fndesc.llvm_func_name
 
@@ -88,7 +89,9 @@ def reduced(text: str, native: str, words: int) -> Any:
 
     text = re.sub(r"^define .*?^}\n", keep, text, flags=re.M | re.S)
     text = re.sub(r"^declare void @NRT_MemInfo_call_dtor\(.*$", NO_DESTRUCTOR, text, flags=re.M)
-    text = re.sub(r"^  store ptr @\.const\.picklebuf.*\n", "", text, flags=re.M)  # which exception it is: Call finds out
+    text = re.sub(
+        r"^  store ptr @\.const\.picklebuf.*\n", "", text, flags=re.M
+    )  # which exception it is: Call finds out
     loads = "\n  ".join(
         f"%p{n} = getelementptr i64, ptr %words, i64 {n + 1}\n  %a{n} = load {kind}, ptr %p{n}"
         for n, kind in enumerate(types)
@@ -174,11 +177,8 @@ def for_submission(load: Callable[[], Callable], cpu: str) -> dict[str, bytes]:
     """
     wanted: list[Wanted] = []
     connectx.maker = wanted.append
-    works, jit.load_numba = jit.load_numba, lambda: None
-    try:
+    with patch.object(jit, "load_numba", lambda: None):
         load()(*FIRST_MOVE)
-    finally:
-        jit.load_numba = works
     os.environ |= {"NUMBA_CPU_NAME": cpu, "NUMBA_CPU_FEATURES": WIDE_FEATURES if cpu == WIDE else ""}
     parts = dict[str, bytes]()
     for each in {one.key: one for one in wanted}.values():
@@ -224,5 +224,7 @@ def _here() -> str:
     for path in sorted(Path(connectx.__file__).parent.rglob("*.py")):
         digest.update(path.read_bytes())
     versions = [sys.version, *(metadata.version(name) for name in ("numpy", "numba", "llvmlite"))]
-    digest.update(json.dumps([versions, platform.machine(), sorted(name for name in features if features[name])]).encode())
+    digest.update(
+        json.dumps([versions, platform.machine(), sorted(name for name in features if features[name])]).encode()
+    )
     return digest.hexdigest()[:16]
