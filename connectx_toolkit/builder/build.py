@@ -260,7 +260,7 @@ def build(
         NotAccepted: it was refused; with the report.
         OSError, ValueError: a file cannot be read, or data cannot be reduced.
     """
-    code, why_none = machine_code(inlined, runner, options, tell)
+    code, notes = machine_code(inlined, runner, options, tell)
     content, lines = submission_bytes(inlined, output, options, code)
     if not any(line.partition(":")[0].endswith(f" as {options.dtype}") for line in lines):
         options = replace(options, dtype=None)  # no file is rounded, which would excuse other moves
@@ -281,8 +281,9 @@ def build(
         report.name = output.name
         for line in lines:
             report.add("data", "note", line)
-        for line in inlined.notes:
-            report.add("source", "note", line)
+        for topic, lines in (("source", inlined.notes), ("machine code", notes)):
+            for line in lines:
+                report.add(topic, "note", line)
         if not report.accepted:
             raise NotAccepted(report)
     return report
@@ -302,21 +303,27 @@ def _source_job(inlined: Inlined) -> dict[str, Any]:
     }
 
 
-def machine_code(inlined: Inlined, runner: Runner, options: Options, tell: Callable[[str], None]) -> tuple[bytes, str]:
-    """The machine code of the kernels that the agent prepares, b"" if there is none, and what there is to say of it."""
-    parts = dict[str, bytes]()
+def machine_code(
+    inlined: Inlined, runner: Runner, options: Options, tell: Callable[[str], None]
+) -> tuple[bytes, list[str]]:
+    """Machine code of the kernels that the agent prepares, b"" if there is none; and why there is none where it should be.
+
+    Two processes compile: for any processor, which also finds out what the kernels' tests find, and for the widest.
+    """
     if "connectx/jit.py" not in inlined.sources or not options.machine_code:
-        return b"", ""
+        return b"", []
     tell("compiling its kernels for the processors that Kaggle may have")
+    parts = dict[str, bytes]()
     for cpu in (NARROW, WIDE):
         with stage(options.limits, runner, "main.py") as place:
             job = {"job": "kernels", "form": "source", "file": str(inlined.agent_path.resolve()), "cpu": cpu}
             answer = place.run(job | _source_job(inlined) | {"limit": COMPILE_SECONDS}, "compiling")
-        if answer["ended"] != "ok" or "raised" in answer["result"]:
-            why = answer["ended"] if answer["ended"] != "ok" else answer["result"]["text"]
-            return b"", f"no machine code: {why}"
-        parts |= {name: base64.b64decode(text) for name, text in answer["result"].items()}
-    return packed_parts(dict(sorted(parts.items()))), ""
+        result = answer["result"] or {}
+        if answer["ended"] != "ok" or "raised" in result:
+            why = result.get("text", answer["ended"])
+            return b"", [f"there is none ({why}): numba compiles the kernels at every load"]
+        parts |= {name: base64.b64decode(text) for name, text in result.items()}
+    return packed_parts(dict(sorted(parts.items()))) if parts else b"", []
 
 
 def compare_with_source(stage: Stage, file: Path, inlined: Inlined, options: Options, report: Report) -> None:

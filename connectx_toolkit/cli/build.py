@@ -76,6 +76,8 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     add("--book", type=Path, metavar="FILE", help=book)
     precision = "precision of the float arrays in embedded data files (default: as they are)"
     add("--dtype", choices=("float16", "int8"), help=precision)
+    code = "leave machine code of the agent's kernels out: numba then compiles them at every load"
+    add("--no-machine-code", dest="machine_code", action="store_false", help=code)
     package = "accept the import of a package that Kaggle is not known to have; may be repeated"
     add("--allow-package", action="append", default=[], metavar="NAME", help=package)
     count = "largest number of positions on which the built file is compared with its source; about 100 are asked if "
@@ -160,6 +162,7 @@ def options_of(given: argparse.Namespace) -> Options:
     if (given.agent is None) == (given.check is None):
         raise UsageError("give either an agent to build or --check FILE; --help explains both")
     of_building = [name for name in ("output", "format", "data", "dtype", "book") if getattr(given, name)]
+    of_building += [] if given.machine_code else ["no_machine_code"]
     if given.check is not None and of_building:
         raise UsageError(f"--{of_building[0].replace('_', '-')} is for building; --check takes a file as it is")
     if given.submit is not None and not given.submit.strip():
@@ -168,7 +171,7 @@ def options_of(given: argparse.Namespace) -> Options:
         if not package.isidentifier():
             raise UsageError(f"--allow-package takes a name as import statements have it, not {package!r}")
     limits = Limits(size=int(given.size_limit * 2**20), memory=int(given.memory_limit * 2**20))
-    return Options(given.dtype, given.positions, given.slowdown, given.full or given.submit is not None, limits=limits)
+    return Options(given.dtype, given.positions, given.slowdown, given.full or given.submit is not None, limits, given.machine_code)
 
 
 def output_of(given: argparse.Namespace, agent: Path, inlined: Inlined) -> Path:
