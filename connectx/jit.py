@@ -81,6 +81,8 @@ class Kernel:
             probe: calls the kernel that it is given, and returns numbers which tell whether that works.
             is_wide: whether the kernel gains from vectors of 512 bits.
         """
+        from connectx.machine_code import Call, Wanted, code_for  # with numpy
+
         code = code_for(Wanted(self.py_func, examples, probe, is_wide))
         return self.dispatcher if code is None else Call(self, code, examples)
 

@@ -171,7 +171,9 @@ def options_of(given: argparse.Namespace) -> Options:
         if not package.isidentifier():
             raise UsageError(f"--allow-package takes a name as import statements have it, not {package!r}")
     limits = Limits(size=int(given.size_limit * 2**20), memory=int(given.memory_limit * 2**20))
-    return Options(given.dtype, given.positions, given.slowdown, given.full or given.submit is not None, limits, given.machine_code)
+    return Options(
+        given.dtype, given.positions, given.slowdown, given.full or given.submit is not None, limits, given.machine_code
+    )
 
 
 def output_of(given: argparse.Namespace, agent: Path, inlined: Inlined) -> Path:
