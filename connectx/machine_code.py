@@ -13,7 +13,6 @@ import json
 import mmap
 import os
 import select
-import signal
 import struct
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -211,7 +210,7 @@ def _probe(works: Callable[[], bool]) -> bool:
             resource.setrlimit(resource.RLIMIT_CPU, (PROBE_SECONDS, PROBE_SECONDS))
             os.write(tell, b"1" if works() else b"0")
         finally:
-            signal.raise_signal(signal.SIGKILL)  # no exit handler, and no text that waits to be written, is its own
+            os._exit(0)
     os.close(tell)
     with os.fdopen(told, "rb") as answers:
         answered = bool(select.select([answers], [], [], 4 * PROBE_SECONDS)[0])

@@ -37,6 +37,7 @@ LEFT_OUT = {
     "chromium": "apt-get install chromium",
     "mkdocs": "pip install -r requirements-docs.txt",
     "numba": "pip install -r requirements.txt",
+    "x86-64": "run them on such a processor",
     "cosmic-ray": "pip install -r requirements-dev.txt",
     "jax": "pip install jax",
     "gym": "pip install gym",

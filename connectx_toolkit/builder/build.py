@@ -279,6 +279,8 @@ def build(
         partial.write_bytes(content)
         report = check(partial, runner, options.limits, options.slowdown, options.full, compare)
         report.name = output.name
+        if code and report.accepted and not output.name.endswith(".tar.gz"):
+            report_machine_code(content, runner, options, report)
         for line in lines:
             report.add("data", "note", line)
         for topic, lines in (("source", inlined.notes), ("machine code", notes)):
@@ -306,7 +308,7 @@ def _source_job(inlined: Inlined) -> dict[str, Any]:
 def machine_code(
     inlined: Inlined, runner: Runner, options: Options, tell: Callable[[str], None]
 ) -> tuple[bytes, list[str]]:
-    """Machine code of the kernels that the agent prepares, b"" if there is none; and why there is none where it should be.
+    """Machine code of the kernels that the agent prepares, b"" if there is none; and why there is none where it should.
 
     Two processes compile: for any processor, which also finds out what the kernels' tests find, and for the widest.
     """
@@ -324,6 +326,24 @@ def machine_code(
             return b"", [f"there is none ({why}): numba compiles the kernels at every load"]
         parts |= {name: base64.b64decode(text) for name, text in result.items()}
     return packed_parts(dict(sorted(parts.items()))) if parts else b"", []
+
+
+def report_machine_code(text: bytes, runner: Runner, options: Options, report: Report) -> None:
+    """Says what the start costs with the machine code, and without it, and whether the code was used here."""
+    loads = []
+    for content in (text, text.replace(f"DATA[{MACHINE_CODE!r}]".encode(), b"DATA[None]")):
+        with stage(options.limits, runner, "main.py") as place:
+            place.main.write_bytes(content)
+            place.seal()
+            answer = place.replies(place.main, "path", sample(1))
+        loads.append(answer["result"] if answer["ended"] == "ok" else {"raised": answer["ended"], "text": ""})
+    if any("raised" in load for load in loads):
+        report.add("machine code", "note", "what the start costs without it could not be measured")
+        return
+    with_it, without = (load["load_seconds"] for load in loads)
+    is_used = "machine code is not usable" not in loads[0]["load_stderr"]
+    times = f"load {with_it:.2f} s, without it {without:.2f} s"
+    report.add("machine code", "pass" if is_used else "note", f"{'used' if is_used else 'not usable'} here: {times}")
 
 
 def compare_with_source(stage: Stage, file: Path, inlined: Inlined, options: Options, report: Report) -> None:

@@ -20,7 +20,7 @@ import numpy as np
 
 from connectx_toolkit.games.game import SEATS, Game
 from connectx_toolkit.kaggle.rules import Fault
-from connectx_toolkit.players.spec import AgentSpec, resolve, version_of
+from connectx_toolkit.players.spec import AgentSpec, resolve
 from connectx_toolkit.statistics.evidence import Evidence, PairOfGames, pair_of
 from connectx_toolkit.statistics.intervals import (
     FEWEST_PAIRS,
@@ -34,6 +34,7 @@ from connectx_toolkit.statistics.intervals import (
 from connectx_toolkit.statistics.ratings import difference
 from connectx_toolkit.system import foreign
 from connectx_toolkit.system.console import as_typed, plural
+from connectx_toolkit.system.files import version_of
 
 PACKAGES = ("numpy", "numba", "torch", "kaggle-environments")
 ABSENT = "absent"  # what version_of says of a package that is not installed

@@ -15,8 +15,8 @@ from typing import NamedTuple
 from connectx_toolkit.kaggle.agent_file import REACHED
 from connectx_toolkit.kaggle.archive import BadArchive, contents
 from connectx_toolkit.kaggle.sandbox import AGENT
-from connectx_toolkit.players.spec import AgentSpec, callable_of, parse_agent_name, resolve, version_of
-from connectx_toolkit.system.files import AGENTS, ROOT
+from connectx_toolkit.players.spec import AgentSpec, callable_of, parse_agent_name, resolve
+from connectx_toolkit.system.files import AGENTS, ROOT, version_of
 
 LONGEST_NAME = 255  # characters of a string that may name a file
 LIVE_FOLDERS = ("/proc/", "/sys/", "/dev/")  # files there change by themselves

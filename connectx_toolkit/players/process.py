@@ -28,10 +28,10 @@ from connectx_toolkit.kaggle.rules import Limits, Rules
 from connectx_toolkit.players import child
 from connectx_toolkit.players.child import HostedAgent, die_with_parent, serve
 from connectx_toolkit.players.protocol import REPLY, Reply, pack_request, receive, reply_of, unpack_reply
-from connectx_toolkit.players.spec import AgentSpec, version_of
+from connectx_toolkit.players.spec import AgentSpec
 from connectx_toolkit.system.console import ProcessFailed
 from connectx_toolkit.system.cores import waiting
-from connectx_toolkit.system.files import ROOT
+from connectx_toolkit.system.files import ROOT, version_of
 
 LOAD_LIMIT = Limits().first_move  # seconds for a load unless the rules say otherwise
 LOAD_SEED = 0  # for loading an agent that is kept: the load must not depend on which game comes first

@@ -266,12 +266,3 @@ def _graded(name: str) -> Callable:
     assert parts is not None
     agent = at_depth(parts.depth) if parts.depth else load(resolve(parts.base))
     return with_errors(agent, parts.percent) if parts.percent else agent
-
-
-def version_of(package: str) -> str:
-    from importlib.metadata import PackageNotFoundError, version  # takes 65 ms, and agents' processes do not need it
-
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "absent"

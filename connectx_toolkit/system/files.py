@@ -234,3 +234,13 @@ IS_CHECKOUT = (ROOT / "agents").is_dir() and (ROOT / "pyproject.toml").is_file()
 AGENTS = (ROOT if IS_CHECKOUT else Path(__file__).resolve().parents[1]) / "agents"
 WEIGHTS = AGENTS / "weights"
 BOOK_SCORES = Path(__file__).resolve().parents[1] / "training" / "book-scores.txt"  # of the first seat's book
+
+
+def version_of(package: str) -> str:
+    """An installed package's version; "absent" if it is not installed."""
+    from importlib.metadata import PackageNotFoundError, version  # takes 65 ms, and agents' processes do not need it
+
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "absent"

@@ -15,7 +15,6 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -25,7 +24,7 @@ from platformdirs import user_cache_path
 import connectx
 from connectx import jit
 from connectx.machine_code import Wanted, packed, unpacked, words_of
-from connectx_toolkit.system.files import replacing
+from connectx_toolkit.system.files import replacing, version_of
 
 NARROW, WIDE = "x86-64-v2", "x86-64-v4"  # processors for which numba compiles
 WIDE_FEATURES = "-prefer-256-bit"
@@ -223,7 +222,7 @@ def _here() -> str:
     digest = hashlib.sha256()
     for path in sorted(Path(connectx.__file__).parent.rglob("*.py")):
         digest.update(path.read_bytes())
-    versions = [sys.version, *(metadata.version(name) for name in ("numpy", "numba", "llvmlite"))]
+    versions = [sys.version, *map(version_of, ("numpy", "numba", "llvmlite"))]
     digest.update(
         json.dumps([versions, platform.machine(), sorted(name for name in features if features[name])]).encode()
     )

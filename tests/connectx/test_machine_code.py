@@ -1,0 +1,163 @@
+"""Machine code of kernels: the same results as numba's, and whatever is wrong with it, the kernel still runs."""
+
+import json
+import os
+import random
+import struct
+import subprocess
+import sys
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import connectx
+from connectx import jit, machine_code
+from connectx.clock import Budget
+from connectx.jit import njit
+from connectx.machine_code import Call, Code, Wanted, code_for, packed, processor, unpacked
+from connectx.position import STANDARD, Position, geometry_of
+from connectx.search import Searcher
+from connectx.solver import Solver
+from connectx_toolkit.system.files import ROOT
+from connectx_toolkit.system.machine_code import linked
+from tests.conftest import needs
+
+COMPILES = needs("numba", jit.compiles() and processor() is not None)
+NUMBERS = np.zeros(1, np.int64)
+POSITIONS = 40
+
+
+def no_probe(run: Callable) -> list[int]:
+    return []
+
+
+def positions(count: int) -> list[Position]:
+    chance, found = random.Random(63), list[Position]()
+    while len(found) < count:
+        position = Position.empty(STANDARD)
+        for _ in range(chance.randrange(16, 26)):
+            safe = [c for c in position.legal_columns() if c not in position.winning_columns()]
+            position = position.play(chance.choice(safe)) if safe else position
+        found.append(position)
+    return found
+
+
+def solved(count: int) -> tuple[list, int]:
+    solver = Solver(STANDARD, table_bits=16)
+    return solver.solve_many(positions(count)), solver.nodes
+
+
+@COMPILES
+def test_a_solver_finds_the_same_with_it(monkeypatch):
+    ours = solved(POSITIONS)
+    assert type(Solver(STANDARD, table_bits=16)._run) is Call
+    monkeypatch.setattr(connectx, "maker", None)
+    monkeypatch.setattr(machine_code, "_codes", {})
+    assert type(Solver(STANDARD, table_bits=16)._run) is not Call and solved(POSITIONS) == ours
+
+
+@COMPILES
+@pytest.mark.parametrize("geometry", [STANDARD, geometry_of(5, 4, 3)])
+def test_a_search_finds_the_same_with_it(geometry, monkeypatch):
+    def results() -> list:
+        searcher = Searcher(geometry)
+        return [searcher.search(p, Budget(nodes=3000)) for p in (Position.empty(geometry),) * 2]
+
+    ours = results()
+    assert type(Searcher(geometry)._kernel) is Call
+    monkeypatch.setattr(connectx, "maker", None)
+    monkeypatch.setattr(machine_code, "_codes", {})
+    assert type(Searcher(geometry)._kernel) is not Call and results() == ours
+
+
+@COMPILES
+def test_it_is_kept_and_numba_is_not_loaded_again(tmp_path):
+    code = "import sys, connectx_toolkit\nfrom connectx.solver import Solver\n"
+    code += "from connectx.position import STANDARD, Position\n"
+    code += "position = Position.from_moves([3] * 6 + [2] * 6, STANDARD)\n"
+    code += "print(Solver(STANDARD, 16).solve(position).low, 'numba' in sys.modules)"
+    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
+
+    def said() -> tuple[str, str]:
+        call = [sys.executable, "-c", code]
+        run = subprocess.run(call, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+        return run.stdout.strip(), run.stderr
+
+    assert [said(), said()] == [("14 True", ""), ("14 False", "")]
+    (file,) = tmp_path.rglob("*.code")
+    file.write_bytes(file.read_bytes()[:-9])  # cut off: made again
+    assert said() == ("14 True", "")
+
+
+def test_a_key_tells_what_is_closed_over_and_the_arguments():
+    def kernel(size):
+        return njit(lambda numbers: numbers[0] + size)
+
+    def key(size, *examples):
+        return Wanted(kernel(size).py_func, examples, no_probe, False).key
+
+    assert key(1, NUMBERS) == key(1, NUMBERS) != key(2, NUMBERS)
+    assert len({key(1, NUMBERS), key(1, 1), key(1, NUMBERS.astype(np.int16)), key(1, None), key(1, STANDARD)}) == 5
+
+
+def test_parts_are_whole_or_refused():
+    parts = {"one": b"\n\0 1", "two": b""}
+    content = packed(parts)
+    assert unpacked(content) == parts
+    with pytest.raises(ValueError):
+        unpacked(content[:-70])
+    with pytest.raises(ValueError, match="damaged"):
+        unpacked(content.replace(b"\0 1", b"\0 2"))
+
+
+def test_arguments_of_another_type_are_refused():
+    call = Call(lambda numbers: True, Code(0, None), [NUMBERS])
+    for wrong in (np.zeros(1, np.int32), np.zeros((1, 1), np.int64), np.zeros(4, np.int64)[::2], (1,), None):
+        with pytest.raises(TypeError, match="argument 0 of a kernel"):
+            call._put(0, wrong) if wrong is not None else call(None)
+
+
+X86 = needs("x86-64", processor() is not None)
+ENDS = {"crash": b"\x0f\x0b", "endless": b"\xeb\xfe", "wrong": b"\x31\xc0\xc3"}  # ud2; jmp to itself; return 0
+
+
+@X86
+@pytest.mark.parametrize("end", ENDS)
+def test_embedded_code_that_does_not_work_is_not_used(end, monkeypatch, capsys):
+    """It crashes, never ends, or finds something else: it is tried in a process of its own."""
+    function = njit(lambda numbers: True).py_func
+    wanted = Wanted(function, (NUMBERS,), lambda run: [int(run(NUMBERS))], False)
+    parts = {f"{wanted.key}.x86-64-v2": struct.pack("<I", 0) + ENDS[end], f"{wanted.key}.probe": b"[1]"}
+    monkeypatch.setattr(machine_code, "_parts", lambda: parts)
+    monkeypatch.setattr(machine_code, "_codes", {})
+    monkeypatch.setattr(machine_code, "PROBE_SECONDS", 1)
+    monkeypatch.setattr(connectx, "maker", None)
+    assert code_for(wanted) is None
+    assert capsys.readouterr().err.startswith("connectx: machine code is not usable, numba compiles instead")
+
+
+@X86
+def test_embedded_code_that_works_is_used(monkeypatch):
+    returns = b"\x48\xc7\x07\x01\x00\x00\x00\x31\xc0\xc3"  # mov qword [rdi], 1; xor eax, eax; ret
+    wanted = Wanted(njit(lambda numbers: True).py_func, (NUMBERS,), lambda run: [int(run(NUMBERS))], False)
+    parts = {f"{wanted.key}.x86-64-v2": struct.pack("<I", 0) + returns, f"{wanted.key}.probe": json.dumps([1]).encode()}
+    monkeypatch.setattr(machine_code, "_parts", lambda: parts)
+    monkeypatch.setattr(machine_code, "_codes", {})
+    code = code_for(wanted)
+    assert code is not None and Call(wanted.function, code, wanted.examples)(NUMBERS) is True
+
+
+@X86
+def test_without_executable_memory_there_is_none(monkeypatch, capsys):
+    monkeypatch.setattr(machine_code, "_codes", {})
+    monkeypatch.setattr(machine_code, "_parts", dict)
+    monkeypatch.setattr(connectx, "maker", lambda wanted: struct.pack("<I", 0) + b"\xc3")
+    monkeypatch.delattr(os, "memfd_create")
+    assert code_for(Wanted(njit(lambda numbers: True).py_func, (NUMBERS,), no_probe, False)) is None
+    assert "memfd_create" in capsys.readouterr().err
+
+
+def test_an_object_that_needs_something_outside_is_refused():
+    with pytest.raises((ValueError, struct.error, StopIteration)):
+        linked(b"\x7fELF" + bytes(60))
