@@ -32,7 +32,7 @@ from connectx_toolkit.builder.source.refusals import TORCH_FILES, adopt_command
 from connectx_toolkit.kaggle.remedies import remedy
 from connectx_toolkit.kaggle.rules import Limits
 from connectx_toolkit.kaggle.sources import import_name
-from connectx_toolkit.system.files import ROOT, replacing
+from connectx_toolkit.system.files import ROOT, replacing, version_of
 from connectx_toolkit.system.machine_code import NARROW, WIDE
 
 IMPORTER, GUARD = (Path(__file__).parent / "embedded" / name for name in ("importer.py", "guard.py"))
@@ -157,6 +157,9 @@ USUAL_SECONDS = 10.0  # that usual moves on the positions may take, once ENOUGH 
 COMPARE_SECONDS = 40.0  # after this time no further position is asked
 COMPILE_SECONDS = 300.0  # that the kernels may take; numba needs some 5
 MACHINE_CODE = f"connectx/{EMBEDDED}"
+ABOUT_CODE = f""": machine code of the modules' kernels for x86-64, by numba {version_of("numba")}
+#     and LLVM, from the sources in this file; used if it passes a test when the file is loaded, else numba compiles.
+#     Built with --no-machine-code, the file has none."""
 PUBLISHED = Limits()
 TAKES = "about a minute, more for what loads or moves slowly or while other programs run"
 SIGMAS = 3.0  # at most one in 500 faithful builds of an agent that plays at random is refused
@@ -200,7 +203,7 @@ def render(inlined: Inlined, dtype: str | None, code: bytes = b"") -> tuple[str,
     """
     contents = {path: file.read_bytes() for path, file in inlined.data.items()}
     contents |= {MACHINE_CODE: code} if code else {}
-    reduced, lines, notes = {}, [], {}
+    reduced, lines, notes = {}, [], {MACHINE_CODE: ABOUT_CODE}
     for path, content in sorted(contents.items()) if dtype else []:
         smaller = reduce(content, dtype or "")
         if smaller is None:
