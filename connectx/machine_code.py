@@ -132,7 +132,9 @@ def in_memory(content: bytes) -> Code:
 
 
 def processor() -> str | None:
-    """The best of ``TARGETS`` that this processor can run; None if it can run none."""
+    """The best of ``TARGETS`` that can run here; None if none can, or there is no file in memory to run (Linux alone)."""
+    if not hasattr(os, "memfd_create"):
+        return None
     from numpy._core._multiarray_umath import __cpu_features__ as features
 
     return next((target for target, needs in TARGETS.items() if all(map(features.get, needs))), None)
@@ -167,7 +169,7 @@ def code_for(wanted: Wanted) -> Code | None:
     key = wanted.key
     if key not in _codes:
         try:
-            _codes[key] = _embedded(wanted, key) or _kept(wanted)
+            _codes[key] = (_embedded(wanted, key) or _kept(wanted)) if processor() else None
         except Exception as fault:  # whatever it is, the kernel can still be compiled
             print(f"connectx: machine code is not usable, numba compiles instead: {fault!r:.200}", file=sys.stderr)
             _codes[key] = None

@@ -17,7 +17,6 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 from platformdirs import user_cache_path
 
@@ -176,8 +175,11 @@ def for_submission(load: Callable[[], Callable], cpu: str) -> dict[str, bytes]:
     """
     wanted: list[Wanted] = []
     connectx.maker = wanted.append
-    with patch.object(jit, "load_numba", lambda: None):
+    works, jit.load_numba = jit.load_numba, lambda: None  # type: ignore[assignment, misc]
+    try:
         load()(*FIRST_MOVE)
+    finally:
+        jit.load_numba = works  # type: ignore[assignment]
     os.environ |= {"NUMBA_CPU_NAME": cpu, "NUMBA_CPU_FEATURES": WIDE_FEATURES if cpu == WIDE else ""}
     parts = dict[str, bytes]()
     for each in {one.key: one for one in wanted}.values():

@@ -149,13 +149,24 @@ def test_embedded_code_that_works_is_used(monkeypatch):
 
 
 @X86
-def test_without_executable_memory_there_is_none(monkeypatch, capsys):
+def test_where_memory_may_not_be_executed_there_is_none(monkeypatch, capsys):
+    def forbidden(name: str) -> int:
+        raise OSError("not permitted")
+
     monkeypatch.setattr(machine_code, "_codes", {})
     monkeypatch.setattr(machine_code, "_parts", dict)
     monkeypatch.setattr(connectx, "maker", lambda wanted: struct.pack("<I", 0) + b"\xc3")
-    monkeypatch.delattr(os, "memfd_create")
+    monkeypatch.setattr(os, "memfd_create", forbidden)
     assert code_for(Wanted(njit(lambda numbers: True).py_func, (NUMBERS,), no_probe, False)) is None
-    assert "memfd_create" in capsys.readouterr().err
+    assert "not permitted" in capsys.readouterr().err
+
+
+@X86
+def test_elsewhere_than_on_linux_numba_compiles_without_a_word(monkeypatch, capsys):
+    monkeypatch.delattr(os, "memfd_create")
+    monkeypatch.setattr(machine_code, "_codes", {})
+    assert code_for(Wanted(njit(lambda numbers: True).py_func, (NUMBERS,), no_probe, False)) is None
+    assert not "".join(capsys.readouterr())
 
 
 def test_an_object_that_needs_something_outside_is_refused():
