@@ -132,7 +132,7 @@ def in_memory(content: bytes) -> Code:
 
 
 def processor() -> str | None:
-    """The best of ``TARGETS`` that can run here; None if none can, or there is no file in memory to run (Linux alone)."""
+    """The best of ``TARGETS`` that can run here; None if none can, or no file in memory can be run (but on Linux)."""
     if not hasattr(os, "memfd_create"):
         return None
     from numpy._core._multiarray_umath import __cpu_features__ as features
