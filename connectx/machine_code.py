@@ -17,6 +17,7 @@ import struct
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -222,7 +223,16 @@ def _probe(works: Callable[[], bool]) -> bool:
 
 
 def _kept(wanted: Wanted) -> Code | None:
-    """The code that this computer keeps, made now if need be; None outside the toolkit, which sets ``maker``."""
-    make = getattr(sys.modules[__package__], "maker", None)
-    content = make(wanted) if make is not None else None
+    """The code that this computer keeps, made now if need be.
+
+    None where the toolkit is not loaded, or beside another ``connectx`` than this one: an agent may bring its own.
+    """
+    toolkit = sys.modules.get("connectx_toolkit")
+    if (
+        __package__ != "connectx"
+        or toolkit is None
+        or Path(toolkit.__file__ or "").parents[1] != Path(__file__).parents[1]
+    ):
+        return None
+    content = toolkit.machine_code_of(wanted)
     return None if content is None else in_memory(content)

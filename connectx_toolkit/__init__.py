@@ -5,8 +5,6 @@ In a notebook: ``from connectx_toolkit import Board, analyse, get_win_percentage
 
 from typing import Any
 
-import connectx
-
 __all__ = ["Board", "analyse", "get_win_percentages"]
 
 
@@ -27,10 +25,8 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def _kept(wanted: Any) -> bytes | None:
+def machine_code_of(wanted: Any) -> bytes | None:
+    """What this computer keeps of a kernel; ``connectx`` asks for it, and imports nothing of the toolkit."""
     from connectx_toolkit.system.machine_code import kept
 
     return kept(wanted)
-
-
-connectx.maker = _kept

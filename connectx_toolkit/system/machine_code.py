@@ -21,7 +21,7 @@ from typing import Any
 from platformdirs import user_cache_path
 
 import connectx
-from connectx import jit
+from connectx import jit, machine_code
 from connectx.machine_code import Wanted, packed, unpacked, words_of
 from connectx_toolkit.system.files import replacing, version_of
 
@@ -174,7 +174,7 @@ def for_submission(load: Callable[[], Callable], cpu: str) -> dict[str, bytes]:
         cpu: NARROW, for code that runs on any processor and what the kernels' probes find; or WIDE.
     """
     wanted: list[Wanted] = []
-    connectx.maker = wanted.append
+    machine_code.code_for = wanted.append  # type: ignore[assignment]
     works, jit.load_numba = jit.load_numba, lambda: None  # type: ignore[assignment, misc]
     try:
         load()(*FIRST_MOVE)

@@ -11,7 +11,6 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-import connectx
 from connectx import jit, machine_code
 from connectx.clock import Budget
 from connectx.jit import njit
@@ -52,7 +51,7 @@ def solved(count: int) -> tuple[list, int]:
 def test_a_solver_finds_the_same_with_it(monkeypatch):
     ours = solved(POSITIONS)
     assert type(Solver(STANDARD, table_bits=16)._run) is Call
-    monkeypatch.setattr(connectx, "maker", None)
+    monkeypatch.setattr(machine_code, "_kept", lambda wanted: None)
     monkeypatch.setattr(machine_code, "_codes", {})
     assert type(Solver(STANDARD, table_bits=16)._run) is not Call and solved(POSITIONS) == ours
 
@@ -66,7 +65,7 @@ def test_a_search_finds_the_same_with_it(geometry, monkeypatch):
 
     ours = results()
     assert type(Searcher(geometry)._kernel) is Call
-    monkeypatch.setattr(connectx, "maker", None)
+    monkeypatch.setattr(machine_code, "_kept", lambda wanted: None)
     monkeypatch.setattr(machine_code, "_codes", {})
     assert type(Searcher(geometry)._kernel) is not Call and results() == ours
 
@@ -132,7 +131,7 @@ def test_embedded_code_that_does_not_work_is_not_used(end, monkeypatch, capsys):
     monkeypatch.setattr(machine_code, "_parts", lambda: parts)
     monkeypatch.setattr(machine_code, "_codes", {})
     monkeypatch.setattr(machine_code, "PROBE_SECONDS", 1)
-    monkeypatch.setattr(connectx, "maker", None)
+    monkeypatch.setattr(machine_code, "_kept", lambda wanted: None)
     assert code_for(wanted) is None
     assert capsys.readouterr().err.startswith("connectx: machine code is not usable, numba compiles instead")
 
@@ -155,7 +154,7 @@ def test_where_memory_may_not_be_executed_there_is_none(monkeypatch, capsys):
 
     monkeypatch.setattr(machine_code, "_codes", {})
     monkeypatch.setattr(machine_code, "_parts", dict)
-    monkeypatch.setattr(connectx, "maker", lambda wanted: struct.pack("<I", 0) + b"\xc3")
+    monkeypatch.setattr(machine_code, "_kept", lambda wanted: machine_code.in_memory(struct.pack("<I", 0) + b"\xc3"))
     monkeypatch.setattr(os, "memfd_create", forbidden)
     assert code_for(Wanted(njit(lambda numbers: True).py_func, (NUMBERS,), no_probe, False)) is None
     assert "not permitted" in capsys.readouterr().err
