@@ -34,5 +34,5 @@ def agent(obs, config):
     return result.column
 
 
-# Compiles the kernel while the file loads, which is part of the first move, the one with the most time to spare.
+# Its kernel is made ready while the file loads: the first move has the most time to spare.
 searcher_for(STANDARD).search(Position.empty(STANDARD), Budget(nodes=1))

@@ -9,7 +9,9 @@ numba compiles the kernel as if it were not there.
 
 import ctypes
 import hashlib
+import inspect
 import json
+import linecache
 import mmap
 import os
 import select
@@ -18,9 +20,12 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from connectx.jit import plain
 
 __all__ = ["Call", "Wanted", "code_for", "packed", "processor", "unpacked"]
 
@@ -41,17 +46,33 @@ class Wanted(NamedTuple):
 
     @property
     def key(self) -> str:
-        """What tells it from other code of the same sources: the kernel's name, what it closes over, its arguments."""
-        module = self.function.__module__.rpartition(".")[2]
-        parts = [module, self.function.__qualname__, *_closure(self.function), *map(kind_of, self.examples)]
+        """What tells it from any other code: the text of all that is compiled, its constants, the arguments' types."""
+        parts = [*_compiled_from(self.function, set()), *map(kind_of, self.examples)]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
-def _closure(function: Callable) -> Iterator[str]:
-    """The values that a function closes over, and those of functions among them, each after its name."""
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        yield name
-        yield from _closure(cell.cell_contents) if callable(cell.cell_contents) else [repr(cell.cell_contents)]
+def _compiled_from(function: Callable, seen: set[int]) -> Iterator[str]:
+    """The text of a function, and its globals and closure: values, and functions in the same way."""
+    seen.add(id(function))
+    code = function.__code__
+    yield "".join(inspect.getblock(linecache.getlines(code.co_filename)[code.co_firstlineno - 1 :]))
+    closure = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
+    for name in sorted({*_names(code), *closure}):
+        value = closure[name].cell_contents if name in closure else function.__globals__.get(name)
+        value = plain(value)
+        if isinstance(value, FunctionType):
+            yield from _compiled_from(value, seen) if id(value) not in seen else ()
+        elif isinstance(value, np.ndarray):
+            yield f"{name} {kind_of(value)} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}"
+        elif isinstance(value, int | float | str | tuple):
+            yield f"{name} {value!r}"
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    """Names of globals and attributes in a code object and in those of functions inside it."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        yield from _names(constant) if isinstance(constant, CodeType) else ()
 
 
 def kind_of(value: Any) -> str:

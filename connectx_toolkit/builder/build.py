@@ -155,6 +155,7 @@ def sources_of(submission: Path) -> list[bytes]:
 POSITIONS, ENOUGH = 500, 100
 USUAL_SECONDS = 10.0  # that usual moves on the positions may take, once ENOUGH are asked
 COMPARE_SECONDS = 40.0  # after this time no further position is asked
+WITHOUT_POSITIONS = 50  # on which the file is asked without its machine code
 COMPILE_SECONDS = 300.0  # that the kernels may take; numba needs some 5
 MACHINE_CODE = f"connectx/{EMBEDDED}"
 ABOUT_CODE = f""": machine code of the modules' kernels for x86-64, by numba {version_of("numba")}
@@ -332,21 +333,26 @@ def machine_code(
 
 
 def report_machine_code(text: bytes, runner: Runner, options: Options, report: Report) -> None:
-    """Says what the start costs with the machine code, and without it, and whether the code was used here."""
-    loads = []
+    """Says what the start costs with the machine code and without it, whether it was used, and whether moves differ."""
+    results = []
     for content in (text, text.replace(f"DATA[{MACHINE_CODE!r}]".encode(), b"DATA[None]")):
         with stage(options.limits, runner, "main.py") as place:
             place.main.write_bytes(content)
             place.seal()
-            answer = place.replies(place.main, "path", sample(1))
-        loads.append(answer["result"] if answer["ended"] == "ok" else {"raised": answer["ended"], "text": ""})
-    if any("raised" in load for load in loads):
-        report.add("machine code", "note", "what the start costs without it could not be measured")
-        return
-    with_it, without = (load["load_seconds"] for load in loads)
-    is_used = "machine code is not usable" not in loads[0]["load_stderr"]
-    times = f"load {with_it:.2f} s, without it {without:.2f} s"
-    report.add("machine code", "pass" if is_used else "note", f"{'used' if is_used else 'not usable'} here: {times}")
+            questions = sample(WITHOUT_POSITIONS, geometries=(STANDARD,))
+            answer = place.replies(place.main, "path", questions, stop_after=COMPARE_SECONDS)
+        result = answer["result"] if answer["ended"] == "ok" else {"raised": answer["ended"]}
+        if "raised" in result:
+            report.add("machine code", "note", "what the start costs without it could not be measured")
+            return
+        results.append(result)
+    with_it, without = (f"{result['load_seconds']:.2f} s" for result in results)
+    is_used = "machine code is not usable" not in results[0]["load_stderr"]
+    moves = [(a["column"], b["column"]) for a, b in zip(*(result["replies"] for result in results), strict=False)]
+    same = sum(ours == other for ours, other in moves)
+    times = f"load {with_it}, without it {without}; the same move on {same} of {len(moves)} positions"
+    is_well = is_used and same == len(moves)
+    report.add("machine code", "pass" if is_well else "note", f"{'used' if is_used else 'not usable'} here: {times}")
 
 
 def compare_with_source(stage: Stage, file: Path, inlined: Inlined, options: Options, report: Report) -> None:

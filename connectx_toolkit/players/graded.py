@@ -15,7 +15,7 @@ from connectx.search import Searcher
 
 def at_depth(depth: int) -> Callable:
     """The search of minimax with the heuristic, always to the same depth."""
-    Searcher(STANDARD).search(Position.empty(STANDARD), Budget(), max_depth=1)  # compiles at the load, as minimax does
+    Searcher(STANDARD).search(Position.empty(STANDARD), Budget(), max_depth=1)  # made ready at the load, as minimax is
 
     @lru_cache(maxsize=1)
     def searcher_for(geometry: Geometry) -> Searcher:

@@ -20,7 +20,6 @@ from typing import Any
 
 from platformdirs import user_cache_path
 
-import connectx
 from connectx import jit, machine_code
 from connectx.machine_code import Wanted, packed, unpacked, words_of
 from connectx_toolkit.system.files import replacing, version_of
@@ -218,12 +217,12 @@ def kept(wanted: Wanted) -> bytes | None:
 
 @cache
 def _here() -> str:
-    """A digest of all that code depends on besides its kernel: the sources of ``connectx``, versions, the processor."""
+    """A digest of all that code depends on besides its kernel: what makes it and calls it, versions, the processor."""
     from numpy._core._multiarray_umath import __cpu_features__ as features
 
     digest = hashlib.sha256()
-    for path in sorted(Path(connectx.__file__).parent.rglob("*.py")):
-        digest.update(path.read_bytes())
+    for path in (jit.__file__, machine_code.__file__, __file__):
+        digest.update(Path(path).read_bytes())
     versions = [sys.version, *map(version_of, ("numpy", "numba", "llvmlite"))]
     digest.update(
         json.dumps([versions, platform.machine(), sorted(name for name in features if features[name])]).encode()

@@ -1,6 +1,8 @@
 """Machine code of kernels: the same results as numba's, and whatever is wrong with it, the kernel still runs."""
 
+import faulthandler
 import json
+import linecache
 import os
 import random
 import struct
@@ -89,15 +91,30 @@ def test_it_is_kept_and_numba_is_not_loaded_again(tmp_path):
     assert said() == ("14 True", "")
 
 
-def test_a_key_tells_what_is_closed_over_and_the_arguments():
+STEP = 1
+
+
+def helper(number):
+    return number + STEP
+
+
+def test_a_key_tells_what_is_compiled_and_for_which_arguments(monkeypatch):
     def kernel(size):
-        return njit(lambda numbers: numbers[0] + size)
+        return njit(lambda numbers: helper(numbers[0]) + size)
 
     def key(size, *examples):
         return Wanted(kernel(size).py_func, examples, no_probe, False).key
 
-    assert key(1, NUMBERS) == key(1, NUMBERS) != key(2, NUMBERS)
+    assert (before := key(1, NUMBERS)) == key(1, NUMBERS) != key(2, NUMBERS)
     assert len({key(1, NUMBERS), key(1, 1), key(1, NUMBERS.astype(np.int16)), key(1, None), key(1, STANDARD)}) == 5
+    monkeypatch.setattr(sys.modules[__name__], "STEP", 2)
+    assert key(1, NUMBERS) != before
+    monkeypatch.undo()
+    assert key(1, NUMBERS) == before
+    lines = [*linecache.getlines(__file__)]
+    at = helper.__code__.co_firstlineno
+    monkeypatch.setattr(linecache, "getlines", lambda name: [*lines[:at], "    return number\n", *lines[at + 1 :]])
+    assert key(1, NUMBERS) != before  # the text of what it calls
 
 
 def test_parts_are_whole_or_refused():
@@ -132,7 +149,9 @@ def test_embedded_code_that_does_not_work_is_not_used(end, monkeypatch, capsys):
     monkeypatch.setattr(machine_code, "_codes", {})
     monkeypatch.setattr(machine_code, "PROBE_SECONDS", 1)
     monkeypatch.setattr(machine_code, "_kept", lambda wanted: None)
+    faulthandler.disable()  # pytest's: the child's crash is meant
     assert code_for(wanted) is None
+    faulthandler.enable(sys.__stderr__)
     assert capsys.readouterr().err.startswith("connectx: machine code is not usable, numba compiles instead")
 
 
