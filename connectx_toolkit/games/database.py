@@ -143,7 +143,7 @@ class GameDatabase:
         self, first: AgentSpec, second: AgentSpec, setup: Setup, openings: Sequence[Columns], seed: int
     ) -> int:
         """The id to add games of a match with, a new one if there is none."""
-        hashed = [(spec, fingerprint(spec)) for spec in (first, second)]
+        hashed = [(spec.lasting, fingerprint(spec)) for spec in (first, second)]
         config, reserve = json.dumps(setup.rules.config, sort_keys=True), setup.rules.overage
         decisive = [[spec.kind, spec.target, content] for spec, content in hashed]
         parts = [decisive, config, reserve, list(map(write_columns, openings)), seed]

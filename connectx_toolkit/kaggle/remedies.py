@@ -89,7 +89,7 @@ def _no_file(path: str, situation: Situation) -> str:
         where = f"{path} is a path of this machine, and the judge has only what is submitted"
     if inside:
         return f"{where}: the archive has it, open {AGENT}/{inside}"
-    return f"{where}: open {AGENT}/{name}{situation.packing}; build_submission.py --data FILE packs it"
+    return f"{where}: open {AGENT}/{name}{situation.packing}; build_submission.py packs it with --data FILE"
 
 
 def _no_module(name: str, situation: Situation) -> str:

@@ -2,6 +2,7 @@
 
 import ast
 import os
+import secrets
 import sys
 import sysconfig
 from collections.abc import Iterable, Iterator
@@ -9,12 +10,12 @@ from functools import cache, lru_cache
 from hashlib import sha256
 from importlib.machinery import all_suffixes
 from pathlib import Path
-from types import CodeType
 from typing import NamedTuple
 
 from connectx_toolkit.kaggle.agent_file import REACHED
 from connectx_toolkit.kaggle.archive import BadArchive, contents
 from connectx_toolkit.kaggle.sandbox import AGENT
+from connectx_toolkit.players.contents import Unknown, digest_of
 from connectx_toolkit.players.spec import AgentSpec, callable_of, parse_agent_name, resolve
 from connectx_toolkit.system.files import AGENTS, ROOT, version_of
 
@@ -147,7 +148,8 @@ def fingerprint(spec: AgentSpec) -> str:
 
     It covers, for a file or an agent of ours, all files of ``files_of``; for an archive, the files in it; for a
     sparring partner, its base agent and the module that weakens it; for an agent of Kaggle's, the version of the
-    package; for a callable, its compiled code, but not the objects that it refers to.
+    package; for a callable, its code and all values that this reaches. A callable of which some cannot be seen has
+    another hash each time, and a line on standard error says so.
 
     Raises:
         ValueError: Kaggle could not unpack the archive.
@@ -157,8 +159,7 @@ def fingerprint(spec: AgentSpec) -> str:
     if spec.kind == "kaggle":
         digest.update(f"{spec.target} {version_of('kaggle-environments')}".encode())
     elif spec.kind == "callable":
-        code = getattr(callable_of(spec), "__code__", None)
-        digest.update(_code_text(code).encode() if code else spec.target.encode())
+        digest.update(_callable_digest(spec).encode())
     elif spec.kind == "partner" and (parts := parse_agent_name(spec.target)):
         digest.update(f"{spec.target} {fingerprint(resolve(parts.base))}".encode())
         digest.update(Path(__file__).with_name("graded.py").read_bytes())
@@ -187,7 +188,23 @@ def _add_contents(digest, named: Iterable[tuple[str, bytes]]) -> None:
         digest.update(content)
 
 
-def _code_text(code: CodeType) -> str:
-    """The instructions, names and constants of a function and of the functions inside it."""
-    constants = [_code_text(item) if isinstance(item, CodeType) else repr(item) for item in code.co_consts]
-    return f"{code.co_code.hex()} {code.co_names} {constants}"
+def _callable_digest(spec: AgentSpec) -> str:
+    try:
+        return digest_of(callable_of(spec), _own_sources)
+    except Unknown as problem:
+        words = f"{spec.label} uses {problem}: it cannot be told from other versions, and its games are not used again"
+        print(words, file=sys.stderr)
+        return secrets.token_hex()
+
+
+def _own_sources(module: str | None) -> Iterator[Path] | None:
+    """The files of a module of the user's own, none of the notebook; None of Python's modules and installed ones."""
+    loaded = sys.modules.get(module or "__main__")
+    if loaded is None or module in (None, "__main__"):
+        return iter(())
+    file = getattr(loaded, "__file__", None)
+    return None if file is None or is_installed(file) else _files_of_module(file)
+
+
+def _files_of_module(file: str) -> Iterator[Path]:
+    yield from files_of(Path(file))  # when it is asked for, since that takes reading them

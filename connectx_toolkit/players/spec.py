@@ -12,7 +12,8 @@ import os
 import re
 import sys
 import weakref
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,6 +38,11 @@ class AgentSpec(NamedTuple):
     @property
     def is_archive(self) -> bool:
         return self.kind == "file" and self.target.endswith(SUFFIXES)
+
+    @property
+    def lasting(self) -> "AgentSpec":
+        """What is still true in another process, where a callable's key means nothing."""
+        return self._replace(target="") if self.kind == "callable" else self
 
 
 class _Key(str):
@@ -79,6 +85,30 @@ def _label(agent: Callable) -> str:
     """A callable's module and name, or those of its type; without the module where it is the notebook or the script."""
     module, name = getattr(agent, "__module__", None), getattr(agent, "__name__", type(agent).__name__)
     return name if module in (None, "__main__") else f"{module}.{name}"
+
+
+def told_apart(specs: Iterable[AgentSpec]) -> list[AgentSpec]:
+    """The specs, where callables that share their name are called by where they were defined: "agent In[3]".
+
+    Those of one place, such as closures, are counted: "agent In[3], 2".
+    """
+    found = list(specs)
+    labels = {spec: spec.label for spec in found}
+    for more in (_place, lambda spec: f", {1 + list(labels).index(spec)}"):
+        counts = Counter(labels.values())
+        shared = [spec for spec in labels if spec.kind == "callable" and counts[labels[spec]] > 1]
+        labels |= {spec: f"{labels[spec]}{more(spec)}" for spec in shared}
+    return [spec._replace(label=labels[spec]) for spec in found]
+
+
+def _place(spec: AgentSpec) -> str:
+    """ " In[3]" of a notebook's cell, " line 7" of a file; "" of what has no code."""
+    code = getattr(callable_of(spec), "__code__", None)
+    if code is None:
+        return ""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    cell = shell.compile.format_code_name(code.co_filename) if shell is not None else None
+    return f" {cell[1]}" if cell else f" line {code.co_firstlineno}"
 
 
 def _why_not_an_agent(agent: Callable) -> str:

@@ -44,8 +44,27 @@ def ctrl_c_waits() -> Iterator[None]:
         raise KeyboardInterrupt
 
 
+def in_notebook() -> bool:
+    """Whether this code runs in a notebook. Whether ipykernel is imported does not tell: listing kernels imports it."""
+    shell = sys.modules.get("IPython")
+    return shell is not None and shell.get_ipython() is not None
+
+
+def at_python() -> bool:
+    """Whether the reader types Python: in a notebook, or at the interpreter's prompt."""
+    return in_notebook() or hasattr(sys, "ps1")
+
+
 COMMANDS = {"evaluate": "evaluate", "build_submission": "build", "train": "train"}  # script: word after connectx
 SCRIPT = re.compile(rf"(?:python )?\b({'|'.join(COMMANDS)})\.py\b")
+CALLS = {  # of connectx_toolkit, by the command that does the same
+    **{f"evaluate.py {name}": name for name in ("match", "tournament", "analyse")},
+    "evaluate.py board": "Board", "build_submission.py --check": "check", "build_submission.py": "build",
+    "train.py adopt": "adopt",
+}  # fmt: skip
+CALLABLE = re.compile(rf"(?:python )?\b(?:{'|'.join(map(re.escape, CALLS))})(?![\w.])")
+OPTION = re.compile(r"(?<![\w-])--([a-z]+(?:-[a-z]+)*)[ =]?")
+KEYWORDS = {"time": "seconds", "bank": "overage", "concurrency": "workers"}  # of functions, by the option
 
 
 class ProcessFailed(RuntimeError):
@@ -59,10 +78,29 @@ def complain(script: str, *lines: str) -> None:
 
 
 def as_typed(text: str) -> str:
-    """A text with commands in it, such as "python evaluate.py list", as the user has to type them."""
-    if Path(sys.argv[0]).stem != "connectx":
-        return text
-    return SCRIPT.sub(lambda found: f"connectx {COMMANDS[found[1]]}", text).replace("evaluate board", "board")
+    """A text with commands in it, such as "python evaluate.py list", as the user has to type them.
+
+    In a notebook and at Python's prompt these are the functions of ``connectx_toolkit``, with options as keywords.
+    """
+    if at_python():
+        text = CALLABLE.sub(lambda found: f"{CALLS[found[0].removeprefix('python ')]}(...)", text)
+        if not SCRIPT.search(text):
+            return OPTION.sub(_keyword, text)
+    if IS_CHECKOUT and Path(sys.argv[0]).stem != "connectx":
+        return SCRIPT.sub(rf"!{sys.executable} {ROOT}/\1.py", text) if in_notebook() else text
+    sign = "!" if in_notebook() else ""
+    return SCRIPT.sub(lambda found: f"{sign}connectx {COMMANDS[found[1]]}", text).replace("evaluate board", "board")
+
+
+def typed(command: str, call: str) -> str:
+    """A hint: the command, or the call that does the same, where calls are typed."""
+    return call if at_python() else as_typed(command)
+
+
+def _keyword(option: re.Match) -> str:
+    """ "seed=" of "--seed ", "machine_code=False" of "--no-machine-code"."""
+    name = option[1].replace("-", "_")
+    return f"{name.removeprefix('no_')}=False" if name.startswith("no_") else f"{KEYWORDS.get(name, name)}="
 
 
 def plural(noun: str, count: int) -> str:
@@ -161,12 +199,6 @@ class _Lines:
         sys.stderr.flush()
 
 
-def _in_notebook() -> bool:
-    """Whether this code runs in a notebook. Whether ipykernel is imported does not tell: listing kernels imports it."""
-    shell = sys.modules.get("IPython")
-    return shell is not None and shell.get_ipython() is not None
-
-
 def progress(total: int, unit: str, title: str | None = None, *, done: int = 0, delay: float = 2.0) -> "tqdm":
     """A progress bar on standard error; a line every ``LINE_EVERY`` seconds if that is not a terminal.
 
@@ -178,7 +210,7 @@ def progress(total: int, unit: str, title: str | None = None, *, done: int = 0, 
     from tqdm import tqdm
 
     bar = partial(tqdm, total=total, unit=unit, desc=title, initial=done, leave=False, unit_scale=total >= 100_000)
-    if sys.stderr.isatty() or _in_notebook():
+    if sys.stderr.isatty() or in_notebook():
         return bar(delay=delay)
     return bar(delay=LINE_EVERY if delay else 0, mininterval=LINE_EVERY, miniters=1, file=_Lines(), ncols=80)
 

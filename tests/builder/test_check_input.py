@@ -147,7 +147,7 @@ def test_a_python_in_the_temporary_folder_judges_as_any_other(tmp_path):
         ("AssertionError: Torch not compiled with CUDA enabled", "", "", "the judge has no GPU"),
         ("OSError: 'seaborn-dark' is not a valid package style", "No such file or directory: 'x'", "", "leave it out"),
         ("No such file or directory: '/home/me/book.txt'", "", "book.txt", "open /kaggle_simulations/agent/book.txt"),
-        ("No such file or directory: 'book.txt'", "", "", "--data FILE packs it"),
+        ("No such file or directory: 'book.txt'", "", "", "packs it with --data FILE"),
         ("No module named 'catboost'", "", "", "Kaggle's public image has it: pip install it"),
         ("No module named 'helpers'", "", "", "helpers is not among the packages that Kaggle is known to have"),
         ("attempted relative import", 'envs/lux_ai_s3/agents.py", line 1', "agents/x.py", "rename your agents"),
